@@ -1,1 +1,4 @@
 //! The scheduling core that other schedulers embed.
+
+#[doc(hidden)]
+pub mod slab;
