@@ -2,3 +2,5 @@
 
 #[doc(hidden)]
 pub mod slab;
+#[doc(hidden)]
+pub mod tiers;

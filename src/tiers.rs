@@ -1,0 +1,281 @@
+//! Which tier of one caller, or of one gate, is open.
+//!
+//! # The rule
+//!
+//! A task is *outstanding* from its arrival until it has finished or is gone; it waits or it runs.
+//! One tier is open. It stays open until none of its tasks runs and either none of it is outstanding
+//! or a lower tier has one; then the lowest outstanding tier opens. While a lower tier is
+//! outstanding the open tier *drains*: it starts nothing new. So a late arrival in a lower tier
+//! waits for one drain at most, and endless arrivals in lower tiers hold back a higher one for ever.
+//!
+//! # Invariants
+//!
+//! 1. A tier is open exactly if something is outstanding; only its tasks run.
+//! 2. `others` holds the outstanding tasks of each tier but the open one, and no zero; it allocates
+//!    nothing while it is empty.
+//! 3. `draining` is set exactly if the first tier of `others` is below the open one; then at least
+//!    one task of the open tier runs.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+/// What an event has changed: what [`Tiers::open`] or [`Tiers::draining`] say now.
+#[must_use = "a tier may have opened"]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// The same tier is open, and it drains or not as before; or still nothing is outstanding.
+    Same,
+    /// This tier has opened, and may start all its tasks.
+    Opened(u32),
+    /// The open tier starts nothing new from now on: a lower one has an outstanding task.
+    Drains,
+    /// The open tier may start tasks again: all that was outstanding in lower tiers is gone.
+    Resumed,
+    /// Nothing is outstanding any more, so that no tier is open.
+    Emptied,
+}
+
+/// The outstanding tasks of each tier, and which tier is open.
+///
+/// Every method is O(1) while one tier is outstanding, and O(log t) with t tiers. Nothing is
+/// allocated while at most one tier is outstanding, and nothing is kept of a tier that is not.
+///
+/// The caller reports what its tasks do, and starts one only where [`startable`](Self::startable)
+/// says so. A report that cannot be true (the end of a task that does not run, say) fails a debug
+/// assertion; without those it changes nothing.
+#[derive(Default)]
+pub struct Tiers {
+    others: BTreeMap<u32, u64>,
+    /// Of the open tier.
+    waiting: u64,
+    /// Of the open tier.
+    running: u64,
+    /// Means something only while one of the two counts above is not zero.
+    tier: u32,
+    draining: bool,
+}
+
+impl Tiers {
+    /// Nothing is outstanding.
+    pub const fn new() -> Self {
+        Tiers {
+            others: BTreeMap::new(),
+            waiting: 0,
+            running: 0,
+            tier: 0,
+            draining: false,
+        }
+    }
+
+    /// The open tier, if anything is outstanding.
+    #[inline]
+    pub fn open(&self) -> Option<u32> {
+        (!self.is_empty()).then_some(self.tier)
+    }
+
+    /// Whether the open tier starts nothing new because a lower one has an outstanding task.
+    #[inline]
+    pub fn draining(&self) -> bool {
+        self.draining
+    }
+
+    /// Whether a waiting task of this tier may begin to run now, if there is one.
+    #[inline]
+    pub fn startable(&self, tier: u32) -> bool {
+        !self.draining && self.open() == Some(tier)
+    }
+
+    /// Whether nothing is outstanding.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting == 0 && self.running == 0
+    }
+
+    /// The lowest tier that has an outstanding task.
+    pub fn lowest(&self) -> Option<u32> {
+        if self.draining {
+            self.others.keys().next().copied()
+        } else {
+            self.open()
+        }
+    }
+
+    /// How many tasks of this tier wait or run.
+    pub fn outstanding(&self, tier: u32) -> u64 {
+        if self.open() == Some(tier) {
+            self.waiting + self.running
+        } else {
+            self.others.get(&tier).copied().unwrap_or(0)
+        }
+    }
+
+    /// How many tasks run: all of them are of the open tier.
+    #[inline]
+    pub fn running(&self) -> u64 {
+        self.running
+    }
+
+    /// How many tasks of the open tier wait.
+    #[inline]
+    pub fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
+    /// Each tier with an outstanding task and how many it has, the open tier first, then ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
+        let open = self.open().map(|tier| (tier, self.waiting + self.running));
+        open.into_iter()
+            .chain(self.others.iter().map(|(&tier, &count)| (tier, count)))
+    }
+
+    /// One more task of this tier is outstanding, and waits.
+    #[inline]
+    pub fn arrive(&mut self, tier: u32) -> Change {
+        if self.is_empty() {
+            self.tier = tier;
+            self.waiting = 1;
+            return Change::Opened(tier);
+        }
+        if self.tier == tier {
+            self.waiting += 1;
+            return Change::Same;
+        }
+        *self.others.entry(tier).or_insert(0) += 1;
+        if tier > self.tier || self.draining {
+            return Change::Same;
+        }
+        if self.running == 0 {
+            return self.open_lowest();
+        }
+        self.draining = true;
+        Change::Drains
+    }
+
+    /// A waiting task of this tier is gone without having run: cancelled or skipped.
+    #[inline]
+    pub fn leave(&mut self, tier: u32) -> Change {
+        if self.open() != Some(tier) {
+            return self.leave_other(tier);
+        }
+        debug_assert!(self.waiting > 0, "no task of tier {tier} waits");
+        self.waiting = self.waiting.saturating_sub(1);
+        self.settle()
+    }
+
+    /// A waiting task of the open tier begins to run.
+    ///
+    /// That never changes which tier is open, nor whether it drains.
+    #[inline]
+    pub fn start(&mut self, tier: u32) {
+        debug_assert!(self.startable(tier), "tier {tier} starts nothing now");
+        debug_assert!(self.waiting > 0, "no task of tier {tier} waits");
+        if self.startable(tier) && self.waiting > 0 {
+            self.waiting -= 1;
+            self.running += 1;
+        }
+    }
+
+    /// A running task is done, however it ended.
+    #[inline]
+    pub fn finish(&mut self, tier: u32) -> Change {
+        debug_assert!(
+            self.tier == tier && self.running > 0,
+            "no task of tier {tier} runs"
+        );
+        if self.tier != tier || self.running == 0 {
+            return Change::Same;
+        }
+        self.running -= 1;
+        self.settle()
+    }
+
+    /// A running task has not been done and waits again.
+    #[inline]
+    pub fn give_back(&mut self, tier: u32) -> Change {
+        debug_assert!(
+            self.tier == tier && self.running > 0,
+            "no task of tier {tier} runs"
+        );
+        if self.tier != tier || self.running == 0 {
+            return Change::Same;
+        }
+        self.running -= 1;
+        self.waiting += 1;
+        self.settle()
+    }
+
+    /// Applies the rule after the open tier's counts have gone down.
+    #[inline]
+    fn settle(&mut self) -> Change {
+        if self.running > 0 || (self.waiting > 0 && !self.draining) {
+            Change::Same
+        } else if self.others.is_empty() {
+            Change::Emptied
+        } else {
+            self.open_lowest()
+        }
+    }
+
+    /// Closes the open tier, of which nothing runs, and opens the lowest of the others.
+    #[cold]
+    fn open_lowest(&mut self) -> Change {
+        debug_assert_eq!(self.running, 0);
+        let (tier, waiting) = match self.others.pop_first() {
+            Some(lowest) => lowest,
+            None => return Change::Same,
+        };
+        if self.waiting > 0 {
+            self.others.insert(self.tier, self.waiting);
+        }
+        (self.tier, self.waiting, self.draining) = (tier, waiting, false);
+        self.free_when_empty();
+        Change::Opened(tier)
+    }
+
+    #[cold]
+    fn leave_other(&mut self, tier: u32) -> Change {
+        let Entry::Occupied(mut count) = self.others.entry(tier) else {
+            debug_assert!(false, "no task of tier {tier} waits");
+            return Change::Same;
+        };
+        *count.get_mut() -= 1;
+        if *count.get() > 0 {
+            return Change::Same;
+        }
+        count.remove();
+        let draining = self
+            .others
+            .keys()
+            .next()
+            .is_some_and(|&lowest| lowest < self.tier);
+        self.free_when_empty();
+        if std::mem::replace(&mut self.draining, draining) == draining {
+            Change::Same
+        } else {
+            Change::Resumed
+        }
+    }
+
+    /// An emptied map keeps its last node; a new one has none.
+    fn free_when_empty(&mut self) {
+        if self.others.is_empty() {
+            self.others = BTreeMap::new();
+        }
+    }
+}
+
+impl fmt::Debug for Tiers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tiers")
+            .field("open", &self.open())
+            .field("draining", &self.draining)
+            .field("waiting", &self.waiting)
+            .field("running", &self.running)
+            .field("others", &self.others)
+            .finish()
+    }
+}
