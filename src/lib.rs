@@ -1,6 +1,8 @@
 //! The scheduling core that other schedulers embed.
 
 #[doc(hidden)]
+pub mod ring;
+#[doc(hidden)]
 pub mod slab;
 #[doc(hidden)]
 pub mod tiers;
