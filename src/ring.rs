@@ -58,7 +58,8 @@ struct Page {
 ///
 /// Every method is O(1), amortised where it joins or leaves; [`iter`](Self::iter) is linear. Memory
 /// is 16 bytes for each lane of a page of 64 that has a member, one page more, and 8 bytes for each
-/// page up to the highest in use; after a very high lane has left, that takes as many joins to go back.
+/// page up to the highest in use. After a far higher lane has left, the last of these stay until as
+/// many lanes have joined as there were pages.
 #[derive(Default)]
 pub struct Ring {
     pages: Vec<Option<Box<Page>>>,
