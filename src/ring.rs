@@ -3,7 +3,7 @@
 //! # State
 //!
 //! The members form a circular list, linked by lane number; `current` is served next, and its
-//! predecessor is the tail. The links stand in pages of [`PAGE`] lanes each, in a directory by page
+//! predecessor is the tail. The links stand in pages of 64 lanes each, in a directory by page
 //! number. A page without a member is freed, but one is kept for the next page that is needed: an
 //! empty page has no memory of its lanes and can stand anywhere.
 //!

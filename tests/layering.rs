@@ -68,8 +68,8 @@ fn position(owner: &str) -> Option<(usize, usize)> {
         .find_map(|(floor, names)| Some((floor, at(names)?)))
 }
 
-/// All paths outside of attributes and of items under `cfg(test)`; `super` from a file that is so many
-/// modules deep is resolved to `crate` where it leads there.
+/// All paths outside of attributes and of items under `cfg(test)`, for a file that is so many modules
+/// deep: where `super` leads to the root, `crate` stands instead.
 fn paths(source: &str, depth: usize) -> Vec<Named> {
     let tokens: TokenStream = source.parse().expect("the file is Rust");
     let mut found = Vec::new();
