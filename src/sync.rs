@@ -67,7 +67,7 @@ mod real {
     };
     pub(crate) use std::sync::{Arc, Weak};
     pub(crate) use std::thread::{Builder, JoinHandle, ThreadId, current, spawn, yield_now};
-    pub(crate) use std::thread_local;
+    pub(crate) use std::thread_local as per_thread;
 
     /// loom's cell: what is done with the pointer is visible to the model.
     #[derive(Debug, Default)]
@@ -103,9 +103,17 @@ mod model {
         AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
     };
     pub(crate) use loom::thread::{Builder, JoinHandle, ThreadId, current, spawn, yield_now};
-    pub(crate) use loom::thread_local;
 
     use std::ops::{Deref, DerefMut};
+
+    /// `thread_local!`, whose name a `use` cannot export; loom's does not know
+    /// the `const` form.
+    macro_rules! per_thread {
+        ($(static $name:ident: $type:ty = const $init:block;)+) => {
+            $(loom::thread_local! { static $name: $type = $init; })+
+        };
+    }
+    pub(crate) use per_thread;
 
     /// loom's mutex in the shape of parking_lot's: no poisoning.
     #[derive(Debug)]

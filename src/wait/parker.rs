@@ -40,7 +40,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use crate::sync::{
-    AtomicU8, Condvar, Mutex, Ordering, Tally, WakeArc, model_size, spin_loop, thread_local,
+    AtomicU8, Condvar, Mutex, Ordering, Tally, WakeArc, model_size, per_thread, spin_loop,
 };
 
 const EMPTY: u8 = 0;
@@ -203,8 +203,8 @@ struct Cached {
     waker: Waker,
 }
 
-thread_local! {
-    static CACHE: Cell<Option<Cached>> = Cell::new(None);
+per_thread! {
+    static CACHE: Cell<Option<Cached>> = const { Cell::new(None) };
 }
 
 /// The calling thread's parker, for one wait.

@@ -41,14 +41,16 @@ fn counting() -> Arc<Calls<impl Fn() + Send + Sync + 'static>> {
 /// What was called on an operation, in order.
 type Log = Arc<crate::sync::Mutex<Vec<&'static str>>>;
 
+type Step = Box<dyn FnMut(&Waker) + Send>;
+
 /// Plays a script: each poll runs one step; past the end it is ready.
 struct Scripted {
     log: Log,
-    steps: std::vec::IntoIter<Box<dyn FnMut(&Waker) + Send>>,
+    steps: std::vec::IntoIter<Step>,
 }
 
 impl Scripted {
-    fn wait(steps: Vec<Box<dyn FnMut(&Waker) + Send>>) -> (Wait<Self>, Log) {
+    fn wait(steps: Vec<Step>) -> (Wait<Self>, Log) {
         let log = Log::default();
         let op = Self {
             log: log.clone(),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::super::gate::Gate;
 use super::super::wakeups;
-use super::{Scripted, counting, entries};
+use super::{Scripted, Step, counting, entries};
 use crate::error::TimedOut;
 
 fn silent(_: &Waker) {}
@@ -161,7 +161,7 @@ fn a_timeout_looks_once_more_and_cancels_once() {
 
 #[test]
 fn wakes_that_lead_nowhere_do_not_outlast_the_deadline() {
-    let wakes = || Box::new(wakes) as Box<dyn FnMut(&Waker) + Send>;
+    let wakes = || Box::new(wakes) as Step;
     let many = std::iter::repeat_with(wakes).take(10_000).collect();
     let (wait, log) = Scripted::wait(many);
     assert_eq!(wait.wait_deadline(Instant::now()), Err(TimedOut));
