@@ -115,6 +115,28 @@ mod model {
     }
     pub(crate) use per_thread;
 
+    /// Runs a model under at most this many preemptions per execution (`None`:
+    /// all there can be), and prints the bound and how many interleavings it
+    /// came to. A bounded run is not exhaustive.
+    #[cfg(test)]
+    pub(crate) fn explore(
+        name: &str,
+        preemptions: Option<usize>,
+        model: impl Fn() + Send + Sync + 'static,
+    ) {
+        let runs = std::sync::Arc::new(super::Tally::new());
+        let counted = runs.clone();
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = preemptions;
+        builder.check(move || {
+            counted.count();
+            model();
+        });
+        let bound = preemptions.map_or("none".into(), |n| n.to_string());
+        let runs = runs.get();
+        println!("model {name}: {runs} interleavings, preemption bound {bound}");
+    }
+
     /// loom's mutex in the shape of parking_lot's: no poisoning.
     #[derive(Debug)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);

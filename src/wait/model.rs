@@ -1,5 +1,5 @@
-//! Loom models of waiting. Each says within which bound of preemptions it
-//! explores (none: every interleaving) and prints how many there were.
+//! Loom models of waiting. `explore` prints the bound of preemptions of each
+//! (none: every interleaving) and how many interleavings there were.
 //!
 //! A lost wake-up shows as a deadlock, which loom reports.
 
@@ -10,22 +10,7 @@ use std::time::Duration;
 
 use super::gate::Gate;
 use super::parker::Parker;
-use crate::sync::{Arc, AtomicUsize, Ordering, Tally, WakeArc, spawn};
-
-/// Runs a model and says how far it went.
-fn explore(name: &str, preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
-    let runs = std::sync::Arc::new(Tally::new());
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = preemptions;
-    let counted = runs.clone();
-    builder.check(move || {
-        counted.count();
-        model();
-    });
-    let bound = preemptions.map_or("none".into(), |n| n.to_string());
-    let runs = runs.get();
-    println!("{name}: {runs} interleavings, preemption bound {bound}");
-}
+use crate::sync::{Arc, AtomicUsize, Ordering, WakeArc, explore, spawn};
 
 /// Polls once; a permit that it gets is given back, else the wait is dropped.
 fn try_and_drop(gate: &Arc<Gate>) {

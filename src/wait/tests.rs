@@ -1,6 +1,7 @@
 //! Plain tests of waiting; the races are in `model`.
 
 mod blocking;
+mod heap;
 mod list;
 mod session;
 

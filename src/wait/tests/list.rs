@@ -7,7 +7,7 @@ use std::task::Waker;
 use proptest::prelude::*;
 
 use super::super::{Ticket, Waiters, WakeBatch};
-use super::counting;
+use super::{counting, heap};
 
 fn noop() -> Waker {
     Waker::noop().clone()
@@ -79,6 +79,26 @@ fn withdrawing_passes_a_notification_on() {
     drop(list.withdraw(tickets[0], &mut wakes));
     assert!(list.is_notified(tickets[2]));
     assert!(list.withdraw(tickets[0], &mut wakes).is_none());
+}
+
+#[test]
+fn an_empty_list_has_given_its_memory_back() {
+    let before = heap::held_by_this_thread();
+    let mut list = Waiters::new();
+    for n in [1, 1_000] {
+        let tickets: Vec<_> = (0..n).map(|i| list.register(i, noop())).collect();
+        let mut wakes = WakeBatch::new();
+        while list.notify_next(&mut wakes).is_some() {}
+        for &ticket in tickets.iter().step_by(2) {
+            list.rewait(ticket, noop());
+        }
+        assert!(heap::held_by_this_thread() > before);
+        for ticket in tickets {
+            drop(list.remove(ticket));
+        }
+    }
+    assert_eq!(heap::held_by_this_thread(), before);
+    assert!(list.is_empty());
 }
 
 #[derive(Clone, Debug)]
