@@ -6,3 +6,6 @@ pub mod ring;
 pub mod slab;
 #[doc(hidden)]
 pub mod tiers;
+pub mod error;
+mod sync;
+pub mod wait;

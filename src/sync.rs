@@ -1,0 +1,251 @@
+//! The facade over the standard library, parking_lot and loom: the only file
+//! that names any of them.
+//!
+//! Both halves offer the same words, so that the algorithms are written once
+//! and carry no cfg. What the loom half cannot do the same way is said here:
+//!
+//! - `Mutex::new` and the constructors of the atomics are `const` only without
+//!   loom.
+//! - loom has no `Weak` and cannot unsize an `Arc`: do without in what is
+//!   modelled.
+//! - loom has no timed waiting. In the model every deadline passes at once:
+//!   `Condvar::wait_until` gives the mutex up, takes it again and reports the
+//!   time-out. What other threads do in between is explored, so a grant racing
+//!   a time-out is; being notified during a timed sleep is not, which differs
+//!   from the untimed sleep in nothing but the deadline.
+//! - `spin_loop` and `yield_now` must stand in every loop that waits for
+//!   another thread, or the model never ends.
+//!
+//! Two things are always the standard library's: [`WakeArc`], since only that
+//! `Arc` makes a `Waker`, and [`Tally`], a statistic no decision depends on.
+
+// Each floor takes the words it needs; the facade states them all.
+#![allow(dead_code, unused_imports)]
+
+#[cfg(loom)]
+pub(crate) use self::model::*;
+#[cfg(not(loom))]
+pub(crate) use self::real::*;
+
+/// The `Arc` that `std::task::Wake` is implemented for, under loom too.
+pub(crate) use std::sync::Arc as WakeArc;
+pub(crate) use std::thread::panicking;
+
+use std::sync::atomic::{AtomicU64 as Unmodelled, Ordering as UnmodelledOrdering};
+
+/// `normal`, or `under_loom` in a build for the model, so that small models
+/// reach the edges of bounded things.
+pub(crate) const fn model_size(normal: usize, under_loom: usize) -> usize {
+    if cfg!(loom) { under_loom } else { normal }
+}
+
+/// A count for people to read: never modelled, and nothing is decided by it.
+#[derive(Debug)]
+pub(crate) struct Tally(Unmodelled);
+
+impl Tally {
+    pub(crate) const fn new() -> Self {
+        Self(Unmodelled::new(0))
+    }
+
+    /// Counts one. Relaxed: the count orders nothing.
+    pub(crate) fn count(&self) {
+        self.0.fetch_add(1, UnmodelledOrdering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(UnmodelledOrdering::Relaxed)
+    }
+}
+
+#[cfg(not(loom))]
+mod real {
+    pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
+    pub(crate) use std::hint::spin_loop;
+    pub(crate) use std::sync::atomic::{
+        AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+    pub(crate) use std::sync::{Arc, Weak};
+    pub(crate) use std::thread::{Builder, JoinHandle, ThreadId, current, spawn, yield_now};
+    pub(crate) use std::thread_local as per_thread;
+
+    /// loom's cell: what is done with the pointer is visible to the model.
+    #[derive(Debug, Default)]
+    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        pub(crate) const fn new(value: T) -> Self {
+            Self(std::cell::UnsafeCell::new(value))
+        }
+
+        #[inline]
+        pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+            read(self.0.get())
+        }
+
+        #[inline]
+        pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+            write(self.0.get())
+        }
+
+        pub(crate) fn into_inner(self) -> T {
+            self.0.into_inner()
+        }
+    }
+}
+
+#[cfg(loom)]
+mod model {
+    pub(crate) use loom::cell::UnsafeCell;
+    pub(crate) use loom::hint::spin_loop;
+    pub(crate) use loom::sync::Arc;
+    pub(crate) use loom::sync::atomic::{
+        AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+    pub(crate) use loom::thread::{Builder, JoinHandle, ThreadId, current, spawn, yield_now};
+
+    use std::ops::{Deref, DerefMut};
+
+    /// `thread_local!`, whose name a `use` cannot export; loom's does not know
+    /// the `const` form.
+    macro_rules! per_thread {
+        ($(static $name:ident: $type:ty = const $init:block;)+) => {
+            $(loom::thread_local! { static $name: $type = $init; })+
+        };
+    }
+    pub(crate) use per_thread;
+
+    /// Runs a model under at most this many preemptions per execution (`None`:
+    /// all there can be), and prints the bound and how many interleavings it
+    /// came to. A bounded run is not exhaustive; with `MODELS=full` in the
+    /// environment all bounds are lifted.
+    #[cfg(test)]
+    pub(crate) fn explore(
+        name: &str,
+        preemptions: Option<usize>,
+        model: impl Fn() + Send + Sync + 'static,
+    ) {
+        let full = std::env::var("MODELS").is_ok_and(|extent| extent == "full");
+        let preemptions = preemptions.filter(|_| !full);
+        let runs = std::sync::Arc::new(super::Tally::new());
+        let counted = runs.clone();
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = preemptions;
+        builder.check(move || {
+            counted.count();
+            model();
+        });
+        let bound = preemptions.map_or("none".into(), |n| n.to_string());
+        let runs = runs.get();
+        println!("model {name}: {runs} interleavings, preemption bound {bound}");
+    }
+
+    /// loom's mutex in the shape of parking_lot's: no poisoning.
+    #[derive(Debug)]
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            let held = self.0.lock().expect("loom does not poison");
+            MutexGuard {
+                mutex: self,
+                held: Some(held),
+            }
+        }
+
+        pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+            let held = self.0.try_lock().ok()?;
+            Some(MutexGuard {
+                mutex: self,
+                held: Some(held),
+            })
+        }
+
+        pub(crate) fn get_mut(&mut self) -> &mut T {
+            self.0.get_mut().expect("loom does not poison")
+        }
+
+        pub(crate) fn into_inner(self) -> T {
+            self.0.into_inner().expect("loom does not poison")
+        }
+    }
+
+    /// `held` is empty only while the mutex is given up inside a method.
+    #[derive(Debug)]
+    pub(crate) struct MutexGuard<'a, T> {
+        mutex: &'a Mutex<T>,
+        held: Option<loom::sync::MutexGuard<'a, T>>,
+    }
+
+    impl<T> MutexGuard<'_, T> {
+        /// Runs `f` with the mutex unlocked, and locks it again, also when `f`
+        /// panics.
+        pub(crate) fn unlocked<R>(guard: &mut Self, f: impl FnOnce() -> R) -> R {
+            struct Relock<'g, 'a, T>(&'g mut MutexGuard<'a, T>);
+            impl<T> Drop for Relock<'_, '_, T> {
+                fn drop(&mut self) {
+                    self.0.held = self.0.mutex.lock().held.take();
+                }
+            }
+            guard.held = None;
+            let _relock = Relock(guard);
+            f()
+        }
+    }
+
+    impl<T> Deref for MutexGuard<'_, T> {
+        type Target = T;
+        fn deref(&self) -> &T {
+            self.held.as_ref().expect("the mutex is held")
+        }
+    }
+
+    impl<T> DerefMut for MutexGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            self.held.as_mut().expect("the mutex is held")
+        }
+    }
+
+    /// loom's condition variable in the shape of parking_lot's.
+    #[derive(Debug)]
+    pub(crate) struct Condvar(loom::sync::Condvar);
+
+    impl Condvar {
+        pub(crate) fn new() -> Self {
+            Self(loom::sync::Condvar::new())
+        }
+
+        pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
+            let held = guard.held.take().expect("the mutex is held");
+            guard.held = Some(self.0.wait(held).expect("loom does not poison"));
+        }
+
+        /// The deadline passes at once; see the header of this file.
+        pub(crate) fn wait_until<T>(
+            &self,
+            guard: &mut MutexGuard<'_, T>,
+            _deadline: std::time::Instant,
+        ) -> WaitTimeoutResult {
+            MutexGuard::unlocked(guard, || ());
+            WaitTimeoutResult
+        }
+
+        pub(crate) fn notify_one(&self) -> bool {
+            self.0.notify_one();
+            true
+        }
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct WaitTimeoutResult;
+
+    impl WaitTimeoutResult {
+        pub(crate) fn timed_out(&self) -> bool {
+            true
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The one way to wait: every operation that may have to wait returns a lazy
+//! [`Wait`], a future for tasks and a blocking call for threads.
+//!
+//! State: an operation and its stage.
+//!
+//! ```text
+//!           Pending            Ready
+//!   New -------------> Waiting -----> Done
+//!    |     poll          |             ^
+//!    +-------------------+-- cancel ---+   drop, time-out
+//!       Ready at once
+//! ```
+//!
+//! Protocol: nothing happens before the first poll. A poll that finds nothing
+//! registers the waker under the very lock under which it looked (`list`). Who
+//! makes something available notifies under that lock and wakes after it
+//! (`session`, `batch`). A blocking call polls the same operation with a parker
+//! of the thread's own (`parker`).
+//!
+//! Invariants:
+//! 1. `cancel` is called exactly once if the operation was ever Pending and was
+//!    not Ready since, else never: dropping a fresh or finished wait does
+//!    nothing.
+//! 2. A blocking call sleeps only after a poll that was Pending, and polls
+//!    again after every sleep, also after the one that the deadline ended.
+//! 3. No code of the user's (clone, wake and drop of a waker) runs under an
+//!    internal lock.
+//! 4. `block` and `unblock` come in pairs, around everything between the first
+//!    sleep and the end of an untimed blocking call.
+//!
+//! Memory ordering: none of its own. What was done before an operation was
+//! granted is published by the lock or word of that operation; the parker
+//! publishes what was done before a wake.
+
+// Until the floors above use every word of it.
+#![allow(dead_code)]
+
+mod batch;
+mod list;
+mod parker;
+mod session;
+
+#[cfg(test)]
+mod gate;
+#[cfg(all(test, loom))]
+mod model;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use self::parker::{Seat, Slept};
+use crate::error::TimedOut;
+
+#[allow(unused_imports, reason = "the floors above take what they need")]
+pub(crate) use self::{
+    batch::WakeBatch,
+    list::{Removed, Ticket, Waiters},
+    session::{Guarded, Session},
+};
+
+/// Closes [`Op`] to other crates.
+pub(crate) mod sealed {
+    #[allow(unreachable_pub, reason = "a supertrait of a public trait")]
+    pub trait Sealed {}
+}
+
+/// An operation that may have to wait. Every waiting method of this crate names
+/// its own; they are seen in types such as `Wait<Acquire<'_>>` and cannot be
+/// implemented outside the crate.
+pub trait Op: sealed::Sealed + Unpin {
+    /// What the wait gives.
+    type Output;
+
+    /// Tries, and if there is nothing sees to it that the waker is woken when
+    /// there may be. Not called again after `Ready`.
+    ///
+    /// A first poll that panics leaves nothing behind; a later one leaves what
+    /// [`cancel`](Self::cancel) undoes.
+    #[doc(hidden)]
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output>;
+
+    /// Gives up after at least one `Pending`: takes the waiter out of the line,
+    /// and passes on a notification or a grant it has not used.
+    #[doc(hidden)]
+    fn cancel(&mut self);
+
+    /// The thread is about to sleep without a deadline, for the first time in
+    /// this wait.
+    #[doc(hidden)]
+    fn block(&mut self) {}
+
+    /// That wait has ended: granted, or unwinding.
+    #[doc(hidden)]
+    fn unblock(&mut self) {}
+}
+
+/// How many times a thread blocked in this crate has come out of its sleep, for
+/// whatever reason, since the process began.
+///
+/// A diagnostic: a count that stands still while threads are blocked proves
+/// that nothing polls. It orders nothing and may lag behind.
+#[must_use]
+pub fn wakeups() -> u64 {
+    parker::wakeups()
+}
+
+/// A wait for one operation: a lazy future, and a blocking call.
+///
+/// Nothing is tried, and no place in line taken, before it is polled or one of
+/// the blocking methods is called; the place is then that of the first try.
+///
+/// # Cancel safety
+///
+/// Dropping it cancels: a wait that stood in line leaves it, what it had been
+/// promised goes to the next, and nothing is lost. One that was never polled,
+/// or has given its result, has nothing to cancel. A time-out is the same as a
+/// drop.
+///
+/// # Cost
+///
+/// No allocation and no clock while the operation succeeds at once. A thread
+/// that has to wait looks for its wake-up for about two microseconds, then
+/// sleeps until it is woken; nothing polls.
+///
+/// # Panics
+///
+/// Polling it after it gave its result panics.
+#[must_use = "a wait does nothing unless it is awaited or one of its `wait` methods is called"]
+pub struct Wait<O: Op> {
+    op: O,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    New,
+    Waiting,
+    Done,
+}
+
+impl<O: Op> Wait<O> {
+    pub(crate) fn new(op: O) -> Self {
+        Self {
+            op,
+            stage: Stage::New,
+        }
+    }
+
+    /// Blocks the calling thread until the operation is done.
+    ///
+    /// A panic of a waker that runs on this thread meanwhile cancels the wait
+    /// and goes on. Waits may be nested on one thread.
+    pub fn wait(mut self) -> O::Output {
+        let seat = Seat::take();
+        let mut cx = seat.context();
+        loop {
+            if let Poll::Ready(output) = self.step(&mut cx) {
+                return output;
+            }
+            if !seat.parker().spin() {
+                break;
+            }
+        }
+        let blocked = Blocked::enter(&mut self);
+        loop {
+            seat.parker().sleep();
+            if let Poll::Ready(output) = blocked.wait.step(&mut cx) {
+                return output;
+            }
+        }
+    }
+
+    /// Blocks for at most `timeout`. The operation is tried at least once, and
+    /// once more when the time is up. A time-out too long to be a date does not
+    /// end the wait.
+    ///
+    /// # Errors
+    ///
+    /// [`TimedOut`] if there was nothing by then; the wait is cancelled.
+    pub fn wait_timeout(self, timeout: Duration) -> Result<O::Output, TimedOut> {
+        // The clock is read only by a wait that must wait.
+        self.wait_at_most(|| Instant::now().checked_add(timeout))
+    }
+
+    /// Blocks until `deadline` at the latest. The operation is tried at least
+    /// once, also if the deadline has passed, and once more when it passes.
+    ///
+    /// # Errors
+    ///
+    /// [`TimedOut`] if there was nothing by then; the wait is cancelled.
+    pub fn wait_deadline(self, deadline: Instant) -> Result<O::Output, TimedOut> {
+        self.wait_at_most(|| Some(deadline))
+    }
+
+    fn wait_at_most(
+        mut self,
+        deadline: impl FnOnce() -> Option<Instant>,
+    ) -> Result<O::Output, TimedOut> {
+        let seat = Seat::take();
+        let mut cx = seat.context();
+        if let Poll::Ready(output) = self.step(&mut cx) {
+            return Ok(output);
+        }
+        let deadline = deadline();
+        loop {
+            let slept = match deadline {
+                Some(deadline) => seat.parker().sleep_until(deadline),
+                None => {
+                    seat.parker().sleep();
+                    Slept::Woken
+                }
+            };
+            if let Poll::Ready(output) = self.step(&mut cx) {
+                return Ok(output);
+            }
+            if slept == Slept::PastDeadline {
+                self.cancel();
+                return Err(TimedOut);
+            }
+        }
+    }
+
+    /// One poll, by invariant 1.
+    fn step(&mut self, cx: &mut Context<'_>) -> Poll<O::Output> {
+        assert!(
+            self.stage != Stage::Done,
+            "a `Wait` was polled after it gave its result"
+        );
+        let poll = self.op.poll(cx);
+        self.stage = if poll.is_ready() {
+            Stage::Done
+        } else {
+            Stage::Waiting
+        };
+        poll
+    }
+
+    fn cancel(&mut self) {
+        if std::mem::replace(&mut self.stage, Stage::Done) == Stage::Waiting {
+            self.op.cancel();
+        }
+    }
+}
+
+impl<O: Op> Future for Wait<O> {
+    type Output = O::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<O::Output> {
+        self.get_mut().step(cx)
+    }
+}
+
+impl<O: Op> Drop for Wait<O> {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+impl<O: Op> fmt::Debug for Wait<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wait")
+            .field("stage", &self.stage)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A wait whose thread sleeps without a deadline (invariant 4).
+struct Blocked<'a, O: Op> {
+    wait: &'a mut Wait<O>,
+}
+
+impl<'a, O: Op> Blocked<'a, O> {
+    fn enter(wait: &'a mut Wait<O>) -> Self {
+        wait.op.block();
+        Self { wait }
+    }
+}
+
+impl<O: Op> Drop for Blocked<'_, O> {
+    fn drop(&mut self) {
+        self.wait.op.unblock();
+    }
+}

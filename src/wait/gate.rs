@@ -1,0 +1,111 @@
+//! A turnstile for the tests and models of this floor, and a worked example of
+//! an operation: it lets as many through as it was opened for, first come first
+//! served among those who wait.
+
+use std::task::{Context, Poll};
+
+use super::{Guarded, Op, Ticket, Wait, Waiters, sealed};
+use crate::sync::Arc;
+
+pub(super) struct Gate {
+    state: Guarded<State>,
+}
+
+struct State {
+    permits: usize,
+    waiters: Waiters<()>,
+}
+
+/// Waits for one permit and uses it up.
+pub(super) struct Pass {
+    gate: Arc<Gate>,
+    ticket: Option<Ticket>,
+}
+
+impl Gate {
+    pub(super) fn new() -> Arc<Self> {
+        let state = State {
+            permits: 0,
+            waiters: Waiters::new(),
+        };
+        Arc::new(Self {
+            state: Guarded::new(state),
+        })
+    }
+
+    /// An associated function: loom's `Arc` cannot be a receiver.
+    pub(super) fn pass(gate: &Arc<Self>) -> Wait<Pass> {
+        Wait::new(Pass {
+            gate: gate.clone(),
+            ticket: None,
+        })
+    }
+
+    /// Lets `n` more through, and tells as many to look.
+    pub(super) fn open(&self, n: usize) {
+        let mut session = self.state.lock();
+        session.permits += n;
+        for _ in 0..n {
+            let (state, wakes) = session.parts();
+            if state.waiters.notify_next(wakes).is_none() {
+                break;
+            }
+            session.flush_if_full();
+        }
+    }
+
+    pub(super) fn permits(&self) -> usize {
+        self.state.lock().permits
+    }
+
+    pub(super) fn waiters(&self) -> usize {
+        self.state.lock().waiters.len()
+    }
+
+    /// Tells all who wait to look, though there is nothing for them.
+    pub(super) fn disturb(&self) {
+        let mut session = self.state.lock();
+        let (state, wakes) = session.parts();
+        while state.waiters.notify_next(wakes).is_some() {}
+    }
+}
+
+impl sealed::Sealed for Pass {}
+
+impl Op for Pass {
+    type Output = ();
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        // Cloned before the lock; dropped after it if it is not needed.
+        let waker = cx.waker().clone();
+        let mut session = self.gate.state.lock();
+        // The mark is cleared before the permits are looked at.
+        let ticket = match self.ticket {
+            Some(ticket) => {
+                let old = session.waiters.rewait(ticket, waker);
+                session.discard_waker(old);
+                ticket
+            }
+            None => session.waiters.register((), waker),
+        };
+        if session.permits == 0 {
+            self.ticket = Some(ticket);
+            return Poll::Pending;
+        }
+        session.permits -= 1;
+        self.ticket = None;
+        let removed = session.waiters.remove(ticket);
+        session.discard(removed);
+        Poll::Ready(())
+    }
+
+    fn cancel(&mut self) {
+        let Some(ticket) = self.ticket.take() else {
+            return;
+        };
+        let mut session = self.gate.state.lock();
+        let (state, wakes) = session.parts();
+        let removed = state.waiters.withdraw(ticket, wakes);
+        session.discard(removed);
+    }
+}

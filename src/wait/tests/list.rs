@@ -1,0 +1,189 @@
+//! `Waiters`: order, marks, counts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::Waker;
+
+use proptest::prelude::*;
+
+use super::super::{Ticket, Waiters, WakeBatch};
+use super::{counting, heap};
+
+fn noop() -> Waker {
+    Waker::noop().clone()
+}
+
+#[test]
+fn the_longest_waiting_is_notified_first() {
+    let mut list = Waiters::new();
+    let mut wakes = WakeBatch::new();
+    let tickets: Vec<_> = (0..5).map(|i| list.register(i, noop())).collect();
+    for &ticket in &tickets {
+        assert_eq!(list.notify_next(&mut wakes), Some(ticket));
+    }
+    assert_eq!(list.notify_next(&mut wakes), None);
+    assert_eq!((list.waiting(), list.notified()), (0, 5));
+}
+
+#[test]
+fn a_notified_waiter_that_gets_nothing_keeps_its_place() {
+    let mut list = Waiters::new();
+    let mut wakes = WakeBatch::new();
+    let first = list.register((), noop());
+    let second = list.register((), noop());
+    assert_eq!(list.notify_next(&mut wakes), Some(first));
+    assert!(list.is_notified(first));
+    assert!(list.rewait(first, noop()).is_none());
+    assert!(!list.is_notified(first));
+    assert_eq!(list.notify_next(&mut wakes), Some(first));
+    assert_eq!(list.notify_next(&mut wakes), Some(second));
+}
+
+#[test]
+fn rewait_returns_the_waker_it_does_not_need() {
+    let mut list = Waiters::new();
+    let (old, new) = (counting(), counting());
+    let ticket = list.register((), Waker::from(old.clone()));
+    assert!(list.waits_with(ticket, &Waker::from(old.clone())));
+    let same = list.rewait(ticket, Waker::from(old.clone())).unwrap();
+    same.wake();
+    assert_eq!(old.count(), 1);
+    let replaced = list.rewait(ticket, Waker::from(new.clone())).unwrap();
+    assert!(replaced.will_wake(&Waker::from(old.clone())));
+    drop(replaced);
+    assert_eq!(Arc::strong_count(&old), 1);
+    assert!(list.waits_with(ticket, &Waker::from(new.clone())));
+}
+
+#[test]
+fn removal_tells_what_was_left() {
+    let mut list = Waiters::new();
+    let mut wakes = WakeBatch::new();
+    let (a, b) = (list.register('a', noop()), list.register('b', noop()));
+    assert!(list.notify(b, &mut wakes));
+    assert!(!list.notify(b, &mut wakes));
+    let (a, b) = (list.remove(a).unwrap(), list.remove(b).unwrap());
+    assert!(!a.was_notified && a.waker.is_some() && a.data == 'a');
+    assert!(b.was_notified && b.waker.is_none() && b.data == 'b');
+    assert!(list.is_empty());
+}
+
+#[test]
+fn withdrawing_passes_a_notification_on() {
+    let mut list = Waiters::new();
+    let mut wakes = WakeBatch::new();
+    let tickets: Vec<_> = (0..3).map(|_| list.register((), noop())).collect();
+    drop(list.withdraw(tickets[1], &mut wakes));
+    assert_eq!(list.notified(), 0);
+    list.notify_next(&mut wakes);
+    drop(list.withdraw(tickets[0], &mut wakes));
+    assert!(list.is_notified(tickets[2]));
+    assert!(list.withdraw(tickets[0], &mut wakes).is_none());
+}
+
+#[test]
+fn an_empty_list_has_given_its_memory_back() {
+    let before = heap::held_by_this_thread();
+    let mut list = Waiters::new();
+    for n in [1, 1_000] {
+        let tickets: Vec<_> = (0..n).map(|i| list.register(i, noop())).collect();
+        let mut wakes = WakeBatch::new();
+        while list.notify_next(&mut wakes).is_some() {}
+        for &ticket in tickets.iter().step_by(2) {
+            list.rewait(ticket, noop());
+        }
+        assert!(heap::held_by_this_thread() > before);
+        for ticket in tickets {
+            drop(list.remove(ticket));
+        }
+    }
+    assert_eq!(heap::held_by_this_thread(), before);
+    assert!(list.is_empty());
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Register,
+    NotifyNext,
+    Notify(usize),
+    Rewait(usize),
+    Remove(usize),
+    Withdraw(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => Just(Step::Register),
+        2 => Just(Step::NotifyNext),
+        1 => (0..8usize).prop_map(Step::Notify),
+        2 => (0..8usize).prop_map(Step::Rewait),
+        1 => (0..8usize).prop_map(Step::Remove),
+        1 => (0..8usize).prop_map(Step::Withdraw),
+    ]
+}
+
+proptest! {
+    /// Against one ordered map of marks.
+    #[test]
+    fn agrees_with_a_map_of_marks(steps in proptest::collection::vec(step(), 0..60)) {
+        let mut list = Waiters::new();
+        let mut oracle: BTreeMap<Ticket, (u32, bool)> = BTreeMap::new();
+        let mut wakes = WakeBatch::new();
+        let mut woken = 0;
+        let next = |oracle: &mut BTreeMap<Ticket, (u32, bool)>| {
+            let (&ticket, entry) = oracle.iter_mut().find(|(_, entry)| !entry.1)?;
+            entry.1 = true;
+            Some(ticket)
+        };
+        for (n, step) in (0u32..).zip(steps) {
+            let pick = |i: usize| oracle.keys().copied().nth(i);
+            match step {
+                Step::Register => {
+                    let ticket = list.register(n, noop());
+                    prop_assert!(oracle.keys().all(|&earlier| earlier < ticket));
+                    oracle.insert(ticket, (n, false));
+                }
+                Step::NotifyNext => {
+                    let expected = next(&mut oracle);
+                    woken += usize::from(expected.is_some());
+                    prop_assert_eq!(list.notify_next(&mut wakes), expected);
+                }
+                Step::Notify(i) => if let Some(ticket) = pick(i) {
+                    let entry = oracle.get_mut(&ticket).unwrap();
+                    woken += usize::from(!entry.1);
+                    prop_assert_eq!(list.notify(ticket, &mut wakes), !entry.1);
+                    entry.1 = true;
+                },
+                Step::Rewait(i) => if let Some(ticket) = pick(i) {
+                    let entry = oracle.get_mut(&ticket).unwrap();
+                    prop_assert_eq!(list.rewait(ticket, noop()).is_some(), !entry.1);
+                    entry.1 = false;
+                },
+                Step::Remove(i) => if let Some(ticket) = pick(i) {
+                    let (data, marked) = oracle.remove(&ticket).unwrap();
+                    let removed = list.remove(ticket).unwrap();
+                    prop_assert_eq!((removed.data, removed.was_notified), (data, marked));
+                },
+                Step::Withdraw(i) => if let Some(ticket) = pick(i) {
+                    let (data, marked) = oracle.remove(&ticket).unwrap();
+                    if marked && next(&mut oracle).is_some() {
+                        woken += 1;
+                    }
+                    prop_assert_eq!(list.withdraw(ticket, &mut wakes).unwrap().data, data);
+                },
+            }
+            prop_assert_eq!(wakes.len(), woken);
+            let expected: Vec<_> = oracle.iter().map(|(&t, e)| (t, e.0)).collect();
+            let all: Vec<_> = list.iter().map(|(t, &d)| (t, d)).collect();
+            prop_assert_eq!(&all, &expected);
+            prop_assert_eq!(list.front().map(|(t, &d)| (t, d)), expected.first().copied());
+            prop_assert_eq!(list.notified(), oracle.values().filter(|e| e.1).count());
+            prop_assert_eq!(list.len(), oracle.len());
+            for (&ticket, &(data, marked)) in &oracle {
+                prop_assert_eq!(list.is_notified(ticket), marked);
+                prop_assert_eq!(list.get(ticket), Some(&data));
+                prop_assert_eq!(list.get_mut(ticket), Some(&mut { data }));
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! `Session` and `WakeBatch`: nothing of the user's runs under the lock, and a
+//! panic keeps nobody asleep.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::super::gate::Gate;
+use super::super::{Guarded, WakeBatch};
+use super::{Calls, counting};
+
+/// Runs a closure when dropped.
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+fn message(result: std::thread::Result<()>) -> &'static str {
+    let payload = result.expect_err("it panics");
+    payload.downcast_ref::<&str>().expect("a literal")
+}
+
+#[test]
+fn wakers_and_drops_run_unlocked() {
+    let state = Arc::new(Guarded::new(0));
+    let waking = state.clone();
+    let waker = Calls::new(move || *waking.try_lock().expect("unlocked") += 1);
+    {
+        let mut session = state.lock();
+        session.wakes().push(Waker::from(waker.clone()));
+        let dropping = state.clone();
+        session.discard(OnDrop(move || {
+            *dropping.try_lock().expect("unlocked") += 10;
+        }));
+        *session += 100;
+        assert_eq!(waker.count(), 0);
+    }
+    assert_eq!(*state.lock(), 111);
+}
+
+#[test]
+fn a_waker_may_re_enter_the_structure() {
+    let gate = Gate::new();
+    let again = gate.clone();
+    let waker = Calls::new(move || {
+        again.open(1);
+        drop(Gate::pass(&again));
+        assert_eq!(Gate::pass(&again).wait_timeout(Default::default()), Ok(()));
+    });
+    let mut wait = Gate::pass(&gate);
+    let waker = Waker::from(waker);
+    let mut cx = std::task::Context::from_waker(&waker);
+    assert!(std::future::Future::poll(std::pin::Pin::new(&mut wait), &mut cx).is_pending());
+    gate.open(1);
+    assert_eq!(gate.permits(), 1);
+    wait.wait();
+}
+
+#[test]
+fn flush_runs_what_gathered_and_locks_again() {
+    let state = Arc::new(Guarded::new(0));
+    let waking = state.clone();
+    let waker = Calls::new(move || *waking.try_lock().expect("unlocked") += 1);
+    let mut session = state.lock();
+    for _ in 0..WakeBatch::BOUND {
+        assert!(!session.flush_if_full());
+        session.wakes().push(Waker::from(waker.clone()));
+    }
+    assert!(session.flush_if_full());
+    assert_eq!(*session, WakeBatch::BOUND);
+    assert!(state.try_lock().is_none());
+    assert!(session.wakes().is_empty());
+}
+
+#[test]
+fn flush_holds_the_lock_again_after_a_panic() {
+    let state = Guarded::new(0);
+    let mut session = state.lock();
+    let bad = Calls::new(|| panic!("bad waker"));
+    session.wakes().push(Waker::from(bad));
+    let result = catch_unwind(AssertUnwindSafe(|| session.flush()));
+    assert_eq!(message(result), "bad waker");
+    assert!(state.try_lock().is_none());
+    *session += 1;
+    drop(session);
+    assert_eq!(*state.lock(), 1);
+}
+
+#[test]
+fn all_are_woken_and_the_first_panic_goes_on() {
+    let good = counting();
+    let mut wakes = WakeBatch::new();
+    wakes.push(Waker::from(Calls::new(|| panic!("first"))));
+    wakes.push(Waker::from(good.clone()));
+    wakes.push(Waker::from(Calls::new(|| panic!("second"))));
+    wakes.push(Waker::from(good.clone()));
+    assert_eq!(wakes.len(), 4);
+    let result = catch_unwind(AssertUnwindSafe(|| wakes.fire()));
+    assert_eq!(message(result), "first");
+    assert_eq!(good.count(), 2);
+    assert!(wakes.is_empty());
+}
+
+#[test]
+fn dropping_a_batch_fires_it_also_while_unwinding() {
+    let good = counting();
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let mut wakes = WakeBatch::new();
+        wakes.push(Waker::from(Calls::new(|| panic!("waker"))));
+        wakes.push(Waker::from(good.clone()));
+        panic!("body");
+    }));
+    assert_eq!(message(result), "body");
+    assert_eq!(good.count(), 1);
+}
+
+#[test]
+fn a_panicking_waker_leaves_the_structure_whole() {
+    let gate = Gate::new();
+    let bad = Waker::from(Calls::new(|| panic!("bad waker")));
+    let mut wait = Gate::pass(&gate);
+    let mut cx = std::task::Context::from_waker(&bad);
+    assert!(std::future::Future::poll(std::pin::Pin::new(&mut wait), &mut cx).is_pending());
+    let result = catch_unwind(AssertUnwindSafe(|| gate.open(1)));
+    assert_eq!(message(result), "bad waker");
+    assert_eq!(gate.permits(), 1);
+    wait.wait();
+    assert_eq!((gate.permits(), gate.waiters()), (0, 0));
+}
+
+#[test]
+fn a_replaced_waker_is_dropped_unlocked() {
+    struct Owner(Arc<Gate>, Arc<std::sync::atomic::AtomicUsize>);
+    impl std::task::Wake for Owner {
+        fn wake(self: Arc<Self>) {}
+    }
+    impl Drop for Owner {
+        fn drop(&mut self) {
+            // Deadlocks if the gate is locked.
+            self.0.permits();
+            self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+    let drops = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let gate = Gate::new();
+    let mut wait = Gate::pass(&gate);
+    for _ in 0..3 {
+        let waker = Waker::from(Arc::new(Owner(gate.clone(), drops.clone())));
+        let mut cx = std::task::Context::from_waker(&waker);
+        assert!(std::future::Future::poll(std::pin::Pin::new(&mut wait), &mut cx).is_pending());
+    }
+    drop(wait);
+    assert_eq!(drops.load(std::sync::atomic::Ordering::Relaxed), 3);
+}
