@@ -1,12 +1,66 @@
-//! The errors of this crate: small, comparable, and handing back what was
-//! given in.
+//! The public errors: small values that say what was refused and why.
 
 use std::error::Error;
 use std::fmt;
 
-/// What was waited for or sent to is closed, and stays so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// What was asked for is closed: nothing more goes in, or comes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
+
+/// The time was up before what was waited for came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimedOut;
+
+/// The handle or name is of something that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stale;
+
+/// Nothing could go on: every running task was blocked in an untimed wait of its
+/// own scheduler and none could start, so the newest such wait gave up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stalled;
+
+/// A number outside its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfRange {
+    /// What the number is for.
+    pub what: &'static str,
+    /// The number.
+    pub asked: u32,
+    /// The least that is allowed.
+    pub least: u32,
+    /// The most that is allowed.
+    pub most: u32,
+}
+
+impl OutOfRange {
+    pub(crate) fn check(
+        what: &'static str,
+        asked: u32,
+        least: u32,
+        most: u32,
+    ) -> Result<(), OutOfRange> {
+        if (least..=most).contains(&asked) {
+            return Ok(());
+        }
+        Err(OutOfRange {
+            what,
+            asked,
+            least,
+            most,
+        })
+    }
+}
+
+/// A tier below that of an earlier message of the same group which is still
+/// outstanding: it would wait for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TierGoesDown {
+    /// The tier of the group's last message.
+    pub last: u32,
+    /// The tier asked for.
+    pub asked: u32,
+}
 
 impl fmt::Display for Closed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -14,16 +68,46 @@ impl fmt::Display for Closed {
     }
 }
 
-impl Error for Closed {}
-
-/// The deadline of a wait passed first; the wait has been cancelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TimedOut;
-
 impl fmt::Display for TimedOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("timed out")
     }
 }
 
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("stale handle")
+    }
+}
+
+impl fmt::Display for Stalled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("stalled: all running tasks wait for their own scheduler")
+    }
+}
+
+impl fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            what,
+            asked,
+            least,
+            most,
+        } = self;
+        write!(f, "{what} {asked} is outside {least}..={most}")
+    }
+}
+
+impl fmt::Display for TierGoesDown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { last, asked } = self;
+        write!(f, "tier {asked} after tier {last} in the same group")
+    }
+}
+
+impl Error for Closed {}
 impl Error for TimedOut {}
+impl Error for Stale {}
+impl Error for Stalled {}
+impl Error for OutOfRange {}
+impl Error for TierGoesDown {}

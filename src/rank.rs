@@ -1,0 +1,153 @@
+//! Members in order of rank: a bump band above 256 standing levels.
+//!
+//! A [`Slot`] is one of 512 places in the order, the highest first; within a
+//! slot members stand first in, first out. A bitmap of the occupied slots
+//! finds the highest one without a scan, so insert, leave and best are O(1),
+//! but for members that come back under an old number (O(log n), see `fifo`).
+//!
+//! A rank with a single occupied slot, which is what nearly all callers have,
+//! is one [`Fifo`]; the bitmap and the other slots are made on use and go when
+//! the rank empties.
+//!
+//! Invariants:
+//! 1. A slot's bit in `occupied` is set if and only if its line is not empty.
+//! 2. `lines` holds one line for each bit of `known`, in slot order, so a
+//!    line's index is the number of known slots below it.
+
+mod fifo;
+
+pub use fifo::Fifo;
+
+const SLOTS: usize = 512;
+const WORDS: usize = SLOTS / 64;
+
+/// A place in the order of rank; the higher is served first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(u16);
+
+impl Slot {
+    /// The standing level `level`: below every bumped slot.
+    pub fn standing(level: u8) -> Self {
+        Self(u16::from(level))
+    }
+
+    /// Bumped to `level`: above every standing level.
+    pub fn bumped(level: u8) -> Self {
+        Self(256 + u16::from(level))
+    }
+
+    fn word(self) -> usize {
+        usize::from(self.0) / 64
+    }
+
+    fn bit(self) -> u64 {
+        1 << (self.0 % 64)
+    }
+}
+
+/// Members in order of slot, then of sequence number.
+#[derive(Debug)]
+pub struct Rank(Form);
+
+#[derive(Debug)]
+enum Form {
+    One(Slot, Fifo),
+    Many(Box<Levels>),
+}
+
+#[derive(Debug, Default)]
+struct Levels {
+    occupied: [u64; WORDS],
+    known: [u64; WORDS],
+    lines: Vec<Fifo>,
+}
+
+impl Default for Rank {
+    fn default() -> Self {
+        Self(Form::One(Slot(0), Fifo::default()))
+    }
+}
+
+impl Rank {
+    /// `member`, which does not stand in `slot`, joins it under `seq`.
+    pub fn insert(&mut self, slot: Slot, seq: u64, member: u32) {
+        if let Form::One(only, line) = &mut self.0 {
+            if line.is_empty() {
+                *only = slot;
+            }
+            if *only == slot {
+                return line.insert(seq, member);
+            }
+            let mut levels = Box::new(Levels::default());
+            levels.adopt(*only, std::mem::take(line));
+            self.0 = Form::Many(levels);
+        }
+        if let Form::Many(levels) = &mut self.0 {
+            levels.line_or_new(slot).insert(seq, member);
+            levels.occupied[slot.word()] |= slot.bit();
+        }
+    }
+
+    /// A member of `slot` left; `stands` already says so.
+    pub fn leave(&mut self, slot: Slot, stands: impl Fn(u32, u64) -> bool) {
+        match &mut self.0 {
+            Form::One(only, line) => {
+                debug_assert_eq!(*only, slot);
+                line.leave(stands);
+            }
+            Form::Many(levels) => {
+                let index = levels.index(slot);
+                levels.lines[index].leave(stands);
+                if levels.lines[index].is_empty() {
+                    levels.occupied[slot.word()] &= !slot.bit();
+                    if levels.occupied == [0; WORDS] {
+                        *self = Self::default();
+                    }
+                }
+            }
+        }
+    }
+
+    /// The member of the highest slot that has the lowest number there;
+    /// `stands(slot, member, seq)` as in [`Fifo`].
+    pub fn best(&mut self, stands: impl Fn(Slot, u32, u64) -> bool) -> Option<u32> {
+        let (slot, line) = match &mut self.0 {
+            Form::One(slot, line) => (*slot, line),
+            Form::Many(levels) => {
+                let slot = levels.highest()?;
+                let index = levels.index(slot);
+                (slot, &mut levels.lines[index])
+            }
+        };
+        let front = line.front(|member, seq| stands(slot, member, seq));
+        front.map(|(_, member)| member)
+    }
+}
+
+impl Levels {
+    fn index(&self, slot: Slot) -> usize {
+        let below = self.known[..slot.word()].iter().map(|w| w.count_ones());
+        let here = self.known[slot.word()] & (slot.bit() - 1);
+        (below.sum::<u32>() + here.count_ones()) as usize
+    }
+
+    fn highest(&self) -> Option<Slot> {
+        let word = self.occupied.iter().rposition(|&w| w != 0)?;
+        let bit = 63 - self.occupied[word].leading_zeros();
+        Some(Slot((word * 64) as u16 + bit as u16))
+    }
+
+    fn line_or_new(&mut self, slot: Slot) -> &mut Fifo {
+        let index = self.index(slot);
+        if self.known[slot.word()] & slot.bit() == 0 {
+            self.known[slot.word()] |= slot.bit();
+            self.lines.insert(index, Fifo::default());
+        }
+        &mut self.lines[index]
+    }
+
+    fn adopt(&mut self, slot: Slot, line: Fifo) {
+        self.occupied[slot.word()] |= slot.bit();
+        *self.line_or_new(slot) = line;
+    }
+}

@@ -1,0 +1,104 @@
+//! A first-in-first-out line whose members may leave from the middle.
+//!
+//! State: an array of tokens (sequence number, member), oldest first, and a
+//! tree for the few that come with an older number than the array's last.
+//!
+//! Protocol: leaving costs nothing here. The member's owner forgets that it
+//! stands in line, and its token is recognised as stale by the predicate that
+//! every reading call takes: `stands(member, sequence)` says whether that
+//! member still stands in this line under that number.
+//!
+//! Invariants:
+//! 1. `live` is the number of members for which `stands` is true.
+//! 2. Each of them has a token here; at most one in the array and one in the
+//!    tree, since equal numbers are not appended twice in a row and the tree
+//!    is a set.
+//! 3. Tokens in the array do not decrease.
+//! 4. There are at most `4 * live + SLACK` tokens after any call, so a storm
+//!    of leaving and coming back costs amortised O(1) each (O(log n) in the
+//!    tree) and no memory.
+
+use std::collections::{BTreeSet, VecDeque};
+
+/// Stale tokens that are not worth a sweep, and places kept by an empty line.
+const SLACK: usize = 16;
+
+/// One line of members, by increasing sequence number.
+#[derive(Debug, Default)]
+pub struct Fifo {
+    tokens: VecDeque<(u64, u32)>,
+    late: BTreeSet<(u64, u32)>,
+    live: u32,
+}
+
+impl Fifo {
+    /// How many stand in line.
+    pub fn len(&self) -> usize {
+        self.live as usize
+    }
+
+    /// Whether nobody stands in line.
+    pub fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// `member`, which does not stand here, joins under `seq`.
+    pub fn insert(&mut self, seq: u64, member: u32) {
+        self.live += 1;
+        match self.tokens.back() {
+            Some(&last) if last == (seq, member) => {}
+            Some(&(newest, _)) if seq <= newest => {
+                self.late.insert((seq, member));
+            }
+            Some(_) => self.tokens.push_back((seq, member)),
+            None => {
+                self.tokens.reserve_exact(1);
+                self.tokens.push_back((seq, member));
+            }
+        }
+    }
+
+    /// A member left, wherever it stood; `stands` already says so.
+    pub fn leave(&mut self, stands: impl Fn(u32, u64) -> bool) {
+        self.live -= 1;
+        if self.live == 0 {
+            self.tokens.clear();
+            self.late.clear();
+            if self.tokens.capacity() > SLACK {
+                self.tokens = VecDeque::new();
+            }
+        } else if self.tokens.len() + self.late.len() > 4 * self.len() + SLACK {
+            self.tokens.retain(|&(seq, member)| stands(member, seq));
+            self.late.retain(|&(seq, member)| stands(member, seq));
+            self.tokens.shrink_to(2 * self.tokens.len());
+        } else if self.tokens.capacity() > 8 * self.tokens.len() + SLACK {
+            self.tokens.shrink_to(2 * self.tokens.len());
+        }
+    }
+
+    /// The member that has the lowest number.
+    pub fn front(&mut self, stands: impl Fn(u32, u64) -> bool) -> Option<(u64, u32)> {
+        if self.live == 0 {
+            return None;
+        }
+        while let Some(&(seq, member)) = self.tokens.front()
+            && !stands(member, seq)
+        {
+            self.tokens.pop_front();
+        }
+        while let Some(&(seq, member)) = self.late.first()
+            && !stands(member, seq)
+        {
+            self.late.pop_first();
+        }
+        match (self.tokens.front().copied(), self.late.first().copied()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Tokens held, stale ones included: for tests of the bound.
+    pub fn tokens(&self) -> usize {
+        self.tokens.len() + self.late.len()
+    }
+}
