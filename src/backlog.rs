@@ -1,0 +1,390 @@
+//! The messages that wait, by group, over the dispatch core.
+//!
+//! This is the plain form: every call is one event of `dispatch`, made under
+//! whatever lock or in whatever thread the owner likes. Queue, scheduler and
+//! simulator stand on it, so all of them decide alike.
+//!
+//! Invariants:
+//! 1. A group's head in the core is the tier of its first waiting message.
+//! 2. A group's messages stand by sequence number; the first entry, if there
+//!    is one, holds a message (removed ones in between are swept).
+//! 3. A group that nobody pins, with nothing waiting, no turn and nothing in
+//!    flight, does not exist.
+
+use std::collections::VecDeque;
+
+use crate::dispatch::{Blocked, Dispatch, GroupKey, LaneKey};
+use crate::error::{OutOfRange, TierGoesDown};
+use crate::limit::{Bypass, Limit};
+
+/// A message taken from its group, with one unit of every limit.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Claim<T> {
+    /// Its group.
+    pub group: GroupKey,
+    /// Its place in the group: later ones have higher numbers.
+    pub seq: u64,
+    /// Its tier.
+    pub tier: u32,
+    /// How many times it was taken before.
+    pub attempt: u32,
+    /// The message.
+    pub item: T,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    seq: u64,
+    tier: u32,
+    attempt: u32,
+    /// `None` once removed.
+    item: Option<T>,
+}
+
+#[derive(Debug)]
+struct Messages<T> {
+    entries: VecDeque<Entry<T>>,
+    live: usize,
+    last_seq: u64,
+    last_tier: u32,
+    pins: u32,
+}
+
+/// Lanes, groups and their waiting messages.
+#[derive(Debug)]
+pub struct Backlog<T> {
+    core: Dispatch<Messages<T>>,
+    waiting: u64,
+    in_flight: u64,
+}
+
+impl<T> Backlog<T> {
+    /// Nothing yet.
+    pub fn new(bypass: Bypass) -> Self {
+        Self {
+            core: Dispatch::new(bypass),
+            waiting: 0,
+            in_flight: 0,
+        }
+    }
+
+    /// Messages that wait.
+    pub fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
+    /// Messages taken and neither completed nor given back.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// How many turns could begin now.
+    pub fn eligible(&self) -> u64 {
+        self.core.eligible()
+    }
+
+    /// A lane; it goes when it is closed and its last group is gone.
+    pub fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
+        self.core.add_lane(weight, cap)
+    }
+
+    /// The lane's owner will add no more groups.
+    pub fn close_lane(&mut self, lane: LaneKey) {
+        self.core.close_lane(lane);
+    }
+
+    /// Changes the lane's cap.
+    pub fn set_cap(&mut self, lane: LaneKey, cap: Limit) -> Result<(), OutOfRange> {
+        self.core.set_cap(lane, cap)?;
+        self.core.settle(lane);
+        Ok(())
+    }
+
+    /// A group with one pin, which its owner takes out with [`unpin`](Self::unpin).
+    pub fn add_group(
+        &mut self,
+        lane: LaneKey,
+        limit: Limit,
+        level: u8,
+    ) -> Result<GroupKey, OutOfRange> {
+        let messages = Messages {
+            entries: VecDeque::new(),
+            live: 0,
+            last_seq: 0,
+            last_tier: 0,
+            pins: 1,
+        };
+        self.core.add_group(lane, limit, level, messages)
+    }
+
+    /// Whether the group exists.
+    pub fn contains(&self, group: GroupKey) -> bool {
+        self.core.data(group).is_some()
+    }
+
+    /// One more owner of the group.
+    pub fn pin(&mut self, group: GroupKey) {
+        self.messages(group).pins += 1;
+    }
+
+    /// One owner less; the last leaves the group to end after its last message.
+    pub fn unpin(&mut self, group: GroupKey) {
+        self.messages(group).pins -= 1;
+        self.reap(group);
+    }
+
+    /// The group's lane; `None` if it does not exist any more.
+    pub fn lane_of(&self, group: GroupKey) -> Option<LaneKey> {
+        self.core.data(group).map(|_| self.core.lane_of(group))
+    }
+
+    /// The number of the group's first waiting message.
+    pub fn first_in(&self, group: GroupKey) -> Option<u64> {
+        Some(self.core.data(group)?.entries.front()?.seq)
+    }
+
+    /// The tier that is open in a lane.
+    pub fn open_tier(&self, lane: LaneKey) -> Option<u32> {
+        self.core.open_tier(lane)
+    }
+
+    /// Messages of a lane in flight.
+    pub fn lane_in_flight(&self, lane: LaneKey) -> u32 {
+        self.core.lane_in_flight(lane)
+    }
+
+    /// What keeps the group's first message waiting.
+    pub fn why(&self, group: GroupKey) -> Blocked {
+        self.core.why(group)
+    }
+
+    /// Messages that wait in the group.
+    pub fn waiting_in(&self, group: GroupKey) -> usize {
+        self.core.data(group).map_or(0, |m| m.live)
+    }
+
+    /// Puts a message last in its group and bumps the group, as one event;
+    /// returns its number and tier. Without a tier it goes into the group's last.
+    /// The tiers of a group's outstanding messages do not go down: otherwise
+    /// one would wait for itself.
+    pub fn send(
+        &mut self,
+        group: GroupKey,
+        tier: Option<u32>,
+        bump: Option<u8>,
+        item: T,
+    ) -> Result<(u64, u32), (TierGoesDown, T)> {
+        let idle = self.is_idle(group);
+        let messages = self.messages(group);
+        let last = messages.last_tier;
+        let tier = tier.unwrap_or(last);
+        if tier < last && !idle {
+            return Err((TierGoesDown { last, asked: tier }, item));
+        }
+        messages.last_tier = tier;
+        messages.last_seq += 1;
+        let seq = messages.last_seq;
+        messages.put(Entry {
+            seq,
+            tier,
+            attempt: 0,
+            item: Some(item),
+        });
+        self.waiting += 1;
+        self.sync_head(group);
+        if let Some(level) = bump {
+            self.core.bump(group, level);
+        }
+        self.core.settle(self.core.lane_of(group));
+        Ok((seq, tier))
+    }
+
+    /// Begins the next turn with its first message. With `hold` the turn goes
+    /// on until [`end_turn`](Self::end_turn), else it is over at once.
+    pub fn claim(&mut self, hold: bool) -> Option<Claim<T>> {
+        let pick = self.core.next()?;
+        let claim = self.pop(pick.group, pick.tier);
+        if !hold {
+            self.core.end_turn(pick.group);
+        }
+        self.core.settle(self.core.lane_of(pick.group));
+        claim
+    }
+
+    /// One more message for the live turn of `group`.
+    pub fn take(&mut self, group: GroupKey) -> Result<Claim<T>, Blocked> {
+        let tier = self.core.take(group)?;
+        let claim = self.pop(group, tier).ok_or(Blocked::Empty)?;
+        self.core.settle(self.core.lane_of(group));
+        Ok(claim)
+    }
+
+    /// The turn is over.
+    pub fn end_turn(&mut self, group: GroupKey) {
+        self.core.end_turn(group);
+        self.core.settle(self.core.lane_of(group));
+        self.reap(group);
+    }
+
+    /// A message of `tier` that was taken from `group` is done.
+    pub fn complete(&mut self, group: GroupKey, tier: u32) {
+        self.in_flight -= 1;
+        self.core.finish(group, tier);
+        self.core.settle(self.core.lane_of(group));
+        self.reap(group);
+    }
+
+    /// A message goes back to its place; `attempt` is what it will say next.
+    pub fn give_back(&mut self, claim: Claim<T>) {
+        let Claim {
+            group,
+            seq,
+            tier,
+            attempt,
+            item,
+        } = claim;
+        self.messages(group).put(Entry {
+            seq,
+            tier,
+            attempt,
+            item: Some(item),
+        });
+        self.waiting += 1;
+        self.in_flight -= 1;
+        self.sync_head(group);
+        self.core.finish(group, tier);
+        self.core.settle(self.core.lane_of(group));
+    }
+
+    /// Takes a waiting message out without a turn; `None` if it does not wait.
+    pub fn remove(&mut self, group: GroupKey, seq: u64) -> Option<T> {
+        let item = self.core.data_mut(group)?.remove(seq)?;
+        self.waiting -= 1;
+        self.sync_head(group);
+        self.core.settle(self.core.lane_of(group));
+        self.reap(group);
+        Some(item)
+    }
+
+    /// Takes out all that waits in a group, in order.
+    pub fn drain(&mut self, group: GroupKey) -> Vec<T> {
+        let messages = self.messages(group);
+        messages.live = 0;
+        let entries = std::mem::take(&mut messages.entries);
+        let items: Vec<T> = entries.into_iter().filter_map(|e| e.item).collect();
+        self.waiting -= items.len() as u64;
+        self.sync_head(group);
+        self.core.settle(self.core.lane_of(group));
+        self.reap(group);
+        items
+    }
+
+    /// Bumps a group; false if it does not exist any more.
+    pub fn bump(&mut self, group: GroupKey, level: u8) -> bool {
+        self.change(group, |core| core.bump(group, level)).is_some()
+    }
+
+    /// Changes a group's standing level; false if it does not exist any more.
+    pub fn set_level(&mut self, group: GroupKey, level: u8) -> bool {
+        self.change(group, |core| core.set_level(group, level))
+            .is_some()
+    }
+
+    /// Changes a group's limit; `None` if it does not exist any more.
+    pub fn set_limit(&mut self, group: GroupKey, limit: Limit) -> Option<Result<(), OutOfRange>> {
+        self.change(group, |core| core.set_limit(group, limit))
+    }
+
+    fn change<R>(
+        &mut self,
+        group: GroupKey,
+        f: impl FnOnce(&mut Dispatch<Messages<T>>) -> R,
+    ) -> Option<R> {
+        self.core.data(group)?;
+        let result = f(&mut self.core);
+        self.core.settle(self.core.lane_of(group));
+        Some(result)
+    }
+
+    fn messages(&mut self, group: GroupKey) -> &mut Messages<T> {
+        self.core.data_mut(group).expect("the group is pinned")
+    }
+
+    fn pop(&mut self, group: GroupKey, tier: u32) -> Option<Claim<T>> {
+        let entry = self.messages(group).pop()?;
+        self.waiting -= 1;
+        self.in_flight += 1;
+        self.sync_head(group);
+        Some(Claim {
+            group,
+            seq: entry.seq,
+            tier,
+            attempt: entry.attempt,
+            item: entry.item?,
+        })
+    }
+
+    fn sync_head(&mut self, group: GroupKey) {
+        let head = self.messages(group).entries.front().map(|e| e.tier);
+        self.core.set_head(group, head);
+    }
+
+    /// Whether nothing of the group waits or is in flight.
+    fn is_idle(&self, group: GroupKey) -> bool {
+        self.waiting_in(group) == 0 && self.core.in_flight(group) == 0
+    }
+
+    fn reap(&mut self, group: GroupKey) {
+        let pinned = self.core.data(group).is_none_or(|m| m.pins > 0);
+        if !pinned && self.is_idle(group) && !self.core.is_held(group) {
+            self.core.remove_group(group);
+        }
+    }
+}
+
+impl<T> Messages<T> {
+    /// Puts an entry at its place: nearly always the last or the first.
+    fn put(&mut self, entry: Entry<T>) {
+        if self.entries.capacity() == 0 {
+            self.entries.reserve_exact(1);
+        }
+        self.live += 1;
+        let at = match self.entries.back() {
+            Some(last) if entry.seq < last.seq => {
+                self.entries.partition_point(|e| e.seq < entry.seq)
+            }
+            _ => self.entries.len(),
+        };
+        self.entries.insert(at, entry);
+    }
+
+    fn pop(&mut self) -> Option<Entry<T>> {
+        let entry = self.entries.pop_front()?;
+        self.live -= 1;
+        self.sweep();
+        Some(entry)
+    }
+
+    fn remove(&mut self, seq: u64) -> Option<T> {
+        let at = self.entries.binary_search_by_key(&seq, |e| e.seq).ok()?;
+        let item = self.entries[at].item.take()?;
+        self.live -= 1;
+        self.sweep();
+        Some(item)
+    }
+
+    /// Keeps invariant 2, and memory within a constant factor of what waits.
+    fn sweep(&mut self) {
+        while self.entries.front().is_some_and(|e| e.item.is_none()) {
+            self.entries.pop_front();
+        }
+        if self.entries.len() > 2 * self.live + 16 {
+            self.entries.retain(|e| e.item.is_some());
+        }
+        if self.entries.is_empty() {
+            self.entries = VecDeque::new();
+        } else if self.entries.capacity() > 4 * self.entries.len() + 16 {
+            self.entries.shrink_to(2 * self.entries.len());
+        }
+    }
+}

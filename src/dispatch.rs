@@ -1,0 +1,410 @@
+//! Who is next: the one place where it is decided.
+//!
+//! A plain data structure without locks, threads or clocks. Groups belong to
+//! lanes (callers). A group stands in line if and only if it has work and
+//! every limit above it has room; what is blocked stands nowhere, so skipping
+//! it costs nothing and the count of eligible work is exact. Three limits
+//! apply: the group's own (units in flight, and one turn at a time), the
+//! lane's open tier, and the lane's cap.
+//!
+//! Between lanes: weighted round robin over turns (`ring`). Within a lane:
+//! rank with bounded bypass (`line`). The messages themselves live with the
+//! owner; of each group this core knows only the tier of the message that
+//! waits first. That is enough for the tiers, since within a group tiers do
+//! not go down: the lowest outstanding tier is always some group's first.
+//!
+//! Protocol: an event (an arrival with its bump, a dispatch, a completion, a
+//! setting) is one or several calls that change one lane, and then one
+//! [`settle`](Dispatch::settle) of that lane.
+//!
+//! The bound, asserted by the tests on every dispatch: let W be the largest
+//! sum of the weights of the lanes in the ring during a wait, w the lane's
+//! own, K the bypass. A group that is i-th by age among its lane's ready
+//! groups starts its next turn within `(ceil(i * (K + 1) / w) + L) * W`
+//! dispatches counted while it is eligible, where L is how often meanwhile it
+//! stopped being eligible or its lane left the ring.
+//!
+//! Cost: O(1) a call, and O(log n) where a group comes back into line under
+//! an old age (after a pause) or a lane has several tiers outstanding.
+
+mod group;
+mod lane;
+
+use crate::error::OutOfRange;
+use crate::limit::{Bypass, Limit};
+use crate::line::Place;
+use crate::ring::{MAX_WEIGHT, Ring};
+use crate::slab::{Key, Slab};
+
+use group::Group;
+use lane::Lane;
+
+/// A lane's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LaneKey(Key);
+
+/// A group's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupKey(Key);
+
+/// A turn that began, with its first unit taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pick {
+    /// Whose turn it is.
+    pub group: GroupKey,
+    /// The tier of the message that the unit is for.
+    pub tier: u32,
+}
+
+/// Why a group's work is not being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Blocked {
+    /// Nothing waits in it.
+    Empty,
+    /// A turn of it is live.
+    Held,
+    /// Its limit is 0.
+    Paused,
+    /// As many as its limit allows are in flight.
+    GroupLimit,
+    /// Its tier is not the one that is open, or the open one drains because a
+    /// lower one has work.
+    Tier,
+    /// As many as its caller's cap allows are in flight.
+    Cap,
+    /// Nothing: it stands in line for a reader.
+    InLine,
+}
+
+/// Lanes, groups, and who is next.
+#[derive(Debug)]
+pub struct Dispatch<G> {
+    lanes: Slab<Lane>,
+    groups: Slab<Group<G>>,
+    ring: Ring,
+    bypass: Bypass,
+    /// The last sequence number given out.
+    clock: u64,
+    /// The sum of the lanes' settled units.
+    units: u64,
+}
+
+impl<G> Dispatch<G> {
+    /// Nothing yet.
+    pub fn new(bypass: Bypass) -> Self {
+        Self {
+            lanes: Slab::new(),
+            groups: Slab::new(),
+            ring: Ring::new(),
+            bypass,
+            clock: 0,
+            units: 0,
+        }
+    }
+
+    /// A lane that takes up to `weight` turns in a row and has at most `cap`
+    /// units in flight.
+    pub fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
+        OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
+        let cap = cap.checked()?;
+        Ok(LaneKey(self.lanes.insert(Lane::new(weight, cap))))
+    }
+
+    /// Removes the lane when its last group is gone, or now if it has none.
+    pub fn close_lane(&mut self, lane: LaneKey) {
+        self.lane_mut(lane).closing = true;
+        self.reap_lane(lane);
+    }
+
+    /// How many groups the lane has.
+    pub fn groups_of(&self, lane: LaneKey) -> u32 {
+        self.lane(lane).groups
+    }
+
+    /// A group in `lane`, of standing level `level` and so many units at once.
+    pub fn add_group(
+        &mut self,
+        lane: LaneKey,
+        limit: Limit,
+        level: u8,
+        data: G,
+    ) -> Result<GroupKey, OutOfRange> {
+        let limit = limit.checked()?;
+        let key = self.groups.insert(Group::new(lane, limit, level, data));
+        self.lane_mut(lane).groups += 1;
+        Ok(GroupKey(key))
+    }
+
+    /// Removes a group that has no work, no turn and nothing in flight.
+    pub fn remove_group(&mut self, group: GroupKey) -> Option<G> {
+        let gone = self.groups.remove(group.0)?;
+        debug_assert!(gone.head.is_none() && !gone.held && gone.in_flight == 0);
+        self.lane_mut(gone.lane).groups -= 1;
+        self.reap_lane(gone.lane);
+        Some(gone.data)
+    }
+
+    /// The owner's part of a group; `None` if the key is stale.
+    pub fn data(&self, group: GroupKey) -> Option<&G> {
+        self.groups.get(group.0).map(|g| &g.data)
+    }
+
+    /// As [`data`](Self::data), to change it.
+    pub fn data_mut(&mut self, group: GroupKey) -> Option<&mut G> {
+        self.groups.get_mut(group.0).map(|g| &mut g.data)
+    }
+
+    /// The lane of a group that exists.
+    pub fn lane_of(&self, group: GroupKey) -> LaneKey {
+        self.group(group).lane
+    }
+
+    /// Units of a group in flight.
+    pub fn in_flight(&self, group: GroupKey) -> u32 {
+        self.group(group).in_flight
+    }
+
+    /// Units of a lane in flight.
+    pub fn lane_in_flight(&self, lane: LaneKey) -> u32 {
+        self.lane(lane).in_flight
+    }
+
+    /// Whether a turn of the group is live.
+    pub fn is_held(&self, group: GroupKey) -> bool {
+        self.group(group).held
+    }
+
+    /// How many turns could begin now: the exact count of eligible work, each
+    /// lane counted as of its last settling.
+    pub fn eligible(&self) -> u64 {
+        self.units
+    }
+
+    /// The tier that is open in `lane`.
+    pub fn open_tier(&self, lane: LaneKey) -> Option<u32> {
+        self.lane(lane).tiers.open()
+    }
+
+    /// Says what now waits first in the group. A group that had nothing
+    /// waiting takes its ready time.
+    pub fn set_head(&mut self, group: GroupKey, head: Option<u32>) {
+        let g = at(&mut self.groups, group.0);
+        let old = std::mem::replace(&mut g.head, head);
+        if old == head {
+            return;
+        }
+        if old.is_none() {
+            self.clock += 1;
+            g.ready = self.clock;
+        }
+        let tiers = &mut at(&mut self.lanes, g.lane.0).tiers;
+        if let Some(tier) = head {
+            _ = tiers.arrive(tier);
+        }
+        if let Some(tier) = old {
+            _ = tiers.leave(tier);
+        }
+        self.stand(group);
+    }
+
+    /// Begins the next turn and takes its first unit: the group is held, its
+    /// bump is used up, and the message that waited first is the caller's,
+    /// who then says what waits first now.
+    pub fn next(&mut self) -> Option<Pick> {
+        let index = self.ring.current()?;
+        let Self { lanes, groups, .. } = self;
+        let lane = lanes.by_index_mut(index)?;
+        let choice = lane.choose(self.bypass, |g| Some(groups.by_index(g)?.place?.1))?;
+        let group = GroupKey(groups.key_at(choice.group)?);
+        let g = groups.by_index_mut(choice.group)?;
+        g.held = true;
+        g.bump = None;
+        let tier = self.take_unit(group)?;
+        self.ring.served();
+        self.stand(group);
+        Some(Pick { group, tier })
+    }
+
+    /// A further unit for the live turn of `group`; what waited first is the
+    /// caller's, as in [`next`](Self::next).
+    pub fn take(&mut self, group: GroupKey) -> Result<u32, Blocked> {
+        match self.above(group) {
+            Blocked::InLine => self.take_unit(group).ok_or(Blocked::Empty),
+            blocked => Err(blocked),
+        }
+    }
+
+    /// The turn is over: a group with work and room stands in line again,
+    /// as the youngest.
+    pub fn end_turn(&mut self, group: GroupKey) {
+        self.clock += 1;
+        let ready = self.clock;
+        let g = self.group_mut(group);
+        g.held = false;
+        g.ready = ready;
+        self.stand(group);
+    }
+
+    /// A unit that was taken for a message of `tier` comes back. A group that
+    /// was not in line until now takes its place as the youngest.
+    pub fn finish(&mut self, group: GroupKey, tier: u32) {
+        let g = at(&mut self.groups, group.0);
+        if !g.is_ready() {
+            self.clock += 1;
+            g.ready = self.clock;
+        }
+        g.in_flight -= 1;
+        let lane = at(&mut self.lanes, g.lane.0);
+        lane.in_flight -= 1;
+        _ = lane.tiers.finish(tier);
+        self.stand(group);
+    }
+
+    /// Bumps the group's next turn ahead of all that is not bumped. To the
+    /// level that it has it keeps its place.
+    pub fn bump(&mut self, group: GroupKey, level: u8) {
+        self.clock += 1;
+        let now = self.clock;
+        let g = self.group_mut(group);
+        if g.bump.is_none_or(|(old, _)| old != level) {
+            g.bump = Some((level, now));
+            self.stand(group);
+        }
+    }
+
+    /// Changes the standing level; the group keeps its age.
+    pub fn set_level(&mut self, group: GroupKey, level: u8) {
+        self.group_mut(group).level = level;
+        self.stand(group);
+    }
+
+    /// Changes the group's limit; lowering it leaves a debt, 0 is a pause.
+    pub fn set_limit(&mut self, group: GroupKey, limit: Limit) -> Result<(), OutOfRange> {
+        self.group_mut(group).limit = limit.checked()?;
+        self.stand(group);
+        Ok(())
+    }
+
+    /// Changes the lane's cap; lowering it leaves a debt, 0 is a pause.
+    pub fn set_cap(&mut self, lane: LaneKey, cap: Limit) -> Result<(), OutOfRange> {
+        self.lane_mut(lane).cap = cap.checked()?;
+        Ok(())
+    }
+
+    /// Ends an event: follows the lane's open tier and settles its membership
+    /// of the ring and its share of [`eligible`](Self::eligible).
+    pub fn settle(&mut self, lane: LaneKey) {
+        let index = lane.0.index();
+        let l = at(&mut self.lanes, lane.0);
+        l.follow();
+        let units = l.eligible();
+        self.units = self.units - u64::from(l.units) + u64::from(units);
+        l.units = units;
+        match (units > 0, self.ring.contains(index)) {
+            (true, false) => _ = self.ring.join(index, l.weight),
+            (false, true) => _ = self.ring.leave(index),
+            _ => {}
+        }
+    }
+
+    /// What keeps the first waiting message of the group from being taken.
+    pub fn why(&self, group: GroupKey) -> Blocked {
+        match self.group(group).held {
+            true => Blocked::Held,
+            false => self.above(group),
+        }
+    }
+
+    /// All groups, in no order.
+    pub fn groups(&self) -> impl Iterator<Item = (GroupKey, &G)> {
+        self.groups.iter().map(|(key, g)| (GroupKey(key), &g.data))
+    }
+
+    /// What keeps the group's first message waiting, a live turn left aside.
+    fn above(&self, group: GroupKey) -> Blocked {
+        let g = self.group(group);
+        let lane = self.lane(g.lane);
+        match g.head {
+            None => Blocked::Empty,
+            Some(_) if g.limit == Limit::AtMost(0) => Blocked::Paused,
+            Some(_) if !g.has_room() => Blocked::GroupLimit,
+            Some(tier) if !lane.tiers.startable(tier) => Blocked::Tier,
+            Some(_) if lane.cap.room(lane.in_flight) == 0 => Blocked::Cap,
+            Some(_) => Blocked::InLine,
+        }
+    }
+
+    /// One unit for the message that waits first, whose tier it returns.
+    fn take_unit(&mut self, group: GroupKey) -> Option<u32> {
+        let g = at(&mut self.groups, group.0);
+        let tier = g.head.take()?;
+        g.in_flight += 1;
+        let lane = at(&mut self.lanes, g.lane.0);
+        lane.in_flight += 1;
+        lane.tiers.start(tier);
+        Some(tier)
+    }
+
+    /// Puts the group where it belongs after a change.
+    fn stand(&mut self, group: GroupKey) {
+        let index = group.0.index();
+        let Self { lanes, groups, .. } = self;
+        let g = at(groups, group.0);
+        let (had, wanted) = (g.place, g.wanted());
+        if had == wanted {
+            return;
+        }
+        g.place = wanted;
+        let lane = at(lanes, g.lane.0);
+        let groups = &*groups;
+        let in_tier = |tier: u32| move |g: u32| place_in(groups, g, tier);
+        match (had, wanted) {
+            (Some((tier, from)), Some((same, to))) if tier == same && from.ready == to.ready => {
+                lane.rerank((tier, index), from, to, in_tier(tier));
+            }
+            (had, wanted) => {
+                if let Some((tier, from)) = had {
+                    lane.leave(tier, from, in_tier(tier));
+                }
+                if let Some((tier, at)) = wanted {
+                    lane.insert(tier, at, index);
+                }
+            }
+        }
+    }
+
+    fn reap_lane(&mut self, lane: LaneKey) {
+        let l = self.lane(lane);
+        if l.closing && l.groups == 0 {
+            debug_assert!(!self.ring.contains(lane.0.index()));
+            self.lanes.remove(lane.0);
+        }
+    }
+
+    fn lane(&self, lane: LaneKey) -> &Lane {
+        self.lanes.get(lane.0).expect(PINNED)
+    }
+
+    fn lane_mut(&mut self, lane: LaneKey) -> &mut Lane {
+        at(&mut self.lanes, lane.0)
+    }
+
+    fn group(&self, group: GroupKey) -> &Group<G> {
+        self.groups.get(group.0).expect(PINNED)
+    }
+
+    fn group_mut(&mut self, group: GroupKey) -> &mut Group<G> {
+        at(&mut self.groups, group.0)
+    }
+}
+
+const PINNED: &str = "whoever names a lane or group here pins it";
+
+fn at<T>(slab: &mut Slab<T>, key: Key) -> &mut T {
+    slab.get_mut(key).expect(PINNED)
+}
+
+fn place_in<G>(groups: &Slab<Group<G>>, group: u32, tier: u32) -> Option<Place> {
+    let (stands_in, at) = groups.by_index(group)?.place?;
+    (stands_in == tier).then_some(at)
+}

@@ -1,0 +1,72 @@
+//! One group: its limit, what waits first in it, and where it stands.
+
+use crate::limit::Limit;
+use crate::line::Place;
+use crate::rank::Slot;
+
+use super::LaneKey;
+
+/// Invariant: `place` is `Some` if and only if the group is ready, but for
+/// the moment between a change and the `stand` that follows it.
+#[derive(Debug)]
+pub(super) struct Group<G> {
+    pub(super) lane: LaneKey,
+    pub(super) limit: Limit,
+    pub(super) in_flight: u32,
+    /// A turn is live.
+    pub(super) held: bool,
+    /// The tier of the message that waits first.
+    pub(super) head: Option<u32>,
+    pub(super) level: u8,
+    /// The level it is bumped to, and when.
+    pub(super) bump: Option<(u8, u64)>,
+    /// When it became ready.
+    pub(super) ready: u64,
+    /// The tier in whose line it stands, and where.
+    pub(super) place: Option<(u32, Place)>,
+    pub(super) data: G,
+}
+
+impl<G> Group<G> {
+    pub(super) fn new(lane: LaneKey, limit: Limit, level: u8, data: G) -> Self {
+        Self {
+            lane,
+            limit,
+            in_flight: 0,
+            held: false,
+            head: None,
+            level,
+            bump: None,
+            ready: 0,
+            place: None,
+            data,
+        }
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.limit.room(self.in_flight) > 0
+    }
+
+    /// Work, room under its own limit, and nobody's turn.
+    pub(super) fn is_ready(&self) -> bool {
+        self.head.is_some() && !self.held && self.has_room()
+    }
+
+    /// Where it belongs now.
+    pub(super) fn wanted(&self) -> Option<(u32, Place)> {
+        let tier = self.head.filter(|_| self.is_ready())?;
+        let (slot, ranked) = match self.bump {
+            Some((level, when)) => (Slot::bumped(level), when.max(self.ready)),
+            None => (Slot::standing(self.level), self.ready),
+        };
+        let ready = self.ready;
+        Some((
+            tier,
+            Place {
+                slot,
+                ranked,
+                ready,
+            },
+        ))
+    }
+}

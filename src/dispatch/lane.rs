@@ -1,0 +1,121 @@
+//! One caller: its limits, its open tier, and its groups in line by tier.
+
+use std::collections::BTreeMap;
+
+use crate::limit::{Bypass, Limit};
+use crate::line::{Choice, Line, Place};
+use crate::tiers::Tiers;
+
+/// Invariants:
+/// 1. `front` is the line of tier `front_tier`; the lines of other tiers
+///    stand in `parked`, and an empty one stands nowhere.
+/// 2. After `follow`, `front_tier` is the open tier, if one is open.
+/// 3. `units` is what `eligible` gave when the lane was last settled.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) weight: u32,
+    pub(super) cap: Limit,
+    pub(super) in_flight: u32,
+    pub(super) groups: u32,
+    /// No more groups come: the lane goes with its last one.
+    pub(super) closing: bool,
+    pub(super) tiers: Tiers,
+    pub(super) units: u32,
+    overtaken: u32,
+    front_tier: u32,
+    front: Line,
+    parked: BTreeMap<u32, Box<Line>>,
+}
+
+impl Lane {
+    pub(super) fn new(weight: u32, cap: Limit) -> Self {
+        Self {
+            weight,
+            cap,
+            in_flight: 0,
+            groups: 0,
+            closing: false,
+            tiers: Tiers::new(),
+            units: 0,
+            overtaken: 0,
+            front_tier: 0,
+            front: Line::default(),
+            parked: BTreeMap::new(),
+        }
+    }
+
+    /// How many turns could begin now.
+    pub(super) fn eligible(&self) -> u32 {
+        if !self.tiers.startable(self.front_tier) {
+            return 0;
+        }
+        let standing = u32::try_from(self.front.len()).unwrap_or(u32::MAX);
+        standing.min(self.cap.room(self.in_flight))
+    }
+
+    /// Brings the line of the open tier to the front.
+    pub(super) fn follow(&mut self) {
+        let Some(open) = self.tiers.open() else {
+            return;
+        };
+        if open == self.front_tier {
+            return;
+        }
+        let next = self
+            .parked
+            .remove(&open)
+            .map_or_else(Line::default, |line| *line);
+        let last = std::mem::replace(&mut self.front, next);
+        if !last.is_empty() {
+            self.parked.insert(self.front_tier, Box::new(last));
+        }
+        self.front_tier = open;
+    }
+
+    /// The group whose turn it is; counts who is overtaken.
+    pub(super) fn choose(
+        &mut self,
+        bypass: Bypass,
+        place: impl Fn(u32) -> Option<Place>,
+    ) -> Option<Choice> {
+        let choice = self.front.choose(bypass.spent(self.overtaken), place)?;
+        self.overtaken = match choice.oldest {
+            true => 0,
+            false => self.overtaken.saturating_add(1),
+        };
+        Some(choice)
+    }
+
+    pub(super) fn insert(&mut self, tier: u32, at: Place, group: u32) {
+        self.line_or_new(tier).insert(at, group);
+    }
+
+    pub(super) fn leave(&mut self, tier: u32, from: Place, place: impl Fn(u32) -> Option<Place>) {
+        if tier == self.front_tier {
+            return self.front.leave(from, place);
+        }
+        if let Some(line) = self.parked.get_mut(&tier) {
+            line.leave(from, place);
+            if line.is_empty() {
+                self.parked.remove(&tier);
+            }
+        }
+    }
+
+    pub(super) fn rerank(
+        &mut self,
+        (tier, group): (u32, u32),
+        from: Place,
+        to: Place,
+        place: impl Fn(u32) -> Option<Place>,
+    ) {
+        self.line_or_new(tier).rerank(group, from, to, place);
+    }
+
+    fn line_or_new(&mut self, tier: u32) -> &mut Line {
+        if tier == self.front_tier {
+            return &mut self.front;
+        }
+        self.parked.entry(tier).or_default()
+    }
+}

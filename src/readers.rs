@@ -1,0 +1,233 @@
+//! When to start, wake and retire a reader.
+//!
+//! A reader is a thread, or a job on somebody's pool, that takes tasks and
+//! runs them. Each has a number from 1; the lowest free number is used first,
+//! so that readers which are not needed are the high ones.
+//!
+//! ```text
+//!            start          arrived            claimed
+//!   Absent --------> Starting ------> Looking <--------> Busy
+//!     ^                 |              |   ^   finished
+//!     | failed          |         rest |   | (looks again)
+//!     +-----------------+              v   |
+//!     +<------------------------------ Idle -----> Woken -> Looking
+//!               retired                      wake
+//! ```
+//!
+//! Invariants:
+//! 1. Those who come (starting, woken, looking) will claim or rest without
+//!    further help; `plan` sends for no more than there is eligible work.
+//! 2. The live (all but absent) are never more than the larger of the old and
+//!    the new maximum, and a claim is allowed only while fewer than the
+//!    maximum are busy.
+
+use std::collections::BTreeSet;
+
+use crate::error::OutOfRange;
+
+/// The most readers that there can be.
+pub const MAX_READERS: u32 = 1024;
+
+/// What a reader is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// There is no such reader.
+    Absent,
+    /// It was sent for and has not arrived.
+    Starting,
+    /// It looks for work.
+    Looking,
+    /// It rests.
+    Idle,
+    /// It rested and was told to look.
+    Woken,
+    /// It runs a task.
+    Busy,
+}
+
+/// What the owner is to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// Make this reader; say [`Readers::failed`] if that cannot be done.
+    Start(u32),
+    /// Wake this reader to look for work, or to leave.
+    Wake(u32),
+}
+
+/// The readers of one scheduler.
+#[derive(Debug)]
+pub struct Readers {
+    max: u32,
+    closing: bool,
+    activity: Vec<Activity>,
+    absent: BTreeSet<u32>,
+    idle: BTreeSet<u32>,
+    coming: u32,
+    busy: u32,
+}
+
+impl Readers {
+    /// None yet, at most `max`.
+    pub fn new(max: u32) -> Result<Self, OutOfRange> {
+        let mut readers = Self {
+            max: 0,
+            closing: false,
+            activity: Vec::new(),
+            absent: BTreeSet::new(),
+            idle: BTreeSet::new(),
+            coming: 0,
+            busy: 0,
+        };
+        readers.set_max(max)?;
+        Ok(readers)
+    }
+
+    /// Raises or lowers the maximum; lowering it takes effect as tasks end.
+    pub fn set_max(&mut self, max: u32) -> Result<(), OutOfRange> {
+        OutOfRange::check("readers", max, 1, MAX_READERS)?;
+        self.max = max;
+        let known = self.activity.len() as u32;
+        if max > known {
+            self.activity.resize(max as usize, Activity::Absent);
+            self.absent.extend(known + 1..=max);
+        }
+        Ok(())
+    }
+
+    /// No more work will come: who finds none leaves instead of resting.
+    pub fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// The maximum.
+    pub fn max(&self) -> u32 {
+        self.max
+    }
+
+    /// Readers that exist.
+    pub fn live(&self) -> u32 {
+        self.activity.len() as u32 - self.absent.len() as u32
+    }
+
+    /// Readers that run a task.
+    pub fn busy(&self) -> u32 {
+        self.busy
+    }
+
+    /// Readers that rest.
+    pub fn idle(&self) -> u32 {
+        self.idle.len() as u32
+    }
+
+    /// Readers on their way to look for work.
+    pub fn coming(&self) -> u32 {
+        self.coming
+    }
+
+    /// What reader `n` is doing.
+    pub fn activity(&self, n: u32) -> Activity {
+        let index = n as usize - 1;
+        self.activity
+            .get(index)
+            .copied()
+            .unwrap_or(Activity::Absent)
+    }
+
+    /// The next thing to do, given how many turns could begin now; `None`
+    /// when enough readers are coming. Call until it says so.
+    pub fn plan(&mut self, eligible: u64) -> Option<Move> {
+        if let Some(&last) = self.idle.last()
+            && (self.closing || self.live() > self.max)
+        {
+            self.set(last, Activity::Woken);
+            return Some(Move::Wake(last));
+        }
+        let wanted = eligible.min(u64::from(self.max.saturating_sub(self.busy)));
+        if u64::from(self.coming) >= wanted {
+            return None;
+        }
+        if let Some(&first) = self.idle.first() {
+            self.set(first, Activity::Woken);
+            return Some(Move::Wake(first));
+        }
+        let &first = self.absent.first()?;
+        if self.live() >= self.max {
+            return None;
+        }
+        self.set(first, Activity::Starting);
+        Some(Move::Start(first))
+    }
+
+    /// A starting reader is there.
+    pub fn arrived(&mut self, n: u32) {
+        debug_assert_eq!(self.activity(n), Activity::Starting);
+        self.set(n, Activity::Looking);
+    }
+
+    /// A starting reader could not be made.
+    pub fn failed(&mut self, n: u32) {
+        debug_assert_eq!(self.activity(n), Activity::Starting);
+        self.set(n, Activity::Absent);
+    }
+
+    /// Reader `n` looks: whether it may take a task. One above the maximum
+    /// may not.
+    pub fn look(&mut self, n: u32) -> bool {
+        self.set(n, Activity::Looking);
+        self.busy < self.max && self.live() <= self.max
+    }
+
+    /// Whether a reader that found nothing is to leave rather than rest.
+    pub fn must_leave(&self) -> bool {
+        self.closing || self.live() > self.max
+    }
+
+    /// Reader `n` took a task.
+    pub fn claimed(&mut self, n: u32) {
+        self.set(n, Activity::Busy);
+    }
+
+    /// Reader `n` is done with its task and looks for the next.
+    pub fn finished(&mut self, n: u32) {
+        debug_assert_eq!(self.activity(n), Activity::Busy);
+        self.set(n, Activity::Looking);
+    }
+
+    /// Reader `n` found nothing and rests.
+    pub fn rest(&mut self, n: u32) {
+        self.set(n, Activity::Idle);
+    }
+
+    /// Reader `n` is gone.
+    pub fn retired(&mut self, n: u32) {
+        self.set(n, Activity::Absent);
+    }
+
+    fn set(&mut self, n: u32, to: Activity) {
+        use Activity::{Absent, Busy, Idle, Looking, Starting, Woken};
+        let from = std::mem::replace(&mut self.activity[n as usize - 1], to);
+        match from {
+            Absent => _ = self.absent.remove(&n),
+            Idle => _ = self.idle.remove(&n),
+            Starting | Looking | Woken => self.coming -= 1,
+            Busy => self.busy -= 1,
+        }
+        match to {
+            Absent => _ = self.absent.insert(n),
+            Idle => _ = self.idle.insert(n),
+            Starting | Looking | Woken => self.coming += 1,
+            Busy => self.busy += 1,
+        }
+        self.forget_surplus();
+    }
+
+    /// Numbers above the maximum are forgotten once their readers are gone.
+    fn forget_surplus(&mut self) {
+        while self.activity.len() > self.max as usize
+            && self.activity.last() == Some(&Activity::Absent)
+        {
+            self.absent.remove(&(self.activity.len() as u32));
+            self.activity.pop();
+        }
+    }
+}
