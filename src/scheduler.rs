@@ -1,0 +1,273 @@
+//! A scheduler for the tasks of many callers, on shared readers.
+//!
+//! A [`Caller`] submits tasks and never waits for that. Its tasks start in an
+//! order that it shapes: by tier (all that has arrived in a lower tier is done
+//! first), by group (one at a time, or as many as the group's limit says, in
+//! order of submission), by rank (bumped groups first, then by standing level,
+//! then by age, with bounded overtaking). Callers share the readers by weighted
+//! round robin. What a task returns, its error or its panic, waits in its
+//! [`Task`] handle.
+//!
+//! # Example
+//!
+//! ```
+//! use conversant::limit::Limit;
+//! use conversant::scheduler::{CallerOptions, Place, Scheduler, Verdict};
+//!
+//! let scheduler = Scheduler::builder().readers(2).build()?;
+//! let caller = scheduler.caller("nightly", CallerOptions::default())?;
+//! let ledger = caller.group(Limit::SERIAL, 100)?;
+//!
+//! let mut sum = caller.exec(|| Ok::<_, String>(1 + 1)).map_err(|r| r.reason)?;
+//! for day in 1..=3 {
+//!     let place = Place::new().tier(1).group(&ledger);
+//!     let booked = caller.exec_with(place, move || if day < 4 { Ok(day) } else { Err("late") });
+//!     booked.map_err(|r| r.reason)?.detach();
+//! }
+//! let summary = caller.synchronize().wait()?;
+//! assert_eq!((summary.tasks, summary.ok), (4, 4));
+//! assert!(matches!(sum.outcome().wait()?.verdict, Verdict::Ok(2)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Readers
+//!
+//! Readers start as eligible work arrives, up to a maximum that can be raised
+//! and lowered while they run, and leave after resting for the idle time.
+//! Nothing polls. They are threads of the scheduler's own, or jobs on a
+//! [`Pool`] of the embedder's.
+//!
+//! # Waiting inside tasks
+//!
+//! A task may wait for another of the same scheduler, but while it does its
+//! reader does nothing else. If every running task is blocked in an untimed
+//! [`wait`](crate::wait::Wait::wait) of the same scheduler and no task can
+//! start, the newest such wait gives the error [`Stalled`](crate::error::Stalled).
+//! Only `wait()` on the thread that runs the task counts: a timed wait, or a
+//! task that is awaited elsewhere, does not.
+//!
+//! # Bounds
+//!
+//! Without preemption no policy that never idles bounds waiting in time, unless
+//! the caps of the others leave a reader free. In turns it is bounded: see
+//! `Bypass` and the guarantees in the README. Endless arrivals in a lower tier
+//! hold back a higher one of the same caller for ever.
+
+mod caller;
+mod cell;
+mod core;
+mod crew;
+mod handles;
+mod ops;
+mod outcome;
+mod reject;
+mod shared;
+mod stall;
+mod status;
+mod task;
+mod tasks;
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Sender;
+
+use crate::error::{Closed, OutOfRange};
+use crate::limit::Bypass;
+use crate::sync::{Arc, Tally};
+use crate::wait::{Guarded, Wait};
+
+pub use caller::{OnFailure, Summary};
+pub use core::How;
+pub use crew::{Pool, PoolError};
+pub use handles::{Caller, CallerOptions, Group, Place};
+pub use ops::{Release, Shutdown, Synchronize};
+pub use outcome::{Ending, Outcome, Record, Run, TaskId, Verdict};
+pub use reject::{CallerError, Reason, Rejected, SyncError};
+pub use status::{CallerStatus, ReadersStatus, RunningTask, Status, WaitingTask, Why};
+pub use task::{OutcomeError, OutcomeOp, Task};
+
+pub(crate) use caller::Synced;
+pub(crate) use core::{Core, Placing};
+
+use crew::Crew;
+use shared::Shared;
+
+/// A scheduler. Dropping it shuts it down without waiting: it takes no more
+/// tasks, and does those that it has.
+pub struct Scheduler {
+    shared: Arc<Shared>,
+}
+
+/// What a scheduler is to be.
+#[must_use]
+pub struct Builder {
+    readers: u32,
+    idle: Duration,
+    bypass: Bypass,
+    crew: Crew,
+    log: Option<Sender<Record>>,
+}
+
+impl Builder {
+    /// The most readers, 1 to 1024; as many as the machine runs in parallel if
+    /// this is not said.
+    pub fn readers(self, readers: u32) -> Self {
+        Self { readers, ..self }
+    }
+
+    /// How long a reader of the scheduler's own rests before it leaves; 30 s if
+    /// this is not said.
+    pub fn idle(self, idle: Duration) -> Self {
+        Self { idle, ..self }
+    }
+
+    /// How often in a row the oldest group of a caller may be overtaken; at
+    /// most 64 times if this is not said.
+    pub fn bypass(self, bypass: Bypass) -> Self {
+        Self { bypass, ..self }
+    }
+
+    /// Runs the readers on this pool instead of threads of their own.
+    pub fn pool(self, pool: impl Pool + 'static) -> Self {
+        let crew = Crew::Pool(Box::new(pool));
+        Self { crew, ..self }
+    }
+
+    /// Sends a row for every task that ends. A row that finds the channel full
+    /// or closed is lost, and counted in the status: nothing waits for the log.
+    /// The row of a task that ran is sent before anybody is told of its end.
+    pub fn log(self, log: Sender<Record>) -> Self {
+        let log = Some(log);
+        Self { log, ..self }
+    }
+
+    /// Makes it. No reader starts before there is work.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for the number of readers.
+    pub fn build(self) -> Result<Scheduler, OutOfRange> {
+        let books = Core::new(self.readers, self.bypass)?;
+        Ok(Scheduler {
+            shared: Arc::new(Shared {
+                books: Guarded::new(books),
+                crew: self.crew,
+                idle: self.idle,
+                log: self.log,
+                lost: Tally::new(),
+                origin: Instant::now(),
+            }),
+        })
+    }
+}
+
+impl Scheduler {
+    /// What is to be said about a scheduler before it is made.
+    pub fn builder() -> Builder {
+        let parallel = std::thread::available_parallelism();
+        Builder {
+            readers: parallel.map_or(1, |n| u32::try_from(n.get()).unwrap_or(1)),
+            idle: Duration::from_secs(30),
+            bypass: Bypass::default(),
+            crew: Crew::Threads,
+            log: None,
+        }
+    }
+
+    /// A new caller. Names are for people: two callers may have the same.
+    ///
+    /// # Errors
+    ///
+    /// [`CallerError`]: the scheduler is shut down, or a number is out of range.
+    pub fn caller(&self, name: &str, options: CallerOptions) -> Result<Caller, CallerError> {
+        let name: Arc<str> = Arc::from(name);
+        let mut books = self.shared.books.lock();
+        if books.is_closed() {
+            return Err(CallerError::Closed(Closed));
+        }
+        let key = books
+            .add_caller(name, options.weight, options.cap, options.on_failure)
+            .map_err(CallerError::OutOfRange)?;
+        let shared = Arc::clone(&self.shared);
+        Ok(Caller { shared, key })
+    }
+
+    /// Raises or lowers the most readers. Lowering takes effect as running
+    /// tasks end: the live ones are never more than the larger of the two, and
+    /// no task starts above the new maximum.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] outside 1 to 1024.
+    pub fn set_readers(&self, max: u32) -> Result<(), OutOfRange> {
+        self.shared.event(|books, _, _| books.set_readers(max))
+    }
+
+    /// What runs, what waits, and why.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let lost = self.shared.lost.get();
+        self.shared.books.lock().status(lost)
+    }
+
+    /// The readers alone: as in [`status`](Self::status), at a constant cost.
+    #[must_use]
+    pub fn readers(&self) -> ReadersStatus {
+        self.shared.books.lock().readers_status()
+    }
+
+    /// While the hold lives no task starts, whatever is submitted: when it is
+    /// dropped, all of that has arrived at one instant. Running tasks go on.
+    pub fn hold(&self) -> Hold<'_> {
+        self.shared.event(|books, _, _| books.hold());
+        Hold { scheduler: self }
+    }
+
+    /// Takes no more callers and tasks, and waits until those that it has are
+    /// done and all readers have left; with [`How::Cancel`] what has not started
+    /// is cancelled. Again, from another thread too, it waits for the same.
+    ///
+    /// # Errors
+    ///
+    /// [`Stalled`](crate::error::Stalled), as for [`Task::outcome`]: a task that
+    /// waits for the shutdown of its own scheduler waits for itself.
+    pub fn shutdown(&self, how: How) -> Wait<Shutdown<'_>> {
+        Wait::new(Shutdown::new(self, how))
+    }
+}
+
+/// Keeps tasks from starting; see [`Scheduler::hold`].
+#[derive(Debug)]
+#[must_use = "dropping it lets tasks start"]
+pub struct Hold<'a> {
+    scheduler: &'a Scheduler,
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.scheduler.shared.event(|books, _, _| books.unhold());
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        self.shared.close(How::Drain);
+    }
+}
+
+impl fmt::Debug for Scheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scheduler").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("readers", &self.readers)
+            .field("idle", &self.idle)
+            .field("bypass", &self.bypass)
+            .finish_non_exhaustive()
+    }
+}

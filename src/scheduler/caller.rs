@@ -1,0 +1,232 @@
+//! One caller's books: what it has outstanding, epoch by epoch.
+//!
+//! Outstanding means submitted since the last successful synchronize, finished
+//! or not. The first poll of a synchronize closes an epoch: it covers all that
+//! was submitted before it and not yet covered. One that is dropped merges its
+//! epoch into the next.
+//!
+//! Invariants:
+//! 1. Each unfinished task is counted in exactly one epoch: in `closing` if
+//!    there is one and the task's number is not above its last, else in
+//!    `current`.
+//! 2. `waiting` is the head of the list of the caller's waiting tasks, in no
+//!    particular order.
+
+use std::task::Waker;
+
+use crate::dispatch::LaneKey;
+use crate::slab::Key;
+use crate::sync::Arc;
+use crate::wait::Waiters;
+
+use super::outcome::{Ending, TaskId};
+
+/// What a caller's failure means for its tasks of higher tiers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnFailure {
+    /// They go on.
+    #[default]
+    Continue,
+    /// Once a task has failed, tasks of higher tiers never start: those that
+    /// wait and those that come later are skipped, until the next successful
+    /// synchronize.
+    SkipHigherTiers,
+}
+
+/// What became of the tasks that a synchronize or a release covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// How many there were.
+    pub tasks: u64,
+    /// Those that gave a result.
+    pub ok: u64,
+    /// Those that returned an error.
+    pub failed: u64,
+    /// Those that panicked.
+    pub panicked: u64,
+    /// Those that were cancelled before they started.
+    pub cancelled: u64,
+    /// Those that were skipped after a failure.
+    pub skipped: u64,
+    /// The first that failed or panicked.
+    pub first_failure: Option<TaskId>,
+}
+
+#[derive(Debug, Default)]
+struct Epoch {
+    unfinished: u64,
+    summary: Summary,
+}
+
+#[derive(Debug)]
+struct Closing {
+    last: TaskId,
+    epoch: Epoch,
+    waker: Option<Waker>,
+}
+
+/// How far a synchronize has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Synced {
+    /// All that it covers has ended.
+    Done(Summary),
+    /// Something it covers has not ended.
+    NotYet,
+    /// There is nothing to wait for.
+    Nothing,
+    /// Another synchronize of this caller is under way.
+    Busy,
+}
+
+#[derive(Debug)]
+pub(super) struct CallerState {
+    pub(super) name: Arc<str>,
+    pub(super) lane: LaneKey,
+    pub(super) on_failure: OnFailure,
+    /// Tasks of tiers above this one are skipped.
+    pub(super) skip_above: Option<u32>,
+    pub(super) released: bool,
+    /// The owning handle is there.
+    pub(super) owned: bool,
+    pub(super) waiting: Option<Key>,
+    pub(super) released_waiters: Option<Box<Waiters<()>>>,
+    current: Epoch,
+    closing: Option<Closing>,
+}
+
+impl CallerState {
+    pub(super) fn new(name: Arc<str>, lane: LaneKey, on_failure: OnFailure) -> Self {
+        Self {
+            name,
+            lane,
+            on_failure,
+            skip_above: None,
+            released: false,
+            owned: true,
+            waiting: None,
+            released_waiters: None,
+            current: Epoch::default(),
+            closing: None,
+        }
+    }
+
+    /// Whether a task of this tier is never to start.
+    pub(super) fn skips(&self, tier: u32) -> bool {
+        self.skip_above.is_some_and(|above| tier > above)
+    }
+
+    pub(super) fn submitted(&mut self) {
+        self.current.unfinished += 1;
+        self.current.summary.tasks += 1;
+    }
+
+    /// Counts an ending, or with `None` a task that is taken back; returns the
+    /// waker of the synchronize that it completes.
+    #[must_use]
+    pub(super) fn ended(&mut self, id: TaskId, how: Option<Ending>) -> Option<Waker> {
+        let covered = self.closing.as_mut().filter(|closing| id <= closing.last);
+        let (epoch, waker) = match covered {
+            Some(closing) => (&mut closing.epoch, Some(&mut closing.waker)),
+            None => (&mut self.current, None),
+        };
+        epoch.unfinished -= 1;
+        match how {
+            Some(how) => epoch.summary.count(id, how),
+            None => epoch.summary.tasks -= 1,
+        }
+        let done = epoch.unfinished == 0;
+        waker.filter(|_| done)?.take()
+    }
+
+    /// Tasks submitted and not ended.
+    pub(super) fn unfinished(&self) -> u64 {
+        let closing = self.closing.as_ref();
+        self.current.unfinished + closing.map_or(0, |c| c.epoch.unfinished)
+    }
+
+    /// What became of all that no synchronize has covered.
+    pub(super) fn summary(&self) -> Summary {
+        self.current.summary
+    }
+
+    /// Begins a synchronize; `last` is the newest task of all.
+    pub(super) fn close_epoch(&mut self, last: TaskId) -> Synced {
+        if self.closing.is_some() {
+            return Synced::Busy;
+        }
+        if self.current.summary.tasks == 0 {
+            return Synced::Nothing;
+        }
+        let epoch = std::mem::take(&mut self.current);
+        self.closing = Some(Closing {
+            last,
+            epoch,
+            waker: None,
+        });
+        self.synced()
+    }
+
+    /// Goes on with the synchronize that closed the epoch.
+    pub(super) fn synced(&mut self) -> Synced {
+        match &self.closing {
+            Some(closing) if closing.epoch.unfinished == 0 => {
+                let summary = closing.epoch.summary;
+                self.closing = None;
+                self.skip_above = None;
+                Synced::Done(summary)
+            }
+            _ => Synced::NotYet,
+        }
+    }
+
+    /// Whether a synchronize waits, and is not done.
+    pub(super) fn is_synchronizing(&self) -> bool {
+        let closing = self.closing.as_ref();
+        closing.is_some_and(|c| c.epoch.unfinished > 0)
+    }
+
+    pub(super) fn sync_waker(&mut self) -> Option<&mut Option<Waker>> {
+        self.closing.as_mut().map(|closing| &mut closing.waker)
+    }
+
+    /// The synchronize gave up: its epoch merges into the next.
+    #[must_use]
+    pub(super) fn reopen_epoch(&mut self) -> Option<Waker> {
+        let closing = self.closing.take()?;
+        self.current.unfinished += closing.epoch.unfinished;
+        let later = std::mem::replace(&mut self.current.summary, closing.epoch.summary);
+        self.current.summary.add(later);
+        closing.waker
+    }
+}
+
+impl Summary {
+    /// Whether all of them gave a result.
+    #[must_use]
+    pub fn all_ok(&self) -> bool {
+        self.ok == self.tasks
+    }
+
+    fn count(&mut self, id: TaskId, how: Ending) {
+        match how {
+            Ending::Ok => self.ok += 1,
+            Ending::Failed => self.failed += 1,
+            Ending::Panicked => self.panicked += 1,
+            Ending::Cancelled => self.cancelled += 1,
+            Ending::Skipped => self.skipped += 1,
+        }
+        if how.is_failure() {
+            self.first_failure.get_or_insert(id);
+        }
+    }
+
+    fn add(&mut self, later: Summary) {
+        self.tasks += later.tasks;
+        self.ok += later.ok;
+        self.failed += later.failed;
+        self.panicked += later.panicked;
+        self.cancelled += later.cancelled;
+        self.skipped += later.skipped;
+        self.first_failure = self.first_failure.or(later.first_failure);
+    }
+}

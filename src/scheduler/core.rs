@@ -1,0 +1,336 @@
+//! All that a scheduler decides, as plain data driven by events.
+//!
+//! No locks, threads or clocks: the time is an argument. The scheduler drives
+//! it under one mutex, the simulator in virtual time, so both decide alike.
+//!
+//! Protocol: one event (a submission, a claim, an ending, a setting), then
+//! [`Core::settle`] until it has nothing more to say; then the owner, its lock
+//! let go, starts the readers in `to_start` and disposes of `ended`.
+//!
+//! Invariants:
+//! 1. A task that waits is in the backlog and in its caller's list; one that
+//!    runs is neither; each has exactly one ending.
+//! 2. A task whose handle is gone is forgotten with its ending; a caller whose
+//!    handle is gone, with its last task's.
+
+use std::task::Waker;
+use std::time::Duration;
+
+use crate::backlog::Backlog;
+use crate::dispatch::GroupKey;
+use crate::error::{OutOfRange, TierGoesDown};
+use crate::limit::{Bypass, Limit};
+use crate::readers::{Move, Readers};
+use crate::slab::{Key, Slab};
+use crate::sync::Arc;
+use crate::wait::{Waiters, WakeBatch};
+
+use super::caller::{CallerState, OnFailure, Summary, Synced};
+use super::outcome::TaskId;
+use super::stall::Stalls;
+use super::tasks::{Ended, Started, TaskState};
+
+/// Why a task was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The scheduler or the caller takes no more.
+    Closed,
+    /// It would wait for itself.
+    TierGoesDown(TierGoesDown),
+    /// The group is not of this caller.
+    ForeignGroup,
+}
+
+/// Where a task goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Placing {
+    pub(crate) tier: Option<u32>,
+    /// A group of the caller; `None` is one of the task's own.
+    pub(crate) group: Option<GroupKey>,
+    pub(crate) bump: Option<u8>,
+}
+
+/// How what is let go of ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum How {
+    /// What waits is still done.
+    #[default]
+    Drain,
+    /// What waits is cancelled; what runs ends.
+    Cancel,
+}
+
+pub(crate) struct Core<J> {
+    pub(super) backlog: Backlog<Key>,
+    pub(super) callers: Slab<CallerState>,
+    pub(super) tasks: Slab<TaskState<J>>,
+    pub(super) readers: Readers,
+    resting: Vec<Option<Waker>>,
+    pub(super) last: TaskId,
+    pub(super) unfinished: u64,
+    pub(super) closed: bool,
+    /// While there are any, no task starts.
+    holds: u32,
+    pub(super) shutdown_waiters: Waiters<()>,
+    pub(super) stalls: Stalls,
+    pub(super) start_failures: u64,
+    pub(super) start_error: Option<String>,
+    /// Readers to be started by the owner.
+    pub(crate) to_start: Vec<u32>,
+    /// Tasks that ended without running, for the owner to log and drop.
+    pub(crate) ended: Vec<Ended<J>>,
+}
+
+impl<J> Core<J> {
+    pub(crate) fn new(readers: u32, bypass: Bypass) -> Result<Self, OutOfRange> {
+        Ok(Self {
+            backlog: Backlog::new(bypass),
+            callers: Slab::new(),
+            tasks: Slab::new(),
+            readers: Readers::new(readers)?,
+            resting: Vec::new(),
+            last: TaskId(0),
+            unfinished: 0,
+            closed: false,
+            holds: 0,
+            shutdown_waiters: Waiters::new(),
+            stalls: Stalls::default(),
+            start_failures: 0,
+            start_error: None,
+            to_start: Vec::new(),
+            ended: Vec::new(),
+        })
+    }
+
+    // Callers and groups.
+
+    pub(crate) fn add_caller(
+        &mut self,
+        name: Arc<str>,
+        weight: u32,
+        cap: Limit,
+        on_failure: OnFailure,
+    ) -> Result<Key, OutOfRange> {
+        let lane = self.backlog.add_lane(weight, cap)?;
+        Ok(self
+            .callers
+            .insert(CallerState::new(name, lane, on_failure)))
+    }
+
+    /// The caller's handle is gone: it takes no more, and is forgotten with
+    /// its last task.
+    pub(crate) fn disown_caller(&mut self, caller: Key) {
+        if let Some(c) = self.callers.get_mut(caller) {
+            c.owned = false;
+            c.released = true;
+        }
+        self.reap_caller(caller);
+    }
+
+    pub(crate) fn set_cap(&mut self, caller: Key, cap: Limit) -> Result<(), OutOfRange> {
+        let lane = self.caller(caller).lane;
+        self.backlog.set_cap(lane, cap)
+    }
+
+    pub(crate) fn add_group(
+        &mut self,
+        caller: Key,
+        limit: Limit,
+        level: u8,
+    ) -> Result<GroupKey, OutOfRange> {
+        let lane = self.caller(caller).lane;
+        self.backlog.add_group(lane, limit, level)
+    }
+
+    /// The groups, for settings that need nothing else.
+    pub(crate) fn backlog(&mut self) -> &mut Backlog<Key> {
+        &mut self.backlog
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    // Synchronize, release, shutdown.
+
+    pub(crate) fn synchronize(&mut self, caller: Key) -> Synced {
+        let last = self.last;
+        self.caller_mut(caller).close_epoch(last)
+    }
+
+    /// Goes on with a synchronize that closed an epoch.
+    pub(crate) fn synchronized(&mut self, caller: Key) -> Synced {
+        self.caller_mut(caller).synced()
+    }
+
+    /// Where a synchronize that is under way keeps its waker.
+    pub(crate) fn sync_waker(&mut self, caller: Key) -> Option<&mut Option<Waker>> {
+        self.caller_mut(caller).sync_waker()
+    }
+
+    #[must_use]
+    pub(crate) fn abandon_synchronize(&mut self, caller: Key) -> Option<Waker> {
+        self.caller_mut(caller).reopen_epoch()
+    }
+
+    /// The caller takes no more tasks. The summary, once all have ended.
+    pub(crate) fn release(&mut self, caller: Key) -> Option<Summary> {
+        let c = self.caller_mut(caller);
+        c.released = true;
+        (c.unfinished() == 0).then(|| c.summary())
+    }
+
+    pub(crate) fn release_waiters(&mut self, caller: Key) -> &mut Waiters<()> {
+        let c = self.caller_mut(caller);
+        c.released_waiters.get_or_insert_default()
+    }
+
+    /// Nothing more is taken. Whether all tasks have ended and all readers left.
+    pub(crate) fn close(&mut self) -> bool {
+        self.closed = true;
+        self.readers.close();
+        self.unfinished == 0 && self.readers.live() == 0
+    }
+
+    pub(crate) fn shutdown_waiters(&mut self) -> &mut Waiters<()> {
+        &mut self.shutdown_waiters
+    }
+
+    /// A caller with waiting tasks, for a shutdown that cancels.
+    pub(crate) fn any_waiting_caller(&self) -> Option<Key> {
+        let mut callers = self.callers.iter();
+        callers
+            .find(|(_, c)| c.waiting.is_some())
+            .map(|(key, _)| key)
+    }
+
+    // Readers.
+
+    pub(crate) fn set_readers(&mut self, max: u32) -> Result<(), OutOfRange> {
+        self.readers.set_max(max)
+    }
+
+    /// Reader `n` looks for work, having rested, arrived or finished.
+    pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
+        if !self.readers.look(n) || self.holds > 0 {
+            return None;
+        }
+        let claim = self.backlog.claim(false)?;
+        self.readers.claimed(n);
+        Some(self.start(claim.item, n, now))
+    }
+
+    pub(crate) fn readers(&mut self) -> &mut Readers {
+        &mut self.readers
+    }
+
+    /// Reader `n` rests until it is woken; gives back its last waker.
+    #[must_use]
+    pub(crate) fn rest(&mut self, n: u32, waker: Option<Waker>) -> Option<Waker> {
+        self.readers.rest(n);
+        let index = n as usize;
+        if self.resting.len() <= index {
+            self.resting.resize(index + 1, None);
+        }
+        std::mem::replace(&mut self.resting[index], waker)
+    }
+
+    /// Reader `n` leaves.
+    pub(crate) fn retire(&mut self, n: u32) {
+        self.readers.retired(n);
+    }
+
+    /// Reader `n` could not be started, or was dropped unrun.
+    pub(crate) fn start_failed(&mut self, n: u32) {
+        self.readers.failed(n);
+        self.start_failures += 1;
+        self.start_error = Some(String::from("the reader was dropped unrun"));
+    }
+
+    /// Why the last reader that could not be started was not.
+    pub(crate) fn explain_failure(&mut self, why: String) {
+        self.start_error = Some(why);
+    }
+
+    /// Whether there is any reader, or one on its way.
+    pub(crate) fn has_readers(&self) -> bool {
+        self.readers.live() > 0
+    }
+
+    /// Which reader to start or wake next, if more are called for.
+    pub(crate) fn plan(&mut self) -> Option<Move> {
+        self.readers.plan(self.startable())
+    }
+
+    /// How many tasks could start now, were there readers.
+    pub(super) fn startable(&self) -> u64 {
+        match self.holds {
+            0 => self.backlog.eligible(),
+            _ => 0,
+        }
+    }
+
+    /// One more wants no task to start.
+    pub(crate) fn hold(&mut self) {
+        self.holds += 1;
+    }
+
+    /// One less does.
+    pub(crate) fn unhold(&mut self) {
+        self.holds -= 1;
+    }
+
+    /// Ends an event: sends for the readers that the eligible work calls for,
+    /// says that a shutdown is complete, and resolves a stall. False if the
+    /// batch is full: fire it and call again.
+    pub(crate) fn settle(&mut self, wakes: &mut WakeBatch) -> bool {
+        loop {
+            if wakes.is_full() {
+                return false;
+            }
+            match self.plan() {
+                Some(Move::Start(n)) => self.to_start.push(n),
+                Some(Move::Wake(n)) => {
+                    let waker = self.resting.get_mut(n as usize).and_then(Option::take);
+                    waker.into_iter().for_each(|w| wakes.push(w));
+                }
+                None => break,
+            }
+        }
+        self.settle_waits(wakes);
+        true
+    }
+
+    /// [`settle`](Self::settle) after a reader could not be started: it is not
+    /// sent for again before the next event.
+    pub(crate) fn settle_waits(&mut self, wakes: &mut WakeBatch) {
+        if self.closed && self.unfinished == 0 && self.readers.live() == 0 {
+            while self.shutdown_waiters.notify_next(wakes).is_some() {}
+        }
+        self.resolve_stall(wakes);
+    }
+
+    pub(super) fn caller(&self, caller: Key) -> &CallerState {
+        self.callers.get(caller).expect(OWNED)
+    }
+
+    pub(super) fn caller_mut(&mut self, caller: Key) -> &mut CallerState {
+        self.callers.get_mut(caller).expect(OWNED)
+    }
+
+    pub(super) fn reap_caller(&mut self, caller: Key) {
+        let Some(c) = self.callers.get(caller) else {
+            return;
+        };
+        if !c.owned && c.unfinished() == 0 {
+            let lane = c.lane;
+            self.callers.remove(caller);
+            self.backlog.close_lane(lane);
+        }
+    }
+}
+
+const OWNED: &str = "a caller exists while its handle or a task of its does";
+
+/// The level of a group that asks for none.
+pub(crate) const STANDING_LEVEL: u8 = 100;

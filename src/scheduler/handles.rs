@@ -1,0 +1,282 @@
+//! The handles of a caller and of its groups.
+
+use std::fmt;
+
+use crate::dispatch::GroupKey;
+use crate::error::{OutOfRange, Stale};
+use crate::limit::Limit;
+use crate::slab::Key;
+use crate::sync::Arc;
+use crate::wait::Wait;
+
+use super::caller::OnFailure;
+use super::cell::{Cell, Job};
+use super::core::{How, Placing};
+use super::ops::{Release, Synchronize};
+use super::reject::{Reason, Rejected};
+use super::shared::Shared;
+use super::task::Task;
+
+/// What a caller is given: its share of the readers, its cap, and what a
+/// failure of its means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallerOptions {
+    /// How many turns it takes in a row while others wait: 1 to 1,000,000.
+    pub weight: u32,
+    /// The most of its tasks in flight at once.
+    pub cap: Limit,
+    /// Whether a failure lets its higher tiers go on.
+    pub on_failure: OnFailure,
+}
+
+impl Default for CallerOptions {
+    /// Weight 1, no cap, failures let higher tiers go on.
+    fn default() -> Self {
+        Self {
+            weight: 1,
+            cap: Limit::Unlimited,
+            on_failure: OnFailure::Continue,
+        }
+    }
+}
+
+/// Where a task goes: its tier, its group, its bump.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place<'a> {
+    tier: Option<u32>,
+    group: Option<&'a Group>,
+    bump: Option<u8>,
+}
+
+impl<'a> Place<'a> {
+    /// Tier 0 (or the group's last), a group of its own, no bump.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// In this tier.
+    #[must_use]
+    pub fn tier(self, tier: u32) -> Self {
+        let tier = Some(tier);
+        Self { tier, ..self }
+    }
+
+    /// In this group, which is of the same caller.
+    #[must_use]
+    pub fn group(self, group: &'a Group) -> Self {
+        let group = Some(group);
+        Self { group, ..self }
+    }
+
+    /// On arrival bumps its group to this level.
+    #[must_use]
+    pub fn bump(self, level: u8) -> Self {
+        let bump = Some(level);
+        Self { bump, ..self }
+    }
+}
+
+/// One who submits tasks, waits for them and lets go.
+///
+/// Dropping it releases it: it takes no more, and what it submitted is still
+/// done.
+pub struct Caller {
+    pub(super) shared: Arc<Shared>,
+    pub(super) key: Key,
+}
+
+impl Caller {
+    /// Submits a task in tier 0 and a group of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`exec_with`](Self::exec_with).
+    pub fn exec<F, R, E>(&self, f: F) -> Result<Task<R, E>, Rejected<F>>
+    where
+        F: FnOnce() -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        self.exec_with(Place::new(), f)
+    }
+
+    /// Submits a task. Never waits.
+    ///
+    /// # Errors
+    ///
+    /// The function comes back, with the [`Reason`].
+    pub fn exec_with<F, R, E>(&self, place: Place<'_>, f: F) -> Result<Task<R, E>, Rejected<F>>
+    where
+        F: FnOnce() -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        let cell: Arc<Cell<F, R, E>> = Arc::new(Cell::new(f));
+        match self.submit(place, Arc::clone(&cell) as Arc<dyn Job>) {
+            Ok(key) => Ok(Task {
+                shared: Arc::clone(&self.shared),
+                key,
+                id: self.shared.books.lock().id(key),
+                gift: cell,
+            }),
+            Err(reason) => {
+                let task = cell.reclaim().expect("a refused task was never run");
+                Err(Rejected { task, reason })
+            }
+        }
+    }
+
+    fn submit(&self, place: Place<'_>, job: Arc<dyn Job>) -> Result<Key, Reason> {
+        if place
+            .group
+            .is_some_and(|g| !Arc::ptr_eq(&g.shared, &self.shared))
+        {
+            return Err(Reason::ForeignGroup);
+        }
+        let placing = Placing {
+            tier: place.tier,
+            group: place.group.map(|g| g.key),
+            bump: place.bump,
+        };
+        let submitted = self
+            .shared
+            .event(|books, _, now| books.submit(self.key, placing, job, now));
+        let key = submitted.map_err(|(refused, _)| Reason::from(refused))?;
+        // By now a reader that was sent for is there, or could not be started.
+        let retracted = self.shared.event(|books, wakes, _| {
+            let stranded = books.startable() > 0 && !books.has_readers();
+            stranded.then(|| books.retract(key, wakes))
+        });
+        match retracted.flatten() {
+            Some(_job) => Err(Reason::NoReader),
+            None => Ok(key),
+        }
+    }
+
+    /// A group of tasks of this caller: at most `limit` of them run at once
+    /// (serial: [`Limit::SERIAL`]), started in order of submission; `level` is
+    /// its standing rank among the caller's groups, 255 first, 100 the usual.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for a limit above [`Limit::MAX`].
+    pub fn group(&self, limit: Limit, level: u8) -> Result<Group, OutOfRange> {
+        let key = self.shared.books.lock().add_group(self.key, limit, level)?;
+        let shared = Arc::clone(&self.shared);
+        Ok(Group { shared, key })
+    }
+
+    /// Waits for all that this caller has submitted since its last successful
+    /// synchronize. The first poll draws the line: later tasks are not waited
+    /// for. Dropped or timed out, it counts them towards the next.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError`](super::SyncError): nothing outstanding, another synchronize under way, or
+    /// stalled.
+    pub fn synchronize(&self) -> Wait<Synchronize<'_>> {
+        Wait::new(Synchronize::new(self))
+    }
+
+    /// Takes no more tasks, and waits for those that were taken; with
+    /// [`How::Cancel`] those that have not started are cancelled. Gives the
+    /// summary of all that no synchronize has covered. Releasing again is
+    /// harmless.
+    ///
+    /// # Errors
+    ///
+    /// [`Stalled`](crate::error::Stalled) as for [`Task::outcome`].
+    pub fn release(&self, how: How) -> Wait<Release<'_>> {
+        Wait::new(Release::new(self, how))
+    }
+
+    /// Bumps the group of a task.
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] if the task has ended, or is of another scheduler.
+    pub fn bump<R, E>(&self, task: &Task<R, E>, level: u8) -> Result<(), Stale> {
+        if !Arc::ptr_eq(&task.shared, &self.shared) {
+            return Err(Stale);
+        }
+        let key = task.key;
+        self.shared.event(|books, _, _| books.bump(key, level))
+    }
+
+    /// Changes the cap; lowering it leaves a debt that endings pay, 0 pauses.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for a limit above [`Limit::MAX`].
+    pub fn set_cap(&self, cap: Limit) -> Result<(), OutOfRange> {
+        let key = self.key;
+        self.shared.event(|books, _, _| books.set_cap(key, cap))
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        let key = self.key;
+        self.shared.event(|books, _, _| books.disown_caller(key));
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A group of a caller's tasks. Dropping it leaves its tasks as they are.
+pub struct Group {
+    shared: Arc<Shared>,
+    key: GroupKey,
+}
+
+impl Group {
+    /// Bumps its next task ahead of all groups of the caller that are not
+    /// bumped; used up when that task starts.
+    pub fn bump(&self, level: u8) {
+        let key = self.key;
+        self.shared
+            .event(|books, _, _| books.backlog().bump(key, level));
+    }
+
+    /// Changes its standing level.
+    pub fn set_level(&self, level: u8) {
+        let key = self.key;
+        self.shared
+            .event(|books, _, _| books.backlog().set_level(key, level));
+    }
+
+    /// Changes its limit; lowering it leaves a debt that endings pay, 0 pauses.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for a limit above [`Limit::MAX`].
+    pub fn set_limit(&self, limit: Limit) -> Result<(), OutOfRange> {
+        let key = self.key;
+        let set = self
+            .shared
+            .event(|books, _, _| books.backlog().set_limit(key, limit));
+        set.unwrap_or(Ok(()))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let key = self.key;
+        self.shared.event(|books, _, _| books.backlog().unpin(key));
+    }
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,233 @@
+//! The waits for a caller and for the whole scheduler.
+
+use std::task::{Context, Poll, Waker};
+
+use crate::error::Stalled;
+use crate::sync::Arc;
+use crate::wait::{Op, Ticket, Waiters, sealed};
+
+use super::Scheduler;
+use super::caller::{Summary, Synced};
+use super::core::How;
+use super::crew::{block, current, unblock};
+use super::handles::Caller;
+use super::reject::SyncError;
+use super::shared::{Books, Look, Shared};
+use super::stall::Target;
+
+/// The wait of [`Caller::synchronize`].
+#[derive(Debug)]
+pub struct Synchronize<'a> {
+    caller: &'a Caller,
+    /// The line is drawn: its epoch is closed.
+    drawn: bool,
+}
+
+impl<'a> Synchronize<'a> {
+    pub(super) fn new(caller: &'a Caller) -> Self {
+        let drawn = false;
+        Self { caller, drawn }
+    }
+}
+
+impl sealed::Sealed for Synchronize<'_> {}
+
+impl Op for Synchronize<'_> {
+    type Output = Result<Summary, SyncError>;
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Caller { shared, key } = self.caller;
+        let reader = current(shared);
+        let drawn = &mut self.drawn;
+        shared.poll(cx, |books, _, _, waker| {
+            let synced = match *drawn {
+                true => books.synchronized(*key),
+                false => books.synchronize(*key),
+            };
+            match synced {
+                Synced::Done(summary) => return Look::Found(Ok(summary)),
+                Synced::Nothing => return Look::Found(Err(SyncError::NothingOutstanding)),
+                Synced::Busy => return Look::Found(Err(SyncError::Busy)),
+                Synced::NotYet => *drawn = true,
+            }
+            if reader.is_some_and(|n| books.is_stalled(n)) {
+                // Its waker was taken to tell it so.
+                let _none = books.abandon_synchronize(*key);
+                return Look::Found(Err(SyncError::Stalled(Stalled)));
+            }
+            match (waker, books.sync_waker(*key)) {
+                (Some(waker), Some(slot)) => Look::Nothing(slot.replace(waker)),
+                (waker, _) => Look::Nothing(waker),
+            }
+        })
+    }
+
+    fn cancel(&mut self) {
+        let Caller { shared, key } = self.caller;
+        let waker = shared.books.lock().abandon_synchronize(*key);
+        drop(waker);
+    }
+
+    fn block(&mut self) {
+        block(&self.caller.shared, Target::Synchronize(self.caller.key));
+    }
+
+    fn unblock(&mut self) {
+        unblock(&self.caller.shared);
+    }
+}
+
+/// The wait of [`Caller::release`].
+#[derive(Debug)]
+pub struct Release<'a> {
+    caller: &'a Caller,
+    how: How,
+    begun: bool,
+    ticket: Option<Ticket>,
+}
+
+impl<'a> Release<'a> {
+    pub(super) fn new(caller: &'a Caller, how: How) -> Self {
+        Self {
+            caller,
+            how,
+            begun: false,
+            ticket: None,
+        }
+    }
+}
+
+impl sealed::Sealed for Release<'_> {}
+
+impl Op for Release<'_> {
+    type Output = Result<Summary, Stalled>;
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Caller { shared, key } = self.caller;
+        if !std::mem::replace(&mut self.begun, true) {
+            shared.event(|books, _, _| books.release(*key));
+            if self.how == How::Cancel {
+                shared.cancel_waiting(*key);
+            }
+        }
+        poll_line(
+            shared,
+            cx,
+            &mut self.ticket,
+            |books| books.release(*key),
+            |books| books.release_waiters(*key),
+        )
+    }
+
+    fn cancel(&mut self) {
+        let Caller { shared, key } = self.caller;
+        let mut session = shared.books.lock();
+        let gone = step_out(session.release_waiters(*key), &mut self.ticket);
+        session.discard_waker(gone);
+    }
+
+    fn block(&mut self) {
+        block(&self.caller.shared, Target::Release(self.caller.key));
+    }
+
+    fn unblock(&mut self) {
+        unblock(&self.caller.shared);
+    }
+}
+
+/// The wait of [`Scheduler::shutdown`].
+#[derive(Debug)]
+pub struct Shutdown<'a> {
+    scheduler: &'a Scheduler,
+    how: How,
+    begun: bool,
+    ticket: Option<Ticket>,
+}
+
+impl<'a> Shutdown<'a> {
+    pub(super) fn new(scheduler: &'a Scheduler, how: How) -> Self {
+        Self {
+            scheduler,
+            how,
+            begun: false,
+            ticket: None,
+        }
+    }
+}
+
+impl sealed::Sealed for Shutdown<'_> {}
+
+impl Op for Shutdown<'_> {
+    type Output = Result<(), Stalled>;
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let shared = &self.scheduler.shared;
+        if !std::mem::replace(&mut self.begun, true) {
+            shared.close(self.how);
+        }
+        poll_line(
+            shared,
+            cx,
+            &mut self.ticket,
+            |books| books.close().then_some(()),
+            Books::shutdown_waiters,
+        )
+    }
+
+    fn cancel(&mut self) {
+        let mut session = self.scheduler.shared.books.lock();
+        let gone = step_out(session.shutdown_waiters(), &mut self.ticket);
+        session.discard_waker(gone);
+    }
+
+    fn block(&mut self) {
+        block(&self.scheduler.shared, Target::Shutdown);
+    }
+
+    fn unblock(&mut self) {
+        unblock(&self.scheduler.shared);
+    }
+}
+
+/// Waits in one of the lines of waiters until `done` says something, or the
+/// task that the calling thread runs is stalled.
+fn poll_line<R>(
+    shared: &Arc<Shared>,
+    cx: &mut Context<'_>,
+    ticket: &mut Option<Ticket>,
+    done: impl Fn(&mut Books) -> Option<R>,
+    line: impl Fn(&mut Books) -> &mut Waiters<()>,
+) -> Poll<Result<R, Stalled>> {
+    let reader = current(shared);
+    let looked = shared.poll(cx, |books, _, _, waker| {
+        let stalled = reader.is_some_and(|n| books.is_stalled(n));
+        let result = match done(books) {
+            Some(result) => Ok(result),
+            None if stalled => Err(Stalled),
+            None => return Look::Nothing(stand(line(books), ticket, waker)),
+        };
+        Look::Found((result, step_out(line(books), ticket)))
+    });
+    looked.map(|(result, _unused_waker)| result)
+}
+
+/// Takes or keeps a place in line; gives back the waker that is not needed.
+fn stand(
+    line: &mut Waiters<()>,
+    ticket: &mut Option<Ticket>,
+    waker: Option<Waker>,
+) -> Option<Waker> {
+    let waker = waker?;
+    match *ticket {
+        Some(ticket) => line.rewait(ticket, waker),
+        None => {
+            *ticket = Some(line.register((), waker));
+            None
+        }
+    }
+}
+
+/// Leaves the line; gives back the waker.
+fn step_out(line: &mut Waiters<()>, ticket: &mut Option<Ticket>) -> Option<Waker> {
+    line.remove(ticket.take()?)?.waker
+}

@@ -1,0 +1,114 @@
+//! What becomes of a task.
+
+use std::any::Any;
+use std::fmt;
+use std::time::Duration;
+
+use crate::sync::Arc;
+
+/// A task's number: from 1, in order of submission to its scheduler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(pub(crate) u64);
+
+impl TaskId {
+    /// The number itself.
+    #[must_use]
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How a task ended, without what it gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// It gave a result.
+    Ok,
+    /// It returned an error.
+    Failed,
+    /// It panicked.
+    Panicked,
+    /// It was cancelled before it started.
+    Cancelled,
+    /// It was skipped: a task of a lower tier of its caller had failed.
+    Skipped,
+}
+
+impl Ending {
+    /// Whether the task itself failed: returned an error, or panicked.
+    #[must_use]
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Panicked)
+    }
+}
+
+/// Where and when a task ran; times count from the scheduler's beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The reader that ran it, from 1.
+    pub reader: u32,
+    /// When it started.
+    pub start: Duration,
+    /// When it ended.
+    pub end: Duration,
+}
+
+/// What a task gave, or why it gave nothing.
+#[derive(Debug)]
+pub enum Verdict<R, E> {
+    /// Its result.
+    Ok(R),
+    /// Its error.
+    Failed(E),
+    /// What it panicked with.
+    Panicked(Box<dyn Any + Send>),
+    /// It was cancelled before it started.
+    Cancelled,
+    /// It was skipped: a task of a lower tier of its caller had failed.
+    Skipped,
+}
+
+/// How a task ended, where and when.
+#[derive(Debug)]
+pub struct Outcome<R, E> {
+    /// What it gave.
+    pub verdict: Verdict<R, E>,
+    /// When it was submitted, counted from the scheduler's beginning.
+    pub queued: Duration,
+    /// Where and when it ran; `None` if it never started.
+    pub run: Option<Run>,
+}
+
+/// One row of the execution log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The task.
+    pub id: TaskId,
+    /// Its caller's name.
+    pub caller: Arc<str>,
+    /// Its tier.
+    pub tier: u32,
+    /// When it was submitted, counted from the scheduler's beginning.
+    pub queued: Duration,
+    /// Where and when it ran; `None` if it never started.
+    pub run: Option<Run>,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+impl Record {
+    /// The row of a task that started, once it has ended.
+    pub(crate) fn ended(self, ending: Ending, end: Duration) -> Self {
+        let run = self.run.map(|run| Run { end, ..run });
+        Self {
+            run,
+            ending,
+            ..self
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Why the scheduler did not take something, or has nothing to wait for.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::error::{Closed, OutOfRange, Stalled, TierGoesDown};
+
+use super::core::Refused;
+
+/// A task that was not taken, and why.
+pub struct Rejected<F> {
+    /// The function, as it was handed in.
+    pub task: F,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a task was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The scheduler or the caller takes no more.
+    Closed,
+    /// It would wait for itself.
+    TierGoesDown(TierGoesDown),
+    /// The group is another caller's.
+    ForeignGroup,
+    /// There is no reader, and none could be started:
+    /// [`Status`](super::Status) says why.
+    NoReader,
+}
+
+/// Why there is no caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallerError {
+    /// The scheduler is shut down.
+    Closed(Closed),
+    /// The weight or the cap.
+    OutOfRange(OutOfRange),
+}
+
+/// Why there is nothing to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncError {
+    /// Nothing was submitted since the last successful synchronize.
+    NothingOutstanding,
+    /// Another synchronize of this caller is under way.
+    Busy,
+    /// Nothing could go on; the tasks are untouched, and count towards the next.
+    Stalled(Stalled),
+}
+
+impl From<Refused> for Reason {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Closed => Self::Closed,
+            Refused::TierGoesDown(down) => Self::TierGoesDown(down),
+            Refused::ForeignGroup => Self::ForeignGroup,
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => Closed.fmt(f),
+            Self::TierGoesDown(down) => down.fmt(f),
+            Self::ForeignGroup => f.write_str("the group is another caller's"),
+            Self::NoReader => f.write_str("no reader could be started"),
+        }
+    }
+}
+
+impl fmt::Display for CallerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed(closed) => closed.fmt(f),
+            Self::OutOfRange(range) => range.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for SyncError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NothingOutstanding => f.write_str("nothing outstanding"),
+            Self::Busy => f.write_str("another synchronize is under way"),
+            Self::Stalled(stalled) => stalled.fmt(f),
+        }
+    }
+}
+
+impl<F> fmt::Debug for Rejected<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = &self.reason;
+        f.debug_struct("Rejected")
+            .field("reason", reason)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<F> fmt::Display for Rejected<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "task rejected: {}", self.reason)
+    }
+}
+
+impl Error for Reason {}
+impl Error for CallerError {}
+impl Error for SyncError {}
+impl<F> Error for Rejected<F> {}

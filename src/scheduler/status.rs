@@ -1,0 +1,187 @@
+//! A picture of what runs and what waits, and why it waits.
+
+use std::time::Duration;
+
+use crate::dispatch::Blocked;
+use crate::sync::Arc;
+
+use super::core::Core;
+use super::outcome::TaskId;
+use super::tasks::Phase;
+
+/// What a scheduler was doing at one moment. Taking it costs O(all tasks that
+/// have not ended) under the scheduler's lock.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// The readers.
+    pub readers: ReadersStatus,
+    /// The tasks that run, by reader.
+    pub running: Vec<RunningTask>,
+    /// The tasks that wait, by number.
+    pub waiting: Vec<WaitingTask>,
+    /// The callers that exist.
+    pub callers: Vec<CallerStatus>,
+    /// Rows of the execution log that found its channel full or closed.
+    pub log_lost: u64,
+}
+
+/// The readers of a scheduler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadersStatus {
+    /// The most there may be.
+    pub max: u32,
+    /// Those that exist or are starting.
+    pub live: u32,
+    /// Those that run a task.
+    pub busy: u32,
+    /// Those that rest.
+    pub idle: u32,
+    /// How many could not be started so far.
+    pub start_failures: u64,
+    /// Why the last of these was not.
+    pub start_error: Option<String>,
+}
+
+/// A task that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningTask {
+    /// The task.
+    pub id: TaskId,
+    /// Its caller's name.
+    pub caller: Arc<str>,
+    /// Its tier.
+    pub tier: u32,
+    /// The reader that runs it.
+    pub reader: u32,
+    /// When it started.
+    pub start: Duration,
+}
+
+/// A task that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingTask {
+    /// The task.
+    pub id: TaskId,
+    /// Its caller's name.
+    pub caller: Arc<str>,
+    /// Its tier.
+    pub tier: u32,
+    /// When it was submitted.
+    pub queued: Duration,
+    /// What keeps it waiting.
+    pub why: Why,
+}
+
+/// What keeps a task waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Why {
+    /// An earlier task of its group waits too.
+    Behind,
+    /// Its group's limit is 0.
+    Paused,
+    /// As many of its group run as the limit allows.
+    GroupLimit,
+    /// Another tier of its caller is open, or the open one starts nothing new
+    /// because a lower one has work.
+    Tier {
+        /// The open one.
+        open: Option<u32>,
+    },
+    /// As many of its caller's run as the cap allows.
+    Cap,
+    /// Nothing but a reader is missing.
+    Reader,
+}
+
+/// A caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallerStatus {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Tasks submitted and not ended.
+    pub unfinished: u64,
+    /// Those of them that run.
+    pub running: u32,
+    /// The open tier, if anything is outstanding.
+    pub open_tier: Option<u32>,
+    /// Tasks of tiers above this one are skipped, after a failure.
+    pub skips_above: Option<u32>,
+    /// It takes no more tasks.
+    pub released: bool,
+}
+
+impl<J> Core<J> {
+    pub(crate) fn status(&self, log_lost: u64) -> Status {
+        let mut running = Vec::new();
+        let mut waiting = Vec::new();
+        for (_, task) in self.tasks.iter() {
+            match task.phase {
+                Phase::Running { reader, start } => running.push(RunningTask {
+                    id: task.id,
+                    caller: self.caller(task.caller).name.clone(),
+                    tier: task.tier,
+                    reader,
+                    start,
+                }),
+                Phase::Waiting(_) => waiting.push(WaitingTask {
+                    id: task.id,
+                    caller: self.caller(task.caller).name.clone(),
+                    tier: task.tier,
+                    queued: task.queued,
+                    why: self.why(task.group, task.seq),
+                }),
+                Phase::Ended(..) => {}
+            }
+        }
+        running.sort_by_key(|task| task.reader);
+        waiting.sort_by_key(|task| task.id);
+        Status {
+            readers: self.readers_status(),
+            running,
+            waiting,
+            callers: self.callers_status(),
+            log_lost,
+        }
+    }
+
+    fn why(&self, group: crate::dispatch::GroupKey, seq: u64) -> Why {
+        if self.backlog.first_in(group) != Some(seq) {
+            return Why::Behind;
+        }
+        match self.backlog.why(group) {
+            Blocked::Paused => Why::Paused,
+            Blocked::GroupLimit | Blocked::Held => Why::GroupLimit,
+            Blocked::Tier => {
+                let lane = self.backlog.lane_of(group);
+                let open = lane.and_then(|lane| self.backlog.open_tier(lane));
+                Why::Tier { open }
+            }
+            Blocked::Cap => Why::Cap,
+            Blocked::InLine | Blocked::Empty => Why::Reader,
+        }
+    }
+
+    pub(super) fn readers_status(&self) -> ReadersStatus {
+        ReadersStatus {
+            max: self.readers.max(),
+            live: self.readers.live(),
+            busy: self.readers.busy(),
+            idle: self.readers.idle(),
+            start_failures: self.start_failures,
+            start_error: self.start_error.clone(),
+        }
+    }
+
+    fn callers_status(&self) -> Vec<CallerStatus> {
+        let callers = self.callers.iter();
+        let status = callers.map(|(_, c)| CallerStatus {
+            name: c.name.clone(),
+            unfinished: c.unfinished(),
+            running: self.backlog.lane_in_flight(c.lane),
+            open_tier: self.backlog.open_tier(c.lane),
+            skips_above: c.skip_above,
+            released: c.released,
+        });
+        status.collect()
+    }
+}

@@ -1,0 +1,375 @@
+//! A task from its submission to its ending.
+
+use std::task::Waker;
+use std::time::Duration;
+
+use crate::dispatch::GroupKey;
+use crate::error::Stale;
+use crate::limit::Limit;
+use crate::slab::Key;
+use crate::wait::WakeBatch;
+
+use super::caller::OnFailure;
+use super::core::{Core, Placing, Refused, STANDING_LEVEL};
+use super::outcome::{Ending, Record, Run, TaskId};
+use super::stall::Target;
+
+#[derive(Debug)]
+pub(super) struct TaskState<J> {
+    pub(super) id: TaskId,
+    pub(super) caller: Key,
+    pub(super) group: GroupKey,
+    pub(super) seq: u64,
+    pub(super) tier: u32,
+    pub(super) queued: Duration,
+    pub(super) phase: Phase<J>,
+    /// No handle is left to tell.
+    detached: bool,
+    pub(super) waker: Option<Waker>,
+    /// Neighbours in the caller's list of waiting tasks.
+    prev: Option<Key>,
+    next: Option<Key>,
+}
+
+#[derive(Debug)]
+pub(super) enum Phase<J> {
+    Waiting(J),
+    Running { reader: u32, start: Duration },
+    Ended(Ending, Option<Run>),
+}
+
+/// A task that a reader is to run.
+pub(crate) struct Started<J> {
+    pub(crate) task: Key,
+    pub(crate) job: J,
+    /// The log's row, but for how and when it ends.
+    pub(crate) record: Record,
+}
+
+/// A task that ended without running.
+pub(crate) struct Ended<J> {
+    pub(crate) job: J,
+    pub(crate) record: Record,
+}
+
+impl<J> Core<J> {
+    /// Takes a task, as one event; hands the job back if it is refused.
+    pub(crate) fn submit(
+        &mut self,
+        caller: Key,
+        placing: Placing,
+        job: J,
+        now: Duration,
+    ) -> Result<Key, (Refused, J)> {
+        if let Err(refused) = self.admissible(caller, placing) {
+            return Err((refused, job));
+        }
+        let lane = self.caller(caller).lane;
+        let group = placing.group.unwrap_or_else(|| {
+            let own = self.backlog.add_group(lane, Limit::SERIAL, STANDING_LEVEL);
+            own.expect("a serial group is in range")
+        });
+        let key = self.tasks.insert(TaskState {
+            id: TaskId(self.last.0 + 1),
+            caller,
+            group,
+            seq: 0,
+            tier: 0,
+            queued: now,
+            phase: Phase::Waiting(job),
+            detached: false,
+            waker: None,
+            prev: None,
+            next: None,
+        });
+        let sent = self.backlog.send(group, placing.tier, placing.bump, key);
+        if placing.group.is_none() {
+            self.backlog.unpin(group);
+        }
+        match sent {
+            Ok((seq, tier)) => {
+                self.accept(key, seq, tier, now);
+                Ok(key)
+            }
+            Err((down, key)) => Err((Refused::TierGoesDown(down), self.forget(key))),
+        }
+    }
+
+    fn admissible(&self, caller: Key, placing: Placing) -> Result<(), Refused> {
+        let c = self.caller(caller);
+        if self.closed || c.released {
+            return Err(Refused::Closed);
+        }
+        match placing.group {
+            Some(group) if self.backlog.lane_of(group) != Some(c.lane) => {
+                Err(Refused::ForeignGroup)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts a task that is in the backlog now; one that comes after a failure
+    /// in a lower tier is skipped at once.
+    fn accept(&mut self, key: Key, seq: u64, tier: u32, now: Duration) {
+        self.last.0 += 1;
+        self.unfinished += 1;
+        let task = self.task_mut(key);
+        (task.seq, task.tier) = (seq, tier);
+        let caller = task.caller;
+        self.link(key);
+        let c = self.caller_mut(caller);
+        c.submitted();
+        if c.skips(tier) {
+            let mut nobody = WakeBatch::new();
+            self.withdraw(key, Ending::Skipped, now, &mut nobody);
+        }
+    }
+
+    /// Takes back a task that waits as if it had never been submitted; `None`
+    /// if it does not wait any more.
+    pub(crate) fn retract(&mut self, key: Key, wakes: &mut WakeBatch) -> Option<J> {
+        let state = self.task(key);
+        let (id, caller, group, seq) = (state.id, state.caller, state.group, state.seq);
+        if !matches!(state.phase, Phase::Waiting(_)) {
+            return None;
+        }
+        self.unlink(key);
+        self.backlog.remove(group, seq);
+        let job = self.forget(key);
+        self.count(caller, id, None, wakes);
+        Some(job)
+    }
+
+    /// Takes back a task that was never counted.
+    fn forget(&mut self, key: Key) -> J {
+        match self.tasks.remove(key).map(|task| task.phase) {
+            Some(Phase::Waiting(job)) => job,
+            _ => unreachable!("it was just made"),
+        }
+    }
+
+    pub(super) fn start(&mut self, task: Key, reader: u32, now: Duration) -> Started<J> {
+        self.unlink(task);
+        let running = Phase::Running { reader, start: now };
+        let phase = &mut self.task_mut(task).phase;
+        match std::mem::replace(phase, running) {
+            Phase::Waiting(job) => Started {
+                task,
+                job,
+                record: self.record(task, Ending::Ok, now),
+            },
+            _ => unreachable!("what is in the backlog waits"),
+        }
+    }
+
+    /// The log's row for a task that ends so.
+    fn record(&self, task: Key, ending: Ending, now: Duration) -> Record {
+        let state = self.task(task);
+        Record {
+            id: state.id,
+            caller: self.caller(state.caller).name.clone(),
+            tier: state.tier,
+            queued: state.queued,
+            run: state.run(now),
+            ending,
+        }
+    }
+
+    /// A running task ended; its reader looks for the next. If that skips other
+    /// tasks of its caller they are skipped here, under the same lock, before a
+    /// higher tier can start: O(tasks that wait in the caller), once a failure.
+    pub(crate) fn finish(
+        &mut self,
+        task: Key,
+        ending: Ending,
+        now: Duration,
+        wakes: &mut WakeBatch,
+    ) {
+        let state = self.task(task);
+        let (group, tier, caller) = (state.group, state.tier, state.caller);
+        if let Phase::Running { reader, .. } = state.phase {
+            self.readers.finished(reader);
+        }
+        self.backlog.complete(group, tier);
+        if ending.is_failure() {
+            let c = self.caller_mut(caller);
+            if c.on_failure == OnFailure::SkipHigherTiers {
+                c.skip_above = Some(c.skip_above.map_or(tier, |above| above.min(tier)));
+                self.end_waiting(caller, Ending::Skipped, now, wakes, usize::MAX);
+            }
+        }
+        self.conclude(task, ending, now, wakes);
+    }
+
+    /// Cancels waiting tasks of the caller, so many at most; false if some are
+    /// left.
+    pub(crate) fn cancel_some(
+        &mut self,
+        caller: Key,
+        now: Duration,
+        wakes: &mut WakeBatch,
+    ) -> bool {
+        self.end_waiting(caller, Ending::Cancelled, now, wakes, WakeBatch::BOUND)
+    }
+
+    fn end_waiting(
+        &mut self,
+        caller: Key,
+        ending: Ending,
+        now: Duration,
+        wakes: &mut WakeBatch,
+        mut most: usize,
+    ) -> bool {
+        let mut at = self.callers.get(caller).and_then(|c| c.waiting);
+        while let Some(key) = at {
+            let task = self.task(key);
+            at = task.next;
+            if ending == Ending::Skipped && !self.caller(caller).skips(task.tier) {
+                continue;
+            }
+            if most == 0 {
+                return false;
+            }
+            most -= 1;
+            self.withdraw(key, ending, now, wakes);
+        }
+        true
+    }
+
+    /// Cancels one task if it still waits.
+    pub(crate) fn cancel(&mut self, task: Key, now: Duration, wakes: &mut WakeBatch) -> bool {
+        let state = self.tasks.get(task);
+        let waits = state.is_some_and(|s| matches!(s.phase, Phase::Waiting(_)));
+        if waits {
+            self.withdraw(task, Ending::Cancelled, now, wakes);
+        }
+        waits
+    }
+
+    /// Bumps the group of a task that has not ended.
+    pub(crate) fn bump(&mut self, task: Key, level: u8) -> Result<(), Stale> {
+        let state = self.tasks.get(task).ok_or(Stale)?;
+        if matches!(state.phase, Phase::Ended(..)) || !self.backlog.bump(state.group, level) {
+            return Err(Stale);
+        }
+        Ok(())
+    }
+
+    /// When the task was submitted, and how it ended if it has.
+    pub(crate) fn ending(&self, task: Key) -> (Duration, Option<(Ending, Option<Run>)>) {
+        let state = self.task(task);
+        match state.phase {
+            Phase::Ended(ending, run) => (state.queued, Some((ending, run))),
+            _ => (state.queued, None),
+        }
+    }
+
+    /// Where the wait for the task's outcome keeps its waker.
+    pub(crate) fn task_waker(&mut self, task: Key) -> &mut Option<Waker> {
+        &mut self.task_mut(task).waker
+    }
+
+    pub(crate) fn id(&self, task: Key) -> TaskId {
+        self.task(task).id
+    }
+
+    /// The task's handle is gone.
+    pub(crate) fn detach(&mut self, task: Key) {
+        let state = self.task_mut(task);
+        state.detached = true;
+        if matches!(state.phase, Phase::Ended(..)) {
+            self.tasks.remove(task);
+        }
+    }
+
+    /// Takes a waiting task out of the backlog with an ending.
+    fn withdraw(&mut self, key: Key, ending: Ending, now: Duration, wakes: &mut WakeBatch) {
+        let record = self.record(key, ending, now);
+        self.unlink(key);
+        let state = self.task_mut(key);
+        let (group, seq) = (state.group, state.seq);
+        let ended = Phase::Ended(ending, None);
+        if let Phase::Waiting(job) = std::mem::replace(&mut state.phase, ended) {
+            self.ended.push(Ended { job, record });
+        }
+        self.backlog.remove(group, seq);
+        self.conclude(key, ending, now, wakes);
+    }
+
+    fn conclude(&mut self, key: Key, ending: Ending, now: Duration, wakes: &mut WakeBatch) {
+        let state = self.task_mut(key);
+        let (id, caller) = (state.id, state.caller);
+        if matches!(state.phase, Phase::Running { .. }) {
+            state.phase = Phase::Ended(ending, state.run(now));
+        }
+        let told = state.waker.take();
+        if state.detached {
+            self.tasks.remove(key);
+        }
+        self.stalls.ended(Target::Task(key));
+        told.into_iter().for_each(|w| wakes.push(w));
+        self.count(caller, id, Some(ending), wakes);
+    }
+
+    /// Counts an ending in the caller's books and tells who waits for it.
+    fn count(&mut self, caller: Key, id: TaskId, how: Option<Ending>, wakes: &mut WakeBatch) {
+        self.unfinished -= 1;
+        let c = self.caller_mut(caller);
+        let synced = c.ended(id, how);
+        synced.into_iter().for_each(|w| wakes.push(w));
+        let (synchronizing, unfinished) = (c.is_synchronizing(), c.unfinished());
+        if unfinished == 0
+            && let Some(waiters) = &mut c.released_waiters
+        {
+            while waiters.notify_next(wakes).is_some() {}
+        }
+        if !synchronizing {
+            self.stalls.ended(Target::Synchronize(caller));
+        }
+        if unfinished == 0 {
+            self.stalls.ended(Target::Release(caller));
+            self.reap_caller(caller);
+        }
+    }
+
+    fn link(&mut self, key: Key) {
+        let caller = self.task(key).caller;
+        let first = self.caller_mut(caller).waiting.replace(key);
+        self.task_mut(key).next = first;
+        if let Some(first) = first {
+            self.task_mut(first).prev = Some(key);
+        }
+    }
+
+    fn unlink(&mut self, key: Key) {
+        let state = self.task_mut(key);
+        let (caller, prev, next) = (state.caller, state.prev.take(), state.next.take());
+        match prev {
+            Some(prev) => self.task_mut(prev).next = next,
+            None => self.caller_mut(caller).waiting = next,
+        }
+        if let Some(next) = next {
+            self.task_mut(next).prev = prev;
+        }
+    }
+
+    pub(super) fn task(&self, task: Key) -> &TaskState<J> {
+        self.tasks.get(task).expect(HELD)
+    }
+
+    fn task_mut(&mut self, task: Key) -> &mut TaskState<J> {
+        self.tasks.get_mut(task).expect(HELD)
+    }
+}
+
+const HELD: &str = "a task exists until it has ended and its handle is gone";
+
+impl<J> TaskState<J> {
+    /// Its run, were it to end now.
+    pub(super) fn run(&self, end: Duration) -> Option<Run> {
+        match self.phase {
+            Phase::Running { reader, start } => Some(Run { reader, start, end }),
+            _ => None,
+        }
+    }
+}
