@@ -1,0 +1,418 @@
+//! The scheduler in virtual time: the same decisions, no thread and no clock.
+//!
+//! A [`Simulation`] has callers, groups and readers as a
+//! [`Scheduler`](crate::scheduler::Scheduler) has, on the same core; its tasks
+//! only say how long they take. So a workload can be tried out with other
+//! weights, caps, tiers or numbers of readers, exactly and at once, and a test
+//! of an embedder's policy gives the same figures at every run.
+//!
+//! # One instant
+//!
+//! What falls on one instant happens in this order: tasks that end, by reader;
+//! then what the owner does (submissions, settings) in the order of its calls;
+//! then, when time is next told to move, dispatch: the idle reader with the
+//! lowest number takes next, until none is idle or nothing is eligible. Tasks
+//! that take no time end at the same instant, and all of this goes on until
+//! nothing changes.
+//!
+//! # Example
+//!
+//! Two readers, two tiers: the second starts when the first is done.
+//!
+//! ```
+//! use std::time::Duration;
+//! use conversant::scheduler::CallerOptions;
+//! use conversant::simulator::{Simulation, Work};
+//!
+//! let mut sim = Simulation::new(2)?;
+//! let caller = sim.caller("etl", CallerOptions::default())?;
+//! for tier in [1, 1, 1, 2] {
+//!     sim.submit(caller, Work::takes(Duration::from_secs(10)).tier(tier))?;
+//! }
+//! sim.run();
+//! assert_eq!(sim.now(), Duration::from_secs(30));
+//! let last = sim.records().last().unwrap();
+//! assert_eq!(last.run.unwrap().start, Duration::from_secs(20));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::fmt;
+use std::time::Duration;
+
+use crate::dispatch::GroupKey;
+use crate::error::{OutOfRange, Stale, Stalled};
+use crate::limit::{Bypass, Limit};
+use crate::readers::{Activity, Move};
+use crate::scheduler::{
+    CallerOptions, Core, Ending, Placing, Reason, Record, Status, Summary, SyncError, Synced,
+};
+use crate::slab::Key;
+use crate::sync::Arc;
+use crate::wait::WakeBatch;
+
+/// A caller of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallerId(Key);
+
+/// A group of a simulation's caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GroupId(GroupKey);
+
+/// A task of a simulation, by which to bump or cancel it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SimTask(Key);
+
+/// What a simulated task is: how long it takes, how it ends, and its place.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Work {
+    takes: Duration,
+    ending: Ending,
+    placing: Placing,
+}
+
+impl Work {
+    /// A task that ends well after so long, in tier 0 and a group of its own.
+    pub fn takes(takes: Duration) -> Self {
+        Self {
+            takes,
+            ending: Ending::Ok,
+            placing: Placing::default(),
+        }
+    }
+
+    /// It fails in the end.
+    pub fn failing(self) -> Self {
+        let ending = Ending::Failed;
+        Self { ending, ..self }
+    }
+
+    /// In this tier.
+    pub fn tier(mut self, tier: u32) -> Self {
+        self.placing.tier = Some(tier);
+        self
+    }
+
+    /// In this group, which is of the same caller.
+    pub fn group(mut self, group: GroupId) -> Self {
+        self.placing.group = Some(group.0);
+        self
+    }
+
+    /// On arrival bumps its group to this level.
+    pub fn bump(mut self, level: u8) -> Self {
+        self.placing.bump = Some(level);
+        self
+    }
+}
+
+/// A scheduler in virtual time.
+pub struct Simulation {
+    core: Core<Work>,
+    now: Duration,
+    idle: Option<Duration>,
+    /// When, on which reader, which task will end, and how.
+    ends: BinaryHeap<Reverse<(Duration, u32, Running)>>,
+    /// Since when which reader rests, in order of time.
+    rests: VecDeque<(Duration, u32)>,
+    records: Vec<Record>,
+    wakes: WakeBatch,
+}
+
+/// A task that runs, and its row so far; all are equal in the order of ends.
+struct Running(Key, Ending, Record);
+
+impl Simulation {
+    /// A simulation with so many readers (1 to 1024) and the usual bypass.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for the number of readers.
+    pub fn new(readers: u32) -> Result<Self, OutOfRange> {
+        Self::with_bypass(readers, Bypass::default())
+    }
+
+    /// The same with another bound on overtaking.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for the number of readers.
+    pub fn with_bypass(readers: u32, bypass: Bypass) -> Result<Self, OutOfRange> {
+        Ok(Self {
+            core: Core::new(readers, bypass)?,
+            now: Duration::ZERO,
+            idle: None,
+            ends: BinaryHeap::new(),
+            rests: VecDeque::new(),
+            records: Vec::new(),
+            wakes: WakeBatch::new(),
+        })
+    }
+
+    /// Lets readers leave after resting for so long; else they never do.
+    #[must_use]
+    pub fn with_idle(self, idle: Duration) -> Self {
+        let idle = Some(idle);
+        Self { idle, ..self }
+    }
+
+    /// The time, from zero.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.now
+    }
+
+    /// A new caller.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for its weight or cap.
+    pub fn caller(&mut self, name: &str, options: CallerOptions) -> Result<CallerId, OutOfRange> {
+        let CallerOptions {
+            weight,
+            cap,
+            on_failure,
+        } = options;
+        let key = self
+            .core
+            .add_caller(Arc::from(name), weight, cap, on_failure)?;
+        Ok(CallerId(key))
+    }
+
+    /// A new group of a caller.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for its limit.
+    pub fn group(
+        &mut self,
+        caller: CallerId,
+        limit: Limit,
+        level: u8,
+    ) -> Result<GroupId, OutOfRange> {
+        Ok(GroupId(self.core.add_group(caller.0, limit, level)?))
+    }
+
+    /// Submits a task at this instant.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason`]: its tier goes down in its group, or the group is another
+    /// caller's.
+    pub fn submit(&mut self, caller: CallerId, work: Work) -> Result<SimTask, Reason> {
+        let submitted = self.core.submit(caller.0, work.placing, work, self.now);
+        let task = submitted.map_err(|(refused, _)| Reason::from(refused))?;
+        self.core.detach(task);
+        self.collect_unrun();
+        Ok(SimTask(task))
+    }
+
+    /// Bumps the group of a task.
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] if the task has ended.
+    pub fn bump(&mut self, task: SimTask, level: u8) -> Result<(), Stale> {
+        self.core.bump(task.0, level)
+    }
+
+    /// Cancels a task if it has not started: true if so.
+    pub fn cancel(&mut self, task: SimTask) -> bool {
+        let cancelled = self.core.cancel(task.0, self.now, &mut self.wakes);
+        self.collect_unrun();
+        cancelled
+    }
+
+    /// Changes a caller's cap.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for a limit above [`Limit::MAX`].
+    pub fn set_cap(&mut self, caller: CallerId, cap: Limit) -> Result<(), OutOfRange> {
+        self.core.set_cap(caller.0, cap)
+    }
+
+    /// Changes the most readers.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] outside 1 to 1024.
+    pub fn set_readers(&mut self, max: u32) -> Result<(), OutOfRange> {
+        self.core.set_readers(max)
+    }
+
+    /// What runs, what waits, and why, at this instant.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.core.status(0)
+    }
+
+    /// The rows of the tasks that have ended, in order of their ends.
+    #[must_use]
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Takes those rows out.
+    pub fn take_records(&mut self) -> Vec<Record> {
+        std::mem::take(&mut self.records)
+    }
+
+    /// Lets time pass up to `then`; at `then` itself tasks end, but nothing is
+    /// dispatched before time moves again. Does nothing if `then` is not to come.
+    pub fn advance_to(&mut self, then: Duration) {
+        if then <= self.now {
+            return;
+        }
+        self.dispatch();
+        while let Some(next) = self.next_end().filter(|&next| next <= then) {
+            self.move_to(next);
+            if next < then {
+                self.dispatch();
+            }
+        }
+        if self.now < then {
+            self.move_to(then);
+        }
+    }
+
+    /// Lets time pass until every task that can run has ended.
+    pub fn run(&mut self) {
+        self.dispatch();
+        while let Some(next) = self.next_end() {
+            self.move_to(next);
+            self.dispatch();
+        }
+    }
+
+    /// Lets time pass until all has ended that this caller has submitted since
+    /// its last synchronize; at that instant nothing more is dispatched yet.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError`]: nothing outstanding, or stalled: it cannot end, for
+    /// something paused stands in its way.
+    pub fn synchronize(&mut self, caller: CallerId) -> Result<Summary, SyncError> {
+        let mut synced = self.core.synchronize(caller.0);
+        loop {
+            match synced {
+                Synced::Done(summary) => return Ok(summary),
+                Synced::Nothing => return Err(SyncError::NothingOutstanding),
+                Synced::Busy => return Err(SyncError::Busy),
+                Synced::NotYet => self.dispatch(),
+            }
+            synced = self.core.synchronized(caller.0);
+            if synced != Synced::NotYet {
+                continue;
+            }
+            let Some(next) = self.next_end() else {
+                let _none = self.core.abandon_synchronize(caller.0);
+                return Err(SyncError::Stalled(Stalled));
+            };
+            self.move_to(next);
+            synced = self.core.synchronized(caller.0);
+        }
+    }
+
+    fn next_end(&self) -> Option<Duration> {
+        let Reverse((end, ..)) = self.ends.peek()?;
+        Some(*end)
+    }
+
+    /// Moves time, and ends the tasks that end then, by reader.
+    fn move_to(&mut self, then: Duration) {
+        self.now = then;
+        self.retire_rested();
+        while self.next_end() == Some(then) {
+            let Some(Reverse((end, reader, Running(task, ending, record)))) = self.ends.pop()
+            else {
+                break;
+            };
+            self.core.finish(task, ending, end, &mut self.wakes);
+            let _none = self.core.rest(reader, None);
+            if self.idle.is_some() {
+                self.rests.push_back((end, reader));
+            }
+            self.records.push(record.ended(ending, end));
+        }
+        self.collect_unrun();
+    }
+
+    /// Idle readers take what is eligible; what takes no time ends at once.
+    fn dispatch(&mut self) {
+        loop {
+            while let Some(Move::Start(n) | Move::Wake(n)) = self.core.plan() {
+                self.take(n);
+            }
+            if self.next_end() != Some(self.now) {
+                return;
+            }
+            self.move_to(self.now);
+        }
+    }
+
+    fn take(&mut self, reader: u32) {
+        let Some(started) = self.core.claim(reader, self.now) else {
+            self.core.retire(reader);
+            return;
+        };
+        let work = started.job;
+        let end = self.now.saturating_add(work.takes);
+        let running = Running(started.task, work.ending, started.record);
+        self.ends.push(Reverse((end, reader, running)));
+    }
+
+    fn retire_rested(&mut self) {
+        let Some(idle) = self.idle else {
+            return;
+        };
+        while let Some(&(since, reader)) = self.rests.front() {
+            if since.saturating_add(idle) > self.now {
+                return;
+            }
+            self.rests.pop_front();
+            let again = self.rests.iter().any(|&(_, n)| n == reader);
+            if !again && self.core.readers().activity(reader) == Activity::Idle {
+                self.core.retire(reader);
+            }
+        }
+    }
+
+    /// Rows of tasks that ended without running.
+    fn collect_unrun(&mut self) {
+        let unrun = self.core.ended.drain(..).map(|ended| ended.record);
+        self.records.extend(unrun);
+    }
+}
+
+impl fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulation")
+            .field("now", &self.now)
+            .field("running", &self.ends.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for Running {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Running {}
+
+impl PartialOrd for Running {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Running {
+    /// At one time a reader runs one task, so this is never asked.
+    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
+        std::cmp::Ordering::Equal
+    }
+}
