@@ -47,8 +47,8 @@ fn lists_survive_being_written_and_read() {
         let tasks = random::tasks(&mut Random::new(seed));
         let style = sheet::Style {
             rotate: usize::try_from(seed).expect("small"),
-            terse: seed % 2 == 0,
-            crlf: seed % 3 == 0,
+            terse: seed.is_multiple_of(2),
+            crlf: seed.is_multiple_of(3),
         };
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), sheet::write_tasks(&tasks, style)).expect("written");

@@ -227,7 +227,7 @@ fn compare(runner: &Runner, seeds: std::ops::Range<u64>) -> Option<String> {
 #[test]
 fn random_lists() {
     let first = number_from_environment("ORACLE_SEED", 0);
-    let lists = number_from_environment("ORACLE_LISTS", 400);
+    let lists = number_from_environment("ORACLE_LISTS", 1000);
     let runner = Runner::chosen();
     if let Some(report) = compare(&runner, first..first + lists) {
         panic!("{report}");

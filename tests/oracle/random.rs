@@ -60,9 +60,9 @@ fn flavour(random: &mut Random) -> Flavour {
         grouped: random.pick(&[1, 2, 3, 1000]),
         bumped: random.pick(&[1, 2, 4, 1000]),
         tiered: random.pick(&[1, 2, 6, 1000]),
-        levels: random.pick(&[1, 3, 256]),
-        last_arrival: random.pick(&[0, 3, 10, 40]),
-        longest: random.pick(&[0, 1, 3, 12]),
+        levels: random.pick(&[1, 1, 2, 3, 256]),
+        last_arrival: random.pick(&[0, 3, 10, 40, 80]),
+        longest: random.pick(&[0, 1, 3, 6, 12]),
     }
 }
 
