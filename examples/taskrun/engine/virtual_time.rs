@@ -1,0 +1,55 @@
+//! The list on the simulator.
+
+use std::time::Duration;
+
+use conversant::limit::Limit;
+use conversant::simulator::{CallerId, GroupId, Simulation, Work};
+
+use super::{ADMISSIBLE, IN_RANGE, STANDING_LEVEL, bypass, caller_options, not_begun, ran};
+use crate::input::{Row, TaskList};
+use crate::options::Options;
+use crate::outcome::{Finished, Verdict};
+
+pub(super) fn simulate(list: &TaskList, options: &Options) -> Vec<Finished> {
+    let sim = Simulation::with_bypass(options.readers, bypass(options));
+    let mut sim = sim.expect(IN_RANGE);
+    let callers: Vec<CallerId> = (0..list.callers.len() as u32)
+        .zip(&list.callers)
+        .map(|(number, name)| sim.caller(name, caller_options(number, options)))
+        .collect::<Result<_, _>>()
+        .expect(IN_RANGE);
+    let mut groups: Vec<Option<GroupId>> = vec![None; list.groups.len()];
+    let arrivals = list.arrivals();
+    for &number in &arrivals {
+        let row = &list.rows[number as usize];
+        let caller = callers[row.caller as usize];
+        let group = row.group.map(|group| {
+            *groups[group as usize].get_or_insert_with(|| {
+                let group = sim.group(caller, Limit::SERIAL, STANDING_LEVEL);
+                group.expect(IN_RANGE)
+            })
+        });
+        sim.advance_to(Duration::from_millis(row.arrive_ms.into()));
+        sim.submit(caller, work(row, group)).expect(ADMISSIBLE);
+    }
+    sim.run();
+    let mut finished = not_begun(list);
+    for record in sim.take_records() {
+        let number = arrivals[record.id.get() as usize - 1];
+        let done = &mut finished[number as usize];
+        done.ran = record.run.map(ran);
+        done.verdict = Verdict::Ok;
+    }
+    finished
+}
+
+fn work(row: &Row, group: Option<GroupId>) -> Work {
+    let mut work = Work::takes(Duration::from_millis(row.duration_ms.into())).tier(row.tier);
+    if let Some(group) = group {
+        work = work.group(group);
+    }
+    if let Some(level) = row.bump {
+        work = work.bump(level);
+    }
+    work
+}

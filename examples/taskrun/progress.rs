@@ -1,0 +1,90 @@
+//! What is shown while the list runs: a bar if standard error is a terminal,
+//! and each failure as it happens.
+
+use std::io::{self, Write};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::command::Output;
+use crate::escape;
+use crate::input::TaskList;
+use crate::outcome::Verdict;
+
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    quiet: bool,
+}
+
+impl Progress {
+    pub(crate) fn new(tasks: usize, quiet: bool) -> Self {
+        // Hidden by itself where standard error is no terminal.
+        let target = if quiet {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        let bar = ProgressBar::with_draw_target(Some(tasks as u64), target);
+        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.tick();
+        Self { bar, quiet }
+    }
+
+    /// A task has its outcome. What a failed one wrote is shown now, and also
+    /// if all else is to be quiet: it is kept nowhere.
+    pub(crate) fn settled(
+        &mut self,
+        list: &TaskList,
+        row: u32,
+        verdict: Verdict,
+        output: Option<&Output>,
+    ) {
+        if verdict.is_failure() {
+            let text = failure(list, row, verdict, output);
+            self.show(&text);
+        }
+        self.bar.inc(1);
+    }
+
+    pub(crate) fn interrupted(&mut self, running: usize) {
+        if !self.quiet {
+            self.show(&format!(
+                "taskrun: interrupted, no new task starts; waiting for {running} running (Ctrl-C again kills them)\n"
+            ));
+        }
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn show(&self, text: &str) {
+        self.bar.suspend(|| {
+            let _ = io::stderr().lock().write_all(text.as_bytes());
+        });
+    }
+}
+
+fn failure(list: &TaskList, row: u32, verdict: Verdict, output: Option<&Output>) -> String {
+    let task = &list.rows[row as usize];
+    let mut text = format!(
+        "task {} (caller \"{}\", line {}): {verdict}\n",
+        u64::from(row) + 1,
+        escape::short(list.caller_of(task).as_bytes()),
+        task.line,
+    );
+    let Some(output) = output else { return text };
+    if output.lost() > 0 {
+        text += &format!(
+            "({} bytes of output before this are not kept)\n",
+            output.lost()
+        );
+    }
+    text += &escape::block(output.tail());
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}

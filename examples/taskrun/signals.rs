@@ -1,0 +1,35 @@
+//! Ctrl-C: the first one is an event to the main loop, every later one kills
+//! what runs. A request to terminate is taken as a Ctrl-C.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use crossbeam_channel::{Receiver, bounded};
+use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::running::Running;
+
+/// From here on Ctrl-C no longer ends this process. The channel gives one
+/// event, at the first Ctrl-C.
+pub(crate) fn watch(running: Arc<Running>) -> io::Result<Receiver<()>> {
+    // Whoever started us may ignore SIGCHLD; then children would be reaped
+    // unseen and their exit codes lost. Any handler undoes that.
+    signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false)))?;
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let (first, interrupts) = bounded(1);
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            let mut arrived = signals.forever();
+            if arrived.next().is_some() {
+                let _ = first.send(());
+            }
+            for _ in arrived {
+                running.kill_all();
+            }
+        })?;
+    Ok(interrupts)
+}

@@ -1,0 +1,126 @@
+//! Ctrl-C. Everything is synchronised by named pipes and by what taskrun says,
+//! never by time.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::place::Place;
+
+struct Run {
+    child: Child,
+    says: BufReader<ChildStderr>,
+}
+
+impl Run {
+    fn start(place: &Place) -> Self {
+        let command = place
+            .command(["list.csv", "--log=log.csv", "--readers=1"])
+            .spawn();
+        let mut child = command.expect("taskrun starts");
+        let says = BufReader::new(child.stderr.take().expect("it is piped"));
+        Self { child, says }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("taskrun is there");
+    }
+
+    /// Waits until taskrun has seen the first Ctrl-C.
+    fn interrupt(&mut self, signal: Signal) {
+        self.signal(signal);
+        let mut line = String::new();
+        self.says.read_line(&mut line).expect("it says so");
+        assert!(line.starts_with("taskrun: interrupted, "), "{line}");
+    }
+
+    fn end(mut self) -> Option<i32> {
+        let mut rest = String::new();
+        self.says.read_to_string(&mut rest).expect("text");
+        self.child.wait().expect("taskrun ends").code()
+    }
+}
+
+fn first_lets_the_running_task_end(signal: Signal) {
+    let place = Place::with(
+        "command,arrive_ms\n\
+         echo > up; read line < go; touch done,0\n\
+         touch ran,0\n\
+         touch ran,4000000000\n",
+    );
+    place.fifo("up");
+    place.fifo("go");
+    let mut run = Run::start(&place);
+    place.read("up");
+    run.interrupt(signal);
+    fs::write(place.path("go"), "go\n").expect("the task reads");
+    assert_eq!(run.end(), Some(130));
+    assert!(place.has("done") && !place.has("ran"));
+    assert_eq!(place.outcomes(), ["ok", "cancelled", "cancelled"]);
+    let log = place.read("log.csv");
+    let last = log.lines().last().expect("a row");
+    assert_eq!(last, "3,main,0,,,,4000000000.000,,,cancelled");
+}
+
+#[test]
+fn one_ctrl_c() {
+    first_lets_the_running_task_end(Signal::INT);
+}
+
+#[test]
+fn a_request_to_terminate_is_a_ctrl_c() {
+    first_lets_the_running_task_end(Signal::TERM);
+}
+
+#[test]
+fn two_ctrl_c_kill_the_whole_group() {
+    // The task's child holds `alive` open for as long as it lives, and neither
+    // heeds a Ctrl-C of its own.
+    let place = Place::with(
+        "command\n\"trap '' INT TERM; exec 3> alive; echo up >&3; sleep 100000 & wait\"\ntouch ran\n",
+    );
+    place.fifo("alive");
+    let mut run = Run::start(&place);
+    let alive = fs::File::open(place.path("alive")).expect("the task opens it too");
+    let mut alive = BufReader::new(alive);
+    let mut line = String::new();
+    alive.read_line(&mut line).expect("the task writes");
+    run.interrupt(Signal::INT);
+    run.signal(Signal::INT);
+    assert_eq!(run.end(), Some(130));
+    let mut rest = String::new();
+    alive.read_to_string(&mut rest).expect("nobody holds it");
+    assert_eq!(place.outcomes(), ["signal(9)", "cancelled"]);
+    assert!(!place.has("ran"));
+}
+
+#[test]
+fn two_ctrl_c_end_a_sleep() {
+    let place = Place::with("command,duration_ms\necho > up,0\n,4294967295\n");
+    place.fifo("up");
+    let mut run = Run::start(&place);
+    place.read("up");
+    run.interrupt(Signal::INT);
+    run.signal(Signal::INT);
+    assert_eq!(run.end(), Some(130));
+    // The sleep may have begun when the first Ctrl-C came, or not.
+    let outcomes = place.outcomes();
+    assert_eq!(outcomes[0], "ok");
+    assert!(
+        ["signal(9)", "cancelled"].contains(&&*outcomes[1]),
+        "{outcomes:?}"
+    );
+}
+
+#[test]
+fn ctrl_c_while_only_arrivals_are_awaited() {
+    let place = Place::with("command,arrive_ms\necho > up,0\ntouch ran,4000000000\n");
+    place.fifo("up");
+    let mut run = Run::start(&place);
+    place.read("up");
+    run.interrupt(Signal::INT);
+    assert_eq!(run.end(), Some(130));
+    assert_eq!(place.outcomes(), ["ok", "cancelled"]);
+}
