@@ -214,7 +214,8 @@ impl<G> Dispatch<G> {
         let index = self.ring.current()?;
         let Self { lanes, groups, .. } = self;
         let lane = lanes.by_index_mut(index)?;
-        let choice = lane.choose(self.bypass, |g| Some(groups.by_index(g)?.place?.1))?;
+        let tier = lane.front_tier;
+        let choice = lane.choose(self.bypass, |g| place_in(groups, g, tier))?;
         let group = GroupKey(groups.key_at(choice.group)?);
         let g = groups.by_index_mut(choice.group)?;
         g.held = true;
