@@ -29,6 +29,8 @@
 
 mod group;
 mod lane;
+#[cfg(all(test, not(loom)))]
+pub(crate) mod tests;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
