@@ -17,6 +17,9 @@ use crate::dispatch::{Blocked, Dispatch, GroupKey, LaneKey};
 use crate::error::{OutOfRange, TierGoesDown};
 use crate::limit::{Bypass, Limit};
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 /// A message taken from its group, with one unit of every limit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Claim<T> {

@@ -165,10 +165,14 @@ impl Subject for Direct {
     }
 
     fn check_empty(&self) {
-        let core = &self.core;
-        assert!(core.lanes.is_empty() && core.groups.is_empty() && core.ring.is_empty());
-        assert_eq!((core.eligible(), core.groups().count()), (0, 0));
+        assert!(is_empty(&self.core));
     }
+}
+
+/// No lane, no group, nothing in the ring, nothing counted.
+pub(crate) fn is_empty<G>(core: &Dispatch<G>) -> bool {
+    let gone = core.lanes.is_empty() && core.groups.is_empty() && core.ring.is_empty();
+    gone && core.eligible() == 0 && core.groups().count() == 0
 }
 
 fn run(setup: &Setup, ops: &[world::Op], watch: Watch) {
