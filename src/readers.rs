@@ -26,6 +26,9 @@ use std::collections::BTreeSet;
 
 use crate::error::OutOfRange;
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 /// The most readers that there can be.
 pub const MAX_READERS: u32 = 1024;
 
