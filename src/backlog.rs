@@ -205,7 +205,7 @@ impl<T> Backlog<T> {
     /// Begins the next turn with its first message. With `hold` the turn goes
     /// on until [`end_turn`](Self::end_turn), else it is over at once.
     pub fn claim(&mut self, hold: bool) -> Option<Claim<T>> {
-        let pick = self.core.next()?;
+        let pick = self.core.begin_turn()?;
         let claim = self.pop(pick.group, pick.tier);
         if !hold {
             self.core.end_turn(pick.group);

@@ -88,7 +88,7 @@ impl Subject for Direct {
     }
 
     fn claim(&mut self, after: &Model, hold: bool, is: Option<(usize, Message)>) {
-        let pick = self.core.next();
+        let pick = self.core.begin_turn();
         let named = pick.map(|p| (*self.core.data(p.group).unwrap(), p.tier));
         assert_eq!(named, is.map(|(g, m)| (g, m.tier)));
         if let Some((g, _)) = is {

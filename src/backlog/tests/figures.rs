@@ -113,7 +113,7 @@ impl Loop {
 }
 
 fn own_level(n: u32) -> Option<u8> {
-    (n % 10 == 0).then_some(n as u8)
+    n.is_multiple_of(10).then_some(n as u8)
 }
 
 /// Two readers, half a second apart, and requests of two seconds each.
@@ -134,7 +134,7 @@ fn conversations(bypass: Bypass, before_second: u32, before_third: u32) -> Loop 
 }
 
 fn unbumped() -> impl Iterator<Item = u32> {
-    (1..100).filter(|n| n % 10 != 0)
+    (1..100u32).filter(|n| !n.is_multiple_of(10))
 }
 
 #[test]

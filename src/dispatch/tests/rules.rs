@@ -251,7 +251,7 @@ fn many_lanes_and_groups_used_once_leave_nothing_behind() {
     }
     assert_eq!(core.eligible(), 20_000);
     for n in 0..20_000 {
-        let pick = core.next().unwrap();
+        let pick = core.begin_turn().unwrap();
         let lane = core.lane_of(pick.group);
         core.end_turn(pick.group);
         core.finish(pick.group, pick.tier);
@@ -259,7 +259,7 @@ fn many_lanes_and_groups_used_once_leave_nothing_behind() {
         assert_eq!(core.remove_group(pick.group), Some(n));
         assert!(core.data(pick.group).is_none());
     }
-    assert!(core.next().is_none() && core.lanes.is_empty() && core.groups.is_empty());
+    assert!(core.begin_turn().is_none() && core.lanes.is_empty() && core.groups.is_empty());
     let kept = core.ring.heap_bytes() + core.lanes.heap_bytes() + core.groups.heap_bytes();
     assert!(kept < 200_000, "{kept} bytes are kept");
 }
