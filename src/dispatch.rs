@@ -29,6 +29,8 @@
 
 mod group;
 mod lane;
+#[cfg(all(test, not(loom)))]
+pub(crate) mod tests;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
@@ -210,11 +212,12 @@ impl<G> Dispatch<G> {
     /// Begins the next turn and takes its first unit: the group is held, its
     /// bump is used up, and the message that waited first is the caller's,
     /// who then says what waits first now.
-    pub fn next(&mut self) -> Option<Pick> {
+    pub fn begin_turn(&mut self) -> Option<Pick> {
         let index = self.ring.current()?;
         let Self { lanes, groups, .. } = self;
         let lane = lanes.by_index_mut(index)?;
-        let choice = lane.choose(self.bypass, |g| Some(groups.by_index(g)?.place?.1))?;
+        let tier = lane.front_tier;
+        let choice = lane.choose(self.bypass, |g| place_in(groups, g, tier))?;
         let group = GroupKey(groups.key_at(choice.group)?);
         let g = groups.by_index_mut(choice.group)?;
         g.held = true;
@@ -226,7 +229,7 @@ impl<G> Dispatch<G> {
     }
 
     /// A further unit for the live turn of `group`; what waited first is the
-    /// caller's, as in [`next`](Self::next).
+    /// caller's, as in [`begin_turn`](Self::begin_turn).
     pub fn take(&mut self, group: GroupKey) -> Result<u32, Blocked> {
         match self.above(group) {
             Blocked::InLine => self.take_unit(group).ok_or(Blocked::Empty),
