@@ -196,12 +196,9 @@ impl<J> Core<J> {
         &mut self.shutdown_waiters
     }
 
-    /// A caller with waiting tasks, for a shutdown that cancels.
-    pub(crate) fn any_waiting_caller(&self) -> Option<Key> {
-        let mut callers = self.callers.iter();
-        callers
-            .find(|(_, c)| c.waiting.is_some())
-            .map(|(key, _)| key)
+    /// The callers that exist, for a shutdown that cancels.
+    pub(crate) fn callers(&self) -> Vec<Key> {
+        self.callers.iter().map(|(key, _)| key).collect()
     }
 
     // Readers.

@@ -81,9 +81,10 @@ impl Shared {
     pub(super) fn close(self: &Arc<Self>, how: How) {
         self.event(|books, _, _| books.close());
         if how == How::Cancel {
-            while let Some(caller) = self.books.lock().any_waiting_caller() {
-                self.cancel_waiting(caller);
-            }
+            let callers = self.books.lock().callers();
+            callers
+                .into_iter()
+                .for_each(|caller| self.cancel_waiting(caller));
         }
     }
 
