@@ -88,6 +88,24 @@ fn when_the_oldest_goes_the_count_stays_for_the_next_one() {
 }
 
 #[test]
+fn when_another_tier_opens_the_count_stays() {
+    let groups = [(0, 1), (0, 9), (0, 1), (0, 9)];
+    let mut world = world(Bypass::AtMost(2), &[FREE], &groups, Watch::amended());
+    for g in [0, 1, 1] {
+        let tier = if world.model.groups[g].is_idle() {
+            5
+        } else {
+            0
+        };
+        world.apply(&Op::Send(g, tier, None));
+    }
+    assert_eq!(serve(&mut world, 1), [1]);
+    send(&mut world, &[2, 3, 3]);
+    assert_eq!(serve(&mut world, 5), [3, 2, 3, 1, 0]);
+    world.drain();
+}
+
+#[test]
 fn lanes_take_turns_by_weight_and_a_capped_one_forfeits() {
     let lanes = [(3, Limit::Unlimited), (1, Limit::Unlimited)];
     let groups = [(0, 9), (1, 9), (0, 9), (1, 9)];
