@@ -19,10 +19,12 @@
 //!
 //! The bound, asserted by the tests on every dispatch: let W be the largest
 //! sum of the weights of the lanes in the ring during a wait, w the lane's
-//! own, K the bypass. A group that is i-th by age among its lane's ready
-//! groups starts its next turn within `(ceil(i * (K + 1) / w) + L) * W`
-//! dispatches counted while it is eligible, where L is how often meanwhile it
-//! stopped being eligible or its lane left the ring.
+//! own, K the bypass. A group that is i-th by age among its lane's groups with
+//! work and no live turn (paused ones keep their age) starts its next turn
+//! within `(ceil((i * (K + 1) + R * K) / w) + L) * W` dispatches counted while
+//! it is eligible. L is how often meanwhile it stopped being eligible, and R
+//! in how many of these interruptions another group reset the lane's count:
+//! none, if only caps interrupt.
 //!
 //! Cost: O(1) a call, and O(log n) where a group comes back into line under
 //! an old age (after a pause) or a lane has several tiers outstanding.

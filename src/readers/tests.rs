@@ -39,7 +39,7 @@ struct World {
     wakes: u64,
 }
 
-const MOST: usize = 64;
+const MOST: usize = 16;
 
 impl World {
     fn new(max: u32) -> Self {

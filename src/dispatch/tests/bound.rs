@@ -7,10 +7,10 @@
 //! - [`Watch::letter`]: that formula, `i` among the ready. It holds as long as
 //!   only caps interrupt.
 //! - [`Watch::amended`]: `(ceil((i * (K + 1) + R * K) / w) + L) * W`, where `R`
-//!   is how often the lane's count was reset while the group was not eligible
-//!   (at most once for each of `L`), and `i` counts every older group with
-//!   work that no turn holds, a paused one too, since it keeps its age. That
-//!   is needed once tiers or pauses interrupt: see `rules`.
+//!   is how many of the `L` interruptions saw the lane's count reset by
+//!   another group, and `i` counts every older group with work that no turn
+//!   holds, a paused one too, since it keeps its age. That is needed once
+//!   tiers or pauses interrupt: see `rules`.
 
 use super::model::Model;
 use crate::limit::Bypass;
@@ -80,7 +80,7 @@ impl Watch {
                     self.tightest = self.tightest.max(100 * wait.counted / bound);
                 }
             } else if model.groups[g].lane == lane {
-                wait.reset_since |= reset;
+                wait.reset_since |= reset && wait.stops > 0;
             }
         }
         self.waits[picked] = None;

@@ -88,6 +88,24 @@ fn when_the_oldest_goes_the_count_stays_for_the_next_one() {
 }
 
 #[test]
+fn when_another_tier_opens_the_count_stays() {
+    let groups = [(0, 1), (0, 9), (0, 1), (0, 9)];
+    let mut world = world(Bypass::AtMost(2), &[FREE], &groups, Watch::amended());
+    for g in [0, 1, 1] {
+        let tier = if world.model.groups[g].is_idle() {
+            5
+        } else {
+            0
+        };
+        world.apply(&Op::Send(g, tier, None));
+    }
+    assert_eq!(serve(&mut world, 1), [1]);
+    send(&mut world, &[2, 3, 3]);
+    assert_eq!(serve(&mut world, 5), [3, 2, 3, 1, 0]);
+    world.drain();
+}
+
+#[test]
 fn lanes_take_turns_by_weight_and_a_capped_one_forfeits() {
     let lanes = [(3, Limit::Unlimited), (1, Limit::Unlimited)];
     let groups = [(0, 9), (1, 9), (0, 9), (1, 9)];
@@ -179,7 +197,20 @@ fn each_pause_in_which_the_count_is_reset_costs_k_more_turns() {
     world.drain();
 }
 
-/// The same with a tier: a lower one that comes and goes resets the count.
+/// The bound's letter fails here too: the older group is not ready when the
+/// wait starts, and keeps its age.
+#[test]
+fn a_pause_that_ends_puts_an_older_group_in_front() {
+    let groups = [(0, 9), (0, 9), (0, 9)];
+    let mut world = world(Bypass::AtMost(0), &[FREE], &groups, Watch::amended());
+    world.apply(&Op::SetLimit(0, Limit::AtMost(0)));
+    send(&mut world, &[0, 1]);
+    world.apply(&Op::SetLimit(0, Limit::SERIAL));
+    assert_eq!(serve(&mut world, 2), [0, 1]);
+    world.drain();
+}
+
+/// As with a pause: a lower tier that comes and goes resets the count.
 #[test]
 fn each_lower_tier_that_resets_the_count_costs_k_more_turns() {
     let groups = [(0, 1), (0, 9), (0, 5)];

@@ -121,9 +121,10 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
     let bump = prop::option::weighted(0.2, level());
     let tier = prop::sample::select(vec![0u32, 0, 0, 0, 1, 1, 2, u32::MAX]);
     prop_oneof![
-        3 => (g(), tier, bump).prop_map(|(g, t, b)| Op::Send(g, t, b)),
-        1 => (g(), limit).prop_map(|(g, l)| Op::SetLimit(g, l)),
-        15 => calm_op(),
+        8 => (g(), tier, bump).prop_map(|(g, t, b)| Op::Send(g, t, b)),
+        2 => (g(), limit).prop_map(|(g, l)| Op::SetLimit(g, l)),
+        3 => (g(), 0..2usize).prop_map(|(g, n)| Op::Remove(g, n)),
+        25 => calm_op(),
     ]
 }
 

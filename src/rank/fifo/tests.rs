@@ -187,3 +187,19 @@ fn a_line_that_shrinks_gives_its_memory_back() {
     assert!(pair.fifo.tokens.capacity() < 300);
     pair.drain();
 }
+
+#[test]
+fn a_sweep_keeps_who_came_back_under_an_old_number() {
+    let mut pair = Pair::new(500);
+    (0..200).for_each(|n| pair.join_new(n));
+    (0..170).for_each(|n| pair.leave(n));
+    assert!(pair.fifo.tokens() < 170, "swept");
+    pair.come_back(0);
+    assert_eq!(pair.fifo.late.len(), 1);
+    (200..500).for_each(|n| pair.join_new(n));
+    (200..500).rev().for_each(|n| pair.leave(n));
+    pair.check();
+    assert!(pair.fifo.tokens() < 300, "swept again");
+    assert_eq!(pair.front(), Some((1, 0)));
+    pair.drain();
+}
