@@ -11,7 +11,7 @@ use crate::wait::{Op, Wait, sealed};
 use super::cell::{Job, drop_quietly};
 use super::shared::{Look, Shared};
 use super::stall::Target;
-use super::tasks::Started;
+use super::state::Started;
 
 /// A pool of the embedder's that runs readers.
 ///
