@@ -56,6 +56,8 @@ pub mod tiers;
 pub mod wait;
 
 // Threads, clocks and pools are not modelled.
+pub mod queue;
+
 #[cfg(not(loom))]
 pub mod scheduler;
 #[cfg(not(loom))]
