@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 use conversant::limit::Limit;
-use conversant::queue::{Conversation, Queue};
+use conversant::queue::{Conversation, Lane, Queue};
 
 struct Counting;
 
@@ -41,13 +41,14 @@ const LEFT_OVER: isize = 64 * 1024;
 /// One test, so that nothing else allocates meanwhile.
 #[test]
 fn memory_is_given_back() {
-    let queue = Queue::<u64>::new();
+    // One turn takes the whole burst: the test is about memory, and long enough.
+    let queue = Queue::<u64>::builder().quantum(u32::MAX).build().unwrap();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let baseline = live();
-    for round in 0..2 {
-        conversations_used_once(&queue, &lane);
+    for count in [MILLION, MILLION / 20] {
+        conversations_used_once(&queue, &lane, count);
         let left = live() - baseline;
-        assert!(left <= LEFT_OVER, "round {round}: {left} bytes");
+        assert!(left <= LEFT_OVER, "after {count}: {left} bytes");
     }
     one_burst(&queue, &lane);
     let left = live() - baseline;
@@ -56,15 +57,15 @@ fn memory_is_given_back() {
 }
 
 /// All alive at once, each used for one message, ended before and after it.
-fn conversations_used_once(queue: &Queue<u64>, lane: &conversant::queue::Lane<u64>) {
-    let mut conversations: Vec<Conversation<u64>> = Vec::with_capacity(MILLION);
-    for n in 0..MILLION {
+fn conversations_used_once(queue: &Queue<u64>, lane: &Lane<u64>, count: usize) {
+    let mut conversations: Vec<Conversation<u64>> = Vec::with_capacity(count);
+    for n in 0..count {
         let conversation = lane.conversation().unwrap();
         conversation.send(n as u64).unwrap();
         conversations.push(conversation);
     }
-    conversations.truncate(MILLION / 2);
-    for n in 0..MILLION {
+    conversations.truncate(count / 2);
+    for n in 0..count {
         let mut turn = queue.try_receive().unwrap();
         assert_eq!(turn.next().unwrap().complete(), n as u64);
     }
@@ -72,11 +73,9 @@ fn conversations_used_once(queue: &Queue<u64>, lane: &conversant::queue::Lane<u6
     assert!(queue.snapshot().lanes[0].groups.is_empty());
 }
 
-fn one_burst(queue: &Queue<u64>, lane: &conversant::queue::Lane<u64>) {
+fn one_burst(queue: &Queue<u64>, lane: &Lane<u64>) {
     let conversation = lane.conversation().unwrap();
-    for n in 0..MILLION {
-        conversation.send(n as u64).unwrap();
-    }
+    conversation.send_all(0..MILLION as u64).unwrap();
     let mut expected = 0;
     while let Ok(mut turn) = queue.try_receive() {
         while let Some(delivery) = turn.next() {
