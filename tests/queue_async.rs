@@ -415,7 +415,7 @@ fn an_owned_receive_keeps_the_queue_alive() {
     assert!(a.send(2).is_err(), "the queue is gone");
 }
 
-/// A waker that calls the queue it comes from, at every wake and at its drop.
+/// A waker that calls the queue it comes from, when it is woken and when it is dropped.
 struct Reentrant {
     queue: Arc<Queue<u8>>,
     calls: Mutex<Vec<u64>>,
@@ -427,6 +427,12 @@ impl Wake for Reentrant {
         let lane = self.queue.lane(1, Limit::AtMost(0)).unwrap();
         lane.conversation().unwrap().send(9).unwrap();
         self.calls.lock().unwrap().push(snapshot.eligible);
+    }
+}
+
+impl Drop for Reentrant {
+    fn drop(&mut self) {
+        _ = self.queue.snapshot();
     }
 }
 
@@ -445,6 +451,23 @@ fn a_waker_may_call_the_queue() {
     assert_eq!(*reentrant.calls.lock().unwrap(), [1]);
     assert!(poll(&mut receive, &waker).is_ready());
     assert_eq!(queue.snapshot().waiting, 1 + 1);
+}
+
+/// The last clone of a waker goes when its receive leaves, or gets another waker.
+#[test]
+fn a_waker_may_call_the_queue_when_it_is_dropped() {
+    let queue = Arc::new(Queue::new());
+    let waker = || {
+        Waker::from(Arc::new(Reentrant {
+            queue: queue.clone(),
+            calls: Mutex::default(),
+        }))
+    };
+    let mut receive = queue.receive();
+    assert!(poll(&mut receive, &waker()).is_pending());
+    assert!(poll(&mut receive, &waker()).is_pending());
+    drop(receive);
+    assert_eq!(Arc::strong_count(&queue), 1, "both are gone");
 }
 
 /// Panics when it is woken.

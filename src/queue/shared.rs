@@ -91,8 +91,8 @@ impl<T> Shared<T> {
             books.gone |= gone;
             let groups = books.backlog.groups();
             let waiting = groups.filter(|&(_, waiting)| waiting > 0);
-            let mut keys: Vec<_> = waiting.map(|(picture, _)| picture.group).collect();
-            keys.sort_unstable();
+            // By ascending slot, which is the order of their ids.
+            let keys: Vec<_> = waiting.map(|(picture, _)| picture.group).collect();
             let drained = keys.into_iter().map(|key| books.backlog.drain(key));
             drained.flatten().collect()
         })
