@@ -80,6 +80,8 @@
 //! nothing behind, and memory after a burst is given back.
 
 mod handles;
+#[cfg(all(test, loom))]
+mod model;
 mod receive;
 mod refuse;
 mod shared;
