@@ -11,9 +11,11 @@
 //! 3. A group that nobody pins, with nothing waiting, no turn and nothing in
 //!    flight, does not exist.
 
+mod picture;
+
 use std::collections::VecDeque;
 
-use crate::dispatch::{Blocked, Dispatch, GroupKey, GroupPicture, LaneKey, LanePicture};
+use crate::dispatch::{Blocked, Dispatch, GroupKey, LaneKey};
 use crate::error::{OutOfRange, TierGoesDown};
 use crate::limit::{Bypass, Limit};
 
@@ -139,17 +141,6 @@ impl<T> Backlog<T> {
     /// The group's lane; `None` if it does not exist any more.
     pub fn lane_of(&self, group: GroupKey) -> Option<LaneKey> {
         self.core.data(group).map(|_| self.core.lane_of(group))
-    }
-
-    /// All lanes, by slot. O(lanes).
-    pub fn lanes(&self) -> impl Iterator<Item = LanePicture> {
-        self.core.lane_pictures()
-    }
-
-    /// All groups, by slot, with how many messages wait in each. O(groups).
-    pub fn groups(&self) -> impl Iterator<Item = (GroupPicture, usize)> {
-        let pictures = self.core.group_pictures();
-        pictures.map(|(picture, messages)| (picture, messages.live))
     }
 
     /// The number of the group's first waiting message.

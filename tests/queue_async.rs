@@ -625,3 +625,27 @@ fn a_message_that_panics_in_drop_does_not_keep_the_queue_from_going() {
     panics(|| drop(held));
     assert!(one.send(touchy(false)).is_err());
 }
+
+/// Also those that a call would have returned, had a waker not panicked; among so many wakers that
+/// some are woken in the middle of it.
+#[test]
+fn what_a_panic_keeps_from_being_returned_is_dropped_without_the_lock() {
+    let queue = Arc::new(Queue::new());
+    let lane = queue.lane(1, Limit::AtMost(0)).unwrap();
+    let touchy = Touchy {
+        queue: Arc::downgrade(&queue),
+        panics: false,
+    };
+    assert!(lane.conversation().unwrap().send(touchy).is_ok());
+    let wakers = [Waker::from(Arc::new(Panicking)), Waker::noop().clone()];
+    let wait = |n: usize| {
+        let mut receive = queue.receive();
+        assert!(poll(&mut receive, &wakers[n.min(1)]).is_pending());
+        receive
+    };
+    let waiting: Vec<_> = (0..100).map(wait).collect();
+    panics(|| _ = queue.shutdown());
+    let snapshot = queue.snapshot();
+    assert_eq!((snapshot.waiting, snapshot.receives.notified), (0, 100));
+    drop(waiting);
+}

@@ -389,6 +389,20 @@ mod turns {
     }
 
     #[test]
+    fn a_next_that_gives_nothing_uses_up_nothing() {
+        let queue = Queue::builder().quantum(2).build().unwrap();
+        let lane = queue.lane(1, Limit::Unlimited).unwrap();
+        let one = lane.conversation().unwrap();
+        one.send_all(1..=3).unwrap();
+        let mut turn = turn(&queue).unwrap();
+        let first = turn.next().unwrap();
+        assert!((0..5).all(|_| turn.next().is_none()), "no unit is free");
+        first.complete();
+        assert_eq!(turn.next().unwrap().complete(), 2);
+        assert!(turn.next().is_none(), "used up");
+    }
+
+    #[test]
     fn next_gives_nothing_against_the_cap_or_the_tier() {
         let (queue, lane) = plain();
         lane.set_cap(Limit::SERIAL).unwrap();
