@@ -50,10 +50,12 @@ fn memory_is_given_back() {
         let left = live() - baseline;
         assert!(left <= LEFT_OVER, "after {count}: {left} bytes");
     }
-    one_burst(&queue, &lane);
+    let conversation = lane.conversation().unwrap();
+    one_burst(&queue, &conversation);
+    // Given back while the conversation is still alive.
     let left = live() - baseline;
     assert!(left <= LEFT_OVER, "after the burst: {left} bytes");
-    drop((queue, lane));
+    drop(conversation);
 }
 
 /// All alive at once, each used for one message, ended before and after it.
@@ -73,8 +75,7 @@ fn conversations_used_once(queue: &Queue<u64>, lane: &Lane<u64>, count: usize) {
     assert!(queue.snapshot().lanes[0].groups.is_empty());
 }
 
-fn one_burst(queue: &Queue<u64>, lane: &Lane<u64>) {
-    let conversation = lane.conversation().unwrap();
+fn one_burst(queue: &Queue<u64>, conversation: &Conversation<u64>) {
     conversation.send_all(0..MILLION as u64).unwrap();
     let mut expected = 0;
     while let Ok(mut turn) = queue.try_receive() {
