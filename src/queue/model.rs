@@ -94,3 +94,27 @@ fn the_end_wakes_a_receive() {
         closer.join().unwrap();
     });
 }
+
+/// A receive that was woken for what another took sleeps again, and hears of
+/// the next.
+#[test]
+fn a_receive_that_was_woken_for_nothing_is_woken_again() {
+    explore(
+        "a_receive_that_was_woken_for_nothing_is_woken_again",
+        None,
+        || {
+            let (queue, conversation) = queue_with_conversation();
+            let other = queue.clone();
+            let reader = spawn(move || receive_one(&other).unwrap());
+            conversation.send(1).unwrap();
+            let mut expected = 1;
+            if let Ok(mut turn) = queue.try_receive() {
+                assert_eq!(turn.next().unwrap().complete(), 1);
+                drop(turn);
+                conversation.send(2).unwrap();
+                expected = 2;
+            }
+            assert_eq!(reader.join().unwrap(), expected);
+        },
+    );
+}
