@@ -62,9 +62,10 @@ fn the_end_of_a_turn_wakes_the_next_receive() {
 }
 
 /// A receive that was told, or is being told, is dropped: the other is woken.
+/// Without a bound it has 86,898 executions and passes, in ten seconds.
 #[test]
 fn a_cancelled_receive_passes_its_wake_on() {
-    explore("a_cancelled_receive_passes_its_wake_on", None, || {
+    explore("a_cancelled_receive_passes_its_wake_on", Some(4), || {
         let (queue, conversation) = queue_with_conversation();
         let mut first = Queue::receive_owned(&queue);
         let mut cx = Context::from_waker(Waker::noop());
