@@ -32,9 +32,9 @@
 mod group;
 mod lane;
 mod names;
+mod picture;
 #[cfg(all(test, not(loom)))]
 pub(crate) mod tests;
-mod picture;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
@@ -47,43 +47,6 @@ use lane::Lane;
 
 pub use names::{Blocked, GroupKey, LaneKey, Pick};
 pub use picture::{GroupPicture, LanePicture};
-
-/// A lane's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LaneKey(Key);
-
-/// A group's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct GroupKey(Key);
-
-/// A turn that began, with its first unit taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pick {
-    /// Whose turn it is.
-    pub group: GroupKey,
-    /// The tier of the message that the unit is for.
-    pub tier: u32,
-}
-
-/// Why a group's work is not being done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Blocked {
-    /// Nothing waits in it.
-    Empty,
-    /// A turn of it is live.
-    Held,
-    /// Its limit is 0.
-    Paused,
-    /// As many as its limit allows are in flight.
-    GroupLimit,
-    /// Its tier is not the one that is open, or the open one drains because a
-    /// lower one has work.
-    Tier,
-    /// As many as its caller's cap allows are in flight.
-    Cap,
-    /// Nothing: it stands in line for a reader.
-    InLine,
-}
 
 /// Lanes, groups, and who is next.
 #[derive(Debug)]
