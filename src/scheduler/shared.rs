@@ -38,19 +38,18 @@ impl Shared {
     ) -> R {
         // Declared first, so that it is dropped last, also on unwinding.
         let mut aftermath = Aftermath::of(self);
+        let result;
         let mut session = self.books.lock();
         let now = self.origin.elapsed();
         let (books, wakes) = session.parts();
-        let result = f(books, wakes, now);
-        loop {
-            let (books, wakes) = session.parts();
+        result = f(books, wakes, now);
+        session.settle(|books, wakes| {
             let settled = books.settle(wakes);
             aftermath.take_from(books);
-            if settled {
-                return result;
-            }
-            session.flush();
-        }
+            settled
+        });
+        drop(session);
+        result
     }
 
     /// An event that looks for something and, if there is nothing, leaves a
