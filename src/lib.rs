@@ -55,6 +55,8 @@ pub mod ring;
 #[doc(hidden)]
 pub mod tiers;
 
+pub mod modes;
+
 pub mod wait;
 
 pub mod queue;
