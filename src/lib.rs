@@ -62,6 +62,8 @@ pub mod wait;
 pub mod queue;
 
 // Threads, clocks and pools are not modelled.
+pub mod gate;
+
 #[cfg(not(loom))]
 pub mod scheduler;
 #[cfg(not(loom))]
