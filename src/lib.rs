@@ -65,6 +65,9 @@ pub mod queue;
 pub mod gate;
 
 #[cfg(not(loom))]
+pub mod lock_table;
+
+#[cfg(not(loom))]
 pub mod scheduler;
 #[cfg(not(loom))]
 pub mod simulator;

@@ -1,0 +1,254 @@
+//! Locks on a hierarchy of resources: owners, intents, a strict queue per resource, and deadlocks
+//! found when they arise.
+//!
+//! The protocol is that of J. Gray, R. Lorie, G. Putzolu and I. Traiger, "Granularity of Locks and
+//! Degrees of Consistency in a Shared Data Base" (1976): before a resource is locked, its ancestors
+//! are, in intent modes, from root to leaf; they are released from leaf to root. The modes are those
+//! of [`modes`](crate::modes); the queue's rule for conversions, soft edges in the search for
+//! deadlocks, and what a savepoint gives back are this crate's own.
+//!
+//! ```
+//! use conversant::lock_table::{LockTable, Resource};
+//! use conversant::modes::Mode;
+//!
+//! #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+//! enum Name {
+//!     Table(u32),
+//!     Row(u32, u64),
+//! }
+//!
+//! impl Resource for Name {
+//!     fn parent(&self) -> Option<Self> {
+//!         match self {
+//!             Name::Table(_) => None,
+//!             Name::Row(table, _) => Some(Name::Table(*table)),
+//!         }
+//!     }
+//! }
+//!
+//! let locks = LockTable::new();
+//! let (mut a, mut b) = (locks.owner(0), locks.owner(0));
+//! a.lock(&Name::Row(1, 7), Mode::X).wait()?;
+//! assert_eq!(a.held(&Name::Table(1)), Some(Mode::Ix));
+//!
+//! // Other rows are free; the whole table is not, and this row is not.
+//! b.lock(&Name::Row(1, 8), Mode::X).wait()?;
+//! assert!(b.try_lock(&Name::Table(1), Mode::S).is_err());
+//! assert_eq!(b.first_free(&[Name::Row(1, 7), Name::Row(1, 9)], Mode::X), Ok(Some(1)));
+//!
+//! drop(a);
+//! b.lock(&Name::Row(1, 7), Mode::S).wait()?;
+//! b.release_all();
+//! assert!(locks.is_empty());
+//! # Ok::<(), conversant::lock_table::LockError<Name>>(())
+//! ```
+//!
+//! # Bounds
+//!
+//! With h ancestors, a request costs O(h) steps under one lock, each O(log n) in the holders of the
+//! node and O(q) in its queue, and an allocation or two per node. One that is covered or re-entrant
+//! takes no lock. The search for a deadlock, only when a request has to wait, costs at most the sum
+//! of holders and waiters over the nodes it reaches. A resource takes memory while somebody holds it
+//! or waits for it. All of the table stands under one mutex: it does not scale with threads yet.
+//!
+//! # Memory ordering
+//!
+//! What an owner did before it released or lowered a lock happens before what another does after it
+//! was granted a mode that conflicted with it. Requests that are granted without the table order
+//! nothing: nobody else could have been there.
+
+use std::fmt;
+use std::hash::{Hash, RandomState};
+
+use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::wait::{Guarded, Session, WakeBatch};
+
+mod books;
+mod deadlock;
+mod error;
+mod grants;
+mod holds;
+mod node;
+mod op;
+mod owner;
+mod plan;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use self::books::{Books, Outcome, Waste};
+pub use self::error::{Deadlock, Link, LockError, OwnerId, ReleaseError, TryLockError};
+pub use self::node::Cause;
+pub use self::op::Lock;
+pub use self::owner::{Owner, Savepoint};
+pub use self::view::{ResourceView, Snapshot, WaiterView};
+
+/// How many ancestors a resource may have.
+pub const MAX_DEPTH: usize = 64;
+
+/// What can be locked. The hierarchy comes from the names.
+///
+/// `parent` must give the same for equal names, and lead to a root. If it does not, nothing is
+/// unsafe and no lock is granted against its compatibility, but intents may be missing.
+pub trait Resource: Hash + Eq + Clone {
+    /// What this is a part of; none for a root.
+    fn parent(&self) -> Option<Self>;
+}
+
+/// A table of locks. Clones are handles to the same one.
+pub struct LockTable<K, S = RandomState> {
+    shared: Arc<Shared<K, S>>,
+}
+
+struct Shared<K, S> {
+    books: Guarded<Books<K>>,
+    hasher: S,
+    /// As in the books; for requests that do not look there.
+    closed: AtomicBool,
+}
+
+impl<K> LockTable<K> {
+    /// An empty table.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_hasher(RandomState::new())
+    }
+}
+
+impl<K, S> LockTable<K, S> {
+    /// An empty table whose resources are hashed by `hasher`.
+    pub fn with_hasher(hasher: S) -> Self {
+        let shared = Shared {
+            books: Guarded::new(Books::new()),
+            hasher,
+            closed: AtomicBool::new(false),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Somebody who locks. Of the owners in a deadlock, one of the lowest priority gives up.
+    #[must_use = "an owner that is dropped releases what it holds"]
+    pub fn owner(&self, priority: i32) -> Owner<K, S> {
+        Owner::new(self.shared.clone(), priority)
+    }
+
+    /// Closes the table for good: everybody who waits gets an error, and so does every later
+    /// request. What is held stays valid, and can be released and downgraded.
+    pub fn close(&self) {
+        // Relaxed: whoever goes to the table learns it under its lock.
+        self.shared.closed.store(true, Ordering::Relaxed);
+        self.shared.event(|books, wakes| {
+            for owner in books.close() {
+                books.fail(owner, Outcome::Closed, wakes);
+            }
+        });
+    }
+
+    /// Whether [`close`](Self::close) was called.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shared.is_closed()
+    }
+
+    /// How many resources somebody holds or waits for.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shared.event(|books, _| books.nodes.len())
+    }
+
+    /// Whether nobody holds or waits for anything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<K: Clone, S> LockTable<K, S> {
+    /// Who holds what, who waits, and why. The table stands still meanwhile: O(holders + waiters
+    /// times those in their way).
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot<K> {
+        let (views, owners) = self.shared.event(|books, _| books.view());
+        Snapshot::from_views(views, owners)
+    }
+
+    /// The last deadlocks, at most 16, the oldest first.
+    #[must_use]
+    pub fn deadlocks(&self) -> Vec<Deadlock<K>> {
+        let reports = |books: &mut Books<K>| books.reports.iter().cloned().collect::<Vec<_>>();
+        let reports = self.shared.event(|books, _| reports(books));
+        let reports = reports.iter();
+        reports
+            .map(|report| Deadlock::from_report(report))
+            .collect()
+    }
+}
+
+impl<K, S> Shared<K, S> {
+    fn is_closed(&self) -> bool {
+        // Relaxed: see `close`.
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// One event: `f` under the lock, then the grants that follow from it, and with the lock let go
+    /// the wakers and what must be dropped.
+    fn event<R>(&self, f: impl FnOnce(&mut Books<K>, &mut WakeBatch) -> R) -> R {
+        // Declared first, so that it is dropped last, also on unwinding.
+        let mut waste = Vec::new();
+        let mut event = Event {
+            session: self.books.lock(),
+            waste: &mut waste,
+        };
+        let (books, wakes) = event.session.parts();
+        let result = f(books, wakes);
+        loop {
+            let (books, wakes) = event.session.parts();
+            if books.settle(wakes, true) {
+                return result;
+            }
+            event.session.flush();
+        }
+    }
+}
+
+/// A locked table that is settled before it is let go, also if a waker panics.
+struct Event<'a, 'w, K> {
+    session: Session<'a, Books<K>>,
+    waste: &'w mut Vec<Waste<K>>,
+}
+
+impl<K> Drop for Event<'_, '_, K> {
+    fn drop(&mut self) {
+        let (books, wakes) = self.session.parts();
+        books.settle(wakes, false);
+        std::mem::swap(self.waste, &mut books.waste);
+    }
+}
+
+impl<K, S> Clone for LockTable<K, S> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+        }
+    }
+}
+
+impl<K, S: Default> Default for LockTable<K, S> {
+    fn default() -> Self {
+        Self::with_hasher(S::default())
+    }
+}
+
+impl<K, S> fmt::Debug for LockTable<K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("LockTable");
+        if let Some(session) = self.shared.books.try_lock() {
+            debug.field("resources", &session.nodes.len());
+            debug.field("owners", &session.owners.len());
+        }
+        debug.finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,201 @@
+//! Who waits for whom in a circle, and who must give up.
+//!
+//! Protocol: a search starts from an owner whose request has just been put in a queue, before the
+//! table's lock is let go. It goes breadth first from owner to owner: from one that waits to those
+//! who hold a conflicting mode (hard edges) and to those who stand ahead with a conflicting request
+//! (soft edges). An owner that does not wait leads nowhere.
+//!
+//! Why only there: edges come to be when a request is put in a queue (from its owner, and to it from
+//! those it was put ahead of) and when something is granted (to an owner that waits no more). So a
+//! circle is closed only by an owner that begins to wait, and passes through it. A grant out of the
+//! queue adds none: the granted mode is compatible with every request that it overtook. Under one
+//! lock what the search sees is what is, so that no circle is missed and none is made up.
+//!
+//! The victim's request fails and what it had taken for it is put back; what it held before it keeps.
+//! The search is repeated until no circle is left.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, VecDeque};
+
+use super::books::{Books, Desk, Outcome};
+use super::node::{Cause, Node, Request};
+use crate::modes::Mode;
+use crate::slab::{Key, Slab};
+use crate::sync::Arc;
+use crate::wait::WakeBatch;
+
+/// How many deadlocks are remembered.
+pub(super) const REMEMBERED: usize = 16;
+
+pub(super) struct Report<K> {
+    pub(super) victim: Key,
+    pub(super) cycle: Vec<Edge<K>>,
+}
+
+/// One owner of the circle, and why it waits for the next.
+pub(super) struct Edge<K> {
+    pub(super) owner: Key,
+    pub(super) resource: Arc<K>,
+    pub(super) asks: Mode,
+    pub(super) holds: Option<Mode>,
+    pub(super) blocked_by: Key,
+    pub(super) in_mode: Mode,
+    pub(super) cause: Cause,
+}
+
+impl<K> Books<K> {
+    /// Breaks all circles through an owner that has begun to wait. Gives the report if that owner
+    /// is a victim itself: it waits no more, and has nothing of what it asked for.
+    pub(super) fn break_cycles(
+        &mut self,
+        owner: Key,
+        wakes: &mut WakeBatch,
+    ) -> Option<Arc<Report<K>>> {
+        while let Some(circle) = self.circle(owner) {
+            let cycle = self.describe(&circle);
+            let victim = self.victim(&circle);
+            let report = Arc::new(Report { victim, cycle });
+            if self.reports.len() == REMEMBERED {
+                self.drop_oldest_report();
+            }
+            self.reports.push_back(report.clone());
+            if victim == owner {
+                self.abort(owner);
+                return Some(report);
+            }
+            self.fail(victim, Outcome::Deadlock(report), wakes);
+        }
+        None
+    }
+
+    /// Lowest priority, then fewest locks, then youngest.
+    fn victim(&self, circle: &[Key]) -> Key {
+        let standing = |owner: &&Key| {
+            let desk = self.owners.get(**owner);
+            desk.map(|desk| (desk.priority, desk.locks, Reverse(desk.born)))
+        };
+        let victim = circle.iter().min_by_key(standing);
+        *victim.expect("a circle has owners")
+    }
+
+    /// A shortest circle through `start`: each waits for the next, and the last for the first.
+    fn circle(&mut self, start: Key) -> Option<Vec<Key>> {
+        self.searches += 1;
+        let mut search = Search {
+            nodes: &self.nodes,
+            owners: &mut self.owners,
+            number: self.searches,
+            start,
+            // With where the owner's request stands in its queue, if that is known.
+            frontier: VecDeque::from([(start, None)]),
+            seen: HashMap::new(),
+        };
+        while let Some((owner, place)) = search.frontier.pop_front() {
+            if search.visit(owner, place) {
+                return Some(search.way_to(owner));
+            }
+        }
+        None
+    }
+
+    /// The circle with all that explains it.
+    fn describe(&self, circle: &[Key]) -> Vec<Edge<K>> {
+        let next = circle.iter().cycle().skip(1);
+        let pairs = circle.iter().zip(next);
+        let edge = |(&owner, &blocked_by): (&Key, &Key)| {
+            let wait = self.owners.get(owner)?.wait.as_ref()?;
+            let (node, asks) = (self.nodes.get(wait.node)?, wait.mode);
+            let request = Request { owner, mode: asks };
+            let (_, in_mode, cause) = node.blockers(request).find(|b| b.0 == blocked_by)?;
+            Some(Edge {
+                owner,
+                resource: node.key.clone(),
+                asks,
+                holds: node.held(owner),
+                blocked_by,
+                in_mode,
+                cause,
+            })
+        };
+        pairs.filter_map(edge).collect()
+    }
+}
+
+struct Search<'a, K> {
+    nodes: &'a Slab<Node<K>>,
+    owners: &'a mut Slab<Desk<K>>,
+    number: u64,
+    start: Key,
+    frontier: VecDeque<(Key, Option<usize>)>,
+    /// How far each queue has been looked through for conflicts with each mode. Requests of one
+    /// mode have the same blockers, but for those between them and but for themselves.
+    seen: HashMap<(Key, Mode), usize>,
+}
+
+impl<K> Search<'_, K> {
+    /// Reaches all that this owner waits for; true if it waits for the start.
+    fn visit(&mut self, owner: Key, place: Option<usize>) -> bool {
+        let desk = self.owners.get(owner);
+        let wait = desk.and_then(|desk| desk.wait.as_ref());
+        let Some(wait) = wait.filter(|wait| wait.outcome.is_none()) else {
+            return false;
+        };
+        let (at, mode) = (wait.node, wait.mode);
+        let Some(node) = self.nodes.get(at) else {
+            return false;
+        };
+        let conflicts = |other: Mode| !other.compatible(mode);
+        if owner != self.start && node.held(self.start).is_some_and(conflicts) {
+            return true;
+        }
+        let standing = || node.queue.iter().position(|r| r.owner == owner);
+        let Some(place) = place.or_else(standing) else {
+            return false;
+        };
+        let seen = self.seen.get(&(at, mode)).copied();
+        if seen.is_none() {
+            for (&holder, &held) in &node.granted {
+                if holder != owner && conflicts(held) {
+                    self.reach(holder, None, owner);
+                }
+            }
+        }
+        for ahead in seen.unwrap_or(0)..place {
+            let request = node.queue[ahead];
+            if conflicts(request.mode) {
+                if request.owner == self.start {
+                    return true;
+                }
+                self.reach(request.owner, Some(ahead), owner);
+            }
+        }
+        if seen.is_none_or(|seen| seen < place) {
+            self.seen.insert((at, mode), place);
+        }
+        false
+    }
+
+    fn reach(&mut self, owner: Key, place: Option<usize>, from: Key) {
+        let Some(desk) = self.owners.get_mut(owner) else {
+            return;
+        };
+        if desk.reached != self.number && desk.wait.is_some() && owner != self.start {
+            desk.reached = self.number;
+            desk.from = Some(from);
+            self.frontier.push_back((owner, place));
+        }
+    }
+
+    /// How `last` was reached from the start, both included.
+    fn way_to(&self, last: Key) -> Vec<Key> {
+        let mut way = vec![last];
+        while let Some(&at) = way.last()
+            && at != self.start
+            && let Some(from) = self.owners.get(at).and_then(|desk| desk.from)
+        {
+            way.push(from);
+        }
+        way.reverse();
+        way
+    }
+}

@@ -1,0 +1,164 @@
+//! What can go wrong, and the account of a deadlock.
+
+use std::error::Error;
+use std::fmt;
+
+use super::deadlock::Report;
+use super::node::Cause;
+use crate::modes::Mode;
+use crate::slab::Key;
+
+/// Names an owner, also after it is gone: no later owner of the table has the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OwnerId(pub(super) Key);
+
+/// Why a request was not granted. The owner holds what it held before it asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LockError<K> {
+    /// Waiting would have lasted for ever, and this owner was chosen to give up.
+    Deadlock(Box<Deadlock<K>>),
+    /// The table is closed.
+    Closed,
+    /// The resource has more than [`MAX_DEPTH`](super::MAX_DEPTH) ancestors.
+    TooDeep,
+}
+
+/// Why a request was not granted at once. The owner holds what it held before it asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryLockError {
+    /// It would have to wait.
+    WouldBlock,
+    /// The table is closed.
+    Closed,
+    /// The resource has more than [`MAX_DEPTH`](super::MAX_DEPTH) ancestors.
+    TooDeep,
+}
+
+/// Why nothing was released or downgraded. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReleaseError {
+    /// The owner was not granted this resource, or holds it only for what it holds below.
+    NotHeld,
+    /// Something below is held by nothing but this mode: release that first.
+    StillCovers,
+    /// The mode held is not at least as strong as the one asked for.
+    NotWeaker,
+    /// The savepoint is another owner's.
+    Foreign,
+}
+
+/// A circle of owners of which each waits for the next, and the last for the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock<K> {
+    /// Whose request failed.
+    pub victim: OwnerId,
+    /// The circle.
+    pub cycle: Vec<Link<K>>,
+}
+
+/// One owner in a circle, and why it waits for the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link<K> {
+    /// Who waits.
+    pub owner: OwnerId,
+    /// For what.
+    pub resource: K,
+    /// The mode that it would hold then.
+    pub asks: Mode,
+    /// The mode that it holds already.
+    pub holds: Option<Mode>,
+    /// For whom it waits.
+    pub blocked_by: OwnerId,
+    /// The conflicting mode of that one.
+    pub in_mode: Mode,
+    /// Whether that one has it or stands ahead.
+    pub cause: Cause,
+}
+
+impl<K: Clone> Deadlock<K> {
+    /// Clones the resources, so not under the table's lock.
+    pub(super) fn from_report(report: &Report<K>) -> Self {
+        let link = |edge: &super::deadlock::Edge<K>| Link {
+            owner: OwnerId(edge.owner),
+            resource: K::clone(&edge.resource),
+            asks: edge.asks,
+            holds: edge.holds,
+            blocked_by: OwnerId(edge.blocked_by),
+            in_mode: edge.in_mode,
+            cause: edge.cause,
+        };
+        Self {
+            victim: OwnerId(report.victim),
+            cycle: report.cycle.iter().map(link).collect(),
+        }
+    }
+}
+
+impl fmt::Debug for OwnerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl<K: fmt::Debug> fmt::Display for Deadlock<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "deadlock, owner {:?} gives up:", self.victim)?;
+        for (n, link) in self.cycle.iter().enumerate() {
+            let Link {
+                owner,
+                resource,
+                asks,
+                blocked_by,
+                in_mode,
+                cause,
+                ..
+            } = link;
+            let comma = if n == 0 { "" } else { "," };
+            let verb = match cause {
+                Cause::Holds => "holds",
+                Cause::WaitsAhead => "asks first for",
+            };
+            write!(
+                f,
+                "{comma} {owner:?} asks for {asks} on {resource:?} of which {blocked_by:?} {verb} {in_mode}"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl<K: fmt::Debug> fmt::Display for LockError<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deadlock(deadlock) => fmt::Display::fmt(deadlock, f),
+            Self::Closed => f.write_str("the lock table is closed"),
+            Self::TooDeep => f.write_str("the resource has too many ancestors"),
+        }
+    }
+}
+
+impl fmt::Display for TryLockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WouldBlock => "the lock would have to be waited for",
+            Self::Closed => "the lock table is closed",
+            Self::TooDeep => "the resource has too many ancestors",
+        })
+    }
+}
+
+impl fmt::Display for ReleaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotHeld => "the owner was not granted this resource",
+            Self::StillCovers => "the lock still covers resources below",
+            Self::NotWeaker => "the mode held is not stronger",
+            Self::Foreign => "the savepoint is another owner's",
+        })
+    }
+}
+
+impl<K: fmt::Debug> Error for Deadlock<K> {}
+impl<K: fmt::Debug> Error for LockError<K> {}
+impl Error for TryLockError {}
+impl Error for ReleaseError {}

@@ -1,0 +1,182 @@
+//! The wait for locks.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::task::{Context, Poll, Waker};
+
+use super::Resource;
+use super::books::{Books, Outcome};
+use super::deadlock::Report;
+use super::error::{Deadlock, LockError, TryLockError};
+use super::owner::Owner;
+use super::plan::{Plan, Reached};
+use crate::slab::Key;
+use crate::sync::Arc;
+use crate::wait::{Op, WakeBatch, sealed};
+
+/// The wait of [`Owner::lock`] and [`Owner::lock_many`].
+pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
+    owner: &'a mut Owner<K, S>,
+    /// None if a resource is too deep, and when it is done.
+    plan: Option<Plan<K>>,
+    begun: bool,
+}
+
+/// What an attempt came to.
+enum Attempt<K> {
+    Done,
+    WantsWaker,
+    Waits,
+    Closed,
+    Deadlock(Arc<Report<K>>),
+}
+
+impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
+    pub(super) fn new(owner: &'a mut Owner<K, S>, plan: Option<Plan<K>>) -> Self {
+        Self {
+            owner,
+            plan,
+            begun: false,
+        }
+    }
+
+    /// Takes all of it now, or nothing.
+    pub(super) fn try_now(mut self) -> Result<(), TryLockError> {
+        match self.attempt(None) {
+            Ok(Attempt::Done) => Ok(()),
+            Ok(Attempt::Closed) | Err(LockError::Closed) => Err(TryLockError::Closed),
+            Err(LockError::TooDeep) => Err(TryLockError::TooDeep),
+            // What it took is put back on drop.
+            Ok(_) | Err(LockError::Deadlock(_)) => Err(TryLockError::WouldBlock),
+        }
+    }
+
+    fn attempt(&mut self, waker: Option<Waker>) -> Result<Attempt<K>, LockError<K>> {
+        let Self { owner, plan, begun } = self;
+        let plan = plan.as_mut().ok_or(LockError::TooDeep)?;
+        if !*begun {
+            if owner.shared.is_closed() {
+                return Err(LockError::Closed);
+            }
+            if plan.is_local() {
+                plan.commit(&mut owner.holds);
+                return Ok(Attempt::Done);
+            }
+            owner.settle_last();
+            // From here on the table may hold something that is not in our holds.
+            owner.unsettled = true;
+        }
+        let begins = !std::mem::replace(begun, true);
+        let id = owner.id;
+        let attempt = owner.shared.event(|books, wakes| {
+            if begins {
+                books.begin(id);
+            }
+            go_on(books, wakes, id, plan, waker)
+        });
+        match attempt {
+            Attempt::Done => plan.commit(&mut owner.holds),
+            Attempt::WantsWaker | Attempt::Waits => return Ok(attempt),
+            Attempt::Closed | Attempt::Deadlock(_) => {}
+        }
+        owner.unsettled = false;
+        Ok(attempt)
+    }
+}
+
+/// As far as it goes now; with a waker, into the queue if need be.
+fn go_on<K: Resource>(
+    books: &mut Books<K>,
+    wakes: &mut WakeBatch,
+    owner: Key,
+    plan: &mut Plan<K>,
+    waker: Option<Waker>,
+) -> Attempt<K> {
+    if books.waits(owner) {
+        match (books.take_outcome(owner), waker) {
+            (Some(Outcome::Deadlock(report)), _) => return Attempt::Deadlock(report),
+            (Some(Outcome::Closed), _) => return Attempt::Closed,
+            (Some(Outcome::Granted), waker) => {
+                plan.granted();
+                return ask(books, wakes, owner, plan, waker);
+            }
+            (None, None) => return Attempt::WantsWaker,
+            (None, Some(waker)) => {
+                books.rewait(owner, waker);
+                return Attempt::Waits;
+            }
+        }
+    }
+    ask(books, wakes, owner, plan, waker)
+}
+
+fn ask<K: Resource>(
+    books: &mut Books<K>,
+    wakes: &mut WakeBatch,
+    owner: Key,
+    plan: &mut Plan<K>,
+    waker: Option<Waker>,
+) -> Attempt<K> {
+    if books.is_closed() {
+        books.waste_waker(waker);
+        books.abort(owner);
+        return Attempt::Closed;
+    }
+    let (node, mode) = match plan.advance(books, owner) {
+        Reached::Busy(node, mode) => (node, mode),
+        Reached::All => {
+            books.waste_waker(waker);
+            return Attempt::Done;
+        }
+    };
+    let Some(waker) = waker else {
+        return Attempt::WantsWaker;
+    };
+    books.stand(owner, node, mode, waker);
+    match books.break_cycles(owner, wakes) {
+        Some(report) => Attempt::Deadlock(report),
+        None => Attempt::Waits,
+    }
+}
+
+impl<K: Resource, S: BuildHasher> sealed::Sealed for Lock<'_, K, S> {}
+
+impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
+    type Output = Result<(), LockError<K>>;
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut waker = None;
+        loop {
+            match self.attempt(waker) {
+                Ok(Attempt::Done) => return Poll::Ready(Ok(())),
+                Ok(Attempt::Closed) => return Poll::Ready(Err(LockError::Closed)),
+                Ok(Attempt::Deadlock(report)) => {
+                    let deadlock = Box::new(Deadlock::from_report(&report));
+                    return Poll::Ready(Err(LockError::Deadlock(deadlock)));
+                }
+                Ok(Attempt::Waits) => return Poll::Pending,
+                Ok(Attempt::WantsWaker) => waker = Some(cx.waker().clone()),
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+
+    fn cancel(&mut self) {
+        self.owner.settle_last();
+    }
+}
+
+/// Also after a poll that panicked, and for `try_now`.
+impl<K: Resource, S: BuildHasher> Drop for Lock<'_, K, S> {
+    fn drop(&mut self) {
+        self.owner.settle_last();
+    }
+}
+
+impl<K: Resource, S: BuildHasher> fmt::Debug for Lock<'_, K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lock")
+            .field("owner", self.owner)
+            .finish_non_exhaustive()
+    }
+}

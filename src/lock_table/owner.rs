@@ -1,0 +1,299 @@
+//! Owners: who locks, what they hold, and how they give it back.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+
+use super::error::{OwnerId, ReleaseError, TryLockError};
+use super::holds::{Changes, Holds, Place};
+use super::op::Lock;
+use super::plan::Plan;
+use super::{Resource, Shared};
+use crate::modes::Mode;
+use crate::slab::Key;
+use crate::sync::Arc;
+use crate::wait::Wait;
+
+/// Somebody who locks: a session, a task, a transaction; not a thread. Made by
+/// [`LockTable::owner`](super::LockTable::owner); may be sent to another thread.
+///
+/// It waits for one request at a time, by the type system: a wait borrows it. An owner never
+/// conflicts with itself: what it asks for is joined with what it holds. Each grant is counted, and
+/// takes a [`release`](Self::release) of its own; the joined mode stays until the last of them, or a
+/// [`downgrade`](Self::downgrade).
+///
+/// Dropping it releases all that it holds.
+pub struct Owner<K, S = RandomState> {
+    pub(super) shared: Arc<Shared<K, S>>,
+    pub(super) id: Key,
+    pub(super) holds: Holds<K>,
+    priority: i32,
+    /// A request was begun and neither committed nor put back.
+    pub(super) unsettled: bool,
+}
+
+/// A moment in the life of an owner, to go back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Savepoint {
+    owner: Key,
+    epoch: u64,
+}
+
+impl<K, S> Owner<K, S> {
+    pub(super) fn new(shared: Arc<Shared<K, S>>, priority: i32) -> Self {
+        let id = shared.event(|books, _| books.enrol(priority));
+        Self {
+            shared,
+            id,
+            holds: Holds::new(),
+            priority,
+            unsettled: false,
+        }
+    }
+
+    /// What names it in snapshots and deadlocks.
+    #[must_use]
+    pub fn id(&self) -> OwnerId {
+        OwnerId(self.id)
+    }
+
+    /// Of the owners in a deadlock, one of the lowest priority gives up.
+    #[must_use]
+    pub fn priority(&self) -> i32 {
+        self.priority
+    }
+
+    /// A moment to which [`release_to`](Self::release_to) can go back. It costs nothing, and may be
+    /// forgotten.
+    pub fn savepoint(&mut self) -> Savepoint {
+        Savepoint {
+            owner: self.id,
+            epoch: self.holds.savepoint(),
+        }
+    }
+
+    /// Gives back all that was granted since the savepoint: grants are counted as they were then,
+    /// and modes go back to what they were then. What has been released or downgraded since stays
+    /// so. A savepoint can be gone back to more than once.
+    ///
+    /// # Errors
+    ///
+    /// [`ReleaseError::Foreign`] if the savepoint is another owner's.
+    pub fn release_to(&mut self, savepoint: Savepoint) -> Result<(), ReleaseError> {
+        if savepoint.owner != self.id {
+            return Err(ReleaseError::Foreign);
+        }
+        self.settle_last();
+        let changes = self.holds.release_to(savepoint.epoch);
+        self.enter(changes);
+        Ok(())
+    }
+
+    /// Releases all that it holds, whatever the counts; as dropping it does.
+    pub fn release_all(&mut self) {
+        self.settle_last();
+        let (changes, keys) = self.holds.clear();
+        self.enter(changes);
+        drop(keys);
+    }
+
+    /// All that it holds, in no particular order: the resource, its mode, and whether that is held
+    /// in the table (true) or covered by an ancestor.
+    pub fn holdings(&self) -> impl Iterator<Item = (&K, Mode, bool)> {
+        self.holds.iter().filter_map(|hold| {
+            let real = matches!(hold.place, Place::Real { .. });
+            Some((&*hold.key, hold.mode()?, real))
+        })
+    }
+
+    /// Puts back what a wait left that was forgotten, or whose poll panicked.
+    pub(super) fn settle_last(&mut self) {
+        if std::mem::replace(&mut self.unsettled, false) {
+            self.shared.event(|books, _| books.abort(self.id));
+        }
+    }
+
+    fn enter(&self, changes: Changes) {
+        if changes.is_empty() {
+            return;
+        }
+        self.shared.event(|books, _| {
+            for (node, mode) in changes {
+                books.lower(self.id, node, mode);
+            }
+        });
+    }
+}
+
+impl<K: Resource, S: BuildHasher> Owner<K, S> {
+    /// Waits for `mode` on the resource, and for the intents that it needs on every ancestor.
+    ///
+    /// Ancestors are locked first, from the root down. If an ancestor's mode covers the request, or
+    /// the resource is held in a mode that does, it is granted without touching the table: no lock
+    /// is taken and no queue looked at. It is recorded all the same, and must be released.
+    ///
+    /// Requests stand in a queue per resource, first come first served, strictly: one waits if it
+    /// conflicts with what others hold or with one ahead. Only somebody who holds the resource
+    /// already goes ahead, just before the first that waits for what it holds. So a request waits
+    /// for those who hold and those ahead, and is not overtaken by later ones without end.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Deadlock`](super::LockError::Deadlock) if the wait closed a circle, or another
+    /// one did later, and this owner was chosen to give up: lowest priority, then fewest locks in
+    /// the table, then youngest. [`Closed`](super::LockError::Closed), also for what would be
+    /// covered; [`TooDeep`](super::LockError::TooDeep). The owner then holds what it held before,
+    /// and no intent for what it did not get.
+    ///
+    /// # Cancel safety
+    ///
+    /// A wait that is dropped or times out leaves nothing behind, and whoever can go on without it
+    /// is granted at once.
+    ///
+    /// # Panics
+    ///
+    /// Hashing, `parent` and `clone` run before anything is locked; `Eq` runs under the table's lock
+    /// as well, and must not use the table. If one of them panics, nothing has changed.
+    pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
+        let plan = self.plan([(resource.clone(), mode)]);
+        Wait::new(Lock::new(self, plan))
+    }
+
+    /// [`lock`](Self::lock) of several resources, all or none.
+    ///
+    /// Where they share a resource or an ancestor, the modes are joined. They are taken by depth and
+    /// hash, so that owners which hold nothing else and lock only so do not deadlock, unless two
+    /// resources of one depth have the same hash; then, as always, it is detected. Of no resources
+    /// it is granted at once.
+    ///
+    /// # Errors
+    ///
+    /// As for [`lock`](Self::lock).
+    pub fn lock_many(
+        &mut self,
+        resources: impl IntoIterator<Item = (K, Mode)>,
+    ) -> Wait<Lock<'_, K, S>> {
+        let plan = self.plan(resources);
+        Wait::new(Lock::new(self, plan))
+    }
+
+    /// [`lock`](Self::lock) if that need not wait. It does not go ahead of those who do.
+    ///
+    /// # Errors
+    ///
+    /// [`TryLockError::WouldBlock`], [`Closed`](TryLockError::Closed),
+    /// [`TooDeep`](TryLockError::TooDeep).
+    pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), TryLockError> {
+        let plan = self.plan([(resource.clone(), mode)]);
+        Lock::new(self, plan).try_now()
+    }
+
+    /// Locks the first of these resources that can be had now, and says which: skip locked.
+    ///
+    /// They are tried one by one; what is given back meanwhile at one that was passed is not seen.
+    ///
+    /// # Errors
+    ///
+    /// [`TryLockError::Closed`] and [`TooDeep`](TryLockError::TooDeep), not `WouldBlock`.
+    pub fn first_free<'k>(
+        &mut self,
+        resources: impl IntoIterator<Item = &'k K>,
+        mode: Mode,
+    ) -> Result<Option<usize>, TryLockError>
+    where
+        K: 'k,
+    {
+        for (place, resource) in resources.into_iter().enumerate() {
+            match self.try_lock(resource, mode) {
+                Ok(()) => return Ok(Some(place)),
+                Err(TryLockError::WouldBlock) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives one grant of the resource back. With the last one the mode falls to what is needed for
+    /// what is held below, and the intents on its ancestors go that nothing else needs.
+    ///
+    /// # Errors
+    ///
+    /// [`ReleaseError::NotHeld`] if it was not granted (intents for what is below are not grants);
+    /// [`StillCovers`](ReleaseError::StillCovers) if it is the last grant and something below is
+    /// covered by it. Nothing has changed then.
+    pub fn release(&mut self, resource: &K) -> Result<(), ReleaseError> {
+        self.settle_last();
+        let hash = self.shared.hasher.hash_one(resource);
+        let id = self.holds.find(hash, resource);
+        let changes = self.holds.release(id.ok_or(ReleaseError::NotHeld)?)?;
+        self.enter(changes);
+        Ok(())
+    }
+
+    /// Lowers the mode that was granted; the counts stay. The resource then is held in the join of
+    /// `mode` and what is needed for what is held below.
+    ///
+    /// # Errors
+    ///
+    /// [`ReleaseError::NotHeld`]; [`NotWeaker`](ReleaseError::NotWeaker) if what was granted does
+    /// not cover `mode`; [`StillCovers`](ReleaseError::StillCovers) if `mode` does not cover what is
+    /// covered below. Nothing has changed then.
+    pub fn downgrade(&mut self, resource: &K, mode: Mode) -> Result<(), ReleaseError> {
+        self.settle_last();
+        let hash = self.shared.hasher.hash_one(resource);
+        let id = self.holds.find(hash, resource);
+        let changes = self
+            .holds
+            .downgrade(id.ok_or(ReleaseError::NotHeld)?, mode)?;
+        self.enter(changes);
+        Ok(())
+    }
+
+    /// The mode in which it holds the resource, as an intent or covered too.
+    #[must_use]
+    pub fn held(&self, resource: &K) -> Option<Mode> {
+        let hash = self.shared.hasher.hash_one(resource);
+        let id = self.holds.find(hash, resource)?;
+        self.holds.get(id).mode()
+    }
+
+    /// How many grants of the resource it has to release; none of what it holds as an intent only.
+    #[must_use]
+    pub fn grants(&self, resource: &K) -> u64 {
+        let hash = self.shared.hasher.hash_one(resource);
+        let id = self.holds.find(hash, resource);
+        id.map_or(0, |id| self.holds.get(id).grants())
+    }
+
+    fn plan(&mut self, resources: impl IntoIterator<Item = (K, Mode)>) -> Option<Plan<K>> {
+        self.settle_last();
+        let hash = |key: &K| self.shared.hasher.hash_one(key);
+        Plan::new(resources, hash, &self.holds)
+    }
+}
+
+impl<K, S> Drop for Owner<K, S> {
+    fn drop(&mut self) {
+        let id = self.id;
+        let (changes, keys) = self.holds.clear();
+        let unsettled = self.unsettled;
+        self.shared.event(|books, _| {
+            if unsettled {
+                books.abort(id);
+            }
+            for (node, mode) in changes {
+                books.lower(id, node, mode);
+            }
+            books.strike_off(id);
+        });
+        drop(keys);
+    }
+}
+
+impl<K, S> fmt::Debug for Owner<K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Owner")
+            .field("id", &self.id())
+            .field("priority", &self.priority)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,227 @@
+//! Circles, and who gives up.
+
+use std::task::Poll;
+
+use super::super::{Cause, Deadlock, LockError, LockTable};
+use super::{Path, Polled, free, owners, path, take};
+use crate::modes::Mode::{Ix, S, X};
+
+fn deadlock(poll: Poll<Result<(), LockError<Path>>>) -> Deadlock<Path> {
+    match poll {
+        Poll::Ready(Err(LockError::Deadlock(deadlock))) => *deadlock,
+        other => panic!("not a deadlock: {other:?}"),
+    }
+}
+
+/// PITFALLS: two S holders both upgrade: one deadlock at once, the other proceeds.
+#[test]
+fn two_holders_of_s_that_upgrade() {
+    for mode in [X, Ix] {
+        let locks = LockTable::new();
+        let r = path([1]);
+        let [mut a, mut b] = owners(&locks);
+        take(&mut a, &r, S);
+        take(&mut b, &r, S);
+        let first = Polled::waits(a.lock(&r, mode));
+        // The younger of the two gives up: at once, and without having waited.
+        let mut second = Polled::new(b.lock(&r, mode));
+        let report = deadlock(second.poll());
+        drop(second);
+        assert_eq!(report.victim, b.id());
+        assert_eq!(report.cycle.len(), 2);
+        for (link, next) in report.cycle.iter().zip(report.cycle.iter().cycle().skip(1)) {
+            assert_eq!((link.resource.clone(), link.holds), (r.clone(), Some(S)));
+            assert_eq!((link.asks, link.in_mode), (S.join(mode), S));
+            assert_eq!((link.blocked_by, link.cause), (next.owner, Cause::Holds));
+        }
+        assert_eq!(locks.deadlocks(), [report]);
+        assert_eq!(b.held(&r), Some(S), "the victim keeps its S");
+        assert_eq!(first.woken(), 0);
+        b.release(&r).unwrap();
+        first.granted();
+    }
+}
+
+#[test]
+fn two_resources_in_opposite_order() {
+    let locks = LockTable::new();
+    let (r, q) = (path([1, 1]), path([1, 2]));
+    let [mut a, mut b] = owners(&locks);
+    take(&mut a, &r, X);
+    take(&mut b, &q, X);
+    let first = Polled::waits(a.lock(&q, X));
+    let report = deadlock(Polled::new(b.lock(&r, X)).poll());
+    let text = report.to_string();
+    assert!(
+        text.contains("holds X") && text.contains("[1, 1]"),
+        "{text}"
+    );
+    assert_eq!(b.held(&r), None);
+    b.release_all();
+    first.granted();
+}
+
+/// The one who closes the circle is not the one to give up.
+#[test]
+fn the_victim_may_be_one_who_waits_already() {
+    let locks = LockTable::new();
+    let (r, q) = (path([1, 1]), path([2, 2]));
+    let (mut low, mut high) = (locks.owner(-1), locks.owner(0));
+    take(&mut low, &r, X);
+    take(&mut high, &q, X);
+    let mut waits = Polled::waits(low.lock(&q, X));
+    let closes = Polled::waits(high.lock(&r, X));
+    assert_eq!((waits.woken(), closes.woken()), (1, 0));
+    // Nothing of the failed request is left, though nobody has looked at its error yet.
+    assert!(
+        locks
+            .snapshot()
+            .resources
+            .iter()
+            .all(|r| r.waiters.len() <= 1)
+    );
+    let report = deadlock(waits.poll());
+    drop(waits);
+    assert_eq!(
+        (report.victim, low.held(&q), low.held(&path([2]))),
+        (low.id(), None, None)
+    );
+    low.release(&r).unwrap();
+    closes.granted();
+}
+
+#[test]
+fn fewest_locks_then_youngest() {
+    let locks = LockTable::new();
+    let (r, q) = (path([1]), path([2]));
+    // The older one has fewer.
+    let [mut a, mut b] = owners(&locks);
+    take(&mut a, &r, X);
+    take(&mut b, &q, X);
+    take(&mut b, &path([3]), X);
+    let mut first = Polled::waits(a.lock(&q, X));
+    let second = Polled::waits(b.lock(&r, X));
+    assert_eq!(deadlock(first.poll()).victim, locks.deadlocks()[0].victim);
+    drop(first);
+    drop(a);
+    second.granted();
+    b.release_all();
+    // As many: the younger.
+    let [mut a, mut b] = owners(&locks);
+    take(&mut b, &q, X);
+    take(&mut a, &r, X);
+    let second = Polled::waits(b.lock(&r, X));
+    let first = Polled::waits(a.lock(&q, X));
+    assert_eq!((second.woken(), first.woken()), (1, 0));
+    drop((first, second));
+    assert_eq!(locks.deadlocks()[1].victim, b.id());
+}
+
+/// A waits behind B in a queue, and B for what A holds.
+#[test]
+fn soft_edges_close_circles() {
+    let locks = LockTable::new();
+    let (r, q) = (path([1]), path([2]));
+    let [mut h, mut a, mut b] = owners(&locks);
+    take(&mut h, &r, S);
+    take(&mut a, &q, X);
+    // B stands first in the queue of r, for X; then asks no more, so A closes the circle.
+    take(&mut b, &path([3]), X);
+    let waits_r = Polled::waits(b.lock_many([(r.clone(), X)]));
+    let behind = Polled::waits(a.lock(&r, S));
+    let reasons = &locks.snapshot().resources;
+    let reasons: Vec<_> = reasons.iter().flat_map(|r| &r.waiters).collect();
+    assert_eq!(reasons.len(), 2);
+    // H, for whom B waits, now waits for A: H -> A -> B -> H, with A -> B soft.
+    let mut last = Polled::new(h.lock(&q, X));
+    let poll = last.poll();
+    let report = locks.deadlocks().pop().expect("one deadlock");
+    assert_eq!(report.cycle.len(), 3);
+    let soft = report.cycle.iter().filter(|l| l.cause == Cause::WaitsAhead);
+    assert_eq!(soft.count(), 1);
+    // H and B have as many locks as A: the youngest gives up.
+    assert_eq!(
+        report.victim,
+        report.cycle.iter().map(|l| l.owner).max().unwrap()
+    );
+    assert!(poll.is_pending());
+    assert_eq!((waits_r.woken(), behind.woken()), (1, 1));
+    drop(waits_r);
+    behind.granted();
+}
+
+#[test]
+fn a_chain_without_a_circle_is_no_deadlock() {
+    let locks = LockTable::new();
+    let mut all: Vec<_> = (0..50).map(|_| locks.owner(0)).collect();
+    for (n, owner) in (0..).zip(&mut all) {
+        take(owner, &path([n]), X);
+    }
+    let mut waits: Vec<_> = (0..)
+        .zip(all.iter_mut().skip(1))
+        .map(|(n, owner)| Polled::waits(owner.lock(&path([n]), X)))
+        .collect();
+    assert!(locks.deadlocks().is_empty());
+    assert!(waits.iter_mut().all(|w| w.poll().is_pending()));
+    drop(waits);
+    // Closed by the first, it is one.
+    let (first, rest) = all.split_first_mut().unwrap();
+    let _waits: Vec<_> = (0..)
+        .zip(rest)
+        .map(|(n, owner)| Polled::waits(owner.lock(&path([n]), X)))
+        .collect();
+    let _ = Polled::new(first.lock(&path([49]), X)).poll();
+    assert_eq!(locks.deadlocks()[0].cycle.len(), 50);
+}
+
+#[test]
+fn one_wait_may_close_several_circles() {
+    let locks = LockTable::new();
+    let (r, q) = (path([1]), path([2]));
+    let [mut a, mut b] = owners(&locks);
+    let mut high = locks.owner(9);
+    for owner in [&mut a, &mut b] {
+        take(owner, &r, S);
+    }
+    take(&mut high, &q, X);
+    let (mut one, mut two) = (Polled::waits(a.lock(&q, X)), Polled::waits(b.lock(&q, X)));
+    let last = Polled::waits(high.lock(&r, X));
+    assert_eq!((one.woken(), two.woken(), last.woken()), (1, 1, 0));
+    assert_ne!(deadlock(one.poll()), deadlock(two.poll()));
+    assert_eq!(locks.deadlocks().len(), 2);
+    drop((one, two));
+    drop((a, b));
+    last.granted();
+}
+
+#[test]
+fn only_the_last_deadlocks_are_remembered() {
+    let locks = LockTable::new();
+    let r = path([1]);
+    for _ in 0..40 {
+        let [mut a, mut b] = owners(&locks);
+        take(&mut a, &r, S);
+        take(&mut b, &r, S);
+        let _waits = Polled::waits(a.lock(&r, X));
+        deadlock(Polled::new(b.lock(&r, X)).poll());
+    }
+    assert_eq!(locks.deadlocks().len(), 16);
+    assert!(locks.is_empty() && free(&locks, &r, X));
+}
+
+/// Many who wait for one lock cost a search each, none of which looks at one twice.
+#[test]
+fn a_long_queue_is_searched_once() {
+    let locks = LockTable::new();
+    let r = path([1]);
+    let mut holder = locks.owner(0);
+    take(&mut holder, &r, X);
+    let mut all: Vec<_> = (0..1000).map(|_| locks.owner(0)).collect();
+    let waits: Vec<_> = all
+        .iter_mut()
+        .map(|o| Polled::waits(o.lock(&r, X)))
+        .collect();
+    assert!(locks.deadlocks().is_empty());
+    drop(waits);
+    assert_eq!(locks.len(), 1);
+}

@@ -1,0 +1,136 @@
+//! Back to what was held at a moment.
+
+use super::super::{LockTable, ReleaseError};
+use super::{Polled, free, owners, path, take};
+use crate::modes::Mode::{Is, Ix, S, Six, X};
+
+#[test]
+fn back_to_a_savepoint() {
+    let locks = LockTable::new();
+    let (root, one, two) = (path([1]), path([1, 1]), path([1, 2]));
+    let [mut a, mut b] = owners(&locks);
+    take(&mut a, &one, S);
+    let savepoint = a.savepoint();
+    take(&mut a, &one, X);
+    take(&mut a, &two, X);
+    take(&mut a, &root, S);
+    assert_eq!(a.held(&root), Some(Six));
+    let waits = Polled::waits(b.lock(&one, S));
+    a.release_to(savepoint).unwrap();
+    assert_eq!((a.held(&one), a.grants(&one)), (Some(S), 1));
+    assert_eq!((a.held(&root), a.held(&two)), (Some(Is), None));
+    waits.granted();
+    // Again: nothing was granted since.
+    a.release_to(savepoint).unwrap();
+    assert_eq!(a.held(&one), Some(S));
+    take(&mut a, &two, X);
+    a.release_to(savepoint).unwrap();
+    assert_eq!(a.held(&two), None);
+}
+
+#[test]
+fn nested_savepoints() {
+    let locks = LockTable::new();
+    let r = path([1]);
+    let mut a = locks.owner(0);
+    let start = a.savepoint();
+    take(&mut a, &r, Is);
+    let one = a.savepoint();
+    take(&mut a, &r, S);
+    let two = a.savepoint();
+    take(&mut a, &r, Ix);
+    assert_eq!((a.held(&r), a.grants(&r)), (Some(Six), 3));
+    a.release_to(two).unwrap();
+    assert_eq!((a.held(&r), a.grants(&r)), (Some(S), 2));
+    a.release_to(one).unwrap();
+    assert_eq!((a.held(&r), a.grants(&r)), (Some(Is), 1));
+    a.release_to(start).unwrap();
+    assert!(locks.is_empty());
+}
+
+#[test]
+fn what_was_released_or_downgraded_since_stays_so() {
+    let locks = LockTable::new();
+    let (r, q) = (path([1]), path([2]));
+    let mut a = locks.owner(0);
+    take(&mut a, &r, X);
+    take(&mut a, &q, S);
+    let savepoint = a.savepoint();
+    a.downgrade(&r, S).unwrap();
+    a.release(&q).unwrap();
+    take(&mut a, &r, X);
+    a.release_to(savepoint).unwrap();
+    assert_eq!((a.held(&r), a.grants(&r), a.held(&q)), (Some(S), 1, None));
+    // Nothing common: the most that both allow.
+    let savepoint = a.savepoint();
+    take(&mut a, &r, Six);
+    a.downgrade(&r, Ix).unwrap();
+    a.release_to(savepoint).unwrap();
+    assert_eq!(a.held(&r), Some(Is));
+}
+
+#[test]
+fn a_released_grant_does_not_lower_the_mode_but_the_savepoint_does() {
+    let locks = LockTable::new();
+    let r = path([1]);
+    let mut a = locks.owner(0);
+    take(&mut a, &r, S);
+    let savepoint = a.savepoint();
+    take(&mut a, &r, X);
+    a.release(&r).unwrap();
+    assert_eq!((a.held(&r), a.grants(&r)), (Some(X), 1));
+    let later = a.savepoint();
+    a.release_to(later).unwrap();
+    assert_eq!(a.held(&r), Some(X), "it was so at the later savepoint");
+    a.release_to(savepoint).unwrap();
+    assert_eq!((a.held(&r), a.grants(&r)), (Some(S), 1));
+}
+
+/// What was covered by something older stays covered by it.
+#[test]
+fn going_back_never_uncovers() {
+    let locks = LockTable::new();
+    let (root, middle, leaf) = (path([1]), path([1, 2]), path([1, 2, 3]));
+    let mut a = locks.owner(0);
+    take(&mut a, &middle, S);
+    take(&mut a, &leaf, S);
+    let savepoint = a.savepoint();
+    take(&mut a, &root, S);
+    assert_eq!(a.release(&middle), Err(ReleaseError::StillCovers));
+    take(&mut a, &root, X);
+    take(&mut a, &leaf, X);
+    a.release_to(savepoint).unwrap();
+    assert_eq!((a.held(&root), a.held(&middle)), (Some(Is), Some(S)));
+    assert_eq!(a.held(&leaf), Some(S));
+    assert!(!free(&locks, &leaf, X));
+    a.release(&leaf).unwrap();
+    a.release(&middle).unwrap();
+    assert!(locks.is_empty());
+}
+
+#[test]
+fn savepoints_of_another_owner_are_refused() {
+    let locks = LockTable::new();
+    let [mut a, mut b] = owners(&locks);
+    take(&mut a, &path([1]), X);
+    let foreign = b.savepoint();
+    assert_eq!(a.release_to(foreign), Err(ReleaseError::Foreign));
+    assert_eq!(a.held(&path([1])), Some(X));
+}
+
+/// The record of a lock does not grow with savepoints and grants in turn.
+#[test]
+fn grants_and_savepoints_in_turn_stay_small() {
+    let locks = LockTable::new();
+    let r = path([1]);
+    let mut a = locks.owner(0);
+    take(&mut a, &r, Is);
+    for _ in 0..1000 {
+        let _ = a.savepoint();
+        take(&mut a, &r, S);
+        a.release(&r).unwrap();
+    }
+    let hash = std::hash::BuildHasher::hash_one(&locks.shared.hasher, &r);
+    let hold = a.holds.find(hash, &r).unwrap();
+    assert!(a.holds.get(hold).entries() <= 3);
+}

@@ -1,0 +1,88 @@
+//! What the table looks like at one moment.
+
+use super::books::Books;
+use super::error::OwnerId;
+use super::node::{Cause, Node};
+use crate::modes::Mode;
+use crate::sync::Arc;
+
+/// Everything that is held in the table or waited for, at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot<K> {
+    /// Each resource that somebody holds or waits for, in no particular order. What an owner holds
+    /// by a covering ancestor only is not in the table.
+    pub resources: Vec<ResourceView<K>>,
+    /// How many owners there are.
+    pub owners: usize,
+}
+
+/// One resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceView<K> {
+    /// Which.
+    pub resource: K,
+    /// Who holds it, and how.
+    pub holders: Vec<(OwnerId, Mode)>,
+    /// Who waits for it, the head of the queue first.
+    pub waiters: Vec<WaiterView>,
+}
+
+/// One waiting request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaiterView {
+    /// Who waits.
+    pub owner: OwnerId,
+    /// The mode that it will hold.
+    pub asks: Mode,
+    /// The mode that it holds already.
+    pub holds: Option<Mode>,
+    /// Why: the owners in its way, in which mode, and whether they hold or stand ahead.
+    pub blocked_by: Vec<(OwnerId, Mode, Cause)>,
+}
+
+impl<K: Clone> Snapshot<K> {
+    pub(super) fn from_views(views: Vec<ResourceView<Arc<K>>>, owners: usize) -> Self {
+        let resources = views.into_iter().map(ResourceView::with_key).collect();
+        Self { resources, owners }
+    }
+}
+
+impl<K: Clone> ResourceView<Arc<K>> {
+    /// Clones the resource, so not under the table's lock.
+    fn with_key(self) -> ResourceView<K> {
+        ResourceView {
+            resource: K::clone(&self.resource),
+            holders: self.holders,
+            waiters: self.waiters,
+        }
+    }
+}
+
+impl<K> Books<K> {
+    pub(super) fn view(&self) -> (Vec<ResourceView<Arc<K>>>, usize) {
+        let views = self.nodes.iter().map(|(_, node)| node.view()).collect();
+        (views, self.owners.len())
+    }
+}
+
+impl<K> Node<K> {
+    fn view(&self) -> ResourceView<Arc<K>> {
+        let holders = self.granted.iter();
+        let waiters = self.queue.iter().map(|&request| WaiterView {
+            owner: OwnerId(request.owner),
+            asks: request.mode,
+            holds: self.held(request.owner),
+            blocked_by: self
+                .blockers(request)
+                .map(|(owner, mode, cause)| (OwnerId(owner), mode, cause))
+                .collect(),
+        });
+        ResourceView {
+            resource: self.key.clone(),
+            holders: holders
+                .map(|(&owner, &mode)| (OwnerId(owner), mode))
+                .collect(),
+            waiters: waiters.collect(),
+        }
+    }
+}
