@@ -156,7 +156,7 @@ impl<K, S> LockTable<K, S> {
     /// How many resources somebody holds or waits for.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shared.event(|books, _| books.nodes.len())
+        self.shared.books.lock().nodes.len()
     }
 
     /// Whether nobody holds or waits for anything.
@@ -171,19 +171,18 @@ impl<K: Clone, S> LockTable<K, S> {
     /// times those in their way).
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<K> {
-        let (views, owners) = self.shared.event(|books, _| books.view());
+        let (views, owners) = self.shared.books.lock().view();
         Snapshot::from_views(views, owners)
     }
 
     /// The last deadlocks, at most 16, the oldest first.
     #[must_use]
     pub fn deadlocks(&self) -> Vec<Deadlock<K>> {
-        let reports = |books: &mut Books<K>| books.reports.iter().cloned().collect::<Vec<_>>();
-        let reports = self.shared.event(|books, _| reports(books));
-        let reports = reports.iter();
-        reports
-            .map(|report| Deadlock::from_report(report))
-            .collect()
+        let books = self.shared.books.lock();
+        let reports: Vec<_> = books.reports.iter().cloned().collect();
+        drop(books);
+        let all = reports.iter();
+        all.map(|report| Deadlock::from_report(report)).collect()
     }
 }
 

@@ -35,19 +35,19 @@ impl Grants {
         all.map(|entry| entry.count).sum()
     }
 
-    /// One more, in this epoch.
-    pub(super) fn push(&mut self, epoch: u64, mode: Mode) {
+    /// So many more, in this epoch, which together ask for a mode.
+    pub(super) fn push(&mut self, epoch: u64, mode: Mode, times: u64) {
         let mode = self.mode().map_or(mode, |held| held.join(mode));
         match &mut self.last {
             Some(last) if last.epoch == epoch => {
-                last.count += 1;
+                last.count += times;
                 last.mode = mode;
             }
             _ => {
                 self.earlier.extend(self.last);
                 self.last = Some(Entry {
                     epoch,
-                    count: 1,
+                    count: times,
                     mode,
                 });
             }

@@ -133,21 +133,21 @@ impl<K> Holds<K> {
         hash: u64,
         (key, depth): (&Arc<K>, usize),
         by: HoldId,
-        mode: Mode,
+        asked: (Mode, u64),
     ) -> HoldId {
         let id = id.unwrap_or_else(|| self.insert(hash, key, depth));
         self.get_mut(id).place = Place::Covered { by };
         let before = self.get(id).own();
-        self.grant(id, mode);
+        self.grant(id, asked);
         let after = self.get(id).own();
         self.recover(by, before, after);
         id
     }
 
-    /// One more grant of what is real already.
-    pub(super) fn grant(&mut self, id: HoldId, mode: Mode) {
+    /// So many grants more, which together ask for a mode.
+    pub(super) fn grant(&mut self, id: HoldId, (mode, times): (Mode, u64)) {
         let epoch = self.epoch;
-        self.get_mut(id).grants.push(epoch, mode);
+        self.get_mut(id).grants.push(epoch, mode, times);
     }
 
     /// Gives one grant back.

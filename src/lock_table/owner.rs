@@ -40,7 +40,7 @@ pub struct Savepoint {
 
 impl<K, S> Owner<K, S> {
     pub(super) fn new(shared: Arc<Shared<K, S>>, priority: i32) -> Self {
-        let id = shared.event(|books, _| books.enrol(priority));
+        let id = shared.books.lock().enrol(priority);
         Self {
             shared,
             id,

@@ -26,8 +26,9 @@ struct Step<K> {
     depth: usize,
     parent: Option<usize>,
     hold: Option<HoldId>,
-    /// The modes asked for it by name.
-    asked: Vec<Mode>,
+    /// The join of the modes asked for it by name, and how many there were.
+    asked: Option<Mode>,
+    times: u64,
     part: Part,
 }
 
@@ -92,7 +93,7 @@ impl<K: Resource> Plan<K> {
             next = key.parent();
             steps.push(Step::of(key, hash));
         }
-        steps[first].asked.push(mode);
+        (steps[first].asked, steps[first].times) = (Some(mode), 1);
         steps[first..].reverse();
         for (depth, step) in steps[first..].iter_mut().enumerate() {
             step.depth = depth;
@@ -105,7 +106,7 @@ impl<K: Resource> Plan<K> {
     fn cast(&mut self, holds: &Holds<K>) {
         for at in (0..self.steps.len()).rev() {
             let step = &self.steps[at];
-            let asked = step.asked.iter().copied().reduce(Mode::join);
+            let asked = step.asked;
             let hold = step.hold.map(|id| holds.get(id));
             let place = hold.map(|hold| hold.place);
             let mut wanted = match step.part {
@@ -208,18 +209,18 @@ impl<K> Plan<K> {
             match step.part {
                 Part::Idle => {}
                 Part::Covered { by } => {
-                    for &mode in &step.asked {
-                        let id = holds.enter_covered(step.hold, step.hash, resource, by, mode);
-                        step.hold = Some(id);
-                    }
+                    let asked = step.asked.expect("what is covered was asked for");
+                    let times = (asked, step.times);
+                    let id = holds.enter_covered(step.hold, step.hash, resource, by, times);
+                    step.hold = Some(id);
                 }
                 Part::Real { mode, node, .. } => {
                     let node = node.expect("granted");
                     let real = (node, mode);
                     let id = holds.enter_real(step.hold, step.hash, resource, real, parent);
                     step.hold = Some(id);
-                    for &mode in &step.asked {
-                        holds.grant(id, mode);
+                    if let Some(asked) = step.asked {
+                        holds.grant(id, (asked, step.times));
                     }
                 }
             }
@@ -235,7 +236,8 @@ impl<K> Step<K> {
             depth: 0,
             parent: None,
             hold: None,
-            asked: Vec::new(),
+            asked: None,
+            times: 0,
             part: Part::Idle,
         }
     }
@@ -268,7 +270,12 @@ fn merged<K: Eq>(steps: Vec<Step<K>>) -> Vec<Step<K>> {
         let same = alike.zip(1..).find(|(other, _)| other.key == step.key);
         if let Some(back) = same.map(|(_, back)| back) {
             places[number] = merged.len() - back;
-            merged[places[number]].asked.append(&mut step.asked);
+            let found = &mut merged[places[number]];
+            found.asked = match (found.asked, step.asked) {
+                (Some(one), Some(other)) => Some(one.join(other)),
+                (one, other) => one.or(other),
+            };
+            found.times += step.times;
         } else {
             // Less deep, so it has its place already.
             step.parent = step.parent.map(|parent| places[parent]);

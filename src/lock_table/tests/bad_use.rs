@@ -254,6 +254,8 @@ fn a_panicking_waker_keeps_nobody_waiting() {
         .collect();
     assert!(catch_unwind(AssertUnwindSafe(|| a.release(&r))).is_err());
     assert_eq!(a.held(&r), None);
+    // All of them, before any looks again and so sets something in motion.
+    assert!(waits.iter().all(|wait| wait.woken() == 1));
     waits.into_iter().for_each(Polled::granted);
     assert!(
         Pin::new(&mut first)

@@ -213,6 +213,21 @@ fn a_release_of_one_of_several_modes_scans_the_whole_queue() {
 }
 
 #[test]
+fn a_scan_goes_past_those_who_stay() {
+    let locks = LockTable::new();
+    let r = path([1]);
+    let [mut a, mut b, mut c] = owners(&locks);
+    take(&mut a, &r, X);
+    let ix = Polled::waits(b.lock(&r, Ix));
+    let is = Polled::waits(c.lock(&r, Is));
+    a.downgrade(&r, U).unwrap();
+    assert_eq!(ix.woken(), 0);
+    is.granted();
+    drop(a);
+    ix.granted();
+}
+
+#[test]
 fn many_readers_are_let_in_together() {
     let locks = LockTable::new();
     let r = path([1]);
