@@ -164,6 +164,8 @@ fn lock_many_alone_never_deadlocks() {
                         .map(|_| (Name(random.below(u64::from(NAMES)) as u32), Mode::X))
                         .collect();
                     owner.lock_many(names).wait().expect("no deadlock");
+                    // Others come, and wait half-way.
+                    thread::yield_now();
                     owner.release_all();
                 }
             });

@@ -308,4 +308,5 @@ fn handles_cross_threads() {
     sendable::<LockTable<Path>>();
     sendable::<super::super::Owner<Path>>();
     sendable::<LockError<Path>>();
+    sendable::<crate::wait::Wait<super::super::Lock<'static, Path>>>();
 }
