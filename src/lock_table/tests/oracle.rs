@@ -79,11 +79,17 @@ impl Person {
     /// The state after these are granted.
     fn with(&self, asked: &[(Path, Mode)]) -> BTreeMap<Path, Own> {
         let mut own = self.own.clone();
-        // Whether it is covered goes by what was held before the request.
+        // Several requests for one resource are one for their join.
+        let mut joined: BTreeMap<&Path, (Mode, u64)> = BTreeMap::new();
         for (path, mode) in asked {
+            let (had, times) = joined.get(path).copied().unwrap_or((*mode, 0));
+            joined.insert(path, (had.join(*mode), times + 1));
+        }
+        // Whether it is covered goes by what was held before the request.
+        for (path, (mode, times)) in joined {
             let real = Self::needed(&self.own).contains_key(path);
             let had = own.get(path).cloned();
-            let joined = had.as_ref().map_or(*mode, |had| had.mode.join(*mode));
+            let joined = had.as_ref().map_or(mode, |had| had.mode.join(mode));
             let covers = |above: &Path| {
                 let above = self.own.get(above);
                 above.is_some_and(|above| above.mode.covers_below(joined))
@@ -94,7 +100,7 @@ impl Person {
                 Some(None) => None,
                 None => ancestors(path).into_iter().find(covers),
             };
-            let count = had.map_or(0, |had| had.count) + 1;
+            let count = had.map_or(0, |had| had.count) + times;
             let mode = joined;
             own.insert(path.clone(), Own { mode, count, cover });
         }
