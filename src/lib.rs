@@ -6,7 +6,8 @@
 //! tasks, a pool, or the [`simulator`] in virtual time.
 //!
 //! Start at [`queue`] to pass messages, at [`scheduler`] to run tasks, at
-//! [`simulator`] to try a policy out.
+//! [`simulator`] to try a policy out, at [`lock_table`] to lock a hierarchy, at
+//! [`gate`] to pass tiers.
 //!
 //! # The house
 //!
@@ -20,7 +21,8 @@
 //! | | `error.rs` | the public errors |
 //! | | `limit.rs` | limits, and bounds on overtaking |
 //! | | `slab.rs` | slots behind keys that never match a later value |
-//! | 1 policy | `rank.rs` | a bump band above 256 standing levels |
+//! | 1 policy | `modes.rs` | lock modes: compatible, join, covers, what parents need |
+//! | | `rank.rs` | a bump band above 256 standing levels |
 //! | | `line.rs` | the groups of one tier in line, by rank and by age |
 //! | | `ring.rs` | weighted round robin of lanes |
 //! | | `tiers.rs` | which tier is open |
@@ -28,7 +30,9 @@
 //! | | `dispatch.rs` | who is next: ring, line, limits, tiers, bypass |
 //! | | `backlog.rs` | the messages that wait, over dispatch |
 //! | 2 waiting | `wait.rs` | the one way to wait and to wake |
+//! | 3 primitives | `gate.rs` | the tier gate |
 //! | 4 exchange | `queue.rs` | conversations, groups, lanes, turns, deliveries |
+//! | | `lock_table.rs` | owners, hierarchy, conversion queue, deadlock search |
 //! | 5 top | `scheduler.rs` | callers, tasks and outcomes, readers, log, status |
 //! | | `simulator.rs` | the scheduler in virtual time |
 
@@ -59,14 +63,13 @@ pub mod modes;
 
 pub mod wait;
 
-pub mod queue;
-
-// Threads, clocks and pools are not modelled.
 pub mod gate;
 
 #[cfg(not(loom))]
 pub mod lock_table;
+pub mod queue;
 
+// Threads, clocks and pools are not modelled.
 #[cfg(not(loom))]
 pub mod scheduler;
 #[cfg(not(loom))]
