@@ -196,12 +196,11 @@ impl<J> Core<J> {
         &mut self.shutdown_waiters
     }
 
-    /// A caller with waiting tasks, for a shutdown that cancels.
-    pub(crate) fn any_waiting_caller(&self) -> Option<Key> {
-        let mut callers = self.callers.iter();
-        callers
-            .find(|(_, c)| c.waiting.is_some())
-            .map(|(key, _)| key)
+    /// The callers with waiting tasks, for a shutdown that cancels.
+    pub(crate) fn waiting_callers(&self) -> Vec<Key> {
+        let callers = self.callers.iter();
+        let waiting = callers.filter(|(_, c)| c.waiting.is_some());
+        waiting.map(|(key, _)| key).collect()
     }
 
     // Readers.
