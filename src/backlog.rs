@@ -17,6 +17,9 @@ use crate::dispatch::{Blocked, Dispatch, GroupKey, LaneKey};
 use crate::error::{OutOfRange, TierGoesDown};
 use crate::limit::{Bypass, Limit};
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 /// A message taken from its group, with one unit of every limit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Claim<T> {
@@ -202,7 +205,7 @@ impl<T> Backlog<T> {
     /// Begins the next turn with its first message. With `hold` the turn goes
     /// on until [`end_turn`](Self::end_turn), else it is over at once.
     pub fn claim(&mut self, hold: bool) -> Option<Claim<T>> {
-        let pick = self.core.next()?;
+        let pick = self.core.begin_turn()?;
         let claim = self.pop(pick.group, pick.tier);
         if !hold {
             self.core.end_turn(pick.group);

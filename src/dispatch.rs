@@ -19,16 +19,21 @@
 //!
 //! The bound, asserted by the tests on every dispatch: let W be the largest
 //! sum of the weights of the lanes in the ring during a wait, w the lane's
-//! own, K the bypass. A group that is i-th by age among its lane's ready
-//! groups starts its next turn within `(ceil(i * (K + 1) / w) + L) * W`
-//! dispatches counted while it is eligible, where L is how often meanwhile it
-//! stopped being eligible or its lane left the ring.
+//! own, K the bypass. A group that is i-th by age among its lane's groups with
+//! work and no live turn (paused ones keep their age) starts its next turn
+//! within `(ceil((i * (K + 1) + R * K) / w) + L) * W` dispatches counted while
+//! it is eligible. L is how often meanwhile it stopped being eligible, and R
+//! in how many of these interruptions another group reset the lane's count:
+//! none, if only caps interrupt.
 //!
 //! Cost: O(1) a call, and O(log n) where a group comes back into line under
 //! an old age (after a pause) or a lane has several tiers outstanding.
 
 mod group;
 mod lane;
+mod names;
+#[cfg(all(test, not(loom)))]
+pub(crate) mod tests;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
@@ -39,42 +44,7 @@ use crate::slab::{Key, Slab};
 use group::Group;
 use lane::Lane;
 
-/// A lane's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LaneKey(Key);
-
-/// A group's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct GroupKey(Key);
-
-/// A turn that began, with its first unit taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pick {
-    /// Whose turn it is.
-    pub group: GroupKey,
-    /// The tier of the message that the unit is for.
-    pub tier: u32,
-}
-
-/// Why a group's work is not being done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Blocked {
-    /// Nothing waits in it.
-    Empty,
-    /// A turn of it is live.
-    Held,
-    /// Its limit is 0.
-    Paused,
-    /// As many as its limit allows are in flight.
-    GroupLimit,
-    /// Its tier is not the one that is open, or the open one drains because a
-    /// lower one has work.
-    Tier,
-    /// As many as its caller's cap allows are in flight.
-    Cap,
-    /// Nothing: it stands in line for a reader.
-    InLine,
-}
+pub use names::{Blocked, GroupKey, LaneKey, Pick};
 
 /// Lanes, groups, and who is next.
 #[derive(Debug)]
@@ -210,11 +180,12 @@ impl<G> Dispatch<G> {
     /// Begins the next turn and takes its first unit: the group is held, its
     /// bump is used up, and the message that waited first is the caller's,
     /// who then says what waits first now.
-    pub fn next(&mut self) -> Option<Pick> {
+    pub fn begin_turn(&mut self) -> Option<Pick> {
         let index = self.ring.current()?;
         let Self { lanes, groups, .. } = self;
         let lane = lanes.by_index_mut(index)?;
-        let choice = lane.choose(self.bypass, |g| Some(groups.by_index(g)?.place?.1))?;
+        let tier = lane.front_tier;
+        let choice = lane.choose(self.bypass, |g| place_in(groups, g, tier))?;
         let group = GroupKey(groups.key_at(choice.group)?);
         let g = groups.by_index_mut(choice.group)?;
         g.held = true;
@@ -226,7 +197,7 @@ impl<G> Dispatch<G> {
     }
 
     /// A further unit for the live turn of `group`; what waited first is the
-    /// caller's, as in [`next`](Self::next).
+    /// caller's, as in [`begin_turn`](Self::begin_turn).
     pub fn take(&mut self, group: GroupKey) -> Result<u32, Blocked> {
         match self.above(group) {
             Blocked::InLine => self.take_unit(group).ok_or(Blocked::Empty),

@@ -52,8 +52,8 @@ impl OutOfRange {
     }
 }
 
-/// A tier below that of an earlier message of the same group which is still
-/// outstanding: it would wait for itself.
+/// A tier below that of the group's last message, while something of the group
+/// is outstanding: it could wait for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TierGoesDown {
     /// The tier of the group's last message.

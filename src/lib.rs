@@ -1,16 +1,47 @@
 //! The scheduling core that other schedulers embed.
+//!
+//! Ordered conversations, concurrency groups, tiers, priorities and fair
+//! readers, in memory. No thread starts unless a [`scheduler`] with readers of
+//! its own is used; below it, everything is driven by its caller: threads, async
+//! tasks, a pool, or the [`simulator`] in virtual time.
+//!
+//! Start at [`scheduler`] to run tasks, at [`simulator`] to try a policy out.
+//!
+//! # The house
+//!
+//! A file imports only from lower floors, or from files above it in its own
+//! list. `tests/layering.rs` enforces that.
+//!
+//! | floor | file | its one job |
+//! |---|---|---|
+//! | 0 base | `lib.rs` | this page |
+//! | | `sync.rs` | the facade over std, parking_lot and loom |
+//! | | `error.rs` | the public errors |
+//! | | `limit.rs` | limits, and bounds on overtaking |
+//! | | `slab.rs` | slots behind keys that never match a later value |
+//! | 1 policy | `rank.rs` | a bump band above 256 standing levels |
+//! | | `line.rs` | the groups of one tier in line, by rank and by age |
+//! | | `ring.rs` | weighted round robin of lanes |
+//! | | `tiers.rs` | which tier is open |
+//! | | `readers.rs` | when to start, wake and retire a reader |
+//! | | `dispatch.rs` | who is next: ring, line, limits, tiers, bypass |
+//! | | `backlog.rs` | the messages that wait, over dispatch |
+//! | 2 waiting | `wait.rs` | the one way to wait and to wake |
+//! | 5 top | `scheduler.rs` | callers, tasks and outcomes, readers, log, status |
+//! | | `simulator.rs` | the scheduler in virtual time |
 
 mod sync;
 
 pub mod error;
+pub mod limit;
 #[doc(hidden)]
 pub mod slab;
 
+// Public for the benches and fuzz targets: no promise of stability.
 #[doc(hidden)]
 pub mod backlog;
 #[doc(hidden)]
 pub mod dispatch;
-pub mod limit;
 #[doc(hidden)]
 pub mod line;
 #[doc(hidden)]
@@ -24,7 +55,12 @@ pub mod tiers;
 
 pub mod wait;
 
+// Threads, clocks and pools are not modelled.
 #[cfg(not(loom))]
 pub mod scheduler;
 #[cfg(not(loom))]
 pub mod simulator;
+
+#[cfg(all(doctest, not(loom)))]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -6,6 +6,9 @@
 
 use crate::rank::{Fifo, Rank, Slot};
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 /// Where a group stands in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {

@@ -15,6 +15,8 @@
 //!    line's index is the number of known slots below it.
 
 mod fifo;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 pub use fifo::Fifo;
 

@@ -15,8 +15,9 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Those who come (starting, woken, looking) will claim or rest without
-//!    further help; `plan` sends for no more than there is eligible work.
+//! 1. Those who come (starting, woken, looking) will claim, rest or leave
+//!    without further help; `plan` sends for no more than there is eligible
+//!    work, and wakes no more to leave than are too many.
 //! 2. The live (all but absent) are never more than the larger of the old and
 //!    the new maximum, and a claim is allowed only while fewer than the
 //!    maximum are busy.
@@ -24,6 +25,9 @@
 use std::collections::BTreeSet;
 
 use crate::error::OutOfRange;
+
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 /// The most readers that there can be.
 pub const MAX_READERS: u32 = 1024;
@@ -136,14 +140,16 @@ impl Readers {
     /// The next thing to do, given how many turns could begin now; `None`
     /// when enough readers are coming. Call until it says so.
     pub fn plan(&mut self, eligible: u64) -> Option<Move> {
+        // So many of those who come find that they are too many, and leave.
+        let surplus = self.live().saturating_sub(self.max);
         if let Some(&last) = self.idle.last()
-            && (self.closing || self.live() > self.max)
+            && (self.closing || surplus > self.coming)
         {
             self.set(last, Activity::Woken);
             return Some(Move::Wake(last));
         }
         let wanted = eligible.min(u64::from(self.max.saturating_sub(self.busy)));
-        if u64::from(self.coming) >= wanted {
+        if u64::from(self.coming.saturating_sub(surplus)) >= wanted {
             return None;
         }
         if let Some(&first) = self.idle.first() {

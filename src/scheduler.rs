@@ -74,7 +74,7 @@ use crossbeam_channel::Sender;
 
 use crate::error::{Closed, OutOfRange};
 use crate::limit::Bypass;
-use crate::sync::{Arc, Tally};
+use crate::sync::{Arc, Tally, available_parallelism};
 use crate::wait::{Guarded, Wait};
 
 pub use caller::{OnFailure, Summary};
@@ -165,7 +165,7 @@ impl Builder {
 impl Scheduler {
     /// What is to be said about a scheduler before it is made.
     pub fn builder() -> Builder {
-        let parallel = std::thread::available_parallelism();
+        let parallel = available_parallelism();
         Builder {
             readers: parallel.map_or(1, |n| u32::try_from(n.get()).unwrap_or(1)),
             idle: Duration::from_secs(30),

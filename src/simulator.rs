@@ -36,77 +36,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod work;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
-use crate::dispatch::GroupKey;
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::{Bypass, Limit};
 use crate::readers::{Activity, Move};
-use crate::scheduler::{
-    CallerOptions, Core, Ending, Placing, Reason, Record, Status, Summary, SyncError, Synced,
-};
-use crate::slab::Key;
+use crate::scheduler::{CallerOptions, Core, Reason, Record, Status, Summary, SyncError, Synced};
 use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
-/// A caller of a simulation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct CallerId(Key);
+use work::Running;
 
-/// A group of a simulation's caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct GroupId(GroupKey);
-
-/// A task of a simulation, by which to bump or cancel it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SimTask(Key);
-
-/// What a simulated task is: how long it takes, how it ends, and its place.
-#[derive(Clone, Copy, Debug)]
-#[must_use]
-pub struct Work {
-    takes: Duration,
-    ending: Ending,
-    placing: Placing,
-}
-
-impl Work {
-    /// A task that ends well after so long, in tier 0 and a group of its own.
-    pub fn takes(takes: Duration) -> Self {
-        Self {
-            takes,
-            ending: Ending::Ok,
-            placing: Placing::default(),
-        }
-    }
-
-    /// It fails in the end.
-    pub fn failing(self) -> Self {
-        let ending = Ending::Failed;
-        Self { ending, ..self }
-    }
-
-    /// In this tier.
-    pub fn tier(mut self, tier: u32) -> Self {
-        self.placing.tier = Some(tier);
-        self
-    }
-
-    /// In this group, which is of the same caller.
-    pub fn group(mut self, group: GroupId) -> Self {
-        self.placing.group = Some(group.0);
-        self
-    }
-
-    /// On arrival bumps its group to this level.
-    pub fn bump(mut self, level: u8) -> Self {
-        self.placing.bump = Some(level);
-        self
-    }
-}
+pub use work::{CallerId, GroupId, SimTask, Work};
 
 /// A scheduler in virtual time.
 pub struct Simulation {
@@ -120,9 +66,6 @@ pub struct Simulation {
     records: Vec<Record>,
     wakes: WakeBatch,
 }
-
-/// A task that runs, and its row so far; all are equal in the order of ends.
-struct Running(Key, Ending, Record);
 
 impl Simulation {
     /// A simulation with so many readers (1 to 1024) and the usual bypass.
@@ -393,26 +336,5 @@ impl fmt::Debug for Simulation {
             .field("now", &self.now)
             .field("running", &self.ends.len())
             .finish_non_exhaustive()
-    }
-}
-
-impl PartialEq for Running {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Running {}
-
-impl PartialOrd for Running {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Running {
-    /// At one time a reader runs one task, so this is never asked.
-    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
-        std::cmp::Ordering::Equal
     }
 }

@@ -66,7 +66,9 @@ mod real {
         AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
     };
     pub(crate) use std::sync::{Arc, Weak};
-    pub(crate) use std::thread::{Builder, JoinHandle, ThreadId, current, spawn, yield_now};
+    pub(crate) use std::thread::{
+        Builder, JoinHandle, ThreadId, available_parallelism, current, spawn, yield_now,
+    };
     pub(crate) use std::thread_local as per_thread;
 
     /// loom's cell: what is done with the pointer is visible to the model.

@@ -13,7 +13,7 @@ use syn::visit::{self, Visit};
 
 /// From the lowest floor up; within a floor, each may use those before it.
 const FLOORS: &[&[&str]] = &[
-    &["sync", "error", "slab"],
+    &["sync", "error", "limit", "slab"],
     &[
         "modes", "rank", "line", "by_key", "ring", "tiers", "timers", "readers", "dispatch",
         "backlog",

@@ -22,7 +22,7 @@ pub(super) struct Lane {
     pub(super) tiers: Tiers,
     pub(super) units: u32,
     overtaken: u32,
-    front_tier: u32,
+    pub(super) front_tier: u32,
     front: Line,
     parked: BTreeMap<u32, Box<Line>>,
 }

@@ -20,6 +20,9 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 /// Stale tokens that are not worth a sweep, and places kept by an empty line.
 const SLACK: usize = 16;
 

@@ -91,7 +91,7 @@ pub(super) struct CallerState {
     pub(super) waiting: Option<Key>,
     pub(super) released_waiters: Option<Box<Waiters<()>>>,
     current: Epoch,
-    closing: Option<Closing>,
+    closing: Option<Box<Closing>>,
 }
 
 impl CallerState {
@@ -158,11 +158,11 @@ impl CallerState {
             return Synced::Nothing;
         }
         let epoch = std::mem::take(&mut self.current);
-        self.closing = Some(Closing {
+        self.closing = Some(Box::new(Closing {
             last,
             epoch,
             waker: None,
-        });
+        }));
         self.synced()
     }
 

@@ -13,6 +13,7 @@ use super::caller::OnFailure;
 use super::cell::{Cell, Job};
 use super::core::{How, Placing};
 use super::ops::{Release, Synchronize};
+use super::outcome::TaskId;
 use super::reject::{Reason, Rejected};
 use super::shared::Shared;
 use super::task::Task;
@@ -114,10 +115,10 @@ impl Caller {
     {
         let cell: Arc<Cell<F, R, E>> = Arc::new(Cell::new(f));
         match self.submit(place, Arc::clone(&cell) as Arc<dyn Job>) {
-            Ok(key) => Ok(Task {
+            Ok((key, id)) => Ok(Task {
                 shared: Arc::clone(&self.shared),
                 key,
-                id: self.shared.books.lock().id(key),
+                id,
                 gift: cell,
             }),
             Err(reason) => {
@@ -127,7 +128,7 @@ impl Caller {
         }
     }
 
-    fn submit(&self, place: Place<'_>, job: Arc<dyn Job>) -> Result<Key, Reason> {
+    fn submit(&self, place: Place<'_>, job: Arc<dyn Job>) -> Result<(Key, TaskId), Reason> {
         if place
             .group
             .is_some_and(|g| !Arc::ptr_eq(&g.shared, &self.shared))
@@ -139,19 +140,26 @@ impl Caller {
             group: place.group.map(|g| g.key),
             bump: place.bump,
         };
-        let submitted = self
-            .shared
-            .event(|books, _, now| books.submit(self.key, placing, job, now));
-        let key = submitted.map_err(|(refused, _)| Reason::from(refused))?;
-        // By now a reader that was sent for is there, or could not be started.
-        let retracted = self.shared.event(|books, wakes, _| {
+        let (submitted, alone) = self.shared.event(|books, _, now| {
+            let submitted = books.submit(self.key, placing, job, now);
+            let submitted = submitted.map(|key| (key, books.id(key)));
+            (submitted, !books.has_readers())
+        });
+        let (key, id) = submitted.map_err(|(refused, _)| Reason::from(refused))?;
+        if alone && self.is_stranded(key) {
+            return Err(Reason::NoReader);
+        }
+        Ok((key, id))
+    }
+
+    /// Takes a task back for which there was no reader, if by now one that was
+    /// sent for is still not there, because it could not be started.
+    fn is_stranded(&self, key: Key) -> bool {
+        let taken_back = self.shared.event(|books, wakes, _| {
             let stranded = books.startable() > 0 && !books.has_readers();
             stranded.then(|| books.retract(key, wakes))
         });
-        match retracted.flatten() {
-            Some(_job) => Err(Reason::NoReader),
-            None => Ok(key),
-        }
+        taken_back.flatten().is_some()
     }
 
     /// A group of tasks of this caller: at most `limit` of them run at once

@@ -83,7 +83,7 @@ fn standard_input_is_empty() {
 
 #[test]
 fn each_command_leads_a_process_group() {
-    let place = Place::with(list(["kill -0 -- -$$"]));
+    let place = Place::with(list(["kill -s 0 -- -$$"]));
     place.run(LOGGED);
     assert_eq!(place.outcomes(), ["ok"]);
 }

@@ -1,0 +1,40 @@
+//! What the core and its owner say to each other.
+
+use crate::slab::Key;
+
+/// A lane's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LaneKey(pub(super) Key);
+
+/// A group's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupKey(pub(super) Key);
+
+/// A turn that began, with its first unit taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pick {
+    /// Whose turn it is.
+    pub group: GroupKey,
+    /// The tier of the message that the unit is for.
+    pub tier: u32,
+}
+
+/// Why a group's work is not being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Blocked {
+    /// Nothing waits in it.
+    Empty,
+    /// A turn of it is live.
+    Held,
+    /// Its limit is 0.
+    Paused,
+    /// As many as its limit allows are in flight.
+    GroupLimit,
+    /// Its tier is not the one that is open, or the open one drains because a
+    /// lower one has work.
+    Tier,
+    /// As many as its caller's cap allows are in flight.
+    Cap,
+    /// Nothing: it stands in line for a reader.
+    InLine,
+}

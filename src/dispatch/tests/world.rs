@@ -1,0 +1,297 @@
+//! Random events, told to a subject and to the model alike.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::bound::Watch;
+use super::model::{Group, Lane, Message, Model};
+use crate::dispatch::Blocked;
+use crate::limit::{Bypass, Limit};
+
+/// What is tested. The model has seen the event already: `after`.
+pub(crate) trait Subject {
+    fn new(bypass: Bypass) -> Self;
+    fn add_lane(&mut self, lane: usize, weight: u32, cap: Limit);
+    /// The lane has no groups any more.
+    fn drop_lane(&mut self, lane: usize);
+    fn add_group(&mut self, g: usize, lane: usize, limit: Limit, level: u8);
+    /// The group is idle.
+    fn drop_group(&mut self, g: usize);
+    fn send(&mut self, after: &Model, g: usize, tier: u32, bump: Option<u8>, is: Option<Message>);
+    fn claim(&mut self, after: &Model, hold: bool, is: Option<(usize, Message)>);
+    fn take(&mut self, after: &Model, g: usize, is: Result<Message, Blocked>);
+    fn end_turn(&mut self, g: usize);
+    fn finish(&mut self, g: usize, message: Message);
+    fn give_back(&mut self, after: &Model, g: usize, message: Message);
+    fn remove(&mut self, after: &Model, g: usize, message: Message);
+    fn bump(&mut self, g: usize, level: u8);
+    fn set_level(&mut self, g: usize, level: u8);
+    fn set_limit(&mut self, g: usize, limit: Limit);
+    fn set_cap(&mut self, lane: usize, cap: Limit);
+    fn check(&self, model: &Model);
+    /// Lanes and groups are all dropped: nothing is left.
+    fn check_empty(&self);
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    /// `tier` counts from that of the group's last message while it has any.
+    Send(usize, u32, Option<u8>),
+    Claim(bool),
+    Take(usize),
+    EndTurn(usize),
+    Finish(usize),
+    GiveBack(usize),
+    Remove(usize, usize),
+    Bump(usize, u8),
+    SetLevel(usize, u8),
+    SetLimit(usize, Limit),
+    SetCap(usize, Limit),
+    /// An idle group makes room for another one in that lane.
+    Renew(usize, usize),
+    /// A lane whose groups are idle makes room for another one.
+    RenewLane(usize, u32, Limit),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) bypass: Bypass,
+    pub(crate) lanes: Vec<(u32, Limit)>,
+    pub(crate) groups: Vec<(usize, Limit, u8)>,
+}
+
+fn level() -> impl Strategy<Value = u8> {
+    prop::sample::select(vec![0u8, 1, 2, 100, 255])
+}
+
+fn limit() -> impl Strategy<Value = Limit> {
+    let numbers = [1, 1, 1, 2, 2].map(Limit::AtMost);
+    let all = [&numbers[..], &[Limit::Unlimited; 2]].concat();
+    prop::sample::select(all)
+}
+
+fn cap() -> impl Strategy<Value = Limit> {
+    let numbers = [0, 1, 2, 3, 5].map(Limit::AtMost);
+    let all = [&numbers[..], &[Limit::Unlimited; 4]].concat();
+    prop::sample::select(all)
+}
+
+pub(crate) fn setup() -> impl Strategy<Value = Setup> {
+    let bypass = prop::sample::select(vec![
+        Bypass::AtMost(0),
+        Bypass::AtMost(1),
+        Bypass::AtMost(2),
+        Bypass::AtMost(5),
+        Bypass::Unbounded,
+    ]);
+    let lanes = vec((1..4u32, cap()), 1..5);
+    let groups = vec((0..16usize, limit(), level()), 1..12);
+    (bypass, lanes, groups).prop_map(|(bypass, lanes, groups)| Setup {
+        bypass,
+        groups: groups
+            .iter()
+            .map(|&(l, limit, level)| (l % lanes.len(), limit, level))
+            .collect(),
+        lanes,
+    })
+}
+
+/// Without tiers and pauses: nothing comes back into line under an old age.
+pub(crate) fn calm_op() -> impl Strategy<Value = Op> {
+    let g = || 0..16usize;
+    prop_oneof![
+        8 => (g(), prop::option::weighted(0.2, level())).prop_map(|(g, b)| Op::Send(g, 0, b)),
+        8 => any::<bool>().prop_map(Op::Claim),
+        2 => g().prop_map(Op::Take),
+        4 => g().prop_map(Op::EndTurn),
+        5 => g().prop_map(Op::Finish),
+        1 => g().prop_map(Op::GiveBack),
+        1 => (g(), 0..3usize).prop_map(|(g, n)| Op::Remove(g, n)),
+        2 => (g(), level()).prop_map(|(g, l)| Op::Bump(g, l)),
+        1 => (g(), level()).prop_map(|(g, l)| Op::SetLevel(g, l)),
+        1 => (g(), cap()).prop_map(|(l, c)| Op::SetCap(l, c)),
+        1 => (g(), g()).prop_map(|(g, l)| Op::Renew(g, l)),
+        1 => (g(), 1..4u32, cap()).prop_map(|(l, w, c)| Op::RenewLane(l, w, c)),
+    ]
+}
+
+pub(crate) fn op() -> impl Strategy<Value = Op> {
+    let g = || 0..16usize;
+    let limit = prop_oneof![2 => Just(Limit::AtMost(0)), 3 => limit()];
+    let bump = prop::option::weighted(0.2, level());
+    let tier = prop::sample::select(vec![0u32, 0, 0, 0, 1, 1, 2, u32::MAX]);
+    prop_oneof![
+        8 => (g(), tier, bump).prop_map(|(g, t, b)| Op::Send(g, t, b)),
+        2 => (g(), limit).prop_map(|(g, l)| Op::SetLimit(g, l)),
+        3 => (g(), 0..2usize).prop_map(|(g, n)| Op::Remove(g, n)),
+        25 => calm_op(),
+    ]
+}
+
+pub(crate) struct World<S> {
+    pub(crate) model: Model,
+    pub(crate) subject: S,
+    pub(crate) watch: Watch,
+}
+
+impl<S: Subject> World<S> {
+    pub(crate) fn new(setup: &Setup, watch: Watch) -> Self {
+        let mut world = Self {
+            model: Model::new(setup.bypass),
+            subject: S::new(setup.bypass),
+            watch,
+        };
+        for (lane, &(weight, cap)) in setup.lanes.iter().enumerate() {
+            world.model.add_lane(weight, cap);
+            world.subject.add_lane(lane, weight, cap);
+        }
+        for (g, &(lane, limit, level)) in setup.groups.iter().enumerate() {
+            world.model.groups.push(Group::new(lane, limit, level));
+            world.subject.add_group(g, lane, limit, level);
+        }
+        world
+    }
+
+    pub(crate) fn apply(&mut self, op: &Op) {
+        let (groups, lanes) = (self.model.groups.len(), self.model.lanes.len());
+        let before = self.model.eligible();
+        let mut picked = None;
+        match *op {
+            Op::Send(g, tier, bump) => self.send(g % groups, tier, bump),
+            Op::Claim(hold) => {
+                let is = self.model.claim(hold);
+                assert_eq!(is.is_some(), before > 0, "work is done if there is any");
+                self.subject.claim(&self.model, hold, is);
+                picked = is.map(|(g, _)| g);
+            }
+            Op::Finish(n) | Op::GiveBack(n) => self.land(n, matches!(op, Op::GiveBack(_))),
+            Op::SetCap(lane, cap) => {
+                self.model.set_cap(lane % lanes, cap);
+                self.subject.set_cap(lane % lanes, cap);
+            }
+            Op::Renew(g, lane) => self.renew(g % groups, lane % lanes),
+            Op::RenewLane(lane, weight, cap) => self.renew_lane(lane % lanes, weight, cap),
+            Op::Take(g)
+            | Op::EndTurn(g)
+            | Op::Remove(g, _)
+            | Op::Bump(g, _)
+            | Op::SetLevel(g, _)
+            | Op::SetLimit(g, _) => self.change(g % groups, op),
+        }
+        self.watch.observe(&self.model, picked);
+        self.subject.check(&self.model);
+    }
+
+    fn send(&mut self, g: usize, tier: u32, bump: Option<u8>) {
+        let group = &self.model.groups[g];
+        // Above the last one, or below it where that may be refused.
+        let tier = match group.last_tier.checked_add(tier) {
+            Some(up) if !group.is_idle() && tier < 2 => up,
+            _ => tier,
+        };
+        let is = self.model.send(g, tier, bump);
+        self.subject.send(&self.model, g, tier, bump, is);
+    }
+
+    fn land(&mut self, nth: usize, back: bool) {
+        let flying = self.model.flying();
+        if flying.is_empty() {
+            return;
+        }
+        let (g, message) = flying[nth % flying.len()];
+        if back {
+            self.model.give_back(g, message.seq);
+            self.subject.give_back(&self.model, g, message);
+        } else {
+            self.model.finish(g, message.seq);
+            self.subject.finish(g, message);
+        }
+    }
+
+    fn change(&mut self, g: usize, op: &Op) {
+        let held = self.model.groups[g].held;
+        match *op {
+            Op::Take(_) if held => {
+                let is = self.model.take(g);
+                self.subject.take(&self.model, g, is);
+            }
+            Op::EndTurn(_) if held => {
+                self.model.end_turn(g);
+                self.subject.end_turn(g);
+            }
+            Op::Remove(_, nth) => {
+                if let Some(&message) = self.model.groups[g].waiting.get(nth) {
+                    self.model.remove(g, nth);
+                    self.subject.remove(&self.model, g, message);
+                }
+            }
+            Op::Bump(_, level) => {
+                self.model.bump(g, level);
+                self.subject.bump(g, level);
+            }
+            Op::SetLevel(_, level) => {
+                self.model.groups[g].level = level;
+                self.subject.set_level(g, level);
+            }
+            Op::SetLimit(_, limit) => {
+                self.model.set_limit(g, limit);
+                self.subject.set_limit(g, limit);
+            }
+            _ => {}
+        }
+    }
+
+    fn renew(&mut self, g: usize, lane: usize) {
+        let group = &self.model.groups[g];
+        if group.is_idle() && !group.held {
+            let (limit, level) = (group.limit, group.level);
+            self.subject.drop_group(g);
+            self.subject.add_group(g, lane, limit, level);
+            self.model.groups[g] = Group::new(lane, limit, level);
+        }
+    }
+
+    fn renew_lane(&mut self, lane: usize, weight: u32, cap: Limit) {
+        let all: Vec<usize> = self.model.in_lane(lane).collect();
+        let groups = &self.model.groups;
+        if all.iter().any(|&g| !groups[g].is_idle() || groups[g].held) {
+            return;
+        }
+        all.iter().for_each(|&g| self.subject.drop_group(g));
+        self.subject.drop_lane(lane);
+        self.subject.add_lane(lane, weight, cap);
+        self.model.lanes[lane] = Lane {
+            weight,
+            cap,
+            open: None,
+            overtaken: 0,
+        };
+        for g in all {
+            let group = &mut self.model.groups[g];
+            *group = Group::new(lane, group.limit, group.level);
+            self.subject.add_group(g, lane, group.limit, group.level);
+        }
+    }
+
+    /// Everything is let go and done, and then nothing is left.
+    pub(crate) fn drain(mut self) {
+        (0..self.model.lanes.len()).for_each(|l| self.apply(&Op::SetCap(l, Limit::Unlimited)));
+        for g in 0..self.model.groups.len() {
+            self.apply(&Op::EndTurn(g));
+            self.apply(&Op::SetLimit(g, Limit::SERIAL));
+        }
+        loop {
+            while !self.model.flying().is_empty() {
+                self.apply(&Op::Finish(0));
+            }
+            if self.model.eligible() == 0 {
+                break;
+            }
+            self.apply(&Op::Claim(false));
+        }
+        assert!(self.model.groups.iter().all(Group::is_idle));
+        (0..self.model.groups.len()).for_each(|g| self.subject.drop_group(g));
+        (0..self.model.lanes.len()).for_each(|l| self.subject.drop_lane(l));
+        self.subject.check_empty();
+    }
+}

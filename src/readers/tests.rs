@@ -1,0 +1,329 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::{Activity, MAX_READERS, Move, Readers};
+use Activity::{Absent, Busy, Idle, Looking, Starting, Woken};
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// So much work becomes eligible.
+    Work(u64),
+    /// So much of it is gone again: cancelled, or its caller is capped.
+    Block(u64),
+    /// The live reader of that rank does its next step; `true` where there are
+    /// two: a start fails, a rest ends by time-out.
+    Step(usize, bool),
+    SetMax(u32),
+    Close,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        20 => (1..4u64).prop_map(Op::Work),
+        4 => (1..4u64).prop_map(Op::Block),
+        100 => (0..16usize, prop::bool::weighted(0.1)).prop_map(|(n, other)| Op::Step(n, other)),
+        6 => (1..9u32).prop_map(Op::SetMax),
+    ]
+}
+
+/// The readers, what each of them does, and the work.
+struct World {
+    readers: Readers,
+    /// By number; what follows after the last is absent.
+    does: Vec<Activity>,
+    /// Who looks and has found nothing, and not yet said so.
+    empty_handed: Vec<bool>,
+    work: u64,
+    max: u32,
+    closing: bool,
+    wakes: u64,
+}
+
+const MOST: usize = 16;
+
+impl World {
+    fn new(max: u32) -> Self {
+        Self {
+            readers: Readers::new(max).unwrap(),
+            does: vec![Absent; MOST],
+            empty_handed: vec![false; MOST],
+            work: 0,
+            max,
+            closing: false,
+            wakes: 0,
+        }
+    }
+
+    fn count(&self, what: &[Activity]) -> u32 {
+        self.does.iter().filter(|does| what.contains(does)).count() as u32
+    }
+
+    fn live(&self) -> u32 {
+        MOST as u32 - self.count(&[Absent])
+    }
+
+    fn coming(&self) -> u32 {
+        self.count(&[Starting, Looking, Woken])
+    }
+
+    /// Those who come and will not find that they are too many.
+    fn useful(&self) -> u64 {
+        let surplus = self.live().saturating_sub(self.max);
+        u64::from(self.coming().saturating_sub(surplus))
+    }
+
+    fn wanted(&self) -> u64 {
+        self.work
+            .min(u64::from(self.max.saturating_sub(self.count(&[Busy]))))
+    }
+
+    fn lowest(&self, what: Activity) -> Option<u32> {
+        let at = self.does.iter().position(|&does| does == what)?;
+        Some(at as u32 + 1)
+    }
+
+    fn set(&mut self, n: u32, to: Activity) {
+        self.does[n as usize - 1] = to;
+        self.empty_handed[n as usize - 1] = false;
+    }
+
+    fn apply(&mut self, op: &Op) {
+        let before = self.live();
+        match *op {
+            Op::Work(more) => self.work += more,
+            Op::Block(less) => self.work = self.work.saturating_sub(less),
+            Op::Step(nth, other) => {
+                let live = |n: &u32| self.does[*n as usize - 1] != Absent;
+                let live: Vec<u32> = (1..=MOST as u32).filter(live).collect();
+                if !live.is_empty() {
+                    self.step(live[nth % live.len()], other);
+                }
+            }
+            Op::SetMax(max) => {
+                self.max = max;
+                self.readers.set_max(max).unwrap();
+            }
+            Op::Close => {
+                self.closing = true;
+                self.readers.close();
+            }
+        }
+        self.plan();
+        self.check();
+        assert!(
+            self.live() <= self.max.max(before),
+            "more than either maximum"
+        );
+    }
+
+    fn step(&mut self, n: u32, other: bool) {
+        match self.does[n as usize - 1] {
+            Starting if other => {
+                self.readers.failed(n);
+                self.set(n, Absent);
+            }
+            Starting => {
+                self.readers.arrived(n);
+                self.set(n, Looking);
+            }
+            Looking if self.empty_handed[n as usize - 1] => self.give_up(n),
+            Looking | Woken => self.look(n),
+            Busy => {
+                self.readers.finished(n);
+                self.set(n, Looking);
+            }
+            Idle if other => {
+                self.readers.retired(n);
+                self.set(n, Absent);
+            }
+            Idle | Absent => {}
+        }
+    }
+
+    fn look(&mut self, n: u32) {
+        let may = self.readers.look(n);
+        self.set(n, Looking);
+        assert!(
+            !may || self.count(&[Busy]) < self.max,
+            "a claim above the maximum"
+        );
+        assert_eq!(may, self.live() <= self.max);
+        if may && self.work > 0 {
+            self.work -= 1;
+            self.readers.claimed(n);
+            self.set(n, Busy);
+        } else {
+            self.empty_handed[n as usize - 1] = true;
+        }
+    }
+
+    fn give_up(&mut self, n: u32) {
+        let leaves = self.readers.must_leave();
+        assert_eq!(leaves, self.closing || self.live() > self.max);
+        if leaves {
+            self.readers.retired(n);
+            self.set(n, Absent);
+        } else {
+            self.readers.rest(n);
+            self.set(n, Idle);
+        }
+    }
+
+    /// Asks until there is nothing more to do, and does it.
+    fn plan(&mut self) {
+        for _ in 0..=2 * MOST {
+            let Some(next) = self.readers.plan(self.work) else {
+                return;
+            };
+            let needed = self.useful() < self.wanted();
+            match next {
+                Move::Start(n) => {
+                    assert!(needed && self.live() < self.max);
+                    assert_eq!((self.lowest(Absent), self.lowest(Idle)), (Some(n), None));
+                    self.set(n, Starting);
+                }
+                Move::Wake(n) => {
+                    assert_eq!(self.does[n as usize - 1], Idle);
+                    let leaves = self.closing || self.live() > self.max + self.coming();
+                    assert!(needed || leaves, "{n} is woken for nothing");
+                    assert!(leaves || self.lowest(Idle) == Some(n));
+                    self.set(n, Woken);
+                    self.wakes += 1;
+                }
+            }
+        }
+        panic!("there is always something more to do");
+    }
+
+    fn check(&self) {
+        let counts = [self.live(), self.count(&[Busy]), self.count(&[Idle])];
+        let r = &self.readers;
+        assert_eq!([r.live(), r.busy(), r.idle()], counts);
+        assert_eq!((r.coming(), r.max()), (self.coming(), self.max));
+        for n in 1..=MOST as u32 {
+            assert_eq!(r.activity(n), self.does[n as usize - 1], "reader {n}");
+        }
+        assert!(self.useful() >= self.wanted(), "work nobody comes for");
+        assert!(
+            !self.closing || self.count(&[Idle]) == 0,
+            "one rests at the end"
+        );
+    }
+
+    /// All do their steps until nobody has one.
+    fn settle(&mut self) {
+        for _ in 0..1000 {
+            let moves = |n: &u32| !matches!(self.does[*n as usize - 1], Idle | Absent);
+            let Some(n) = (1..=MOST as u32).rev().find(moves) else {
+                return;
+            };
+            self.step(n, false);
+            self.plan();
+            self.check();
+        }
+        panic!("the readers do not come to rest");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn keeps_its_promises(max in 1..6u32, ops in vec(op(), 1..300), late in 0..3u64) {
+        let mut world = World::new(max);
+        ops.iter().for_each(|op| world.apply(op));
+        world.settle();
+        assert_eq!(world.work, 0, "all work is done");
+        assert!(world.live() <= world.max, "who is too many has left");
+        world.apply(&Op::Work(late));
+        world.apply(&Op::Close);
+        world.settle();
+        assert_eq!((world.work, world.live()), (0, 0));
+    }
+}
+
+/// `n` readers that all rest.
+fn resting(n: u32) -> World {
+    let mut world = World::new(n);
+    world.apply(&Op::Work(u64::from(n)));
+    world.settle();
+    assert_eq!((world.count(&[Idle]), world.wakes), (n, 0));
+    world
+}
+
+#[test]
+fn readers_start_as_work_arrives_up_to_the_maximum() {
+    let mut readers = Readers::new(2).unwrap();
+    assert_eq!(readers.plan(0), None);
+    assert_eq!(readers.plan(1), Some(Move::Start(1)));
+    assert_eq!(readers.plan(1), None);
+    assert_eq!(readers.plan(9), Some(Move::Start(2)));
+    assert_eq!(readers.plan(9), None);
+    readers.failed(1);
+    assert_eq!(readers.plan(9), Some(Move::Start(1)));
+}
+
+#[test]
+fn the_lowest_number_is_used_first() {
+    let mut world = resting(4);
+    assert_eq!(world.readers.plan(2), Some(Move::Wake(1)));
+    assert_eq!(world.readers.plan(2), Some(Move::Wake(2)));
+    assert_eq!(world.readers.plan(2), None);
+}
+
+#[test]
+fn closing_wakes_all_that_rest() {
+    let mut world = resting(5);
+    world.apply(&Op::Close);
+    assert_eq!((world.count(&[Woken]), world.wakes), (5, 5));
+    world.settle();
+    assert_eq!(world.live(), 0);
+}
+
+#[test]
+fn lowering_the_maximum_wakes_only_those_who_are_to_leave() {
+    let mut world = resting(10);
+    world.apply(&Op::SetMax(7));
+    let woken = [8, 9, 10].map(|n| world.readers.activity(n));
+    assert_eq!((world.wakes, woken), (3, [Woken; 3]));
+    world.settle();
+    assert_eq!((world.live(), world.wakes), (7, 3));
+    assert!((1..=7).all(|n| world.readers.activity(n) == Idle));
+}
+
+#[test]
+fn a_lowered_maximum_takes_effect_as_tasks_end() {
+    let mut world = World::new(4);
+    world.apply(&Op::Work(20));
+    (0..8).for_each(|n| world.apply(&Op::Step(n / 2, false)));
+    assert_eq!(world.count(&[Busy]), 4);
+    world.apply(&Op::SetMax(2));
+    for live in [3, 2] {
+        // Ends its task, may not look, leaves.
+        (0..3).for_each(|_| world.apply(&Op::Step(0, false)));
+        assert_eq!((world.count(&[Busy]), world.live()), (live, live));
+    }
+    (0..2).for_each(|_| world.apply(&Op::Step(0, false)));
+    assert_eq!((world.count(&[Busy]), world.work), (2, 15));
+}
+
+#[test]
+fn numbers_above_a_lowered_maximum_are_forgotten_and_come_back() {
+    let mut world = resting(6);
+    world.apply(&Op::SetMax(1));
+    world.settle();
+    assert_eq!(world.readers.activity.len(), 1);
+    world.apply(&Op::SetMax(3));
+    world.apply(&Op::Work(9));
+    assert_eq!(world.live(), 3);
+    assert_eq!(world.lowest(Absent), Some(4));
+}
+
+#[test]
+fn a_maximum_out_of_range_is_refused() {
+    assert!(Readers::new(0).is_err() && Readers::new(MAX_READERS + 1).is_err());
+    let mut readers = Readers::new(MAX_READERS).unwrap();
+    assert!(readers.set_max(0).is_err());
+    assert_eq!(readers.max(), MAX_READERS);
+    assert_eq!(readers.activity(MAX_READERS + 1), Absent);
+}

@@ -1,0 +1,87 @@
+//! What a simulation's tasks are, and the names of what it holds.
+
+use std::time::Duration;
+
+use crate::dispatch::GroupKey;
+use crate::scheduler::{Ending, Placing, Record};
+use crate::slab::Key;
+
+/// A caller of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallerId(pub(super) Key);
+
+/// A group of a simulation's caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GroupId(pub(super) GroupKey);
+
+/// A task of a simulation, by which to bump or cancel it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SimTask(pub(super) Key);
+
+/// What a simulated task is: how long it takes, how it ends, and its place.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Work {
+    pub(super) takes: Duration,
+    pub(super) ending: Ending,
+    pub(super) placing: Placing,
+}
+
+impl Work {
+    /// A task that ends well after so long, in tier 0 and a group of its own.
+    pub fn takes(takes: Duration) -> Self {
+        Self {
+            takes,
+            ending: Ending::Ok,
+            placing: Placing::default(),
+        }
+    }
+
+    /// It fails in the end.
+    pub fn failing(self) -> Self {
+        let ending = Ending::Failed;
+        Self { ending, ..self }
+    }
+
+    /// In this tier.
+    pub fn tier(mut self, tier: u32) -> Self {
+        self.placing.tier = Some(tier);
+        self
+    }
+
+    /// In this group, which is of the same caller.
+    pub fn group(mut self, group: GroupId) -> Self {
+        self.placing.group = Some(group.0);
+        self
+    }
+
+    /// On arrival bumps its group to this level.
+    pub fn bump(mut self, level: u8) -> Self {
+        self.placing.bump = Some(level);
+        self
+    }
+}
+
+/// A task that runs, and its row so far; all are equal in the order of ends.
+pub(super) struct Running(pub(super) Key, pub(super) Ending, pub(super) Record);
+
+impl PartialEq for Running {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Running {}
+
+impl PartialOrd for Running {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Running {
+    /// At one time a reader runs one task, so this is never asked.
+    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
+        std::cmp::Ordering::Equal
+    }
+}
