@@ -11,6 +11,8 @@
 //! 3. A group that nobody pins, with nothing waiting, no turn and nothing in
 //!    flight, does not exist.
 
+mod picture;
+
 use std::collections::VecDeque;
 
 use crate::dispatch::{Blocked, Dispatch, GroupKey, LaneKey};

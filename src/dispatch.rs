@@ -32,6 +32,7 @@
 mod group;
 mod lane;
 mod names;
+mod picture;
 #[cfg(all(test, not(loom)))]
 pub(crate) mod tests;
 
@@ -45,6 +46,7 @@ use group::Group;
 use lane::Lane;
 
 pub use names::{Blocked, GroupKey, LaneKey, Pick};
+pub use picture::{GroupPicture, LanePicture};
 
 /// Lanes, groups, and who is next.
 #[derive(Debug)]

@@ -5,7 +5,8 @@
 //! its own is used; below it, everything is driven by its caller: threads, async
 //! tasks, a pool, or the [`simulator`] in virtual time.
 //!
-//! Start at [`scheduler`] to run tasks, at [`simulator`] to try a policy out.
+//! Start at [`queue`] to pass messages, at [`scheduler`] to run tasks, at
+//! [`simulator`] to try a policy out.
 //!
 //! # The house
 //!
@@ -27,6 +28,7 @@
 //! | | `dispatch.rs` | who is next: ring, line, limits, tiers, bypass |
 //! | | `backlog.rs` | the messages that wait, over dispatch |
 //! | 2 waiting | `wait.rs` | the one way to wait and to wake |
+//! | 4 exchange | `queue.rs` | conversations, groups, lanes, turns, deliveries |
 //! | 5 top | `scheduler.rs` | callers, tasks and outcomes, readers, log, status |
 //! | | `simulator.rs` | the scheduler in virtual time |
 
@@ -54,6 +56,8 @@ pub mod ring;
 pub mod tiers;
 
 pub mod wait;
+
+pub mod queue;
 
 // Threads, clocks and pools are not modelled.
 #[cfg(not(loom))]

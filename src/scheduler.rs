@@ -53,6 +53,7 @@
 //! `Bypass` and the guarantees in the README. Endless arrivals in a lower tier
 //! hold back a higher one of the same caller for ever.
 
+mod blocking;
 mod caller;
 mod cell;
 mod core;
@@ -63,6 +64,7 @@ mod outcome;
 mod reject;
 mod shared;
 mod stall;
+mod state;
 mod status;
 mod task;
 mod tasks;
@@ -233,7 +235,7 @@ impl Scheduler {
     /// [`Stalled`](crate::error::Stalled), as for [`Task::outcome`]: a task that
     /// waits for the shutdown of its own scheduler waits for itself.
     pub fn shutdown(&self, how: How) -> Wait<Shutdown<'_>> {
-        Wait::new(Shutdown::new(self, how))
+        Wait::new(Shutdown::new(&self.shared, how))
     }
 }
 

@@ -16,8 +16,9 @@
 //! - `spin_loop` and `yield_now` must stand in every loop that waits for
 //!   another thread, or the model never ends.
 //!
-//! Two things are always the standard library's: [`WakeArc`], since only that
-//! `Arc` makes a `Waker`, and [`Tally`], a statistic no decision depends on.
+//! Three things are always the standard library's: [`WakeArc`], since only that
+//! `Arc` makes a `Waker`, [`Tally`], a statistic no decision depends on, and
+//! [`unique`], whose numbers are only ever compared for equality.
 
 // Each floor takes the words it needs; the facade states them all.
 #![allow(dead_code, unused_imports)]
@@ -56,6 +57,13 @@ impl Tally {
     pub(crate) fn get(&self) -> u64 {
         self.0.load(UnmodelledOrdering::Relaxed)
     }
+}
+
+/// A number that nobody else in this process has been given.
+pub(crate) fn unique() -> u64 {
+    static LAST: Unmodelled = Unmodelled::new(0);
+    // Relaxed: no two read-modify-writes of one word see the same value.
+    LAST.fetch_add(1, UnmodelledOrdering::Relaxed)
 }
 
 #[cfg(not(loom))]

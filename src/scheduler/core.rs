@@ -28,7 +28,7 @@ use crate::wait::{Waiters, WakeBatch};
 use super::caller::{CallerState, OnFailure, Summary, Synced};
 use super::outcome::TaskId;
 use super::stall::Stalls;
-use super::tasks::{Ended, Started, TaskState};
+use super::state::{Ended, Started, TaskState};
 
 /// Why a task was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::wait::{Op, Wait, sealed};
 use super::cell::{Job, drop_quietly};
 use super::shared::{Books, Look, Shared, look_twice};
 use super::stall::Target;
-use super::tasks::Started;
+use super::state::Started;
 
 /// A pool of the embedder's that runs readers.
 ///

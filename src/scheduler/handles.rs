@@ -184,7 +184,7 @@ impl Caller {
     /// [`SyncError`](super::SyncError): nothing outstanding, another synchronize under way, or
     /// stalled.
     pub fn synchronize(&self) -> Wait<Synchronize<'_>> {
-        Wait::new(Synchronize::new(self))
+        Wait::new(Synchronize::new(&self.shared, self.key))
     }
 
     /// Takes no more tasks, and waits for those that were taken; with
@@ -196,7 +196,7 @@ impl Caller {
     ///
     /// [`Stalled`](crate::error::Stalled) as for [`Task::outcome`].
     pub fn release(&self, how: How) -> Wait<Release<'_>> {
-        Wait::new(Release::new(self, how))
+        Wait::new(Release::new(&self.shared, self.key, how))
     }
 
     /// Bumps the group of a task.

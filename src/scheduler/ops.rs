@@ -4,30 +4,34 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::{Context, Poll, Waker};
 
 use crate::error::Stalled;
+use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::{Op, Ticket, Waiters, sealed};
 
-use super::Scheduler;
 use super::caller::{Summary, Synced};
 use super::core::How;
 use super::crew::{block, current, unblock};
-use super::handles::Caller;
 use super::reject::SyncError;
 use super::shared::{Books, Look, Shared};
 use super::stall::Target;
 
-/// The wait of [`Caller::synchronize`].
+/// The wait of [`Caller::synchronize`](super::Caller::synchronize).
 #[derive(Debug)]
 pub struct Synchronize<'a> {
-    caller: &'a Caller,
+    shared: &'a Arc<Shared>,
+    caller: Key,
     /// The line is drawn: its epoch is closed.
     drawn: bool,
 }
 
 impl<'a> Synchronize<'a> {
-    pub(super) fn new(caller: &'a Caller) -> Self {
+    pub(super) fn new(shared: &'a Arc<Shared>, caller: Key) -> Self {
         let drawn = false;
-        Self { caller, drawn }
+        Self {
+            shared,
+            caller,
+            drawn,
+        }
     }
 }
 
@@ -50,29 +54,29 @@ impl Op for Synchronize<'_> {
     }
 
     fn cancel(&mut self) {
-        let Caller { shared, key } = self.caller;
-        let waker = shared.books.lock().abandon_synchronize(*key);
+        let Self { shared, caller, .. } = *self;
+        let waker = shared.books.lock().abandon_synchronize(caller);
         drop(waker);
     }
 
     fn block(&mut self) {
-        block(&self.caller.shared, Target::Synchronize(self.caller.key));
+        block(self.shared, Target::Synchronize(self.caller));
     }
 
     fn unblock(&mut self) {
-        unblock(&self.caller.shared);
+        unblock(self.shared);
     }
 }
 
 impl Synchronize<'_> {
     fn look(&mut self, cx: &mut Context<'_>) -> Poll<<Self as Op>::Output> {
-        let Caller { shared, key } = self.caller;
+        let Self { shared, caller, .. } = *self;
         let reader = current(shared);
         let drawn = &mut self.drawn;
         shared.poll(cx, |books, _, _, waker| {
             let synced = match *drawn {
-                true => books.synchronized(*key),
-                false => books.synchronize(*key),
+                true => books.synchronized(caller),
+                false => books.synchronize(caller),
             };
             *drawn = synced == Synced::NotYet;
             match synced {
@@ -84,10 +88,10 @@ impl Synchronize<'_> {
             if reader.is_some_and(|n| books.is_stalled(n)) {
                 *drawn = false;
                 // Its waker was taken to tell it so.
-                let _none = books.abandon_synchronize(*key);
+                let _none = books.abandon_synchronize(caller);
                 return Look::Found(Err(SyncError::Stalled(Stalled)));
             }
-            match (waker, books.sync_waker(*key)) {
+            match (waker, books.sync_waker(caller)) {
                 (Some(waker), Some(slot)) => Look::Nothing(slot.replace(waker)),
                 (waker, _) => Look::Nothing(waker),
             }
@@ -95,18 +99,20 @@ impl Synchronize<'_> {
     }
 }
 
-/// The wait of [`Caller::release`].
+/// The wait of [`Caller::release`](super::Caller::release).
 #[derive(Debug)]
 pub struct Release<'a> {
-    caller: &'a Caller,
+    shared: &'a Arc<Shared>,
+    caller: Key,
     how: How,
     begun: bool,
     ticket: Option<Ticket>,
 }
 
 impl<'a> Release<'a> {
-    pub(super) fn new(caller: &'a Caller, how: How) -> Self {
+    pub(super) fn new(shared: &'a Arc<Shared>, caller: Key, how: How) -> Self {
         Self {
+            shared,
             caller,
             how,
             begun: false,
@@ -121,51 +127,51 @@ impl Op for Release<'_> {
     type Output = Result<Summary, Stalled>;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Caller { shared, key } = self.caller;
+        let Self { shared, caller, .. } = *self;
         if !std::mem::replace(&mut self.begun, true) {
-            shared.event(|books, _, _| books.release(*key));
+            shared.event(|books, _, _| books.release(caller));
             if self.how == How::Cancel {
-                shared.cancel_waiting(*key);
+                shared.cancel_waiting(caller);
             }
         }
         poll_line(
             shared,
             cx,
             &mut self.ticket,
-            |books| books.release(*key),
-            |books| books.release_waiters(*key),
+            |books| books.release(caller),
+            |books| books.release_waiters(caller),
         )
     }
 
     fn cancel(&mut self) {
-        let Caller { shared, key } = self.caller;
+        let Self { shared, caller, .. } = *self;
         let mut session = shared.books.lock();
-        let gone = step_out(session.release_waiters(*key), &mut self.ticket);
+        let gone = step_out(session.release_waiters(caller), &mut self.ticket);
         session.discard_waker(gone);
     }
 
     fn block(&mut self) {
-        block(&self.caller.shared, Target::Release(self.caller.key));
+        block(self.shared, Target::Release(self.caller));
     }
 
     fn unblock(&mut self) {
-        unblock(&self.caller.shared);
+        unblock(self.shared);
     }
 }
 
-/// The wait of [`Scheduler::shutdown`].
+/// The wait of [`Scheduler::shutdown`](super::Scheduler::shutdown).
 #[derive(Debug)]
 pub struct Shutdown<'a> {
-    scheduler: &'a Scheduler,
+    shared: &'a Arc<Shared>,
     how: How,
     begun: bool,
     ticket: Option<Ticket>,
 }
 
 impl<'a> Shutdown<'a> {
-    pub(super) fn new(scheduler: &'a Scheduler, how: How) -> Self {
+    pub(super) fn new(shared: &'a Arc<Shared>, how: How) -> Self {
         Self {
-            scheduler,
+            shared,
             how,
             begun: false,
             ticket: None,
@@ -179,7 +185,7 @@ impl Op for Shutdown<'_> {
     type Output = Result<(), Stalled>;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let shared = &self.scheduler.shared;
+        let shared = self.shared;
         if !std::mem::replace(&mut self.begun, true) {
             shared.close(self.how);
         }
@@ -193,17 +199,17 @@ impl Op for Shutdown<'_> {
     }
 
     fn cancel(&mut self) {
-        let mut session = self.scheduler.shared.books.lock();
+        let mut session = self.shared.books.lock();
         let gone = step_out(session.shutdown_waiters(), &mut self.ticket);
         session.discard_waker(gone);
     }
 
     fn block(&mut self) {
-        block(&self.scheduler.shared, Target::Shutdown);
+        block(self.shared, Target::Shutdown);
     }
 
     fn unblock(&mut self) {
-        unblock(&self.scheduler.shared);
+        unblock(self.shared);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The one lock of a scheduler, and what is done after each event.
 
 use std::any::Any;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use super::cell::{Job, drop_quietly};
 use super::core::{Core, How};
 use super::crew::{self, Crew};
 use super::outcome::Record;
-use super::tasks::Ended;
+use super::state::Ended;
 
 pub(super) type Books = Core<Arc<dyn Job>>;
 
@@ -209,5 +210,11 @@ impl Drop for Aftermath<'_> {
             job.discard();
             drop_quietly(job);
         }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
     }
 }

@@ -5,9 +5,6 @@
 //! What it waited for is untouched.
 
 use crate::slab::Key;
-use crate::wait::WakeBatch;
-
-use super::core::Core;
 
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,72 +32,41 @@ struct Blocked {
 pub(crate) struct Stalls(Vec<Blocked>);
 
 impl Stalls {
+    /// The task that reader `n` runs is blocked until `target` comes.
+    pub(super) fn block(&mut self, reader: u32, target: Target) {
+        self.0.push(Blocked {
+            reader,
+            target,
+            stalled: false,
+        });
+    }
+
+    /// It is awake.
+    pub(super) fn unblock(&mut self, reader: u32) {
+        self.0.retain(|b| b.reader != reader);
+    }
+
     /// What was waited for has come: those who waited for it are not blocked.
     pub(super) fn ended(&mut self, target: Target) {
         if !self.0.is_empty() {
             self.0.retain(|b| b.target != target);
         }
     }
-}
 
-impl<J> Core<J> {
-    /// The task that reader `n` runs is about to sleep until `target` comes.
-    pub(crate) fn block(&mut self, n: u32, target: Target) {
-        if !self.has_come(target) {
-            self.stalls.0.push(Blocked {
-                reader: n,
-                target,
-                stalled: false,
-            });
-        }
+    /// Whether the task that reader `n` runs was told to give up.
+    pub(super) fn is_stalled(&self, reader: u32) -> bool {
+        self.0.iter().any(|b| b.reader == reader && b.stalled)
     }
 
-    /// The task that reader `n` runs is awake.
-    pub(crate) fn unblock(&mut self, n: u32) {
-        self.stalls.0.retain(|b| b.reader != n);
+    /// How many are blocked and were not told to give up.
+    pub(super) fn blocked(&self) -> usize {
+        self.0.iter().filter(|b| !b.stalled).count()
     }
 
-    /// Whether the wait of the task that reader `n` runs is to give up.
-    pub(crate) fn is_stalled(&self, n: u32) -> bool {
-        self.stalls.0.iter().any(|b| b.reader == n && b.stalled)
-    }
-
-    fn has_come(&self, target: Target) -> bool {
-        match target {
-            Target::Task(task) => self.ending(task).1.is_some(),
-            Target::Synchronize(caller) => !self.caller(caller).is_synchronizing(),
-            Target::Release(caller) => self.caller(caller).unfinished() == 0,
-            Target::Shutdown => false,
-        }
-    }
-
-    pub(super) fn resolve_stall(&mut self, wakes: &mut WakeBatch) {
-        let blocked = self.stalls.0.iter().filter(|b| !b.stalled).count();
-        if blocked == 0 || blocked < self.readers.busy() as usize {
-            return;
-        }
-        if self.startable() > 0 && self.readers.coming() > 0 {
-            return;
-        }
-        let newest = self.stalls.0.iter_mut().rev().find(|b| !b.stalled);
-        let Some(newest) = newest else {
-            return;
-        };
+    /// Tells the newest of them to give up; what it waits for.
+    pub(super) fn give_up(&mut self) -> Option<Target> {
+        let newest = self.0.iter_mut().rev().find(|b| !b.stalled)?;
         newest.stalled = true;
-        match newest.target {
-            Target::Task(task) => {
-                let waker = self.task_waker(task).take();
-                waker.into_iter().for_each(|w| wakes.push(w));
-            }
-            Target::Synchronize(caller) => {
-                let waker = self.sync_waker(caller).and_then(Option::take);
-                waker.into_iter().for_each(|w| wakes.push(w));
-            }
-            Target::Release(caller) => {
-                let waiters = self.release_waiters(caller);
-                while waiters.notify_next(wakes).is_some() {}
-            }
-            Target::Shutdown => while self.shutdown_waiters.notify_next(wakes).is_some() {},
-        }
+        Some(newest.target)
     }
 }

@@ -7,7 +7,7 @@ use crate::sync::Arc;
 
 use super::core::Core;
 use super::outcome::TaskId;
-use super::tasks::Phase;
+use super::state::Phase;
 
 /// What a scheduler was doing at one moment. Taking it costs O(all tasks that
 /// have not ended) under the scheduler's lock.

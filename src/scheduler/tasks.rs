@@ -3,7 +3,6 @@
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::dispatch::GroupKey;
 use crate::error::Stale;
 use crate::limit::Limit;
 use crate::slab::Key;
@@ -13,44 +12,7 @@ use super::caller::OnFailure;
 use super::core::{Core, Placing, Refused, STANDING_LEVEL};
 use super::outcome::{Ending, Record, Run, TaskId};
 use super::stall::Target;
-
-#[derive(Debug)]
-pub(super) struct TaskState<J> {
-    pub(super) id: TaskId,
-    pub(super) caller: Key,
-    pub(super) group: GroupKey,
-    pub(super) seq: u64,
-    pub(super) tier: u32,
-    pub(super) queued: Duration,
-    pub(super) phase: Phase<J>,
-    /// No handle is left to tell.
-    detached: bool,
-    pub(super) waker: Option<Waker>,
-    /// Neighbours in the caller's list of waiting tasks.
-    prev: Option<Key>,
-    next: Option<Key>,
-}
-
-#[derive(Debug)]
-pub(super) enum Phase<J> {
-    Waiting(J),
-    Running { reader: u32, start: Duration },
-    Ended(Ending, Option<Run>),
-}
-
-/// A task that a reader is to run.
-pub(crate) struct Started<J> {
-    pub(crate) task: Key,
-    pub(crate) job: J,
-    /// The log's row, but for how and when it ends.
-    pub(crate) record: Record,
-}
-
-/// A task that ended without running.
-pub(crate) struct Ended<J> {
-    pub(crate) job: J,
-    pub(crate) record: Record,
-}
+use super::state::{Ended, Phase, Started, TaskState};
 
 impl<J> Core<J> {
     /// Takes a task, as one event; hands the job back if it is refused.
@@ -363,13 +325,3 @@ impl<J> Core<J> {
 }
 
 const HELD: &str = "a task exists until it has ended and its handle is gone";
-
-impl<J> TaskState<J> {
-    /// Its run, were it to end now.
-    pub(super) fn run(&self, end: Duration) -> Option<Run> {
-        match self.phase {
-            Phase::Running { reader, start } => Some(Run { reader, start, end }),
-            _ => None,
-        }
-    }
-}

@@ -1,0 +1,338 @@
+//! A queue of conversations: messages in order within each, readers that share
+//! the work fairly between them.
+//!
+//! Senders hold a [`Conversation`]; readers [`receive`](Queue::receive) a
+//! [`Turn`] of one group at a time, and complete each [`Delivery`] that it
+//! gives them. There are no threads in here: readers may be threads, tasks, or
+//! a simulator.
+//!
+//! ```
+//! use conversant::limit::Limit;
+//! use conversant::queue::Queue;
+//!
+//! let queue = Queue::new();
+//! let lane = queue.lane(1, Limit::Unlimited)?;
+//! let (anna, bert) = (lane.conversation()?, lane.conversation()?);
+//! anna.send_all(["anna 1", "anna 2"])?;
+//! bert.send("bert 1")?;
+//! queue.bump(bert.group(), 255)?;
+//! queue.close();
+//!
+//! let mut served = Vec::new();
+//! while let Ok(mut turn) = queue.receive().wait() {
+//!     while let Some(delivery) = turn.next() {
+//!         served.push(delivery.complete());
+//!     }
+//! }
+//! assert_eq!(served, ["bert 1", "anna 1", "anna 2"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What stands in line
+//!
+//! A group stands in line if and only if it has work and every limit above it
+//! has room: it has no live turn, a unit of its own limit is free, its lane's
+//! cap has room, and its tier is the one that is open in the lane. What is
+//! blocked stands nowhere, costs nothing, and wakes nobody; [`Queue::snapshot`]
+//! says why.
+//!
+//! # Guarantees
+//!
+//! - Messages of one conversation are delivered in the order in which they were
+//!   sent, and completed exactly once, however many readers there are.
+//! - A delivery that is not completed, because it is dropped or its handler
+//!   panics, is delivered again, from its old place.
+//! - No more messages of a group are in flight than its limit says, nor of a
+//!   lane than its cap says; a group has at most one turn at a time.
+//! - Between lanes: weighted round robin over turns. Within a lane: bumped
+//!   groups first, then by standing level, then by age; the oldest eligible
+//!   group is overtaken at most [`Bypass`] times in a row. Let W be the sum of
+//!   the weights of the lanes that have eligible work, w the lane's own and K
+//!   the bypass: a group that is i-th by age among the ready groups of its lane
+//!   starts its next turn within `(ceil(i * (K + 1) / w) + L) * W` turns,
+//!   counted while it is eligible; L is how often meanwhile it stopped being
+//!   eligible, or its lane had no eligible group.
+//! - Without preemption no queue that never idles bounds waiting in *time*,
+//!   unless the caps of the others leave a reader free.
+//! - Waiting receives are woken one for each turn that could begin. One that
+//!   was woken and is never polled keeps at most one turn from the others.
+//!
+//! # Memory ordering
+//!
+//! What was done before a send is seen by whoever receives the message. What
+//! was done before a delivery is completed or given back, or a turn dropped, is
+//! seen by whoever has the group's next turn, and by a later delivery that
+//! needed the unit or the cap's room.
+//!
+//! # Panics and re-entry
+//!
+//! No code of the user's runs under the queue's lock: wakers, the drops of
+//! messages, and the iterator of [`Conversation::send_all`] run without it, and
+//! may call the queue. If a waker panics, the panic goes on in the call that
+//! woke it, when all others have been woken; what that call was for is done, or
+//! undone as by a drop of what it would have returned.
+//!
+//! # Cost
+//!
+//! One mutex, held for O(1) by every operation but the collective ones, which
+//! say so; a group that comes back into line under its old age and lanes with
+//! several tiers outstanding make it O(log n). A group that is gone leaves
+//! nothing behind, and memory after a burst is given back.
+
+mod handles;
+#[cfg(all(test, loom))]
+mod model;
+mod receive;
+mod refuse;
+mod shared;
+mod snapshot;
+mod turn;
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use crate::error::{OutOfRange, Stale};
+use crate::limit::{Bypass, Limit};
+use crate::sync::{Arc, unique};
+use crate::wait::Wait;
+
+use shared::Shared;
+
+pub use handles::{Conversation, Group, GroupId, Lane};
+pub use receive::{Receive, ReceiveFrom, ReceiveOwned};
+pub use refuse::{LaneError, SendError, SendReason, TryReceive};
+pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, Snapshot, Why};
+pub use turn::{Delivery, Turn};
+
+/// A queue of conversations. See the [module](self).
+///
+/// Dropping it shuts it down, and drops what waits. Its handles stay valid:
+/// sends are refused, what is in flight can be completed, and what is given
+/// back then is dropped.
+pub struct Queue<T> {
+    shared: Arc<Shared<T>>,
+}
+
+/// What a queue is to be.
+#[must_use]
+pub struct Builder<T> {
+    quantum: u32,
+    bypass: Bypass,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> Builder<T> {
+    /// The most deliveries of one turn, 1 or more; 16 if nothing is said.
+    ///
+    /// A group with much work keeps its reader for so many messages before the
+    /// reader must look who is next; a bump waits for as long. A reader that
+    /// takes fewer from each turn is free to.
+    pub fn quantum(mut self, quantum: u32) -> Self {
+        self.quantum = quantum;
+        self
+    }
+
+    /// How many times in a row the oldest eligible group of a lane may be
+    /// overtaken; at most 64 times if nothing is said.
+    pub fn bypass(mut self, bypass: Bypass) -> Self {
+        self.bypass = bypass;
+        self
+    }
+
+    /// The queue.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] if the quantum is 0.
+    pub fn build(self) -> Result<Queue<T>, OutOfRange> {
+        OutOfRange::check("quantum", self.quantum, 1, u32::MAX)?;
+        let shared = Shared::new(self.quantum, self.bypass, unique());
+        let shared = Arc::new(shared);
+        Ok(Queue { shared })
+    }
+}
+
+impl<T> Queue<T> {
+    /// A queue with the defaults of its [`Builder`].
+    #[must_use]
+    pub fn new() -> Self {
+        let built = Self::builder().build();
+        built.expect("the defaults are in range")
+    }
+
+    /// A queue to order.
+    pub fn builder() -> Builder<T> {
+        Builder {
+            quantum: 16,
+            bypass: Bypass::default(),
+            of: PhantomData,
+        }
+    }
+
+    /// A lane that takes up to `weight` turns in a row, with at most `cap`
+    /// messages in flight.
+    ///
+    /// # Errors
+    ///
+    /// [`LaneError`] if the queue is closed, the weight is not in
+    /// 1..=1,000,000, or the cap is above [`Limit::MAX`].
+    pub fn lane(&self, weight: u32, cap: Limit) -> Result<Lane<T>, LaneError> {
+        let key = self.shared.event(|books| {
+            books.open()?;
+            Ok::<_, LaneError>(books.backlog.add_lane(weight, cap)?)
+        })?;
+        Ok(Lane::new(&self.shared, key))
+    }
+
+    /// Waits for the next turn: that of the first group in line.
+    ///
+    /// Who waits longest is woken first; one that comes just then may be
+    /// faster, and the woken one keeps its place in line.
+    ///
+    /// Cancel safe: a wait that is dropped has received nothing, and if it had
+    /// been woken, the next is.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`](crate::error::Closed) if the queue is closed, nothing waits
+    /// and nothing is in flight. While something is paused or capped for good
+    /// it waits: until that is resumed or [shut down](Self::shutdown).
+    pub fn receive(&self) -> Wait<Receive<'_, T>> {
+        Wait::new(ReceiveFrom::new(self))
+    }
+
+    /// As [`receive`](Self::receive), for a wait that keeps the queue alive.
+    ///
+    /// # Errors
+    ///
+    /// As [`receive`](Self::receive).
+    pub fn receive_owned(queue: &Arc<Self>) -> Wait<ReceiveOwned<T>> {
+        Wait::new(ReceiveFrom::new(queue.clone()))
+    }
+
+    /// The next turn if one can begin now. It may go ahead of waiting receives
+    /// that have been woken and have not looked yet.
+    ///
+    /// # Errors
+    ///
+    /// [`TryReceive`] if nothing is eligible, or nothing will ever come.
+    pub fn try_receive(&self) -> Result<Turn<T>, TryReceive> {
+        let taken = self
+            .shared
+            .event(|books| receive::take(&self.shared, books));
+        Ok(taken.ok_or(TryReceive::Empty)??)
+    }
+
+    /// As [`Group::bump`], by name. To bump a message's group before any
+    /// reader can take the message, bump first and then send.
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] if there is no such group any more.
+    pub fn bump(&self, group: GroupId, level: u8) -> Result<(), Stale> {
+        let key = group.key_in(&self.shared).ok_or(Stale)?;
+        let bumped = self.shared.event(|books| books.backlog.bump(key, level));
+        bumped.then_some(()).ok_or(Stale)
+    }
+
+    /// Refuses all that is sent from now on, and new lanes, groups and
+    /// conversations. What waits, and what is in flight and comes back, is
+    /// still delivered; when nothing is left, receives give
+    /// [`Closed`](crate::error::Closed). A second close does nothing.
+    pub fn close(&self) {
+        self.shared.event(|books| books.closed = true);
+    }
+
+    /// Closes the queue and takes out all that waits: group by group in
+    /// ascending order of their [`GroupId`]s, within a group in its order.
+    ///
+    /// What is in flight stays so; what of it is given back later waits again,
+    /// and can be received or taken out by another shutdown.
+    ///
+    /// Cost: O(groups and messages) under the queue's lock.
+    pub fn shutdown(&self) -> Vec<T> {
+        self.shared.shut(false)
+    }
+
+    /// Whether nothing more can be sent.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shared.look(|books| books.closed)
+    }
+
+    /// What the queue holds, and why what waits waits.
+    ///
+    /// Cost: O(lanes and groups) under the queue's lock, and O(n log n) after.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        snapshot::take(&self.shared)
+    }
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Drop for Queue<T> {
+    fn drop(&mut self) {
+        drop(self.shared.shut(true));
+    }
+}
+
+impl<T> fmt::Debug for Queue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = self.shared.try_look(|books| {
+            (
+                books.closed,
+                books.backlog.waiting(),
+                books.backlog.in_flight(),
+            )
+        });
+        let mut out = f.debug_struct("Queue");
+        match counts {
+            Some((closed, waiting, in_flight)) => {
+                out.field("closed", &closed)
+                    .field("waiting", &waiting)
+                    .field("in_flight", &in_flight);
+            }
+            None => _ = out.field("locked", &true),
+        }
+        out.finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Builder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("quantum", &self.quantum)
+            .field("bypass", &self.bypass)
+            .finish()
+    }
+}
+
+/// What may cross threads, and why.
+///
+/// The handles reach messages only through the queue's mutex, from which they
+/// come out by value: messages must be `Send`, and need not be `Sync`. A
+/// delivery holds a message and lends it out by reference, so it is `Sync` only
+/// if the message is; a turn may hold one too, and has the same bound.
+const _: () = {
+    const fn send_and_sync<H: Send + Sync>() {}
+    const fn send<H: Send>() {}
+
+    /// Stands for any message that is `Send` and no more.
+    type OnlySend = std::cell::Cell<u8>;
+
+    send_and_sync::<Queue<OnlySend>>();
+    send_and_sync::<Lane<OnlySend>>();
+    send_and_sync::<Group<OnlySend>>();
+    send_and_sync::<Conversation<OnlySend>>();
+    send_and_sync::<Wait<Receive<'_, OnlySend>>>();
+    send_and_sync::<Wait<ReceiveOwned<OnlySend>>>();
+    send::<Turn<OnlySend>>();
+    send::<Delivery<OnlySend>>();
+    send_and_sync::<Turn<u8>>();
+    send_and_sync::<Delivery<u8>>();
+};

@@ -1,0 +1,319 @@
+//! Lanes, groups and conversations: the handles of those who send.
+
+use std::fmt;
+
+use crate::dispatch::{GroupKey, LaneKey};
+use crate::error::{Closed, OutOfRange};
+use crate::limit::Limit;
+use crate::sync::{Arc, AtomicBool, Ordering};
+
+use super::refuse::{LaneError, SendError, SendReason};
+use super::shared::{Books, Shared};
+
+/// The standing level of a group that asks for none.
+const LEVEL: u8 = 100;
+
+/// Names a group, for as long as there is one: a copyable name that pins
+/// nothing. It never names another group, of this queue or of any other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId {
+    queue: u64,
+    key: GroupKey,
+}
+
+impl GroupId {
+    pub(super) fn new<T>(shared: &Shared<T>, key: GroupKey) -> Self {
+        let queue = shared.number;
+        Self { queue, key }
+    }
+
+    /// The group's key, if it is one of this queue's.
+    pub(super) fn key_in<T>(self, shared: &Shared<T>) -> Option<GroupKey> {
+        (self.queue == shared.number).then_some(self.key)
+    }
+}
+
+impl fmt::Debug for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GroupId({}: {:?})", self.queue, self.key)
+    }
+}
+
+/// One caller's share of a queue: its weight, its cap and its groups.
+///
+/// Lanes take turns by weighted round robin. Dropping the handle leaves its
+/// groups alone; the lane goes with the last of them.
+pub struct Lane<T> {
+    shared: Arc<Shared<T>>,
+    key: LaneKey,
+}
+
+impl<T> Lane<T> {
+    pub(super) fn new(shared: &Arc<Shared<T>>, key: LaneKey) -> Self {
+        let shared = shared.clone();
+        Self { shared, key }
+    }
+
+    /// A group with at most `limit` messages in flight (1: serial; 0: paused),
+    /// of standing level `level` (255 is served first).
+    ///
+    /// # Errors
+    ///
+    /// [`LaneError`] if the queue is closed, or the limit above [`Limit::MAX`].
+    pub fn group(&self, limit: Limit, level: u8) -> Result<Group<T>, LaneError> {
+        let key = self.add_group(limit, level)?;
+        let shared = self.shared.clone();
+        Ok(Group { shared, key })
+    }
+
+    /// A conversation in a serial group of its own, at the default level 100.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`] if the queue is closed.
+    pub fn conversation(&self) -> Result<Conversation<T>, Closed> {
+        let key = self.add_group(Limit::SERIAL, LEVEL).map_err(|_| Closed)?;
+        Ok(Conversation::new(&self.shared, key))
+    }
+
+    /// Changes how many messages of this lane may be in flight at once.
+    /// Lowering it takes nothing back, it leaves a debt; 0 is a pause.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
+    pub fn set_cap(&self, cap: Limit) -> Result<(), OutOfRange> {
+        self.shared
+            .event(|books| books.backlog.set_cap(self.key, cap))
+    }
+
+    /// A group with one pin, which its handle takes over.
+    fn add_group(&self, limit: Limit, level: u8) -> Result<GroupKey, LaneError> {
+        self.shared.event(|books| {
+            books.open()?;
+            Ok(books.backlog.add_group(self.key, limit, level)?)
+        })
+    }
+}
+
+impl<T> Drop for Lane<T> {
+    fn drop(&mut self) {
+        self.shared
+            .event(|books| books.backlog.close_lane(self.key));
+    }
+}
+
+/// One or more conversations that share a limit, a level and their order.
+///
+/// A group lives until its last handle and conversation are gone, nothing
+/// waits in it and nothing is in flight; then nothing of it remains.
+pub struct Group<T> {
+    shared: Arc<Shared<T>>,
+    key: GroupKey,
+}
+
+impl<T> Group<T> {
+    /// Its name.
+    #[must_use]
+    pub fn id(&self) -> GroupId {
+        GroupId::new(&self.shared, self.key)
+    }
+
+    /// One more conversation in this group.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`] if the queue is closed.
+    pub fn conversation(&self) -> Result<Conversation<T>, Closed> {
+        self.shared.event(|books| {
+            books.open()?;
+            books.backlog.pin(self.key);
+            Ok(())
+        })?;
+        Ok(Conversation::new(&self.shared, self.key))
+    }
+
+    /// Has the group's next turn go ahead of all groups of its lane that are
+    /// not bumped, and of those bumped to a lower level; ties go to whoever was
+    /// bumped and ready first. To another level it replaces the old bump, to
+    /// the same one the group keeps its place. An idle group keeps its bump
+    /// until it has a turn.
+    pub fn bump(&self, level: u8) {
+        self.shared
+            .event(|books| books.backlog.bump(self.key, level));
+    }
+
+    /// Changes the level at which the group stands when it is not bumped.
+    pub fn set_level(&self, level: u8) {
+        self.shared
+            .event(|books| books.backlog.set_level(self.key, level));
+    }
+
+    /// Changes how many of the group's messages may be in flight at once.
+    /// Lowering it takes nothing back, it leaves a debt; 0 is a pause, and
+    /// raising it again resumes.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
+    pub fn set_limit(&self, limit: Limit) -> Result<(), OutOfRange> {
+        let set = self
+            .shared
+            .event(|books| books.backlog.set_limit(self.key, limit));
+        set.expect(PINNED)
+    }
+
+    /// How many messages wait in it.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.shared.look(|books| books.backlog.waiting_in(self.key))
+    }
+}
+
+const PINNED: &str = "a handle pins its group";
+
+impl<T> Drop for Group<T> {
+    fn drop(&mut self) {
+        self.shared.event(|books| books.backlog.unpin(self.key));
+    }
+}
+
+/// An ordered stream of messages into one group.
+///
+/// Messages of one conversation are delivered in the order in which they were
+/// sent; sends from several threads take the order of the queue's lock. It
+/// ends when it is dropped, or by [`end`](Self::end): what waits is delivered
+/// all the same.
+pub struct Conversation<T> {
+    shared: Arc<Shared<T>>,
+    key: GroupKey,
+    /// Whether the pin has been taken out. Written and read under the queue's
+    /// lock, which orders it.
+    ended: AtomicBool,
+}
+
+impl<T> Conversation<T> {
+    /// Takes over one pin.
+    fn new(shared: &Arc<Shared<T>>, key: GroupKey) -> Self {
+        Self {
+            shared: shared.clone(),
+            key,
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// Its group; if it has ended, perhaps a stale name.
+    #[must_use]
+    pub fn group(&self) -> GroupId {
+        GroupId::new(&self.shared, self.key)
+    }
+
+    /// Sends a message, in the tier of the group's last one (0 before the
+    /// first). Never waits for a reader, also while the group is held.
+    ///
+    /// What was done before the send is seen by whoever receives the message.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`] with the message, if the queue is closed or the
+    /// conversation has ended.
+    pub fn send(&self, message: T) -> Result<(), SendError<T>> {
+        self.post(None, message)
+    }
+
+    /// Sends a message in a tier: it is received when all that had arrived in
+    /// lower tiers of the same lane is done. Endless arrivals in a lower tier
+    /// hold it back for ever.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send); and if an earlier message of the group is
+    /// outstanding in a higher tier, for which this one would wait for ever.
+    pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
+        self.post(Some(tier), message)
+    }
+
+    /// Sends all of them as [`send`](Self::send) would, with nothing of others
+    /// in between: all or none. The iterator is run first, without the lock.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send), with all the messages.
+    pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
+        let messages: Vec<T> = messages.into_iter().collect();
+        self.shared.event(|books| {
+            if let Some(reason) = self.refusal(books) {
+                let message = messages;
+                return Err(SendError { message, reason });
+            }
+            for message in messages {
+                let sent = books.backlog.send(self.key, None, None, message);
+                debug_assert!(sent.is_ok(), "the last tier does not go down");
+            }
+            Ok(())
+        })
+    }
+
+    /// Ends the conversation: sends are refused from now on, what waits is
+    /// still delivered. A second end does nothing; a drop ends it too.
+    pub fn end(&self) {
+        self.shared.event(|books| {
+            // Relaxed: under the lock.
+            if !self.ended.swap(true, Ordering::Relaxed) {
+                books.backlog.unpin(self.key);
+            }
+        });
+    }
+
+    fn post(&self, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
+        self.shared.event(|books| {
+            if let Some(reason) = self.refusal(books) {
+                return Err(SendError { message, reason });
+            }
+            let sent = books.backlog.send(self.key, tier, None, message);
+            sent.map(drop).map_err(|(error, message)| SendError {
+                message,
+                reason: SendReason::TierGoesDown(error),
+            })
+        })
+    }
+
+    /// Why nothing can be sent.
+    fn refusal(&self, books: &Books<T>) -> Option<SendReason> {
+        // Relaxed: under the lock.
+        if self.ended.load(Ordering::Relaxed) {
+            return Some(SendReason::Ended);
+        }
+        books.closed.then_some(SendReason::Closed)
+    }
+}
+
+impl<T> Drop for Conversation<T> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl<T> fmt::Debug for Lane<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lane")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Group<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group")
+            .field("id", &self.id())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Conversation<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Conversation")
+            .field("group", &self.group())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,112 @@
+//! What is refused, and why.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::error::{Closed, OutOfRange, TierGoesDown};
+
+/// Why there is no lane, or no group in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneError {
+    /// The queue is closed.
+    Closed,
+    /// A weight, a cap or a limit is out of its range.
+    OutOfRange(OutOfRange),
+}
+
+/// A message that was not taken, and why.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SendError<T> {
+    /// What was to be sent.
+    pub message: T,
+    /// Why it was not.
+    pub reason: SendReason,
+}
+
+/// Why a message was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendReason {
+    /// The queue is closed, or gone.
+    Closed,
+    /// The conversation has ended.
+    Ended,
+    /// An earlier message of the group is outstanding in a higher tier.
+    TierGoesDown(TierGoesDown),
+}
+
+/// Why there is no turn now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryReceive {
+    /// Nothing is eligible: nothing waits, or all that waits is held, paused,
+    /// capped or behind a closed tier.
+    Empty,
+    /// The queue is closed, nothing waits and nothing is in flight: nothing
+    /// will ever come.
+    Closed,
+}
+
+impl From<Closed> for LaneError {
+    fn from(_: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+impl From<OutOfRange> for LaneError {
+    fn from(error: OutOfRange) -> Self {
+        Self::OutOfRange(error)
+    }
+}
+
+impl From<Closed> for TryReceive {
+    fn from(_: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+impl fmt::Display for LaneError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => Closed.fmt(f),
+            Self::OutOfRange(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for SendReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => Closed.fmt(f),
+            Self::Ended => f.write_str("the conversation has ended"),
+            Self::TierGoesDown(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<T> fmt::Display for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not sent: {}", self.reason)
+    }
+}
+
+/// Without the message, so that any message can be unwrapped on.
+impl<T> fmt::Debug for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendError")
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for TryReceive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("nothing is eligible"),
+            Self::Closed => Closed.fmt(f),
+        }
+    }
+}
+
+impl Error for LaneError {}
+impl Error for SendReason {}
+impl<T> Error for SendError<T> {}
+impl Error for TryReceive {}

@@ -1,0 +1,203 @@
+//! Turns and deliveries: what a receive gives.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use crate::backlog::Claim;
+use crate::dispatch::GroupKey;
+use crate::sync::Arc;
+
+use super::handles::GroupId;
+use super::shared::{Books, Shared};
+
+/// The exclusive right to receive from one group, until it is dropped.
+///
+/// It begins with its first delivery already taken, so that every limit is
+/// exact; [`next`](Self::next) hands that one out first. Dropping the turn lets
+/// the next receive go on: a group that has work and room stands in line again,
+/// behind those of its level that were ready before. What has not been handed
+/// out goes back, its attempt not counted.
+///
+/// To overlap the work of one group (of a limit above 1) drop the turn before
+/// the work begins: take the turn, `next`, drop the turn, work, complete.
+#[must_use = "dropping a turn gives back what it has not handed out"]
+pub struct Turn<T> {
+    shared: Arc<Shared<T>>,
+    group: GroupKey,
+    /// Taken with the turn and not handed out yet.
+    first: Option<Claim<T>>,
+    /// How many more it may take.
+    left: u32,
+}
+
+impl<T> Turn<T> {
+    /// Begins the next turn; made under the lock.
+    pub(super) fn begin(shared: &Arc<Shared<T>>, books: &mut Books<T>) -> Option<Self> {
+        let first = books.backlog.claim(true)?;
+        Some(Self {
+            shared: shared.clone(),
+            group: first.group,
+            first: Some(first),
+            left: shared.quantum - 1,
+        })
+    }
+
+    /// Whose turn it is.
+    #[must_use]
+    pub fn group(&self) -> GroupId {
+        GroupId::new(&self.shared, self.group)
+    }
+
+    /// The group's next message, if the turn may have it now.
+    ///
+    /// Nothing if the quantum is used up, the group is empty, no unit of its
+    /// limit is free (in a serial group: the last delivery of this turn has not
+    /// been completed or given back), or its lane's cap or tier forbids. Only
+    /// the first of these is for good.
+    ///
+    /// Cost: the queue's lock once, but for the first message.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "after nothing there may be something again"
+    )]
+    pub fn next(&mut self) -> Option<Delivery<T>> {
+        if let Some(claim) = self.first.take() {
+            return Some(Delivery::new(&self.shared, claim));
+        }
+        let left = self.left.checked_sub(1)?;
+        let Self { shared, group, .. } = self;
+        let delivery = shared.event(|books| {
+            let claim = books.backlog.take(*group).ok()?;
+            Some(Delivery::new(shared, claim))
+        })?;
+        self.left = left;
+        Some(delivery)
+    }
+}
+
+impl<T> Drop for Turn<T> {
+    fn drop(&mut self) {
+        let Self {
+            shared,
+            group,
+            first,
+            ..
+        } = self;
+        let first = first.take();
+        let unwanted = shared.event(|books| {
+            let unwanted = first.and_then(|claim| books.give_back(claim));
+            books.backlog.end_turn(*group);
+            unwanted
+        });
+        drop(unwanted);
+    }
+}
+
+impl<T> fmt::Debug for Turn<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn")
+            .field("group", &self.group())
+            .field("left", &(self.left + u32::from(self.first.is_some())))
+            .finish_non_exhaustive()
+    }
+}
+
+/// A message in hand, with one unit of its group's limit and of its lane's cap.
+///
+/// It is done when [`complete`](Self::complete) is called, and only then. If it
+/// is dropped instead, on purpose or because its handler panics, it goes back
+/// to its place in its conversation and is delivered again, as the next
+/// attempt; with a limit above 1, messages sent after it may have been
+/// delivered in between.
+///
+/// It may outlive the turn that it came from, and the queue.
+#[must_use = "dropping a delivery gives it back"]
+pub struct Delivery<T> {
+    shared: Arc<Shared<T>>,
+    /// `None` only in the call that consumes it.
+    claim: Option<Claim<T>>,
+}
+
+impl<T> Delivery<T> {
+    fn new(shared: &Arc<Shared<T>>, claim: Claim<T>) -> Self {
+        Self {
+            shared: shared.clone(),
+            claim: Some(claim),
+        }
+    }
+
+    /// The group it came from.
+    #[must_use]
+    pub fn group(&self) -> GroupId {
+        GroupId::new(&self.shared, self.claim().group)
+    }
+
+    /// Which delivery of this message it is: 1 is the first.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.claim().attempt.saturating_add(1)
+    }
+
+    /// The message's tier.
+    #[must_use]
+    pub fn tier(&self) -> u32 {
+        self.claim().tier
+    }
+
+    /// It is done: frees its unit and hands the message out.
+    ///
+    /// # Panics
+    ///
+    /// If the waker of a receive that this wakes panics; the message is done
+    /// all the same, and dropped.
+    pub fn complete(mut self) -> T {
+        let claim = self.claim.take().expect(IN_HAND);
+        self.shared
+            .event(|books| books.backlog.complete(claim.group, claim.tier));
+        claim.item
+    }
+
+    /// It is not done: puts it back to its place, to be delivered again as the
+    /// next attempt. The same as dropping it.
+    pub fn give_back(self) {}
+
+    fn claim(&self) -> &Claim<T> {
+        self.claim.as_ref().expect(IN_HAND)
+    }
+}
+
+const IN_HAND: &str = "a delivery holds its message until it is consumed";
+
+impl<T> Deref for Delivery<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.claim().item
+    }
+}
+
+impl<T> DerefMut for Delivery<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.claim.as_mut().expect(IN_HAND).item
+    }
+}
+
+impl<T> Drop for Delivery<T> {
+    fn drop(&mut self) {
+        if let Some(mut claim) = self.claim.take() {
+            claim.attempt = claim.attempt.saturating_add(1);
+            drop(self.shared.event(|books| books.give_back(claim)));
+        }
+    }
+}
+
+/// Without the message, so that every delivery has it.
+impl<T> fmt::Debug for Delivery<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delivery")
+            .field("group", &self.group())
+            .field("tier", &self.tier())
+            .field("attempt", &self.attempt())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,60 @@
+//! Tasks that wait for their own scheduler, and the rule of `stall` on them.
+
+use crate::wait::WakeBatch;
+
+use super::core::Core;
+use super::stall::Target;
+
+impl<J> Core<J> {
+    /// The task that reader `n` runs is about to sleep until `target` comes.
+    pub(crate) fn block(&mut self, n: u32, target: Target) {
+        if !self.has_come(target) {
+            self.stalls.block(n, target);
+        }
+    }
+
+    /// The task that reader `n` runs is awake.
+    pub(crate) fn unblock(&mut self, n: u32) {
+        self.stalls.unblock(n);
+    }
+
+    /// Whether the wait of the task that reader `n` runs is to give up.
+    pub(crate) fn is_stalled(&self, n: u32) -> bool {
+        self.stalls.is_stalled(n)
+    }
+
+    fn has_come(&self, target: Target) -> bool {
+        match target {
+            Target::Task(task) => self.ending(task).1.is_some(),
+            Target::Synchronize(caller) => !self.caller(caller).is_synchronizing(),
+            Target::Release(caller) => self.caller(caller).unfinished() == 0,
+            Target::Shutdown => false,
+        }
+    }
+
+    pub(super) fn resolve_stall(&mut self, wakes: &mut WakeBatch) {
+        let blocked = self.stalls.blocked();
+        if blocked == 0 || blocked < self.readers.busy() as usize {
+            return;
+        }
+        if self.startable() > 0 && self.readers.coming() > 0 {
+            return;
+        }
+        match self.stalls.give_up() {
+            None => {}
+            Some(Target::Task(task)) => {
+                let waker = self.task_waker(task).take();
+                waker.into_iter().for_each(|w| wakes.push(w));
+            }
+            Some(Target::Synchronize(caller)) => {
+                let waker = self.sync_waker(caller).and_then(Option::take);
+                waker.into_iter().for_each(|w| wakes.push(w));
+            }
+            Some(Target::Release(caller)) => {
+                let waiters = self.release_waiters(caller);
+                while waiters.notify_next(wakes).is_some() {}
+            }
+            Some(Target::Shutdown) => while self.shutdown_waiters.notify_next(wakes).is_some() {},
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What a queue leaves behind: nothing but a bounded number of bytes, after a million conversations
+//! and after a burst of a million messages. A binary of its own, with an allocator that counts.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicIsize, Ordering};
+
+use conversant::limit::Limit;
+use conversant::queue::{Conversation, Lane, Queue};
+
+struct Counting;
+
+static LIVE: AtomicIsize = AtomicIsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: as the caller's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: as the caller's.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn live() -> isize {
+    LIVE.load(Ordering::Relaxed)
+}
+
+const MILLION: usize = 1_000_000;
+
+/// What may stay: one chunk of 256 slots for groups, and the lines of a lane at their smallest.
+const LEFT_OVER: isize = 64 * 1024;
+
+/// One test, so that nothing else allocates meanwhile.
+#[test]
+fn memory_is_given_back() {
+    // One turn takes the whole burst: the test is about memory, and long enough.
+    let queue = Queue::<u64>::builder().quantum(u32::MAX).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let baseline = live();
+    for count in [MILLION, MILLION / 20] {
+        conversations_used_once(&queue, &lane, count);
+        let left = live() - baseline;
+        assert!(left <= LEFT_OVER, "after {count}: {left} bytes");
+    }
+    let conversation = lane.conversation().unwrap();
+    one_burst(&queue, &conversation);
+    // Given back while the conversation is still alive.
+    let left = live() - baseline;
+    assert!(left <= LEFT_OVER, "after the burst: {left} bytes");
+    drop(conversation);
+}
+
+/// All alive at once, each used for one message, ended before and after it.
+fn conversations_used_once(queue: &Queue<u64>, lane: &Lane<u64>, count: usize) {
+    let mut conversations: Vec<Conversation<u64>> = Vec::with_capacity(count);
+    for n in 0..count {
+        let conversation = lane.conversation().unwrap();
+        conversation.send(n as u64).unwrap();
+        conversations.push(conversation);
+    }
+    conversations.truncate(count / 2);
+    for n in 0..count {
+        let mut turn = queue.try_receive().unwrap();
+        assert_eq!(turn.next().unwrap().complete(), n as u64);
+    }
+    drop(conversations);
+    assert!(queue.snapshot().lanes[0].groups.is_empty());
+}
+
+fn one_burst(queue: &Queue<u64>, conversation: &Conversation<u64>) {
+    conversation.send_all(0..MILLION as u64).unwrap();
+    let mut expected = 0;
+    while let Ok(mut turn) = queue.try_receive() {
+        while let Some(delivery) = turn.next() {
+            assert_eq!(delivery.complete(), expected);
+            expected += 1;
+        }
+    }
+    assert_eq!(expected, MILLION as u64);
+}

@@ -1,0 +1,88 @@
+//! What the tests of the queue share: short ways to receive, and a simulator whose only scheduler is
+//! the queue itself.
+#![allow(dead_code, reason = "every test binary uses its own part")]
+
+pub(crate) mod tasks;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use conversant::limit::Limit;
+use conversant::queue::{Conversation, Delivery, Lane, Queue, TryReceive, Turn};
+
+/// A queue with one lane without bounds.
+pub(crate) fn plain<T>() -> (Queue<T>, Lane<T>) {
+    let queue = Queue::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    (queue, lane)
+}
+
+/// A conversation in a new group.
+pub(crate) fn conversation<T>(lane: &Lane<T>, limit: Limit, level: u8) -> Conversation<T> {
+    lane.group(limit, level).unwrap().conversation().unwrap()
+}
+
+/// The first delivery of the next turn, the turn let go.
+pub(crate) fn take<T>(queue: &Queue<T>) -> Option<Delivery<T>> {
+    turn(queue)?.next()
+}
+
+/// The next turn, if there is one now; not closed.
+pub(crate) fn turn<T>(queue: &Queue<T>) -> Option<Turn<T>> {
+    match queue.try_receive() {
+        Ok(turn) => Some(turn),
+        Err(TryReceive::Empty) => None,
+        Err(TryReceive::Closed) => panic!("the queue is closed"),
+    }
+}
+
+/// All that can be had now, each completed before the next is taken.
+pub(crate) fn serve<T>(queue: &Queue<T>) -> Vec<T> {
+    let mut served = Vec::new();
+    while let Ok(mut turn) = queue.try_receive() {
+        while let Some(delivery) = turn.next() {
+            served.push(delivery.complete());
+        }
+    }
+    served
+}
+
+/// A waker that counts.
+#[derive(Default)]
+pub(crate) struct Bell(AtomicUsize);
+
+impl Bell {
+    pub(crate) fn new() -> (Arc<Bell>, Waker) {
+        let bell = Arc::new(Bell::default());
+        (bell.clone(), Waker::from(bell))
+    }
+
+    pub(crate) fn rings(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// One poll.
+pub(crate) fn poll<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
+    std::pin::Pin::new(future).poll(&mut Context::from_waker(waker))
+}
+
+/// SplitMix64.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) % n as u64) as usize
+    }
+}

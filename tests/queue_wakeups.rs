@@ -1,0 +1,82 @@
+//! Nothing polls: while readers are blocked and all that is ready is paused, capped or behind a closed
+//! tier, nobody comes out of his sleep. A binary of its own, since the count is the process's.
+
+use std::sync::mpsc;
+use std::thread;
+
+use conversant::limit::Limit;
+use conversant::queue::Queue;
+use conversant::wait::wakeups;
+
+const READERS: usize = 4;
+
+#[test]
+fn blocked_readers_sleep_while_nothing_is_eligible() {
+    let queue = Queue::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let capped = queue.lane(1, Limit::SERIAL).unwrap();
+    let group = lane.group(Limit::SERIAL, 100).unwrap();
+    let paused = group.conversation().unwrap();
+    let (low, high) = (lane.conversation().unwrap(), lane.conversation().unwrap());
+    let (one, two) = (
+        capped.conversation().unwrap(),
+        capped.conversation().unwrap(),
+    );
+    low.send_in(0, "low").unwrap();
+    one.send("one").unwrap();
+    let [low_in_hand, one_in_hand] = [(); 2].map(|()| queue.try_receive().unwrap().next().unwrap());
+    group.set_limit(Limit::AtMost(0)).unwrap();
+
+    let (served, log) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..READERS {
+            let (queue, served) = (&queue, served.clone());
+            scope.spawn(move || {
+                while let Ok(mut turn) = queue.receive().wait() {
+                    served.send(turn.next().unwrap().complete()).unwrap();
+                }
+            });
+        }
+        wait_until_asleep(&queue);
+        let before = wakeups();
+        for n in 0..1000 {
+            paused.send("paused").unwrap();
+            high.send_in(1, "high").unwrap();
+            two.send("two").unwrap();
+            queue.bump(two.group(), (n % 256) as u8).unwrap();
+            queue.bump(high.group(), (n % 256) as u8).unwrap();
+            group.set_level((n % 256) as u8);
+        }
+        let snapshot = queue.snapshot();
+        assert_eq!((snapshot.waiting, snapshot.eligible), (3000, 0));
+        assert_eq!(
+            snapshot.receives.waiting, READERS,
+            "nobody was told to look"
+        );
+        assert_eq!(wakeups(), before, "nobody looked");
+
+        // And each of them is one event away.
+        one_in_hand.complete();
+        assert_eq!(log.recv().unwrap(), "two");
+        low_in_hand.complete();
+        group.set_limit(Limit::SERIAL).unwrap();
+        queue.close();
+    });
+    drop(served);
+    let mut counts = [0; 3];
+    for message in log {
+        counts[["paused", "high", "two"]
+            .iter()
+            .position(|m| *m == message)
+            .unwrap()] += 1;
+    }
+    assert_eq!(counts, [1000, 1000, 999]);
+}
+
+/// All stand in line un-notified, and are past their spin: the count has stopped, and a thread that
+/// spins does not count. Whoever has not fallen asleep yet will not be counted when it does.
+fn wait_until_asleep<T>(queue: &Queue<T>) {
+    while queue.snapshot().receives.waiting < READERS {
+        thread::yield_now();
+    }
+}
