@@ -24,12 +24,15 @@ use super::state::Started;
 /// `move |job| { pool.spawn(job); Ok(()) }`.
 pub trait Pool: Send + Sync {
     /// Runs `job` soon, on some thread. A job that is dropped unrun counts as
-    /// one that could not be started.
+    /// one that could not be started. On a pool that runs it at once, on the
+    /// submitting thread, tasks must not wait for tasks of the same scheduler:
+    /// the reader that could run them may be below them on the stack.
     ///
     /// # Errors
     ///
     /// [`PoolError`] if it cannot be run; the scheduler reports it and tries
-    /// again at the next event.
+    /// again at the next event. A task that was taken because a reader was
+    /// about to start, which then could not be, waits until then.
     fn submit(&self, job: Box<dyn FnOnce() + Send>) -> Result<(), PoolError>;
 }
 
