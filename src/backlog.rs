@@ -6,18 +6,17 @@
 //!
 //! Invariants:
 //! 1. A group's head in the core is the tier of its first waiting message.
-//! 2. A group's messages stand by sequence number; the first entry, if there
-//!    is one, holds a message (removed ones in between are swept).
-//! 3. A group that nobody pins, with nothing waiting, no turn and nothing in
+//! 2. A group that nobody pins, with nothing waiting, no turn and nothing in
 //!    flight, does not exist.
 
+mod messages;
 mod picture;
-
-use std::collections::VecDeque;
 
 use crate::dispatch::{Blocked, Dispatch, GroupKey, LaneKey};
 use crate::error::{OutOfRange, TierGoesDown};
 use crate::limit::{Bypass, Limit};
+
+use messages::{Entry, Messages};
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -35,24 +34,6 @@ pub struct Claim<T> {
     pub attempt: u32,
     /// The message.
     pub item: T,
-}
-
-#[derive(Debug)]
-struct Entry<T> {
-    seq: u64,
-    tier: u32,
-    attempt: u32,
-    /// `None` once removed.
-    item: Option<T>,
-}
-
-#[derive(Debug)]
-struct Messages<T> {
-    entries: VecDeque<Entry<T>>,
-    live: usize,
-    last_seq: u64,
-    last_tier: u32,
-    pins: u32,
 }
 
 /// Lanes, groups and their waiting messages.
@@ -112,14 +93,7 @@ impl<T> Backlog<T> {
         limit: Limit,
         level: u8,
     ) -> Result<GroupKey, OutOfRange> {
-        let messages = Messages {
-            entries: VecDeque::new(),
-            live: 0,
-            last_seq: 0,
-            last_tier: 0,
-            pins: 1,
-        };
-        self.core.add_group(lane, limit, level, messages)
+        self.core.add_group(lane, limit, level, Messages::new())
     }
 
     /// Whether the group exists.
@@ -145,7 +119,7 @@ impl<T> Backlog<T> {
 
     /// The number of the group's first waiting message.
     pub fn first_in(&self, group: GroupKey) -> Option<u64> {
-        Some(self.core.data(group)?.entries.front()?.seq)
+        Some(self.core.data(group)?.first()?.seq)
     }
 
     /// The tier that is open in a lane.
@@ -165,7 +139,7 @@ impl<T> Backlog<T> {
 
     /// Messages that wait in the group.
     pub fn waiting_in(&self, group: GroupKey) -> usize {
-        self.core.data(group).map_or(0, |m| m.live)
+        self.core.data(group).map_or(0, Messages::len)
     }
 
     /// Puts a message last in its group and bumps the group, as one event;
@@ -273,10 +247,7 @@ impl<T> Backlog<T> {
 
     /// Takes out all that waits in a group, in order.
     pub fn drain(&mut self, group: GroupKey) -> Vec<T> {
-        let messages = self.messages(group);
-        messages.live = 0;
-        let entries = std::mem::take(&mut messages.entries);
-        let items: Vec<T> = entries.into_iter().filter_map(|e| e.item).collect();
+        let items = self.messages(group).drain();
         self.waiting -= items.len() as u64;
         self.sync_head(group);
         self.core.settle(self.core.lane_of(group));
@@ -330,7 +301,7 @@ impl<T> Backlog<T> {
     }
 
     fn sync_head(&mut self, group: GroupKey) {
-        let head = self.messages(group).entries.front().map(|e| e.tier);
+        let head = self.messages(group).first().map(|e| e.tier);
         self.core.set_head(group, head);
     }
 
@@ -343,53 +314,6 @@ impl<T> Backlog<T> {
         let pinned = self.core.data(group).is_none_or(|m| m.pins > 0);
         if !pinned && self.is_idle(group) && !self.core.is_held(group) {
             self.core.remove_group(group);
-        }
-    }
-}
-
-impl<T> Messages<T> {
-    /// Puts an entry at its place: nearly always the last or the first.
-    fn put(&mut self, entry: Entry<T>) {
-        if self.entries.capacity() == 0 {
-            self.entries.reserve_exact(1);
-        }
-        self.live += 1;
-        let at = match self.entries.back() {
-            Some(last) if entry.seq < last.seq => {
-                self.entries.partition_point(|e| e.seq < entry.seq)
-            }
-            _ => self.entries.len(),
-        };
-        self.entries.insert(at, entry);
-    }
-
-    fn pop(&mut self) -> Option<Entry<T>> {
-        let entry = self.entries.pop_front()?;
-        self.live -= 1;
-        self.sweep();
-        Some(entry)
-    }
-
-    fn remove(&mut self, seq: u64) -> Option<T> {
-        let at = self.entries.binary_search_by_key(&seq, |e| e.seq).ok()?;
-        let item = self.entries[at].item.take()?;
-        self.live -= 1;
-        self.sweep();
-        Some(item)
-    }
-
-    /// Keeps invariant 2, and memory within a constant factor of what waits.
-    fn sweep(&mut self) {
-        while self.entries.front().is_some_and(|e| e.item.is_none()) {
-            self.entries.pop_front();
-        }
-        if self.entries.len() > 2 * self.live + 16 {
-            self.entries.retain(|e| e.item.is_some());
-        }
-        if self.entries.is_empty() {
-            self.entries = VecDeque::new();
-        } else if self.entries.capacity() > 4 * self.entries.len() + 16 {
-            self.entries.shrink_to(2 * self.entries.len());
         }
     }
 }

@@ -13,6 +13,6 @@ impl<T> Backlog<T> {
     /// All groups, by slot, with how many messages wait in each. O(groups).
     pub fn groups(&self) -> impl Iterator<Item = (GroupPicture, usize)> {
         let pictures = self.core.group_pictures();
-        pictures.map(|(picture, messages)| (picture, messages.live))
+        pictures.map(|(picture, messages)| (picture, messages.len()))
     }
 }

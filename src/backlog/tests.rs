@@ -326,3 +326,20 @@ fn storms_of_pauses_keep_the_order_of_age() {
     backlog.close_lane(lane);
     assert!(is_empty(&backlog));
 }
+
+/// Shifting each to its place would be quadratic: this would not end.
+#[test]
+fn many_given_back_oldest_first_stand_in_order_again() {
+    const HALF: u32 = 1 << 17;
+    let mut backlog = Backlog::new(Bypass::default());
+    let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
+    let group = backlog.add_group(lane, Limit::Unlimited, 100).unwrap();
+    for i in 0..2 * HALF {
+        backlog.send(group, None, None, i).unwrap();
+    }
+    let taken: Vec<_> = (0..HALF).map(|_| backlog.claim(false).unwrap()).collect();
+    for claim in taken {
+        backlog.give_back(claim);
+    }
+    assert!(backlog.drain(group).into_iter().eq(0..2 * HALF));
+}

@@ -18,8 +18,6 @@
 //!    that panics loses nothing.
 //! 4. A backlog that is gone (its queue was dropped) holds no message.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
 use crate::backlog::{Backlog, Claim};
 use crate::error::Closed;
 use crate::limit::Bypass;
@@ -68,7 +66,7 @@ impl<T> Shared<T> {
         let result;
         let mut session = self.books.lock();
         result = change(&mut session);
-        wake_all_due(&mut session);
+        session.settle(Books::notify_due);
         drop(session);
         result
     }
@@ -139,28 +137,5 @@ impl<T> Books<T> {
             self.receives.notify_next(wakes);
         }
         true
-    }
-}
-
-/// The waking rule in full, also if a waker panics: the first panic goes on
-/// when all who are due have been notified.
-fn wake_all_due<T>(session: &mut Session<'_, Books<T>>) {
-    let mut panic = None;
-    loop {
-        let (books, wakes) = session.parts();
-        if books.notify_due(wakes) {
-            break;
-        }
-        // Unwind safe: `flush` holds the lock again, and the books are whole.
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| session.flush())) {
-            match panic {
-                None => panic = Some(payload),
-                // Its drop could panic again.
-                Some(_) => std::mem::forget(payload),
-            }
-        }
-    }
-    if let Some(payload) = panic {
-        resume_unwind(payload);
     }
 }

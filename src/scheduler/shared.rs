@@ -68,15 +68,13 @@ impl Shared {
         let (books, wakes) = session.parts();
         let result = f(books, wakes, now);
         let mut panic = None;
-        loop {
-            let (books, wakes) = session.parts();
-            let settled = books.settle(wakes);
-            aftermath.take_from(books);
-            if settled {
-                break;
-            }
-            contain(&mut panic, || session.flush());
-        }
+        contain(&mut panic, || {
+            session.settle(|books, wakes| {
+                let settled = books.settle(wakes);
+                aftermath.take_from(books);
+                settled
+            });
+        });
         contain(&mut panic, || drop(session));
         (result, panic)
     }

@@ -112,6 +112,23 @@ impl<'a, S> Session<'a, S> {
         MutexGuard::unlocked(&mut self.guard, || after.run());
     }
 
+    /// Calls `step` until it says that nothing is left to do, and flushes
+    /// whenever it says otherwise, since the batch is full. All of it is done
+    /// also if a waker or value panics: the first panic goes on in the end.
+    pub(crate) fn settle(&mut self, mut step: impl FnMut(&mut S, &mut WakeBatch) -> bool) {
+        let mut panics = Panics::default();
+        loop {
+            let (state, wakes) = self.parts();
+            if step(state, wakes) {
+                break;
+            }
+            // Unwind safe: `flush` holds the lock again, and `step` left the
+            // state whole.
+            panics.contain(|| self.flush());
+        }
+        panics.resume();
+    }
+
     /// [`flush`](Self::flush) if the batch is full: for loops that wake many.
     /// True if it did, and the state may have changed.
     pub(crate) fn flush_if_full(&mut self) -> bool {

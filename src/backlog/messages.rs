@@ -1,0 +1,125 @@
+//! The messages that wait in one group, by sequence number.
+//!
+//! State: an array, and a tree for those that came back out of order. A message
+//! that is removed from the middle leaves an empty entry in the array.
+//!
+//! Invariants:
+//! 1. The array does not decrease, and its first entry, if there is one, holds
+//!    a message.
+//! 2. `live` messages wait; the array has at most `2 * live + SLACK` entries.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// Empty entries that are not worth a sweep.
+const SLACK: usize = 16;
+
+#[derive(Debug)]
+pub(super) struct Entry<T> {
+    pub(super) seq: u64,
+    pub(super) tier: u32,
+    pub(super) attempt: u32,
+    /// `None` once removed.
+    pub(super) item: Option<T>,
+}
+
+#[derive(Debug)]
+pub(super) struct Messages<T> {
+    pub(super) entries: VecDeque<Entry<T>>,
+    returned: BTreeMap<u64, Entry<T>>,
+    live: usize,
+    pub(super) last_seq: u64,
+    pub(super) last_tier: u32,
+    pub(super) pins: u32,
+}
+
+impl<T> Messages<T> {
+    /// None, with one pin.
+    pub(super) fn new() -> Self {
+        Self {
+            entries: VecDeque::new(),
+            returned: BTreeMap::new(),
+            live: 0,
+            last_seq: 0,
+            last_tier: 0,
+            pins: 1,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.live
+    }
+
+    /// The one that waits first.
+    pub(super) fn first(&self) -> Option<&Entry<T>> {
+        let returned = self.returned.first_key_value().map(|(_, entry)| entry);
+        match (self.entries.front(), returned) {
+            (Some(a), Some(b)) => Some(if a.seq < b.seq { a } else { b }),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Puts an entry at its place: nearly always the last or the first.
+    pub(super) fn put(&mut self, entry: Entry<T>) {
+        self.live += 1;
+        match (self.entries.front(), self.entries.back()) {
+            (Some(first), _) if entry.seq < first.seq => self.entries.push_front(entry),
+            (_, Some(last)) if entry.seq < last.seq => {
+                self.returned.insert(entry.seq, entry);
+            }
+            (Some(_), _) => self.entries.push_back(entry),
+            (None, _) => {
+                self.entries.reserve_exact(1);
+                self.entries.push_back(entry);
+            }
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Entry<T>> {
+        let seq = self.first()?.seq;
+        let entry = match self.returned.remove(&seq) {
+            Some(entry) => entry,
+            None => self.entries.pop_front()?,
+        };
+        self.live -= 1;
+        self.sweep();
+        Some(entry)
+    }
+
+    pub(super) fn remove(&mut self, seq: u64) -> Option<T> {
+        let item = match self.returned.remove(&seq) {
+            Some(entry) => entry.item,
+            None => {
+                let at = self.entries.binary_search_by_key(&seq, |e| e.seq).ok()?;
+                self.entries[at].item.take()
+            }
+        };
+        let item = item?;
+        self.live -= 1;
+        self.sweep();
+        Some(item)
+    }
+
+    /// Takes them all out, in order.
+    pub(super) fn drain(&mut self) -> Vec<T> {
+        let mut items = Vec::with_capacity(self.live);
+        while let Some(entry) = self.pop() {
+            items.extend(entry.item);
+        }
+        items
+    }
+
+    /// Keeps the invariants, and memory within a constant factor of what waits.
+    fn sweep(&mut self) {
+        while self.entries.front().is_some_and(|e| e.item.is_none()) {
+            self.entries.pop_front();
+        }
+        if self.entries.len() > 2 * self.live + SLACK {
+            self.entries.retain(|e| e.item.is_some());
+        }
+        if self.entries.is_empty() {
+            self.entries = VecDeque::new();
+        } else if self.entries.capacity() > 4 * self.entries.len() + SLACK {
+            self.entries.shrink_to(2 * self.entries.len());
+        }
+    }
+}
