@@ -138,7 +138,7 @@ impl Builder {
 
     /// Sends a row for every task that ends. A row that finds the channel full
     /// or closed is lost, and counted in the status: nothing waits for the log.
-    /// The row of a task that ran is sent before anybody is told of its end.
+    /// The row of a task is sent before anybody is told of its end.
     pub fn log(self, log: Sender<Record>) -> Self {
         let log = Some(log);
         Self { log, ..self }

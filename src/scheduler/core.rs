@@ -196,9 +196,11 @@ impl<J> Core<J> {
         &mut self.shutdown_waiters
     }
 
-    /// The callers that exist, for a shutdown that cancels.
-    pub(crate) fn callers(&self) -> Vec<Key> {
-        self.callers.iter().map(|(key, _)| key).collect()
+    /// The callers with waiting tasks, for a shutdown that cancels.
+    pub(crate) fn waiting_callers(&self) -> Vec<Key> {
+        let callers = self.callers.iter();
+        let waiting = callers.filter(|(_, c)| c.waiting.is_some());
+        waiting.map(|(key, _)| key).collect()
     }
 
     // Readers.

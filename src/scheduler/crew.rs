@@ -9,7 +9,7 @@ use crate::sync::{Arc, Builder as ThreadBuilder};
 use crate::wait::{Op, Wait, sealed};
 
 use super::cell::{Job, drop_quietly};
-use super::shared::{Look, Shared};
+use super::shared::{Books, Look, Shared, look_twice};
 use super::stall::Target;
 use super::state::Started;
 
@@ -24,12 +24,15 @@ use super::state::Started;
 /// `move |job| { pool.spawn(job); Ok(()) }`.
 pub trait Pool: Send + Sync {
     /// Runs `job` soon, on some thread. A job that is dropped unrun counts as
-    /// one that could not be started.
+    /// one that could not be started. On a pool that runs it at once, on the
+    /// submitting thread, tasks must not wait for tasks of the same scheduler:
+    /// the reader that could run them may be below them on the stack.
     ///
     /// # Errors
     ///
     /// [`PoolError`] if it cannot be run; the scheduler reports it and tries
-    /// again at the next event.
+    /// again at the next event. A task that was taken because a reader was
+    /// about to start, which then could not be, waits until then.
     fn submit(&self, job: Box<dyn FnOnce() + Send>) -> Result<(), PoolError>;
 }
 
@@ -113,7 +116,10 @@ pub(super) fn start(shared: &Arc<Shared>, n: u32) {
             let sent = catch_unwind(AssertUnwindSafe(|| pool.submit(job)));
             match sent {
                 Ok(sent) => sent.map_err(|error| error.to_string()),
-                Err(_) => Err(String::from("the pool panicked")),
+                Err(payload) => {
+                    drop_quietly(payload);
+                    Err(String::from("the pool panicked"))
+                }
             }
         }
     };
@@ -141,12 +147,7 @@ impl Seat {
     fn work(mut self) {
         self.stage = Stage::Working;
         while let Some(started) = self.next() {
-            // Only a waker of the user's can panic in there, and by then the
-            // task's ending has been counted.
-            let performed = AssertUnwindSafe(|| perform(&self.shared, self.n, started));
-            if let Err(payload) = catch_unwind(performed) {
-                drop_quietly(payload);
-            }
+            perform(&self.shared, self.n, started);
         }
         self.stage = Stage::Left;
     }
@@ -159,7 +160,7 @@ impl Seat {
                 let next = Wait::new(Next { shared, n: *n });
                 next.wait_timeout(shared.idle).ok().flatten()
             }
-            Crew::Pool(_) => shared.event(|books, _, now| {
+            Crew::Pool(_) => shared.reader_event(|books, _, now| {
                 let started = books.claim(*n, now);
                 if started.is_none() {
                     books.retire(*n);
@@ -174,13 +175,8 @@ impl Drop for Seat {
     fn drop(&mut self) {
         match self.stage {
             Stage::Left => {}
-            Stage::Working => self.shared.event(|books, _, _| books.retire(self.n)),
-            Stage::SentFor => {
-                let mut session = self.shared.books.lock();
-                let (books, wakes) = session.parts();
-                books.start_failed(self.n);
-                books.settle_waits(wakes);
-            }
+            Stage::Working => self.shared.reader_event(|books, _, _| books.retire(self.n)),
+            Stage::SentFor => self.shared.start_failed(self.n),
         }
     }
 }
@@ -194,7 +190,7 @@ fn perform(shared: &Arc<Shared>, n: u32, started: Started<Arc<dyn Job>>) {
     CURRENT.set(outer);
     let end = shared.origin.elapsed();
     shared.log(record.ended(ending, end));
-    shared.event(|books, wakes, _| books.finish(task, ending, end, wakes));
+    shared.reader_event(|books, wakes, _| books.finish(task, ending, end, wakes));
     // What a detached task gave is dropped here, under no lock.
     drop_quietly(job);
 }
@@ -213,7 +209,7 @@ impl Op for Next<'_> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let n = self.n;
-        self.shared.poll(cx, |books, _, now, waker| {
+        let look = |books: &mut Books, now, waker| {
             if let Some(started) = books.claim(n, now) {
                 return Look::Found(Some(started));
             }
@@ -225,11 +221,15 @@ impl Op for Next<'_> {
                 Some(waker) => Look::Nothing(books.rest(n, Some(waker))),
                 None => Look::Nothing(None),
             }
+        };
+        look_twice(cx, |waker| {
+            self.shared
+                .reader_event(|books, _, now| look(books, now, waker))
         })
     }
 
     fn cancel(&mut self) {
         let n = self.n;
-        self.shared.event(|books, _, _| books.retire(n));
+        self.shared.reader_event(|books, _, _| books.retire(n));
     }
 }

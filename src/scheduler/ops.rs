@@ -1,5 +1,6 @@
 //! The waits for a caller and for the whole scheduler.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::{Context, Poll, Waker};
 
 use crate::error::Stalled;
@@ -40,29 +41,15 @@ impl Op for Synchronize<'_> {
     type Output = Result<Summary, SyncError>;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { shared, caller, .. } = *self;
-        let reader = current(shared);
-        let drawn = &mut self.drawn;
-        shared.poll(cx, |books, _, _, waker| {
-            let synced = match *drawn {
-                true => books.synchronized(caller),
-                false => books.synchronize(caller),
-            };
-            match synced {
-                Synced::Done(summary) => return Look::Found(Ok(summary)),
-                Synced::Nothing => return Look::Found(Err(SyncError::NothingOutstanding)),
-                Synced::Busy => return Look::Found(Err(SyncError::Busy)),
-                Synced::NotYet => *drawn = true,
+        let first = !self.drawn;
+        let looked = catch_unwind(AssertUnwindSafe(|| self.look(cx)));
+        looked.unwrap_or_else(|panic| {
+            // A waker of the user's. Nobody will cancel a wait whose first
+            // poll panicked.
+            if first && self.drawn {
+                self.cancel();
             }
-            if reader.is_some_and(|n| books.is_stalled(n)) {
-                // Its waker was taken to tell it so.
-                let _none = books.abandon_synchronize(caller);
-                return Look::Found(Err(SyncError::Stalled(Stalled)));
-            }
-            match (waker, books.sync_waker(caller)) {
-                (Some(waker), Some(slot)) => Look::Nothing(slot.replace(waker)),
-                (waker, _) => Look::Nothing(waker),
-            }
+            resume_unwind(panic)
         })
     }
 
@@ -78,6 +65,37 @@ impl Op for Synchronize<'_> {
 
     fn unblock(&mut self) {
         unblock(self.shared);
+    }
+}
+
+impl Synchronize<'_> {
+    fn look(&mut self, cx: &mut Context<'_>) -> Poll<<Self as Op>::Output> {
+        let Self { shared, caller, .. } = *self;
+        let reader = current(shared);
+        let drawn = &mut self.drawn;
+        shared.poll(cx, |books, _, _, waker| {
+            let synced = match *drawn {
+                true => books.synchronized(caller),
+                false => books.synchronize(caller),
+            };
+            *drawn = synced == Synced::NotYet;
+            match synced {
+                Synced::Done(summary) => return Look::Found(Ok(summary)),
+                Synced::Nothing => return Look::Found(Err(SyncError::NothingOutstanding)),
+                Synced::Busy => return Look::Found(Err(SyncError::Busy)),
+                Synced::NotYet => {}
+            }
+            if reader.is_some_and(|n| books.is_stalled(n)) {
+                *drawn = false;
+                // Its waker was taken to tell it so.
+                let _none = books.abandon_synchronize(caller);
+                return Look::Found(Err(SyncError::Stalled(Stalled)));
+            }
+            match (waker, books.sync_waker(caller)) {
+                (Some(waker), Some(slot)) => Look::Nothing(slot.replace(waker)),
+                (waker, _) => Look::Nothing(waker),
+            }
+        })
     }
 }
 

@@ -1,13 +1,15 @@
 //! The one lock of a scheduler, and what is done after each event.
 
+use std::any::Any;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 
 use crate::slab::Key;
-use crate::sync::{Arc, Tally};
+use crate::sync::{Arc, Tally, panicking};
 use crate::wait::{Guarded, WakeBatch};
 
 use super::cell::{Job, drop_quietly};
@@ -31,45 +33,74 @@ pub(super) struct Shared {
 impl Shared {
     /// One event: `f` under the lock, then what follows from it, then, with
     /// the lock let go, the wakers it gathered, the readers it sent for and
-    /// the tasks it ended unrun.
+    /// the tasks it ended unrun. A panic of a waker goes on when all is done.
     pub(super) fn event<R>(
         self: &Arc<Self>,
         f: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> R,
     ) -> R {
-        // Declared first, so that it is dropped last, also on unwinding.
-        let mut aftermath = Aftermath::of(self);
-        let result;
-        let mut session = self.books.lock();
-        let now = self.origin.elapsed();
-        let (books, wakes) = session.parts();
-        result = f(books, wakes, now);
-        session.settle(|books, wakes| {
-            let settled = books.settle(wakes);
-            aftermath.take_from(books);
-            settled
-        });
-        drop(session);
+        let (result, panic) = self.contained(f);
+        match panic {
+            Some(panic) if !panicking() => resume_unwind(panic),
+            panic => drop_quietly(panic),
+        }
         result
     }
 
+    /// An event of a reader: a panic of somebody's waker is none of its
+    /// business, and must not take with it what it has claimed.
+    pub(super) fn reader_event<R>(
+        self: &Arc<Self>,
+        f: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> R,
+    ) -> R {
+        let (result, panic) = self.contained(f);
+        drop_quietly(panic);
+        result
+    }
+
+    fn contained<R>(
+        self: &Arc<Self>,
+        f: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> R,
+    ) -> (R, Option<Panic>) {
+        // Declared first, so that it is dropped last, also on unwinding.
+        let mut aftermath = Aftermath::of(self);
+        let mut session = self.books.lock();
+        let now = self.origin.elapsed();
+        let (books, wakes) = session.parts();
+        let result = f(books, wakes, now);
+        let mut panic = None;
+        contain(&mut panic, || {
+            session.settle(|books, wakes| {
+                let settled = books.settle(wakes);
+                aftermath.take_from(books);
+                settled
+            });
+        });
+        contain(&mut panic, || drop(session));
+        (result, panic)
+    }
+
+    /// Reader `n` could not be started. No event: it is not sent for again
+    /// before the next. May be called while unwinding.
+    pub(super) fn start_failed(&self, n: u32) {
+        let mut session = self.books.lock();
+        let (books, wakes) = session.parts();
+        books.start_failed(n);
+        books.settle_waits(wakes);
+        let mut panic = None;
+        contain(&mut panic, || drop(session));
+        drop_quietly(panic);
+    }
+
     /// An event that looks for something and, if there is nothing, leaves a
-    /// waker; `f` is called with one the second time only, so that nothing is
-    /// cloned where there is no need to wait, and gives back the one that it
-    /// does not keep.
+    /// waker; `f` is called as by [`look_twice`].
     pub(super) fn poll<R>(
         self: &Arc<Self>,
         cx: &mut Context<'_>,
         mut f: impl FnMut(&mut Books, &mut WakeBatch, Duration, Option<Waker>) -> Look<R>,
     ) -> Poll<R> {
-        let mut waker = None;
-        for _ in 0..2 {
-            match self.event(|books, wakes, now| f(books, wakes, now, waker.take())) {
-                Look::Found(found) => return Poll::Ready(found),
-                Look::Nothing(unused) => drop(unused),
-            }
-            waker = Some(cx.waker().clone());
-        }
-        Poll::Pending
+        look_twice(cx, |waker| {
+            self.event(|books, wakes, now| f(books, wakes, now, waker))
+        })
     }
 
     /// Cancels all that waits in a caller, a batch at a time.
@@ -81,10 +112,11 @@ impl Shared {
     pub(super) fn close(self: &Arc<Self>, how: How) {
         self.event(|books, _, _| books.close());
         if how == How::Cancel {
-            let callers = self.books.lock().callers();
-            callers
-                .into_iter()
-                .for_each(|caller| self.cancel_waiting(caller));
+            // No task is added any more: who has none waiting now will not.
+            let callers = self.books.lock().waiting_callers();
+            for caller in callers {
+                self.cancel_waiting(caller);
+            }
         }
     }
 
@@ -105,11 +137,44 @@ pub(super) enum Look<R> {
     Nothing(Option<Waker>),
 }
 
+/// Looks without a waker first, so that nothing is cloned where there is no
+/// need to wait; the second look has one, and gives back what it does not keep.
+pub(super) fn look_twice<R>(
+    cx: &mut Context<'_>,
+    mut look: impl FnMut(Option<Waker>) -> Look<R>,
+) -> Poll<R> {
+    let mut waker = None;
+    for _ in 0..2 {
+        match look(waker.take()) {
+            Look::Found(found) => return Poll::Ready(found),
+            Look::Nothing(unused) => drop(unused),
+        }
+        waker = Some(cx.waker().clone());
+    }
+    Poll::Pending
+}
+
+type Panic = Box<dyn Any + Send>;
+
+/// Runs what may panic by the user's fault; the first panic is kept.
+fn contain(panic: &mut Option<Panic>, run: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
+        let later = match panic {
+            Some(_) => Some(payload),
+            None => {
+                *panic = Some(payload);
+                None
+            }
+        };
+        drop_quietly(later);
+    }
+}
+
 /// What is left to do when the lock has been let go.
 struct Aftermath<'a> {
     shared: &'a Arc<Shared>,
     to_start: Vec<u32>,
-    ended: Vec<Ended<Arc<dyn Job>>>,
+    unrun: Vec<Arc<dyn Job>>,
 }
 
 impl<'a> Aftermath<'a> {
@@ -117,13 +182,20 @@ impl<'a> Aftermath<'a> {
         Self {
             shared,
             to_start: Vec::new(),
-            ended: Vec::new(),
+            unrun: Vec::new(),
         }
     }
 
+    /// Under the lock. The rows are sent here, so that they are in the log
+    /// before the first waker is woken.
     fn take_from(&mut self, books: &mut Books) {
         self.to_start.append(&mut books.to_start);
-        self.ended.append(&mut books.ended);
+        // Taken whole: many may be skipped at once, and the room they took is
+        // given back.
+        for Ended { job, record } in std::mem::take(&mut books.ended) {
+            self.shared.log(record);
+            self.unrun.push(job);
+        }
     }
 }
 
@@ -132,8 +204,7 @@ impl Drop for Aftermath<'_> {
         for n in self.to_start.drain(..) {
             crew::start(self.shared, n);
         }
-        for Ended { job, record } in self.ended.drain(..) {
-            self.shared.log(record);
+        for job in self.unrun.drain(..) {
             job.discard();
             drop_quietly(job);
         }

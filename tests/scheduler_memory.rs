@@ -1,0 +1,138 @@
+//! Memory comes back: live bytes of the whole process, counted by the
+//! allocator. One test function in a binary of its own.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::time::Duration;
+
+use conversant::limit::Limit;
+use conversant::scheduler::{CallerOptions, OnFailure, Place, Scheduler};
+
+/// What may stay: a chunk of each slab, a block of each list, the channels of
+/// the standard library.
+const BOUND: i64 = 64 * 1024;
+
+struct Counting;
+
+static LIVE: AtomicI64 = AtomicI64::new(0);
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise is passed on.
+        let block = unsafe { System.alloc(layout) };
+        if !block.is_null() {
+            LIVE.fetch_add(layout.size() as i64, Relaxed);
+        }
+        block
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size() as i64, Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Lets all be done, and gives the live bytes with the readers at rest: what a
+/// reader holds between two tasks is gone by then.
+fn settled(scheduler: &Scheduler) -> i64 {
+    loop {
+        let status = scheduler.status();
+        let quiet = status.waiting.is_empty() && status.running.is_empty();
+        if quiet && status.readers.idle == status.readers.live {
+            return LIVE.load(Relaxed);
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn comes_back(scheduler: &Scheduler, what: &str, n: u64, run: impl Fn(&Scheduler, u64)) {
+    // A little of it first, for what is made on first use.
+    run(scheduler, n / 100);
+    let before = settled(scheduler);
+    run(scheduler, n);
+    let more = settled(scheduler) - before;
+    assert!(more <= BOUND, "{what}: {more} bytes more");
+}
+
+fn short_lived_callers(scheduler: &Scheduler, n: u64) {
+    for n in 0..n {
+        let caller = scheduler.caller("brief", CallerOptions::default()).unwrap();
+        let task = caller.exec(move || Ok::<_, ()>(n)).unwrap();
+        if n % 64 == 0 {
+            let group = caller.group(Limit::SERIAL, n as u8).unwrap();
+            let place = Place::new().group(&group).tier(7).bump(3);
+            let second = caller.exec_with(place, move || Err::<(), _>(n)).unwrap();
+            second.detach();
+        }
+        drop(caller);
+        task.detach();
+    }
+}
+
+fn callers_that_live_at_once(scheduler: &Scheduler, n: u64) {
+    let callers: Vec<_> = (0..n)
+        .map(|_| {
+            let caller = scheduler.caller("one", CallerOptions::default()).unwrap();
+            caller.exec(|| Ok::<_, ()>(())).unwrap().detach();
+            caller
+        })
+        .collect();
+    drop(callers);
+}
+
+fn many_skipped_at_once(scheduler: &Scheduler, n: u64) {
+    let options = CallerOptions {
+        on_failure: OnFailure::SkipHigherTiers,
+        ..CallerOptions::default()
+    };
+    let caller = scheduler.caller("careful", options).unwrap();
+    let hold = scheduler.hold();
+    caller.exec(|| Err::<(), _>(())).unwrap().detach();
+    for _ in 0..n {
+        let place = Place::new().tier(1);
+        let task = caller.exec_with(place, || Ok::<_, ()>(()));
+        task.unwrap().detach();
+    }
+    drop(hold);
+    assert_eq!(caller.synchronize().wait().unwrap().skipped, n);
+}
+
+fn waits_that_are_dropped(scheduler: &Scheduler, n: u64) {
+    let caller = scheduler.caller("waits", CallerOptions::default()).unwrap();
+    let hold = scheduler.hold();
+    let mut task = caller.exec(|| Ok::<_, ()>(())).unwrap();
+    for _ in 0..n {
+        let none = task.outcome().wait_timeout(Duration::ZERO);
+        assert!(none.is_err());
+        let none = caller.synchronize().wait_timeout(Duration::ZERO);
+        assert!(none.is_err());
+    }
+    drop(hold);
+    task.outcome().wait().unwrap();
+}
+
+#[test]
+fn memory_comes_back() {
+    let scheduler = Scheduler::builder().readers(2).build().unwrap();
+    comes_back(&scheduler, "brief callers", 100_000, short_lived_callers);
+    comes_back(&scheduler, "callers", 20_000, callers_that_live_at_once);
+    comes_back(&scheduler, "skipped", 100_000, many_skipped_at_once);
+    comes_back(&scheduler, "dropped waits", 1000, waits_that_are_dropped);
+    // A caller that never synchronizes leaks nothing, with all of it waiting
+    // at once or not.
+    let caller = scheduler.caller("endless", CallerOptions::default());
+    let caller = caller.unwrap();
+    comes_back(&scheduler, "detached", 1_000_000, |_, n| {
+        for n in 0..n {
+            caller.exec(move || Ok::<_, ()>(n)).unwrap().detach();
+        }
+    });
+    let summary = caller.synchronize().wait().unwrap();
+    assert_eq!((summary.tasks, summary.ok), (1_010_000, 1_010_000));
+    scheduler.shutdown(Default::default()).wait().unwrap();
+}

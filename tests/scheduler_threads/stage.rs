@@ -1,0 +1,136 @@
+//! Tasks that say that they began and wait to be let go, and a guard against
+//! tests that hang.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use conversant::limit::Limit;
+use conversant::scheduler::{Caller, CallerOptions, Place, Scheduler, Task};
+
+/// The result and the error of most tasks here.
+pub(crate) type Job = Task<u64, String>;
+
+/// Runs a test that would hang if a wake-up were lost; the limit only turns a
+/// hang into a failure.
+pub(crate) fn finishes(test: impl FnOnce() + Send + 'static) {
+    let (done, finished) = channel::<()>();
+    let runs = thread::spawn(move || {
+        let _done = done;
+        test();
+    });
+    let hung = finished.recv_timeout(Duration::from_secs(30));
+    assert_ne!(
+        hung,
+        Err(std::sync::mpsc::RecvTimeoutError::Timeout),
+        "hung"
+    );
+    if let Err(panic) = runs.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+pub(crate) fn scheduler(readers: u32) -> Scheduler {
+    Scheduler::builder().readers(readers).build().unwrap()
+}
+
+/// A scheduler with one caller of the usual kind.
+pub(crate) fn one_caller(readers: u32) -> (Scheduler, Caller) {
+    let scheduler = scheduler(readers);
+    let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+    (scheduler, caller)
+}
+
+pub(crate) fn capped(cap: u32) -> CallerOptions {
+    CallerOptions {
+        cap: Limit::AtMost(cap),
+        ..CallerOptions::default()
+    }
+}
+
+/// Takes a task that gives `n`.
+pub(crate) fn gives(caller: &Caller, n: u64) -> Job {
+    caller.exec(move || Ok::<_, String>(n)).unwrap()
+}
+
+/// A task that has begun, or will, and goes on when told.
+pub(crate) struct Held {
+    pub(crate) task: Job,
+    began: Receiver<()>,
+    pub(crate) go: Sender<()>,
+}
+
+impl Held {
+    /// Submits it; it gives 0.
+    pub(crate) fn submit(caller: &Caller, place: Place<'_>) -> Self {
+        let (begins, began) = channel();
+        let (go, may_go) = channel::<()>();
+        let body = move || {
+            begins.send(()).ok();
+            // Let go, or its test is over.
+            may_go.recv().ok();
+            Ok(0)
+        };
+        let task = caller.exec_with(place, body).unwrap();
+        Self { task, began, go }
+    }
+
+    /// Submits it and waits until it runs.
+    pub(crate) fn start(caller: &Caller) -> Self {
+        let held = Self::submit(caller, Place::new());
+        held.wait_began();
+        held
+    }
+
+    pub(crate) fn wait_began(&self) {
+        self.began.recv().expect("it begins");
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.began.try_recv().is_ok()
+    }
+
+    pub(crate) fn go(&self) {
+        self.go.send(()).ok();
+    }
+
+    /// Lets it go and waits for its outcome.
+    pub(crate) fn finish(mut self) {
+        self.go();
+        let outcome = self.task.outcome().wait().unwrap();
+        assert!(matches!(
+            outcome.verdict,
+            conversant::scheduler::Verdict::Ok(0)
+        ));
+    }
+}
+
+/// Yields until it is so: what is waited for is done by other threads, which
+/// need no help.
+pub(crate) fn until(mut so: impl FnMut() -> bool) {
+    while !so() {
+        thread::yield_now();
+    }
+}
+
+/// Readers that rest, with nothing left to run.
+pub(crate) fn until_idle(scheduler: &Scheduler) {
+    until(|| {
+        let readers = scheduler.readers();
+        readers.idle == readers.live
+    });
+}
+
+/// Shuts down and waits.
+pub(crate) fn end(scheduler: &Scheduler) {
+    let how = conversant::scheduler::How::Drain;
+    scheduler.shutdown(how).wait().unwrap();
+    let readers = scheduler.readers();
+    assert_eq!((readers.live, readers.busy, readers.idle), (0, 0, 0));
+}
+
+pub(crate) fn shared<T>(value: T) -> (Arc<T>, Arc<T>) {
+    let one = Arc::new(value);
+    (Arc::clone(&one), one)
+}
