@@ -58,7 +58,7 @@ use crate::error::TimedOut;
 
 #[allow(unused_imports, reason = "the floors above take what they need")]
 pub(crate) use self::{
-    batch::WakeBatch,
+    batch::{Panics, WakeBatch},
     list::{Removed, Ticket, Waiters},
     session::{Guarded, Session},
 };

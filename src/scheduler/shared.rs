@@ -1,16 +1,14 @@
 //! The one lock of a scheduler, and what is done after each event.
 
-use std::any::Any;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 
 use crate::slab::Key;
-use crate::sync::{Arc, Tally, panicking};
-use crate::wait::{Guarded, WakeBatch};
+use crate::sync::{Arc, Tally};
+use crate::wait::{Guarded, Panics, WakeBatch};
 
 use super::cell::{Job, drop_quietly};
 use super::core::{Core, How};
@@ -38,11 +36,8 @@ impl Shared {
         self: &Arc<Self>,
         f: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> R,
     ) -> R {
-        let (result, panic) = self.contained(f);
-        match panic {
-            Some(panic) if !panicking() => resume_unwind(panic),
-            panic => drop_quietly(panic),
-        }
+        let (result, panics) = self.contained(f);
+        panics.resume();
         result
     }
 
@@ -52,31 +47,31 @@ impl Shared {
         self: &Arc<Self>,
         f: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> R,
     ) -> R {
-        let (result, panic) = self.contained(f);
-        drop_quietly(panic);
+        let (result, panics) = self.contained(f);
+        panics.forget();
         result
     }
 
     fn contained<R>(
         self: &Arc<Self>,
         f: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> R,
-    ) -> (R, Option<Panic>) {
+    ) -> (R, Panics) {
         // Declared first, so that it is dropped last, also on unwinding.
         let mut aftermath = Aftermath::of(self);
         let mut session = self.books.lock();
         let now = self.origin.elapsed();
         let (books, wakes) = session.parts();
         let result = f(books, wakes, now);
-        let mut panic = None;
-        contain(&mut panic, || {
+        let mut panics = Panics::default();
+        panics.contain(|| {
             session.settle(|books, wakes| {
                 let settled = books.settle(wakes);
                 aftermath.take_from(books);
                 settled
             });
         });
-        contain(&mut panic, || drop(session));
-        (result, panic)
+        panics.contain(|| drop(session));
+        (result, panics)
     }
 
     /// Reader `n` could not be started. No event: it is not sent for again
@@ -86,9 +81,9 @@ impl Shared {
         let (books, wakes) = session.parts();
         books.start_failed(n);
         books.settle_waits(wakes);
-        let mut panic = None;
-        contain(&mut panic, || drop(session));
-        drop_quietly(panic);
+        let mut panics = Panics::default();
+        panics.contain(|| drop(session));
+        panics.forget();
     }
 
     /// An event that looks for something and, if there is nothing, leaves a
@@ -152,22 +147,6 @@ pub(super) fn look_twice<R>(
         waker = Some(cx.waker().clone());
     }
     Poll::Pending
-}
-
-type Panic = Box<dyn Any + Send>;
-
-/// Runs what may panic by the user's fault; the first panic is kept.
-fn contain(panic: &mut Option<Panic>, run: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
-        let later = match panic {
-            Some(_) => Some(payload),
-            None => {
-                *panic = Some(payload);
-                None
-            }
-        };
-        drop_quietly(later);
-    }
 }
 
 /// What is left to do when the lock has been let go.

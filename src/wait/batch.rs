@@ -139,10 +139,10 @@ impl<'a> Leftovers<'a> {
 
 /// The first panic of several things that must all be run.
 #[derive(Default)]
-pub(super) struct Panics(Option<Box<dyn Any + Send>>);
+pub(crate) struct Panics(Option<Box<dyn Any + Send>>);
 
 impl Panics {
-    pub(super) fn contain(&mut self, run: impl FnOnce()) {
+    pub(crate) fn contain(&mut self, run: impl FnOnce()) {
         // Unwind safe: `run` is one of the user's own and shares nothing of ours.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
             if self.0.is_none() {
@@ -154,13 +154,16 @@ impl Panics {
         }
     }
 
-    pub(super) fn resume(self) {
-        if let Some(payload) = self.0 {
-            if panicking() {
-                std::mem::forget(payload);
-            } else {
-                resume_unwind(payload);
-            }
+    /// Goes on with the first panic, unless the thread is unwinding already.
+    pub(crate) fn resume(self) {
+        match self.0 {
+            Some(payload) if !panicking() => resume_unwind(payload),
+            payload => Self(payload).forget(),
         }
+    }
+
+    /// Lets the first panic go no further.
+    pub(crate) fn forget(self) {
+        std::mem::forget(self.0);
     }
 }
