@@ -37,6 +37,10 @@ impl<J> Core<J> {
         if blocked == 0 || blocked < self.readers.busy() as usize {
             return;
         }
+        // When the hold is dropped, that is an event, and the rule is applied.
+        if self.is_held() {
+            return;
+        }
         if self.startable() > 0 && self.readers.coming() > 0 {
             return;
         }

@@ -211,7 +211,7 @@ impl<J> Core<J> {
 
     /// Reader `n` looks for work, having rested, arrived or finished.
     pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
-        if !self.readers.look(n) || self.holds > 0 {
+        if !self.readers.look(n) || self.is_held() {
             return None;
         }
         let claim = self.backlog.claim(false)?;
@@ -263,10 +263,15 @@ impl<J> Core<J> {
 
     /// How many tasks could start now, were there readers.
     pub(super) fn startable(&self) -> u64 {
-        match self.holds {
-            0 => self.backlog.eligible(),
-            _ => 0,
+        match self.is_held() {
+            true => 0,
+            false => self.backlog.eligible(),
         }
+    }
+
+    /// Whether somebody wants no task to start.
+    pub(super) fn is_held(&self) -> bool {
+        self.holds > 0
     }
 
     /// One more wants no task to start.

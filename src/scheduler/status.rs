@@ -89,6 +89,8 @@ pub enum Why {
     },
     /// As many of its caller's run as the cap allows.
     Cap,
+    /// A [`Hold`](super::Hold) keeps all tasks from starting.
+    Hold,
     /// Nothing but a reader is missing.
     Reader,
 }
@@ -157,6 +159,7 @@ impl<J> Core<J> {
                 Why::Tier { open }
             }
             Blocked::Cap => Why::Cap,
+            Blocked::InLine | Blocked::Empty if self.is_held() => Why::Hold,
             Blocked::InLine | Blocked::Empty => Why::Reader,
         }
     }

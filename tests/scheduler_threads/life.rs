@@ -4,7 +4,9 @@ use std::thread;
 use std::time::Duration;
 
 use conversant::limit::Limit;
-use conversant::scheduler::{CallerError, CallerOptions, How, Place, Reason, Scheduler, Verdict};
+use conversant::scheduler::{
+    CallerError, CallerOptions, How, Place, Reason, Scheduler, Verdict, Why,
+};
 
 use crate::stage::{Held, end, finishes, gives, one_caller, scheduler};
 
@@ -118,6 +120,9 @@ fn a_hold_makes_a_batch_one_instant() {
         drop(outer);
         let none = caller.synchronize().wait_timeout(Duration::from_millis(1));
         assert!(none.is_err(), "one hold is left");
+        let status = scheduler.status();
+        let why: Vec<Why> = status.waiting.iter().map(|task| task.why).collect();
+        assert_eq!(why, [Why::Tier { open: Some(1) }, Why::Hold, Why::Hold]);
         assert_eq!(
             scheduler.readers().live,
             0,

@@ -289,3 +289,24 @@ fn a_task_waiting_beside_a_timed_wait_goes_on_when_readers_are_raised() {
         end(&scheduler);
     });
 }
+
+#[test]
+fn a_hold_that_somebody_else_will_drop_is_no_stall() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(2);
+        let (give, given) = channel::<Job>();
+        let mut waits = caller
+            .exec(move || Ok::<_, ()>(given.recv().unwrap().outcome().wait()))
+            .unwrap();
+        let hold = scheduler.hold();
+        give.send(gives(&caller, 7)).unwrap();
+        // Long enough for the task to block; events enough to notice it.
+        for _ in 0..2_000 {
+            caller.set_cap(Limit::Unlimited).unwrap();
+            std::thread::yield_now();
+        }
+        drop(hold);
+        assert!(gave(&result(&mut waits), 7));
+        end(&scheduler);
+    });
+}
