@@ -70,6 +70,8 @@ pub mod lock_table;
 pub mod queue;
 
 // Threads, clocks and pools are not modelled.
+pub mod semaphore;
+
 #[cfg(not(loom))]
 pub mod scheduler;
 #[cfg(not(loom))]

@@ -11,7 +11,8 @@
 //!       Ready at once
 //! ```
 //!
-//! Protocol: nothing happens before the first poll. A poll that finds nothing
+//! Protocol: nothing happens before the first poll, but that a blocking call may
+//! try for a moment without registering. A poll that finds nothing
 //! registers the waker under the very lock under which it looked (`list`). Who
 //! makes something available notifies under that lock and wakes after it
 //! (`session`, `batch`). A blocking call polls the same operation with a parker
@@ -75,6 +76,15 @@ pub(crate) mod sealed {
 pub trait Op: sealed::Sealed + Unpin {
     /// What the wait gives.
     type Output;
+
+    /// A thread tries before it takes a place in line, and may look for as long
+    /// as a sleep would cost. `None` leaves nothing behind, and nothing is left
+    /// to cancel by a panic.
+    #[doc(hidden)]
+    #[inline]
+    fn attempt(&mut self) -> Option<Self::Output> {
+        None
+    }
 
     /// Tries, and if there is nothing sees to it that the waker is woken when
     /// there may be. Not called again after `Ready`.
@@ -144,6 +154,7 @@ enum Stage {
 }
 
 impl<O: Op> Wait<O> {
+    #[inline]
     pub(crate) fn new(op: O) -> Self {
         Self {
             op,
@@ -155,7 +166,15 @@ impl<O: Op> Wait<O> {
     ///
     /// A panic of a waker that runs on this thread meanwhile cancels the wait
     /// and goes on. Waits may be nested on one thread.
+    #[inline]
     pub fn wait(mut self) -> O::Output {
+        match self.attempt() {
+            Some(output) => output,
+            None => self.wait_in_line(),
+        }
+    }
+
+    fn wait_in_line(mut self) -> O::Output {
         let seat = Seat::take();
         let mut cx = seat.context();
         loop {
@@ -201,6 +220,9 @@ impl<O: Op> Wait<O> {
         mut self,
         deadline: impl FnOnce() -> Option<Instant>,
     ) -> Result<O::Output, TimedOut> {
+        if let Some(output) = self.attempt() {
+            return Ok(output);
+        }
         let seat = Seat::take();
         let mut cx = seat.context();
         if let Poll::Ready(output) = self.step(&mut cx) {
@@ -225,6 +247,16 @@ impl<O: Op> Wait<O> {
         }
     }
 
+    /// Only a wait that has no place in line yet.
+    #[inline]
+    fn attempt(&mut self) -> Option<O::Output> {
+        if self.stage == Stage::New {
+            self.op.attempt()
+        } else {
+            None
+        }
+    }
+
     /// One poll, by invariant 1.
     fn step(&mut self, cx: &mut Context<'_>) -> Poll<O::Output> {
         assert!(
@@ -240,6 +272,7 @@ impl<O: Op> Wait<O> {
         poll
     }
 
+    #[inline]
     fn cancel(&mut self) {
         if std::mem::replace(&mut self.stage, Stage::Done) == Stage::Waiting {
             self.op.cancel();
@@ -256,6 +289,7 @@ impl<O: Op> Future for Wait<O> {
 }
 
 impl<O: Op> Drop for Wait<O> {
+    #[inline]
     fn drop(&mut self) {
         self.cancel();
     }

@@ -1,0 +1,293 @@
+//! A counting semaphore: FIFO among those who wait, with bounded overtaking, an
+//! exact limit, and grants that are whole or not at all.
+//!
+//! State: one word (`word`), and under one lock the limit and the line of those
+//! who wait (`line`). The limit less what is out is `available`, in the word.
+//!
+//! ```text
+//!                 available >= n,                   otherwise
+//!                 line empty or bound not reached
+//!   acquire ----+------------------------------> permit
+//!               |                                   ^ |
+//!               +--> in line --told, and looks -----+ | drop
+//!                       |                           ^ v
+//!                       +---- handed over ----------+ available += n
+//! ```
+//!
+//! Protocol: taking is one exchange of the word, giving back one addition. One
+//! who finds too little sets WAITERS in the very word that had too little, and
+//! stands in line under the lock that it holds meanwhile. A give-back that sees
+//! WAITERS takes the lock after its addition and serves the line: while fewer
+//! than the bound have been overtaking, it leaves the permits in the word and
+//! tells the first in line, as many as there is enough for, to look; at the
+//! bound it takes the permits out for the first. A taker that sees WAITERS
+//! counts one overtaking in the exchange that takes; at the bound it may take
+//! only what nobody in line has a right to. A cancel, a new limit, a close serve
+//! the line just so.
+//!
+//! Invariants:
+//! 1. `available` + out + granted = limit, at every moment at which the lock is
+//!    free.
+//! 2. WAITERS is set if and only if somebody is in line, at every moment at
+//!    which the lock is free; the overtakings are 0 without it.
+//! 3. One in line has a right to its permits when there are enough for it and
+//!    all ahead of it. Whoever has is told, or handed them, when the lock is
+//!    free and every give-back that saw WAITERS has had it since its addition.
+//! 4. One in line takes only what it has a right to; nobody in line overtakes.
+//! 5. A mark "told" is cleared under the lock by the look that is in vain: a
+//!    give-back before that look is seen by it, one after it finds the lock
+//!    held, then the mark cleared.
+//! 6. Overtakings never exceed the bound, and are cleared only when the front
+//!    gets its permits: so one in line is overtaken at most bound times for each
+//!    grant up to and including its own.
+//! 7. One that is no longer in line and was granted nothing was turned away:
+//!    closed, or above the limit.
+//! 8. Permits that were taken are in the hands of a [`Permit`] before any code
+//!    of the user's runs.
+//!
+//! Memory ordering: in `word`.
+//!
+//! Who can lose what: a waiter that was told or granted and is never polled
+//! again keeps back what it asked for, as long as it is neither polled nor
+//! dropped, and nothing else. [`Semaphore::snapshot`] shows it with the place in
+//! the source that it is from.
+
+mod acquire;
+mod error;
+mod line;
+mod permit;
+mod snapshot;
+mod word;
+
+#[cfg(all(test, loom))]
+mod model;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use std::fmt;
+use std::panic::Location;
+
+pub use self::acquire::{Acquire, AcquireOwned, Request};
+pub use self::error::{AcquireError, TryAcquireError};
+pub use self::permit::{Handle, OwnedPermit, Permit};
+pub use self::snapshot::{Snapshot, Standing, WaiterState};
+
+use self::line::Line;
+use self::word::{Bits, Take, Word};
+use crate::error::OutOfRange;
+use crate::limit::{Bypass, Limit};
+use crate::sync::Arc;
+use crate::wait::{Guarded, Wait};
+
+/// A counting semaphore.
+///
+/// # Guarantees
+///
+/// - **Conservation.** At every moment the permits out, those promised to
+///   waiters and those available add up to the limit; a lowered limit leaves a
+///   debt (`available() < 0`) that permits given back pay first.
+/// - **Order.** Those who wait are served first come, first served, counted from
+///   their first poll that found too little (a thread in [`Wait::wait`] looks for
+///   about two microseconds before that). A request is granted whole: a large
+///   one at the front holds up smaller ones behind it, as long as these would
+///   take from it.
+/// - **Bounded overtaking.** As waking a sleeper costs a thousand times what
+///   taking a permit does, a running thread may take free permits ahead of those
+///   who wait, but with [`Bypass::AtMost`]`(b)` at most `b` times in a row; then
+///   the permits are kept for, and handed to, the first in line. So one who
+///   waits, for few permits or many, is overtaken at most `b` times for each
+///   grant up to and including its own; [`try_acquire`](Self::try_acquire) obeys
+///   the same rule. At most 0 is strict first come, first served. With
+///   [`Bypass::Unbounded`] there is no such bound, and waiters can starve. In
+///   time nothing is bounded: that depends on how long permits are held.
+/// - **Progress.** A wait that is dropped or timed out leaves no trace: it gives
+///   back what it was promised, and whoever can go on now is told at once.
+/// - A wait for more than the limit fails at once; also one that waits already,
+///   when the limit falls below it. 0 permits are granted at once, ahead of
+///   everybody, unless the semaphore is closed.
+///
+/// # Memory ordering
+///
+/// What was done before permits were given back happens before whatever follows
+/// the next acquisition that needed them.
+///
+/// # Cost
+///
+/// One exchange to take and one addition to give back, on one word, while nobody
+/// waits. With somebody in line each give-back takes a short lock besides, until
+/// the waiter has its permits. Nothing is allocated but for those who wait.
+///
+/// ```
+/// use conversant::limit::Bypass;
+/// use conversant::semaphore::{Semaphore, TryAcquireError};
+///
+/// let semaphore = Semaphore::new(3)?.with_bypass(Bypass::AtMost(16));
+/// let two = semaphore.acquire(2).wait()?;
+/// assert_eq!(semaphore.try_acquire(2).unwrap_err(), TryAcquireError::NoPermits);
+///
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| semaphore.acquire(3).wait().unwrap());
+///     drop(two);
+/// });
+/// assert_eq!(semaphore.available(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Semaphore {
+    word: Word,
+    bypass: Bypass,
+    line: Guarded<Line>,
+}
+
+impl Semaphore {
+    /// How often the first in line may be overtaken by default.
+    pub const DEFAULT_BYPASS: Bypass = Bypass::AtMost(64);
+
+    /// A semaphore with `limit` permits, all of them free. With the limit 0,
+    /// nothing but 0 permits can be had.
+    ///
+    /// # Errors
+    ///
+    /// If `limit` is above [`Limit::MAX`].
+    pub fn new(limit: u32) -> Result<Self, OutOfRange> {
+        OutOfRange::check("limit", limit, 0, Limit::MAX)?;
+        Ok(Self {
+            word: Word::new(limit),
+            bypass: Self::DEFAULT_BYPASS,
+            line: Guarded::new(Line::new(limit)),
+        })
+    }
+
+    /// The same with another bound on overtaking. Bounds above 2^30 - 1 count as
+    /// that.
+    #[must_use]
+    pub fn with_bypass(mut self, bypass: Bypass) -> Self {
+        self.bypass = word::countable(bypass);
+        self
+    }
+
+    /// Waits for `count` permits.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the wait leaves the line; what it was granted goes to the next.
+    ///
+    /// # Errors
+    ///
+    /// The wait gives [`AcquireError::Closed`] if the semaphore is closed or is
+    /// closed meanwhile, [`AcquireError::AboveLimit`] if `count` is above the
+    /// limit or the limit falls below it meanwhile.
+    #[inline]
+    #[track_caller]
+    pub fn acquire(&self, count: u32) -> Wait<Acquire<'_>> {
+        Wait::new(Request::new(self, count, Location::caller()))
+    }
+
+    /// [`acquire`](Self::acquire), for a wait and a permit that keep the
+    /// semaphore alive and borrow nothing.
+    ///
+    /// ```
+    /// use conversant::semaphore::Semaphore;
+    /// use std::sync::Arc;
+    ///
+    /// let semaphore = Arc::new(Semaphore::new(1)?);
+    /// let permit = Semaphore::acquire_owned(&semaphore, 1).wait()?;
+    /// let worker = std::thread::spawn(move || drop(permit));
+    /// worker.join().unwrap();
+    /// assert_eq!(semaphore.available(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn acquire_owned(semaphore: &Arc<Self>, count: u32) -> Wait<AcquireOwned> {
+        Wait::new(Request::new(semaphore.clone(), count, Location::caller()))
+    }
+
+    /// Takes `count` permits if they can be had now. It stands in no line, and
+    /// overtakes those who do by the same rule as everybody.
+    ///
+    /// # Errors
+    ///
+    /// Says why they cannot be had. A try that fails has taken the lock for a
+    /// moment, so that the reason is exact.
+    #[inline]
+    pub fn try_acquire(&self, count: u32) -> Result<Permit<&Self>, TryAcquireError> {
+        match self.word.take(count, self.bypass) {
+            Take::Taken => Ok(Permit::of(self, count)),
+            Take::NotNow | Take::Closed => self.try_in_line(count),
+        }
+    }
+
+    /// [`try_acquire`](Self::try_acquire) for a permit that keeps the semaphore
+    /// alive.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn try_acquire_owned(
+        semaphore: &Arc<Self>,
+        count: u32,
+    ) -> Result<OwnedPermit, TryAcquireError> {
+        let permit = semaphore.try_acquire(count)?;
+        let owned = Permit::of(semaphore.clone(), count);
+        permit.pass_on();
+        Ok(owned)
+    }
+
+    /// Makes `limit` the limit, exactly: lowered below what is out it leaves a
+    /// debt, raised it pays a debt first. Waits for more than the new limit fail;
+    /// whoever can go on now is told. A closed semaphore stays closed.
+    ///
+    /// # Errors
+    ///
+    /// If `limit` is above [`Limit::MAX`]; nothing has changed.
+    pub fn set_limit(&self, limit: u32) -> Result<(), OutOfRange> {
+        OutOfRange::check("limit", limit, 0, Limit::MAX)?;
+        self.change_limit(0, |_| limit);
+        Ok(())
+    }
+
+    /// The limit less what is out or granted; negative while a debt is left.
+    /// Out of date when it is returned, if others take or give back.
+    #[must_use]
+    pub fn available(&self) -> i64 {
+        self.word.look().available()
+    }
+
+    /// Closes for good: who waits gets [`AcquireError::Closed`], and so does who
+    /// asks later. Permits that are out, or granted and not yet collected, stay
+    /// valid, and are given back as usual.
+    pub fn close(&self) {
+        self.close_line();
+    }
+
+    /// Whether it is closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.word.look().is_closed()
+    }
+
+    /// The semaphore at this moment, with those who wait. Holds up those who
+    /// wait, or begin to, for as long as it takes to list them; taking and giving
+    /// back while nobody waits it does not.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.inspect()
+    }
+
+    /// Whether one who is not in line could soon be served.
+    fn worth_a_look(&self) -> bool {
+        let bits = self.word.look();
+        !(bits.is_closed() || bits.has_waiters() && self.bypass.spent(bits.overtakings()))
+    }
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits: Bits = self.word.look();
+        f.debug_struct("Semaphore")
+            .field("available", &bits.available())
+            .field("closed", &bits.is_closed())
+            .field("bypass", &self.bypass)
+            .finish_non_exhaustive()
+    }
+}

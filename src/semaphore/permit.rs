@@ -1,0 +1,142 @@
+//! What a semaphore gives out.
+
+use std::fmt;
+use std::ops::Deref;
+
+use super::Semaphore;
+use super::word::Put;
+use crate::sync::Arc;
+
+mod sealed {
+    #[allow(unreachable_pub, reason = "a supertrait of a public trait")]
+    pub trait Sealed {}
+}
+
+/// A way to hold a semaphore: by reference, or shared. Closed, so that a handle
+/// leads to the same semaphore whenever it is followed.
+pub trait Handle: Deref<Target = Semaphore> + Clone + Unpin + sealed::Sealed {}
+
+impl sealed::Sealed for &Semaphore {}
+impl Handle for &Semaphore {}
+impl sealed::Sealed for Arc<Semaphore> {}
+impl Handle for Arc<Semaphore> {}
+
+/// A number of permits of one [`Semaphore`], given back on drop.
+///
+/// What was done before a permit was given back is visible to whoever gets it
+/// next. Forgetting the value with [`std::mem::forget`] keeps the permits out
+/// for ever; see [`forget`](Self::forget) for what is usually meant.
+///
+/// # Cost
+///
+/// Dropping is one read-modify-write of the semaphore's word, and if somebody
+/// waits a short lock, and at most one wake for each waiter that can go on.
+///
+/// # Panics
+///
+/// Dropping goes on with the panic of a waker that it wakes; the permits are
+/// back by then, and all others that were to be woken have been.
+#[must_use = "permits are given back when this is dropped"]
+pub struct Permit<S: Handle> {
+    semaphore: S,
+    count: u32,
+}
+
+/// A [`Permit`] that keeps its semaphore alive.
+pub type OwnedPermit = Permit<Arc<Semaphore>>;
+
+impl<S: Handle> Permit<S> {
+    /// Of permits that have just been taken.
+    #[inline]
+    pub(super) fn of(semaphore: S, count: u32) -> Self {
+        Self { semaphore, count }
+    }
+
+    /// Drops the handle; the permits go on under another.
+    #[inline]
+    pub(super) fn pass_on(mut self) {
+        self.count = 0;
+    }
+
+    /// How many permits these are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The semaphore that these are of.
+    #[must_use]
+    pub fn semaphore(&self) -> &Semaphore {
+        &self.semaphore
+    }
+
+    /// Takes `count` of these permits out into a value of their own, or nothing
+    /// if there are fewer. 0 gives an empty permit.
+    ///
+    /// ```
+    /// # let semaphore = conversant::semaphore::Semaphore::new(3).unwrap();
+    /// let mut all = semaphore.try_acquire(3).unwrap();
+    /// let one = all.split(1).unwrap();
+    /// assert_eq!((all.count(), one.count()), (2, 1));
+    /// assert!(all.split(3).is_none());
+    /// drop(one);
+    /// assert_eq!(semaphore.available(), 1);
+    /// ```
+    #[must_use = "what is split off and dropped is given back"]
+    pub fn split(&mut self, count: u32) -> Option<Self> {
+        let rest = self.count.checked_sub(count)?;
+        let semaphore = self.semaphore.clone();
+        self.count = rest;
+        Some(Self { semaphore, count })
+    }
+
+    /// Adds permits of the same semaphore, borrowed or owned.
+    ///
+    /// # Errors
+    ///
+    /// Hands permits of another semaphore back.
+    ///
+    /// ```
+    /// # let semaphore = conversant::semaphore::Semaphore::new(3).unwrap();
+    /// let mut permit = semaphore.try_acquire(1).unwrap();
+    /// permit.merge(semaphore.try_acquire(2).unwrap()).unwrap();
+    /// assert_eq!(permit.count(), 3);
+    /// ```
+    pub fn merge<R: Handle>(&mut self, other: Permit<R>) -> Result<(), Permit<R>> {
+        if !std::ptr::eq(self.semaphore(), other.semaphore()) {
+            return Err(other);
+        }
+        // No overflow: never more is out than `Limit::MAX`.
+        self.count += other.count;
+        other.pass_on();
+        Ok(())
+    }
+
+    /// Gives the permits up without giving them back: the limit is lowered by
+    /// their number, to 0 at the least. Waits for more than the new limit fail.
+    ///
+    /// Where the limit was below that already, there was a debt, and what the
+    /// limit could not be lowered by pays for it.
+    pub fn forget(mut self) {
+        let count = std::mem::take(&mut self.count);
+        self.semaphore
+            .change_limit(count, |limit| limit.saturating_sub(count));
+    }
+}
+
+impl<S: Handle> Drop for Permit<S> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.count > 0 && self.semaphore.word.put(self.count) == Put::SomebodyWaits {
+            self.semaphore.serve();
+        }
+    }
+}
+
+impl<S: Handle> fmt::Debug for Permit<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit")
+            .field("count", &self.count)
+            .finish_non_exhaustive()
+    }
+}
