@@ -73,7 +73,7 @@ pub use self::permit::{Handle, OwnedPermit, Permit};
 pub use self::snapshot::{Snapshot, Standing, WaiterState};
 
 use self::line::Line;
-use self::word::{Bits, Take, Word};
+use self::word::{Bits, Put, Take, Word};
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::sync::Arc;
@@ -272,6 +272,11 @@ impl Semaphore {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.inspect()
+    }
+
+    #[inline]
+    fn put(&self, count: u32) -> Put {
+        self.word.put(count, self.bypass)
     }
 
     /// Whether one who is not in line could soon be served.

@@ -184,10 +184,16 @@ impl<O: Op> Wait<O> {
             if !seat.parker().spin() {
                 break;
             }
+            if let Some(output) = self.attempt() {
+                return output;
+            }
         }
         let blocked = Blocked::enter(&mut self);
         loop {
             seat.parker().sleep();
+            if let Some(output) = blocked.wait.attempt() {
+                return output;
+            }
             if let Poll::Ready(output) = blocked.wait.step(&mut cx) {
                 return output;
             }
@@ -247,14 +253,16 @@ impl<O: Op> Wait<O> {
         }
     }
 
-    /// Only a wait that has no place in line yet.
     #[inline]
     fn attempt(&mut self) -> Option<O::Output> {
-        if self.stage == Stage::New {
-            self.op.attempt()
-        } else {
-            None
+        if self.stage == Stage::Done {
+            return None;
         }
+        let output = self.op.attempt();
+        if output.is_some() {
+            self.stage = Stage::Done;
+        }
+        output
     }
 
     /// One poll, by invariant 1.

@@ -94,6 +94,57 @@ impl<S: Handle> Request<S> {
     }
 }
 
+impl<S: Handle> Request<S> {
+    /// A thread that has been told looks whether it was granted; if not, it
+    /// watches for its chance before it takes its place among the untold again.
+    #[cold]
+    fn glance(&mut self, ticket: Ticket) -> Option<Result<Permit<S>, AcquireError>> {
+        let semaphore = self.semaphore();
+        let glanced = semaphore.glance_from_line(ticket)?;
+        if glanced.is_pending() {
+            semaphore.watch(self.count);
+            return None;
+        }
+        match glanced.map(|found| found.map(Permit::pass_on)) {
+            Poll::Pending => None,
+            Poll::Ready(found) => Some(found.map(|()| self.granted())),
+        }
+    }
+}
+
+impl Semaphore {
+    /// Returns when `count` permits stay free, when the front is about to be or
+    /// has been handed some, or when nothing has changed for a while.
+    fn watch(&self, count: u32) {
+        if BACK_OFF.is_zero() {
+            return;
+        }
+        let mut seen = self.word.look();
+        let mut since = Instant::now();
+        let mut free = false;
+        loop {
+            for _ in 0..8 {
+                spin_loop();
+            }
+            let now = self.word.look();
+            if !self.worth_a_look() || now.overtakings() < seen.overtakings() {
+                return;
+            }
+            let covered = now.covers(0, count);
+            if covered && free {
+                return;
+            }
+            free = covered;
+            if now != seen {
+                seen = now;
+                since = Instant::now();
+            } else if since.elapsed() >= BACK_OFF {
+                return;
+            }
+        }
+    }
+}
+
 impl<S: Handle> sealed::Sealed for Request<S> {}
 
 impl<S: Handle> Op for Request<S> {
@@ -101,6 +152,9 @@ impl<S: Handle> Op for Request<S> {
 
     #[inline]
     fn attempt(&mut self) -> Option<Self::Output> {
+        if let Some(ticket) = self.ticket {
+            return self.glance(ticket);
+        }
         match self.take() {
             Some(permit) => Some(Ok(permit)),
             None => self.back_off().map(Ok),

@@ -78,14 +78,14 @@ impl Line {
     }
 
     /// What those before this one ask for, unless that is more than `available`.
-    fn ahead_of(&self, ticket: Ticket, available: u64) -> Option<u64> {
-        let mut sum = 0;
+    fn ahead_of(&self, ticket: Ticket, available: i64) -> Option<u64> {
+        let mut sum = 0u64;
         for (earlier, claim) in self.waiters.iter() {
             if earlier >= ticket {
                 break;
             }
             sum += u64::from(claim.count);
-            if sum > available {
+            if i64::try_from(sum).is_ok_and(|sum| sum > available) {
                 return None;
             }
         }
@@ -95,7 +95,7 @@ impl Line {
     /// [`ahead_of`](Self::ahead_of) the first that has not been told: all before
     /// it have been. Without a walk unless somebody behind it has been, too,
     /// which takes one that looked in vain.
-    fn ahead_of_untold(&self, ticket: Ticket, available: u64) -> Option<u64> {
+    fn ahead_of_untold(&self, ticket: Ticket, available: i64) -> Option<u64> {
         if self.last_told.is_none_or(|last| last < ticket) {
             Some(self.told)
         } else {
@@ -243,15 +243,31 @@ impl Semaphore {
         let Some(&Claim { count, .. }) = line.waiters.get(ticket) else {
             return Err(Some(AcquireError::AboveLimit));
         };
-        let available = u64::try_from(bits.available()).unwrap_or(0);
-        let ahead = line.ahead_of(ticket, available).ok_or(None)?;
         let only = line.waiters.len() == 1;
-        if !self.word.take_in_line(count, ahead, ahead == 0, only) {
+        let ahead = |available| line.ahead_of(ticket, available);
+        if !self.word.take_or_wait_on(count, only, ahead) {
             return Err(None);
         }
         let permit = Permit::of(self, count);
         let removed = line.leave(ticket).expect("found in line above");
         Ok((permit, removed))
+    }
+
+    /// [`look_from_line`](Self::look_from_line) that leaves everything as it is
+    /// if there is nothing. `Pending`: the line has told it to look, so that
+    /// give-backs pass by, and it must look again soon.
+    pub(super) fn glance_from_line(
+        &self,
+        ticket: Ticket,
+    ) -> Option<Poll<Result<Permit<&Self>, AcquireError>>> {
+        let mut session = self.line.lock();
+        let line = &mut *session;
+        if let Some(claim) = line.collect_grant(ticket) {
+            let permit = Permit::of(self, claim.count);
+            drop(session);
+            return Some(Poll::Ready(Ok(permit)));
+        }
+        line.waiters.is_notified(ticket).then_some(Poll::Pending)
     }
 
     /// One in line gives up, or one that was given something does not want it.
@@ -260,7 +276,7 @@ impl Semaphore {
         let line = &mut *session;
         if let Some(claim) = line.collect_grant(ticket) {
             // Whether anybody waits is known under the lock.
-            let _ = self.word.put(claim.count);
+            let _ = self.word.put(claim.count, self.bypass);
         } else if let Some(removed) = line.leave(ticket) {
             if line.waiters.is_empty() {
                 self.word.nobody_waits();
@@ -418,13 +434,12 @@ impl<'a> Service<'a> {
         if bits.is_closed() {
             return false;
         }
-        let available = u64::try_from(bits.available()).unwrap_or(0);
         if self.semaphore.bypass.spent(bits.overtakings()) {
             let Some((ticket, &Claim { count, .. })) = line.waiters.front() else {
                 return false;
             };
             let only = line.waiters.len() == 1;
-            if !word.take_in_line(count, 0, true, only) {
+            if !word.hand_over(count, only) {
                 return false;
             }
             let claim = line.dismiss(ticket, wakes);
@@ -434,10 +449,13 @@ impl<'a> Service<'a> {
         let Some((ticket, claim)) = line.first_untold() else {
             return false;
         };
-        let ahead = line.ahead_of_untold(ticket, available);
-        let fits = ahead.is_some_and(|ahead| ahead + u64::from(claim.count) <= available);
+        let ahead = line.ahead_of_untold(ticket, bits.available());
+        let fits = ahead.is_some_and(|ahead| bits.covers(ahead, claim.count));
         if fits {
             line.tell(ticket, claim, wakes);
+            if line.waiters.waiting() == 0 {
+                word.all_told();
+            }
         }
         fits
     }

@@ -1,1 +1,296 @@
-//! Models.
+//! Loom models of the semaphore. Each prints within which bound of preemptions
+//! it explores (none: every interleaving) and how many there were. A lost
+//! wake-up shows as a deadlock, which loom reports. A thread here does not spin,
+//! and a deadline passes at once (`sync`).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use super::{Acquire, AcquireError, Permit, Semaphore};
+use crate::limit::Bypass;
+use crate::sync::{Arc, AtomicUsize, Ordering, Tally, spawn};
+use crate::wait::Wait;
+
+/// Runs a model and says how far it went.
+fn explore(name: &str, preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
+    let runs = std::sync::Arc::new(Tally::new());
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = preemptions;
+    let counted = runs.clone();
+    builder.check(move || {
+        counted.count();
+        model();
+    });
+    let bound = preemptions.map_or("none".into(), |n| n.to_string());
+    let runs = runs.get();
+    println!("model semaphore::{name}: {runs} interleavings, preemption bound {bound}");
+}
+
+fn semaphore(limit: u32, bypass: u32) -> Arc<Semaphore> {
+    let semaphore = Semaphore::new(limit).unwrap();
+    Arc::new(semaphore.with_bypass(Bypass::AtMost(bypass)))
+}
+
+fn poll<'a>(wait: &mut Wait<Acquire<'a>>) -> Poll<Result<Permit<&'a Semaphore>, AcquireError>> {
+    Pin::new(wait).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Nobody waits, nobody has anything, and the books say the same.
+fn is_idle(semaphore: &Semaphore, limit: u32) {
+    let snapshot = semaphore.snapshot();
+    assert_eq!(snapshot.waiters.len(), 0);
+    assert_eq!(snapshot.overtakings, 0);
+    assert_eq!(snapshot.available, i64::from(limit));
+    assert_eq!(snapshot.limit, limit);
+    assert!(!semaphore.word.look().has_waiters());
+}
+
+/// Adds one under a permit. Relaxed: only the semaphore orders it.
+fn add(sum: &AtomicUsize) {
+    let before = sum.load(Ordering::Relaxed);
+    sum.store(before + 1, Ordering::Relaxed);
+}
+
+#[test]
+fn one_permit_excludes_and_publishes() {
+    explore("one_permit_excludes_and_publishes", Some(3), || {
+        let semaphore = semaphore(1, 1);
+        let sum = Arc::new(AtomicUsize::new(0));
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                let (semaphore, sum) = (semaphore.clone(), sum.clone());
+                spawn(move || {
+                    let permit = semaphore.acquire(1).wait().unwrap();
+                    add(&sum);
+                    drop(permit);
+                })
+            })
+            .collect();
+        let permit = semaphore.acquire(1).wait().unwrap();
+        add(&sum);
+        drop(permit);
+        for other in others {
+            other.join().unwrap();
+        }
+        assert_eq!(sum.load(Ordering::Relaxed), 3);
+        is_idle(&semaphore, 1);
+    });
+}
+
+#[test]
+fn first_wait_races_first_release() {
+    explore("first_wait_races_first_release", None, || {
+        let semaphore = semaphore(1, 1);
+        let permit = semaphore.try_acquire(1).unwrap();
+        let waiter = semaphore.clone();
+        let waiter = spawn(move || drop(waiter.acquire(1).wait().unwrap()));
+        drop(permit);
+        waiter.join().unwrap();
+        is_idle(&semaphore, 1);
+    });
+}
+
+/// The one told looks while another overtakes it, again and again: the mark must
+/// be cleared in the very word in which there was nothing.
+#[test]
+fn looked_in_vain() {
+    explore("looked_in_vain", None, || {
+        let semaphore = semaphore(1, 8);
+        let permit = semaphore.try_acquire(1).unwrap();
+        let waiter = semaphore.clone();
+        let waiter = spawn(move || drop(waiter.acquire(1).wait().unwrap()));
+        drop(permit);
+        for _ in 0..2 {
+            drop(semaphore.try_acquire(1));
+        }
+        waiter.join().unwrap();
+        is_idle(&semaphore, 1);
+    });
+}
+
+/// One that waits and is not polled is overtaken once, whoever tries and
+/// whenever.
+#[test]
+fn overtaken_up_to_the_bound() {
+    explore("overtaken_up_to_the_bound", Some(3), || {
+        let semaphore = semaphore(1, 1);
+        let permit = semaphore.try_acquire(1).unwrap();
+        let mut wait = semaphore.acquire(1);
+        assert!(poll(&mut wait).is_pending());
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                let semaphore = semaphore.clone();
+                spawn(move || {
+                    let tries = (0..2).map(|_| usize::from(semaphore.try_acquire(1).is_ok()));
+                    tries.sum::<usize>()
+                })
+            })
+            .collect();
+        drop(permit);
+        let taken = others.into_iter().map(|other| other.join().unwrap());
+        assert!(taken.sum::<usize>() <= 1);
+        assert!(matches!(poll(&mut wait), Poll::Ready(Ok(_))));
+        drop(wait);
+        is_idle(&semaphore, 1);
+    });
+}
+
+/// At the bound every release hands over, and every taker queues.
+#[test]
+fn hand_over() {
+    explore("hand_over", Some(3), || {
+        let semaphore = semaphore(1, 0);
+        let permit = semaphore.try_acquire(1).unwrap();
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                let semaphore = semaphore.clone();
+                spawn(move || drop(semaphore.acquire(1).wait().unwrap()))
+            })
+            .collect();
+        drop(permit);
+        for other in others {
+            other.join().unwrap();
+        }
+        is_idle(&semaphore, 1);
+    });
+}
+
+/// What was handed to one that goes away goes to the next.
+#[test]
+fn hand_over_races_cancel() {
+    explore("hand_over_races_cancel", None, || {
+        let semaphore = semaphore(1, 0);
+        let permit = Semaphore::try_acquire_owned(&semaphore, 1).unwrap();
+        let mut fickle = semaphore.acquire(1);
+        assert!(poll(&mut fickle).is_pending());
+        let steady = semaphore.clone();
+        let steady = spawn(move || drop(steady.acquire(1).wait().unwrap()));
+        let holder = spawn(move || drop(permit));
+        drop(fickle);
+        holder.join().unwrap();
+        steady.join().unwrap();
+        is_idle(&semaphore, 1);
+    });
+}
+
+/// The front asks for more than there is, the next for less: when the front goes
+/// nothing is given back, and yet the next must go on.
+#[test]
+fn large_front_cancelled() {
+    explore("large_front_cancelled", None, || {
+        let semaphore = semaphore(2, 0);
+        let permit = semaphore.try_acquire(1).unwrap();
+        let mut large = semaphore.acquire(2);
+        assert!(poll(&mut large).is_pending());
+        let small = semaphore.clone();
+        let small = spawn(move || drop(small.acquire(1).wait().unwrap()));
+        drop(large);
+        small.join().unwrap();
+        drop(permit);
+        is_idle(&semaphore, 2);
+    });
+}
+
+#[test]
+fn timeout_races_grant() {
+    explore("timeout_races_grant", Some(3), || {
+        let semaphore = semaphore(1, 1);
+        let permit = semaphore.try_acquire(1).unwrap();
+        let hasty = semaphore.clone();
+        let hasty = spawn(move || {
+            let hour = Duration::from_secs(3600);
+            drop(hasty.acquire(1).wait_timeout(hour));
+        });
+        let steady = semaphore.clone();
+        let steady = spawn(move || drop(steady.acquire(1).wait().unwrap()));
+        drop(permit);
+        hasty.join().unwrap();
+        steady.join().unwrap();
+        is_idle(&semaphore, 1);
+    });
+}
+
+/// Two give-backs of one each, for one who asks for both and one for one.
+#[test]
+fn two_sizes() {
+    explore("two_sizes", Some(2), || {
+        let semaphore = semaphore(2, 1);
+        let first = semaphore.try_acquire(1).unwrap();
+        let second = semaphore.try_acquire(1).unwrap();
+        let others: Vec<_> = [2, 1]
+            .map(|count| {
+                let semaphore = semaphore.clone();
+                spawn(move || drop(semaphore.acquire(count).wait().unwrap()))
+            })
+            .into();
+        drop(first);
+        drop(second);
+        for other in others {
+            other.join().unwrap();
+        }
+        is_idle(&semaphore, 2);
+    });
+}
+
+/// The limit falls below what one waits for, who fails, and another goes on.
+#[test]
+fn lower() {
+    explore("lower", Some(3), || {
+        let semaphore = semaphore(2, 1);
+        let permit = semaphore.try_acquire(1).unwrap();
+        let large = semaphore.clone();
+        let large = spawn(move || large.acquire(2).wait().map(drop));
+        let small = semaphore.clone();
+        let small = spawn(move || drop(small.acquire(1).wait().unwrap()));
+        semaphore.set_limit(1).unwrap();
+        drop(permit);
+        let large = large.join().unwrap();
+        assert!(matches!(large, Ok(()) | Err(AcquireError::AboveLimit)));
+        small.join().unwrap();
+        is_idle(&semaphore, 1);
+    });
+}
+
+/// A debt, and a rise that pays it and frees one more.
+#[test]
+fn lower_and_raise() {
+    explore("lower_and_raise", None, || {
+        let semaphore = semaphore(2, 1);
+        let both = semaphore.try_acquire(2).unwrap();
+        let waiter = semaphore.clone();
+        let waiter = spawn(move || drop(waiter.acquire(1).wait().unwrap()));
+        let other = semaphore.clone();
+        let other = spawn(move || {
+            other.set_limit(1).unwrap();
+            other.set_limit(3).unwrap();
+        });
+        // Nothing but the rise can let it go on.
+        waiter.join().unwrap();
+        other.join().unwrap();
+        drop(both);
+        is_idle(&semaphore, 3);
+    });
+}
+
+#[test]
+fn close() {
+    explore("close", Some(3), || {
+        let semaphore = semaphore(1, 1);
+        let permit = semaphore.try_acquire(1).unwrap();
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                let semaphore = semaphore.clone();
+                spawn(move || semaphore.acquire(1).wait().map(drop))
+            })
+            .collect();
+        semaphore.close();
+        drop(permit);
+        for other in others {
+            let result = other.join().unwrap();
+            assert!(matches!(result, Ok(()) | Err(AcquireError::Closed)));
+        }
+        is_idle(&semaphore, 1);
+    });
+}

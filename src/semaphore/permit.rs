@@ -127,7 +127,7 @@ impl<S: Handle> Permit<S> {
 impl<S: Handle> Drop for Permit<S> {
     #[inline]
     fn drop(&mut self) {
-        if self.count > 0 && self.semaphore.word.put(self.count) == Put::SomebodyWaits {
+        if self.count > 0 && self.semaphore.put(self.count) == Put::Serve {
             self.semaphore.serve();
         }
     }

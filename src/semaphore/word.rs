@@ -1,10 +1,10 @@
 //! The state word: one value per moment, changed by read-modify-writes alone.
 //!
 //! ```text
-//!   63            32 31               2      1         0
-//!  +----------------+-----------------+--------+---------+
-//!  | available, i32 | overtakings     | CLOSED | WAITERS |
-//!  +----------------+-----------------+--------+---------+
+//!   63            32 31          3      2        1         0
+//!  +----------------+-------------+--------+--------+---------+
+//!  | available, i32 | overtakings | CLOSED | UNTOLD | WAITERS |
+//!  +----------------+-------------+--------+--------+---------+
 //! ```
 //!
 //! `available` is the limit less what is out, negative while a debt is left. It
@@ -28,8 +28,9 @@ use crate::limit::Bypass;
 use crate::sync::{AtomicU64, Ordering};
 
 const WAITERS: u64 = 1;
-const CLOSED: u64 = 1 << 1;
-const OVERTAKING: u64 = 1 << 2;
+const UNTOLD: u64 = 1 << 1;
+const CLOSED: u64 = 1 << 2;
+const OVERTAKING: u64 = 1 << 3;
 const ONE: u64 = 1 << 32;
 const LOW: u64 = ONE - 1;
 
@@ -62,8 +63,10 @@ pub(super) enum Take {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Put {
-    NobodyWaits,
-    SomebodyWaits,
+    /// Nobody waits, or all who do will look anyway.
+    Done,
+    /// The line must be served.
+    Serve,
 }
 
 impl Bits {
@@ -84,7 +87,7 @@ impl Bits {
     }
 
     /// Whether `n` more are there beyond those that `ahead` have a right to.
-    fn covers(self, ahead: u64, n: u32) -> bool {
+    pub(super) fn covers(self, ahead: u64, n: u32) -> bool {
         let wanted = i64::try_from(ahead + u64::from(n)).unwrap_or(i64::MAX);
         self.available() >= wanted
     }
@@ -98,7 +101,22 @@ impl Bits {
     }
 
     fn with_nobody_waiting(self) -> Self {
-        Self(self.with_no_overtakings().0 & !WAITERS)
+        Self(self.with_no_overtakings().0 & !(WAITERS | UNTOLD))
+    }
+
+    fn needs_service(self, bypass: Bypass) -> bool {
+        self.0 & UNTOLD != 0 || bypass.spent(self.overtakings())
+    }
+
+    /// At the front it ends a run of overtakings; the only one in line takes
+    /// WAITERS with it.
+    fn taken_in_line(self, n: u32, front: bool, only: bool) -> Self {
+        let next = self.less(n);
+        match (front, only) {
+            (_, true) => next.with_nobody_waiting(),
+            (true, false) => next.with_no_overtakings(),
+            (false, false) => next,
+        }
     }
 
     /// After a taker that is not in line took `n`, overtaking whoever is.
@@ -210,7 +228,7 @@ impl Word {
             let (result, next) = match bits.behind(n, ahead, bypass) {
                 Ok(next) => (Take::Taken, next),
                 Err(Take::Closed) => return Err(Take::Closed),
-                Err(why) => (why, Bits(bits.0 | WAITERS)),
+                Err(why) => (why, Bits(bits.0 | WAITERS | UNTOLD)),
             };
             outcome = result;
             Ok(next)
@@ -222,35 +240,56 @@ impl Word {
         }
     }
 
-    /// Under the lock: takes `n` for one in line with `ahead` asked for before
-    /// it. At the front it ends a run of overtakings; the only one in line takes
-    /// WAITERS with it.
+    /// Under the lock: takes `n` for the front, the only one in line or not.
     #[must_use]
-    pub(super) fn take_in_line(&self, n: u32, ahead: u64, front: bool, only: bool) -> bool {
-        let change = |bits: Bits| {
-            if !bits.covers(ahead, n) {
-                return Err(());
-            }
-            let next = bits.less(n);
-            Ok(match (front, only) {
-                (_, true) => next.with_nobody_waiting(),
-                (true, false) => next.with_no_overtakings(),
-                (false, false) => next,
-            })
+    pub(super) fn hand_over(&self, n: u32, only: bool) -> bool {
+        let change = |bits: Bits| match bits.covers(0, n) {
+            true => Ok(bits.taken_in_line(n, true, only)),
+            false => Err(()),
         };
         // Acquire: pairs with the Release in `put`.
         self.update(Ordering::Acquire, change).is_ok()
     }
 
+    /// Under the lock: takes `n` for one in line, with what `ahead` says of the
+    /// available permits asked for before it, or leaves UNTOLD in the very word
+    /// that had too little: the next give-back tells it.
+    #[must_use]
+    pub(super) fn take_or_wait_on(
+        &self,
+        n: u32,
+        only: bool,
+        ahead: impl Fn(i64) -> Option<u64>,
+    ) -> bool {
+        let mut taken = false;
+        let change = |bits: Bits| {
+            let ahead = ahead(bits.available()).filter(|&ahead| bits.covers(ahead, n));
+            taken = ahead.is_some();
+            Ok::<_, ()>(match ahead {
+                Some(ahead) => bits.taken_in_line(n, ahead == 0, only),
+                None => Bits(bits.0 | UNTOLD),
+            })
+        };
+        // Acquire: pairs with the Release in `put`.
+        let _ = self.update(Ordering::Acquire, change);
+        taken
+    }
+
+    /// Under the lock: everybody in line has been told.
+    pub(super) fn all_told(&self) {
+        // Relaxed: as WAITERS in the header.
+        self.0.fetch_and(!UNTOLD, Ordering::Relaxed);
+    }
+
     /// Gives `n` back.
     #[inline]
-    pub(super) fn put(&self, n: u32) -> Put {
+    pub(super) fn put(&self, n: u32, bypass: Bypass) -> Put {
         // Release: pairs with the Acquire in the takes.
-        let before = self.0.fetch_add(u64::from(n) * ONE, Ordering::Release);
-        if before & WAITERS == 0 {
-            Put::NobodyWaits
+        let before = Bits(self.0.fetch_add(u64::from(n) * ONE, Ordering::Release));
+        if before.0 & WAITERS != 0 && before.needs_service(bypass) {
+            Put::Serve
         } else {
-            Put::SomebodyWaits
+            Put::Done
         }
     }
 
