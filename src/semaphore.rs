@@ -15,28 +15,35 @@
 //! ```
 //!
 //! Protocol: taking is one exchange of the word, giving back one addition. One
-//! who finds too little sets WAITERS in the very word that had too little, and
-//! stands in line under the lock that it holds meanwhile. A give-back that sees
-//! WAITERS takes the lock after its addition and serves the line: while fewer
-//! than the bound have been overtaking, it leaves the permits in the word and
-//! tells the first in line, as many as there is enough for, to look; at the
-//! bound it takes the permits out for the first. A taker that sees WAITERS
-//! counts one overtaking in the exchange that takes; at the bound it may take
-//! only what nobody in line has a right to. A cancel, a new limit, a close serve
-//! the line just so.
+//! who finds too little sets WAITERS and UNTOLD in the very word that had too
+//! little, and stands in line under the lock that it holds meanwhile. A
+//! give-back that sees UNTOLD takes the lock after its addition and serves the
+//! line: it leaves the permits in the word and tells those in front, as many as
+//! there is enough for, to look. While all in line have been told, give-backs
+//! pass them by, for they will look; one that looks in vain sets UNTOLD in the
+//! very word that had too little. A taker that sees WAITERS counts one
+//! overtaking in the exchange that takes. At the bound it may take only what
+//! nobody in line has a right to, and every give-back serves the line, taking
+//! the permits out of the word for the first. A cancel, a new limit, a close
+//! serve the line just so.
+//!
+//! A thread looks for about two microseconds before it stands in line, and one
+//! that was told watches the word, for as long as that keeps changing, before it
+//! looks in vain: to tell it again would cost the holder ten cache misses.
 //!
 //! Invariants:
 //! 1. `available` + out + granted = limit, at every moment at which the lock is
 //!    free.
-//! 2. WAITERS is set if and only if somebody is in line, at every moment at
-//!    which the lock is free; the overtakings are 0 without it.
+//! 2. WAITERS is set if and only if somebody is in line, and UNTOLD if somebody
+//!    is who has not been told, at every moment at which the lock is free. The
+//!    overtakings are 0 without WAITERS.
 //! 3. One in line has a right to its permits when there are enough for it and
 //!    all ahead of it. Whoever has is told, or handed them, when the lock is
-//!    free and every give-back that saw WAITERS has had it since its addition.
+//!    free and every give-back that must serve has had it since its addition.
 //! 4. One in line takes only what it has a right to; nobody in line overtakes.
-//! 5. A mark "told" is cleared under the lock by the look that is in vain: a
-//!    give-back before that look is seen by it, one after it finds the lock
-//!    held, then the mark cleared.
+//! 5. A mark "told" is cleared under the lock, and by the exchange that finds too
+//!    little: a give-back before it is seen by it, one after it sees UNTOLD, and
+//!    then finds the mark cleared.
 //! 6. Overtakings never exceed the bound, and are cleared only when the front
 //!    gets its permits: so one in line is overtaken at most bound times for each
 //!    grant up to and including its own.
@@ -44,6 +51,7 @@
 //!    closed, or above the limit.
 //! 8. Permits that were taken are in the hands of a [`Permit`] before any code
 //!    of the user's runs.
+//! 9. A pass over the line is finished also if a waker panics (`line::Service`).
 //!
 //! Memory ordering: in `word`.
 //!
@@ -53,9 +61,11 @@
 //! the source that it is from.
 
 mod acquire;
+mod enter;
 mod error;
 mod line;
 mod permit;
+mod service;
 mod snapshot;
 mod word;
 
@@ -114,8 +124,12 @@ use crate::wait::{Guarded, Wait};
 /// # Cost
 ///
 /// One exchange to take and one addition to give back, on one word, while nobody
-/// waits. With somebody in line each give-back takes a short lock besides, until
-/// the waiter has its permits. Nothing is allocated but for those who wait.
+/// waits; both hit the same line of cache, and that is all that threads share.
+/// With somebody in line who has not been told to look, or at the bound, a
+/// give-back takes a short lock besides. Each that waits costs O(log n) with n
+/// in line, and a look from the line a step for each ahead that has been told;
+/// lowering the limit takes a step for each in line. Only those who wait
+/// allocate.
 ///
 /// ```
 /// use conversant::limit::Bypass;
@@ -157,7 +171,7 @@ impl Semaphore {
         })
     }
 
-    /// The same with another bound on overtaking. Bounds above 2^30 - 1 count as
+    /// The same with another bound on overtaking. Bounds above 2^29 - 1 count as
     /// that.
     #[must_use]
     pub fn with_bypass(mut self, bypass: Bypass) -> Self {
@@ -271,7 +285,15 @@ impl Semaphore {
     /// back while nobody waits it does not.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.inspect()
+        let line = self.line.lock();
+        let bits = self.word.look();
+        Snapshot {
+            limit: line.limit,
+            available: bits.available(),
+            overtakings: bits.overtakings(),
+            closed: bits.is_closed(),
+            waiters: line.standing(),
+        }
     }
 
     #[inline]

@@ -77,9 +77,9 @@ pub trait Op: sealed::Sealed + Unpin {
     /// What the wait gives.
     type Output;
 
-    /// A thread tries before it takes a place in line, and may look for as long
-    /// as a sleep would cost. `None` leaves nothing behind, and nothing is left
-    /// to cancel by a panic.
+    /// An untimed blocking call tries, before the first poll and after every
+    /// wake-up, and may look around for as long as a sleep would cost. `None`
+    /// changes nothing, nor does a panic.
     #[doc(hidden)]
     #[inline]
     fn attempt(&mut self) -> Option<Self::Output> {
@@ -226,9 +226,6 @@ impl<O: Op> Wait<O> {
         mut self,
         deadline: impl FnOnce() -> Option<Instant>,
     ) -> Result<O::Output, TimedOut> {
-        if let Some(output) = self.attempt() {
-            return Ok(output);
-        }
         let seat = Seat::take();
         let mut cx = seat.context();
         if let Poll::Ready(output) = self.step(&mut cx) {

@@ -5,8 +5,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::Semaphore;
+use super::enter::Entered;
 use super::error::AcquireError;
-use super::line::Entered;
 use super::permit::{Handle, Permit};
 use super::word::Take;
 use crate::sync::{Arc, model_size, spin_loop, yield_now};
@@ -15,6 +15,10 @@ use crate::wait::{Op, Ticket, sealed};
 /// How long a thread looks for permits before it stands in line. By time, since
 /// a pause instruction takes from 4 to 140 cycles. The model does not spin.
 const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
+
+/// How long at most a thread that was told watches others overtake it: a bound's
+/// number of short sections.
+const WATCH: Duration = Duration::from_micros(100);
 
 /// A wait for permits: what [`Semaphore::acquire`] and
 /// [`Semaphore::acquire_owned`] wait with.
@@ -92,9 +96,7 @@ impl<S: Handle> Request<S> {
         }
         None
     }
-}
 
-impl<S: Handle> Request<S> {
     /// A thread that has been told looks whether it was granted; if not, it
     /// watches for its chance before it takes its place among the untold again.
     #[cold]
@@ -113,14 +115,16 @@ impl<S: Handle> Request<S> {
 }
 
 impl Semaphore {
-    /// Returns when `count` permits stay free, when the front is about to be or
-    /// has been handed some, or when nothing has changed for a while.
+    /// Looks at the word until `count` permits stay free, the front is about to
+    /// be handed some or has been, nothing has changed for a moment, or a while
+    /// has passed.
     fn watch(&self, count: u32) {
         if BACK_OFF.is_zero() {
             return;
         }
         let mut seen = self.word.look();
-        let mut since = Instant::now();
+        let begun = Instant::now();
+        let mut since = begun;
         let mut free = false;
         loop {
             for _ in 0..8 {
@@ -135,11 +139,12 @@ impl Semaphore {
                 return;
             }
             free = covered;
-            if now != seen {
-                seen = now;
-                since = Instant::now();
-            } else if since.elapsed() >= BACK_OFF {
+            let time = Instant::now();
+            if time - begun >= WATCH || (now == seen && time - since >= BACK_OFF) {
                 return;
+            }
+            if now != seen {
+                (seen, since) = (now, time);
             }
         }
     }

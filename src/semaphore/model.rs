@@ -96,7 +96,7 @@ fn first_wait_races_first_release() {
 /// be cleared in the very word in which there was nothing.
 #[test]
 fn looked_in_vain() {
-    explore("looked_in_vain", None, || {
+    explore("looked_in_vain", Some(4), || {
         let semaphore = semaphore(1, 8);
         let permit = semaphore.try_acquire(1).unwrap();
         let waiter = semaphore.clone();
@@ -160,7 +160,7 @@ fn hand_over() {
 /// What was handed to one that goes away goes to the next.
 #[test]
 fn hand_over_races_cancel() {
-    explore("hand_over_races_cancel", None, || {
+    explore("hand_over_races_cancel", Some(4), || {
         let semaphore = semaphore(1, 0);
         let permit = Semaphore::try_acquire_owned(&semaphore, 1).unwrap();
         let mut fickle = semaphore.acquire(1);

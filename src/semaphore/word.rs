@@ -18,8 +18,9 @@
 //! Memory ordering: giving back is Release and pairs with the Acquire of every
 //! take, by whomever and for whomever: what was done under a permit is seen by
 //! the next to have it. All writes are read-modify-writes, so the release
-//! sequence of each give-back reaches to the takes that follow it. WAITERS and
-//! CLOSED are written under the lock, and who acts on them takes the lock: they
+//! sequence of each give-back reaches to the takes that follow it. WAITERS,
+//! UNTOLD and CLOSED are written under the lock, and who acts on them takes the
+//! lock after it has read them: it finds what was written with them, and they
 //! need no ordering of their own.
 
 use std::fmt;
@@ -172,6 +173,12 @@ pub(super) struct Word(AtomicU64);
 impl Word {
     pub(super) fn new(limit: u32) -> Self {
         Self(AtomicU64::new(u64::from(limit) * ONE))
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_overtakings(available: i32, overtakings: u32) -> Self {
+        let low = (u64::from(overtakings) * OVERTAKING) | WAITERS;
+        Self(AtomicU64::new((available as u64).wrapping_mul(ONE) | low))
     }
 
     /// Relaxed: whoever acts on it does so by an exchange, or under the lock.

@@ -1,0 +1,111 @@
+//! What the semaphore's tests share.
+
+#![allow(dead_code, reason = "each test program uses some of it")]
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use conversant::limit::Bypass;
+use conversant::semaphore::{
+    Acquire, AcquireError, Permit, Semaphore, TryAcquireError, WaiterState,
+};
+use conversant::wait::Wait;
+
+pub(crate) type Borrowed<'a> = Permit<&'a Semaphore>;
+pub(crate) type Outcome<'a> = Result<Borrowed<'a>, AcquireError>;
+
+/// A waker that counts.
+#[derive(Default)]
+pub(crate) struct Bell(AtomicUsize);
+
+impl Bell {
+    pub(crate) fn rings(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A wait driven by hand.
+pub(crate) struct Hand<'a> {
+    pub(crate) wait: Wait<Acquire<'a>>,
+    pub(crate) bell: Arc<Bell>,
+}
+
+impl<'a> Hand<'a> {
+    pub(crate) fn new(semaphore: &'a Semaphore, count: u32) -> Self {
+        Self {
+            wait: semaphore.acquire(count),
+            bell: Arc::default(),
+        }
+    }
+
+    /// Made and polled once, in vain.
+    pub(crate) fn waiting(semaphore: &'a Semaphore, count: u32) -> Self {
+        let mut hand = Self::new(semaphore, count);
+        assert!(hand.poll().is_pending());
+        hand
+    }
+
+    pub(crate) fn poll(&mut self) -> Poll<Outcome<'a>> {
+        let waker = Waker::from(self.bell.clone());
+        Pin::new(&mut self.wait).poll(&mut Context::from_waker(&waker))
+    }
+
+    /// What it gives, having been woken.
+    pub(crate) fn woken(&mut self) -> Outcome<'a> {
+        assert!(self.bell.rings() > 0, "it has been woken");
+        match self.poll() {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => panic!("it is ready"),
+        }
+    }
+}
+
+pub(crate) fn semaphore(limit: u32, bypass: Bypass) -> Semaphore {
+    Semaphore::new(limit).unwrap().with_bypass(bypass)
+}
+
+/// Strictly first come, first served.
+pub(crate) fn strict(limit: u32) -> Semaphore {
+    semaphore(limit, Bypass::AtMost(0))
+}
+
+pub(crate) fn take(semaphore: &Semaphore, count: u32) -> Borrowed<'_> {
+    semaphore.try_acquire(count).unwrap()
+}
+
+pub(crate) fn refusal(semaphore: &Semaphore, count: u32) -> TryAcquireError {
+    semaphore.try_acquire(count).unwrap_err()
+}
+
+/// Count and state of each waiter in line.
+pub(crate) fn line(semaphore: &Semaphore) -> Vec<(u32, WaiterState)> {
+    let waiters = semaphore.snapshot().waiters;
+    waiters.iter().map(|w| (w.count, w.state)).collect()
+}
+
+/// All permits are back and nobody is left.
+#[track_caller]
+pub(crate) fn assert_idle(semaphore: &Semaphore, limit: u32) {
+    let snapshot = semaphore.snapshot();
+    assert_eq!(snapshot.limit, limit);
+    assert_eq!(snapshot.available, i64::from(limit));
+    assert_eq!(semaphore.available(), i64::from(limit));
+    assert!(snapshot.waiters.is_empty(), "{snapshot:?}");
+    assert_eq!(snapshot.overtakings, 0);
+}
+
+/// Runs `act` when so many stand in line.
+pub(crate) fn when_waiting(semaphore: &Semaphore, count: usize) {
+    while semaphore.snapshot().waiters.len() < count {
+        std::thread::yield_now();
+    }
+}
