@@ -89,7 +89,7 @@ fn conservation() {
             for seed in 1..=4 {
                 let (semaphore, inside) = (&semaphore, &inside);
                 scope.spawn(move || {
-                    churn(semaphore, seed * 0x9E37_79B9, 5_000, inside, limit.into());
+                    churn(semaphore, seed * 0x9E37_79B9, 2_000, inside, limit.into());
                 });
             }
         });
@@ -115,7 +115,7 @@ fn a_storm_of_limits() {
         let churns: Vec<_> = (1..=3)
             .map(|seed| {
                 let (semaphore, inside) = (&semaphore, &inside);
-                scope.spawn(move || churn(semaphore, seed * 31, 5_000, inside, 9))
+                scope.spawn(move || churn(semaphore, seed * 31, 3_000, inside, 9))
             })
             .collect();
         for churn in churns {
@@ -155,7 +155,7 @@ fn a_million_cancels_race_grants() {
 /// A grant races a thread's time-out.
 #[test]
 fn time_outs_race_grants() {
-    const ROUNDS: usize = 20_000;
+    const ROUNDS: usize = 10_000;
     let semaphore = semaphore(1, Bypass::AtMost(0));
     let late = AtomicUsize::new(0);
     thread::scope(|scope| {
