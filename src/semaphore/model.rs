@@ -1,7 +1,10 @@
-//! Loom models of the semaphore. Each prints within which bound of preemptions
-//! it explores (none: every interleaving) and how many there were. A lost
-//! wake-up shows as a deadlock, which loom reports. A thread here does not spin,
-//! and a deadline passes at once (`sync`).
+//! Loom models of the semaphore: at most three threads with main. `explore`
+//! prints the bound of preemptions of each (none: every interleaving) and how
+//! many interleavings there were. A lost wake-up shows as a deadlock, which loom
+//! reports.
+//!
+//! Not modelled: the looks of a thread before it stands in line and while it
+//! watches, which change nothing; and a deadline passes at once (`sync`).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,23 +13,8 @@ use std::time::Duration;
 
 use super::{Acquire, AcquireError, Permit, Semaphore};
 use crate::limit::Bypass;
-use crate::sync::{Arc, AtomicUsize, Ordering, Tally, spawn};
+use crate::sync::{Arc, AtomicUsize, Ordering, explore, spawn};
 use crate::wait::Wait;
-
-/// Runs a model and says how far it went.
-fn explore(name: &str, preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
-    let runs = std::sync::Arc::new(Tally::new());
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = preemptions;
-    let counted = runs.clone();
-    builder.check(move || {
-        counted.count();
-        model();
-    });
-    let bound = preemptions.map_or("none".into(), |n| n.to_string());
-    let runs = runs.get();
-    println!("model semaphore::{name}: {runs} interleavings, preemption bound {bound}");
-}
 
 fn semaphore(limit: u32, bypass: u32) -> Arc<Semaphore> {
     let semaphore = Semaphore::new(limit).unwrap();
@@ -55,33 +43,37 @@ fn add(sum: &AtomicUsize) {
 
 #[test]
 fn one_permit_excludes_and_publishes() {
-    explore("one_permit_excludes_and_publishes", Some(3), || {
-        let semaphore = semaphore(1, 1);
-        let sum = Arc::new(AtomicUsize::new(0));
-        let others: Vec<_> = (0..2)
-            .map(|_| {
-                let (semaphore, sum) = (semaphore.clone(), sum.clone());
-                spawn(move || {
-                    let permit = semaphore.acquire(1).wait().unwrap();
-                    add(&sum);
-                    drop(permit);
+    explore(
+        "semaphore_one_permit_excludes_and_publishes",
+        Some(3),
+        || {
+            let semaphore = semaphore(1, 1);
+            let sum = Arc::new(AtomicUsize::new(0));
+            let others: Vec<_> = (0..2)
+                .map(|_| {
+                    let (semaphore, sum) = (semaphore.clone(), sum.clone());
+                    spawn(move || {
+                        let permit = semaphore.acquire(1).wait().unwrap();
+                        add(&sum);
+                        drop(permit);
+                    })
                 })
-            })
-            .collect();
-        let permit = semaphore.acquire(1).wait().unwrap();
-        add(&sum);
-        drop(permit);
-        for other in others {
-            other.join().unwrap();
-        }
-        assert_eq!(sum.load(Ordering::Relaxed), 3);
-        is_idle(&semaphore, 1);
-    });
+                .collect();
+            let permit = semaphore.acquire(1).wait().unwrap();
+            add(&sum);
+            drop(permit);
+            for other in others {
+                other.join().unwrap();
+            }
+            assert_eq!(sum.load(Ordering::Relaxed), 3);
+            is_idle(&semaphore, 1);
+        },
+    );
 }
 
 #[test]
 fn first_wait_races_first_release() {
-    explore("first_wait_races_first_release", None, || {
+    explore("semaphore_first_wait_races_first_release", None, || {
         let semaphore = semaphore(1, 1);
         let permit = semaphore.try_acquire(1).unwrap();
         let waiter = semaphore.clone();
@@ -96,7 +88,7 @@ fn first_wait_races_first_release() {
 /// be cleared in the very word in which there was nothing.
 #[test]
 fn looked_in_vain() {
-    explore("looked_in_vain", Some(4), || {
+    explore("semaphore_looked_in_vain", Some(4), || {
         let semaphore = semaphore(1, 8);
         let permit = semaphore.try_acquire(1).unwrap();
         let waiter = semaphore.clone();
@@ -114,7 +106,7 @@ fn looked_in_vain() {
 /// whenever.
 #[test]
 fn overtaken_up_to_the_bound() {
-    explore("overtaken_up_to_the_bound", Some(3), || {
+    explore("semaphore_overtaken_up_to_the_bound", Some(3), || {
         let semaphore = semaphore(1, 1);
         let permit = semaphore.try_acquire(1).unwrap();
         let mut wait = semaphore.acquire(1);
@@ -140,7 +132,7 @@ fn overtaken_up_to_the_bound() {
 /// At the bound every release hands over, and every taker queues.
 #[test]
 fn hand_over() {
-    explore("hand_over", Some(3), || {
+    explore("semaphore_hand_over", Some(3), || {
         let semaphore = semaphore(1, 0);
         let permit = semaphore.try_acquire(1).unwrap();
         let others: Vec<_> = (0..2)
@@ -160,7 +152,7 @@ fn hand_over() {
 /// What was handed to one that goes away goes to the next.
 #[test]
 fn hand_over_races_cancel() {
-    explore("hand_over_races_cancel", Some(4), || {
+    explore("semaphore_hand_over_races_cancel", Some(4), || {
         let semaphore = semaphore(1, 0);
         let permit = Semaphore::try_acquire_owned(&semaphore, 1).unwrap();
         let mut fickle = semaphore.acquire(1);
@@ -179,7 +171,7 @@ fn hand_over_races_cancel() {
 /// nothing is given back, and yet the next must go on.
 #[test]
 fn large_front_cancelled() {
-    explore("large_front_cancelled", None, || {
+    explore("semaphore_large_front_cancelled", None, || {
         let semaphore = semaphore(2, 0);
         let permit = semaphore.try_acquire(1).unwrap();
         let mut large = semaphore.acquire(2);
@@ -195,7 +187,7 @@ fn large_front_cancelled() {
 
 #[test]
 fn timeout_races_grant() {
-    explore("timeout_races_grant", Some(3), || {
+    explore("semaphore_timeout_races_grant", Some(3), || {
         let semaphore = semaphore(1, 1);
         let permit = semaphore.try_acquire(1).unwrap();
         let hasty = semaphore.clone();
@@ -215,7 +207,7 @@ fn timeout_races_grant() {
 /// Two give-backs of one each, for one who asks for both and one for one.
 #[test]
 fn two_sizes() {
-    explore("two_sizes", Some(2), || {
+    explore("semaphore_two_sizes", Some(2), || {
         let semaphore = semaphore(2, 1);
         let first = semaphore.try_acquire(1).unwrap();
         let second = semaphore.try_acquire(1).unwrap();
@@ -237,7 +229,7 @@ fn two_sizes() {
 /// The limit falls below what one waits for, who fails, and another goes on.
 #[test]
 fn lower() {
-    explore("lower", Some(3), || {
+    explore("semaphore_lower", Some(3), || {
         let semaphore = semaphore(2, 1);
         let permit = semaphore.try_acquire(1).unwrap();
         let large = semaphore.clone();
@@ -256,7 +248,7 @@ fn lower() {
 /// A debt, and a rise that pays it and frees one more.
 #[test]
 fn lower_and_raise() {
-    explore("lower_and_raise", None, || {
+    explore("semaphore_lower_and_raise", None, || {
         let semaphore = semaphore(2, 1);
         let both = semaphore.try_acquire(2).unwrap();
         let waiter = semaphore.clone();
@@ -276,7 +268,7 @@ fn lower_and_raise() {
 
 #[test]
 fn close() {
-    explore("close", Some(3), || {
+    explore("semaphore_close", Some(3), || {
         let semaphore = semaphore(1, 1);
         let permit = semaphore.try_acquire(1).unwrap();
         let others: Vec<_> = (0..2)
