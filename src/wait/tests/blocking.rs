@@ -275,3 +275,64 @@ fn many_threads_conserve_permits() {
     });
     assert_eq!((gate.permits(), gate.waiters()), (2, 0));
 }
+
+/// Attempts and polls in vain so many times.
+struct Attempted {
+    log: super::Log,
+    attempts: usize,
+}
+
+impl crate::wait::sealed::Sealed for Attempted {}
+
+impl crate::wait::Op for Attempted {
+    type Output = &'static str;
+
+    fn attempt(&mut self) -> Option<&'static str> {
+        self.log.lock().push("attempt");
+        self.attempts = self.attempts.checked_sub(1)?;
+        (self.attempts == 0).then_some("attempted")
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<&'static str> {
+        self.log.lock().push("poll");
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn cancel(&mut self) {
+        self.log.lock().push("cancel");
+    }
+}
+
+/// An attempt before the first poll and after each wake-up; one that gives
+/// something ends the wait, with nothing to cancel.
+#[test]
+fn a_blocking_wait_attempts_before_it_polls() {
+    for (attempts, expected) in [
+        (1, &["attempt"][..]),
+        (2, &["attempt", "poll", "attempt"]),
+        (3, &["attempt", "poll", "attempt", "poll", "attempt"]),
+    ] {
+        let log = super::Log::default();
+        let op = Attempted {
+            log: log.clone(),
+            attempts,
+        };
+        assert_eq!(crate::wait::Wait::new(op).wait(), "attempted");
+        assert_eq!(entries(&log), expected);
+    }
+}
+
+/// Tasks and timed waits do not attempt.
+#[test]
+fn a_timed_wait_only_polls() {
+    let log = super::Log::default();
+    let op = Attempted {
+        log: log.clone(),
+        attempts: 1,
+    };
+    let outcome = crate::wait::Wait::new(op).wait_timeout(Duration::ZERO);
+    assert_eq!(outcome, Err(TimedOut));
+    assert!(!entries(&log).contains(&"attempt"));
+    assert_eq!(entries(&log).last(), Some(&"cancel"));
+}
