@@ -153,7 +153,9 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
-    /// How often the first in line may be overtaken by default.
+    /// How often in a row the first in line may be overtaken by default: by
+    /// measurement the least that costs within 2% of 256 where two threads take
+    /// turns (`benches/semaphore.rs`).
     pub const DEFAULT_BYPASS: Bypass = Bypass::AtMost(64);
 
     /// A semaphore with `limit` permits, all of them free. With the limit 0,
