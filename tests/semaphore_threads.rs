@@ -241,6 +241,7 @@ fn overtaking_is_bounded_by_count() {
                 // Until it is handed over, which is sure to come.
                 while semaphore.snapshot().waiters[0].state != WaiterState::Granted {
                     assert!(semaphore.snapshot().overtakings <= most);
+                    assert!(overtakings.load(Ordering::Relaxed) <= grants * u64::from(most));
                     thread::yield_now();
                 }
                 let seen = overtakings.load(Ordering::Relaxed);
