@@ -25,6 +25,15 @@ impl Numbers {
     }
 }
 
+/// Tells the others to stop, also when a check fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Takes and gives back in every way there is; `inside` never exceeds `most`.
 fn churn(semaphore: &Semaphore, seed: u64, rounds: usize, inside: &AtomicI64, most: i64) {
     let mut numbers = Numbers(seed | 1);
@@ -103,6 +112,7 @@ fn a_storm_of_limits() {
     let semaphore = semaphore(4, Bypass::AtMost(2));
     let (inside, done) = (AtomicI64::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
+        let stop = Stop(&done);
         let storm = scope.spawn(|| {
             let mut numbers = Numbers(7);
             while !done.load(Ordering::Relaxed) {
@@ -121,7 +131,7 @@ fn a_storm_of_limits() {
         for churn in churns {
             churn.join().unwrap();
         }
-        done.store(true, Ordering::Relaxed);
+        drop(stop);
         storm.join().unwrap();
         semaphore.set_limit(5).unwrap();
     });
@@ -226,6 +236,7 @@ fn overtaking_is_bounded_by_count() {
         let mut waiters: Vec<_> = (0..3).map(|_| Hand::waiting(&semaphore, limit)).collect();
         let (overtakings, done) = (AtomicU64::new(0), AtomicBool::new(false));
         thread::scope(|scope| {
+            let _stop = Stop(&done);
             for _ in 0..3 {
                 scope.spawn(|| {
                     while !done.load(Ordering::Relaxed) {
@@ -251,7 +262,6 @@ fn overtaking_is_bounded_by_count() {
                 );
                 drop(waiter.woken().unwrap());
             }
-            done.store(true, Ordering::Relaxed);
         });
     }
 }
