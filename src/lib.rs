@@ -7,7 +7,7 @@
 //!
 //! Start at [`queue`] to pass messages, at [`scheduler`] to run tasks, at
 //! [`simulator`] to try a policy out, at [`lock_table`] to lock a hierarchy, at
-//! [`gate`] to pass tiers.
+//! [`gate`] to pass tiers, at [`semaphore`] to count permits.
 //!
 //! # The house
 //!
@@ -30,7 +30,8 @@
 //! | | `dispatch.rs` | who is next: ring, line, limits, tiers, bypass |
 //! | | `backlog.rs` | the messages that wait, over dispatch |
 //! | 2 waiting | `wait.rs` | the one way to wait and to wake |
-//! | 3 primitives | `gate.rs` | the tier gate |
+//! | 3 primitives | `semaphore.rs` | the counting semaphore |
+//! | | `gate.rs` | the tier gate |
 //! | 4 exchange | `queue.rs` | conversations, groups, lanes, turns, deliveries |
 //! | | `lock_table.rs` | owners, hierarchy, conversion queue, deadlock search |
 //! | 5 top | `scheduler.rs` | callers, tasks and outcomes, readers, log, status |
@@ -64,14 +65,13 @@ pub mod modes;
 pub mod wait;
 
 pub mod gate;
+pub mod semaphore;
 
 #[cfg(not(loom))]
 pub mod lock_table;
 pub mod queue;
 
 // Threads, clocks and pools are not modelled.
-pub mod semaphore;
-
 #[cfg(not(loom))]
 pub mod scheduler;
 #[cfg(not(loom))]
