@@ -113,14 +113,15 @@ fn a_child_left_behind_holds_up_nothing() {
 #[test]
 fn what_a_child_left_behind_writes_is_discarded() {
     // Its output goes nowhere, but it must not die of that. The second task
-    // keeps taskrun there meanwhile.
+    // starts when the first has ended, lets the child go, and keeps taskrun
+    // there meanwhile.
     let child = "(read line < go; yes | head -c 1000000; echo more; echo alive > alive)";
-    let place = Place::with(list([&format!("{child} & exit 1"), "read line < last"]));
+    let tasks = [&format!("{child} & exit 1"), "echo > go; read line < last"];
+    let place = Place::with(list(tasks));
     for fifo in ["go", "alive", "last"] {
         place.fifo(fifo);
     }
     let run = place.command(LOGGED).spawn().expect("taskrun starts");
-    fs::write(place.path("go"), "go\n").expect("the child reads");
     assert_eq!(place.read("alive"), "alive\n");
     fs::write(place.path("last"), "go\n").expect("the second task reads");
     let seen = run.wait_with_output().expect("taskrun ends");
