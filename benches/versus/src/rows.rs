@@ -1,0 +1,19 @@
+//! The rows of `PERFORMANCE.md`, a file for each family.
+
+mod gates;
+mod locks;
+mod ranks;
+mod semaphores;
+
+use crate::contender::Cell;
+
+/// All cells, in the order of the rows.
+pub fn all() -> Vec<Cell> {
+    let families = [
+        ranks::cells(),
+        semaphores::cells(),
+        locks::cells(),
+        gates::cells(),
+    ];
+    families.into_iter().flatten().collect()
+}

@@ -1,0 +1,313 @@
+//! G1, G2: tiers of eight tasks on two workers.
+//!
+//! A task adds to its worker's own count, so that it touches no line that another worker does. In
+//! every sixteenth tier it first looks whether all of the tiers before are done and none of a later
+//! one is.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use conversant::gate::{Ticket, TierGate};
+use crossbeam_utils::CachePadded;
+
+use crate::contender::{Cell, Entry, Sample};
+use crate::race::{pin, pooled, race, wait_until, worker};
+use crate::work::work;
+
+const OURS: &str = "conversant TierGate";
+const LIMIT: &str = "spin gate, tasks claimed";
+const RAYON: &str = "rayon scope";
+
+const WORKERS: usize = 2;
+const TASKS: usize = 8;
+/// The tasks of a worker where they are split.
+const SHARE: usize = TASKS / WORKERS;
+
+pub fn cells() -> Vec<Cell> {
+    let cell =
+        |row, title: &str, hold| Cell::new(row, title, move || contenders(hold)).unit("tier");
+    vec![
+        cell("G1", "tier of 8 trivial tasks, 2 workers", 0)
+            .target(OURS, 1.1, LIMIT)
+            .target(OURS, 1.0, RAYON),
+        cell("G2", "tier of 8 tasks of 1 us, 2 workers", 1_000)
+            .target(OURS, 1.08, LIMIT)
+            .target(OURS, 1.0, RAYON),
+    ]
+}
+
+fn contenders(hold: u64) -> Vec<Entry> {
+    let rayon = rayon::ThreadPoolBuilder::new()
+        .num_threads(WORKERS)
+        .start_handler(pin)
+        .build()
+        .expect("a pool");
+    let next = AtomicU64::new(0);
+    let tokio = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .on_thread_start(move || pin(next.fetch_add(1, Ordering::Relaxed) as usize))
+        .build()
+        .expect("a runtime");
+    vec![
+        Entry::limit(LIMIT, move |ops| claimed(ops, hold)),
+        Entry::limit("spin gate, tasks split", move |ops| split(ops, hold)),
+        Entry::ours(OURS, move |ops| gate(ops, hold, true)),
+        Entry::ours("conversant TierGate, joined in time", move |ops| {
+            gate(ops, hold, false)
+        }),
+        Entry::peer(RAYON, move |ops| scope(&rayon, ops, hold)),
+        Entry::peer("std Barrier, tasks split", move |ops| barrier(ops, hold)),
+        Entry::peer("tokio JoinSet", move |ops| join_set(&tokio, ops, hold)),
+    ]
+}
+
+/// How many tasks each worker has done, and how often one ran at the wrong time.
+struct Book {
+    done: [CachePadded<AtomicU64>; WORKERS],
+    wrong: AtomicU64,
+    hold: u64,
+}
+
+impl Book {
+    fn new(hold: u64) -> Self {
+        Self {
+            done: Default::default(),
+            wrong: AtomicU64::new(0),
+            hold,
+        }
+    }
+
+    /// A task of this tier.
+    fn task(&self, tier: u64) {
+        if tier % 16 == 0 {
+            let before = tier * TASKS as u64;
+            let right = before..before + TASKS as u64;
+            let wrong = !right.contains(&self.done());
+            self.wrong.fetch_add(u64::from(wrong), Ordering::Relaxed);
+        }
+        work(self.hold);
+        // No other thread has this number.
+        let done = &self.done[worker()];
+        done.store(done.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    fn done(&self) -> u64 {
+        let done = self.done.iter();
+        done.map(|done| done.load(Ordering::Relaxed)).sum()
+    }
+
+    fn settle(&self, sample: Sample) -> Result<Sample> {
+        let wrong = self.wrong.load(Ordering::Relaxed);
+        ensure!(wrong == 0, "{wrong} tasks ran beside another tier");
+        let (done, all) = (self.done(), sample.ops * TASKS as u64);
+        ensure!(done == all, "{done} tasks of {all}");
+        Ok(sample)
+    }
+}
+
+/// So many tiers; the figure is per tier, whoever runs its tasks.
+fn tiers(workers: usize, ops: u64, sample: impl FnOnce(u64) -> Sample) -> Sample {
+    let sample = sample(ops * workers as u64);
+    Sample { ops, ..sample }
+}
+
+/// What is left of the open tier: leaving a task and claiming the next are one exchange, and the last
+/// leaver opens the next tier and claims its first task in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Left {
+    tier: u64,
+    unclaimed: u64,
+    unfinished: u64,
+}
+
+impl Left {
+    fn of(word: u64) -> Self {
+        Self {
+            tier: word >> 16,
+            unclaimed: word >> 8 & 0xff,
+            unfinished: word & 0xff,
+        }
+    }
+
+    fn word(self) -> u64 {
+        self.tier << 16 | self.unclaimed << 8 | self.unfinished
+    }
+
+    fn open(tier: u64) -> Self {
+        Self {
+            tier,
+            unclaimed: TASKS as u64,
+            unfinished: TASKS as u64,
+        }
+    }
+
+    /// What is left after a claim.
+    fn claim(self) -> Option<Self> {
+        let unclaimed = self.unclaimed.checked_sub(1)?;
+        Some(Self { unclaimed, ..self })
+    }
+
+    fn finish(self) -> Self {
+        let unfinished = self.unfinished - 1;
+        match unfinished {
+            0 => Self::open(self.tier + 1),
+            _ => Self { unfinished, ..self },
+        }
+    }
+}
+
+/// Tasks are claimed one by one; who finds none spins.
+fn claimed(ops: u64, hold: u64) -> Result<Sample> {
+    let book = Book::new(hold);
+    let word = CachePadded::new(AtomicU64::new(Left::open(0).word()));
+    // Finishes a task if it has one; claims one if there is any.
+    let step = |has: bool| {
+        let mut now = word.load(Ordering::Acquire);
+        loop {
+            let left = Left::of(now);
+            let left = if has { left.finish() } else { left };
+            let claimed = left.claim().filter(|_| left.tier < ops);
+            let next = claimed.unwrap_or(left).word();
+            let task = claimed.map(|left| left.tier);
+            if next == now {
+                return (task, left.tier);
+            }
+            let (ok, lost) = (Ordering::AcqRel, Ordering::Acquire);
+            match word.compare_exchange_weak(now, next, ok, lost) {
+                Ok(_) => return (task, left.tier),
+                Err(other) => now = other,
+            }
+        }
+    };
+    let sample = tiers(WORKERS, ops, |all| {
+        race(WORKERS, all, |_, _| {
+            || {
+                let mut has = false;
+                loop {
+                    let (task, open) = step(has);
+                    has = task.is_some();
+                    match task {
+                        Some(tier) => book.task(tier),
+                        None if open >= ops => break,
+                        None => wait_until(|| Left::of(word.load(Ordering::Acquire)).tier > open),
+                    }
+                }
+            }
+        })
+    });
+    book.settle(sample)
+}
+
+/// Each worker has its half of every tier, and says once that it is done with it.
+fn split(ops: u64, hold: u64) -> Result<Sample> {
+    let book = Book::new(hold);
+    let done = CachePadded::new(AtomicU64::new(0));
+    let sample = tiers(WORKERS, ops, |all| {
+        race(WORKERS, all, |_, _| {
+            let (book, done) = (&book, &done);
+            move || {
+                for tier in 0..ops {
+                    wait_until(|| done.load(Ordering::Acquire) >= tier * WORKERS as u64);
+                    (0..SHARE).for_each(|_| book.task(tier));
+                    done.fetch_add(1, Ordering::AcqRel);
+                }
+            }
+        })
+    });
+    book.settle(sample)
+}
+
+/// Each worker has its half of the tickets. They are joined before the time is taken, or by the
+/// workers themselves a few tiers ahead of their turn.
+fn gate(ops: u64, hold: u64, before: bool) -> Result<Sample> {
+    const AHEAD: u64 = 16;
+    let book = Book::new(hold);
+    let gate = TierGate::new();
+    let number = |tier: u64| u32::try_from(tier).expect("few tiers");
+    let join = |tier: u64| {
+        let tickets = (0..SHARE).map(|_| gate.join(number(tier)));
+        (tier, tickets.collect::<Vec<Ticket>>())
+    };
+    let ahead = if before { ops } else { AHEAD.min(ops) };
+    // All of them before anybody enters: a tier without tickets would be passed over.
+    let hand = |_| parking_lot::Mutex::new((0..ahead).map(join).collect::<VecDeque<_>>());
+    let hands: Vec<_> = (0..WORKERS).map(hand).collect();
+    let sample = tiers(WORKERS, ops, |all| {
+        race(WORKERS, all, |worker, _| {
+            let mut hand = std::mem::take(&mut *hands[worker].lock());
+            let (book, join) = (&book, &join);
+            move || {
+                let mut next = ahead;
+                while let Some((tier, mut tickets)) = hand.pop_front() {
+                    while let Some(mut ticket) = tickets.pop() {
+                        ticket.enter().wait();
+                        book.task(tier);
+                        if tickets.is_empty() && next < ops {
+                            // Before it leaves, so that the tier will have all its tickets.
+                            hand.push_back(join(next));
+                            next += 1;
+                        }
+                        drop(ticket);
+                    }
+                }
+            }
+        })
+    });
+    book.settle(sample)
+}
+
+fn scope(pool: &rayon::ThreadPool, ops: u64, hold: u64) -> Result<Sample> {
+    let book = Book::new(hold);
+    let whole = || {
+        let (start, book) = (Instant::now(), &book);
+        for tier in 0..ops {
+            rayon::scope(|scope| {
+                (0..TASKS).for_each(|_| scope.spawn(move |_| book.task(tier)));
+            });
+        }
+        start.elapsed()
+    };
+    let sample = pooled(ops, || pool.install(whole));
+    book.settle(sample)
+}
+
+fn barrier(ops: u64, hold: u64) -> Result<Sample> {
+    let book = Book::new(hold);
+    let barrier = std::sync::Barrier::new(WORKERS);
+    let sample = tiers(WORKERS, ops, |all| {
+        race(WORKERS, all, |_, _| {
+            let (book, barrier) = (&book, &barrier);
+            move || {
+                for tier in 0..ops {
+                    (0..SHARE).for_each(|_| book.task(tier));
+                    barrier.wait();
+                }
+            }
+        })
+    });
+    book.settle(sample)
+}
+
+fn join_set(runtime: &tokio::runtime::Runtime, ops: u64, hold: u64) -> Result<Sample> {
+    let book = Arc::new(Book::new(hold));
+    let inside = book.clone();
+    let whole = async move {
+        let start = Instant::now();
+        for tier in 0..ops {
+            let mut set = tokio::task::JoinSet::new();
+            for _ in 0..TASKS {
+                let book = inside.clone();
+                set.spawn(async move { book.task(tier) });
+            }
+            while let Some(done) = set.join_next().await {
+                done.expect("no task panics");
+            }
+        }
+        start.elapsed()
+    };
+    let joined = || runtime.block_on(runtime.spawn(whole));
+    book.settle(pooled(ops, || joined().expect("it does not panic")))
+}

@@ -1,0 +1,296 @@
+//! L1 to L6: locks with modes, on one resource and on a root with leaves.
+//!
+//! A read-write lock knows no IX, so it takes S for reading and the others for writing. In every
+//! eighth turn a thread looks who else is inside.
+
+mod keyed;
+mod words;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use anyhow::{Result, ensure};
+use conversant::modes::Mode;
+
+use self::keyed::{Lockable, Mutexes, Naive, Table};
+use self::words::{Std, Striped, Tokio, Word};
+use crate::contender::{Cell, Contender, Entry, Role, Sample};
+use crate::race::race;
+use crate::work::{Draw, work};
+
+const TABLE: &str = "conversant LockTable, by key";
+const HANDLE: &str = "conversant IntentLock";
+const STRIPES: &str = "conversant IntentLock, striped";
+const STRIPED_ROOT: &str = "conversant LockTable, striped root";
+const WORD: &str = "count word";
+const PARKING_LOT: &str = "parking_lot RwLock";
+const MUTEX: &str = "parking_lot Mutex";
+const MANAGER: &str = "naive keyed manager";
+
+const LEAVES: u32 = 1 << 20;
+/// How many pairs of one mode come in a row where phases alternate.
+const PHASE: u64 = 64;
+
+/// What is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum At {
+    Root,
+    /// And the root with the intent that it needs.
+    Leaf(u32),
+}
+
+/// Locks on a root, and perhaps on leaves.
+pub trait Locks: Send + Sync + 'static {
+    /// What a thread needs of its own.
+    type Seat<'a>;
+
+    fn seat(&self) -> Self::Seat<'_>;
+
+    /// Runs `f` with the lock.
+    fn with(seat: &mut Self::Seat<'_>, at: At, mode: Mode, f: impl FnOnce());
+}
+
+#[derive(Clone, Copy)]
+struct Shape {
+    threads: usize,
+    script: Script,
+    /// Nanoseconds of work with the lock.
+    hold: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Script {
+    Same(Mode),
+    /// S and IX in turns.
+    Phases,
+    /// X on a leaf that is drawn from so many.
+    Leaves(u32),
+}
+
+pub fn cells() -> Vec<Cell> {
+    let same = |threads, mode, hold| Shape {
+        threads,
+        script: Script::Same(mode),
+        hold,
+    };
+    let root = |row, title: &str, shape| Cell::new(row, title, move || on_root(shape));
+    let (s, ix, x) = (Mode::S, Mode::Ix, Mode::X);
+    let mut cells = Vec::new();
+    for (mode, title) in [(s, "S uncontended"), (ix, "IX uncontended")] {
+        let cell = root("L1", title, same(1, mode, 0)).target(TABLE, 0.85, MANAGER);
+        cells.push(cell.target(HANDLE, 1.1, WORD));
+    }
+    for (mode, title) in [
+        (s, "S-S, two threads, held 0"),
+        (ix, "IX-IX, two threads, held 0"),
+    ] {
+        let cell = root("L2", title, same(2, mode, 0)).target(TABLE, 1.1, WORD);
+        cells.push(cell.target(HANDLE, 1.1, WORD).absolute(STRIPES, 10.0));
+    }
+    cells.push(
+        root("L3", "IX-IX, two threads, held 1 us", same(2, ix, 1_000))
+            .target(TABLE, 1.05, WORD)
+            .target(HANDLE, 1.05, WORD),
+    );
+    let phases = Shape {
+        threads: 2,
+        script: Script::Phases,
+        hold: 0,
+    };
+    cells.push(
+        root("L4", "phases of 64 S and 64 IX, two threads", phases)
+            .target(TABLE, 1.1, PARKING_LOT)
+            .target(HANDLE, 1.1, PARKING_LOT)
+            .target(STRIPES, 1.5, PARKING_LOT),
+    );
+    for (hold, times, title) in [
+        (0, 1.3, "X, two threads, held 0"),
+        (1_000, 0.7, "X, two threads, held 1 us"),
+    ] {
+        let cell = root("L5", title, same(2, x, hold)).target(TABLE, times, MUTEX);
+        cells.push(cell.target(HANDLE, times, MUTEX));
+    }
+    for (threads, title) in [(1, "one thread"), (2, "two threads")] {
+        let title = format!("root IX + leaf X over 1M leaves, {title}");
+        let shape = Shape {
+            threads,
+            script: Script::Leaves(LEAVES),
+            hold: 0,
+        };
+        let cell = Cell::new("L6", title, move || on_leaves(shape)).target(TABLE, 0.75, MANAGER);
+        cells.push(cell.target(STRIPED_ROOT, 0.5, MANAGER));
+    }
+    cells
+}
+
+fn on_root(shape: Shape) -> Vec<Entry> {
+    let waits = shape.threads > 1;
+    let exclusive = matches!(shape.script, Script::Same(Mode::X));
+    let weak = matches!(shape.script, Script::Same(Mode::S | Mode::Ix));
+    let mut all = vec![
+        entry(WORD, Role::Limit, Word::new(0), shape),
+        entry(TABLE, Role::Ours, Table::new(), shape),
+        entry(PARKING_LOT, Role::Peer, parking_lot::RwLock::new(()), shape),
+        entry("std RwLock", Role::Peer, Std::default(), shape),
+        entry("tokio RwLock", Role::Peer, Tokio::new(waits), shape),
+        entry("DashMap of mutexes", Role::Peer, Mutexes::new(0), shape),
+        entry(MANAGER, Role::Peer, Naive::default(), shape),
+        entry("lockable", Role::Peer, Lockable::default(), shape),
+    ];
+    if exclusive {
+        all.push(entry(MUTEX, Role::Peer, parking_lot::Mutex::new(()), shape));
+    }
+    if weak && waits {
+        all.push(entry(
+            "striped counters",
+            Role::Limit,
+            Striped::default(),
+            shape,
+        ));
+    }
+    all
+}
+
+fn on_leaves(shape: Shape) -> Vec<Entry> {
+    vec![
+        entry("dense words", Role::Limit, Word::new(LEAVES), shape),
+        entry(TABLE, Role::Ours, Table::new(), shape),
+        entry(MANAGER, Role::Peer, Naive::default(), shape),
+        entry(
+            "DashMap of mutexes, leaf only",
+            Role::Peer,
+            Mutexes::new(LEAVES),
+            shape,
+        ),
+        entry(
+            "lockable, leaf only",
+            Role::Peer,
+            Lockable::default(),
+            shape,
+        ),
+    ]
+}
+
+fn entry(name: &str, role: Role, locks: impl Locks, shape: Shape) -> Entry {
+    let draws = AtomicU64::new(0);
+    Entry::new(
+        name,
+        role,
+        Locked {
+            locks: Arc::new(locks),
+            shape,
+            draws,
+        },
+    )
+}
+
+struct Locked<L> {
+    locks: Arc<L>,
+    shape: Shape,
+    /// Every run draws other leaves.
+    draws: AtomicU64,
+}
+
+impl<L: Locks> Contender for Locked<L> {
+    fn run(&mut self, ops: u64) -> Result<Sample> {
+        let inside = Inside::default();
+        let looks = self.shape.threads > 1 && !matches!(self.shape.script, Script::Leaves(_));
+        let sample = self.turns(ops, self.shape.script, |turn, _, mode| {
+            let looks = looks && turn % 8 == 0;
+            if looks {
+                inside.enter(mode);
+            }
+            work(self.shape.hold);
+            if looks {
+                inside.leave(mode);
+            }
+        });
+        inside.settle()?;
+        Ok(sample)
+    }
+
+    /// Leaves that are locked at random are hardly ever contended: so here they are few.
+    fn check(&mut self) -> Result<()> {
+        const FEW: u32 = 4;
+        if !matches!(self.shape.script, Script::Leaves(_)) {
+            return Ok(());
+        }
+        let counts: [AtomicU32; FEW as usize] = Default::default();
+        let sample = self.turns(4_000, Script::Leaves(FEW), |_, at, _| {
+            if let At::Leaf(leaf) = at {
+                // Not one operation: without the lock, some are lost.
+                let count = &counts[leaf as usize];
+                let before = count.load(Ordering::Relaxed);
+                work(100);
+                count.store(before + 1, Ordering::Relaxed);
+            }
+        });
+        let seen: u32 = counts
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed))
+            .sum();
+        ensure!(
+            u64::from(seen) == sample.ops,
+            "{seen} of {} seen",
+            sample.ops
+        );
+        Ok(())
+    }
+}
+
+impl<L: Locks> Locked<L> {
+    fn turns(&self, ops: u64, script: Script, f: impl Fn(u64, At, Mode) + Sync) -> Sample {
+        race(self.shape.threads, ops, |_, each| {
+            let mut seat = self.locks.seat();
+            let mut draw = Draw::new(self.draws.fetch_add(1, Ordering::Relaxed));
+            let f = &f;
+            move || {
+                for turn in 0..each {
+                    let (at, mode) = match script {
+                        Script::Same(mode) => (At::Root, mode),
+                        Script::Phases if turn / PHASE % 2 == 0 => (At::Root, Mode::S),
+                        Script::Phases => (At::Root, Mode::Ix),
+                        Script::Leaves(leaves) => (At::Leaf(draw.below(leaves)), Mode::X),
+                    };
+                    L::with(&mut seat, at, mode, || f(turn, at, mode));
+                }
+            }
+        })
+    }
+}
+
+/// Who is inside, of those who look.
+#[derive(Default)]
+struct Inside {
+    counts: [AtomicU32; Mode::ALL.len()],
+    wrong: AtomicU64,
+}
+
+impl Inside {
+    fn enter(&self, mode: Mode) {
+        let others = self.counts[mode as usize].fetch_add(1, Ordering::SeqCst);
+        let conflicts = |&other: &Mode| {
+            let count = match other == mode {
+                true => others,
+                false => self.counts[other as usize].load(Ordering::SeqCst),
+            };
+            count > 0 && !mode.compatible(other)
+        };
+        if [Mode::S, Mode::Ix, Mode::X].iter().any(conflicts) {
+            self.wrong.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn leave(&self, mode: Mode) {
+        self.counts[mode as usize].fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn settle(&self) -> Result<()> {
+        let wrong = self.wrong.load(Ordering::Relaxed);
+        ensure!(
+            wrong == 0,
+            "{wrong} looks saw somebody who must not be inside"
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! Contenders that are asked by key. Those that take a hasher all take the same.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use conversant::lock_table::{LockTable, Owner, Resource};
+use conversant::modes::Mode;
+use dashmap::DashMap;
+use lockable::LockPool;
+use parking_lot::{Condvar, Mutex};
+use rustc_hash::FxBuildHasher;
+
+use super::{At, Locks};
+
+impl Resource for At {
+    fn parent(&self) -> Option<Self> {
+        match self {
+            At::Root => None,
+            At::Leaf(_) => Some(At::Root),
+        }
+    }
+}
+
+/// Ours; each thread is an owner.
+pub struct Table(LockTable<At, FxBuildHasher>);
+
+impl Table {
+    pub fn new() -> Self {
+        Self(LockTable::with_hasher(FxBuildHasher))
+    }
+}
+
+impl Locks for Table {
+    type Seat<'a> = Owner<At, FxBuildHasher>;
+
+    fn seat(&self) -> Self::Seat<'_> {
+        self.0.owner(0)
+    }
+
+    fn with(owner: &mut Self::Seat<'_>, at: At, mode: Mode, f: impl FnOnce()) {
+        owner.lock(&at, mode).wait().expect("no deadlock");
+        f();
+        owner.release(&at).expect("it was granted");
+    }
+}
+
+/// What one writes first: counts by mode in a map under one mutex, gone when nobody is there.
+#[derive(Default)]
+pub struct Naive {
+    map: Mutex<HashMap<At, Counts, FxBuildHasher>>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Counts {
+    held: [u32; Mode::ALL.len()],
+    /// Threads that wait for a change here.
+    waiting: u32,
+}
+
+impl Counts {
+    fn free(&self, mode: Mode) -> bool {
+        let conflict = |&other: &Mode| self.held[other as usize] > 0 && !mode.compatible(other);
+        !Mode::ALL.iter().any(conflict)
+    }
+
+    fn vacant(&self) -> bool {
+        self.waiting == 0 && self.held.iter().all(|&count| count == 0)
+    }
+}
+
+impl Naive {
+    fn path(at: At, mode: Mode) -> impl DoubleEndedIterator<Item = (At, Mode)> {
+        let root = at.parent().map(|root| (root, mode.parent_needs()));
+        root.into_iter().chain([(at, mode)])
+    }
+
+    fn lock(&self, at: At, mode: Mode) {
+        let mut map = self.map.lock();
+        for (at, mode) in Self::path(at, mode) {
+            let mut counts = map.entry(at).or_default();
+            while !counts.free(mode) {
+                counts.waiting += 1;
+                self.changed.wait(&mut map);
+                counts = map.entry(at).or_default();
+                counts.waiting -= 1;
+            }
+            counts.held[mode as usize] += 1;
+        }
+    }
+
+    fn unlock(&self, at: At, mode: Mode) {
+        let mut map = self.map.lock();
+        let mut wakes = false;
+        for (at, mode) in Self::path(at, mode).rev() {
+            let counts = map.get_mut(&at).expect("it is held");
+            counts.held[mode as usize] -= 1;
+            wakes |= counts.waiting > 0;
+            if counts.vacant() {
+                map.remove(&at);
+            }
+        }
+        drop(map);
+        if wakes {
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl Locks for Naive {
+    type Seat<'a> = &'a Self;
+
+    fn seat(&self) -> &Self {
+        self
+    }
+
+    fn with(seat: &mut &Self, at: At, mode: Mode, f: impl FnOnce()) {
+        seat.lock(at, mode);
+        f();
+        seat.unlock(at, mode);
+    }
+}
+
+/// A mutex per key, made on first use and never gone: no modes, no hierarchy.
+pub struct Mutexes(DashMap<At, Arc<Mutex<()>>, FxBuildHasher>);
+
+impl Mutexes {
+    /// With those of so many leaves made already.
+    pub fn new(leaves: u32) -> Self {
+        let map = DashMap::with_hasher(FxBuildHasher);
+        for leaf in 0..leaves {
+            map.insert(At::Leaf(leaf), Arc::default());
+        }
+        Self(map)
+    }
+}
+
+impl Locks for Mutexes {
+    type Seat<'a> = &'a Self;
+
+    fn seat(&self) -> &Self {
+        self
+    }
+
+    fn with(seat: &mut &Self, at: At, _: Mode, f: impl FnOnce()) {
+        let known = seat.0.get(&at).map(|mutex| mutex.clone());
+        let mutex = known.unwrap_or_else(|| seat.0.entry(at).or_default().clone());
+        let _guard = mutex.lock();
+        f();
+    }
+}
+
+/// Exclusive only: no modes, no hierarchy.
+#[derive(Default)]
+pub struct Lockable(LockPool<At>);
+
+impl Locks for Lockable {
+    type Seat<'a> = &'a Self;
+
+    fn seat(&self) -> &Self {
+        self
+    }
+
+    fn with(seat: &mut &Self, at: At, _: Mode, f: impl FnOnce()) {
+        let _guard = seat.0.blocking_lock(at);
+        f();
+    }
+}

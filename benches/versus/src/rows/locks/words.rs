@@ -1,0 +1,193 @@
+//! Contenders that know one resource, or a dense array of them.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+
+use conversant::modes::Mode;
+use crossbeam_utils::CachePadded;
+
+use super::{At, Locks};
+use crate::drive::drive;
+use crate::race::wait_until;
+
+/// The least that modes can cost: one exchange to be granted, one subtraction to leave; whoever
+/// must wait spins. Leaves are bytes in an array.
+pub struct Word {
+    root: CachePadded<AtomicU64>,
+    leaves: Vec<AtomicU8>,
+}
+
+impl Word {
+    pub fn new(leaves: u32) -> Self {
+        Self {
+            root: CachePadded::default(),
+            leaves: (0..leaves).map(|_| AtomicU8::new(0)).collect(),
+        }
+    }
+
+    fn try_root(&self, mode: Mode) -> bool {
+        let now = self.root.load(Ordering::Relaxed);
+        let free = now & conflicts(mode) == 0;
+        let (ok, lax) = (Ordering::Acquire, Ordering::Relaxed);
+        free && self
+            .root
+            .compare_exchange_weak(now, now + unit(mode), ok, lax)
+            .is_ok()
+    }
+
+    fn leave_root(&self, mode: Mode) {
+        self.root.fetch_sub(unit(mode), Ordering::Release);
+    }
+}
+
+/// A count of 20 bits for each of S, IX and X.
+fn unit(mode: Mode) -> u64 {
+    match mode {
+        Mode::S => 1,
+        Mode::Ix => 1 << 20,
+        _ => 1 << 40,
+    }
+}
+
+fn conflicts(mode: Mode) -> u64 {
+    const COUNT: u64 = (1 << 20) - 1;
+    match mode {
+        Mode::S => COUNT << 20 | COUNT << 40,
+        Mode::Ix => COUNT | COUNT << 40,
+        _ => u64::MAX,
+    }
+}
+
+impl Locks for Word {
+    type Seat<'a> = &'a Self;
+
+    fn seat(&self) -> &Self {
+        self
+    }
+
+    fn with(seat: &mut &Self, at: At, mode: Mode, f: impl FnOnce()) {
+        let At::Leaf(leaf) = at else {
+            wait_until(|| seat.try_root(mode));
+            f();
+            return seat.leave_root(mode);
+        };
+        wait_until(|| seat.try_root(Mode::Ix));
+        let leaf = &seat.leaves[leaf as usize];
+        wait_until(|| leaf.swap(1, Ordering::Acquire) == 0);
+        f();
+        leaf.store(0, Ordering::Release);
+        seat.leave_root(Mode::Ix);
+    }
+}
+
+/// Each thread has a line of its own for the weak modes, and looks whether a strong one is there.
+#[derive(Default)]
+pub struct Striped {
+    strong: CachePadded<AtomicU32>,
+    lines: [CachePadded<AtomicU32>; 8],
+    seats: AtomicUsize,
+}
+
+impl Locks for Striped {
+    type Seat<'a> = (&'a AtomicU32, &'a AtomicU32);
+
+    fn seat(&self) -> Self::Seat<'_> {
+        let seat = self.seats.fetch_add(1, Ordering::Relaxed);
+        (&self.lines[seat % self.lines.len()], &self.strong)
+    }
+
+    fn with((line, strong): &mut Self::Seat<'_>, _: At, _: Mode, f: impl FnOnce()) {
+        line.store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        assert_eq!(
+            strong.load(Ordering::Acquire),
+            0,
+            "nobody wants a strong mode here"
+        );
+        f();
+        line.store(0, Ordering::Release);
+    }
+}
+
+impl Locks for parking_lot::RwLock<()> {
+    type Seat<'a> = &'a Self;
+
+    fn seat(&self) -> &Self {
+        self
+    }
+
+    fn with(seat: &mut &Self, _: At, mode: Mode, f: impl FnOnce()) {
+        if mode == Mode::S {
+            let _guard = seat.read();
+            f();
+        } else {
+            let _guard = seat.write();
+            f();
+        }
+    }
+}
+
+impl Locks for parking_lot::Mutex<()> {
+    type Seat<'a> = &'a Self;
+
+    fn seat(&self) -> &Self {
+        self
+    }
+
+    fn with(seat: &mut &Self, _: At, _: Mode, f: impl FnOnce()) {
+        let _guard = seat.lock();
+        f();
+    }
+}
+
+#[derive(Default)]
+pub struct Std(std::sync::RwLock<()>);
+
+impl Locks for Std {
+    type Seat<'a> = &'a std::sync::RwLock<()>;
+
+    fn seat(&self) -> &std::sync::RwLock<()> {
+        &self.0
+    }
+
+    fn with(seat: &mut Self::Seat<'_>, _: At, mode: Mode, f: impl FnOnce()) {
+        if mode == Mode::S {
+            let _guard = seat.read().expect("not poisoned");
+            f();
+        } else {
+            let _guard = seat.write().expect("not poisoned");
+            f();
+        }
+    }
+}
+
+pub struct Tokio {
+    lock: tokio::sync::RwLock<()>,
+    waits: bool,
+}
+
+impl Tokio {
+    pub fn new(waits: bool) -> Self {
+        Self {
+            lock: tokio::sync::RwLock::new(()),
+            waits,
+        }
+    }
+}
+
+impl Locks for Tokio {
+    type Seat<'a> = &'a Self;
+
+    fn seat(&self) -> &Self {
+        self
+    }
+
+    fn with(seat: &mut &Self, _: At, mode: Mode, f: impl FnOnce()) {
+        if mode == Mode::S {
+            let _guard = drive(seat.lock.read(), seat.waits);
+            f();
+        } else {
+            let _guard = drive(seat.lock.write(), seat.waits);
+            f();
+        }
+    }
+}

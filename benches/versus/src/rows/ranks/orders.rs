@@ -1,0 +1,248 @@
+//! The contenders of P1 and P2.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+
+use conversant::backlog::Backlog;
+use conversant::dispatch::{GroupKey, LaneKey};
+use conversant::limit::{Bypass, Limit};
+use conversant::rank::{Rank, Slot};
+use priority_queue::PriorityQueue;
+use rustc_hash::FxBuildHasher;
+
+use super::{BUMPED, Place};
+
+/// Groups in order. `places` says where each stands; `push` finds it written already.
+pub trait Order {
+    /// A group of this level will be pushed: for those that must be told before.
+    fn begin(&mut self, _group: u32, _level: u16) {}
+
+    fn push(&mut self, group: u32, places: &[Place]);
+
+    /// The first one and its level, out of line.
+    fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)>;
+
+    /// Moves one that stands in line, and writes down where it stands now.
+    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]);
+}
+
+/// The sequence number of a group that stands nowhere.
+const NOWHERE: u64 = 0;
+
+fn slot(level: u16) -> Slot {
+    match level.checked_sub(BUMPED) {
+        Some(bumped) => Slot::bumped(bumped as u8),
+        None => Slot::standing(level as u8),
+    }
+}
+
+/// As the dispatch core uses it: the record says who stands where, tokens that it disowns are stale.
+#[derive(Default)]
+pub struct Ranked(Rank);
+
+impl Ranked {
+    fn leave(&mut self, from: u16, places: &[Place]) {
+        let from_slot = slot(from);
+        self.0.leave(from_slot, |group, seq| {
+            let place = places[group as usize];
+            place.seq == seq && place.level == from
+        });
+    }
+}
+
+impl Order for Ranked {
+    fn push(&mut self, group: u32, places: &[Place]) {
+        let place = places[group as usize];
+        self.0.insert(slot(place.level), place.seq, group);
+    }
+
+    fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)> {
+        let group = self.0.best(|at, group, seq| {
+            let place = places[group as usize];
+            place.seq == seq && slot(place.level) == at
+        })?;
+        let place = &mut places[group as usize];
+        place.seq = NOWHERE;
+        let from = place.level;
+        self.leave(from, places);
+        Some((group, from))
+    }
+
+    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
+        let from = std::mem::replace(&mut places[group as usize], to);
+        self.leave(from.level, places);
+        self.0.insert(slot(to.level), to.seq, group);
+    }
+}
+
+/// The least that an order can cost: rings and a bitmap, no records looked at to tell stale ones, no
+/// memory made or given back. After bumps its rings hold what is stale, so that it is no order.
+pub struct Bitmap {
+    words: [u64; 8],
+    rings: Vec<VecDeque<(u64, u32)>>,
+    /// What a ring may grow to by bumps: twice what stands in one.
+    kept: usize,
+}
+
+impl Bitmap {
+    pub fn new(groups: u32) -> Self {
+        Self {
+            words: [0; 8],
+            rings: (0..512).map(|_| VecDeque::new()).collect(),
+            kept: groups as usize / 128 + 8,
+        }
+    }
+}
+
+impl Order for Bitmap {
+    fn push(&mut self, group: u32, places: &[Place]) {
+        let place = places[group as usize];
+        let level = usize::from(place.level);
+        self.rings[level].push_back((place.seq, group));
+        self.words[level / 64] |= 1 << (level % 64);
+    }
+
+    fn pop(&mut self, _: &mut [Place]) -> Option<(u32, u16)> {
+        let word = self.words.iter().rposition(|&word| word != 0)?;
+        let level = word * 64 + 63 - self.words[word].leading_zeros() as usize;
+        let (_, group) = self.rings[level].pop_front()?;
+        if self.rings[level].is_empty() {
+            self.words[word] &= !(1 << (level % 64));
+        }
+        Some((group, level as u16))
+    }
+
+    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
+        places[group as usize] = to;
+        let ring = &mut self.rings[usize::from(to.level)];
+        if ring.len() >= self.kept {
+            ring.pop_front();
+        }
+        self.push(group, places);
+    }
+}
+
+/// Strongest first, then oldest.
+type Key = (u16, Reverse<u64>);
+
+fn key(place: Place) -> Key {
+    (place.level, Reverse(place.seq))
+}
+
+/// Moved ones are pushed again; their stale entries are swept when they are half of all.
+#[derive(Default)]
+pub struct Heap {
+    heap: BinaryHeap<(Key, u32)>,
+    live: usize,
+}
+
+impl Order for Heap {
+    fn push(&mut self, group: u32, places: &[Place]) {
+        self.live += 1;
+        self.heap.push((key(places[group as usize]), group));
+    }
+
+    fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)> {
+        loop {
+            let ((level, Reverse(seq)), group) = self.heap.pop()?;
+            if places[group as usize] == (Place { level, seq }) {
+                self.live -= 1;
+                return Some((group, level));
+            }
+        }
+    }
+
+    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
+        places[group as usize] = to;
+        self.heap.push((key(to), group));
+        if self.heap.len() > 2 * self.live {
+            self.heap
+                .retain(|&(at, group)| at == key(places[group as usize]));
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct Tree(BTreeSet<(Key, u32)>);
+
+impl Order for Tree {
+    fn push(&mut self, group: u32, places: &[Place]) {
+        self.0.insert((key(places[group as usize]), group));
+    }
+
+    fn pop(&mut self, _: &mut [Place]) -> Option<(u32, u16)> {
+        self.0.pop_last().map(|((level, _), group)| (group, level))
+    }
+
+    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
+        let from = std::mem::replace(&mut places[group as usize], to);
+        self.0.remove(&(key(from), group));
+        self.0.insert((key(to), group));
+    }
+}
+
+#[derive(Default)]
+pub struct Queue(PriorityQueue<u32, Key, FxBuildHasher>);
+
+impl Order for Queue {
+    fn push(&mut self, group: u32, places: &[Place]) {
+        self.0.push(group, key(places[group as usize]));
+    }
+
+    fn pop(&mut self, _: &mut [Place]) -> Option<(u32, u16)> {
+        self.0.pop().map(|(group, (level, _))| (group, level))
+    }
+
+    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
+        places[group as usize] = to;
+        self.0.change_priority(&group, key(to));
+    }
+}
+
+/// More than an order: a message is claimed, completed and sent again.
+pub struct Backlogged {
+    backlog: Backlog<u32>,
+    lane: LaneKey,
+    groups: Vec<GroupKey>,
+}
+
+impl Backlogged {
+    pub fn new() -> Self {
+        let mut backlog = Backlog::new(Bypass::Unbounded);
+        let lane = backlog.add_lane(1, Limit::Unlimited).expect("in range");
+        Self {
+            backlog,
+            lane,
+            groups: Vec::new(),
+        }
+    }
+}
+
+impl Order for Backlogged {
+    fn begin(&mut self, _: u32, level: u16) {
+        let level = level.min(255) as u8;
+        let group = self.backlog.add_group(self.lane, Limit::SERIAL, level);
+        self.groups.push(group.expect("in range"));
+    }
+
+    fn push(&mut self, group: u32, places: &[Place]) {
+        let level = places[group as usize].level;
+        let bump = level.checked_sub(BUMPED).map(|level| level as u8);
+        let sent = self
+            .backlog
+            .send(self.groups[group as usize], None, bump, group);
+        sent.expect("all in one tier");
+    }
+
+    fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)> {
+        let claim = self.backlog.claim(false)?;
+        self.backlog.complete(claim.group, claim.tier);
+        Some((claim.item, places[claim.item as usize].level))
+    }
+
+    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
+        places[group as usize] = to;
+        self.backlog
+            .bump(self.groups[group as usize], (to.level - BUMPED) as u8);
+    }
+}

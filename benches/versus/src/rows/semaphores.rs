@@ -1,0 +1,280 @@
+//! S1, S2, S3: permits.
+
+use std::hint::{black_box, spin_loop};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::thread::yield_now;
+
+use anyhow::{Result, ensure};
+use conversant::semaphore::Semaphore;
+
+use crate::contender::{Cell, Entry, Role, Sample};
+use crate::drive::drive;
+use crate::race::race;
+use crate::work::work;
+
+const OURS: &str = "conversant Semaphore";
+const PAIR: &str = "fetch pair";
+const LOOP: &str = "CAS-and-yield loop";
+const PARKING_LOT: &str = "parking_lot mutex+condvar";
+const TOKIO: &str = "tokio";
+
+pub fn cells() -> Vec<Cell> {
+    let alone = Cell::new("S1", "semaphore, uncontended", || {
+        let shape = Shape {
+            threads: 1,
+            permits: 1,
+            hold: 0,
+        };
+        let mut all = vec![
+            entry(PAIR, Role::Limit, FetchPair(AtomicI64::new(1)), shape),
+            entry(
+                "conversant try_acquire",
+                Role::Ours,
+                OursTry(ours(1)),
+                shape,
+            ),
+        ];
+        all.extend(contenders(shape));
+        all
+    });
+    let contended =
+        |row, title: &str, shape: Shape| Cell::new(row, title, move || contenders(shape));
+    let shape = |threads, permits, hold| Shape {
+        threads,
+        permits,
+        hold,
+    };
+    vec![
+        alone.target(OURS, 1.45, PAIR).target(OURS, 0.5, TOKIO),
+        contended("S2", "two threads, one permit, held 0", shape(2, 1, 0)).target(OURS, 1.5, LOOP),
+        contended(
+            "S2",
+            "two threads, one permit, held 1 us",
+            shape(2, 1, 1_000),
+        )
+        .target(OURS, 1.15, LOOP),
+        contended(
+            "S3",
+            "eight threads, 3 permits held 1 us",
+            shape(8, 3, 1_000),
+        )
+        .target(OURS, 1.0, PARKING_LOT),
+        contended("S3", "eight threads, 64 permits held 0", shape(8, 64, 0)).target(
+            OURS,
+            1.2,
+            PARKING_LOT,
+        ),
+    ]
+}
+
+#[derive(Clone, Copy)]
+struct Shape {
+    threads: usize,
+    permits: u32,
+    /// Nanoseconds of work with the permit.
+    hold: u64,
+}
+
+/// A number of permits.
+trait Permits: Send + Sync + 'static {
+    /// Runs `f` with one of them.
+    fn with(&self, f: impl FnOnce());
+
+    /// How many are free while nobody has one.
+    fn free(&self) -> i64;
+}
+
+fn contenders(shape: Shape) -> Vec<Entry> {
+    let count = shape.permits as usize;
+    let all = i64::from(shape.permits);
+    let blocking = shape.threads > 1;
+    let tokio = tokio::sync::Semaphore::new(count);
+    let async_lock = async_lock::Semaphore::new(count);
+    vec![
+        entry(LOOP, Role::Limit, Spin(AtomicI64::new(all)), shape),
+        entry(OURS, Role::Ours, ours(shape.permits), shape),
+        entry(PARKING_LOT, Role::Peer, ParkingLot::new(all), shape),
+        entry("async-lock", Role::Peer, async_lock, shape),
+        entry(
+            TOKIO,
+            Role::Peer,
+            Tokio {
+                semaphore: tokio,
+                blocking,
+            },
+            shape,
+        ),
+    ]
+}
+
+fn ours(permits: u32) -> Semaphore {
+    Semaphore::new(permits).expect("in range")
+}
+
+/// Each thread takes a permit, works, and gives it back. More inside than there are permits is an
+/// error, looked for in every eighth turn, and so is a permit that is missing in the end.
+fn entry(name: &str, role: Role, peer: impl Permits, shape: Shape) -> Entry {
+    let peer = Arc::new(peer);
+    let run = move |ops: u64| -> Result<Sample> {
+        let (inside, wrong) = (AtomicU64::new(0), AtomicU64::new(0));
+        let most = u64::from(shape.permits);
+        let guarded = |turn: u64| {
+            peer.with(|| {
+                let looks = turn % 8 == 0 && shape.threads > 1;
+                if looks && inside.fetch_add(1, Ordering::Relaxed) >= most {
+                    wrong.fetch_add(1, Ordering::Relaxed);
+                }
+                work(shape.hold);
+                if looks {
+                    inside.fetch_sub(1, Ordering::Relaxed);
+                }
+            });
+        };
+        let sample = race(shape.threads, ops, |_, each| {
+            let guarded = &guarded;
+            move || (0..each).for_each(guarded)
+        });
+        ensure!(
+            wrong.into_inner() == 0,
+            "more inside than there are permits"
+        );
+        ensure!(
+            peer.free() == i64::from(shape.permits),
+            "a permit was lost or made"
+        );
+        Ok(sample)
+    };
+    Entry::new(name, role, run)
+}
+
+/// The least that counting can cost; it never waits, so it is no semaphore.
+struct FetchPair(AtomicI64);
+
+impl Permits for FetchPair {
+    fn with(&self, f: impl FnOnce()) {
+        black_box(self.0.fetch_sub(1, Ordering::Acquire));
+        f();
+        black_box(self.0.fetch_add(1, Ordering::Release));
+    }
+
+    fn free(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Exact, but whoever finds nothing burns its processor.
+struct Spin(AtomicI64);
+
+impl Permits for Spin {
+    fn with(&self, f: impl FnOnce()) {
+        let mut tries = 0_u32;
+        let take = |free: i64| (free > 0).then(|| free - 1);
+        while self
+            .0
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, take)
+            .is_err()
+        {
+            tries += 1;
+            match tries % 64 {
+                0 => yield_now(),
+                _ => spin_loop(),
+            }
+        }
+        f();
+        self.0.fetch_add(1, Ordering::Release);
+    }
+
+    fn free(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+struct ParkingLot {
+    free: parking_lot::Mutex<i64>,
+    more: parking_lot::Condvar,
+}
+
+impl ParkingLot {
+    fn new(permits: i64) -> Self {
+        Self {
+            free: parking_lot::Mutex::new(permits),
+            more: parking_lot::Condvar::new(),
+        }
+    }
+}
+
+impl Permits for ParkingLot {
+    fn with(&self, f: impl FnOnce()) {
+        let mut free = self.free.lock();
+        while *free == 0 {
+            self.more.wait(&mut free);
+        }
+        *free -= 1;
+        drop(free);
+        f();
+        *self.free.lock() += 1;
+        self.more.notify_one();
+    }
+
+    fn free(&self) -> i64 {
+        *self.free.lock()
+    }
+}
+
+struct Tokio {
+    semaphore: tokio::sync::Semaphore,
+    blocking: bool,
+}
+
+impl Permits for Tokio {
+    fn with(&self, f: impl FnOnce()) {
+        let permit = drive(self.semaphore.acquire(), self.blocking).expect("not closed");
+        f();
+        drop(permit);
+    }
+
+    fn free(&self) -> i64 {
+        self.semaphore.available_permits() as i64
+    }
+}
+
+impl Permits for async_lock::Semaphore {
+    fn with(&self, f: impl FnOnce()) {
+        let permit = self.acquire_blocking();
+        f();
+        drop(permit);
+    }
+
+    fn free(&self) -> i64 {
+        // It does not say: takes all that there are.
+        let permits: Vec<_> = std::iter::from_fn(|| self.try_acquire()).collect();
+        permits.len() as i64
+    }
+}
+
+impl Permits for Semaphore {
+    fn with(&self, f: impl FnOnce()) {
+        let permit = self.acquire(1).wait().expect("not closed");
+        f();
+        drop(permit);
+    }
+
+    fn free(&self) -> i64 {
+        self.available()
+    }
+}
+
+struct OursTry(Semaphore);
+
+impl Permits for OursTry {
+    fn with(&self, f: impl FnOnce()) {
+        let permit = self.0.try_acquire(1).expect("nobody else is there");
+        f();
+        drop(permit);
+    }
+
+    fn free(&self) -> i64 {
+        self.0.available()
+    }
+}
