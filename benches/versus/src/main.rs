@@ -30,6 +30,9 @@ struct Options {
     /// Only the cells whose title contains this.
     #[arg(long, default_value = "")]
     only: String,
+    /// Only the contenders whose name contains this: for a profiler.
+    #[arg(long, default_value = "")]
+    contender: String,
     /// How many rounds; the figures are medians over them.
     #[arg(long, default_value_t = 11)]
     rounds: usize,
@@ -67,6 +70,7 @@ fn main() -> Result<()> {
         .map(report::Csv::create)
         .transpose()?;
     let plan = Plan {
+        contender: options.contender.clone(),
         rounds: options.rounds,
         runs: options.runs,
         length: std::time::Duration::from_micros(options.length),

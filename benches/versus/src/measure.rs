@@ -8,6 +8,8 @@ use crate::contender::{Cell, Contender, Entry, Role, Target};
 use crate::machine::{load, probe};
 
 pub struct Plan {
+    /// Only contenders whose name contains this.
+    pub contender: String,
     pub rounds: usize,
     pub runs: usize,
     pub length: Duration,
@@ -42,6 +44,7 @@ const PATIENCE: usize = 4;
 
 pub fn cell(cell: Cell, plan: &Plan) -> Result<Table> {
     let mut entries = (cell.build)();
+    entries.retain(|entry| entry.name.contains(&plan.contender));
     let mut sizes = Vec::new();
     for entry in &mut entries {
         let size = calibrate(&mut *entry.contender, plan.length);

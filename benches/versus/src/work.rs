@@ -8,7 +8,7 @@ use std::time::Instant;
 #[inline]
 pub fn work(nanoseconds: u64) {
     if nanoseconds > 0 {
-        steps(nanoseconds * steps_in_64_us() >> 16);
+        steps((nanoseconds * steps_in_64_us()) >> 16);
     }
 }
 
@@ -54,6 +54,6 @@ impl Draw {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        ((self.0 >> 32) * u64::from(bound) >> 32) as u32
+        (((self.0 >> 32) * u64::from(bound)) >> 32) as u32
     }
 }

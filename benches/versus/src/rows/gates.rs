@@ -18,7 +18,7 @@ use crate::race::{pin, pooled, race, wait_until, worker};
 use crate::work::work;
 
 const OURS: &str = "conversant TierGate";
-const LIMIT: &str = "spin gate, tasks claimed";
+const LIMIT: &str = "spin gate, tasks split";
 const RAYON: &str = "rayon scope";
 
 const WORKERS: usize = 2;
@@ -52,8 +52,8 @@ fn contenders(hold: u64) -> Vec<Entry> {
         .build()
         .expect("a runtime");
     vec![
-        Entry::limit(LIMIT, move |ops| claimed(ops, hold)),
-        Entry::limit("spin gate, tasks split", move |ops| split(ops, hold)),
+        Entry::limit(LIMIT, move |ops| split(ops, hold)),
+        Entry::limit("spin gate, tasks claimed", move |ops| claimed(ops, hold)),
         Entry::ours(OURS, move |ops| gate(ops, hold, true)),
         Entry::ours("conversant TierGate, joined in time", move |ops| {
             gate(ops, hold, false)
@@ -82,7 +82,7 @@ impl Book {
 
     /// A task of this tier.
     fn task(&self, tier: u64) {
-        if tier % 16 == 0 {
+        if tier.is_multiple_of(16) {
             let before = tier * TASKS as u64;
             let right = before..before + TASKS as u64;
             let wrong = !right.contains(&self.done());

@@ -196,7 +196,7 @@ impl<L: Locks> Contender for Locked<L> {
         let inside = Inside::default();
         let looks = self.shape.threads > 1 && !matches!(self.shape.script, Script::Leaves(_));
         let sample = self.turns(ops, self.shape.script, |turn, _, mode| {
-            let looks = looks && turn % 8 == 0;
+            let looks = looks && turn.is_multiple_of(8);
             if looks {
                 inside.enter(mode);
             }
@@ -248,7 +248,7 @@ impl<L: Locks> Locked<L> {
                 for turn in 0..each {
                     let (at, mode) = match script {
                         Script::Same(mode) => (At::Root, mode),
-                        Script::Phases if turn / PHASE % 2 == 0 => (At::Root, Mode::S),
+                        Script::Phases if (turn / PHASE).is_multiple_of(2) => (At::Root, Mode::S),
                         Script::Phases => (At::Root, Mode::Ix),
                         Script::Leaves(leaves) => (At::Leaf(draw.below(leaves)), Mode::X),
                     };

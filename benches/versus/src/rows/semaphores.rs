@@ -121,7 +121,7 @@ fn entry(name: &str, role: Role, peer: impl Permits, shape: Shape) -> Entry {
         let most = u64::from(shape.permits);
         let guarded = |turn: u64| {
             peer.with(|| {
-                let looks = turn % 8 == 0 && shape.threads > 1;
+                let looks = turn.is_multiple_of(8) && shape.threads > 1;
                 if looks && inside.fetch_add(1, Ordering::Relaxed) >= most {
                     wrong.fetch_add(1, Ordering::Relaxed);
                 }
