@@ -72,11 +72,19 @@ fn main() -> ExitCode {
 }
 
 fn job(mut options: Options) -> Result<u8, BadInput> {
+    // Ctrl-C is watched from the beginning, so that the log is always written.
+    let session =
+        match options.simulate {
+            true => None,
+            false => Some(Session::begin(&options).map_err(|error| {
+                BadInput(format!("taskrun: signals cannot be watched: {error}"))
+            })?),
+        };
     let longest = (!options.simulate).then(command::longest);
     let list = Arc::new(input::read(&options.file, longest)?);
     options.resolve(&list)?;
     let files = files::open(&options)?;
-    let report = carry_out(&list, &options)?;
+    let report = carry_out(&list, &options, session);
     let mut all_written = true;
     let finished = &report.finished;
     if let (Some(file), Some(path)) = (files.log, &options.log) {
@@ -100,20 +108,17 @@ fn job(mut options: Options) -> Result<u8, BadInput> {
     })
 }
 
-fn carry_out(list: &Arc<TaskList>, options: &Options) -> Result<Report, BadInput> {
-    if options.simulate {
-        let finished = engine::simulate(list, options);
-        return Ok(Report {
-            finished,
+fn carry_out(list: &Arc<TaskList>, options: &Options, session: Option<Session>) -> Report {
+    let Some(session) = session else {
+        return Report {
+            finished: engine::simulate(list, options),
             interrupted: false,
-        });
-    }
-    let session = Session::begin(options)
-        .map_err(|error| BadInput(format!("taskrun: signals cannot be watched: {error}")))?;
+        };
+    };
     let mut progress = Progress::new(list.rows.len(), options.quiet);
     let report = engine::run(list, options, &mut progress, &Arc::new(session));
     progress.end();
-    Ok(report)
+    report
 }
 
 /// Reports a file that could not be written in full.

@@ -11,7 +11,7 @@ use rustix::io::{ioctl_fionread, retry_on_intr};
 use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions, getrlimit, setrlimit, waitid};
 
 use crate::outcome::Verdict;
-use crate::running::{KILLED, Running};
+use crate::running::Running;
 use crate::sink::Sink;
 
 /// How much of a command's output is kept.
@@ -60,12 +60,6 @@ pub(crate) struct Ended {
 /// Runs `command` by `sh -c` until its `sh` ends.
 pub(crate) fn run(command: &str, running: &Running, sink: &Sink) -> Ended {
     let mut output = Output::default();
-    if running.is_killed() {
-        return Ended {
-            verdict: KILLED,
-            output,
-        };
-    }
     let verdict = match attend(command, running, sink, &mut output) {
         Ok(status) => verdict_of(status),
         Err(error) => {
@@ -130,7 +124,7 @@ fn await_end(start: &Receiver<Pid>, ending: PipeWriter) {
 fn spawn(command: &str) -> io::Result<(PipeReader, Child)> {
     let (pipe, writer) = io::pipe()?;
     let child = Command::new("sh")
-        .arg("-c")
+        .args(["-c", "--"])
         .arg(command)
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
@@ -214,7 +208,7 @@ pub(crate) fn allow_descriptors(readers: u32) {
 /// argument (32 pages), and all arguments together with the environment (a
 /// quarter of the stack's limit, at least 128 KiB, at most 6 MiB).
 pub(crate) fn longest() -> usize {
-    const STRINGS: usize = "/usr/local/sbin/sh\0sh\0-c\0".len();
+    const STRINGS: usize = "/usr/local/sbin/sh\0sh\0-c\0--\0".len();
     let one = 32 * rustix::param::page_size();
     let stack = getrlimit(Resource::Stack).current.unwrap_or(u64::MAX);
     let all = (stack / 4).clamp(128 << 10, 6 << 20) as usize;
@@ -222,7 +216,7 @@ pub(crate) fn longest() -> usize {
     let environment: usize = std::env::vars_os()
         .map(|(name, value)| name.len() + value.len() + 2 + pointer)
         .sum();
-    let besides = environment + STRINGS + 3 * pointer;
+    let besides = environment + STRINGS + 4 * pointer;
     // The NUL at the end counts.
     one.min(all.saturating_sub(besides)).saturating_sub(1)
 }

@@ -150,7 +150,7 @@ impl Reading {
         let mut record = ByteRecord::new();
         match records.read(&mut record) {
             Ok(Some(line)) => self.header(line, &record)?,
-            Ok(None) => return Err(BadInput(format!("{}: no header", self.file))),
+            Ok(None) => return Err(self.at(1, "no header")),
             Err(broken) => return Err(self.broken(&broken)),
         }
         while let Some(line) = records.read(&mut record).map_err(|b| self.broken(&b))? {
@@ -173,17 +173,19 @@ impl Reading {
     }
 
     fn broken(&self, broken: &Broken) -> BadInput {
-        match self.columns.get(broken.field) {
-            Some(column) => self.in_column(broken.line, column.name(), broken.why),
-            None => self.at(broken.line, broken.why),
-        }
+        self.in_column(broken.line, &self.name(broken.field), broken.why)
+    }
+
+    /// What a column is called: by number where it has no name.
+    fn name(&self, field: usize) -> String {
+        let column = self.columns.get(field);
+        column.map_or_else(|| (field + 1).to_string(), |column| column.name().into())
     }
 
     fn header(&mut self, line: u64, record: &ByteRecord) -> Result<(), BadInput> {
         for (number, name) in record.iter().enumerate() {
             if name.is_empty() {
-                let why = format!("the column with number {} has no name", number + 1);
-                return Err(self.at(line, &why));
+                return Err(self.in_column(line, &self.name(number), "without a name"));
             }
             let Some(column) = Column::from_name(name) else {
                 return Err(self.in_column(line, &escape::short(name), "unknown"));
@@ -195,7 +197,7 @@ impl Reading {
         }
         let has = |column| self.columns.contains(&column);
         if !has(Column::Command) && !has(Column::DurationMs) {
-            return Err(self.at(line, "neither a column command nor a column duration_ms"));
+            return Err(self.in_column(line, "command", "missing, and so is duration_ms"));
         }
         Ok(())
     }
@@ -203,8 +205,8 @@ impl Reading {
     fn row(&mut self, line: u64, record: &ByteRecord) -> Result<Row, BadInput> {
         let (fields, columns) = (record.len(), self.columns.len());
         if fields != columns {
-            let why = format!("number of fields: {fields}, the header has {columns}");
-            return Err(self.at(line, &why));
+            let why = format!("the row has {fields} fields, the header {columns}");
+            return Err(self.in_column(line, &self.name(fields.min(columns)), &why));
         }
         let (mut caller, mut group) = ("", "");
         let mut row = Row {
@@ -232,8 +234,11 @@ impl Reading {
                 Column::ArriveMs => row.arrive_ms = number(u32::MAX)?,
                 Column::DurationMs => row.duration_ms = number(u32::MAX)?,
                 Column::Command => {
-                    runnable(text, self.longest).map_err(|why| wrong(&why))?;
-                    row.command = Some(text.into());
+                    // A simulation runs no command, and keeps none.
+                    if let Some(longest) = self.longest {
+                        runnable(text, longest).map_err(|why| wrong(&why))?;
+                        row.command = Some(text.into());
+                    }
                 }
             }
         }
@@ -259,10 +264,7 @@ where
     found.unwrap_or_else(|| known.insert_full(make()).0) as u32
 }
 
-fn runnable(text: &str, longest: Option<usize>) -> Result<(), String> {
-    let Some(longest) = longest else {
-        return Ok(());
-    };
+fn runnable(text: &str, longest: usize) -> Result<(), String> {
     if text.contains('\0') {
         return Err("a NUL byte, which no command can hold".to_owned());
     }

@@ -14,6 +14,8 @@ use crate::outcome::Verdict;
 pub(crate) struct Progress {
     bar: ProgressBar,
     quiet: bool,
+    /// It was said that no reader could be started.
+    stranded: bool,
 }
 
 impl Progress {
@@ -29,7 +31,11 @@ impl Progress {
             bar.set_style(style);
         }
         bar.tick();
-        Self { bar, quiet }
+        Self {
+            bar,
+            quiet,
+            stranded: false,
+        }
     }
 
     /// A task has its outcome. What a failed one wrote is shown now, and also
@@ -52,6 +58,16 @@ impl Progress {
         if !self.quiet {
             self.show(&format!(
                 "taskrun: interrupted, no new task starts; waiting for {running} running (Ctrl-C again kills them)\n"
+            ));
+        }
+    }
+
+    /// No reader could be started: said once, as another try follows.
+    pub(crate) fn stranded(&mut self, why: &str) {
+        if !std::mem::replace(&mut self.stranded, true) {
+            let why = escape::short(why.as_bytes());
+            self.show(&format!(
+                "taskrun: no task can start, trying again: {why}\n"
             ));
         }
     }

@@ -7,6 +7,7 @@
 //! enters later, and is killed as it enters.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -16,6 +17,8 @@ use crate::outcome::Verdict;
 
 #[derive(Debug, Default)]
 pub(crate) struct Running {
+    /// From the first Ctrl-C on nothing starts.
+    interrupted: AtomicBool,
     state: Mutex<State>,
     /// For tasks that sleep: signalled when everything is killed.
     killed: Condvar,
@@ -37,8 +40,12 @@ fn kill(group: Pid) {
 }
 
 impl Running {
-    pub(crate) fn is_killed(&self) -> bool {
-        self.state.lock().killed
+    pub(crate) fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
     }
 
     /// `group` has been started and not been reaped.

@@ -9,6 +9,7 @@ use crossbeam_channel::Receiver;
 use crate::command::{self, Ended, Output};
 use crate::input::Row;
 use crate::options::Options;
+use crate::outcome::Verdict;
 use crate::running::Running;
 use crate::signals;
 use crate::sink::Sink;
@@ -35,7 +36,14 @@ impl Session {
     }
 
     /// Does one task, on the thread that calls: its command, or a sleep.
+    /// A task that a reader took at the very moment of Ctrl-C is not begun.
     pub(crate) fn work(&self, row: &Row) -> Ended {
+        if self.running.is_interrupted() {
+            return Ended {
+                verdict: Verdict::Cancelled,
+                output: Output::default(),
+            };
+        }
         match &row.command {
             Some(command) => command::run(command, &self.running, &self.sink),
             None => Ended {

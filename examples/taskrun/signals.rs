@@ -25,6 +25,7 @@ pub(crate) fn watch(running: Arc<Running>) -> io::Result<Receiver<()>> {
         .spawn(move || {
             let mut arrived = signals.forever();
             if arrived.next().is_some() {
+                running.interrupt();
                 let _ = first.send(());
             }
             for _ in arrived {

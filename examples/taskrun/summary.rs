@@ -119,7 +119,7 @@ fn waits(list: &TaskList, finished: &[Finished], width: usize) -> String {
     }
     let mut out = String::new();
     for line in table.lines() {
-        let _ = writeln!(out, "{}", fit(line.trim(), width));
+        let _ = writeln!(out, "{}", fit(line.trim_end(), width));
     }
     if all.len() > NAMED {
         let more = format!("and {} more callers", all.len() - NAMED);

@@ -30,7 +30,7 @@ fn accepted(list: impl AsRef<[u8]>, tasks: usize) {
 #[test]
 fn files_without_a_header_are_refused() {
     for list in ["", "\n", "\r\n\r\n", "\u{feff}", "\u{feff}\r\n"] {
-        refused(list, "list.csv: no header");
+        refused(list, "list.csv:1: no header");
     }
 }
 
@@ -56,7 +56,7 @@ fn headers() {
         ),
         (
             "command,\ntouch ran,\n",
-            "list.csv:1: the column with number 2 has no name",
+            "list.csv:1: column 2: without a name",
         ),
         (
             "\u{feff}\u{feff}command\ntouch ran\n",
@@ -68,11 +68,11 @@ fn headers() {
         ),
         (
             "caller,tier\na,0\n",
-            "list.csv:1: neither a column command nor a column duration_ms",
+            "list.csv:1: column command: missing, and so is duration_ms",
         ),
         (
             "\"command\ntouch ran\n",
-            "list.csv:1: a quote that is never closed",
+            "list.csv:1: column 1: a quote that is never closed",
         ),
     ] {
         refused(list, line);
@@ -122,17 +122,21 @@ fn broken_quoting() {
     }
     refused(
         "command\ntouch ran\na,b,\"c",
-        "list.csv:3: a quote that is never closed",
+        "list.csv:3: column 3: a quote that is never closed",
     );
 }
 
 #[test]
 fn rows_of_the_wrong_length() {
-    for (row, fields) in [("touch x", 1), ("touch x,1,", 3), ("touch x,1,2,3", 4)] {
+    for (row, fields, column) in [
+        ("touch x", 1, "tier"),
+        ("touch x,1,", 3, "3"),
+        ("touch x,1,2,3", 4, "3"),
+    ] {
         let list = format!("command,tier\r\ntouch ran,0\r\n{row}\r\n");
         refused(
             list,
-            &format!("list.csv:3: number of fields: {fields}, the header has 2"),
+            &format!("list.csv:3: column {column}: the row has {fields} fields, the header 2"),
         );
     }
 }

@@ -43,12 +43,19 @@ pub(super) fn run(
     let arrives = |row: u32| Duration::from_millis(list.rows[row as usize].arrive_ms.into());
     let mut interrupted = false;
     loop {
+        // Looked for before anything is submitted: nothing new may start.
+        if !interrupted && session.interrupts.try_recv().is_ok() {
+            interrupted = true;
+            live.interrupt(progress);
+        }
         let now = origin.elapsed();
         let due = |row: &u32| !interrupted && arrives(*row) <= now;
         live.submit(std::iter::from_fn(|| coming.next_if(due)));
         let next = coming.peek().filter(|_| !interrupted).copied();
         if live.open == 0 && next.is_none() {
             let finished = live.finished;
+            let cut_short = |done: &Finished| done.verdict == Verdict::Cancelled;
+            let interrupted = interrupted || finished.iter().any(cut_short);
             return Report {
                 finished,
                 interrupted,
@@ -62,12 +69,12 @@ pub(super) fn run(
         select! {
             recv(live.log) -> record => live.settle(record.expect("the scheduler is there"), progress),
             recv(arrival) -> _ => {}
-            recv(live.retry()) -> _ => live.scheduler.set_readers(options.readers).expect(IN_RANGE),
+            recv(live.retry(progress)) -> _ => {
+                live.scheduler.set_readers(options.readers).expect(IN_RANGE);
+            }
             recv(stop) -> _ => {
                 interrupted = true;
-                progress.interrupted(live.scheduler.readers().busy as usize);
-                // The first try cancels what waits; the rest is waited for above.
-                let _ = live.scheduler.shutdown(How::Cancel).wait_timeout(Duration::ZERO);
+                live.interrupt(progress);
             }
         }
     }
@@ -148,20 +155,35 @@ impl<'a> Live<'a> {
         };
         self.finished[*number as usize] = Finished {
             queued_us: outcome.queued.as_micros() as u64,
-            ran: outcome.run.map(ran),
+            // One that was not begun at Ctrl-C has not run.
+            ran: outcome
+                .run
+                .filter(|_| verdict != Verdict::Cancelled)
+                .map(ran),
             verdict,
         };
         self.open -= 1;
         progress.settled(self.list, *number, verdict, output.as_ref());
     }
 
+    /// Cancels what waits; what runs is waited for by the loop.
+    fn interrupt(&self, progress: &mut Progress) {
+        progress.interrupted(self.scheduler.readers().busy as usize);
+        // Its first try is what cancels.
+        let _ = self
+            .scheduler
+            .shutdown(How::Cancel)
+            .wait_timeout(Duration::ZERO);
+    }
+
     /// With work but without a reader, as none could be started, another try
     /// is due in a while.
-    fn retry(&self) -> Receiver<Instant> {
-        let stranded = self.open > 0 && self.scheduler.readers().live == 0;
-        match stranded {
-            true => after(Duration::from_secs(1)),
-            false => never(),
+    fn retry(&self, progress: &mut Progress) -> Receiver<Instant> {
+        let readers = self.scheduler.readers();
+        if self.open == 0 || readers.live > 0 {
+            return never();
         }
+        progress.stranded(readers.start_error.as_deref().unwrap_or("no reader"));
+        after(Duration::from_secs(1))
     }
 }
