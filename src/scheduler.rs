@@ -68,6 +68,8 @@ mod state;
 mod status;
 mod task;
 mod tasks;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -96,7 +98,8 @@ use crew::Crew;
 use shared::Shared;
 
 /// A scheduler. Dropping it shuts it down without waiting: it takes no more
-/// tasks, and does those that it has.
+/// tasks, and does those that it has; tasks that are paused when the last handle
+/// goes are dropped unrun.
 pub struct Scheduler {
     shared: Arc<Shared>,
 }
@@ -229,7 +232,12 @@ impl Scheduler {
 
     /// Takes no more callers and tasks, and waits until those that it has are
     /// done and all readers have left; with [`How::Cancel`] what has not started
-    /// is cancelled. Again, from another thread too, it waits for the same.
+    /// is cancelled. Again, from another thread too, it waits for the same. What
+    /// a group or cap of 0, or a [`Hold`], keeps from starting is waited for
+    /// until it goes on or is cancelled.
+    ///
+    /// Cancel safe in that a dropped wait gives up its place; the shutdown that
+    /// its first poll began stays begun.
     ///
     /// # Errors
     ///
@@ -239,6 +247,17 @@ impl Scheduler {
         Wait::new(Shutdown::new(&self.shared, how))
     }
 }
+
+// Handles and results cross threads; nothing of the user's is ever shared by
+// reference, so `Send` is all that is asked of it.
+const _: () = {
+    const fn both<T: Send + Sync>() {}
+    both::<Scheduler>();
+    both::<Caller>();
+    both::<Group>();
+    both::<Task<std::cell::Cell<u8>, std::cell::Cell<u8>>>();
+    both::<Status>();
+};
 
 /// Keeps tasks from starting; see [`Scheduler::hold`].
 #[derive(Debug)]

@@ -5,6 +5,8 @@
 mod asynchronous;
 #[path = "scheduler_threads/callers.rs"]
 mod callers;
+#[path = "scheduler_threads/cancelling.rs"]
+mod cancelling;
 #[path = "scheduler_threads/drops.rs"]
 mod drops;
 #[path = "scheduler_threads/groups.rs"]

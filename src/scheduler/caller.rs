@@ -28,8 +28,8 @@ pub enum OnFailure {
     #[default]
     Continue,
     /// Once a task has failed, tasks of higher tiers never start: those that
-    /// wait and those that come later are skipped, until the next successful
-    /// synchronize.
+    /// wait and those that come later are skipped, until a successful
+    /// synchronize has reported all failures.
     SkipHigherTiers,
 }
 
@@ -110,6 +110,17 @@ impl CallerState {
         }
     }
 
+    /// A task of `tier` failed. Whether waiting tasks are to be skipped for it:
+    /// those above an earlier failure's tier are gone.
+    pub(super) fn failed(&mut self, tier: u32) -> bool {
+        let lower = self.skip_above.is_none_or(|above| tier < above);
+        let skips = lower && self.on_failure == OnFailure::SkipHigherTiers;
+        if skips {
+            self.skip_above = Some(tier);
+        }
+        skips
+    }
+
     /// Whether a task of this tier is never to start.
     pub(super) fn skips(&self, tier: u32) -> bool {
         self.skip_above.is_some_and(|above| tier > above)
@@ -172,7 +183,10 @@ impl CallerState {
             Some(closing) if closing.epoch.unfinished == 0 => {
                 let summary = closing.epoch.summary;
                 self.closing = None;
-                self.skip_above = None;
+                // A failure that it does not cover is not reported yet.
+                if self.current.summary.first_failure.is_none() {
+                    self.skip_above = None;
+                }
                 Synced::Done(summary)
             }
             _ => Synced::NotYet,

@@ -69,6 +69,8 @@ pub(crate) struct Core<J> {
     pub(super) last: TaskId,
     pub(super) unfinished: u64,
     pub(super) closed: bool,
+    /// What waits is being cancelled: no task starts any more.
+    cancelling: bool,
     /// While there are any, no task starts.
     holds: u32,
     pub(super) shutdown_waiters: Waiters<()>,
@@ -92,6 +94,7 @@ impl<J> Core<J> {
             last: TaskId(0),
             unfinished: 0,
             closed: false,
+            cancelling: false,
             holds: 0,
             shutdown_waiters: Waiters::new(),
             stalls: Stalls::default(),
@@ -196,6 +199,18 @@ impl<J> Core<J> {
         &mut self.shutdown_waiters
     }
 
+    /// No task starts any more: what waits will be cancelled.
+    pub(crate) fn cancel_all(&mut self) {
+        self.cancelling = true;
+    }
+
+    /// No task of a released caller starts any more: what waits will be
+    /// cancelled.
+    pub(crate) fn cancel_caller(&mut self, caller: Key) {
+        let paused = self.set_cap(caller, Limit::AtMost(0));
+        debug_assert!(paused.is_ok());
+    }
+
     /// The callers with waiting tasks, for a shutdown that cancels.
     pub(crate) fn waiting_callers(&self) -> Vec<Key> {
         let callers = self.callers.iter();
@@ -211,7 +226,7 @@ impl<J> Core<J> {
 
     /// Reader `n` looks for work, having rested, arrived or finished.
     pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
-        if !self.readers.look(n) || self.is_held() {
+        if !self.readers.look(n) || self.startable() == 0 {
             return None;
         }
         let claim = self.backlog.claim(false)?;
@@ -263,7 +278,7 @@ impl<J> Core<J> {
 
     /// How many tasks could start now, were there readers.
     pub(super) fn startable(&self) -> u64 {
-        match self.is_held() {
+        match self.is_held() || self.cancelling {
             true => 0,
             false => self.backlog.eligible(),
         }
@@ -294,10 +309,7 @@ impl<J> Core<J> {
             }
             match self.plan() {
                 Some(Move::Start(n)) => self.to_start.push(n),
-                Some(Move::Wake(n)) => {
-                    let waker = self.resting.get_mut(n as usize).and_then(Option::take);
-                    waker.into_iter().for_each(|w| wakes.push(w));
-                }
+                Some(Move::Wake(n)) => self.wake(n, wakes),
                 None => break,
             }
         }
@@ -306,12 +318,22 @@ impl<J> Core<J> {
     }
 
     /// [`settle`](Self::settle) after a reader could not be started: it is not
-    /// sent for again before the next event.
+    /// sent for again before the next event, but one that rests is woken.
     pub(crate) fn settle_waits(&mut self, wakes: &mut WakeBatch) {
+        while self.readers.idle() > 0
+            && let Some(Move::Wake(n)) = self.plan()
+        {
+            self.wake(n, wakes);
+        }
         if self.closed && self.unfinished == 0 && self.readers.live() == 0 {
             while self.shutdown_waiters.notify_next(wakes).is_some() {}
         }
         self.resolve_stall(wakes);
+    }
+
+    fn wake(&mut self, n: u32, wakes: &mut WakeBatch) {
+        let waker = self.resting.get_mut(n as usize).and_then(Option::take);
+        waker.into_iter().for_each(|w| wakes.push(w));
     }
 
     pub(super) fn caller(&self, caller: Key) -> &CallerState {

@@ -9,7 +9,7 @@ use crate::sync::{Arc, Builder as ThreadBuilder};
 use crate::wait::{Op, Wait, sealed};
 
 use super::cell::{Job, drop_quietly};
-use super::shared::{Books, Look, Shared, look_twice};
+use super::shared::{Shared, look_twice};
 use super::stall::Target;
 use super::state::Started;
 
@@ -209,22 +209,20 @@ impl Op for Next<'_> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let n = self.n;
-        let look = |books: &mut Books, now, waker| {
-            if let Some(started) = books.claim(n, now) {
-                return Look::Found(Some(started));
-            }
-            if books.readers().must_leave() {
-                books.retire(n);
-                return Look::Found(None);
-            }
-            match waker {
-                Some(waker) => Look::Nothing(books.rest(n, Some(waker))),
-                None => Look::Nothing(None),
-            }
-        };
-        look_twice(cx, |waker| {
-            self.shared
-                .reader_event(|books, _, now| look(books, now, waker))
+        look_twice(cx, |spare| {
+            self.shared.reader_event(|books, _, now| {
+                if let Some(started) = books.claim(n, now) {
+                    return Some(Some(started));
+                }
+                if books.readers().must_leave() {
+                    books.retire(n);
+                    return Some(None);
+                }
+                if let Some(waker) = spare.take() {
+                    *spare = books.rest(n, Some(waker));
+                }
+                None
+            })
         })
     }
 

@@ -70,7 +70,8 @@ impl<'a> Place<'a> {
         Self { group, ..self }
     }
 
-    /// On arrival bumps its group to this level.
+    /// On arrival bumps its group to this level. The bump is the group's: it
+    /// serves whichever task of it is next, also if this one is cancelled.
     #[must_use]
     pub fn bump(self, level: u8) -> Self {
         let bump = Some(level);
@@ -190,7 +191,11 @@ impl Caller {
     /// Takes no more tasks, and waits for those that were taken; with
     /// [`How::Cancel`] those that have not started are cancelled. Gives the
     /// summary of all that no synchronize has covered. Releasing again is
-    /// harmless.
+    /// harmless. What a group or cap of 0 pauses is waited for until it goes on
+    /// or is cancelled.
+    ///
+    /// Cancel safe in that a dropped wait gives up its place; the release that
+    /// its first poll began stays begun.
     ///
     /// # Errors
     ///

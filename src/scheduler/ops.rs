@@ -6,13 +6,13 @@ use std::task::{Context, Poll, Waker};
 use crate::error::Stalled;
 use crate::slab::Key;
 use crate::sync::Arc;
-use crate::wait::{Op, Ticket, Waiters, sealed};
+use crate::wait::{Op, Panics, Ticket, Waiters, sealed};
 
 use super::caller::{Summary, Synced};
 use super::core::How;
 use super::crew::{block, current, unblock};
 use super::reject::SyncError;
-use super::shared::{Books, Look, Shared};
+use super::shared::{Books, Shared, leave};
 use super::stall::Target;
 
 /// The wait of [`Caller::synchronize`](super::Caller::synchronize).
@@ -73,28 +73,28 @@ impl Synchronize<'_> {
         let Self { shared, caller, .. } = *self;
         let reader = current(shared);
         let drawn = &mut self.drawn;
-        shared.poll(cx, |books, _, _, waker| {
+        shared.poll(cx, |books, spare| {
             let synced = match *drawn {
                 true => books.synchronized(caller),
                 false => books.synchronize(caller),
             };
             *drawn = synced == Synced::NotYet;
             match synced {
-                Synced::Done(summary) => return Look::Found(Ok(summary)),
-                Synced::Nothing => return Look::Found(Err(SyncError::NothingOutstanding)),
-                Synced::Busy => return Look::Found(Err(SyncError::Busy)),
+                Synced::Done(summary) => return Some(Ok(summary)),
+                Synced::Nothing => return Some(Err(SyncError::NothingOutstanding)),
+                Synced::Busy => return Some(Err(SyncError::Busy)),
                 Synced::NotYet => {}
             }
             if reader.is_some_and(|n| books.is_stalled(n)) {
                 *drawn = false;
                 // Its waker was taken to tell it so.
                 let _none = books.abandon_synchronize(caller);
-                return Look::Found(Err(SyncError::Stalled(Stalled)));
+                return Some(Err(SyncError::Stalled(Stalled)));
             }
-            match (waker, books.sync_waker(caller)) {
-                (Some(waker), Some(slot)) => Look::Nothing(slot.replace(waker)),
-                (waker, _) => Look::Nothing(waker),
+            if let Some(slot) = books.sync_waker(caller) {
+                leave(slot, spare);
             }
+            None
         })
     }
 }
@@ -129,9 +129,17 @@ impl Op for Release<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { shared, caller, .. } = *self;
         if !std::mem::replace(&mut self.begun, true) {
-            shared.event(|books, _, _| books.release(caller));
-            if self.how == How::Cancel {
-                shared.cancel_waiting(caller);
+            let cancels = self.how == How::Cancel;
+            shared.event(|books, _, _| {
+                books.release(caller);
+                if cancels {
+                    books.cancel_caller(caller);
+                }
+            });
+            if cancels {
+                let mut panics = Panics::default();
+                shared.cancel_waiting(caller, &mut panics);
+                panics.resume();
             }
         }
         poll_line(
@@ -223,30 +231,27 @@ fn poll_line<R>(
     line: impl Fn(&mut Books) -> &mut Waiters<()>,
 ) -> Poll<Result<R, Stalled>> {
     let reader = current(shared);
-    let looked = shared.poll(cx, |books, _, _, waker| {
+    let looked = shared.poll(cx, |books, spare| {
         let stalled = reader.is_some_and(|n| books.is_stalled(n));
         let result = match done(books) {
             Some(result) => Ok(result),
             None if stalled => Err(Stalled),
-            None => return Look::Nothing(stand(line(books), ticket, waker)),
+            None => {
+                stand(line(books), ticket, spare);
+                return None;
+            }
         };
-        Look::Found((result, step_out(line(books), ticket)))
+        Some((result, step_out(line(books), ticket)))
     });
     looked.map(|(result, _unused_waker)| result)
 }
 
-/// Takes or keeps a place in line; gives back the waker that is not needed.
-fn stand(
-    line: &mut Waiters<()>,
-    ticket: &mut Option<Ticket>,
-    waker: Option<Waker>,
-) -> Option<Waker> {
-    let waker = waker?;
-    match *ticket {
-        Some(ticket) => line.rewait(ticket, waker),
-        None => {
-            *ticket = Some(line.register((), waker));
-            None
+/// Takes or keeps a place in line with the spare waker, if there is one.
+fn stand(line: &mut Waiters<()>, ticket: &mut Option<Ticket>, spare: &mut Option<Waker>) {
+    if let Some(waker) = spare.take() {
+        match *ticket {
+            Some(ticket) => *spare = line.rewait(ticket, waker),
+            None => *ticket = Some(line.register((), waker)),
         }
     }
 }

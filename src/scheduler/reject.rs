@@ -59,6 +59,18 @@ impl From<Refused> for Reason {
     }
 }
 
+impl From<Closed> for CallerError {
+    fn from(closed: Closed) -> Self {
+        Self::Closed(closed)
+    }
+}
+
+impl From<OutOfRange> for CallerError {
+    fn from(range: OutOfRange) -> Self {
+        Self::OutOfRange(range)
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

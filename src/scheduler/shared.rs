@@ -91,28 +91,43 @@ impl Shared {
     pub(super) fn poll<R>(
         self: &Arc<Self>,
         cx: &mut Context<'_>,
-        mut f: impl FnMut(&mut Books, &mut WakeBatch, Duration, Option<Waker>) -> Look<R>,
+        mut f: impl FnMut(&mut Books, &mut Option<Waker>) -> Option<R>,
     ) -> Poll<R> {
-        look_twice(cx, |waker| {
-            self.event(|books, wakes, now| f(books, wakes, now, waker))
-        })
+        look_twice(cx, |spare| self.event(|books, _, _| f(books, spare)))
     }
 
-    /// Cancels all that waits in a caller, a batch at a time.
-    pub(super) fn cancel_waiting(self: &Arc<Self>, caller: Key) {
-        while !self.event(|books, wakes, now| books.cancel_some(caller, now, wakes)) {}
+    /// Cancels all that waits in a caller that is released and paused, a batch
+    /// at a time, also if wakers panic.
+    pub(super) fn cancel_waiting(self: &Arc<Self>, caller: Key, panics: &mut Panics) {
+        let mut done = false;
+        while !done {
+            let some = || {
+                done = self.event(|books, wakes, now| books.cancel_some(caller, now, wakes));
+            };
+            // What it cancelled before a panic is cancelled: this ends.
+            panics.contain(some);
+        }
     }
 
     /// Nothing more is taken; what waits is done, or cancelled.
     pub(super) fn close(self: &Arc<Self>, how: How) {
-        self.event(|books, _, _| books.close());
+        let mut panics = Panics::default();
+        panics.contain(|| {
+            self.event(|books, _, _| {
+                if how == How::Cancel {
+                    books.cancel_all();
+                }
+                books.close();
+            });
+        });
         if how == How::Cancel {
             // No task is added any more: who has none waiting now will not.
             let callers = self.books.lock().waiting_callers();
             for caller in callers {
-                self.cancel_waiting(caller);
+                self.cancel_waiting(caller, &mut panics);
             }
         }
+        panics.resume();
     }
 
     pub(super) fn log(&self, record: Record) {
@@ -124,29 +139,26 @@ impl Shared {
     }
 }
 
-/// What a look under the lock gave.
-pub(super) enum Look<R> {
-    /// What was looked for.
-    Found(R),
-    /// Nothing yet, and the waker that is not needed (any more).
-    Nothing(Option<Waker>),
-}
-
-/// Looks without a waker first, so that nothing is cloned where there is no
-/// need to wait; the second look has one, and gives back what it does not keep.
+/// Looks without a spare waker first, so that nothing is cloned where there is
+/// no need to wait. The second look has one to leave, and puts the one that it
+/// replaces in its place: what is spare is dropped here, under no lock.
 pub(super) fn look_twice<R>(
     cx: &mut Context<'_>,
-    mut look: impl FnMut(Option<Waker>) -> Look<R>,
+    mut look: impl FnMut(&mut Option<Waker>) -> Option<R>,
 ) -> Poll<R> {
-    let mut waker = None;
-    for _ in 0..2 {
-        match look(waker.take()) {
-            Look::Found(found) => return Poll::Ready(found),
-            Look::Nothing(unused) => drop(unused),
-        }
-        waker = Some(cx.waker().clone());
+    let mut spare = None;
+    if let Some(found) = look(&mut spare) {
+        return Poll::Ready(found);
     }
-    Poll::Pending
+    spare = Some(cx.waker().clone());
+    look(&mut spare).map_or(Poll::Pending, Poll::Ready)
+}
+
+/// Leaves a spare waker, if there is one, in `slot`.
+pub(super) fn leave(slot: &mut Option<Waker>, spare: &mut Option<Waker>) {
+    if spare.is_some() {
+        std::mem::swap(slot, spare);
+    }
 }
 
 /// What is left to do when the lock has been let go.

@@ -9,8 +9,8 @@ use super::core::Core;
 use super::outcome::TaskId;
 use super::state::Phase;
 
-/// What a scheduler was doing at one moment. Taking it costs O(all tasks that
-/// have not ended) under the scheduler's lock.
+/// What a scheduler was doing at one moment. Taking it costs O(n log n) under the
+/// scheduler's lock, n the tasks that have not ended or whose handles are kept.
 #[derive(Clone, Debug)]
 pub struct Status {
     /// The readers.

@@ -11,7 +11,7 @@ use crate::wait::{Op, Wait, sealed};
 use super::cell::Gift;
 use super::crew::{block, current, unblock};
 use super::outcome::{Ending, Outcome, TaskId, Verdict};
-use super::shared::{Look, Shared};
+use super::shared::{Shared, leave};
 use super::stall::Target;
 
 /// A submitted task: what it gives is waiting here.
@@ -113,17 +113,15 @@ impl<R, E> Op for OutcomeOp<'_, R, E> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let task = &*self.task;
         let reader = current(&task.shared);
-        let looked = task.shared.poll(cx, |books, _, _, waker| {
+        let looked = task.shared.poll(cx, |books, spare| {
             if let (queued, Some(ended)) = books.ending(task.key) {
-                return Look::Found(Ok((queued, ended)));
+                return Some(Ok((queued, ended)));
             }
             if reader.is_some_and(|n| books.is_stalled(n)) {
-                return Look::Found(Err(OutcomeError::Stalled(Stalled)));
+                return Some(Err(OutcomeError::Stalled(Stalled)));
             }
-            match waker {
-                Some(waker) => Look::Nothing(books.task_waker(task.key).replace(waker)),
-                None => Look::Nothing(None),
-            }
+            leave(books.task_waker(task.key), spare);
+            None
         });
         looked.map(|looked| {
             let (queued, (ending, run)) = looked?;

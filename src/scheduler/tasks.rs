@@ -8,7 +8,6 @@ use crate::limit::Limit;
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 
-use super::caller::OnFailure;
 use super::core::{Core, Placing, Refused, STANDING_LEVEL};
 use super::outcome::{Ending, Record, Run, TaskId};
 use super::stall::Target;
@@ -87,8 +86,8 @@ impl<J> Core<J> {
         }
     }
 
-    /// Takes back a task that waits as if it had never been submitted; `None`
-    /// if it does not wait any more.
+    /// Takes back a task that waits as if it had never been submitted, but that
+    /// its group keeps its tier and bump; `None` if it does not wait any more.
     pub(crate) fn retract(&mut self, key: Key, wakes: &mut WakeBatch) -> Option<J> {
         let state = self.task(key);
         let (id, caller, group, seq) = (state.id, state.caller, state.group, state.seq);
@@ -139,7 +138,8 @@ impl<J> Core<J> {
 
     /// A running task ended; its reader looks for the next. If that skips other
     /// tasks of its caller they are skipped here, under the same lock, before a
-    /// higher tier can start: O(tasks that wait in the caller), once a failure.
+    /// higher tier can start: O(tasks that wait in the caller), for a failure in a
+    /// lower tier than any before.
     pub(crate) fn finish(
         &mut self,
         task: Key,
@@ -153,12 +153,8 @@ impl<J> Core<J> {
             self.readers.finished(reader);
         }
         self.backlog.complete(group, tier);
-        if ending.is_failure() {
-            let c = self.caller_mut(caller);
-            if c.on_failure == OnFailure::SkipHigherTiers {
-                c.skip_above = Some(c.skip_above.map_or(tier, |above| above.min(tier)));
-                self.end_waiting(caller, Ending::Skipped, now, wakes, usize::MAX);
-            }
+        if ending.is_failure() && self.caller_mut(caller).failed(tier) {
+            self.end_waiting(caller, Ending::Skipped, now, wakes, usize::MAX);
         }
         self.conclude(task, ending, now, wakes);
     }

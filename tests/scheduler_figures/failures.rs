@@ -115,3 +115,14 @@ fn a_failure_of_one_caller_skips_nothing_of_another() {
     sim.submit(other, Work::takes(secs(1)).tier(9)).unwrap();
     assert_eq!(sim.synchronize(other).unwrap().ok, 1);
 }
+
+/// Walking what waits at every failure would be quadratic: this would not end.
+#[test]
+fn many_failures_walk_what_waits_once() {
+    const MANY: u64 = 200_000;
+    let (mut sim, caller) = caller_with(OnFailure::SkipHigherTiers);
+    for _ in 0..MANY {
+        sim.submit(caller, Work::takes(secs(0)).failing()).unwrap();
+    }
+    assert_eq!(sim.synchronize(caller).unwrap().failed, MANY);
+}

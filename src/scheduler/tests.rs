@@ -1,0 +1,59 @@
+//! What only a reader that cannot be started, beside one that rests, shows.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+use crate::limit::{Bypass, Limit};
+use crate::wait::WakeBatch;
+
+use super::caller::OnFailure;
+use super::core::{Core, Placing};
+use super::outcome::Ending;
+
+#[derive(Default)]
+struct Woken(AtomicU32);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+#[test]
+fn a_reader_that_could_not_be_started_leaves_its_work_to_one_that_rests() {
+    let now = Duration::ZERO;
+    let mut core: Core<()> = Core::new(2, Bypass::default()).unwrap();
+    let name = Arc::from("main");
+    let options = (1, Limit::Unlimited, OnFailure::Continue);
+    let caller = core.add_caller(name, options.0, options.1, options.2);
+    let caller = caller.unwrap();
+    let mut wakes = WakeBatch::new();
+    let submit = |core: &mut Core<()>, wakes: &mut WakeBatch| {
+        core.submit(caller, Placing::default(), (), now).unwrap();
+        assert!(core.settle(wakes));
+    };
+    submit(&mut core, &mut wakes);
+    assert_eq!(core.to_start, [1]);
+    let first = core.claim(1, now).unwrap();
+    submit(&mut core, &mut wakes);
+    assert_eq!(core.to_start, [1, 2], "the second is on its way");
+    core.finish(first.task, Ending::Ok, now, &mut wakes);
+    let second = core.claim(1, now).unwrap();
+    core.finish(second.task, Ending::Ok, now, &mut wakes);
+    assert!(core.claim(1, now).is_none());
+    let woken = Arc::new(Woken::default());
+    assert!(
+        core.rest(1, Some(Waker::from(Arc::clone(&woken))))
+            .is_none()
+    );
+    submit(&mut core, &mut wakes);
+    wakes.fire();
+    assert_eq!(woken.0.load(SeqCst), 0, "one is coming");
+    core.start_failed(2);
+    core.settle_waits(&mut wakes);
+    wakes.fire();
+    assert_eq!(woken.0.load(SeqCst), 1);
+    assert!(core.claim(1, now).is_some());
+}
