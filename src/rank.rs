@@ -13,6 +13,8 @@
 //! 1. A slot's bit in `occupied` is set if and only if its line is not empty.
 //! 2. `lines` holds one line for each bit of `known`, in slot order, so a
 //!    line's index is the number of known slots below it.
+//! 3. `below` says for each word how many known slots the words below it have,
+//!    so that finding a line counts the bits of one word only.
 
 mod fifo;
 #[cfg(all(test, not(loom)))]
@@ -61,6 +63,7 @@ enum Form {
 struct Levels {
     occupied: [u64; WORDS],
     known: [u64; WORDS],
+    below: [u16; WORDS],
     lines: Vec<Fifo>,
 }
 
@@ -128,9 +131,8 @@ impl Rank {
 
 impl Levels {
     fn index(&self, slot: Slot) -> usize {
-        let below = self.known[..slot.word()].iter().map(|w| w.count_ones());
         let here = self.known[slot.word()] & (slot.bit() - 1);
-        (below.sum::<u32>() + here.count_ones()) as usize
+        usize::from(self.below[slot.word()]) + here.count_ones() as usize
     }
 
     fn highest(&self) -> Option<Slot> {
@@ -143,6 +145,7 @@ impl Levels {
         let index = self.index(slot);
         if self.known[slot.word()] & slot.bit() == 0 {
             self.known[slot.word()] |= slot.bit();
+            self.below[slot.word() + 1..].iter_mut().for_each(|n| *n += 1);
             self.lines.insert(index, Fifo::default());
         }
         &mut self.lines[index]
