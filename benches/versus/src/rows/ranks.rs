@@ -5,6 +5,8 @@
 //! written and read for all contenders alike, and it is what the check compares with.
 
 mod orders;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 

@@ -1,14 +1,16 @@
 //! S1, S2, S3: permits.
 
+#[cfg(test)]
+mod tests;
+
 use std::hint::{black_box, spin_loop};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread::yield_now;
 
 use anyhow::{Result, ensure};
 use conversant::semaphore::Semaphore;
 
-use crate::contender::{Cell, Entry, Role, Sample};
+use crate::contender::{Cell, Contender, Entry, Role, Sample};
 use crate::drive::drive;
 use crate::race::race;
 use crate::work::work;
@@ -18,6 +20,9 @@ const PAIR: &str = "fetch pair";
 const LOOP: &str = "CAS-and-yield loop";
 const PARKING_LOT: &str = "parking_lot mutex+condvar";
 const TOKIO: &str = "tokio";
+
+/// One turn in so many is looked at while the time is taken.
+const LOOKS: u64 = 64;
 
 pub fn cells() -> Vec<Cell> {
     let alone = Cell::new("S1", "semaphore, uncontended", || {
@@ -112,40 +117,58 @@ fn ours(permits: u32) -> Semaphore {
     Semaphore::new(permits).expect("in range")
 }
 
-/// Each thread takes a permit, works, and gives it back. More inside than there are permits is an
-/// error, looked for in every eighth turn, and so is a permit that is missing in the end.
 fn entry(name: &str, role: Role, peer: impl Permits, shape: Shape) -> Entry {
-    let peer = Arc::new(peer);
-    let run = move |ops: u64| -> Result<Sample> {
+    Entry::new(name, role, Shared { peer, shape })
+}
+
+/// Each thread takes a permit, works, and gives it back. More inside than there are permits is an
+/// error, looked for now and then, and in every turn in the end; so is a permit that is missing
+/// after a run.
+struct Shared<P> {
+    peer: P,
+    shape: Shape,
+}
+
+impl<P: Permits> Contender for Shared<P> {
+    fn run(&mut self, ops: u64) -> Result<Sample> {
+        let many = self.shape.threads > 1;
+        self.watched(ops, |turn| many && turn % LOOKS == LOOKS / 3)
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.watched(4_000, |_| true).map(|_| ())
+    }
+}
+
+impl<P: Permits> Shared<P> {
+    fn watched(&self, ops: u64, looks: impl Fn(u64) -> bool + Sync) -> Result<Sample> {
         let (inside, wrong) = (AtomicU64::new(0), AtomicU64::new(0));
-        let most = u64::from(shape.permits);
-        let guarded = |turn: u64| {
-            peer.with(|| {
-                let looks = turn.is_multiple_of(8) && shape.threads > 1;
-                if looks && inside.fetch_add(1, Ordering::Relaxed) >= most {
+        let (most, hold) = (self.shape.permits, self.shape.hold);
+        let turn = |turn: u64| {
+            self.peer.with(|| {
+                let looks = looks(turn);
+                if looks && inside.fetch_add(1, Ordering::Relaxed) >= u64::from(most) {
                     wrong.fetch_add(1, Ordering::Relaxed);
                 }
-                work(shape.hold);
+                work(hold);
                 if looks {
                     inside.fetch_sub(1, Ordering::Relaxed);
                 }
             });
         };
-        let sample = race(shape.threads, ops, |_, each| {
-            let guarded = &guarded;
-            move || (0..each).for_each(guarded)
+        let sample = race(self.shape.threads, ops, |_, each| {
+            let turn = &turn;
+            move || (0..each).for_each(turn)
         });
+        let wrong = wrong.into_inner();
+        ensure!(wrong == 0, "{wrong} times more inside than permits");
+        let free = self.peer.free();
         ensure!(
-            wrong.into_inner() == 0,
-            "more inside than there are permits"
-        );
-        ensure!(
-            peer.free() == i64::from(shape.permits),
-            "a permit was lost or made"
+            free == i64::from(most),
+            "{free} of {most} permits came back"
         );
         Ok(sample)
-    };
-    Entry::new(name, role, run)
+    }
 }
 
 /// The least that counting can cost; it never waits, so it is no semaphore.
