@@ -145,7 +145,9 @@ impl Levels {
         let index = self.index(slot);
         if self.known[slot.word()] & slot.bit() == 0 {
             self.known[slot.word()] |= slot.bit();
-            self.below[slot.word() + 1..].iter_mut().for_each(|n| *n += 1);
+            self.below[slot.word() + 1..]
+                .iter_mut()
+                .for_each(|n| *n += 1);
             self.lines.insert(index, Fifo::default());
         }
         &mut self.lines[index]

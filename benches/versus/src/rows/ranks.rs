@@ -144,6 +144,7 @@ impl<O: Order> Pending<O> {
     }
 
     /// Pops the first and puts it back last in its level.
+    #[inline(always)]
     fn turn(&mut self) -> bool {
         let Some((group, level)) = self.order.pop(&mut self.places) else {
             return false;
@@ -158,6 +159,7 @@ impl<O: Order> Pending<O> {
     }
 
     /// Bumps one that is drawn to another level that is drawn: to its own it would keep its place.
+    #[inline(always)]
     fn bump(&mut self) {
         let group = self.draw.below(self.shape.groups);
         let level = self.places[group as usize].level + 1 + self.draw.below(255) as u16;

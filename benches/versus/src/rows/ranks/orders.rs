@@ -1,4 +1,7 @@
 //! The contenders of P1 and P2.
+//!
+//! All are inlined into the loop that is timed: left to the compiler, some would be and some not, and
+//! others the next time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -41,6 +44,7 @@ fn slot(level: u16) -> Slot {
 pub struct Ranked(Rank);
 
 impl Ranked {
+    #[inline(always)]
     fn leave(&mut self, from: u16, places: &[Place]) {
         let from_slot = slot(from);
         self.0.leave(from_slot, |group, seq| {
@@ -51,11 +55,13 @@ impl Ranked {
 }
 
 impl Order for Ranked {
+    #[inline(always)]
     fn push(&mut self, group: u32, places: &[Place]) {
         let place = places[group as usize];
         self.0.insert(slot(place.level), place.seq, group);
     }
 
+    #[inline(always)]
     fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)> {
         let group = self.0.best(|at, group, seq| {
             let place = places[group as usize];
@@ -68,6 +74,7 @@ impl Order for Ranked {
         Some((group, from))
     }
 
+    #[inline(always)]
     fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
         let from = std::mem::replace(&mut places[group as usize], to);
         self.leave(from.level, places);
@@ -95,6 +102,7 @@ impl Bitmap {
 }
 
 impl Order for Bitmap {
+    #[inline(always)]
     fn push(&mut self, group: u32, places: &[Place]) {
         let place = places[group as usize];
         let level = usize::from(place.level);
@@ -102,6 +110,7 @@ impl Order for Bitmap {
         self.words[level / 64] |= 1 << (level % 64);
     }
 
+    #[inline(always)]
     fn pop(&mut self, _: &mut [Place]) -> Option<(u32, u16)> {
         let word = self.words.iter().rposition(|&word| word != 0)?;
         let level = word * 64 + 63 - self.words[word].leading_zeros() as usize;
@@ -112,6 +121,7 @@ impl Order for Bitmap {
         Some((group, level as u16))
     }
 
+    #[inline(always)]
     fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
         places[group as usize] = to;
         let ring = &mut self.rings[usize::from(to.level)];
@@ -125,6 +135,7 @@ impl Order for Bitmap {
 /// Strongest first, then oldest.
 type Key = (u16, Reverse<u64>);
 
+#[inline(always)]
 fn key(place: Place) -> Key {
     (place.level, Reverse(place.seq))
 }
@@ -137,11 +148,13 @@ pub struct Heap {
 }
 
 impl Order for Heap {
+    #[inline(always)]
     fn push(&mut self, group: u32, places: &[Place]) {
         self.live += 1;
         self.heap.push((key(places[group as usize]), group));
     }
 
+    #[inline(always)]
     fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)> {
         loop {
             let ((level, Reverse(seq)), group) = self.heap.pop()?;
@@ -152,6 +165,7 @@ impl Order for Heap {
         }
     }
 
+    #[inline(always)]
     fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
         places[group as usize] = to;
         self.heap.push((key(to), group));
@@ -166,14 +180,17 @@ impl Order for Heap {
 pub struct Tree(BTreeSet<(Key, u32)>);
 
 impl Order for Tree {
+    #[inline(always)]
     fn push(&mut self, group: u32, places: &[Place]) {
         self.0.insert((key(places[group as usize]), group));
     }
 
+    #[inline(always)]
     fn pop(&mut self, _: &mut [Place]) -> Option<(u32, u16)> {
         self.0.pop_last().map(|((level, _), group)| (group, level))
     }
 
+    #[inline(always)]
     fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
         let from = std::mem::replace(&mut places[group as usize], to);
         self.0.remove(&(key(from), group));
@@ -185,14 +202,17 @@ impl Order for Tree {
 pub struct Queue(PriorityQueue<u32, Key, FxBuildHasher>);
 
 impl Order for Queue {
+    #[inline(always)]
     fn push(&mut self, group: u32, places: &[Place]) {
         self.0.push(group, key(places[group as usize]));
     }
 
+    #[inline(always)]
     fn pop(&mut self, _: &mut [Place]) -> Option<(u32, u16)> {
         self.0.pop().map(|(group, (level, _))| (group, level))
     }
 
+    #[inline(always)]
     fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
         places[group as usize] = to;
         self.0.change_priority(&group, key(to));
@@ -225,6 +245,7 @@ impl Order for Backlogged {
         self.groups.push(group.expect("in range"));
     }
 
+    #[inline(always)]
     fn push(&mut self, group: u32, places: &[Place]) {
         let level = places[group as usize].level;
         let bump = level.checked_sub(BUMPED).map(|level| level as u8);
@@ -234,12 +255,14 @@ impl Order for Backlogged {
         sent.expect("all in one tier");
     }
 
+    #[inline(always)]
     fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)> {
         let claim = self.backlog.claim(false)?;
         self.backlog.complete(claim.group, claim.tier);
         Some((claim.item, places[claim.item as usize].level))
     }
 
+    #[inline(always)]
     fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
         places[group as usize] = to;
         self.backlog
