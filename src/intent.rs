@@ -291,7 +291,9 @@ impl IntentLock {
         {
             return self.take_in_stripe(stripes, mode);
         }
-        self.word.take(mode, None, self.bypass).then_some(Place::Word)
+        self.word
+            .take(mode, None, self.bypass)
+            .then_some(Place::Word)
     }
 
     #[inline]

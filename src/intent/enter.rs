@@ -65,12 +65,7 @@ impl IntentLock {
         Ok(Some(self.enter_or_wait(line, claim, spare)))
     }
 
-    fn enter_or_wait(
-        &self,
-        line: &mut Line,
-        claim: Claim,
-        spare: &mut Option<Waker>,
-    ) -> Entered {
+    fn enter_or_wait(&self, line: &mut Line, claim: Claim, spare: &mut Option<Waker>) -> Entered {
         match self.enter(line, claim, true) {
             Some(place) => Entered::Taken(place),
             None => {
@@ -164,8 +159,7 @@ impl IntentLock {
         let (ahead, at) = line.ahead_of(ticket);
         let taken = if ahead & claim.ask.conflicts() == 0 {
             let ask = self.ask(line, claim);
-            self.word
-                .take_in_line(ask, at == 0, line.order.len() == 1)
+            self.word.take_in_line(ask, at == 0, line.order.len() == 1)
         } else {
             self.word.some_untold();
             None

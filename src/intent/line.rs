@@ -157,8 +157,8 @@ impl Line {
             let held = other.own?.mode;
             Some((held, other.ask))
         });
-        let (other_held, other_asked) = conversions
-            .find(|&(held, asked)| !ask.compatible(held) && !asked.compatible(own))?;
+        let (other_held, other_asked) =
+            conversions.find(|&(held, asked)| !ask.compatible(held) && !asked.compatible(own))?;
         Some(Deadlock {
             held: own,
             asked: ask,

@@ -201,7 +201,12 @@ fn conversion_against_conversion() {
             other_held: Mode::S,
             other_asked: Mode::X,
         };
-        assert!(results.into_iter().flat_map(Result::err).all(|why| why == expected));
+        assert!(
+            results
+                .into_iter()
+                .flat_map(Result::err)
+                .all(|why| why == expected)
+        );
         is_idle(&lock);
     });
 }

@@ -223,8 +223,8 @@ impl Bits {
     }
 
     fn after_release(self, bypass: Bypass) -> Release {
-        let serve = self.has_waiters()
-            && (self.0 & UNTOLD != 0 || bypass.spent(self.overtakings()));
+        let serve =
+            self.has_waiters() && (self.0 & UNTOLD != 0 || bypass.spent(self.overtakings()));
         if serve { Release::Serve } else { Release::Done }
     }
 }
@@ -340,7 +340,11 @@ impl Word {
                 return None;
             }
             let granted = bits.granted(ask).and_then(|(next, place)| {
-                let next = if overtakes { next.counted(bypass)? } else { next };
+                let next = if overtakes {
+                    next.counted(bypass)?
+                } else {
+                    next
+                };
                 Some((next, place))
             });
             outcome = granted.map_or(Enter::NotNow, |(_, place)| Enter::Taken(place));

@@ -30,7 +30,10 @@ fn every_pair_of_modes() {
 /// Each pair of a holder's modes, beside each mode of another.
 #[test]
 fn every_conversion() {
-    for (held, asked) in Mode::ALL.map(|held| Mode::ALL.map(|asked| (held, asked))).concat() {
+    for (held, asked) in Mode::ALL
+        .map(|held| Mode::ALL.map(|asked| (held, asked)))
+        .concat()
+    {
         for beside in Mode::ALL.into_iter().filter(|mode| mode.compatible(held)) {
             for lock in forms() {
                 let mut guard = lock.lock(held).wait();
@@ -58,12 +61,22 @@ fn every_conversion() {
 
 #[test]
 fn every_downgrade() {
-    for (held, to) in Mode::ALL.map(|held| Mode::ALL.map(|to| (held, to))).concat() {
+    for (held, to) in Mode::ALL
+        .map(|held| Mode::ALL.map(|to| (held, to)))
+        .concat()
+    {
         for lock in forms() {
             let mut guard = lock.lock(held).wait();
             let outcome = guard.downgrade(to);
             let refused = NotWeaker { held, asked: to };
-            assert_eq!(outcome, if held.covers(to) { Ok(()) } else { Err(refused) });
+            assert_eq!(
+                outcome,
+                if held.covers(to) {
+                    Ok(())
+                } else {
+                    Err(refused)
+                }
+            );
             let now = if held.covers(to) { to } else { held };
             assert_eq!(guard.mode(), now);
             for other in Mode::ALL {
@@ -111,7 +124,12 @@ fn strict_order() {
         };
         drop(guard);
         let guards = readers.iter_mut().map(poll);
-        assert!(guards.collect::<Vec<_>>().iter().all(|guard| guard.is_ready()));
+        assert!(
+            guards
+                .collect::<Vec<_>>()
+                .iter()
+                .all(|guard| guard.is_ready())
+        );
         drop((writer, readers));
         is_idle(&lock);
     }
@@ -336,7 +354,11 @@ fn a_full_count_spills() {
         let mut lock = IntentLock::new();
         lock.word = Word::with_held(mode, 0xFFFF);
         let mut guards: Vec<_> = (0..3).map(|_| lock.lock(mode).wait()).collect();
-        assert!(guards.iter().all(|guard: &Guard<_>| guard.own().place == Place::Spill));
+        assert!(
+            guards
+                .iter()
+                .all(|guard: &Guard<_>| guard.own().place == Place::Spill)
+        );
         assert_eq!(lock.snapshot().held(mode), 0xFFFF + 3);
         for _ in 0..0xFFFF {
             lock.release(mode, Place::Word);

@@ -17,7 +17,10 @@ impl Held {
         for other in Mode::ALL {
             let own = usize::from(other == mode);
             let held = self.0[other as usize].load(Ordering::SeqCst);
-            assert!(mode.compatible(other) || held <= own, "{mode} beside {other}");
+            assert!(
+                mode.compatible(other) || held <= own,
+                "{mode} beside {other}"
+            );
         }
     }
 
