@@ -173,6 +173,9 @@ impl<L: Handle> Op for Convert<'_, L> {
                     Ok(Some(Entered::Taken(place))) => Some(place),
                     Ok(Some(Entered::InLine(ticket))) => {
                         guard.waits(ticket);
+                        // Who came along to the front may go on now. After the
+                        // ticket is safe: wakers may panic.
+                        guard.lock().serve();
                         None
                     }
                     Ok(None) => unreachable!("it waits"),
