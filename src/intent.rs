@@ -50,6 +50,7 @@
 //!
 //! Memory ordering: in `word`, and in `stripes` for those.
 
+mod bits;
 mod enter;
 mod error;
 mod guard;
@@ -72,9 +73,10 @@ pub use self::guard::{Guard, Handle, OwnedGuard};
 pub use self::request::{Convert, Lock, LockOwned, Request};
 pub use self::snapshot::{Snapshot, Standing, WaiterState};
 
+use self::bits::{Release, is_strong};
 use self::line::Line;
 use self::stripes::{Left, Stripes};
-use self::word::{Release, Word, is_strong};
+use self::word::Word;
 use crate::limit::Bypass;
 use crate::modes::Mode;
 use crate::sync::Arc;
@@ -203,7 +205,7 @@ impl IntentLock {
     /// The same with another bound on overtaking. Bounds above 511 count as that.
     #[must_use]
     pub fn with_bypass(mut self, bypass: Bypass) -> Self {
-        self.bypass = word::countable(bypass);
+        self.bypass = bits::countable(bypass);
         self
     }
 

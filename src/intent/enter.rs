@@ -5,10 +5,11 @@
 
 use std::task::Waker;
 
+use super::bits::{Ask, is_strong};
 use super::error::Deadlock;
 use super::line::{Claim, Elsewhere, Line, Own};
 use super::stripes::Stripes;
-use super::word::{Ask, Enter, is_strong};
+use super::word::Enter;
 use super::{IntentLock, Place};
 use crate::modes::Mode;
 use crate::wait::Ticket;

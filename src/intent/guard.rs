@@ -3,11 +3,11 @@
 use std::fmt;
 use std::ops::Deref;
 
+use super::bits::Release;
 use super::error::{NotWeaker, WouldBlock};
 use super::line::Own;
 use super::request::Convert;
 use super::stripes::Left;
-use super::word::Release;
 use super::{IntentLock, Place};
 use crate::modes::Mode;
 use crate::sync::Arc;

@@ -1,5 +1,6 @@
 //! Plain tests of the lock; the races are in `model`.
 
+mod conversions;
 mod naive;
 mod rules;
 mod threads;
