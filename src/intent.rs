@@ -338,6 +338,12 @@ impl IntentLock {
         self.serve_line(session);
     }
 
+    /// Whether the word alone does not say what can be had.
+    fn is_exact_under_the_lock(&self) -> bool {
+        let bits = self.word.look();
+        bits.is_open() || bits.is_slow()
+    }
+
     /// Whether the word may let somebody take who has just found that it would
     /// not: nobody is kept from it for good by the bound.
     fn worth_a_look(&self) -> bool {

@@ -98,10 +98,16 @@ impl<L: Handle> Op for Request<L> {
         if self.ticket.is_some() {
             return None;
         }
-        match self.take() {
-            Some(guard) => Some(guard),
-            None => self.back_off(),
+        if let Some(guard) = self.take() {
+            return Some(guard);
         }
+        // Nothing may stand against it but that the lock must be asked.
+        if self.lock().is_exact_under_the_lock()
+            && let Some(place) = self.lock().try_in_line(self.mode)
+        {
+            return Some(self.granted(place));
+        }
+        self.back_off()
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Guard<L>> {
