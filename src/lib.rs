@@ -32,6 +32,7 @@
 //! | 2 waiting | `wait.rs` | the one way to wait and to wake |
 //! | 3 primitives | `semaphore.rs` | the counting semaphore |
 //! | | `gate.rs` | the tier gate |
+//! | | `intent.rs` | one lock, six modes; striped form for hot roots |
 //! | 4 exchange | `queue.rs` | conversations, groups, lanes, turns, deliveries |
 //! | | `lock_table.rs` | owners, hierarchy, conversion queue, deadlock search |
 //! | 5 top | `scheduler.rs` | callers, tasks and outcomes, readers, log, status |
@@ -65,6 +66,7 @@ pub mod modes;
 pub mod wait;
 
 pub mod gate;
+pub mod intent;
 pub mod semaphore;
 
 #[cfg(not(loom))]

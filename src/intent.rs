@@ -1,0 +1,369 @@
+//! A lock with the six modes of [`modes`](crate::modes): many may read and many
+//! may change what lies below, together, and yet one can have it all.
+//!
+//! State: one word (`word`) with the number of holders of each mode; under one
+//! lock the line of those who wait (`line`). Where there are stripes (`stripes`),
+//! IS and IX are counted there as long as nobody holds or wants more. Holders
+//! that do not fit in their count of the word spill: they are counted under the
+//! lock, and all who want anything look there.
+//!
+//! ```text
+//!                 compatible with all held,         otherwise
+//!                 line empty or bound not reached
+//!   lock -------+------------------------------> guard <----------+ downgrade
+//!               |                                ^ | ^ |          |
+//!               +--> in line --told, and looks --+ | | +-- convert, like lock
+//!                       |                          v |
+//!                       +---- handed over ---------|-+
+//!                                                  v drop: released
+//! ```
+//!
+//! Protocol: taking is one exchange of the word, releasing one subtraction. One
+//! who finds a conflict sets WAITERS and UNTOLD in the very word that had it, and
+//! stands in line under the lock that it holds meanwhile. A release that sees
+//! UNTOLD takes the lock after its subtraction and serves the line (`service`):
+//! it tells those who can go on to look. While all of those have been told,
+//! releases pass the line by; one that looks in vain sets UNTOLD in the very word
+//! that had a conflict, and one that takes its mode sets it for those behind. A
+//! taker that sees WAITERS counts one overtaking in the exchange that takes. At
+//! the bound it may take only what stands against nobody in line, which is seen
+//! under the lock, and every release serves the line, handing over to the front.
+//! Conversions go the same ways, but stand ahead of all who wait for what they
+//! hold.
+//!
+//! Invariants:
+//! 1. No two conflicting modes are held at once, and what the word, the stripes
+//!    and the spill say is what is held or granted.
+//! 2. WAITERS is set if and only if somebody is in line, at every moment at which
+//!    the lock is free. The overtakings are 0 without WAITERS.
+//! 3. What is held outside the word is seen by all who mind: SLOW is set, or
+//!    nothing but IS and IX is, in stripes, and OPEN is set. OPEN means that
+//!    nobody holds or waits for more than IX.
+//! 4. Whoever in line can go on has been told, or handed what it asks for, when
+//!    the lock is free and every release that must serve has had it since.
+//! 5. One in line takes only what stands against nobody ahead of it.
+//! 6. Overtakings never exceed the bound, and are cleared only when the front
+//!    gets its mode.
+//! 7. Conversions that wait can always go on when those go that do not wait: of
+//!    two that stand against each other the later was refused, and longer cycles
+//!    of modes that are held together do not exist without such a pair.
+//!
+//! Memory ordering: in `word`, and in `stripes` for those.
+
+mod bits;
+mod enter;
+mod error;
+mod guard;
+mod line;
+mod request;
+mod service;
+mod snapshot;
+mod stripes;
+mod word;
+
+#[cfg(all(test, loom))]
+mod model;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use std::fmt;
+
+pub use self::error::{Deadlock, NotWeaker, WouldBlock};
+pub use self::guard::{Guard, Handle, OwnedGuard};
+pub use self::request::{Convert, Lock, LockOwned, Request};
+pub use self::snapshot::{Snapshot, Standing, WaiterState};
+
+use self::bits::{Release, is_strong};
+use self::line::Line;
+use self::stripes::{Left, Stripes};
+use self::word::Word;
+use crate::limit::Bypass;
+use crate::modes::Mode;
+use crate::sync::Arc;
+use crate::wait::{Guarded, Wait};
+
+/// Where one who holds the lock is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Word,
+    Stripe(u32),
+    /// There was no room in the word.
+    Spill,
+}
+
+/// A lock with six modes, for one resource in a hierarchy.
+///
+/// # Guarantees
+///
+/// - **Exclusion.** No two modes are held at once that are not
+///   [compatible](Mode::compatible).
+/// - **Order.** Those who wait are served first come, first served, counted from
+///   their first poll that found a conflict (a thread in [`Wait::wait`] looks for
+///   about two microseconds before that). One goes on as soon as it is compatible
+///   with all that is held and with all who wait ahead of it. A conversion goes
+///   ahead of those who wait for what it holds.
+/// - **Bounded overtaking.** As waking a sleeper costs a thousand times what
+///   taking a mode does, a running thread may take one ahead of those who wait,
+///   but with [`Bypass::AtMost`]`(b)` at most `b` times in a row; then the lock is
+///   kept for, and handed to, the first in line. So one who waits is overtaken at
+///   most `b` times for each grant ahead of it in line, and its own;
+///   [`try_lock`](Self::try_lock) obeys the same rule. Who takes what stands
+///   against nobody in line overtakes nobody, and always may. At most 0 is strict
+///   first come, first served; with [`Bypass::Unbounded`] waiters can starve. In
+///   time nothing is bounded: that depends on how long modes are held.
+/// - **Progress.** A wait that is dropped or timed out leaves no trace, and
+///   whoever can go on now is told at once. One that was told, or handed its mode,
+///   and is never polled again nor dropped keeps the lock back as a holder would.
+/// - **Deadlock.** Of two guards whose conversions stand against each other the
+///   later is refused at once. Nothing else is looked for: the lock does not know
+///   who owns its guards.
+/// - Any number may hold IS, IX or S; beyond 65,535 of one of them those who want
+///   anything take a short lock.
+///
+/// # Memory ordering
+///
+/// What was done under a mode happens before whatever is done under one that
+/// conflicts with it and is granted later.
+///
+/// # Cost
+///
+/// One exchange to take and one subtraction to release, on one word, while nobody
+/// waits; both hit the same line of cache, and that is all that threads share. If
+/// somebody waits, a release takes a short lock besides. Each that waits costs a
+/// step for each ahead of it when it looks. Only those who wait allocate. For
+/// stripes see [`striped`](Self::striped).
+///
+/// ```
+/// use conversant::intent::IntentLock;
+/// use conversant::modes::Mode;
+///
+/// let root = IntentLock::new();
+/// let reader = root.lock(Mode::Is).wait();
+/// let writer = root.lock(Mode::Ix).wait();
+/// assert!(root.try_lock(Mode::S).is_err());
+///
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| assert_eq!(root.lock(Mode::S).wait().mode(), Mode::S));
+///     drop(writer);
+/// });
+/// drop(reader);
+/// assert!(root.try_lock(Mode::X).is_ok());
+/// ```
+pub struct IntentLock {
+    word: Word,
+    bypass: Bypass,
+    stripes: Option<Stripes>,
+    line: Guarded<Line>,
+}
+
+impl IntentLock {
+    /// How often the first in line may be overtaken by default.
+    pub const DEFAULT_BYPASS: Bypass = Bypass::AtMost(64);
+
+    /// A lock that nobody holds, in one word.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_stripes(None)
+    }
+
+    /// A lock that nobody holds, for a resource that many threads want IS or IX
+    /// of at once, such as the root of a hierarchy.
+    ///
+    /// # Cost
+    ///
+    /// Each of up to `stripes` threads (a power of two, up to 1,024) takes and
+    /// releases IS and IX in 128 bytes of its own, which it need not share with
+    /// anybody: two read-modify-writes and one fence a pair. Whoever wants S, U,
+    /// SIX or X takes a short lock and reads every stripe, and until it has
+    /// released that, IS and IX go by the word like everything else. A guard that
+    /// converts leaves its stripe for good.
+    ///
+    /// ```
+    /// use conversant::intent::IntentLock;
+    /// use conversant::modes::Mode;
+    ///
+    /// let root = IntentLock::striped(16);
+    /// let changing = root.lock(Mode::Ix).wait();
+    /// assert!(root.try_lock(Mode::X).is_err());
+    /// drop(changing);
+    /// assert!(root.try_lock(Mode::X).is_ok());
+    /// ```
+    #[must_use]
+    pub fn striped(stripes: usize) -> Self {
+        Self::with_stripes(Some(Stripes::new(stripes)))
+    }
+
+    fn with_stripes(stripes: Option<Stripes>) -> Self {
+        Self {
+            word: Word::new(stripes.is_some()),
+            bypass: Self::DEFAULT_BYPASS,
+            stripes,
+            line: Guarded::new(Line::new()),
+        }
+    }
+
+    /// The same with another bound on overtaking. Bounds above 511 count as that.
+    #[must_use]
+    pub fn with_bypass(mut self, bypass: Bypass) -> Self {
+        self.bypass = bits::countable(bypass);
+        self
+    }
+
+    /// Waits for `mode`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the wait leaves the line; what it was handed goes to the next.
+    #[inline]
+    pub fn lock(&self, mode: Mode) -> Wait<Lock<'_>> {
+        Wait::new(Request::new(self, mode))
+    }
+
+    /// [`lock`](Self::lock), for a wait and a guard that keep the lock alive and
+    /// borrow nothing.
+    ///
+    /// ```
+    /// use conversant::intent::IntentLock;
+    /// use conversant::modes::Mode;
+    /// use std::sync::Arc;
+    ///
+    /// let lock = Arc::new(IntentLock::new());
+    /// let guard = IntentLock::lock_owned(&lock, Mode::X).wait();
+    /// let worker = std::thread::spawn(move || drop(guard));
+    /// worker.join().unwrap();
+    /// assert!(lock.try_lock(Mode::X).is_ok());
+    /// ```
+    #[inline]
+    pub fn lock_owned(lock: &Arc<Self>, mode: Mode) -> Wait<LockOwned> {
+        Wait::new(Request::new(lock.clone(), mode))
+    }
+
+    /// Takes `mode` if it can be had now. It stands in no line, and overtakes
+    /// those who do by the same rule as everybody.
+    ///
+    /// # Errors
+    ///
+    /// If not.
+    #[inline]
+    pub fn try_lock(&self, mode: Mode) -> Result<Guard<&Self>, WouldBlock> {
+        let place = self.take(mode).or_else(|| self.try_in_line(mode));
+        Ok(Guard::of(self, mode, place.ok_or(WouldBlock)?))
+    }
+
+    /// [`try_lock`](Self::try_lock) for a guard that keeps the lock alive.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn try_lock_owned(lock: &Arc<Self>, mode: Mode) -> Result<OwnedGuard, WouldBlock> {
+        let place = lock.take(mode).or_else(|| lock.try_in_line(mode));
+        let place = place.ok_or(WouldBlock)?;
+        Ok(Guard::of(lock.clone(), mode, place))
+    }
+
+    /// The lock at this moment, with those who wait. Holds up those who wait, or
+    /// begin to, for as long as it takes to list them; taking and releasing while
+    /// nobody waits it does not.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let line = self.line.lock();
+        let bits = self.word.look();
+        let mut held = Mode::ALL.map(|mode| bits.count(mode));
+        for (held, spilled) in held.iter_mut().zip(line.spill.0) {
+            *held += spilled;
+        }
+        if let Some(stripes) = &self.stripes {
+            let inside = stripes.held();
+            held[Mode::Is as usize] += inside.is;
+            held[Mode::Ix as usize] += inside.ix;
+        }
+        Snapshot {
+            held,
+            overtakings: bits.overtakings(),
+            waiters: line.standing(),
+        }
+    }
+
+    /// Takes without the lock, if that can be.
+    #[inline]
+    fn take(&self, mode: Mode) -> Option<Place> {
+        if let Some(stripes) = &self.stripes
+            && !is_strong(mode)
+            && self.word.look().is_open()
+        {
+            return self.take_in_stripe(stripes, mode);
+        }
+        self.word
+            .take(mode, None, self.bypass)
+            .then_some(Place::Word)
+    }
+
+    #[inline]
+    fn take_in_stripe(&self, stripes: &Stripes, mode: Mode) -> Option<Place> {
+        let stripe = stripes.own();
+        let room = stripes.enter(stripe, mode);
+        if room && self.word.is_open_still() {
+            return Some(Place::Stripe(stripe));
+        }
+        self.leave_stripe(stripes, stripe, mode);
+        None
+    }
+
+    #[inline]
+    fn leave_stripe(&self, stripes: &Stripes, stripe: u32, mode: Mode) {
+        if stripes.leave(stripe, mode) == Left::Marked {
+            self.serve();
+        }
+    }
+
+    #[inline]
+    fn release(&self, mode: Mode, place: Place) {
+        let released = match (place, &self.stripes) {
+            (Place::Word, None) => self.word.release(mode, self.bypass),
+            (Place::Word, Some(_)) => self.word.release_and_open(mode, self.bypass),
+            (Place::Stripe(stripe), Some(stripes)) => {
+                return self.leave_stripe(stripes, stripe, mode);
+            }
+            _ => return self.release_spilled(mode),
+        };
+        if released == Release::Serve {
+            self.serve();
+        }
+    }
+
+    #[cold]
+    fn release_spilled(&self, mode: Mode) {
+        let mut session = self.line.lock();
+        session.spill.0[mode as usize] -= 1;
+        self.serve_line(session);
+    }
+
+    /// Whether the word alone does not say what can be had.
+    fn is_exact_under_the_lock(&self) -> bool {
+        let bits = self.word.look();
+        bits.is_open() || bits.is_slow()
+    }
+
+    /// Whether the word may let somebody take who has just found that it would
+    /// not: nobody is kept from it for good by the bound.
+    fn worth_a_look(&self) -> bool {
+        let bits = self.word.look();
+        !bits.has_waiters() || !self.bypass.spent(bits.overtakings())
+    }
+}
+
+impl Default for IntentLock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for IntentLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IntentLock")
+            .field("word", &self.word.look())
+            .field("stripes", &self.stripes.as_ref().map_or(0, Stripes::len))
+            .field("bypass", &self.bypass)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,225 @@
+//! What the state word says at one moment, and what it says next.
+//!
+//! ```text
+//!   63    48 47    32 31    16 15         7   6   5   4   3      2      1        0
+//!  +--------+--------+--------+------------+---+-----+---+------+------+--------+---------+
+//!  |   S    |   IX   |   IS   | overtaking | X | SIX | U | OPEN | SLOW | UNTOLD | WAITERS |
+//!  +--------+--------+--------+------------+---+-----+---+------+------+--------+---------+
+//! ```
+//!
+//! Three counts and three bits say how many hold which mode here. SLOW: more may
+//! be held than stands here, and who wants anything looks under the lock. OPEN:
+//! IS and IX may be taken in a stripe, and whoever wants more shuts first.
+//!
+//! Who may change what: held modes and `overtakings` up, whoever takes; held
+//! modes down, and OPEN set where nobody holds or wants more than IX, whoever
+//! releases; all else under the line's lock.
+
+use std::fmt;
+
+use super::Place;
+use crate::limit::Bypass;
+use crate::modes::Mode;
+
+pub(super) const WAITERS: u64 = 1;
+pub(super) const UNTOLD: u64 = 1 << 1;
+pub(super) const SLOW: u64 = 1 << 2;
+pub(super) const OPEN: u64 = 1 << 3;
+const OVERTAKING: u64 = 1 << 7;
+pub(super) const OVERTAKINGS: u64 = 0xFF80;
+const COUNT: u64 = 0xFFFF;
+
+/// What the word adds for one holder, by mode.
+pub(super) const ONE: [u64; 6] = [1 << 16, 1 << 32, 1 << 48, 1 << 4, 1 << 5, 1 << 6];
+
+/// All that the word has for a mode.
+const FIELD: [u64; 6] = [
+    ONE[0] * COUNT,
+    ONE[1] * COUNT,
+    ONE[2] * COUNT,
+    ONE[3],
+    ONE[4],
+    ONE[5],
+];
+
+/// What must not be in the word when a mode is taken.
+const AGAINST: [u64; 6] = against();
+
+/// What holders of more than IX leave in the word.
+const STRONG: u64 = FIELD[2] | FIELD[3] | FIELD[4] | FIELD[5];
+
+const fn against() -> [u64; 6] {
+    let mut against = [0; 6];
+    let mut i = 0;
+    while i < 6 {
+        let mode = Mode::ALL[i];
+        let mut j = 0;
+        while j < 6 {
+            if !mode.compatible(Mode::ALL[j]) {
+                against[mode as usize] |= FIELD[Mode::ALL[j] as usize];
+            }
+            j += 1;
+        }
+        if is_strong(mode) {
+            against[mode as usize] |= OPEN;
+        }
+        i += 1;
+    }
+    against
+}
+
+/// Whether a mode is for the word alone, and pays where there are stripes.
+pub(super) const fn is_strong(mode: Mode) -> bool {
+    !matches!(mode, Mode::Is | Mode::Ix)
+}
+
+/// A bound that the word can count to.
+pub(super) fn countable(bypass: Bypass) -> Bypass {
+    match bypass {
+        Bypass::AtMost(most) => Bypass::AtMost(most.min((OVERTAKINGS / OVERTAKING) as u32)),
+        Bypass::Unbounded => Bypass::Unbounded,
+    }
+}
+
+/// What the word said at one moment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bits(pub(super) u64);
+
+/// What somebody under the lock asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ask {
+    pub(super) mode: Mode,
+    /// What it holds in the word, and gives for it.
+    pub(super) own: Option<Mode>,
+    /// The set of modes that others hold outside the word.
+    pub(super) elsewhere: u8,
+}
+
+/// Whether a release concerns anybody in line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Release {
+    /// Nobody waits, or all who could go on will look anyway.
+    Done,
+    /// The line must be served.
+    Serve,
+    /// Nothing has changed: what it is to become does not fit in the word.
+    Full,
+}
+
+impl Bits {
+    pub(super) fn count(self, mode: Mode) -> u64 {
+        let field = self.0 & FIELD[mode as usize];
+        field / ONE[mode as usize]
+    }
+
+    pub(super) fn overtakings(self) -> u32 {
+        ((self.0 & OVERTAKINGS) / OVERTAKING) as u32
+    }
+
+    pub(super) fn has_waiters(self) -> bool {
+        self.0 & WAITERS != 0
+    }
+
+    pub(super) fn is_slow(self) -> bool {
+        self.0 & SLOW != 0
+    }
+
+    pub(super) fn is_open(self) -> bool {
+        self.0 & OPEN != 0
+    }
+
+    /// Whether one more holder of this mode fits beside those in the word.
+    pub(super) fn admits(self, mode: Mode) -> bool {
+        self.0 & AGAINST[mode as usize] == 0
+    }
+
+    pub(super) fn is_full(self, mode: Mode) -> bool {
+        self.0 & FIELD[mode as usize] == FIELD[mode as usize]
+    }
+
+    pub(super) fn without(self, own: Option<Mode>) -> Self {
+        Self(self.0 - own.map_or(0, |own| ONE[own as usize]))
+    }
+
+    /// Whether what is asked for can be granted beside all that others hold.
+    pub(super) fn grants(self, ask: Ask) -> bool {
+        ask.mode.conflicts() & ask.elsewhere == 0 && self.without(ask.own).admits(ask.mode)
+    }
+
+    pub(super) fn granted(self, ask: Ask) -> Option<(Self, Place)> {
+        self.grants(ask)
+            .then(|| self.without(ask.own).held(ask.mode))
+    }
+
+    /// With one more holder, who is told where it is counted.
+    pub(super) fn held(self, mode: Mode) -> (Self, Place) {
+        if self.is_full(mode) {
+            (Self(self.0 | SLOW), Place::Spill)
+        } else {
+            (Self(self.0 + ONE[mode as usize]), Place::Word)
+        }
+    }
+
+    /// After a taker that is not in line and has not the lock took `mode` for
+    /// `own`, overtaking whoever waits.
+    #[inline]
+    pub(super) fn overtaken(self, mode: Mode, own: Option<Mode>, bypass: Bypass) -> Option<Self> {
+        let rest = self.without(own);
+        if !rest.admits(mode) || rest.is_full(mode) {
+            return None;
+        }
+        let taken = Self(rest.0 + ONE[mode as usize]);
+        if self.0 & (WAITERS | SLOW) == 0 {
+            return Some(taken);
+        }
+        // What a conversion overtakes is seen under the lock.
+        if self.is_slow() || own.is_some() {
+            return None;
+        }
+        taken.counted(bypass)
+    }
+
+    /// One overtaking more, if that may be.
+    pub(super) fn counted(self, bypass: Bypass) -> Option<Self> {
+        match bypass {
+            Bypass::Unbounded => Some(self),
+            _ if bypass.spent(self.overtakings()) => None,
+            Bypass::AtMost(_) => Some(Self(self.0 + OVERTAKING)),
+        }
+    }
+
+    /// At the front it ends a run of overtakings; the only one in line takes
+    /// WAITERS with it.
+    pub(super) fn left_line(self, front: bool, only: bool) -> Self {
+        match (front, only) {
+            (_, true) => Self(self.0 & !(OVERTAKINGS | WAITERS | UNTOLD)),
+            (true, false) => Self(self.0 & !OVERTAKINGS | UNTOLD),
+            (false, false) => Self(self.0 | UNTOLD),
+        }
+    }
+
+    /// Stripes open where nobody holds or wants more than IX.
+    pub(super) fn reopened(self) -> Self {
+        let shut = self.0 & (STRONG | WAITERS | SLOW) != 0;
+        if shut { self } else { Self(self.0 | OPEN) }
+    }
+
+    pub(super) fn after_release(self, bypass: Bypass) -> Release {
+        let serve =
+            self.has_waiters() && (self.0 & UNTOLD != 0 || bypass.spent(self.overtakings()));
+        if serve { Release::Serve } else { Release::Done }
+    }
+}
+
+impl fmt::Debug for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut held = f.debug_map();
+        for mode in Mode::ALL {
+            held.entry(&mode, &self.count(mode));
+        }
+        held.entry(&"overtakings", &self.overtakings());
+        held.entry(&"flags", &(self.0 & (WAITERS | UNTOLD | SLOW | OPEN)));
+        held.finish()
+    }
+}

@@ -1,0 +1,272 @@
+//! What a lock gives out.
+
+use std::fmt;
+use std::ops::Deref;
+
+use super::bits::Release;
+use super::error::{NotWeaker, WouldBlock};
+use super::line::Own;
+use super::request::Convert;
+use super::stripes::Left;
+use super::{IntentLock, Place};
+use crate::modes::Mode;
+use crate::sync::Arc;
+use crate::wait::{Ticket, Wait};
+
+mod sealed {
+    #[allow(unreachable_pub, reason = "a supertrait of a public trait")]
+    pub trait Sealed {}
+}
+
+/// A way to hold a lock: by reference, or shared. Closed, so that a handle leads
+/// to the same lock whenever it is followed.
+pub trait Handle: Deref<Target = IntentLock> + Unpin + sealed::Sealed {}
+
+impl sealed::Sealed for &IntentLock {}
+impl Handle for &IntentLock {}
+impl sealed::Sealed for Arc<IntentLock> {}
+impl Handle for Arc<IntentLock> {}
+
+/// One mode of an [`IntentLock`], released on drop.
+///
+/// What was done before the release is visible to whoever is granted a mode that
+/// conflicts with this one. Forgetting the value with [`std::mem::forget`] holds
+/// the mode for ever.
+///
+/// # Cost
+///
+/// Dropping is one read-modify-write, and if somebody waits for this mode a short
+/// lock, and at most one wake for each that can go on.
+///
+/// # Panics
+///
+/// Dropping, and a downgrade, goes on with the panic of a waker that it wakes;
+/// the mode is released by then, and all others that were to be woken have been.
+#[must_use = "the mode is released when this is dropped"]
+pub struct Guard<L: Handle> {
+    lock: L,
+    mode: Mode,
+    place: Place,
+    /// A conversion that was forgotten in line.
+    waiting: Option<Ticket>,
+}
+
+/// A [`Guard`] that keeps its lock alive.
+pub type OwnedGuard = Guard<Arc<IntentLock>>;
+
+impl<L: Handle> Guard<L> {
+    /// Of a mode that has just been taken.
+    #[inline]
+    pub(super) fn of(lock: L, mode: Mode, place: Place) -> Self {
+        Self {
+            lock,
+            mode,
+            place,
+            waiting: None,
+        }
+    }
+
+    /// The mode that is held.
+    #[inline]
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The lock that this is of.
+    #[must_use]
+    pub fn lock(&self) -> &IntentLock {
+        &self.lock
+    }
+
+    /// Waits until this guard holds `mode` as well: the
+    /// [join](Mode::join) of that and what it holds, which it keeps meanwhile. A
+    /// guard that covers `mode` already has it at once.
+    ///
+    /// A conversion stands ahead of all who wait for what the guard holds, and
+    /// behind all others who wait.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the wait leaves the line; the guard holds what it held.
+    ///
+    /// # Errors
+    ///
+    /// [`Deadlock`](super::Deadlock) at once if another guard waits for its own conversion until
+    /// this one is gone, and this one could not be converted before the other is.
+    /// The guard holds what it held; dropping it lets the other go on.
+    ///
+    /// A guard that waits for another of the same thread is not found out: the
+    /// lock does not know who owns its guards.
+    ///
+    /// ```
+    /// use conversant::intent::IntentLock;
+    /// use conversant::modes::Mode;
+    ///
+    /// let lock = IntentLock::new();
+    /// let mut guard = lock.lock(Mode::S).wait();
+    /// guard.convert(Mode::Ix).wait()?;
+    /// assert_eq!(guard.mode(), Mode::Six);
+    /// # Ok::<(), conversant::intent::Deadlock>(())
+    /// ```
+    pub fn convert(&mut self, mode: Mode) -> Wait<Convert<'_, L>> {
+        self.leave_line();
+        let asked = self.mode.join(mode);
+        Wait::new(Convert::new(self, asked))
+    }
+
+    /// [`convert`](Self::convert) if that can be had now, by the same rule of
+    /// overtaking as everybody.
+    ///
+    /// # Errors
+    ///
+    /// If not; the guard holds what it held.
+    pub fn try_convert(&mut self, mode: Mode) -> Result<(), WouldBlock> {
+        self.leave_line();
+        let asked = self.mode.join(mode);
+        if self.convert_now(asked) {
+            return Ok(());
+        }
+        let mut own = self.own();
+        let entered = self.lock.convert_in_line(&mut own, asked, None);
+        self.place = own.place;
+        match entered {
+            Ok(Some(super::enter::Entered::Taken(place))) => {
+                self.holds(asked, place);
+                Ok(())
+            }
+            _ => Err(WouldBlock),
+        }
+    }
+
+    /// Keeps the weaker `mode` alone. Whoever can go on beside it does.
+    ///
+    /// # Errors
+    ///
+    /// If what is held does not [cover](Mode::covers) it; nothing has changed.
+    ///
+    /// ```
+    /// use conversant::intent::IntentLock;
+    /// use conversant::modes::Mode;
+    ///
+    /// let lock = IntentLock::new();
+    /// let mut guard = lock.lock(Mode::X).wait();
+    /// guard.downgrade(Mode::S)?;
+    /// assert!(lock.try_lock(Mode::S).is_ok());
+    /// assert!(guard.downgrade(Mode::Ix).is_err());
+    /// # Ok::<(), conversant::intent::NotWeaker>(())
+    /// ```
+    pub fn downgrade(&mut self, mode: Mode) -> Result<(), NotWeaker> {
+        self.leave_line();
+        let held = self.mode;
+        if !held.covers(mode) {
+            return Err(NotWeaker { held, asked: mode });
+        }
+        if held != mode {
+            self.mode = mode;
+            self.weaken(held, mode);
+        }
+        Ok(())
+    }
+
+    fn weaken(&mut self, from: Mode, to: Mode) {
+        let lock = &*self.lock;
+        let serve = match self.place {
+            Place::Stripe(stripe) => {
+                let stripes = lock.stripes.as_ref().expect("one stripe of them is held");
+                stripes.weaken(stripe) == Left::Marked
+            }
+            Place::Word => {
+                let open = lock.stripes.is_some();
+                match lock.word.weaken(from, to, open, lock.bypass) {
+                    Release::Full => return self.weaken_under_the_lock(from, to),
+                    Release::Serve => true,
+                    Release::Done => false,
+                }
+            }
+            Place::Spill => return self.weaken_under_the_lock(from, to),
+        };
+        if serve {
+            lock.serve();
+        }
+    }
+
+    #[cold]
+    fn weaken_under_the_lock(&mut self, from: Mode, to: Mode) {
+        let mut session = self.lock.line.lock();
+        let line = &mut *session;
+        if self.place == Place::Spill {
+            line.spill.0[from as usize] -= 1;
+        }
+        let in_word = (self.place == Place::Word).then_some(from);
+        self.place = self.lock.word.move_in(to, in_word);
+        line.counted(to, self.place);
+        self.lock.serve_line(session);
+    }
+
+    /// What the guard holds, for the line.
+    pub(super) fn own(&self) -> Own {
+        Own {
+            mode: self.mode,
+            place: self.place,
+        }
+    }
+
+    pub(super) fn moved_to(&mut self, place: Place) {
+        self.place = place;
+    }
+
+    pub(super) fn holds(&mut self, mode: Mode, place: Place) {
+        self.mode = mode;
+        self.place = place;
+        self.waiting = None;
+    }
+
+    pub(super) fn waiting(&self) -> Option<Ticket> {
+        self.waiting
+    }
+
+    pub(super) fn waits(&mut self, ticket: Ticket) {
+        self.waiting = Some(ticket);
+    }
+
+    /// True if it holds `asked` already, or could have it by one exchange.
+    #[inline]
+    pub(super) fn convert_now(&mut self, asked: Mode) -> bool {
+        if asked == self.mode {
+            return true;
+        }
+        let lock = &*self.lock;
+        let taken =
+            self.place == Place::Word && lock.word.take(asked, Some(self.mode), lock.bypass);
+        if taken {
+            self.mode = asked;
+        }
+        taken
+    }
+
+    /// Gives a conversion up that stands in line.
+    #[inline]
+    pub(super) fn leave_line(&mut self) {
+        if let Some(ticket) = self.waiting.take() {
+            let place = self.lock.leave_line(ticket);
+            self.place = place.expect("a conversion has something of its own");
+        }
+    }
+}
+
+impl<L: Handle> Drop for Guard<L> {
+    #[inline]
+    fn drop(&mut self) {
+        self.leave_line();
+        self.lock.release(self.mode, self.place);
+    }
+}
+
+impl<L: Handle> fmt::Debug for Guard<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard")
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,211 @@
+//! The stripes of a hot lock: IS and IX taken in a line of cache of one's own.
+//!
+//! State: in each stripe how many hold IS and IX there, and a mark.
+//!
+//! ```text
+//!   63          32 31          1    0
+//!  +--------------+-------------+--------+
+//!  |      IX      |     IS      | MARKED |
+//!  +--------------+-------------+--------+
+//! ```
+//!
+//! Protocol: who wants IS or IX counts itself in its stripe, and looks whether
+//! the word is open still. If so it has it; if not it takes itself out again and
+//! goes by the word. Who wants more shuts the word, under the lock, and looks
+//! through the stripes. What it finds there is held, like what the word says, and
+//! becomes only less while the word is shut. It marks each such stripe; who
+//! leaves a marked stripe, also without ever having had it, serves the line. Once
+//! all have been seen empty, everything stands in the word.
+//!
+//! Memory ordering: taking and shutting are each a write, a fence, and a read of
+//! what the other writes:
+//!
+//! ```text
+//!   weak                             strong
+//!   stripe: fetch_add      (w1)      word: exchange, OPEN cleared  (s1)
+//!   fence(SeqCst)          (w2)      fence(SeqCst)                 (s2)
+//!   word: load             (w3)      stripe: load                  (s3)
+//! ```
+//!
+//! The two fences are in one total order. If w2 comes first, then s3 reads w1 or
+//! something later: the weak one is seen. If s2 comes first, then w3 reads s1 or
+//! something later: it finds the word shut, or opened again by a release after
+//! which nobody holds or wants more. Without either fence both reads may miss
+//! both writes, and IX stands beside X; the models have it so.
+//!
+//! - Leaving a stripe is Release and pairs with the Acquire of s3: what was done
+//!   under IX is seen by whoever finds the stripe empty. All writes are
+//!   read-modify-writes, so that the release sequence of each leave goes on.
+//! - w3 is Acquire and pairs with the Release of the release that opened: what
+//!   was done under the stronger mode is seen in the stripe.
+//! - Marking and leaving meet in one word, the stripe: the leave comes before
+//!   the mark, which then finds it gone, or after it, and sees the mark.
+
+use std::cell::Cell;
+
+use crate::modes::Mode;
+use crate::sync::{AtomicU64, Ordering, fence, per_thread, unique};
+
+const MARKED: u64 = 1;
+const IS: u64 = 1 << 1;
+const IX: u64 = 1 << 32;
+
+/// The count at which a stripe is full. So far below what fits that those who
+/// find it full, and leave again, cannot make it wrap.
+const FULL: u64 = 1 << 30;
+
+/// The most stripes there may be.
+const MOST: usize = 1024;
+
+per_thread! {
+    static NUMBER: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// A number of the thread's own.
+fn thread_number() -> u64 {
+    let number = NUMBER.try_with(|number| {
+        let own = number.get().unwrap_or_else(unique);
+        number.set(Some(own));
+        own
+    });
+    // While the thread's locals are destroyed any will do.
+    number.unwrap_or(0)
+}
+
+/// Two lines of cache, as processors fetch them in pairs.
+#[repr(align(128))]
+struct Stripe(AtomicU64);
+
+pub(super) struct Stripes {
+    all: Box<[Stripe]>,
+}
+
+/// How one left its stripe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Left {
+    Unseen,
+    /// Somebody waits for this: the line must be served.
+    Marked,
+}
+
+/// What the stripes hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InStripes {
+    pub(super) is: u64,
+    pub(super) ix: u64,
+}
+
+const fn one(mode: Mode) -> u64 {
+    match mode {
+        Mode::Is => IS,
+        _ => IX,
+    }
+}
+
+const fn counts(value: u64) -> InStripes {
+    InStripes {
+        is: (value % IX) / IS,
+        ix: value / IX,
+    }
+}
+
+impl Stripes {
+    pub(super) fn new(stripes: usize) -> Self {
+        let stripes = stripes.clamp(1, MOST).next_power_of_two();
+        let all = (0..stripes).map(|_| Stripe(AtomicU64::new(0))).collect();
+        Self { all }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The stripe of the calling thread.
+    #[inline]
+    pub(super) fn own(&self) -> u32 {
+        // At most `MOST`: it fits.
+        (thread_number() as usize & (self.all.len() - 1)) as u32
+    }
+
+    /// Counts one in, and says whether it is in if the word is open still. If
+    /// not, it must leave.
+    #[inline]
+    #[must_use]
+    pub(super) fn enter(&self, stripe: u32, mode: Mode) -> bool {
+        // Relaxed: w1 of the header, ordered by the fence.
+        let before = self.all[stripe as usize]
+            .0
+            .fetch_add(one(mode), Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let InStripes { is, ix } = counts(before);
+        is.max(ix) < FULL
+    }
+
+    #[inline]
+    pub(super) fn leave(&self, stripe: u32, mode: Mode) -> Left {
+        self.change(stripe, one(mode))
+    }
+
+    /// IX there becomes IS.
+    pub(super) fn weaken(&self, stripe: u32) -> Left {
+        self.change(stripe, IX - IS)
+    }
+
+    #[inline]
+    fn change(&self, stripe: u32, less: u64) -> Left {
+        // Release: pairs with the Acquire of `held`.
+        let before = self.all[stripe as usize]
+            .0
+            .fetch_sub(less, Ordering::Release);
+        if before & MARKED == 0 {
+            Left::Unseen
+        } else {
+            Left::Marked
+        }
+    }
+
+    /// Under the lock: the word has just been shut.
+    pub(super) fn after_shutting() {
+        fence(Ordering::SeqCst);
+    }
+
+    /// Under the lock, the word shut: what is held here; those who hold it will
+    /// serve the line when they leave.
+    pub(super) fn held_and_marked(&self) -> InStripes {
+        self.sum(|Stripe(stripe)| {
+            // Acquire: s3 of the header, and pairs with the Release of `change`.
+            let seen = stripe.load(Ordering::Acquire);
+            if seen & !MARKED == 0 {
+                return seen;
+            }
+            // Acquire: as above.
+            stripe.fetch_or(MARKED, Ordering::Acquire)
+        })
+    }
+
+    /// What is held here, for people to read.
+    pub(super) fn held(&self) -> InStripes {
+        self.sum(|Stripe(stripe)| stripe.load(Ordering::Relaxed))
+    }
+
+    fn sum(&self, read: impl Fn(&Stripe) -> u64) -> InStripes {
+        let mut sum = InStripes { is: 0, ix: 0 };
+        for stripe in &self.all {
+            let InStripes { is, ix } = counts(read(stripe));
+            sum.is += is;
+            sum.ix += ix;
+        }
+        sum
+    }
+
+    /// Under the lock: nobody waits for any to leave.
+    pub(super) fn unmark(&self) {
+        for Stripe(stripe) in &self.all {
+            // Relaxed: a mark that is gone, or still seen, orders nothing.
+            if stripe.load(Ordering::Relaxed) & MARKED != 0 {
+                stripe.fetch_and(!MARKED, Ordering::Relaxed);
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Plain tests of the lock; the races are in `model`.
+
+mod conversions;
+mod naive;
+mod rules;
+mod threads;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use super::IntentLock;
+use crate::modes::Mode;
+use crate::wait::{Op, Wait};
+
+fn poll<O: Op>(wait: &mut Wait<O>) -> Poll<O::Output> {
+    Pin::new(wait).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// The lock in both forms.
+fn forms() -> [IntentLock; 3] {
+    [
+        IntentLock::new(),
+        IntentLock::striped(1),
+        IntentLock::striped(4),
+    ]
+}
+
+fn is_idle(lock: &IntentLock) {
+    let snapshot = lock.snapshot();
+    assert_eq!(snapshot.held, [0; 6], "{lock:?}");
+    assert_eq!(snapshot.overtakings, 0);
+    assert!(snapshot.waiters.is_empty());
+    assert!(!lock.word.look().has_waiters());
+    assert!(lock.try_lock(Mode::X).is_ok());
+}

@@ -1,0 +1,259 @@
+//! The rules one by one.
+
+use std::time::Duration;
+
+use super::super::word::Word;
+use super::super::{Guard, IntentLock, NotWeaker, Place, WaiterState};
+use super::{forms, is_idle, poll};
+use crate::limit::Bypass;
+use crate::modes::Mode;
+use crate::modes::Mode::{Is, Ix, S, Six, U, X};
+use crate::sync::Arc;
+
+#[test]
+fn every_pair_of_modes() {
+    for first in Mode::ALL {
+        for second in Mode::ALL {
+            for lock in forms() {
+                let guard = lock.lock(first).wait();
+                let other = lock.try_lock(second);
+                assert_eq!(other.is_ok(), first.compatible(second), "{first} {second}");
+                drop(other);
+                let mut wait = lock.lock(second);
+                assert_eq!(poll(&mut wait).is_ready(), first.compatible(second));
+                drop((guard, wait));
+                is_idle(&lock);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_downgrade() {
+    for (held, to) in Mode::ALL
+        .map(|held| Mode::ALL.map(|to| (held, to)))
+        .concat()
+    {
+        for lock in forms() {
+            let mut guard = lock.lock(held).wait();
+            let outcome = guard.downgrade(to);
+            let refused = NotWeaker { held, asked: to };
+            assert_eq!(
+                outcome,
+                if held.covers(to) {
+                    Ok(())
+                } else {
+                    Err(refused)
+                }
+            );
+            let now = if held.covers(to) { to } else { held };
+            assert_eq!(guard.mode(), now);
+            for other in Mode::ALL {
+                assert_eq!(lock.try_lock(other).is_ok(), now.compatible(other));
+            }
+            drop(guard);
+            is_idle(&lock);
+        }
+    }
+}
+
+#[test]
+fn a_downgrade_serves() {
+    for lock in forms() {
+        let mut guard = lock.lock(Six).wait();
+        let mut wait = lock.lock(S);
+        assert!(poll(&mut wait).is_pending());
+        guard.downgrade(S).unwrap();
+        assert!(poll(&mut wait).is_ready());
+        drop((guard, wait));
+        is_idle(&lock);
+    }
+}
+
+/// First come, first served, where nobody may be overtaken; and all that is
+/// compatible goes on together.
+#[test]
+fn strict_order() {
+    for lock in forms() {
+        let lock = lock.with_bypass(Bypass::AtMost(0));
+        let first = lock.lock(S).wait();
+        let mut writer = lock.lock(X);
+        assert!(poll(&mut writer).is_pending());
+        let mut readers: Vec<_> = (0..3).map(|_| lock.lock(S)).collect();
+        assert!(readers.iter_mut().all(|wait| poll(wait).is_pending()));
+        assert!(lock.try_lock(Is).is_err());
+        drop(first);
+        assert!(readers.iter_mut().all(|wait| poll(wait).is_pending()));
+        assert!(matches!(
+            lock.snapshot().waiters[0].state,
+            WaiterState::Granted
+        ));
+        let std::task::Poll::Ready(guard) = poll(&mut writer) else {
+            panic!("granted");
+        };
+        drop(guard);
+        let guards = readers.iter_mut().map(poll);
+        assert!(
+            guards
+                .collect::<Vec<_>>()
+                .iter()
+                .all(|guard| guard.is_ready())
+        );
+        drop((writer, readers));
+        is_idle(&lock);
+    }
+}
+
+/// "waiting upgradable vs plain readers": one that waits for U holds up nobody
+/// who reads.
+#[test]
+fn readers_pass_a_waiting_update() {
+    for lock in forms() {
+        let lock = lock.with_bypass(Bypass::AtMost(0));
+        let first = lock.lock(U).wait();
+        let mut second = lock.lock(U);
+        assert!(poll(&mut second).is_pending());
+        for _ in 0..100 {
+            drop(lock.try_lock(S).unwrap());
+            drop(lock.try_lock(Is).unwrap());
+        }
+        drop(first);
+        assert!(poll(&mut second).is_ready());
+    }
+}
+
+/// One that waits is overtaken as often as the bound says, not once more; then
+/// it has the lock as soon as that is free.
+#[test]
+fn the_bound_is_counted() {
+    for bound in [0, 1, 7, 64, 511] {
+        for lock in forms() {
+            let lock = lock.with_bypass(Bypass::AtMost(bound));
+            let first = lock.lock(Ix).wait();
+            let mut wait = lock.lock(S);
+            assert!(poll(&mut wait).is_pending());
+            drop(first);
+            let mut overtaken = 0;
+            while let Ok(guard) = lock.try_lock(Ix) {
+                overtaken += 1;
+                drop(guard);
+                assert!(overtaken <= bound);
+            }
+            assert_eq!(overtaken, bound);
+            assert!(lock.try_lock(Is).is_ok());
+            assert!(poll(&mut wait).is_ready());
+            drop(wait);
+            is_idle(&lock);
+        }
+    }
+}
+
+#[test]
+fn unbounded_never_queues_takers() {
+    let lock = IntentLock::new().with_bypass(Bypass::Unbounded);
+    let first = lock.lock(Ix).wait();
+    let mut wait = lock.lock(S);
+    assert!(poll(&mut wait).is_pending());
+    assert!((0..2_000).all(|_| lock.try_lock(Ix).is_ok()));
+    drop(first);
+    assert!(poll(&mut wait).is_ready());
+}
+
+#[test]
+fn no_trace_of_who_gave_up() {
+    for bound in [0, 3] {
+        for lock in forms() {
+            let lock = lock.with_bypass(Bypass::AtMost(bound));
+            let mut guard = lock.lock(S).wait();
+            let waited = lock.lock(X).wait_timeout(Duration::from_millis(1));
+            assert!(waited.is_err());
+            assert!(guard.convert(X).wait_timeout(Duration::ZERO).is_ok());
+            guard.downgrade(S).unwrap();
+            let other = lock.lock(S).wait();
+            assert!(guard.convert(X).wait_timeout(Duration::ZERO).is_err());
+            assert_eq!(lock.snapshot().waiters, []);
+            drop((guard, other));
+            is_idle(&lock);
+        }
+    }
+}
+
+/// Counts that are full spill, and nothing wraps.
+#[test]
+fn a_full_count_spills() {
+    for mode in [Is, Ix, S] {
+        let mut lock = IntentLock::new();
+        lock.word = Word::with_held(mode, 0xFFFF);
+        let mut guards: Vec<_> = (0..3).map(|_| lock.lock(mode).wait()).collect();
+        assert!(
+            guards
+                .iter()
+                .all(|guard: &Guard<_>| guard.own().place == Place::Spill)
+        );
+        assert_eq!(lock.snapshot().held(mode), 0xFFFF + 3);
+        for _ in 0..0xFFFF {
+            lock.release(mode, Place::Word);
+        }
+        for other in Mode::ALL {
+            assert_eq!(lock.try_lock(other).is_ok(), mode.compatible(other));
+        }
+        guards.pop();
+        let mut wait = lock.lock(X);
+        assert!(poll(&mut wait).is_pending());
+        guards.pop();
+        drop(wait);
+        guards[0].convert(X).wait().unwrap();
+        assert_eq!(lock.snapshot().held, [0, 0, 0, 0, 0, 1]);
+        drop(guards);
+        is_idle(&lock);
+        assert!(!lock.word.look().is_slow());
+    }
+}
+
+#[test]
+fn a_downgrade_spills_too() {
+    let mut lock = IntentLock::new();
+    lock.word = Word::with_held(Is, 0xFFFF);
+    let mut guard = lock.lock(S).wait();
+    guard.downgrade(Is).unwrap();
+    assert_eq!(guard.own().place, Place::Spill);
+    assert_eq!(lock.snapshot().held(Is), 0x1_0000);
+    for _ in 0..0xFFFF {
+        lock.release(Is, Place::Word);
+    }
+    assert!(lock.try_lock(X).is_err());
+    drop(guard);
+    is_idle(&lock);
+}
+
+#[test]
+fn owned_guards_are_send() {
+    fn is_send_sync<T: Send + Sync>(_: &T) {}
+    let lock = Arc::new(IntentLock::striped(2));
+    let guard = IntentLock::lock_owned(&lock, Ix).wait();
+    is_send_sync(&guard);
+    is_send_sync(&*lock);
+    let moved = std::thread::spawn(move || drop(guard));
+    moved.join().unwrap();
+    is_idle(&lock);
+}
+
+/// Stripes come back into use once nobody wants more, and are left for good by
+/// who converts.
+#[test]
+fn stripes_open_again() {
+    let lock = IntentLock::striped(4);
+    let place = |guard: &Guard<&IntentLock>| guard.own().place;
+    let mut guard = lock.lock(Ix).wait();
+    assert!(matches!(place(&guard), Place::Stripe(_)));
+    assert!(lock.try_lock(S).is_err());
+    guard.convert(S).wait().unwrap();
+    assert_eq!(place(&guard), Place::Word);
+    let weak = lock.lock(Is).wait();
+    assert_eq!(place(&weak), Place::Word);
+    drop(guard);
+    let again = lock.lock(Ix).wait();
+    assert!(matches!(place(&again), Place::Stripe(_)));
+    drop((again, weak));
+    is_idle(&lock);
+}
