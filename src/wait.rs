@@ -315,8 +315,10 @@ struct Blocked<'a, O: Op> {
 
 impl<'a, O: Op> Blocked<'a, O> {
     fn enter(wait: &'a mut Wait<O>) -> Self {
-        wait.op.block();
-        Self { wait }
+        // Made first, so that a `block` that panics is unblocked too.
+        let blocked = Self { wait };
+        blocked.wait.op.block();
+        blocked
     }
 }
 

@@ -116,6 +116,10 @@ impl<T> Messages<T> {
         if self.entries.len() > 2 * self.live + SLACK {
             self.entries.retain(|e| e.item.is_some());
         }
+        if self.returned.is_empty() {
+            // An emptied tree would keep its root's block.
+            self.returned = BTreeMap::new();
+        }
         if self.entries.is_empty() {
             self.entries = VecDeque::new();
         } else if self.entries.capacity() > 4 * self.entries.len() + SLACK {
