@@ -26,6 +26,7 @@
 //! | | `line.rs` | the groups of one tier in line, by rank and by age |
 //! | | `ring.rs` | weighted round robin of lanes |
 //! | | `tiers.rs` | which tier is open |
+//! | | `timers.rs` | what is due when, by the embedder's clock |
 //! | | `readers.rs` | when to start, wake and retire a reader |
 //! | | `dispatch.rs` | who is next: ring, line, limits, tiers, bypass |
 //! | | `backlog.rs` | the messages that wait, over dispatch |
@@ -60,6 +61,8 @@ pub mod readers;
 pub mod ring;
 #[doc(hidden)]
 pub mod tiers;
+#[doc(hidden)]
+pub mod timers;
 
 pub mod modes;
 
