@@ -36,18 +36,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(test)]
+mod tests;
 mod work;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt;
 use std::time::Duration;
 
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::{Bypass, Limit};
-use crate::readers::{Activity, Move};
+use crate::readers::Move;
 use crate::scheduler::{CallerOptions, Core, Reason, Record, Status, Summary, SyncError, Synced};
-use crate::sync::Arc;
+use crate::slab::Key;
+use crate::sync::{Arc, unique};
+use crate::timers::{Timer, Timers};
 use crate::wait::WakeBatch;
 
 use work::Running;
@@ -55,14 +59,23 @@ use work::Running;
 pub use work::{CallerId, GroupId, SimTask, Work};
 
 /// A scheduler in virtual time.
+///
+/// # Panics
+///
+/// Whatever takes a [`CallerId`] panics if that is a caller of another
+/// simulation. A group of another one is refused, as a foreign group is, and a
+/// task of another one is [`Stale`].
 pub struct Simulation {
+    /// Tells its names from those of other simulations.
+    number: u64,
     core: Core<Work>,
     now: Duration,
     idle: Option<Duration>,
     /// When, on which reader, which task will end, and how.
     ends: BinaryHeap<Reverse<(Duration, u32, Running)>>,
-    /// Since when which reader rests, in order of time.
-    rests: VecDeque<(Duration, u32)>,
+    /// Which reader will have rested long enough, and when.
+    rests: Timers<u32>,
+    resting: BTreeMap<u32, Timer>,
     records: Vec<Record>,
     wakes: WakeBatch,
 }
@@ -84,11 +97,13 @@ impl Simulation {
     /// [`OutOfRange`] for the number of readers.
     pub fn with_bypass(readers: u32, bypass: Bypass) -> Result<Self, OutOfRange> {
         Ok(Self {
+            number: unique(),
             core: Core::new(readers, bypass)?,
             now: Duration::ZERO,
             idle: None,
             ends: BinaryHeap::new(),
-            rests: VecDeque::new(),
+            rests: Timers::new(),
+            resting: BTreeMap::new(),
             records: Vec::new(),
             wakes: WakeBatch::new(),
         })
@@ -121,7 +136,7 @@ impl Simulation {
         let key = self
             .core
             .add_caller(Arc::from(name), weight, cap, on_failure)?;
-        Ok(CallerId(key))
+        Ok(CallerId(self.number, key))
     }
 
     /// A new group of a caller.
@@ -135,7 +150,8 @@ impl Simulation {
         limit: Limit,
         level: u8,
     ) -> Result<GroupId, OutOfRange> {
-        Ok(GroupId(self.core.add_group(caller.0, limit, level)?))
+        let key = self.core.add_group(self.key(caller), limit, level)?;
+        Ok(GroupId(self.number, key))
     }
 
     /// Submits a task at this instant.
@@ -145,11 +161,19 @@ impl Simulation {
     /// [`Reason`]: its tier goes down in its group, or the group is another
     /// caller's.
     pub fn submit(&mut self, caller: CallerId, work: Work) -> Result<SimTask, Reason> {
-        let submitted = self.core.submit(caller.0, work.placing, work, self.now);
+        let caller = self.key(caller);
+        let mut placing = work.placing;
+        if let Some(GroupId(number, group)) = work.group {
+            if number != self.number {
+                return Err(Reason::ForeignGroup);
+            }
+            placing.group = Some(group);
+        }
+        let submitted = self.core.submit(caller, placing, work, self.now);
         let task = submitted.map_err(|(refused, _)| Reason::from(refused))?;
         self.core.detach(task);
         self.collect_unrun();
-        Ok(SimTask(task))
+        Ok(SimTask(self.number, task))
     }
 
     /// Bumps the group of a task.
@@ -158,12 +182,18 @@ impl Simulation {
     ///
     /// [`Stale`] if the task has ended.
     pub fn bump(&mut self, task: SimTask, level: u8) -> Result<(), Stale> {
-        self.core.bump(task.0, level)
+        if task.0 != self.number {
+            return Err(Stale);
+        }
+        self.core.bump(task.1, level)
     }
 
     /// Cancels a task if it has not started: true if so.
     pub fn cancel(&mut self, task: SimTask) -> bool {
-        let cancelled = self.core.cancel(task.0, self.now, &mut self.wakes);
+        if task.0 != self.number {
+            return false;
+        }
+        let cancelled = self.core.cancel(task.1, self.now, &mut self.wakes);
         self.collect_unrun();
         cancelled
     }
@@ -174,7 +204,7 @@ impl Simulation {
     ///
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
     pub fn set_cap(&mut self, caller: CallerId, cap: Limit) -> Result<(), OutOfRange> {
-        self.core.set_cap(caller.0, cap)
+        self.core.set_cap(self.key(caller), cap)
     }
 
     /// Changes the most readers.
@@ -238,7 +268,8 @@ impl Simulation {
     /// [`SyncError`]: nothing outstanding, or stalled: it cannot end, for
     /// something paused stands in its way.
     pub fn synchronize(&mut self, caller: CallerId) -> Result<Summary, SyncError> {
-        let mut synced = self.core.synchronize(caller.0);
+        let caller = self.key(caller);
+        let mut synced = self.core.synchronize(caller);
         loop {
             match synced {
                 Synced::Done(summary) => return Ok(summary),
@@ -246,17 +277,23 @@ impl Simulation {
                 Synced::Busy => return Err(SyncError::Busy),
                 Synced::NotYet => self.dispatch(),
             }
-            synced = self.core.synchronized(caller.0);
+            synced = self.core.synchronized(caller);
             if synced != Synced::NotYet {
                 continue;
             }
             let Some(next) = self.next_end() else {
-                let _none = self.core.abandon_synchronize(caller.0);
+                let _none = self.core.abandon_synchronize(caller);
                 return Err(SyncError::Stalled(Stalled));
             };
             self.move_to(next);
-            synced = self.core.synchronized(caller.0);
+            synced = self.core.synchronized(caller);
         }
+    }
+
+    /// The key of a caller of this simulation.
+    fn key(&self, CallerId(number, key): CallerId) -> Key {
+        assert!(number == self.number, "a caller of another simulation");
+        key
     }
 
     fn next_end(&self) -> Option<Duration> {
@@ -275,8 +312,9 @@ impl Simulation {
             };
             self.core.finish(task, ending, end, &mut self.wakes);
             let _none = self.core.rest(reader, None);
-            if self.idle.is_some() {
-                self.rests.push_back((end, reader));
+            if let Some(idle) = self.idle {
+                let rested = self.rests.set(end.saturating_add(idle), reader);
+                self.resting.insert(reader, rested);
             }
             self.records.push(record.ended(ending, end));
         }
@@ -297,6 +335,9 @@ impl Simulation {
     }
 
     fn take(&mut self, reader: u32) {
+        if let Some(rest) = self.resting.remove(&reader) {
+            self.rests.cancel(rest);
+        }
         let Some(started) = self.core.claim(reader, self.now) else {
             self.core.retire(reader);
             return;
@@ -308,18 +349,10 @@ impl Simulation {
     }
 
     fn retire_rested(&mut self) {
-        let Some(idle) = self.idle else {
-            return;
-        };
-        while let Some(&(since, reader)) = self.rests.front() {
-            if since.saturating_add(idle) > self.now {
-                return;
-            }
-            self.rests.pop_front();
-            let again = self.rests.iter().any(|&(_, n)| n == reader);
-            if !again && self.core.readers().activity(reader) == Activity::Idle {
-                self.core.retire(reader);
-            }
+        self.rests.advance(self.now);
+        while let Some((_, reader)) = self.rests.due() {
+            self.resting.remove(&reader);
+            self.core.retire(reader);
         }
     }
 

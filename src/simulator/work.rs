@@ -1,4 +1,5 @@
-//! What a simulation's tasks are, and the names of what it holds.
+//! What a simulation's tasks are, and the names of what it holds; a name says
+//! whose it is, by the simulation's number.
 
 use std::time::Duration;
 
@@ -8,15 +9,15 @@ use crate::slab::Key;
 
 /// A caller of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct CallerId(pub(super) Key);
+pub struct CallerId(pub(super) u64, pub(super) Key);
 
 /// A group of a simulation's caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct GroupId(pub(super) GroupKey);
+pub struct GroupId(pub(super) u64, pub(super) GroupKey);
 
 /// A task of a simulation, by which to bump or cancel it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SimTask(pub(super) Key);
+pub struct SimTask(pub(super) u64, pub(super) Key);
 
 /// What a simulated task is: how long it takes, how it ends, and its place.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,8 @@ pub struct Work {
     pub(super) takes: Duration,
     pub(super) ending: Ending,
     pub(super) placing: Placing,
+    /// Its group, whose simulation is checked when it is submitted.
+    pub(super) group: Option<GroupId>,
 }
 
 impl Work {
@@ -34,6 +37,7 @@ impl Work {
             takes,
             ending: Ending::Ok,
             placing: Placing::default(),
+            group: None,
         }
     }
 
@@ -51,7 +55,7 @@ impl Work {
 
     /// In this group, which is of the same caller.
     pub fn group(mut self, group: GroupId) -> Self {
-        self.placing.group = Some(group.0);
+        self.group = Some(group);
         self
     }
 

@@ -1,0 +1,54 @@
+//! Bad names, and what readers that rest leave behind.
+
+use std::time::Duration;
+
+use super::{Simulation, Work};
+use crate::error::Stale;
+use crate::limit::Limit;
+use crate::scheduler::{CallerOptions, Reason};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn two() -> (Simulation, Simulation) {
+    let sim = || Simulation::new(2).expect("two readers are allowed");
+    (sim(), sim())
+}
+
+#[test]
+fn names_of_another_simulation_name_nothing_here() {
+    let (mut here, mut there) = two();
+    let ours = here.caller("ours", CallerOptions::default()).unwrap();
+    let theirs = there.caller("theirs", CallerOptions::default()).unwrap();
+    let work = Work::takes(SECOND);
+    let (task, foreign) = (here.submit(ours, work), there.submit(theirs, work).unwrap());
+    let group = there.group(theirs, Limit::SERIAL, 100).unwrap();
+    assert_eq!(
+        here.submit(ours, work.group(group)),
+        Err(Reason::ForeignGroup)
+    );
+    assert_eq!(here.bump(foreign, 1), Err(Stale));
+    assert!(!here.cancel(foreign));
+    assert_eq!(here.bump(task.unwrap(), 1), Ok(()));
+}
+
+#[test]
+#[should_panic(expected = "a caller of another simulation")]
+fn a_caller_of_another_simulation_is_a_mistake() {
+    let (mut here, mut there) = two();
+    let theirs = there.caller("theirs", CallerOptions::default()).unwrap();
+    let _never = here.submit(theirs, Work::takes(SECOND));
+}
+
+#[test]
+fn a_reader_rests_once_however_often_it_worked() {
+    let mut sim = Simulation::new(2).unwrap().with_idle(30 * SECOND);
+    let caller = sim.caller("", CallerOptions::default()).unwrap();
+    for _ in 0..100 {
+        sim.submit(caller, Work::takes(SECOND)).unwrap();
+    }
+    sim.run();
+    assert_eq!((sim.rests.len(), sim.resting.len()), (2, 2));
+    sim.advance_to(sim.now() + 30 * SECOND);
+    assert_eq!((sim.rests.len(), sim.resting.len()), (0, 0));
+    assert_eq!(sim.status().readers.live, 0);
+}
