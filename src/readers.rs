@@ -5,13 +5,13 @@
 //! so that readers which are not needed are the high ones.
 //!
 //! ```text
-//!            start          arrived            claimed
+//!            start           look              claimed
 //!   Absent --------> Starting ------> Looking <--------> Busy
 //!     ^                 |              |   ^   finished
 //!     | failed          |         rest |   | (looks again)
 //!     +-----------------+              v   |
 //!     +<------------------------------ Idle -----> Woken -> Looking
-//!               retired                      wake
+//!               retired                      wake   look
 //! ```
 //!
 //! Invariants:
@@ -37,7 +37,7 @@ pub const MAX_READERS: u32 = 1024;
 pub enum Activity {
     /// There is no such reader.
     Absent,
-    /// It was sent for and has not arrived.
+    /// It was sent for and has not looked yet.
     Starting,
     /// It looks for work.
     Looking,
@@ -164,20 +164,14 @@ impl Readers {
         Some(Move::Start(first))
     }
 
-    /// A starting reader is there.
-    pub fn arrived(&mut self, n: u32) {
-        debug_assert_eq!(self.activity(n), Activity::Starting);
-        self.set(n, Activity::Looking);
-    }
-
     /// A starting reader could not be made.
     pub fn failed(&mut self, n: u32) {
         debug_assert_eq!(self.activity(n), Activity::Starting);
         self.set(n, Activity::Absent);
     }
 
-    /// Reader `n` looks: whether it may take a task. One above the maximum
-    /// may not.
+    /// Reader `n` looks, having come, rested or finished: whether it may take a
+    /// task. One above the maximum may not.
     pub fn look(&mut self, n: u32) -> bool {
         self.set(n, Activity::Looking);
         self.busy < self.max && self.live() <= self.max
