@@ -46,7 +46,7 @@ mod gate;
 #[cfg(all(test, loom))]
 mod model;
 #[cfg(all(test, not(loom)))]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt;
 use std::future::Future;

@@ -6,6 +6,7 @@ mod figures;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::messages::{Entry, Messages};
 use super::{Backlog, Claim};
 use crate::dispatch::tests::model::{Message, Model};
 use crate::dispatch::tests::world::{self, Subject, World};
@@ -13,6 +14,7 @@ use crate::dispatch::tests::{Watch, is_empty as is_empty_core, place};
 use crate::dispatch::{Blocked, GroupKey, LaneKey};
 use crate::error::TierGoesDown;
 use crate::limit::{Bypass, Limit};
+use crate::wait::tests::heap::held_by_this_thread;
 
 /// The item says its group and number.
 type Item = (usize, u64);
@@ -342,4 +344,24 @@ fn many_given_back_oldest_first_stand_in_order_again() {
         backlog.give_back(claim);
     }
     assert!(backlog.drain(group).into_iter().eq(0..2 * HALF));
+}
+
+/// Messages that came back out of order leave no block behind.
+#[test]
+fn what_was_returned_leaves_no_memory() {
+    let entry = |seq| Entry {
+        seq,
+        tier: 0,
+        attempt: 0,
+        item: Some(seq),
+    };
+    let before = held_by_this_thread();
+    let mut messages = Messages::new();
+    for seq in [1, 5, 3] {
+        messages.put(entry(seq));
+    }
+    assert_eq!(messages.pop().unwrap().seq, 1);
+    assert_eq!(messages.remove(3), Some(3));
+    assert_eq!(messages.pop().unwrap().seq, 5);
+    assert_eq!(held_by_this_thread(), before);
 }

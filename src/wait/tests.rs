@@ -1,7 +1,7 @@
 //! Plain tests of waiting; the races are in `model`.
 
 mod blocking;
-mod heap;
+pub(crate) mod heap;
 mod list;
 mod session;
 

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::super::gate::Gate;
-use super::super::wakeups;
-use super::{Scripted, Step, counting, entries};
+use super::super::{Op, Wait, sealed, wakeups};
+use super::{Log, Scripted, Step, counting, entries};
 use crate::error::TimedOut;
 
 fn silent(_: &Waker) {}
@@ -335,4 +335,38 @@ fn a_timed_wait_only_polls() {
     assert_eq!(outcome, Err(TimedOut));
     assert!(!entries(&log).contains(&"attempt"));
     assert_eq!(entries(&log).last(), Some(&"cancel"));
+}
+
+/// An operation that cannot block.
+struct Unblockable(Log);
+
+impl sealed::Sealed for Unblockable {}
+
+impl Op for Unblockable {
+    type Output = ();
+
+    fn poll(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+
+    fn cancel(&mut self) {
+        self.0.lock().push("cancel");
+    }
+
+    fn block(&mut self) {
+        self.0.lock().push("block");
+        panic!("scripted");
+    }
+
+    fn unblock(&mut self) {
+        self.0.lock().push("unblock");
+    }
+}
+
+#[test]
+fn a_block_that_panics_is_unblocked_once() {
+    let log = Log::default();
+    let wait = Wait::new(Unblockable(log.clone()));
+    assert!(catch_unwind(AssertUnwindSafe(|| wait.wait())).is_err());
+    assert_eq!(entries(&log), ["block", "unblock", "cancel"]);
 }
