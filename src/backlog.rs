@@ -18,7 +18,7 @@ use crate::limit::{Bypass, Limit};
 
 use messages::{Entry, Messages};
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 /// A message taken from its group, with one unit of every limit.

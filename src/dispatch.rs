@@ -33,7 +33,7 @@ mod group;
 mod lane;
 mod names;
 mod picture;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
 
 use crate::error::OutOfRange;

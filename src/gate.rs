@@ -23,7 +23,7 @@ use crate::wait::{Guarded, Op, Session, Wait, Waiters, WakeBatch, sealed};
 
 #[cfg(all(test, loom))]
 mod model;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 /// Lets tickets of the lowest tier enter together, and those of the next when they have left.

@@ -82,6 +82,6 @@ pub mod scheduler;
 #[cfg(not(loom))]
 pub mod simulator;
 
-#[cfg(all(doctest, not(loom)))]
+#[cfg(all(doctest, not(any(loom, shuttle))))]
 #[doc = include_str!("../README.md")]
 mod readme {}

@@ -6,7 +6,7 @@
 
 use crate::rank::{Fifo, Rank, Slot};
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 /// Where a group stands in a line.

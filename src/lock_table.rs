@@ -74,7 +74,7 @@ mod owner;
 mod plan;
 mod view;
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 
 use self::books::{Books, Outcome, Waste};

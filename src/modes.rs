@@ -21,7 +21,7 @@
 
 use std::fmt;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 /// How a resource is locked. The names are those of the field, written as Rust writes acronyms;

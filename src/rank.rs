@@ -17,7 +17,7 @@
 //!    so that finding a line counts the bits of one word only.
 
 mod fifo;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 pub use fifo::Fifo;

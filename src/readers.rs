@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 
 use crate::error::OutOfRange;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 /// The most readers that there can be.

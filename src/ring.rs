@@ -18,7 +18,7 @@
 
 use std::fmt;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 /// The largest weight of a lane.

@@ -68,7 +68,7 @@ mod state;
 mod status;
 mod task;
 mod tasks;
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 
 use std::fmt;

@@ -71,7 +71,7 @@ mod word;
 
 #[cfg(all(test, loom))]
 mod model;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 use std::fmt;

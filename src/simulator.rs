@@ -36,7 +36,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 mod work;
 

@@ -29,7 +29,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 /// Slots in one chunk.

@@ -1,14 +1,16 @@
-//! The facade over the standard library, parking_lot and loom: the only file
-//! that names any of them.
+//! The facade over the standard library, parking_lot, loom and shuttle: the
+//! only file that names any of them.
 //!
-//! Both halves offer the same words, so that the algorithms are written once
-//! and carry no cfg. What the loom half cannot do the same way is said here:
+//! All offer the same words, so that the algorithms are written once and carry
+//! no cfg. loom explores all interleavings of a small model under a weak
+//! memory; shuttle runs random schedules of larger compositions, sequentially
+//! consistent only. What those two cannot do the same way is said here:
 //!
-//! - `Mutex::new` and the constructors of the atomics are `const` only without
-//!   loom.
+//! - `Mutex::new` and the constructors of the atomics are `const` only where
+//!   nothing is modelled.
 //! - loom has no `Weak` and cannot unsize an `Arc`: do without in what is
-//!   modelled.
-//! - loom has no timed waiting. In the model every deadline passes at once:
+//!   modelled with it.
+//! - No timed waiting. In the model every deadline passes at once:
 //!   `Condvar::wait_until` gives the mutex up, takes it again and reports the
 //!   time-out. What other threads do in between is explored, so a grant racing
 //!   a time-out is; being notified during a timed sleep is not, which differs
@@ -23,9 +25,9 @@
 // Each floor takes the words it needs; the facade states them all.
 #![allow(dead_code, unused_imports)]
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(crate) use self::model::*;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use self::real::*;
 
 /// The `Arc` that `std::task::Wake` is implemented for, under loom too.
@@ -34,10 +36,14 @@ pub(crate) use std::thread::panicking;
 
 use std::sync::atomic::{AtomicU64 as Unmodelled, Ordering as UnmodelledOrdering};
 
-/// `normal`, or `under_loom` in a build for the model, so that small models
-/// reach the edges of bounded things.
-pub(crate) const fn model_size(normal: usize, under_loom: usize) -> usize {
-    if cfg!(loom) { under_loom } else { normal }
+/// `normal`, or `modelled` in a build for a model, so that small models reach
+/// the edges of bounded things.
+pub(crate) const fn model_size(normal: usize, modelled: usize) -> usize {
+    if cfg!(any(loom, shuttle)) {
+        modelled
+    } else {
+        normal
+    }
 }
 
 /// A count for people to read: never modelled, and nothing is decided by it.
@@ -66,7 +72,34 @@ pub(crate) fn unique() -> u64 {
     LAST.fetch_add(1, UnmodelledOrdering::Relaxed)
 }
 
+/// A cell in the shape of loom's, where no model sees what is done with the
+/// pointer.
 #[cfg(not(loom))]
+#[derive(Debug, Default)]
+pub(crate) struct PlainCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> PlainCell<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(std::cell::UnsafeCell::new(value))
+    }
+
+    #[inline]
+    pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        read(self.0.get())
+    }
+
+    #[inline]
+    pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        write(self.0.get())
+    }
+
+    pub(crate) fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+#[cfg(not(any(loom, shuttle)))]
 mod real {
     pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
     pub(crate) use std::hint::spin_loop;
@@ -79,48 +112,40 @@ mod real {
     };
     pub(crate) use std::thread_local as per_thread;
 
-    /// loom's cell: what is done with the pointer is visible to the model.
-    #[derive(Debug, Default)]
-    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
-
-    impl<T> UnsafeCell<T> {
-        pub(crate) const fn new(value: T) -> Self {
-            Self(std::cell::UnsafeCell::new(value))
-        }
-
-        #[inline]
-        pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
-            read(self.0.get())
-        }
-
-        #[inline]
-        pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
-            write(self.0.get())
-        }
-
-        pub(crate) fn into_inner(self) -> T {
-            self.0.into_inner()
-        }
-    }
+    pub(crate) use super::PlainCell as UnsafeCell;
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 mod model {
-    pub(crate) use loom::cell::UnsafeCell;
-    pub(crate) use loom::hint::spin_loop;
-    pub(crate) use loom::sync::Arc;
-    pub(crate) use loom::sync::atomic::{
+    #[cfg(loom)]
+    pub(crate) use loom as checker;
+    #[cfg(shuttle)]
+    pub(crate) use shuttle as checker;
+
+    pub(crate) use checker::hint::spin_loop;
+    pub(crate) use checker::sync::Arc;
+    pub(crate) use checker::sync::atomic::{
         AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
     };
-    pub(crate) use loom::thread::{Builder, JoinHandle, ThreadId, current, spawn, yield_now};
+    pub(crate) use checker::thread::{Builder, JoinHandle, ThreadId, current, spawn, yield_now};
+    #[cfg(loom)]
+    pub(crate) use loom::cell::UnsafeCell;
+
+    #[cfg(shuttle)]
+    pub(crate) use super::PlainCell as UnsafeCell;
+    #[cfg(shuttle)]
+    pub(crate) use shuttle::sync::Weak;
+    #[cfg(shuttle)]
+    pub(crate) use std::thread::available_parallelism;
 
     use std::ops::{Deref, DerefMut};
+    use std::sync::PoisonError;
 
     /// `thread_local!`, whose name a `use` cannot export; loom's does not know
     /// the `const` form.
     macro_rules! per_thread {
         ($(static $name:ident: $type:ty = const $init:block;)+) => {
-            $(loom::thread_local! { static $name: $type = $init; })+
+            $($crate::sync::checker::thread_local! { static $name: $type = $init; })+
         };
     }
     pub(crate) use per_thread;
@@ -129,7 +154,7 @@ mod model {
     /// all there can be), and prints the bound and how many interleavings it
     /// came to. A bounded run is not exhaustive; with `MODELS=full` in the
     /// environment all bounds are lifted.
-    #[cfg(test)]
+    #[cfg(all(test, loom))]
     pub(crate) fn explore(
         name: &str,
         preemptions: Option<usize>,
@@ -150,17 +175,17 @@ mod model {
         println!("model {name}: {runs} interleavings, preemption bound {bound}");
     }
 
-    /// loom's mutex in the shape of parking_lot's: no poisoning.
+    /// The model's mutex in the shape of parking_lot's: no poisoning.
     #[derive(Debug)]
-    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+    pub(crate) struct Mutex<T>(checker::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
         pub(crate) fn new(value: T) -> Self {
-            Self(loom::sync::Mutex::new(value))
+            Self(checker::sync::Mutex::new(value))
         }
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-            let held = self.0.lock().expect("loom does not poison");
+            let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             MutexGuard {
                 mutex: self,
                 held: Some(held),
@@ -176,11 +201,11 @@ mod model {
         }
 
         pub(crate) fn get_mut(&mut self) -> &mut T {
-            self.0.get_mut().expect("loom does not poison")
+            self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
         }
 
         pub(crate) fn into_inner(self) -> T {
-            self.0.into_inner().expect("loom does not poison")
+            self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
         }
     }
 
@@ -188,7 +213,7 @@ mod model {
     #[derive(Debug)]
     pub(crate) struct MutexGuard<'a, T> {
         mutex: &'a Mutex<T>,
-        held: Option<loom::sync::MutexGuard<'a, T>>,
+        held: Option<checker::sync::MutexGuard<'a, T>>,
     }
 
     impl<T> MutexGuard<'_, T> {
@@ -220,18 +245,18 @@ mod model {
         }
     }
 
-    /// loom's condition variable in the shape of parking_lot's.
+    /// The model's condition variable in the shape of parking_lot's.
     #[derive(Debug)]
-    pub(crate) struct Condvar(loom::sync::Condvar);
+    pub(crate) struct Condvar(checker::sync::Condvar);
 
     impl Condvar {
         pub(crate) fn new() -> Self {
-            Self(loom::sync::Condvar::new())
+            Self(checker::sync::Condvar::new())
         }
 
         pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
             let held = guard.held.take().expect("the mutex is held");
-            guard.held = Some(self.0.wait(held).expect("loom does not poison"));
+            guard.held = Some(self.0.wait(held).unwrap_or_else(PoisonError::into_inner));
         }
 
         /// The deadline passes at once; see the header of this file.

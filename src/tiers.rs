@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 /// What an event has changed: what [`Tiers::open`] or [`Tiers::draining`] say now.

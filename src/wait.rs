@@ -41,11 +41,11 @@ mod list;
 mod parker;
 mod session;
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod gate;
 #[cfg(all(test, loom))]
 mod model;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
 
 use std::fmt;

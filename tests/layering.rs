@@ -105,10 +105,12 @@ fn scan(tokens: TokenStream, depth: usize, found: &mut Vec<Named>) {
                 }
             }
             TokenTree::Ident(_) => {
-                // `use a;` and `extern crate a;` name a crate with one segment.
+                // `use a;` and `extern crate a;` name a crate with one segment, and
+                // `thread_local!` is the standard library's wherever it stands.
                 let declares = at > 0
                     && matches!(&tokens[at - 1], TokenTree::Ident(word)
-                    if word == "use" || word == "crate");
+                    if word == "use" || word == "crate")
+                    || matches!(&tokens[at], TokenTree::Ident(word) if word == "thread_local");
                 at = path(&tokens, at, &[], declares, depth, found);
             }
             TokenTree::Group(group) => {
@@ -274,7 +276,7 @@ fn check_primitives(file: &str, source: &str) -> Vec<String> {
         let second = named.segments.get(1).map_or("", String::as_str);
         match named.segments[0].as_str() {
             "std" | "core" | "alloc" => matches!(second, "sync" | "thread" | "*" | "self" | ""),
-            "parking_lot" | "loom" => true,
+            "parking_lot" | "loom" | "shuttle" | "thread_local" => true,
             "crossbeam_channel" => owner(file) != "scheduler",
             _ => false,
         }

@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 
 use conversant::error::{OutOfRange, TimedOut};
 use conversant::limit::{Bypass, Limit};
-use conversant::semaphore::{
-    AcquireError, Semaphore, TryAcquireError, WaiterState,
-};
+use conversant::semaphore::{AcquireError, Semaphore, TryAcquireError, WaiterState};
 
 use semaphore::{Hand, assert_idle, line, refusal, semaphore, strict, take, when_waiting};
 

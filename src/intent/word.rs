@@ -32,7 +32,7 @@ impl Word {
     }
 
     /// With so many holders of a mode already.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(super) fn with_held(mode: Mode, count: u64) -> Self {
         Self(AtomicU64::new(count * ONE[mode as usize]))
     }

@@ -330,7 +330,7 @@ impl<K> Books<K> {
         self.waste.push(Waste::Key(gone.key));
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(shuttle)))]
     pub(super) fn index_capacity(&self) -> usize {
         self.heads.capacity()
     }

@@ -20,7 +20,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 /// Stale tokens that are not worth a sweep, and places kept by an empty line.

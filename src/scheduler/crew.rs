@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
-use crate::sync::{Arc, Builder as ThreadBuilder};
+use crate::sync::{Arc, Builder as ThreadBuilder, per_thread};
 use crate::wait::{Op, Wait, sealed};
 
 use super::cell::{Job, drop_quietly};
@@ -72,14 +72,14 @@ pub(super) enum Crew {
     Pool(Box<dyn Pool>),
 }
 
-thread_local! {
-    /// The scheduler, and the number of the reader, whose task this thread runs.
+// The scheduler, and the number of the reader, whose task this thread runs.
+per_thread! {
     static CURRENT: Cell<Option<(*const Shared, u32)>> = const { Cell::new(None) };
 }
 
 /// The reader whose task the calling thread runs, if it is one of `shared`'s.
 pub(super) fn current(shared: &Arc<Shared>) -> Option<u32> {
-    let (whose, n) = CURRENT.get()?;
+    let (whose, n) = CURRENT.with(Cell::get)?;
     std::ptr::eq(whose, Arc::as_ptr(shared)).then_some(n)
 }
 
@@ -185,9 +185,9 @@ impl Drop for Seat {
 /// has synchronized finds the log complete.
 fn perform(shared: &Arc<Shared>, n: u32, started: Started<Arc<dyn Job>>) {
     let Started { task, job, record } = started;
-    let outer = CURRENT.replace(Some((Arc::as_ptr(shared), n)));
+    let outer = CURRENT.with(|c| c.replace(Some((Arc::as_ptr(shared), n))));
     let ending = job.run();
-    CURRENT.set(outer);
+    CURRENT.with(|c| c.set(outer));
     let end = shared.origin.elapsed();
     shared.log(record.ended(ending, end));
     shared.reader_event(|books, wakes, _| books.finish(task, ending, end, wakes));

@@ -175,7 +175,7 @@ impl Word {
         Self(AtomicU64::new(u64::from(limit) * ONE))
     }
 
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(super) fn with_overtakings(available: i32, overtakings: u32) -> Self {
         let low = (u64::from(overtakings) * OVERTAKING) | WAITERS;
         Self(AtomicU64::new((available as u64).wrapping_mul(ONE) | low))

@@ -226,7 +226,7 @@ impl<T> Slab<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 impl<T> Slab<T> {
     /// Checks the numbered invariants of the file header that can be seen from the state.
     pub(super) fn check(&self) {

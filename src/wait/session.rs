@@ -28,14 +28,14 @@ pub(crate) struct Guarded<S> {
 }
 
 impl<S> Guarded<S> {
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     pub(crate) const fn new(state: S) -> Self {
         Self {
             state: Mutex::new(state),
         }
     }
 
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     pub(crate) fn new(state: S) -> Self {
         Self {
             state: Mutex::new(state),

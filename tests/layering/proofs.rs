@@ -226,6 +226,7 @@ fn primitives_are_named_by_sync_alone() {
         "use std as s;",
         "use std::*;",
         "use crossbeam_channel::Sender;",
+        "thread_local! { static A: u8 = 0; }",
     ] {
         assert!(named("wait/list.rs", source), "{source}");
         assert!(!named("sync.rs", source), "{source}");

@@ -1,0 +1,101 @@
+//! A queue under random schedules: two senders, two readers, bumps, a close.
+
+mod schedules;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use conversant_schedules::limit::Limit;
+use conversant_schedules::queue::{Conversation, GroupId, Queue};
+use shuttle::sync::Mutex;
+use shuttle::thread;
+
+/// What the readers saw of each group.
+#[derive(Default)]
+struct Seen {
+    held: HashSet<GroupId>,
+    served: HashMap<GroupId, Vec<u32>>,
+}
+
+const EACH: u32 = 3;
+
+fn send_all(queue: &Queue<u32>, conversation: &Conversation<u32>, level: u8) {
+    for message in 0..EACH {
+        conversation.send(message).expect("the queue is open");
+        if message == 1 {
+            // Stale is for names of groups that are gone; this one is pinned.
+            queue
+                .bump(conversation.group(), level)
+                .expect("it is pinned");
+        }
+    }
+}
+
+/// Serves turns until the queue is closed and empty; gives one delivery back.
+fn read(queue: &Queue<u32>, seen: &Mutex<Seen>, mut give_back: bool) {
+    while let Ok(mut turn) = queue.receive().wait() {
+        let group = turn.group();
+        assert!(seen.lock().unwrap().held.insert(group), "held twice");
+        while let Some(delivery) = turn.next() {
+            thread::yield_now();
+            if std::mem::take(&mut give_back) {
+                delivery.give_back();
+                continue;
+            }
+            let message = *delivery;
+            seen.lock()
+                .unwrap()
+                .served
+                .entry(group)
+                .or_default()
+                .push(message);
+            delivery.complete();
+        }
+        assert!(seen.lock().unwrap().held.remove(&group));
+        drop(turn);
+    }
+}
+
+fn conversations() {
+    let queue = Arc::new(Queue::builder().quantum(2).build().unwrap());
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let readers = [false, true].map(|give_back| {
+        let (queue, seen) = (queue.clone(), seen.clone());
+        thread::spawn(move || read(&queue, &seen, give_back))
+    });
+    let lane = queue.lane(1, Limit::AtMost(2)).unwrap();
+    let senders = [1, 2].map(|level| {
+        let (queue, conversation) = (queue.clone(), lane.conversation().unwrap());
+        thread::spawn(move || send_all(&queue, &conversation, level))
+    });
+    schedules::join(senders);
+    queue.close();
+    schedules::join(readers);
+
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.served.len(), 2);
+    let in_order: Vec<u32> = (0..EACH).collect();
+    assert!(seen.served.values().all(|served| *served == in_order));
+    drop(lane);
+    let left = queue.snapshot();
+    assert!(left.lanes.is_empty(), "{left:?}");
+}
+
+#[test]
+fn two_senders_two_readers_bump_close() {
+    schedules::explore(conversations);
+}
+
+/// A close with nobody left to send wakes every reader, at whatever moment.
+#[test]
+fn close_wakes_all() {
+    schedules::explore(|| {
+        let queue = Arc::new(Queue::<u32>::new());
+        let readers = [(), ()].map(|()| {
+            let queue = queue.clone();
+            thread::spawn(move || assert!(queue.receive().wait().is_err()))
+        });
+        queue.close();
+        schedules::join(readers);
+    });
+}

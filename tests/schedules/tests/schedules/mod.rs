@@ -1,0 +1,25 @@
+//! How many schedules are run, and of which kind.
+
+use shuttle::thread::JoinHandle;
+
+/// Schedules of each kind.
+const SCHEDULES: usize = 10_000;
+
+/// Preemptions that the second kind tries to place where they hurt.
+const DEPTH: usize = 3;
+
+/// Runs it under random schedules, and under schedules that follow random
+/// priorities with few changes. A failure prints the schedule to replay.
+pub fn explore(run: impl Fn() + Send + Sync + Clone + 'static) {
+    shuttle::check_random(run.clone(), SCHEDULES);
+    shuttle::check_pct(run, SCHEDULES, DEPTH);
+    println!("{SCHEDULES} random schedules and {SCHEDULES} by priority of depth {DEPTH}");
+}
+
+/// Waits for all of them.
+#[allow(dead_code, reason = "not every test has threads to wait for")]
+pub fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
+    for thread in threads {
+        thread.join().expect("a thread panicked");
+    }
+}
