@@ -36,12 +36,24 @@ pub struct Claim<T> {
     pub item: T,
 }
 
+/// Who keeps a group by a name of its own: what the owner of the backlog makes
+/// of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// Which of those who do.
+    pub number: u64,
+    /// Where it keeps the group.
+    pub place: u64,
+}
+
 /// Lanes, groups and their waiting messages.
 #[derive(Debug)]
 pub struct Backlog<T> {
     core: Dispatch<Messages<T>>,
     waiting: u64,
     in_flight: u64,
+    /// Groups with a home that ended and were not taken out yet.
+    ended: Vec<(Home, GroupKey)>,
 }
 
 impl<T> Backlog<T> {
@@ -51,6 +63,7 @@ impl<T> Backlog<T> {
             core: Dispatch::new(bypass),
             waiting: 0,
             in_flight: 0,
+            ended: Vec::new(),
         }
     }
 
@@ -94,6 +107,16 @@ impl<T> Backlog<T> {
         level: u8,
     ) -> Result<GroupKey, OutOfRange> {
         self.core.add_group(lane, limit, level, Messages::new())
+    }
+
+    /// Has the group's end told to `home`.
+    pub fn settle_at(&mut self, group: GroupKey, home: Home) {
+        self.messages(group).home = Some(home);
+    }
+
+    /// The groups with a home that have ended since this was last asked.
+    pub fn take_ended(&mut self) -> Vec<(Home, GroupKey)> {
+        std::mem::take(&mut self.ended)
     }
 
     /// Whether the group exists.
@@ -313,7 +336,8 @@ impl<T> Backlog<T> {
     fn reap(&mut self, group: GroupKey) {
         let pinned = self.core.data(group).is_none_or(|m| m.pins > 0);
         if !pinned && self.is_idle(group) && !self.core.is_held(group) {
-            self.core.remove_group(group);
+            let home = self.core.remove_group(group).and_then(|gone| gone.home);
+            self.ended.extend(home.map(|home| (home, group)));
         }
     }
 }

@@ -35,6 +35,7 @@
 //! | | `gate.rs` | the tier gate |
 //! | | `intent.rs` | one lock, six modes; striped form for hot roots |
 //! | 4 exchange | `queue.rs` | conversations, groups, lanes, turns, deliveries |
+//! | | `keyed.rs` | send by key: the group made on first use, gone when idle |
 //! | | `lock_table.rs` | owners, hierarchy, conversion queue, deadlock search |
 //! | 5 top | `scheduler.rs` | callers, tasks and outcomes, readers, log, status |
 //! | | `simulator.rs` | the scheduler in virtual time |
@@ -72,6 +73,7 @@ pub mod gate;
 pub mod intent;
 pub mod semaphore;
 
+pub mod keyed;
 #[cfg(not(loom))]
 pub mod lock_table;
 pub mod queue;

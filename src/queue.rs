@@ -80,6 +80,7 @@
 //! nothing behind, and memory after a burst is given back.
 
 mod handles;
+mod homes;
 #[cfg(all(test, loom))]
 mod model;
 mod receive;
@@ -98,7 +99,9 @@ use crate::wait::Wait;
 
 use shared::Shared;
 
+pub(crate) use crate::backlog::Home;
 pub use handles::{Conversation, Group, GroupId, Lane};
+pub(crate) use homes::{Forget, Shape};
 pub use receive::{Receive, ReceiveFrom, ReceiveOwned};
 pub use refuse::{LaneError, SendError, SendReason, TryReceive};
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, Snapshot, Why};

@@ -10,6 +10,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::Home;
+
 /// Empty entries that are not worth a sweep.
 const SLACK: usize = 16;
 
@@ -30,6 +32,8 @@ pub(super) struct Messages<T> {
     pub(super) last_seq: u64,
     pub(super) last_tier: u32,
     pub(super) pins: u32,
+    /// Who wants to be told when the group ends.
+    pub(super) home: Option<Home>,
 }
 
 impl<T> Messages<T> {
@@ -42,6 +46,7 @@ impl<T> Messages<T> {
             last_seq: 0,
             last_tier: 0,
             pins: 1,
+            home: None,
         }
     }
 

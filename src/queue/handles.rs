@@ -87,6 +87,14 @@ impl<T> Lane<T> {
             .event(|books| books.backlog.set_cap(self.key, cap))
     }
 
+    pub(super) fn shared(&self) -> &Arc<Shared<T>> {
+        &self.shared
+    }
+
+    pub(super) fn key(&self) -> LaneKey {
+        self.key
+    }
+
     /// A group with one pin, which its handle takes over.
     fn add_group(&self, limit: Limit, level: u8) -> Result<GroupKey, LaneError> {
         self.shared.event(|books| {

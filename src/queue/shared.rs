@@ -23,6 +23,8 @@ use crate::error::Closed;
 use crate::limit::Bypass;
 use crate::wait::{Guarded, Session, Waiters, WakeBatch};
 
+use super::homes::Homes;
+
 pub(super) struct Shared<T> {
     books: Guarded<Books<T>>,
     /// The most deliveries of one turn.
@@ -38,6 +40,8 @@ pub(super) struct Books<T> {
     pub(super) closed: bool,
     /// Nobody receives any more.
     gone: bool,
+    /// Who keeps groups by a key.
+    pub(super) homes: Homes,
 }
 
 impl<T> Shared<T> {
@@ -47,6 +51,7 @@ impl<T> Shared<T> {
             receives: Waiters::new(),
             closed: false,
             gone: false,
+            homes: Homes::default(),
         };
         Self {
             books: Guarded::new(books),
@@ -66,6 +71,10 @@ impl<T> Shared<T> {
         let result;
         let mut session = self.books.lock();
         result = change(&mut session);
+        for (home, group) in session.backlog.take_ended() {
+            let farewell = session.homes.farewell(home, group);
+            session.discard(farewell);
+        }
         session.settle(Books::notify_due);
         drop(session);
         result

@@ -1,0 +1,55 @@
+//! Sending by key under random schedules: a group ends while others send to
+//! its key.
+
+mod schedules;
+
+use std::sync::Arc;
+
+use conversant_schedules::keyed::Keyed;
+use conversant_schedules::limit::Limit;
+use conversant_schedules::queue::Queue;
+use shuttle::sync::Mutex;
+use shuttle::thread;
+
+#[test]
+fn a_group_that_ends_against_two_senders() {
+    schedules::explore(|| {
+        let queue = Arc::new(Queue::<i32>::new());
+        let orders = Arc::new(Keyed::new(queue.lane(1, Limit::Unlimited).unwrap()));
+        let seen = Arc::new(Mutex::new((false, Vec::new())));
+        let reading = [(), ()].map(|()| {
+            let (queue, seen) = (queue.clone(), seen.clone());
+            thread::spawn(move || {
+                while let Ok(mut turn) = queue.receive().wait() {
+                    while let Some(delivery) = turn.next() {
+                        assert!(!std::mem::replace(&mut seen.lock().unwrap().0, true));
+                        thread::yield_now();
+                        let mut seen = seen.lock().unwrap();
+                        seen.0 = false;
+                        seen.1.push(*delivery);
+                        drop(seen);
+                        delivery.complete();
+                    }
+                }
+            })
+        });
+        let sending = [0, 10].map(|from| {
+            let orders = orders.clone();
+            thread::spawn(move || {
+                for n in from..from + 3 {
+                    orders.send("the one key", n).unwrap();
+                }
+            })
+        });
+        schedules::join(sending);
+        queue.close();
+        schedules::join(reading);
+        let served = &seen.lock().unwrap().1;
+        let of = |sender: std::ops::Range<i32>| served.iter().filter(move |n| sender.contains(n));
+        assert!(
+            of(0..10).eq(&[0, 1, 2]) && of(10..20).eq(&[10, 11, 12]),
+            "{served:?}"
+        );
+        assert!(orders.is_empty());
+    });
+}
