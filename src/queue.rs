@@ -81,6 +81,7 @@
 
 mod handles;
 mod homes;
+mod keeping;
 #[cfg(all(test, loom))]
 mod model;
 mod receive;
@@ -101,7 +102,8 @@ use shared::Shared;
 
 pub(crate) use crate::backlog::Home;
 pub use handles::{Conversation, Group, GroupId, Lane};
-pub(crate) use homes::{Forget, Shape};
+pub(crate) use homes::Forget;
+pub(crate) use keeping::Shape;
 pub use receive::{Receive, ReceiveFrom, ReceiveOwned};
 pub use refuse::{LaneError, SendError, SendReason, TryReceive};
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, Snapshot, Why};
