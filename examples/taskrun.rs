@@ -73,18 +73,17 @@ fn main() -> ExitCode {
 
 fn job(mut options: Options) -> Result<u8, BadInput> {
     // Ctrl-C is watched from the beginning, so that the log is always written.
-    let session =
-        match options.simulate {
-            true => None,
-            false => Some(Session::begin(&options).map_err(|error| {
-                BadInput(format!("taskrun: signals cannot be watched: {error}"))
-            })?),
-        };
+    let watch = match options.simulate {
+        true => signals::tell(INTERRUPTED).map(Watch::Simulation),
+        false => Session::begin(&options).map(Watch::Run),
+    };
+    let watch =
+        watch.map_err(|error| BadInput(format!("taskrun: signals cannot be watched: {error}")))?;
     let longest = (!options.simulate).then(command::longest);
     let list = Arc::new(input::read(&options.file, longest)?);
     options.resolve(&list)?;
     let files = files::open(&options)?;
-    let report = carry_out(&list, &options, session);
+    let report = carry_out(&list, &options, watch);
     let mut all_written = true;
     let finished = &report.finished;
     if let (Some(file), Some(path)) = (files.log, &options.log) {
@@ -108,12 +107,16 @@ fn job(mut options: Options) -> Result<u8, BadInput> {
     })
 }
 
-fn carry_out(list: &Arc<TaskList>, options: &Options, session: Option<Session>) -> Report {
-    let Some(session) = session else {
-        return Report {
-            finished: engine::simulate(list, options),
-            interrupted: false,
-        };
+/// How Ctrl-C is watched.
+enum Watch<F> {
+    Simulation(F),
+    Run(Session),
+}
+
+fn carry_out(list: &Arc<TaskList>, options: &Options, watch: Watch<impl Fn() -> bool>) -> Report {
+    let session = match watch {
+        Watch::Simulation(interrupted) => return engine::simulate(list, options, &interrupted),
+        Watch::Run(session) => session,
     };
     let mut progress = Progress::new(list.rows.len(), options.quiet);
     let report = engine::run(list, options, &mut progress, &Arc::new(session));

@@ -236,28 +236,33 @@ impl Simulation {
     /// Lets time pass up to `then`; at `then` itself tasks end, but nothing is
     /// dispatched before time moves again. Does nothing if `then` is not to come.
     pub fn advance_to(&mut self, then: Duration) {
+        while self.step_to(then) {}
+    }
+
+    /// As [`advance_to`](Self::advance_to), but only up to the next instant at
+    /// which a task ends: true if there is more to come before `then`.
+    pub fn step_to(&mut self, then: Duration) -> bool {
         if then <= self.now {
-            return;
+            return false;
         }
         self.dispatch();
-        while let Some(next) = self.next_end().filter(|&next| next <= then) {
-            self.move_to(next);
-            if next < then {
-                self.dispatch();
-            }
-        }
-        if self.now < then {
-            self.move_to(then);
-        }
+        let next = self.next_end().map_or(then, |next| next.min(then));
+        self.move_to(next);
+        next < then
     }
 
     /// Lets time pass until every task that can run has ended.
     pub fn run(&mut self) {
+        while self.step() {}
+    }
+
+    /// As [`run`](Self::run), but only up to the next instant at which a task
+    /// ends: false if none runs.
+    pub fn step(&mut self) -> bool {
         self.dispatch();
-        while let Some(next) = self.next_end() {
-            self.move_to(next);
-            self.dispatch();
-        }
+        let next = self.next_end();
+        next.into_iter().for_each(|next| self.move_to(next));
+        next.is_some()
     }
 
     /// Lets time pass until all has ended that this caller has submitted since

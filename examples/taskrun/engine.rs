@@ -26,9 +26,13 @@ pub(crate) struct Report {
     pub(crate) interrupted: bool,
 }
 
-/// Plays the list in virtual time.
-pub(crate) fn simulate(list: &TaskList, options: &Options) -> Vec<Finished> {
-    virtual_time::simulate(list, options)
+/// Plays the list in virtual time, until its end or until `interrupted`.
+pub(crate) fn simulate(
+    list: &TaskList,
+    options: &Options,
+    interrupted: &dyn Fn() -> bool,
+) -> Report {
+    virtual_time::simulate(list, options, interrupted)
 }
 
 /// Runs the list. Everything that the readers use is shared with them.

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crossbeam_channel::{Receiver, bounded};
@@ -33,4 +33,17 @@ pub(crate) fn watch(running: Arc<Running>) -> io::Result<Receiver<()>> {
             }
         })?;
     Ok(interrupts)
+}
+
+/// From here on the first Ctrl-C is only told, by what this returns; the second
+/// ends this process with `code`. For what waits for nobody.
+pub(crate) fn tell(code: u8) -> io::Result<impl Fn() -> bool> {
+    let told = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // In this order: the second finds what the first has told.
+        signal_hook::flag::register_conditional_shutdown(signal, code.into(), told.clone())?;
+        signal_hook::flag::register(signal, told.clone())?;
+    }
+    // Relaxed: the flag is all that is told.
+    Ok(move || told.load(Ordering::Relaxed))
 }

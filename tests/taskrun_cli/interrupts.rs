@@ -2,7 +2,7 @@
 //! never by time.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -121,4 +121,43 @@ fn ctrl_c_while_only_arrivals_are_awaited() {
     run.interrupt(Signal::INT);
     assert_eq!(run.end(), Some(130));
     assert_eq!(place.outcomes(), ["ok", "cancelled"]);
+}
+
+/// A simulation that reads its list from a pipe: what is told while it reads
+/// has been told before anything is simulated.
+fn simulation_told(signals: &[Signal]) -> (Place, Option<i32>) {
+    let place = Place::with("");
+    place.fifo("list");
+    let command = place
+        .command(["list", "--simulate", "--log=log.csv"])
+        .spawn();
+    let mut child = command.expect("taskrun starts");
+    // Opens when taskrun does.
+    let list = fs::OpenOptions::new().write(true).open(place.path("list"));
+    let mut list = list.expect("taskrun reads it");
+    for &signal in signals {
+        kill_process(Pid::from_child(&child), signal).expect("taskrun is there");
+    }
+    // To one that is gone nothing can be written.
+    let _ = list.write_all(b"duration_ms\n1\n2\n");
+    drop(list);
+    let code = child.wait().expect("taskrun ends").code();
+    (place, code)
+}
+
+#[test]
+fn a_simulation_is_interrupted_too() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let (place, code) = simulation_told(&[signal]);
+        assert_eq!(code, Some(130));
+        assert_eq!(place.outcomes(), ["cancelled", "cancelled"]);
+    }
+}
+
+#[test]
+fn the_second_ends_a_simulation_at_once() {
+    // Two of one kind might be seen as one.
+    let (place, code) = simulation_told(&[Signal::INT, Signal::TERM]);
+    assert_eq!(code, Some(130));
+    assert!(!place.has("log.csv"));
 }

@@ -1,16 +1,21 @@
-//! The list on the simulator.
+//! The list on the simulator. Ctrl-C stops it at the instant that it has come
+//! to: nothing more starts, what runs ends.
 
 use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::simulator::{CallerId, GroupId, Simulation, Work};
 
-use super::{ADMISSIBLE, IN_RANGE, STANDING_LEVEL, bypass, caller_options, not_begun, ran};
+use super::{ADMISSIBLE, IN_RANGE, Report, STANDING_LEVEL, bypass, caller_options, not_begun, ran};
 use crate::input::{Row, TaskList};
 use crate::options::Options;
-use crate::outcome::{Finished, Verdict};
+use crate::outcome::Verdict;
 
-pub(super) fn simulate(list: &TaskList, options: &Options) -> Vec<Finished> {
+pub(super) fn simulate(
+    list: &TaskList,
+    options: &Options,
+    interrupted: &dyn Fn() -> bool,
+) -> Report {
     let sim = Simulation::with_bypass(options.readers, bypass(options));
     let mut sim = sim.expect(IN_RANGE);
     let callers: Vec<CallerId> = (0..list.callers.len() as u32)
@@ -21,6 +26,11 @@ pub(super) fn simulate(list: &TaskList, options: &Options) -> Vec<Finished> {
     let mut groups: Vec<Option<GroupId>> = vec![None; list.groups.len()];
     let arrivals = list.arrivals();
     for &number in &arrivals {
+        let arrives = list.rows[number as usize].arrive_ms;
+        while !interrupted() && sim.step_to(Duration::from_millis(arrives.into())) {}
+        if interrupted() {
+            break;
+        }
         let row = &list.rows[number as usize];
         let caller = callers[row.caller as usize];
         let group = row.group.map(|group| {
@@ -29,10 +39,16 @@ pub(super) fn simulate(list: &TaskList, options: &Options) -> Vec<Finished> {
                 group.expect(IN_RANGE)
             })
         });
-        sim.advance_to(Duration::from_millis(row.arrive_ms.into()));
         sim.submit(caller, work(row, group)).expect(ADMISSIBLE);
     }
-    sim.run();
+    while !interrupted() && sim.step() {}
+    let interrupted = interrupted();
+    if interrupted {
+        for &caller in &callers {
+            sim.set_cap(caller, Limit::AtMost(0)).expect(IN_RANGE);
+        }
+        sim.run();
+    }
     let mut finished = not_begun(list);
     for record in sim.take_records() {
         let number = arrivals[record.id.get() as usize - 1];
@@ -40,7 +56,10 @@ pub(super) fn simulate(list: &TaskList, options: &Options) -> Vec<Finished> {
         done.ran = record.run.map(ran);
         done.verdict = Verdict::Ok;
     }
-    finished
+    Report {
+        finished,
+        interrupted,
+    }
 }
 
 fn work(row: &Row, group: Option<GroupId>) -> Work {
