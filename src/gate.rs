@@ -25,6 +25,7 @@
 //! 5. SLOW is set before the books are changed, and cleared only by what they say: a panic in
 //!    between leaves the counts there, and the gate slower, not wrong.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -93,8 +94,8 @@ pub struct TierGate {
 ///
 /// Dropping it leaves the gate, or cancels if it has not entered: neither ever stalls the gate.
 #[must_use = "a ticket that is dropped has left"]
-pub struct Ticket {
-    shared: Arc<Shared>,
+pub struct Ticket<G: Handle = TierGate> {
+    gate: G,
     tier: u32,
     entered: bool,
     /// It has left already.
@@ -102,6 +103,20 @@ pub struct Ticket {
     /// Here and not in the wait, which may be forgotten.
     place: Option<crate::wait::Ticket>,
 }
+
+mod sealed {
+    #[allow(unreachable_pub, reason = "a supertrait of a public trait")]
+    pub trait Sealed {}
+}
+
+/// A way to hold a gate: by a handle, or by reference. Closed, so that it leads to the same gate
+/// whenever it is followed.
+pub trait Handle: Borrow<TierGate> + Unpin + sealed::Sealed {}
+
+impl sealed::Sealed for TierGate {}
+impl Handle for TierGate {}
+impl sealed::Sealed for &TierGate {}
+impl Handle for &TierGate {}
 
 /// What a gate looks like at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,18 +163,13 @@ impl TierGate {
     /// One more ticket of this tier is outstanding from now on. Never waits for a tier: tickets join
     /// in the order of the calls.
     pub fn join(&self, tier: u32) -> Ticket {
-        if self.shared.word.join(tier) != Fast::Done {
-            self.shared.event(|tiers| {
-                let _ = tiers.arrive(tier);
-            });
-        }
-        Ticket {
-            shared: self.shared.clone(),
-            tier,
-            entered: false,
-            gone: false,
-            place: None,
-        }
+        Ticket::join(self.clone(), tier)
+    }
+
+    /// [`join`](Self::join) without a handle: cheaper by an increment and a decrement of a count that
+    /// all handles share.
+    pub fn join_ref(&self, tier: u32) -> Ticket<&Self> {
+        Ticket::join(self, tier)
     }
 
     /// What it looks like now.
@@ -177,7 +187,28 @@ impl TierGate {
     }
 }
 
-impl Ticket {
+impl<G: Handle> Ticket<G> {
+    fn join(gate: G, tier: u32) -> Self {
+        let shared = &gate.borrow().shared;
+        if shared.word.join(tier) != Fast::Done {
+            shared.event(|tiers| {
+                let _ = tiers.arrive(tier);
+            });
+        }
+        Ticket {
+            gate,
+            tier,
+            entered: false,
+            gone: false,
+            place: None,
+        }
+    }
+
+    #[inline]
+    fn shared(&self) -> &Shared {
+        &self.gate.borrow().shared
+    }
+
     /// Its tier.
     #[must_use]
     pub fn tier(&self) -> u32 {
@@ -196,7 +227,7 @@ impl Ticket {
     ///
     /// A wait that is dropped or times out changes nothing: the ticket stays outstanding and can try
     /// again.
-    pub fn enter(&mut self) -> Wait<Enter<'_>> {
+    pub fn enter(&mut self) -> Wait<Enter<'_, G>> {
         Wait::new(Enter::new(self))
     }
 
@@ -207,13 +238,13 @@ impl Ticket {
         if self.entered {
             return true;
         }
-        match self.shared.word.enter(self.tier) {
+        match self.shared().word.enter(self.tier) {
             Fast::Done => {
                 self.entered = true;
                 self.leave_line();
             }
             Fast::NotNow => (),
-            Fast::Slow => self.enter_by_the_books(None),
+            Fast::Slow => self.enter_by_the_books(),
         }
         self.entered
     }
@@ -230,19 +261,20 @@ impl Ticket {
     /// assert!(first.leave_for(&mut second));
     /// ```
     #[must_use = "whether the next has entered"]
-    pub fn leave_for(mut self, next: &mut Ticket) -> bool {
-        let passes = self.entered && !next.entered && Arc::ptr_eq(&self.shared, &next.shared);
+    pub fn leave_for(mut self, next: &mut Self) -> bool {
+        let passes = self.entered && !next.entered && std::ptr::eq(self.shared(), next.shared());
         if passes {
-            let fast = match self.tier == next.tier {
-                true => self.shared.word.relieve(),
-                false => self.shared.word.leave(),
+            self.gone = true;
+            let same = self.tier == next.tier;
+            let fast = match same {
+                true => self.shared().word.relieve(),
+                false => self.shared().word.leave(),
             };
-            self.gone = fast == Fast::Done;
-            next.entered = self.gone && self.tier == next.tier;
-            if !self.gone {
-                self.gone = true;
-                next.enter_by_the_books(Some(self.tier));
-            } else if next.entered {
+            next.entered = match fast {
+                Fast::Done => same,
+                _ => self.leave_by_the_books(Some(next.tier)),
+            };
+            if next.entered {
                 next.leave_line();
             }
         }
@@ -253,27 +285,25 @@ impl Ticket {
     #[inline]
     fn leave_line(&mut self) {
         if self.place.is_some() {
-            self.shared
-                .books
-                .lock()
-                .leave_line(self.tier, &mut self.place);
+            let mut books = self.gate.borrow().shared.books.lock();
+            books.leave_line(self.tier, &mut self.place);
         }
     }
 }
 
-impl Drop for Ticket {
+impl<G: Handle> Drop for Ticket<G> {
     #[inline]
     fn drop(&mut self) {
         self.leave_line();
         if self.gone {
             return;
         }
-        let fast = match self.entered {
-            true => self.shared.word.leave(),
-            false => self.shared.word.cancel(self.tier),
-        };
-        if fast != Fast::Done {
-            self.leave_by_the_books();
+        if self.entered {
+            if self.shared().word.leave() != Fast::Done {
+                self.leave_by_the_books(None);
+            }
+        } else if self.shared().word.cancel(self.tier) != Fast::Done {
+            self.cancel_by_the_books();
         }
     }
 }
@@ -295,7 +325,7 @@ impl fmt::Debug for TierGate {
     }
 }
 
-impl fmt::Debug for Ticket {
+impl<G: Handle> fmt::Debug for Ticket<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ticket")
             .field("tier", &self.tier)

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::word::Word;
-use super::{Books, Shared, Ticket};
+use super::{Books, Handle, Shared, Ticket};
 use crate::tiers::Tiers;
 use crate::wait::{Session, Waiters, WakeBatch};
 
@@ -15,36 +15,48 @@ impl Shared {
     pub(super) fn event<R>(&self, f: impl FnOnce(&mut Tiers) -> R) -> R {
         let mut session = self.books.lock();
         let result = session.change(&self.word, f);
-        session.settle(|books, wakes| books.admit(&self.word, wakes));
+        self.tell(session);
         result
+    }
+
+    fn tell(&self, mut session: Session<'_, Books>) {
+        session.settle(|books, wakes| books.admit(&self.word, wakes));
     }
 }
 
-impl Ticket {
-    /// Enters, exactly this time; and before that leaves the open tier, if one says so.
+impl<G: Handle> Ticket<G> {
+    /// Enters, exactly this time.
     #[cold]
-    pub(super) fn enter_by_the_books(&mut self, leaves: Option<u32>) {
+    pub(super) fn enter_by_the_books(&mut self) {
         let tier = self.tier;
-        let entered = self.shared.event(|tiers| {
-            if let Some(open) = leaves {
-                let _ = tiers.finish(open);
-            }
-            start(tiers, tier)
-        });
-        if entered {
+        if self.shared().event(|tiers| start(tiers, tier)) {
             self.entered = true;
             self.leave_line();
         }
     }
 
+    /// One that is inside leaves, perhaps as the last; then `next` enters, if it can.
     #[cold]
-    pub(super) fn leave_by_the_books(&self) {
-        let (tier, entered) = (self.tier, self.entered);
-        self.shared.event(|tiers| {
-            let _ = match entered {
-                true => tiers.finish(tier),
-                false => tiers.leave(tier),
-            };
+    pub(super) fn leave_by_the_books(&self, next: Option<u32>) -> bool {
+        let tier = self.tier;
+        let shared = self.shared();
+        let mut session = shared.books.lock();
+        let entered = session.pass_on(&shared.word, next).unwrap_or_else(|| {
+            session.change(&shared.word, |tiers| {
+                let _ = tiers.finish(tier);
+                next.is_some_and(|next| start(tiers, next))
+            })
+        });
+        shared.tell(session);
+        entered
+    }
+
+    /// One that is outside is gone.
+    #[cold]
+    pub(super) fn cancel_by_the_books(&self) {
+        let tier = self.tier;
+        self.shared().event(|tiers| {
+            let _ = tiers.leave(tier);
         });
     }
 }
@@ -65,6 +77,22 @@ impl Books {
         let result = f(&mut self.tiers);
         word.give(&self.tiers);
         result
+    }
+
+    /// [`change`](Self::change) for the most frequent case, in which nobody need be kept off the
+    /// word: the last of the open tier leaves, and the next opens by one exchange. Says whether a
+    /// ticket of tier `enters` is inside then. `None`: it is not that case.
+    fn pass_on(&mut self, word: &Word, enters: Option<u32>) -> Option<bool> {
+        let mut others = self.tiers.others();
+        let (tier, count) = others.next()?;
+        let more = others.next().is_some();
+        drop(others);
+        let enters = enters == Some(tier);
+        let before = word.pass_on(tier, count, more, enters)?;
+        // The others go on by what the word says; the books follow.
+        before.tell(&mut self.tiers);
+        let _ = self.tiers.finish(before.tier());
+        Some(enters)
     }
 
     /// Brings the books up to date for a look at them.

@@ -3,8 +3,8 @@
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use super::Ticket;
 use super::books::start;
+use super::{Handle, Ticket, TierGate};
 use crate::sync::{model_size, spin_loop, yield_now};
 use crate::wait::{Op, sealed};
 
@@ -14,20 +14,20 @@ const WATCH: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
 /// The wait of [`Ticket::enter`].
 #[derive(Debug)]
-pub struct Enter<'a> {
-    ticket: &'a mut Ticket,
+pub struct Enter<'a, G: Handle = TierGate> {
+    ticket: &'a mut Ticket<G>,
 }
 
-impl<'a> Enter<'a> {
+impl<'a, G: Handle> Enter<'a, G> {
     #[inline]
-    pub(super) fn new(ticket: &'a mut Ticket) -> Self {
+    pub(super) fn new(ticket: &'a mut Ticket<G>) -> Self {
         Self { ticket }
     }
 
     /// Watches the word for a moment: whether the tier has opened.
     fn watch(&self) -> bool {
-        let Ticket { shared, tier, .. } = &*self.ticket;
-        let open = || shared.word.look().admits(*tier);
+        let (word, tier) = (&self.ticket.shared().word, self.ticket.tier);
+        let open = || word.look().admits(tier);
         if WATCH.is_zero() {
             return open();
         }
@@ -51,9 +51,9 @@ impl<'a> Enter<'a> {
     }
 }
 
-impl sealed::Sealed for Enter<'_> {}
+impl<G: Handle> sealed::Sealed for Enter<'_, G> {}
 
-impl Op for Enter<'_> {
+impl<G: Handle> Op for Enter<'_, G> {
     type Output = ();
 
     #[inline]
@@ -68,12 +68,13 @@ impl Op for Enter<'_> {
         }
         let waker = cx.waker().clone();
         let Ticket {
-            shared,
+            gate,
             tier,
             entered,
             place,
             ..
         } = &mut *self.ticket;
+        let shared = &(*gate).borrow().shared;
         let mut session = shared.books.lock();
         if session.change(&shared.word, |tiers| start(tiers, *tier)) {
             *entered = true;

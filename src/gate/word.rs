@@ -79,7 +79,7 @@ impl Bits {
     }
 
     #[inline]
-    fn tier(self) -> u32 {
+    pub(super) fn tier(self) -> u32 {
         (self.0 >> TIER) as u32
     }
 
@@ -248,6 +248,25 @@ impl Word {
     pub(super) fn relieve(&self) -> Fast {
         // Both: it is a leave and an enter.
         self.update(Ordering::AcqRel, Bits::relieved)
+    }
+
+    /// Under the lock: the last ticket of the open tier leaves, and this one opens with so many
+    /// tickets, of which one enters or none. What the word said before; `None` if that is not the
+    /// last ticket, or what came of it does not fit.
+    pub(super) fn pass_on(&self, tier: u32, count: u64, more: bool, enters: bool) -> Option<Bits> {
+        let before = self.look();
+        let last = before.inside() == 1 && before.outside() == 0 && !before.has(SLOW);
+        if !last || count > MOST {
+            return None;
+        }
+        let one_inside = if enters { INSIDE - OUTSIDE } else { 0 };
+        let more = if more { MORE } else { 0 };
+        let next = (u64::from(tier) << TIER | count * OUTSIDE | more) + one_inside;
+        // Both: it is a leave, and an enter for the one and for those whom the lock's owner tells.
+        self.0
+            .compare_exchange(before.0, next, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+            .then_some(before)
     }
 
     /// Under the lock: from now on the counts are in the books, and only there.

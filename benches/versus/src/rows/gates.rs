@@ -245,7 +245,7 @@ fn gate(ops: u64, hold: u64, usage: Use) -> Result<Sample> {
     let gate = TierGate::new();
     let number = |tier: u64| u32::try_from(tier).expect("few tiers");
     let join = |tier: u64| (0..SHARE / usage.claim).map(move |_| (tier, number(tier)));
-    let join = |tier: u64| join(tier).map(|(tier, number)| (tier, gate.join(number)));
+    let join = |tier: u64| join(tier).map(|(tier, number)| (tier, gate.join_ref(number)));
     let ahead = if usage.before { ops } else { AHEAD.min(ops) };
     // All of them before anybody enters: a tier without tickets would be passed over.
     let hand = |_| Mutex::new((0..ahead).flat_map(join).collect::<VecDeque<_>>());
@@ -256,7 +256,7 @@ fn gate(ops: u64, hold: u64, usage: Use) -> Result<Sample> {
             let (book, join) = (&book, &join);
             move || {
                 let mut joined = ahead;
-                let mut inside: Option<Ticket> = None;
+                let mut inside: Option<Ticket<&TierGate>> = None;
                 while let Some((tier, mut ticket)) = hand.pop_front() {
                     let passed = inside.take().is_some_and(|last| last.leave_for(&mut ticket));
                     if !passed {
