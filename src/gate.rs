@@ -191,9 +191,7 @@ impl<G: Handle> Ticket<G> {
     fn join(gate: G, tier: u32) -> Self {
         let shared = &gate.borrow().shared;
         if shared.word.join(tier) != Fast::Done {
-            shared.event(|tiers| {
-                let _ = tiers.arrive(tier);
-            });
+            shared.join_by_the_books(tier);
         }
         Ticket {
             gate,
@@ -280,6 +278,16 @@ impl<G: Handle> Ticket<G> {
         }
         drop(self);
         next.try_enter()
+    }
+
+    /// Enters by the word, if that can be.
+    #[inline]
+    fn try_enter_fast(&mut self) -> bool {
+        if !self.entered && self.shared().word.enter(self.tier) == Fast::Done {
+            self.entered = true;
+            self.leave_line();
+        }
+        self.entered
     }
 
     #[inline]

@@ -10,6 +10,22 @@ use crate::tiers::Tiers;
 use crate::wait::{Session, Waiters, WakeBatch};
 
 impl Shared {
+    /// One more ticket of a tier that need not be the open one.
+    #[cold]
+    pub(super) fn join_by_the_books(&self, tier: u32) {
+        let mut session = self.books.lock();
+        if self.word.is_apart_from(tier) {
+            // Which tier is open cannot change meanwhile, and nothing in the word does.
+            session.read(&self.word);
+            let _ = session.tiers.arrive(tier);
+            return;
+        }
+        session.change(&self.word, |tiers| {
+            let _ = tiers.arrive(tier);
+        });
+        self.tell(session);
+    }
+
     /// One event, and then the wake-ups that follow from it.
     #[cold]
     pub(super) fn event<R>(&self, f: impl FnOnce(&mut Tiers) -> R) -> R {
@@ -20,6 +36,9 @@ impl Shared {
     }
 
     fn tell(&self, mut session: Session<'_, Books>) {
+        if session.lines.is_empty() {
+            return;
+        }
         session.settle(|books, wakes| books.admit(&self.word, wakes));
     }
 }
@@ -102,9 +121,6 @@ impl Books {
 
     /// Tells those who wait in the open tier, by invariant 1; false if the batch is full first.
     fn admit(&mut self, word: &Word, wakes: &mut WakeBatch) -> bool {
-        if self.lines.is_empty() {
-            return true;
-        }
         self.read(word);
         let Some(tier) = self.tiers.open().filter(|_| !self.tiers.draining()) else {
             return true;

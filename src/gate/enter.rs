@@ -57,6 +57,10 @@ impl<G: Handle> Op for Enter<'_, G> {
     type Output = ();
 
     #[inline]
+    fn at_once(&mut self) -> Option<()> {
+        self.ticket.try_enter_fast().then_some(())
+    }
+
     fn attempt(&mut self) -> Option<()> {
         let entered = self.ticket.entered || self.watch() && self.ticket.try_enter();
         entered.then_some(())

@@ -179,7 +179,8 @@ impl Bits {
     }
 }
 
-/// The word itself.
+/// The word itself, in a line of its own: those who watch it must not slow down who has the lock.
+#[repr(align(128))]
 pub(super) struct Word(AtomicU64);
 
 impl Word {
@@ -248,6 +249,14 @@ impl Word {
     pub(super) fn relieve(&self) -> Fast {
         // Both: it is a leave and an enter.
         self.update(Ordering::AcqRel, Bits::relieved)
+    }
+
+    /// Under the lock: whether one more ticket of this tier changes nothing here: it is above the
+    /// open one, or that drains already, and the others are known of.
+    pub(super) fn is_apart_from(&self, tier: u32) -> bool {
+        let bits = self.look();
+        let above = tier > bits.tier() || bits.has(DRAIN) && tier != bits.tier();
+        above && bits.has(MORE) && !bits.has(SLOW)
     }
 
     /// Under the lock: the last ticket of the open tier leaves, and this one opens with so many
