@@ -1,30 +1,48 @@
 //! A gate that lets the tiers of a piece of work through one after the other.
 //!
-//! State: which tier is open and what is outstanding ([`tiers`](crate::tiers)), and for each tier
-//! those who wait to enter, all under one short lock.
+//! State: the counts of the open tier in one word (`word`); and under one lock the books: which
+//! tiers have how many tickets ([`tiers`](crate::tiers)), and for each those who wait to enter.
 //!
 //! Protocol: a ticket is outstanding from `join`; it enters if its tier is open and does not drain,
-//! else it waits. Whoever opens a tier, or ends its draining, tells all who wait in it to look, and
-//! does not wait for them.
+//! else it waits. To join the open tier, to enter it and to leave it is one exchange of the word,
+//! as long as that opens no other tier and lets nobody in. All else is done in the books: whoever
+//! has the lock takes the counts out of the word, so that all others come to the lock, and puts
+//! them back. Whoever opens a tier, or ends its draining, tells all who wait in it to look, and does
+//! not wait for them; the last to leave a tier enters the next in the same step if it has a ticket
+//! for it at hand ([`Ticket::leave_for`]).
+//!
+//! A thread watches the word for about two microseconds before it stands in line: the next tier may
+//! open by then, and telling it costs the last leaver more than all its tickets do.
 //!
 //! Invariants:
 //! 1. Once the lock is let go, nobody waits un-notified in a tier that may start tasks.
 //! 2. The list of a tier is there only while somebody waits in it.
-//! 3. A ticket counts as running from the poll that finds its tier startable until it is dropped; a
+//! 3. A ticket counts as inside from the look that finds its tier open until it is dropped; a
 //!    notification alone holds nothing.
+//! 4. The counts of the open tier are in the word, or with SLOW in the books; which tier is open, if
+//!    another has tickets too, and whether it drains, changes under the lock alone. So one who finds
+//!    under the lock that it must wait is found by whoever opens its tier.
+//! 5. SLOW is set before the books are changed, and cleared only by what they say: a panic in
+//!    between leaves the counts there, and the gate slower, not wrong.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::task::{Context, Poll};
 
+use self::word::{Fast, Word};
 use crate::sync::Arc;
 use crate::tiers::Tiers;
-use crate::wait::{Guarded, Op, Session, Wait, Waiters, WakeBatch, sealed};
+use crate::wait::{Guarded, Wait, Waiters};
 
+mod books;
+mod enter;
 #[cfg(all(test, loom))]
 mod model;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
+mod word;
+
+pub use self::enter::Enter;
 
 /// Lets tickets of the lowest tier enter together, and those of the next when they have left.
 ///
@@ -55,8 +73,13 @@ mod tests;
 ///
 /// # Cost
 ///
-/// Each operation takes one short lock; opening a tier is O(waiters in it) besides. A tier that
-/// nobody waits in costs nothing. Clones are handles to the same gate.
+/// To join the open tier, to enter it and to leave it is one exchange of one word; the last to leave
+/// a tier takes a short lock, and so does a join of another. Opening a tier is O(log t) with t tiers
+/// outstanding, and O(waiters in it). With more than 16,383 tickets of the open tier outside or
+/// inside, everything takes the lock. A tier that nobody waits in costs nothing. Clones are handles
+/// to the same gate.
+///
+/// All workers write the one word: who has several small tasks of a tier does them with one ticket.
 ///
 /// # Memory ordering
 ///
@@ -71,19 +94,29 @@ pub struct TierGate {
 ///
 /// Dropping it leaves the gate, or cancels if it has not entered: neither ever stalls the gate.
 #[must_use = "a ticket that is dropped has left"]
-pub struct Ticket {
-    shared: Arc<Shared>,
+pub struct Ticket<G: Handle = TierGate> {
+    gate: G,
     tier: u32,
     entered: bool,
+    /// It has left already.
+    gone: bool,
     /// Here and not in the wait, which may be forgotten.
     place: Option<crate::wait::Ticket>,
 }
 
-/// The wait of [`Ticket::enter`].
-#[derive(Debug)]
-pub struct Enter<'a> {
-    ticket: &'a mut Ticket,
+mod sealed {
+    #[allow(unreachable_pub, reason = "a supertrait of a public trait")]
+    pub trait Sealed {}
 }
+
+/// A way to hold a gate: by a handle, or by reference. Closed, so that it leads to the same gate
+/// whenever it is followed.
+pub trait Handle: Borrow<TierGate> + Unpin + sealed::Sealed {}
+
+impl sealed::Sealed for TierGate {}
+impl Handle for TierGate {}
+impl sealed::Sealed for &TierGate {}
+impl Handle for &TierGate {}
 
 /// What a gate looks like at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,10 +134,12 @@ pub struct GateView {
 }
 
 struct Shared {
-    state: Guarded<State>,
+    word: Word,
+    books: Guarded<Books>,
 }
 
-struct State {
+struct Books {
+    /// Its counts of the open tier are those of the word, unless that says SLOW.
     tiers: Tiers,
     lines: BTreeMap<u32, Waiters<()>>,
 }
@@ -113,46 +148,65 @@ impl TierGate {
     /// A gate without tickets.
     #[must_use]
     pub fn new() -> Self {
-        let state = State {
+        let books = Books {
             tiers: Tiers::new(),
             lines: BTreeMap::new(),
         };
         Self {
             shared: Arc::new(Shared {
-                state: Guarded::new(state),
+                word: Word::new(),
+                books: Guarded::new(books),
             }),
         }
     }
 
-    /// One more ticket of this tier is outstanding from now on. Never blocks: tickets join in the
-    /// order of the calls.
+    /// One more ticket of this tier is outstanding from now on. Never waits for a tier: tickets join
+    /// in the order of the calls.
     pub fn join(&self, tier: u32) -> Ticket {
-        self.shared.event(|state| {
-            let _ = state.tiers.arrive(tier);
-        });
-        Ticket {
-            shared: self.shared.clone(),
-            tier,
-            entered: false,
-            place: None,
-        }
+        Ticket::join(self.clone(), tier)
+    }
+
+    /// [`join`](Self::join) without a handle: cheaper by an increment and a decrement of a count that
+    /// all handles share.
+    pub fn join_ref(&self, tier: u32) -> Ticket<&Self> {
+        Ticket::join(self, tier)
     }
 
     /// What it looks like now.
     #[must_use]
     pub fn snapshot(&self) -> GateView {
-        let state = self.shared.state.lock();
+        let mut books = self.shared.books.lock();
+        books.read(&self.shared.word);
         GateView {
-            open: state.tiers.open(),
-            draining: state.tiers.draining(),
-            inside: state.tiers.running(),
-            outstanding: state.tiers.iter().collect(),
-            waiting: state.lines.values().map(Waiters::len).sum(),
+            open: books.tiers.open(),
+            draining: books.tiers.draining(),
+            inside: books.tiers.running(),
+            outstanding: books.tiers.iter().collect(),
+            waiting: books.lines.values().map(Waiters::len).sum(),
         }
     }
 }
 
-impl Ticket {
+impl<G: Handle> Ticket<G> {
+    fn join(gate: G, tier: u32) -> Self {
+        let shared = &gate.borrow().shared;
+        if shared.word.join(tier) != Fast::Done {
+            shared.join_by_the_books(tier);
+        }
+        Ticket {
+            gate,
+            tier,
+            entered: false,
+            gone: false,
+            place: None,
+        }
+    }
+
+    #[inline]
+    fn shared(&self) -> &Shared {
+        &self.gate.borrow().shared
+    }
+
     /// Its tier.
     #[must_use]
     pub fn tier(&self) -> u32 {
@@ -171,159 +225,94 @@ impl Ticket {
     ///
     /// A wait that is dropped or times out changes nothing: the ticket stays outstanding and can try
     /// again.
-    pub fn enter(&mut self) -> Wait<Enter<'_>> {
-        Wait::new(Enter { ticket: self })
+    pub fn enter(&mut self) -> Wait<Enter<'_, G>> {
+        Wait::new(Enter::new(self))
     }
 
     /// Enters if its tier is open and does not drain; whether it is inside now.
+    #[inline]
     #[must_use = "whether it has entered"]
     pub fn try_enter(&mut self) -> bool {
-        if !self.entered {
-            let mut session = self.shared.state.lock();
-            if session.try_start(self.tier) {
+        if self.entered {
+            return true;
+        }
+        match self.shared().word.enter(self.tier) {
+            Fast::Done => {
                 self.entered = true;
-                session.leave_line(self.tier, &mut self.place);
+                self.leave_line();
             }
+            Fast::NotNow => (),
+            Fast::Slow => self.enter_by_the_books(),
         }
         self.entered
     }
 
+    /// Drops this ticket and enters with the next, in one step if that can be: nobody sees the gate
+    /// in between. Whether the next is inside now; if not, it can [`enter`](Self::enter).
+    ///
+    /// ```
+    /// use conversant::gate::TierGate;
+    ///
+    /// let gate = TierGate::new();
+    /// let (mut first, mut second) = (gate.join(1), gate.join(2));
+    /// assert!(first.try_enter() && !second.try_enter());
+    /// assert!(first.leave_for(&mut second));
+    /// ```
+    #[must_use = "whether the next has entered"]
+    pub fn leave_for(mut self, next: &mut Self) -> bool {
+        let passes = self.entered && !next.entered && std::ptr::eq(self.shared(), next.shared());
+        if passes {
+            self.gone = true;
+            let same = self.tier == next.tier;
+            let fast = match same {
+                true => self.shared().word.relieve(),
+                false => self.shared().word.leave(),
+            };
+            next.entered = match fast {
+                Fast::Done => same,
+                _ => self.leave_by_the_books(Some(next.tier)),
+            };
+            if next.entered {
+                next.leave_line();
+            }
+        }
+        drop(self);
+        next.try_enter()
+    }
+
+    /// Enters by the word, if that can be.
+    #[inline]
+    fn try_enter_fast(&mut self) -> bool {
+        if !self.entered && self.shared().word.enter(self.tier) == Fast::Done {
+            self.entered = true;
+            self.leave_line();
+        }
+        self.entered
+    }
+
+    #[inline]
     fn leave_line(&mut self) {
         if self.place.is_some() {
-            self.shared
-                .state
-                .lock()
-                .leave_line(self.tier, &mut self.place);
+            let mut books = self.gate.borrow().shared.books.lock();
+            books.leave_line(self.tier, &mut self.place);
         }
     }
 }
 
-impl Shared {
-    /// One event, and then the wake-ups that follow from it.
-    fn event(&self, f: impl FnOnce(&mut State)) {
-        let mut event = Event(self.state.lock());
-        f(event.0.parts().0);
-        loop {
-            let (state, wakes) = event.0.parts();
-            if state.admit(wakes, true) {
-                return;
-            }
-            event.0.flush();
-        }
-    }
-}
-
-/// Wakes all who must be also if a waker panics meanwhile.
-struct Event<'a>(Session<'a, State>);
-
-impl Drop for Event<'_> {
-    fn drop(&mut self) {
-        let (state, wakes) = self.0.parts();
-        state.admit(wakes, false);
-    }
-}
-
-impl State {
-    /// Enters a ticket, if its tier takes one.
-    fn try_start(&mut self, tier: u32) -> bool {
-        let startable = self.tiers.startable(tier);
-        if startable {
-            self.tiers.start(tier);
-        }
-        startable
-    }
-
-    /// Tells those who wait in the open tier, by invariant 1; false if the batch is full first.
-    fn admit(&mut self, wakes: &mut WakeBatch, bounded: bool) -> bool {
-        let Some(tier) = self.tiers.open().filter(|_| !self.tiers.draining()) else {
-            return true;
-        };
-        let Some(line) = self.lines.get_mut(&tier) else {
-            return true;
-        };
-        while line.waiting() > 0 {
-            if bounded && wakes.is_full() {
-                return false;
-            }
-            line.notify_next(wakes);
-        }
-        true
-    }
-
-    fn drop_line(&mut self, tier: u32) {
-        if self.lines.get(&tier).is_some_and(Waiters::is_empty) {
-            self.lines.remove(&tier);
-        }
-        if self.lines.is_empty() {
-            // An emptied map keeps its last node.
-            self.lines = BTreeMap::new();
-        }
-    }
-}
-
-impl Session<'_, State> {
-    /// Takes a waiter out of the line; nobody else needs its notification.
-    fn leave_line(&mut self, tier: u32, place: &mut Option<crate::wait::Ticket>) {
-        let line = self.lines.get_mut(&tier);
-        let removed = place
-            .take()
-            .zip(line)
-            .and_then(|(place, line)| line.remove(place));
-        self.drop_line(tier);
-        self.discard_waker(removed.and_then(|removed| removed.waker));
-    }
-}
-
-impl sealed::Sealed for Enter<'_> {}
-
-impl Op for Enter<'_> {
-    type Output = ();
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.ticket.try_enter() {
-            return Poll::Ready(());
-        }
-        let waker = cx.waker().clone();
-        let Ticket {
-            shared,
-            tier,
-            entered,
-            place,
-        } = &mut *self.ticket;
-        let mut session = shared.state.lock();
-        if session.try_start(*tier) {
-            *entered = true;
-            session.leave_line(*tier, place);
-            session.discard_waker(Some(waker));
-            return Poll::Ready(());
-        }
-        let line = session.lines.entry(*tier).or_default();
-        let old = match *place {
-            Some(place) => line.rewait(place, waker),
-            None => {
-                *place = Some(line.register((), waker));
-                None
-            }
-        };
-        session.discard_waker(old);
-        Poll::Pending
-    }
-
-    fn cancel(&mut self) {
-        self.ticket.leave_line();
-    }
-}
-
-impl Drop for Ticket {
+impl<G: Handle> Drop for Ticket<G> {
+    #[inline]
     fn drop(&mut self) {
         self.leave_line();
-        let (tier, entered) = (self.tier, self.entered);
-        self.shared.event(|state| {
-            let _ = match entered {
-                true => state.tiers.finish(tier),
-                false => state.tiers.leave(tier),
-            };
-        });
+        if self.gone {
+            return;
+        }
+        if self.entered {
+            if self.shared().word.leave() != Fast::Done {
+                self.leave_by_the_books(None);
+            }
+        } else if self.shared().word.cancel(self.tier) != Fast::Done {
+            self.cancel_by_the_books();
+        }
     }
 }
 
@@ -336,14 +325,15 @@ impl Default for TierGate {
 impl fmt::Debug for TierGate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("TierGate");
-        if let Some(session) = self.shared.state.try_lock() {
-            debug.field("tiers", &session.tiers);
+        if let Some(mut books) = self.shared.books.try_lock() {
+            books.read(&self.shared.word);
+            debug.field("tiers", &books.tiers);
         }
         debug.finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Ticket {
+impl<G: Handle> fmt::Debug for Ticket<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ticket")
             .field("tier", &self.tier)

@@ -285,7 +285,7 @@ impl IntentLock {
     }
 
     /// Takes without the lock, if that can be.
-    #[inline]
+    #[inline(always)]
     fn take(&self, mode: Mode) -> Option<Place> {
         if let Some(stripes) = &self.stripes
             && !is_strong(mode)
@@ -298,7 +298,7 @@ impl IntentLock {
             .then_some(Place::Word)
     }
 
-    #[inline]
+    #[inline(never)]
     fn take_in_stripe(&self, stripes: &Stripes, mode: Mode) -> Option<Place> {
         let stripe = stripes.own();
         let room = stripes.enter(stripe, mode);
@@ -316,18 +316,26 @@ impl IntentLock {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn release(&self, mode: Mode, place: Place) {
-        let released = match (place, &self.stripes) {
-            (Place::Word, None) => self.word.release(mode, self.bypass),
-            (Place::Word, Some(_)) => self.word.release_and_open(mode, self.bypass),
-            (Place::Stripe(stripe), Some(stripes)) => {
-                return self.leave_stripe(stripes, stripe, mode);
-            }
-            _ => return self.release_spilled(mode),
-        };
-        if released == Release::Serve {
+        if place != Place::Word || self.stripes.is_some() {
+            self.release_striped(mode, place);
+        } else if self.word.release(mode, self.bypass) == Release::Serve {
             self.serve();
+        }
+    }
+
+    /// Apart, to keep what is done without stripes short.
+    #[inline(never)]
+    fn release_striped(&self, mode: Mode, place: Place) {
+        match (place, &self.stripes) {
+            (Place::Stripe(stripe), Some(stripes)) => self.leave_stripe(stripes, stripe, mode),
+            (Place::Word, Some(_)) => {
+                if self.word.release_and_open(mode, self.bypass) == Release::Serve {
+                    self.serve();
+                }
+            }
+            _ => self.release_spilled(mode),
         }
     }
 

@@ -132,6 +132,22 @@ impl Tiers {
             .chain(self.others.iter().map(|(&tier, &count)| (tier, count)))
     }
 
+    /// The tiers that are not open, and how many tasks of each wait, ascending.
+    pub fn others(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.others.iter().map(|(&tier, &count)| (tier, count))
+    }
+
+    /// Takes over what has been counted elsewhere: of the open tier, or, if no other has an
+    /// outstanding task, of any.
+    #[inline]
+    pub fn recount(&mut self, tier: u32, waiting: u64, running: u64) {
+        debug_assert!(
+            self.others.is_empty() || self.tier == tier && waiting + running > 0,
+            "the open tier changed unseen"
+        );
+        (self.tier, self.waiting, self.running) = (tier, waiting, running);
+    }
+
     /// One more task of this tier is outstanding, and waits.
     #[inline]
     pub fn arrive(&mut self, tier: u32) -> Change {

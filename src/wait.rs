@@ -77,6 +77,14 @@ pub trait Op: sealed::Sealed + Unpin {
     /// What the wait gives.
     type Output;
 
+    /// An untimed blocking call asks for this first, and goes on as ever if there is nothing: what can
+    /// be had at once, by little code. `None` changes nothing.
+    #[doc(hidden)]
+    #[inline]
+    fn at_once(&mut self) -> Option<Self::Output> {
+        None
+    }
+
     /// An untimed blocking call tries, before the first poll and after every
     /// wake-up, and may look around for as long as a sleep would cost. `None`
     /// changes nothing, nor does a panic.
@@ -166,14 +174,28 @@ impl<O: Op> Wait<O> {
     ///
     /// A panic of a waker that runs on this thread meanwhile cancels the wait
     /// and goes on. Waits may be nested on one thread.
-    #[inline]
+    // Where it need not wait, all of it is to be one piece of code at its caller's.
+    #[inline(always)]
     pub fn wait(mut self) -> O::Output {
+        if self.stage == Stage::New
+            && let Some(output) = self.op.at_once()
+        {
+            self.stage = Stage::Done;
+            return output;
+        }
+        self.wait_longer()
+    }
+
+    /// [`wait`](Self::wait) for what is not there at once.
+    #[inline(never)]
+    fn wait_longer(mut self) -> O::Output {
         match self.attempt() {
             Some(output) => output,
             None => self.wait_in_line(),
         }
     }
 
+    #[cold]
     fn wait_in_line(mut self) -> O::Output {
         let seat = Seat::take();
         let mut cx = seat.context();

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use super::word::MOST;
 use super::{Ticket, TierGate};
 
 #[derive(Default)]
@@ -82,19 +83,62 @@ fn a_tier_waits_for_all_lower_ones_also_if_the_one_before_it_is_empty() {
     assert!(high.poll().is_ready());
 }
 
-/// Fault: a waiting task holds a thread. Ten thousand wait here, and none does.
+#[test]
+fn a_tier_is_not_passed_over_though_nobody_of_it_waits() {
+    let gate = TierGate::new();
+    let (mut low, mut high) = (gate.join(100), gate.join(300));
+    assert!(low.try_enter());
+    drop(low);
+    assert_eq!(outstanding(&gate), [(300, 1)]);
+    assert!(high.try_enter());
+}
+
+/// Fault: a waiting task holds a thread. Twenty thousand wait here, more than the word counts to,
+/// and none does.
 #[test]
 fn those_who_wait_need_no_thread() {
+    const MANY: usize = 20_000;
+    assert!(MANY as u64 > MOST);
     let gate = TierGate::new();
     let mut low = gate.join(1);
     assert!(low.try_enter());
-    let mut all: Vec<_> = (0..10_000).map(|_| Entering::new(gate.join(2))).collect();
+    let mut all: Vec<_> = (0..MANY).map(|_| Entering::new(gate.join(2))).collect();
     assert!(all.iter_mut().all(|e| e.poll().is_pending()));
-    assert_eq!(gate.snapshot().waiting, 10_000);
+    assert_eq!(gate.snapshot().waiting, MANY);
     drop(low);
     assert!(all.iter().all(|e| e.woken.get() == 1));
     assert!(all.iter_mut().all(|e| e.poll().is_ready()));
     assert_eq!(gate.snapshot().waiting, 0);
+}
+
+#[test]
+fn more_are_inside_than_the_word_counts() {
+    const MANY: usize = 20_000;
+    let gate = TierGate::new();
+    let mut all: Vec<_> = (0..MANY).map(|_| gate.join_ref(1)).collect();
+    let mut next = gate.join_ref(2);
+    assert!(all.iter_mut().all(Ticket::try_enter));
+    assert_eq!(gate.snapshot().inside, MANY as u64);
+    for ticket in all {
+        assert!(!next.try_enter());
+        drop(ticket);
+    }
+    assert!(next.try_enter());
+    assert_eq!(gate.snapshot().outstanding, [(2, 1)]);
+}
+
+#[test]
+fn the_word_counts_again_when_there_is_room() {
+    let gate = TierGate::new();
+    let mut inside = gate.join_ref(1);
+    assert!(inside.try_enter());
+    for _ in 0..3 {
+        let more: Vec<_> = (0..=MOST).map(|_| gate.join_ref(1)).collect();
+        let waiting = gate.snapshot();
+        assert_eq!(waiting.outstanding, [(1, MOST + 2)]);
+        drop(more);
+        assert_eq!(gate.snapshot().outstanding, [(1, 1)]);
+    }
 }
 
 /// Fault: return codes ignored. There is no way in but a wait that gave its result.
@@ -172,8 +216,11 @@ fn equal_tiers_do_not_wait_for_each_other() {
 fn a_late_ticket_for_a_lower_tier_waits_for_one_drain() {
     let gate = TierGate::new();
     let mut high: Vec<_> = (0..3).map(|_| Entering::new(gate.join(200))).collect();
+    // Other tiers are known of already; that a lower one is must be made known all the same.
+    let _higher = gate.join(300);
     assert!(high[0].poll().is_ready() && high[1].poll().is_ready());
     let mut late = Entering::new(gate.join(100));
+    assert!(!high[2].ticket.try_enter());
     assert!(late.poll().is_pending());
     assert!(high[2].poll().is_pending());
     drop(high.remove(0));
@@ -231,7 +278,7 @@ fn a_wait_that_times_out_leaves_the_ticket_where_it_was() {
         assert!(high.enter().wait_timeout(Duration::ZERO).is_err());
         assert_eq!(gate.snapshot().waiting, 0);
         // No line is kept for a tier that nobody waits in.
-        assert!(gate.shared.state.lock().lines.is_empty());
+        assert!(gate.shared.books.lock().lines.is_empty());
     }
     assert_eq!(outstanding(&gate), [(1, 1), (2, 1)]);
     drop(low);

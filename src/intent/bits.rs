@@ -113,31 +113,38 @@ impl Bits {
         field / ONE[mode as usize]
     }
 
+    #[inline]
     pub(super) fn overtakings(self) -> u32 {
         ((self.0 & OVERTAKINGS) / OVERTAKING) as u32
     }
 
+    #[inline]
     pub(super) fn has_waiters(self) -> bool {
         self.0 & WAITERS != 0
     }
 
+    #[inline]
     pub(super) fn is_slow(self) -> bool {
         self.0 & SLOW != 0
     }
 
+    #[inline]
     pub(super) fn is_open(self) -> bool {
         self.0 & OPEN != 0
     }
 
     /// Whether one more holder of this mode fits beside those in the word.
+    #[inline]
     pub(super) fn admits(self, mode: Mode) -> bool {
         self.0 & AGAINST[mode as usize] == 0
     }
 
+    #[inline]
     pub(super) fn is_full(self, mode: Mode) -> bool {
         self.0 & FIELD[mode as usize] == FIELD[mode as usize]
     }
 
+    #[inline]
     pub(super) fn without(self, own: Option<Mode>) -> Self {
         Self(self.0 - own.map_or(0, |own| ONE[own as usize]))
     }
@@ -181,6 +188,7 @@ impl Bits {
     }
 
     /// One overtaking more, if that may be.
+    #[inline]
     pub(super) fn counted(self, bypass: Bypass) -> Option<Self> {
         match bypass {
             Bypass::Unbounded => Some(self),
@@ -205,6 +213,7 @@ impl Bits {
         if shut { self } else { Self(self.0 | OPEN) }
     }
 
+    #[inline]
     pub(super) fn after_release(self, bypass: Bypass) -> Release {
         let serve =
             self.has_waiters() && (self.0 & UNTOLD != 0 || bypass.spent(self.overtakings()));

@@ -249,14 +249,19 @@ impl<L: Handle> Guard<L> {
     #[inline]
     pub(super) fn leave_line(&mut self) {
         if let Some(ticket) = self.waiting.take() {
-            let place = self.lock.leave_line(ticket);
-            self.place = place.expect("a conversion has something of its own");
+            self.give_up(ticket);
         }
+    }
+
+    #[cold]
+    fn give_up(&mut self, ticket: Ticket) {
+        let place = self.lock.leave_line(ticket);
+        self.place = place.expect("a conversion has something of its own");
     }
 }
 
 impl<L: Handle> Drop for Guard<L> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         self.leave_line();
         self.lock.release(self.mode, self.place);

@@ -53,10 +53,23 @@ impl<L: Handle> Request<L> {
         Guard::of(lock, self.mode, place)
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self) -> Option<Guard<L>> {
         let place = self.lock().take(self.mode)?;
         Some(self.granted(place))
+    }
+
+    /// Has not got it at once.
+    #[cold]
+    #[inline(never)]
+    fn insist(&mut self) -> Option<Guard<L>> {
+        // Nothing may stand against it but that the lock must be asked.
+        if self.lock().is_exact_under_the_lock()
+            && let Some(place) = self.lock().try_in_line(self.mode)
+        {
+            return Some(self.granted(place));
+        }
+        self.back_off()
     }
 
     /// Looks for a moment, ever less often.
@@ -93,21 +106,16 @@ impl<L: Handle> sealed::Sealed for Request<L> {}
 impl<L: Handle> Op for Request<L> {
     type Output = Guard<L>;
 
-    #[inline]
+    #[inline(always)]
+    fn at_once(&mut self) -> Option<Guard<L>> {
+        self.take()
+    }
+
     fn attempt(&mut self) -> Option<Guard<L>> {
         if self.ticket.is_some() {
             return None;
         }
-        if let Some(guard) = self.take() {
-            return Some(guard);
-        }
-        // Nothing may stand against it but that the lock must be asked.
-        if self.lock().is_exact_under_the_lock()
-            && let Some(place) = self.lock().try_in_line(self.mode)
-        {
-            return Some(self.granted(place));
-        }
-        self.back_off()
+        self.take().or_else(|| self.insist())
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Guard<L>> {

@@ -156,6 +156,10 @@ impl<S: Handle> Op for Request<S> {
     type Output = Result<Permit<S>, AcquireError>;
 
     #[inline]
+    fn at_once(&mut self) -> Option<Self::Output> {
+        self.take().map(Ok)
+    }
+
     fn attempt(&mut self) -> Option<Self::Output> {
         if let Some(ticket) = self.ticket {
             return self.glance(ticket);

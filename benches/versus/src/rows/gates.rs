@@ -12,6 +12,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use conversant::gate::{Ticket, TierGate};
 use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
 
 use crate::contender::{Cell, Entry, Sample};
 use crate::race::{pin, pooled, race, wait_until, worker};
@@ -19,6 +20,8 @@ use crate::work::work;
 
 const OURS: &str = "conversant TierGate";
 const LIMIT: &str = "spin gate, tasks split";
+const ONE_BY_ONE: &str = "spin gate, tasks claimed";
+const CLAIMED: &str = "conversant TierGate, 4 claimed";
 const RAYON: &str = "rayon scope";
 
 const WORKERS: usize = 2;
@@ -31,11 +34,13 @@ pub fn cells() -> Vec<Cell> {
         |row, title: &str, hold| Cell::new(row, title, move || contenders(hold)).unit("tier");
     vec![
         cell("G1", "tier of 8 trivial tasks, 2 workers", 0)
-            .target(OURS, 1.1, LIMIT)
-            .target(OURS, 1.0, RAYON),
+            .target(OURS, 1.1, ONE_BY_ONE)
+            .target(CLAIMED, 1.1, LIMIT)
+            .target(CLAIMED, 1.0, RAYON),
         cell("G2", "tier of 8 tasks of 1 us, 2 workers", 1_000)
-            .target(OURS, 1.08, LIMIT)
-            .target(OURS, 1.0, RAYON),
+            .target(OURS, 1.08, ONE_BY_ONE)
+            .target(CLAIMED, 1.08, LIMIT)
+            .target(CLAIMED, 1.0, RAYON),
     ]
 }
 
@@ -51,13 +56,16 @@ fn contenders(hold: u64) -> Vec<Entry> {
         .on_thread_start(move || pin(next.fetch_add(1, Ordering::Relaxed) as usize))
         .build()
         .expect("a runtime");
+    let ours = |name, claim, before| {
+        Entry::ours(name, move |ops| gate(ops, hold, Use { claim, before }))
+    };
     vec![
         Entry::limit(LIMIT, move |ops| split(ops, hold)),
-        Entry::limit("spin gate, tasks claimed", move |ops| claimed(ops, hold)),
-        Entry::ours(OURS, move |ops| gate(ops, hold, true)),
-        Entry::ours("conversant TierGate, joined in time", move |ops| {
-            gate(ops, hold, false)
-        }),
+        Entry::limit(ONE_BY_ONE, move |ops| claimed(ops, hold)),
+        ours(OURS, 1, true),
+        ours("conversant TierGate, joined in time", 1, false),
+        ours(CLAIMED, SHARE, true),
+        ours("conversant TierGate, 4 claimed, joined in time", SHARE, false),
         Entry::peer(RAYON, move |ops| scope(&rayon, ops, hold)),
         Entry::peer("std Barrier, tasks split", move |ops| barrier(ops, hold)),
         Entry::peer("tokio JoinSet", move |ops| join_set(&tokio, ops, hold)),
@@ -220,38 +228,47 @@ fn split(ops: u64, hold: u64) -> Result<Sample> {
     book.settle(sample)
 }
 
-/// Each worker has its half of the tickets. They are joined before the time is taken, or by the
-/// workers themselves a few tiers ahead of their turn.
-fn gate(ops: u64, hold: u64, before: bool) -> Result<Sample> {
+/// How a gate is used.
+#[derive(Clone, Copy)]
+struct Use {
+    /// The tasks that a worker does with one ticket.
+    claim: usize,
+    /// The tickets are joined before the time is taken; or by the workers themselves a few tiers
+    /// ahead of their turn.
+    before: bool,
+}
+
+/// Each worker has its half of the tickets, and goes from one straight to the next.
+fn gate(ops: u64, hold: u64, usage: Use) -> Result<Sample> {
     const AHEAD: u64 = 16;
     let book = Book::new(hold);
     let gate = TierGate::new();
     let number = |tier: u64| u32::try_from(tier).expect("few tiers");
-    let join = |tier: u64| {
-        let tickets = (0..SHARE).map(|_| gate.join(number(tier)));
-        (tier, tickets.collect::<Vec<Ticket>>())
-    };
-    let ahead = if before { ops } else { AHEAD.min(ops) };
+    let join = |tier: u64| (0..SHARE / usage.claim).map(move |_| (tier, number(tier)));
+    let join = |tier: u64| join(tier).map(|(tier, number)| (tier, gate.join_ref(number)));
+    let ahead = if usage.before { ops } else { AHEAD.min(ops) };
     // All of them before anybody enters: a tier without tickets would be passed over.
-    let hand = |_| parking_lot::Mutex::new((0..ahead).map(join).collect::<VecDeque<_>>());
+    let hand = |_| Mutex::new((0..ahead).flat_map(join).collect::<VecDeque<_>>());
     let hands: Vec<_> = (0..WORKERS).map(hand).collect();
     let sample = tiers(WORKERS, ops, |all| {
         race(WORKERS, all, |worker, _| {
             let mut hand = std::mem::take(&mut *hands[worker].lock());
             let (book, join) = (&book, &join);
             move || {
-                let mut next = ahead;
-                while let Some((tier, mut tickets)) = hand.pop_front() {
-                    while let Some(mut ticket) = tickets.pop() {
+                let mut joined = ahead;
+                let mut inside: Option<Ticket<&TierGate>> = None;
+                while let Some((tier, mut ticket)) = hand.pop_front() {
+                    let passed = inside.take().is_some_and(|last| last.leave_for(&mut ticket));
+                    if !passed {
                         ticket.enter().wait();
-                        book.task(tier);
-                        if tickets.is_empty() && next < ops {
-                            // Before it leaves, so that the tier will have all its tickets.
-                            hand.push_back(join(next));
-                            next += 1;
-                        }
-                        drop(ticket);
                     }
+                    (0..usage.claim).for_each(|_| book.task(tier));
+                    if joined < ops && tier + AHEAD == joined {
+                        // Before it leaves, so that the tier will have all its tickets.
+                        hand.extend(join(joined));
+                        joined += 1;
+                    }
+                    inside = Some(ticket);
                 }
             }
         })

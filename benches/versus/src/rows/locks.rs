@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use anyhow::{Result, ensure};
+use conversant::intent::IntentLock;
 use conversant::modes::Mode;
 
 use self::keyed::{Lockable, Mutexes, Naive, Table};
@@ -134,6 +135,8 @@ fn on_root(shape: Shape) -> Vec<Entry> {
     let weak = matches!(shape.script, Script::Same(Mode::S | Mode::Ix));
     let mut all = vec![
         entry(WORD, Role::Limit, Word::new(0), shape),
+        entry(HANDLE, Role::Ours, IntentLock::new(), shape),
+        entry(STRIPES, Role::Ours, IntentLock::striped(8), shape),
         entry(TABLE, Role::Ours, Table::new(), shape),
         entry(PARKING_LOT, Role::Peer, parking_lot::RwLock::new(()), shape),
         entry("std RwLock", Role::Peer, Std::default(), shape),

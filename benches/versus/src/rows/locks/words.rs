@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
+use conversant::intent::IntentLock;
 use conversant::modes::Mode;
 use crossbeam_utils::CachePadded;
 
@@ -105,6 +106,19 @@ impl Locks for Striped {
         );
         f();
         line.store(0, Ordering::Release);
+    }
+}
+
+impl Locks for IntentLock {
+    type Seat<'a> = &'a Self;
+
+    fn seat(&self) -> &Self {
+        self
+    }
+
+    fn with(seat: &mut &Self, _: At, mode: Mode, f: impl FnOnce()) {
+        let _guard = seat.lock(mode).wait();
+        f();
     }
 }
 

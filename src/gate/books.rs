@@ -1,0 +1,162 @@
+//! What the word cannot say: the other tiers, who waits, and counts that are too large for it.
+//!
+//! The invariants that are cited here are those of `gate.rs`.
+
+use std::collections::BTreeMap;
+
+use super::word::Word;
+use super::{Books, Handle, Shared, Ticket};
+use crate::tiers::Tiers;
+use crate::wait::{Session, Waiters, WakeBatch};
+
+impl Shared {
+    /// One more ticket of a tier that need not be the open one.
+    #[cold]
+    pub(super) fn join_by_the_books(&self, tier: u32) {
+        let mut session = self.books.lock();
+        if self.word.is_apart_from(tier) {
+            // Which tier is open cannot change meanwhile, and nothing in the word does.
+            session.read(&self.word);
+            let _ = session.tiers.arrive(tier);
+            return;
+        }
+        session.change(&self.word, |tiers| {
+            let _ = tiers.arrive(tier);
+        });
+        self.tell(session);
+    }
+
+    /// One event, and then the wake-ups that follow from it.
+    #[cold]
+    pub(super) fn event<R>(&self, f: impl FnOnce(&mut Tiers) -> R) -> R {
+        let mut session = self.books.lock();
+        let result = session.change(&self.word, f);
+        self.tell(session);
+        result
+    }
+
+    fn tell(&self, mut session: Session<'_, Books>) {
+        if session.lines.is_empty() {
+            return;
+        }
+        session.settle(|books, wakes| books.admit(&self.word, wakes));
+    }
+}
+
+impl<G: Handle> Ticket<G> {
+    /// Enters, exactly this time.
+    #[cold]
+    pub(super) fn enter_by_the_books(&mut self) {
+        let tier = self.tier;
+        if self.shared().event(|tiers| start(tiers, tier)) {
+            self.entered = true;
+            self.leave_line();
+        }
+    }
+
+    /// One that is inside leaves, perhaps as the last; then `next` enters, if it can.
+    #[cold]
+    pub(super) fn leave_by_the_books(&self, next: Option<u32>) -> bool {
+        let tier = self.tier;
+        let shared = self.shared();
+        let mut session = shared.books.lock();
+        let entered = session.pass_on(&shared.word, next).unwrap_or_else(|| {
+            session.change(&shared.word, |tiers| {
+                let _ = tiers.finish(tier);
+                next.is_some_and(|next| start(tiers, next))
+            })
+        });
+        shared.tell(session);
+        entered
+    }
+
+    /// One that is outside is gone.
+    #[cold]
+    pub(super) fn cancel_by_the_books(&self) {
+        let tier = self.tier;
+        self.shared().event(|tiers| {
+            let _ = tiers.leave(tier);
+        });
+    }
+}
+
+/// Enters a ticket, if its tier takes one.
+pub(super) fn start(tiers: &mut Tiers, tier: u32) -> bool {
+    let startable = tiers.startable(tier);
+    if startable {
+        tiers.start(tier);
+    }
+    startable
+}
+
+impl Books {
+    /// Changes the books with the counts in them, by invariants 4 and 5.
+    pub(super) fn change<R>(&mut self, word: &Word, f: impl FnOnce(&mut Tiers) -> R) -> R {
+        word.take(&mut self.tiers);
+        let result = f(&mut self.tiers);
+        word.give(&self.tiers);
+        result
+    }
+
+    /// [`change`](Self::change) for the most frequent case, in which nobody need be kept off the
+    /// word: the last of the open tier leaves, and the next opens by one exchange. Says whether a
+    /// ticket of tier `enters` is inside then. `None`: it is not that case.
+    fn pass_on(&mut self, word: &Word, enters: Option<u32>) -> Option<bool> {
+        let mut others = self.tiers.others();
+        let (tier, count) = others.next()?;
+        let more = others.next().is_some();
+        drop(others);
+        let enters = enters == Some(tier);
+        let before = word.pass_on(tier, count, more, enters)?;
+        // The others go on by what the word says; the books follow.
+        before.tell(&mut self.tiers);
+        let _ = self.tiers.finish(before.tier());
+        Some(enters)
+    }
+
+    /// Brings the books up to date for a look at them.
+    pub(super) fn read(&mut self, word: &Word) {
+        word.look().tell(&mut self.tiers);
+    }
+
+    /// Tells those who wait in the open tier, by invariant 1; false if the batch is full first.
+    fn admit(&mut self, word: &Word, wakes: &mut WakeBatch) -> bool {
+        self.read(word);
+        let Some(tier) = self.tiers.open().filter(|_| !self.tiers.draining()) else {
+            return true;
+        };
+        let Some(line) = self.lines.get_mut(&tier) else {
+            return true;
+        };
+        while line.waiting() > 0 {
+            if wakes.is_full() {
+                return false;
+            }
+            line.notify_next(wakes);
+        }
+        true
+    }
+
+    fn drop_line(&mut self, tier: u32) {
+        if self.lines.get(&tier).is_some_and(Waiters::is_empty) {
+            self.lines.remove(&tier);
+        }
+        if self.lines.is_empty() {
+            // An emptied map keeps its last node.
+            self.lines = BTreeMap::new();
+        }
+    }
+}
+
+impl Session<'_, Books> {
+    /// Takes a waiter out of the line; nobody else needs its notification.
+    pub(super) fn leave_line(&mut self, tier: u32, place: &mut Option<crate::wait::Ticket>) {
+        let line = self.lines.get_mut(&tier);
+        let removed = place
+            .take()
+            .zip(line)
+            .and_then(|(place, line)| line.remove(place));
+        self.drop_line(tier);
+        self.discard_waker(removed.and_then(|removed| removed.waker));
+    }
+}

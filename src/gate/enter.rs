@@ -1,0 +1,104 @@
+//! The waiting operation.
+
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::books::start;
+use super::{Handle, Ticket, TierGate};
+use crate::sync::{model_size, spin_loop, yield_now};
+use crate::wait::{Op, sealed};
+
+/// How long a thread watches the word before it stands in line: about what a sleep costs. The model
+/// does not spin.
+const WATCH: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
+
+/// The wait of [`Ticket::enter`].
+#[derive(Debug)]
+pub struct Enter<'a, G: Handle = TierGate> {
+    ticket: &'a mut Ticket<G>,
+}
+
+impl<'a, G: Handle> Enter<'a, G> {
+    #[inline]
+    pub(super) fn new(ticket: &'a mut Ticket<G>) -> Self {
+        Self { ticket }
+    }
+
+    /// Watches the word for a moment: whether the tier has opened.
+    fn watch(&self) -> bool {
+        let (word, tier) = (&self.ticket.shared().word, self.ticket.tier);
+        let open = || word.look().admits(tier);
+        if WATCH.is_zero() {
+            return open();
+        }
+        let mut begun = None;
+        loop {
+            for _ in 0..32 {
+                if open() {
+                    return true;
+                }
+                spin_loop();
+            }
+            if begun.get_or_insert_with(Instant::now).elapsed() >= WATCH {
+                break;
+            }
+        }
+        // Others may need the processor to get on.
+        (0..3).any(|_| {
+            yield_now();
+            open()
+        })
+    }
+}
+
+impl<G: Handle> sealed::Sealed for Enter<'_, G> {}
+
+impl<G: Handle> Op for Enter<'_, G> {
+    type Output = ();
+
+    #[inline]
+    fn at_once(&mut self) -> Option<()> {
+        self.ticket.try_enter_fast().then_some(())
+    }
+
+    fn attempt(&mut self) -> Option<()> {
+        let entered = self.ticket.entered || self.watch() && self.ticket.try_enter();
+        entered.then_some(())
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.ticket.try_enter() {
+            return Poll::Ready(());
+        }
+        let waker = cx.waker().clone();
+        let Ticket {
+            gate,
+            tier,
+            entered,
+            place,
+            ..
+        } = &mut *self.ticket;
+        let shared = &(*gate).borrow().shared;
+        let mut session = shared.books.lock();
+        if session.change(&shared.word, |tiers| start(tiers, *tier)) {
+            *entered = true;
+            session.leave_line(*tier, place);
+            session.discard_waker(Some(waker));
+            return Poll::Ready(());
+        }
+        let line = session.lines.entry(*tier).or_default();
+        let old = match *place {
+            Some(place) => line.rewait(place, waker),
+            None => {
+                *place = Some(line.register((), waker));
+                None
+            }
+        };
+        session.discard_waker(old);
+        Poll::Pending
+    }
+
+    fn cancel(&mut self) {
+        self.ticket.leave_line();
+    }
+}

@@ -1,0 +1,306 @@
+//! The counts of the open tier in one word, so that entering and leaving it is one exchange.
+//!
+//! ```text
+//!   63      32 31       18 17       4   3     2      1       0
+//!  +----------+-----------+----------+----+------+-------+------+
+//!  |   tier   |  inside   | outside  |    | MORE | DRAIN | SLOW |
+//!  +----------+-----------+----------+----+------+-------+------+
+//! ```
+//!
+//! `outside` have joined the open tier and not entered. MORE: other tiers have tickets, too. DRAIN:
+//! one of them is lower. SLOW: the counts are in the books, where whoever wants anything looks
+//! under the lock. Nothing is open if both counts are zero.
+//!
+//! Who may change what: without the lock, where SLOW is not set, the counts, unless one that goes
+//! down closes the tier and MORE is set; and a join opens its tier where nothing is open. All else,
+//! and with it MORE, DRAIN and SLOW, whoever has the lock: it sets SLOW, changes the books, and
+//! writes what they say.
+//!
+//! Memory ordering: a leave is Release and pairs with the Acquire of every later enter. They are
+//! read-modify-writes, which continue its release sequence; who writes under the lock has read by an
+//! Acquire and writes by a Release.
+
+use std::fmt;
+
+use crate::sync::{AtomicU64, Ordering, model_size};
+use crate::tiers::Tiers;
+
+const SLOW: u64 = 1;
+const DRAIN: u64 = 1 << 1;
+const MORE: u64 = 1 << 2;
+const OUTSIDE: u64 = 1 << 4;
+const INSIDE: u64 = 1 << 18;
+const COUNT: u64 = (1 << 14) - 1;
+const TIER: u32 = 32;
+
+/// What each of the two counts can be here; more is counted in the books.
+pub(super) const MOST: u64 = model_size(COUNT as usize, 2) as u64;
+
+/// What it says at one moment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bits(u64);
+
+/// What came of a look without the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Fast {
+    Done,
+    /// There is nothing to be had now.
+    NotNow,
+    /// It must be done under the lock.
+    Slow,
+}
+
+impl Bits {
+    /// What the books say, if the counts fit.
+    fn of(tiers: &Tiers) -> Self {
+        let Some(tier) = tiers.open() else {
+            return Bits(0);
+        };
+        let (outside, inside) = (tiers.waiting(), tiers.running());
+        if outside > MOST || inside > MOST {
+            return Bits(SLOW);
+        }
+        let drain = if tiers.draining() { DRAIN } else { 0 };
+        let more = if tiers.others().next().is_some() {
+            MORE
+        } else {
+            0
+        };
+        let counts = outside * OUTSIDE | inside * INSIDE;
+        Bits(u64::from(tier) << TIER | counts | more | drain)
+    }
+
+    /// Brings the counts in the books up to date, unless they were there all along.
+    pub(super) fn tell(self, tiers: &mut Tiers) {
+        if !self.has(SLOW) {
+            tiers.recount(self.tier(), self.outside(), self.inside());
+        }
+    }
+
+    #[inline]
+    pub(super) fn tier(self) -> u32 {
+        (self.0 >> TIER) as u32
+    }
+
+    #[inline]
+    fn outside(self) -> u64 {
+        self.0 / OUTSIDE & COUNT
+    }
+
+    #[inline]
+    fn inside(self) -> u64 {
+        self.0 / INSIDE & COUNT
+    }
+
+    #[inline]
+    fn has(self, flag: u64) -> bool {
+        self.0 & flag != 0
+    }
+
+    #[inline]
+    fn is_empty(self) -> bool {
+        self.outside() == 0 && self.inside() == 0
+    }
+
+    /// Whether this tier is known to be open.
+    #[inline]
+    fn is_open(self, tier: u32) -> bool {
+        !self.has(SLOW) && self.tier() == tier && !self.is_empty()
+    }
+
+    /// Whether a ticket of this tier may enter, as far as can be seen here.
+    #[inline]
+    pub(super) fn admits(self, tier: u32) -> bool {
+        self.is_open(tier) && !self.has(DRAIN)
+    }
+
+    /// What is left when a count has gone down, if that closes nothing that the books know of.
+    #[inline]
+    fn lowered(self) -> Result<Self, Fast> {
+        let closes = self.inside() == 0 && (self.outside() == 0 || self.has(DRAIN));
+        if closes && self.has(MORE) {
+            Err(Fast::Slow)
+        } else {
+            Ok(self)
+        }
+    }
+
+    #[inline]
+    fn joined(self, tier: u32) -> Result<Self, Fast> {
+        if self.has(SLOW) {
+            Err(Fast::Slow)
+        } else if self.is_empty() {
+            Ok(Bits(u64::from(tier) << TIER | OUTSIDE))
+        } else if self.tier() == tier && self.outside() < MOST {
+            Ok(Bits(self.0 + OUTSIDE))
+        } else {
+            Err(Fast::Slow)
+        }
+    }
+
+    #[inline]
+    fn entered(self, tier: u32) -> Result<Self, Fast> {
+        if self.has(SLOW) || self.inside() == MOST {
+            Err(Fast::Slow)
+        } else if self.admits(tier) {
+            Ok(Bits(self.0 - OUTSIDE + INSIDE))
+        } else {
+            Err(Fast::NotNow)
+        }
+    }
+
+    #[inline]
+    fn left(self) -> Result<Self, Fast> {
+        if self.has(SLOW) {
+            Err(Fast::Slow)
+        } else {
+            Bits(self.0 - INSIDE).lowered()
+        }
+    }
+
+    #[inline]
+    fn cancelled(self, tier: u32) -> Result<Self, Fast> {
+        if self.is_open(tier) {
+            Bits(self.0 - OUTSIDE).lowered()
+        } else {
+            Err(Fast::Slow)
+        }
+    }
+
+    /// One leaves and another of the same tier enters.
+    #[inline]
+    fn relieved(self) -> Result<Self, Fast> {
+        if self.has(SLOW | DRAIN) {
+            Err(Fast::Slow)
+        } else {
+            Ok(Bits(self.0 - OUTSIDE))
+        }
+    }
+}
+
+/// The word itself, in a line of its own: those who watch it must not slow down who has the lock.
+#[repr(align(128))]
+pub(super) struct Word(AtomicU64);
+
+impl Word {
+    pub(super) fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Relaxed: whoever acts on it does so by an exchange, or under the lock.
+    #[inline]
+    pub(super) fn look(&self) -> Bits {
+        Bits(self.0.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn update(
+        &self,
+        success: Ordering,
+        change: impl Fn(Bits) -> Result<Bits, Fast>,
+    ) -> Fast {
+        let mut now = self.look();
+        loop {
+            let next = match change(now) {
+                Ok(next) => next,
+                Err(not) => return not,
+            };
+            let exchanged = self
+                .0
+                .compare_exchange_weak(now.0, next.0, success, Ordering::Relaxed);
+            match exchanged {
+                Ok(_) => return Fast::Done,
+                Err(other) => now = Bits(other),
+            }
+        }
+    }
+
+    /// One more ticket.
+    #[inline]
+    pub(super) fn join(&self, tier: u32) -> Fast {
+        // Relaxed: it publishes nothing, and keeps what others have.
+        self.update(Ordering::Relaxed, |bits| bits.joined(tier))
+    }
+
+    /// A ticket that is outside enters.
+    #[inline]
+    pub(super) fn enter(&self, tier: u32) -> Fast {
+        // Acquire: pairs with the Release of `leave`, `relieve` and `give`.
+        self.update(Ordering::Acquire, |bits| bits.entered(tier))
+    }
+
+    /// A ticket that is inside leaves.
+    #[inline]
+    pub(super) fn leave(&self) -> Fast {
+        // Release: pairs with the Acquire of `enter`, `relieve` and `take`.
+        self.update(Ordering::Release, Bits::left)
+    }
+
+    /// A ticket that is outside is gone.
+    #[inline]
+    pub(super) fn cancel(&self, tier: u32) -> Fast {
+        // Release: as in `leave`.
+        self.update(Ordering::Release, |bits| bits.cancelled(tier))
+    }
+
+    /// A ticket that is inside leaves, and one of the same tier that is outside enters.
+    #[inline]
+    pub(super) fn relieve(&self) -> Fast {
+        // Both: it is a leave and an enter.
+        self.update(Ordering::AcqRel, Bits::relieved)
+    }
+
+    /// Under the lock: whether one more ticket of this tier changes nothing here: it is above the
+    /// open one, or that drains already, and the others are known of.
+    pub(super) fn is_apart_from(&self, tier: u32) -> bool {
+        let bits = self.look();
+        let above = tier > bits.tier() || bits.has(DRAIN) && tier != bits.tier();
+        above && bits.has(MORE) && !bits.has(SLOW)
+    }
+
+    /// Under the lock: the last ticket of the open tier leaves, and this one opens with so many
+    /// tickets, of which one enters or none. What the word said before; `None` if that is not the
+    /// last ticket, or what came of it does not fit.
+    pub(super) fn pass_on(&self, tier: u32, count: u64, more: bool, enters: bool) -> Option<Bits> {
+        let before = self.look();
+        let last = before.inside() == 1 && before.outside() == 0 && !before.has(SLOW);
+        if !last || count > MOST {
+            return None;
+        }
+        let one_inside = if enters { INSIDE - OUTSIDE } else { 0 };
+        let more = if more { MORE } else { 0 };
+        let next = (u64::from(tier) << TIER | count * OUTSIDE | more) + one_inside;
+        // Both: it is a leave, and an enter for the one and for those whom the lock's owner tells.
+        self.0
+            .compare_exchange(before.0, next, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+            .then_some(before)
+    }
+
+    /// Under the lock: from now on the counts are in the books, and only there.
+    pub(super) fn take(&self, tiers: &mut Tiers) {
+        // Acquire: pairs with the Release of `leave`, for those whom the lock's owner lets in.
+        let bits = Bits(self.0.fetch_or(SLOW, Ordering::Acquire));
+        bits.tell(tiers);
+    }
+
+    /// Under the lock: the counts are here again, if they fit.
+    pub(super) fn give(&self, tiers: &Tiers) {
+        // Release: what `take` acquired, and the leave or enter that is now in the books.
+        self.0.store(Bits::of(tiers).0, Ordering::Release);
+    }
+}
+
+impl fmt::Debug for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bits")
+            .field("tier", &self.tier())
+            .field("inside", &self.inside())
+            .field("outside", &self.outside())
+            .field("more", &self.has(MORE))
+            .field("drain", &self.has(DRAIN))
+            .field("slow", &self.has(SLOW))
+            .finish()
+    }
+}
