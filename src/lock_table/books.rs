@@ -246,17 +246,13 @@ impl<K> Books<K> {
         let shards = self.shards.clone();
         let mut locked = shards.lock(changes.iter().map(|(id, _)| *id).collect());
         for &(id, mode) in changes {
-            let Some(entry) = locked.get_mut(id) else {
-                debug_assert!(false, "an entry that is held");
-                continue;
-            };
-            if let State::Busy(node) = entry.state {
-                let found = self.nodes.get_mut(node).expect("the node of an entry");
-                found.holders.set(owner, mode);
-                self.dirty.push(node);
-            } else {
-                let (_, name) = locked.lower_quiet(id, owner, mode);
-                self.waste.extend(name.map(Waste::Name));
+            match locked.lower(id, owner, mode) {
+                Ok(name) => self.waste.extend(name.map(Waste::Name)),
+                Err(node) => {
+                    let found = self.nodes.get_mut(node).expect("the node of an entry");
+                    found.holders.set(owner, mode);
+                    self.dirty.push(node);
+                }
             }
         }
     }

@@ -115,7 +115,9 @@ impl<K> Holds<K> {
         self.map.iter()
     }
 
-    /// Enters a real hold, or raises one, or makes a covered one real.
+    /// Enters a real hold, or raises one, or makes a covered one real; with so many grants by name,
+    /// which together ask for a mode.
+    #[inline]
     pub(super) fn enter_real(
         &mut self,
         id: Option<HoldId>,
@@ -123,12 +125,13 @@ impl<K> Holds<K> {
         (key, depth): (impl FnOnce() -> K, usize),
         (node, mode): (NodeId, Mode),
         mut parent: Option<HoldId>,
+        asked: Option<(Mode, u64)>,
     ) -> HoldId {
         let id = match id {
             None => {
                 self.real += 1;
                 let place = Place::Real { node, mode, parent };
-                self.insert(hash, key(), depth, place)
+                self.insert(hash, (key(), depth), place, asked)
             }
             Some(id) => {
                 let (own, place) = (self.get(id).own(), self.get(id).place);
@@ -145,7 +148,10 @@ impl<K> Holds<K> {
                         parent = up;
                     }
                 }
-                self.get_mut(id).place = Place::Real { node, mode, parent };
+                let epoch = self.epoch;
+                let hold = self.get_mut(id);
+                hold.place = Place::Real { node, mode, parent };
+                hold.grant(epoch, asked);
                 id
             }
         };
@@ -165,31 +171,51 @@ impl<K> Holds<K> {
         asked: (Mode, u64),
     ) -> HoldId {
         let place = Place::Covered { by };
-        let id = id.unwrap_or_else(|| self.insert(hash, key(), depth, place));
-        self.get_mut(id).place = place;
-        let before = self.get(id).own();
-        self.grant(id, asked);
-        let after = self.get(id).own();
+        let id = id.unwrap_or_else(|| self.insert(hash, (key(), depth), place, None));
+        let epoch = self.epoch;
+        let hold = self.get_mut(id);
+        let before = hold.own();
+        hold.place = place;
+        hold.grant(epoch, Some(asked));
+        let after = hold.own();
         self.recover(by, before, after);
         id
     }
 
-    /// So many grants more, which together ask for a mode.
-    pub(super) fn grant(&mut self, id: HoldId, (mode, times): (Mode, u64)) {
-        let epoch = self.epoch;
-        self.get_mut(id).grants.push(epoch, mode, times);
-    }
-
     /// Gives one grant back.
-    pub(super) fn release(&mut self, id: HoldId) -> Result<(), ReleaseError> {
-        let hold = self.get(id);
-        match hold.grants.count() {
+    #[inline]
+    pub(super) fn release(&mut self, hash: u64, key: &K) -> Result<(), ReleaseError>
+    where
+        K: Eq,
+    {
+        let is_it = |hold: &Hold<K>| hold.id.0 == hash && hold.key == *key;
+        let found = self.map.find_entry(spread(hash), is_it);
+        let mut found = found.map_err(|_| ReleaseError::NotHeld)?;
+        let hold = found.get_mut();
+        let count = hold.grants.count();
+        match count {
             0 => return Err(ReleaseError::NotHeld),
             1 if hold.covers.any() => return Err(ReleaseError::StillCovers),
             _ => {}
         }
-        let before = hold.own();
-        self.get_mut(id).grants.pop();
+        if let Place::Real { node, mode, parent } = hold.place
+            && count == 1
+            && !hold.intents.any()
+        {
+            // All that there was of it, which is what mostly happens.
+            let (gone, _) = found.remove();
+            self.changes.push((node, None));
+            self.real -= 1;
+            self.uncount_intent(parent, mode);
+            self.shrink();
+            if let Some(parent) = parent {
+                self.settle(parent);
+            }
+            drop(gone);
+            return Ok(());
+        }
+        let (id, before) = (hold.id, hold.own());
+        hold.grants.pop();
         self.lowered(id, before);
         Ok(())
     }
@@ -246,11 +272,18 @@ impl<K> Holds<K> {
         all
     }
 
-    fn insert(&mut self, hash: u64, key: K, depth: usize, place: Place) -> HoldId {
+    #[inline]
+    fn insert(
+        &mut self,
+        hash: u64,
+        (key, depth): (K, usize),
+        place: Place,
+        asked: Option<(Mode, u64)>,
+    ) -> HoldId {
         let same = self.map.iter_hash(spread(hash));
         let same = same.filter(|hold| hold.id.0 == hash);
         let id = (hash, same.map(|hold| hold.id.1 + 1).max().unwrap_or(0));
-        let hold = Hold {
+        let mut hold = Hold {
             id,
             key,
             depth,
@@ -259,6 +292,7 @@ impl<K> Holds<K> {
             intents: Counts::default(),
             covers: Counts::default(),
         };
+        hold.grant(self.epoch, asked);
         let rehash = |hold: &Hold<K>| spread(hold.id.0);
         self.map.insert_unique(spread(hash), hold, rehash);
         id
@@ -267,16 +301,20 @@ impl<K> Holds<K> {
     fn remove(&mut self, id: HoldId) {
         let found = self.map.find_entry(spread(id.0), |hold| hold.id == id);
         let (gone, _) = found.ok().expect("a hold that was found").remove();
+        self.shrink();
+        drop(gone);
+    }
+
+    #[inline]
+    fn shrink(&mut self) {
         let (len, capacity) = (self.map.len(), self.map.capacity());
         if capacity > 16 && len < capacity / 8 {
             self.map.shrink_to(len * 2, |hold| spread(hold.id.0));
         }
-        drop(gone);
     }
 
     /// The own mode of a hold went down: what follows from it for the hold and all above it.
-    fn lowered(&mut self, id: HoldId, before: Option<Mode>) {
-        let mut at = id;
+    fn lowered(&mut self, at: HoldId, before: Option<Mode>) {
         if let Place::Covered { by } = self.get(at).place {
             let after = self.get(at).own();
             self.recover(by, before, after);
@@ -285,6 +323,11 @@ impl<K> Holds<K> {
             }
             return;
         }
+        self.settle(at);
+    }
+
+    /// Less is needed of this: what follows from it, up to where nothing changes.
+    fn settle(&mut self, mut at: HoldId) {
         while let Place::Real { node, mode, parent } = self.get(at).place {
             let hold = self.get(at);
             let target = hold.own_and_intents();
@@ -345,6 +388,13 @@ impl<K> Hold<K> {
     /// Granted and not given up.
     pub(super) fn own(&self) -> Option<Mode> {
         self.grants.mode()
+    }
+
+    #[inline]
+    fn grant(&mut self, epoch: u64, asked: Option<(Mode, u64)>) {
+        if let Some((mode, times)) = asked {
+            self.grants.push(epoch, mode, times);
+        }
     }
 
     pub(super) fn grants(&self) -> u64 {

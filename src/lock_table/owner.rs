@@ -245,8 +245,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     pub fn release(&mut self, resource: &K) -> Result<(), ReleaseError> {
         self.settle_last();
         let hash = self.shared.hasher.hash_one(resource);
-        let id = self.holds.find(hash, resource);
-        self.holds.release(id.ok_or(ReleaseError::NotHeld)?)?;
+        self.holds.release(hash, resource)?;
         self.enter();
         Ok(())
     }

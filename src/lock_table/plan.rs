@@ -298,11 +298,10 @@ impl<K> Plan<K> {
                 Part::Real { mode, node, .. } => {
                     let node = node.expect("granted");
                     let real = (node, mode);
-                    let id = holds.enter_real(step.hold, step.hash, resource, real, parent);
+                    let asked = step.asked.map(|asked| (asked, step.times));
+                    let (hold, hash) = (step.hold, step.hash);
+                    let id = holds.enter_real(hold, hash, resource, real, parent, asked);
                     step.hold = Some(id);
-                    if let Some(asked) = step.asked {
-                        holds.grant(id, (asked, step.times));
-                    }
                 }
             }
         }

@@ -106,7 +106,10 @@ impl<K> Shards<K> {
             Some(shard.0.lock())
         };
         let (first, second) = (next(), next());
-        let rest = std::iter::from_fn(next).collect();
+        let mut rest = Vec::new();
+        while let Some(guard) = next() {
+            rest.push(guard);
+        }
         Locked {
             set,
             first,
@@ -138,6 +141,12 @@ impl<K> Shards<K> {
         changes: &[(NodeId, Option<Mode>)],
         waste: &mut Vec<Name<K>>,
     ) -> bool {
+        if let [(id, mode)] = *changes {
+            let mut index = self.0[id.place()].0.lock();
+            let lowered = index.lower(id, owner, mode);
+            drop(index);
+            return lowered.map(|name| waste.extend(name)).is_ok();
+        }
         let mut locked = self.lock(changes.iter().map(|(id, _)| *id).collect());
         let quiet = |(id, _): &(NodeId, _)| {
             let entry = locked.get(*id);
@@ -147,7 +156,7 @@ impl<K> Shards<K> {
             return false;
         }
         for &(id, mode) in changes {
-            waste.extend(locked.lower_quiet(id, owner, mode).1);
+            waste.extend(locked.lower(id, owner, mode).ok().flatten());
         }
         true
     }
@@ -232,24 +241,16 @@ impl<K> Locked<'_, K> {
         }
     }
 
-    /// Lowers what an owner holds of an entry that is not busy. Gives what it held, and the name if
-    /// that was the last of it.
+    /// Lowers what an owner holds, and gives the name if that was the last of the entry; or the node
+    /// if the entry is busy.
     #[inline]
-    pub(super) fn lower_quiet(
+    pub(super) fn lower(
         &mut self,
         id: NodeId,
         owner: Key,
         mode: Option<Mode>,
-    ) -> (Option<Mode>, Option<Name<K>>) {
-        let Some(entry) = self.get_mut(id) else {
-            return (None, None);
-        };
-        let State::Quiet(holders) = &mut entry.state else {
-            return (None, None);
-        };
-        let before = holders.set(owner, mode);
-        let gone = mode.is_none() && holders.is_empty();
-        (before, gone.then(|| self.remove(id)).flatten())
+    ) -> Result<Option<Name<K>>, Key> {
+        self.index(id.hash).lower(id, owner, mode)
     }
 
     pub(super) fn remove(&mut self, id: NodeId) -> Option<Name<K>> {
@@ -282,6 +283,31 @@ impl<K> Locked<'_, K> {
 }
 
 impl<K> Index<K> {
+    #[inline]
+    fn lower(
+        &mut self,
+        id: NodeId,
+        owner: Key,
+        mode: Option<Mode>,
+    ) -> Result<Option<Name<K>>, Key> {
+        let found = self.entries.find_entry(id.hash, |entry| entry.id == id);
+        let Ok(mut found) = found else {
+            debug_assert!(false, "an entry that is held");
+            return Ok(None);
+        };
+        let holders = match &mut found.get_mut().state {
+            State::Quiet(holders) => holders,
+            State::Busy(node) => return Err(*node),
+        };
+        holders.set(owner, mode);
+        if mode.is_some() || !holders.is_empty() {
+            return Ok(None);
+        }
+        let (gone, _) = found.remove();
+        self.shrink();
+        Ok(Some(gone.name))
+    }
+
     /// Room for a few stays, so that what comes and goes does not allocate.
     #[inline]
     fn shrink(&mut self) {
@@ -299,6 +325,11 @@ impl<K> Entry<K> {
 }
 
 impl NodeId {
+    #[inline]
+    fn place(self) -> usize {
+        place(self.hash)
+    }
+
     pub(super) fn set(self) -> Set {
         Set(Set::bit(self.hash))
     }
@@ -332,10 +363,9 @@ impl Set {
         self.0 |= Self::bit(spread(hash));
     }
 
-    /// Of a hash that is spread. Its lowest and its highest bits are the index's.
     #[inline]
     fn bit(hash: u64) -> u32 {
-        1 << (hash >> 40) as usize % SHARDS
+        1 << place(hash)
     }
 }
 
@@ -344,6 +374,12 @@ impl FromIterator<NodeId> for Set {
     fn from_iter<I: IntoIterator<Item = NodeId>>(ids: I) -> Self {
         Self(ids.into_iter().fold(0, |set, id| set | id.set().0))
     }
+}
+
+/// The shard of a hash that is spread: by other bits than those that the index goes by.
+#[inline]
+fn place(hash: u64) -> usize {
+    (hash >> 40) as usize % SHARDS
 }
 
 /// Makes the best of a poor hasher. No two hashes become one.

@@ -338,6 +338,9 @@ impl World {
                 self.step(&Step::Run(who));
                 self.step(&Step::ReleaseAll(who));
             }
+            if self.oracle.nodes.is_empty() {
+                break;
+            }
         }
         let idle = |person: &Person| person.state == State::Idle;
         assert!(
