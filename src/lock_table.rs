@@ -67,11 +67,13 @@ mod books;
 mod deadlock;
 mod error;
 mod grants;
+mod holders;
 mod holds;
 mod node;
 mod op;
 mod owner;
 mod plan;
+mod shards;
 mod view;
 
 #[cfg(all(test, not(shuttle)))]
@@ -82,6 +84,7 @@ pub use self::error::{Deadlock, Link, LockError, OwnerId, ReleaseError, TryLockE
 pub use self::node::Cause;
 pub use self::op::Lock;
 pub use self::owner::{Owner, Savepoint};
+use self::shards::Shards;
 pub use self::view::{ResourceView, Snapshot, WaiterView};
 
 /// How many ancestors a resource may have.
@@ -102,6 +105,7 @@ pub struct LockTable<K, S = RandomState> {
 }
 
 struct Shared<K, S> {
+    shards: Arc<Shards<K>>,
     books: Guarded<Books<K>>,
     hasher: S,
     /// As in the books; for requests that do not look there.
@@ -119,8 +123,10 @@ impl<K> LockTable<K> {
 impl<K, S> LockTable<K, S> {
     /// An empty table whose resources are hashed by `hasher`.
     pub fn with_hasher(hasher: S) -> Self {
+        let shards = Arc::new(Shards::new());
         let shared = Shared {
-            books: Guarded::new(Books::new()),
+            books: Guarded::new(Books::new(shards.clone())),
+            shards,
             hasher,
             closed: AtomicBool::new(false),
         };
@@ -156,7 +162,7 @@ impl<K, S> LockTable<K, S> {
     /// How many resources somebody holds or waits for.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shared.books.lock().nodes.len()
+        self.shared.shards.lock_all().len()
     }
 
     /// Whether nobody holds or waits for anything.
@@ -171,7 +177,9 @@ impl<K: Clone, S> LockTable<K, S> {
     /// times those in their way).
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<K> {
-        let (views, owners) = self.shared.books.lock().view();
+        let books = self.shared.books.lock();
+        let (views, owners) = books.view(self.shared.shards.lock_all());
+        drop(books);
         Snapshot::from_views(views, owners)
     }
 
@@ -245,8 +253,10 @@ impl<K, S> fmt::Debug for LockTable<K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("LockTable");
         if let Some(session) = self.shared.books.try_lock() {
-            debug.field("resources", &session.nodes.len());
             debug.field("owners", &session.owners.len());
+        }
+        if let Some(resources) = self.shared.shards.try_len() {
+            debug.field("resources", &resources);
         }
         debug.finish_non_exhaustive()
     }

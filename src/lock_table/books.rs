@@ -1,27 +1,30 @@
-//! The table under its lock: resources, owners, grants and queues.
+//! What somebody waits for, under one lock: the queues, and who waits.
 //!
-//! State: a node per resource that somebody holds or waits for, found by its hash; a desk per
-//! owner, with the request that it waits for and what that operation has taken so far.
+//! State: a node per resource that somebody waits for; a desk per owner, with the request that it
+//! waits for and what that operation has taken so far. What nobody waits for stands in the index
+//! alone (`shards`), and the lock of the books is not needed for it.
 //!
-//! Protocol: an operation asks for node after node, from root to leaf. What it takes is entered in
-//! `done`, with what was held before; the next operation's `begin` forgets the entries. If it fails
-//! or gives up, `abort` puts everything back. Whatever may let somebody else in marks its node
-//! as dirty; `settle` scans those, and is called before the lock is let go.
+//! Protocol: an operation that may have to wait asks for node after node, from root to leaf, with
+//! their shards locked. What it takes is entered in `done`, with what was held before; the next
+//! operation's `begin` forgets the entries. If it fails or gives up, `abort` puts everything back.
+//! Whatever may let somebody else in marks its node as dirty; `settle` scans those, and is called
+//! before the lock is let go. It, `abort` and `fail` lock shards: nobody calls them with one locked.
 //!
 //! Invariants:
-//! 1. A node is in the index exactly while it has a holder or a request.
+//! 1. While the lock is free, a node has a queue, and the entry in the index is busy with it.
 //! 2. An owner waits at one node at most: the one whose queue has its request, as long as its
 //!    outcome is open.
 //! 3. Once settled, no node is dirty, and no request could be granted that is not.
-//! 4. Nothing of the user's runs in here but `Eq` in `find`, which changes nothing. Keys and wakers
-//!    that are no longer needed go to `waste`.
+//! 4. So all that a wait depends on stands in here: who waits, in whose way, and behind whom.
+//! 5. Nothing of the user's runs in here but `Eq` in the index. Names and wakers that are no longer
+//!    needed go to `waste`.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::VecDeque;
 use std::task::Waker;
 
 use super::deadlock::Report;
 use super::node::{Node, Request};
+use super::shards::{Locked, Name, NodeId, Shards, State};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
 use crate::sync::Arc;
@@ -29,8 +32,7 @@ use crate::wait::WakeBatch;
 
 pub(super) struct Books<K> {
     pub(super) nodes: Slab<Node<K>>,
-    /// The first node of each hash.
-    heads: HashMap<u64, Key, BuildHasherDefault<Spread>>,
+    shards: Arc<Shards<K>>,
     pub(super) owners: Slab<Desk<K>>,
     born: u64,
     dirty: Vec<Key>,
@@ -45,11 +47,11 @@ pub(super) struct Desk<K> {
     pub(super) priority: i32,
     /// The younger, the higher.
     pub(super) born: u64,
-    /// How many nodes it holds.
+    /// How many resources it holds in the table, while an operation is under way.
     pub(super) locks: u64,
     pub(super) wait: Option<Waiting<K>>,
     /// What the operation at hand has raised, and from what.
-    done: Vec<(Key, Option<Mode>)>,
+    done: Vec<(NodeId, Option<Mode>)>,
     /// For the deadlock search: in which one it was reached, and from whom.
     pub(super) reached: u64,
     pub(super) from: Option<Key>,
@@ -72,19 +74,16 @@ pub(super) enum Outcome<K> {
 #[allow(dead_code, reason = "kept only to be dropped")]
 pub(super) enum Waste<K> {
     Key(Arc<K>),
+    Name(Name<K>),
     Waker(Waker),
     Report(Arc<Report<K>>),
 }
 
-/// Hashes are hashed already; spreads those of a poor hasher.
-#[derive(Default)]
-pub(super) struct Spread(u64);
-
 impl<K> Books<K> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(shards: Arc<Shards<K>>) -> Self {
         Self {
             nodes: Slab::new(),
-            heads: HashMap::default(),
+            shards,
             owners: Slab::new(),
             born: 0,
             dirty: Vec::new(),
@@ -111,7 +110,7 @@ impl<K> Books<K> {
     /// An owner that holds nothing and waits for nothing is gone.
     pub(super) fn strike_off(&mut self, owner: Key) {
         let desk = self.owners.remove(owner);
-        debug_assert!(desk.is_some_and(|desk| desk.locks == 0 && desk.wait.is_none()));
+        debug_assert!(desk.is_some_and(|desk| desk.wait.is_none()));
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -125,44 +124,56 @@ impl<K> Books<K> {
         waiting.map(|(owner, _)| owner).collect()
     }
 
-    /// The node of a resource, if somebody holds it or waits for it.
-    pub(super) fn find(&self, hash: u64, key: &K) -> Option<Key>
-    where
-        K: Eq,
-    {
-        let mut at = self.heads.get(&hash).copied();
-        while let Some(found) = at {
-            let node = self.nodes.get(found)?;
-            if *node.key == *key {
-                return Some(found);
+    /// Raises what an owner holds of an entry, if it need not wait.
+    pub(super) fn ask(
+        &mut self,
+        locked: &mut Locked<'_, K>,
+        owner: Key,
+        id: NodeId,
+        mode: Mode,
+    ) -> bool {
+        let entry = locked.get_mut(id).expect("an entry that was found");
+        let holders = match &mut entry.state {
+            State::Quiet(holders) if holders.fit(owner, mode) => holders,
+            State::Quiet(_) => return false,
+            State::Busy(node) => {
+                let node = self.nodes.get_mut(*node).expect("the node of an entry");
+                if !node.grantable(Request { owner, mode }) {
+                    return false;
+                }
+                &mut node.holders
             }
-            at = node.next;
-        }
-        None
+        };
+        let before = holders.set(owner, Some(mode));
+        self.took(owner, id, before);
+        true
     }
 
-    /// Makes the node of a resource that has none. Somebody must be entered in it at once.
-    pub(super) fn make(&mut self, hash: u64, key: &Arc<K>) -> Key {
-        let next = self.heads.get(&hash).copied();
-        let node = self.nodes.insert(Node::new(key.clone(), hash, next));
-        self.heads.insert(hash, node);
-        node
-    }
-
-    /// Raises what an owner holds, if it need not wait.
-    pub(super) fn ask(&mut self, owner: Key, node: Key, mode: Mode) -> bool {
-        let found = self.nodes.get_mut(node).expect("a node that was found");
-        let grantable = found.grantable(Request { owner, mode });
-        if grantable {
-            let before = found.set(owner, Some(mode));
-            self.took(owner, node, before);
-        }
-        grantable
+    /// An operation has taken this, and had it like that before.
+    pub(super) fn took(&mut self, owner: Key, id: NodeId, before: Option<Mode>) {
+        let desk = self.desk(owner);
+        desk.locks += u64::from(before.is_none());
+        desk.done.push((id, before));
     }
 
     /// Enters a request that cannot be granted yet.
-    pub(super) fn stand(&mut self, owner: Key, node: Key, mode: Mode, waker: Waker) {
-        let found = self.nodes.get_mut(node).expect("a node that was found");
+    pub(super) fn stand(
+        &mut self,
+        locked: &mut Locked<'_, K>,
+        (owner, id, mode): (Key, NodeId, Mode),
+        waker: Waker,
+    ) {
+        let entry = locked.get_mut(id).expect("an entry that was found");
+        let node = match &mut entry.state {
+            State::Busy(node) => *node,
+            State::Quiet(holders) => {
+                let holders = std::mem::take(holders);
+                let node = self.nodes.insert(Node::new(entry.share(), id, holders));
+                entry.state = State::Busy(node);
+                node
+            }
+        };
+        let found = self.nodes.get_mut(node).expect("the node of an entry");
         found.enqueue(Request { owner, mode });
         self.desk(owner).wait = Some(Waiting {
             node,
@@ -192,9 +203,11 @@ impl<K> Books<K> {
         desk.is_some_and(|desk| desk.wait.is_some())
     }
 
-    /// A new operation: the last one has what it asked for.
-    pub(super) fn begin(&mut self, owner: Key) {
-        self.desk(owner).done.clear();
+    /// A new operation of one who holds so many resources: the last one has what it asked for.
+    pub(super) fn begin(&mut self, owner: Key, locks: u64) {
+        let desk = self.desk(owner);
+        desk.locks = locks;
+        desk.done.clear();
     }
 
     pub(super) fn waste_waker(&mut self, waker: Option<Waker>) {
@@ -228,16 +241,20 @@ impl<K> Books<K> {
         self.undo(owner);
     }
 
-    /// Lowers what an owner holds, or takes it away.
-    pub(super) fn lower(&mut self, owner: Key, node: Key, mode: Option<Mode>) {
-        let Some(found) = self.nodes.get_mut(node) else {
-            debug_assert!(false, "a node that is held");
-            return;
-        };
-        let before = found.set(owner, mode);
-        let gone = before.is_some() && mode.is_none();
-        self.desk(owner).locks -= u64::from(gone);
-        self.touch(node);
+    /// Lowers what an owner holds of these, or takes it away.
+    pub(super) fn lower(&mut self, owner: Key, changes: &[(NodeId, Option<Mode>)]) {
+        let shards = self.shards.clone();
+        let mut locked = shards.lock(changes.iter().map(|(id, _)| *id).collect());
+        for &(id, mode) in changes {
+            match locked.lower(id, owner, mode) {
+                Ok(name) => self.waste.extend(name.map(Waste::Name)),
+                Err(node) => {
+                    let found = self.nodes.get_mut(node).expect("the node of an entry");
+                    found.holders.set(owner, mode);
+                    self.dirty.push(node);
+                }
+            }
+        }
     }
 
     /// Grants whatever can be granted. False if it is bounded and the batch is full: there may be
@@ -251,7 +268,8 @@ impl<K> Books<K> {
                 let Some((owner, before)) = found.grant_next() else {
                     break;
                 };
-                self.took(owner, node, before);
+                let id = found.id;
+                self.took(owner, id, before);
                 let wait = self.desk(owner).wait.as_mut().expect("its request stood");
                 wait.outcome = Some(Outcome::Granted);
                 if let Some(waker) = wait.waker.take() {
@@ -259,6 +277,7 @@ impl<K> Books<K> {
                 }
             }
             self.dirty.pop();
+            self.calm(node);
         }
         true
     }
@@ -275,86 +294,42 @@ impl<K> Books<K> {
             .expect("an owner that is enrolled")
     }
 
-    fn took(&mut self, owner: Key, node: Key, before: Option<Mode>) {
-        let desk = self.desk(owner);
-        desk.locks += u64::from(before.is_none());
-        desk.done.push((node, before));
-    }
-
     fn leave_queue(&mut self, owner: Key, node: Key) {
-        if let Some(node) = self.nodes.get_mut(node) {
-            node.withdraw(owner);
+        if let Some(found) = self.nodes.get_mut(node) {
+            found.withdraw(owner);
         }
-        self.touch(node);
+        self.dirty.push(node);
     }
 
     /// From leaf to root.
     fn undo(&mut self, owner: Key) {
-        while let Some((node, before)) = self.desk(owner).done.pop() {
-            self.lower(owner, node, before);
-        }
+        let desk = self.desk(owner);
+        let mut done = std::mem::take(&mut desk.done);
+        desk.locks -= done.iter().filter(|(_, before)| before.is_none()).count() as u64;
+        done.reverse();
+        self.lower(owner, &done);
     }
 
-    /// Something left this node: it is gone, or must be scanned.
-    fn touch(&mut self, node: Key) {
-        let Some(found) = self.nodes.get(node) else {
+    /// A node that nobody waits for any more goes back to the index, or is gone.
+    fn calm(&mut self, node: Key) {
+        if self
+            .nodes
+            .get(node)
+            .is_none_or(|found| !found.queue.is_empty())
+        {
             return;
-        };
-        if found.is_vacant() {
-            self.forget(node);
-        } else if !found.queue.is_empty() {
-            self.dirty.push(node);
         }
-    }
-
-    /// Takes a node out of the chain of its hash, by its place and not by its key.
-    fn forget(&mut self, node: Key) {
         let Some(gone) = self.nodes.remove(node) else {
             return;
         };
-        if self.heads.get(&gone.hash) == Some(&node) {
-            match gone.next {
-                Some(next) => self.heads.insert(gone.hash, next),
-                None => self.heads.remove(&gone.hash),
-            };
-            self.shrink();
-        } else {
-            let mut at = self.heads.get(&gone.hash).copied();
-            while let Some(earlier) = at.and_then(|at| self.nodes.get_mut(at)) {
-                at = earlier.next;
-                if at == Some(node) {
-                    earlier.next = gone.next;
-                }
-            }
+        let mut locked = self.shards.lock(gone.id.set());
+        if gone.holders.is_empty() {
+            let name = locked.remove(gone.id);
+            self.waste.extend(name.map(Waste::Name));
+        } else if let Some(entry) = locked.get_mut(gone.id) {
+            entry.state = State::Quiet(gone.holders);
         }
+        drop(locked);
         self.waste.push(Waste::Key(gone.key));
-    }
-
-    #[cfg(all(test, not(shuttle)))]
-    pub(super) fn index_capacity(&self) -> usize {
-        self.heads.capacity()
-    }
-
-    fn shrink(&mut self) {
-        let (len, capacity) = (self.heads.len(), self.heads.capacity());
-        if capacity > 64 && len < capacity / 8 {
-            self.heads.shrink_to(len * 2);
-        }
-    }
-}
-
-impl Hasher for Spread {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(self.0 ^ u64::from(byte));
-        }
     }
 }

@@ -111,7 +111,7 @@ impl<K> Books<K> {
                 owner,
                 resource: node.key.clone(),
                 asks,
-                holds: node.held(owner),
+                holds: node.holders.held(owner),
                 blocked_by,
                 in_mode,
                 cause,
@@ -145,7 +145,7 @@ impl<K> Search<'_, K> {
             return false;
         };
         let conflicts = |other: Mode| !other.compatible(mode);
-        if owner != self.start && node.held(self.start).is_some_and(conflicts) {
+        if owner != self.start && node.holders.held(self.start).is_some_and(conflicts) {
             return true;
         }
         let standing = || node.queue.iter().position(|r| r.owner == owner);
@@ -154,7 +154,7 @@ impl<K> Search<'_, K> {
         };
         let seen = self.seen.get(&(at, mode)).copied();
         if seen.is_none() {
-            for (&holder, &held) in &node.granted {
+            for (holder, held) in node.holders.iter() {
                 if holder != owner && conflicts(held) {
                     self.reach(holder, None, owner);
                 }

@@ -21,28 +21,34 @@
 //!    granted before a savepoint never comes to rest on something granted after it.
 //! 4. The own mode of a cover covers what `covers` counts.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+
+use hashbrown::HashTable;
 
 use super::error::ReleaseError;
 use super::grants::Grants;
+use super::shards::{NodeId, spread};
 use crate::modes::Mode;
-use crate::slab::Key;
-use crate::sync::Arc;
 
 /// The hash of the resource, and a number where several have the same.
-pub(super) type HoldId = (u64, u32);
+pub(super) type HoldId = (u64, u64);
 
 /// What must be entered in the table: from leaf to root.
-pub(super) type Changes = Vec<(Key, Option<Mode>)>;
+pub(super) type Changes = Vec<(NodeId, Option<Mode>)>;
 
 pub(super) struct Holds<K> {
-    map: BTreeMap<HoldId, Hold<K>>,
+    map: HashTable<Hold<K>>,
+    /// How many of them are real.
+    real: u64,
     /// Counts the savepoints.
     epoch: u64,
+    /// What the last call asks to be entered.
+    pub(super) changes: Changes,
 }
 
 pub(super) struct Hold<K> {
-    pub(super) key: Arc<K>,
+    id: HoldId,
+    pub(super) key: K,
     pub(super) depth: usize,
     pub(super) place: Place,
     grants: Grants,
@@ -53,7 +59,7 @@ pub(super) struct Hold<K> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Real {
-        node: Key,
+        node: NodeId,
         mode: Mode,
         parent: Option<HoldId>,
     },
@@ -72,54 +78,83 @@ struct Counts {
 impl<K> Holds<K> {
     pub(super) const fn new() -> Self {
         Self {
-            map: BTreeMap::new(),
+            map: HashTable::new(),
+            real: 0,
             epoch: 0,
+            changes: Changes::new(),
         }
     }
 
+    #[inline]
     pub(super) fn find(&self, hash: u64, key: &K) -> Option<HoldId>
     where
         K: Eq,
     {
-        let mut same = self.map.range((hash, 0)..=(hash, u32::MAX));
-        same.find(|(_, hold)| *hold.key == *key).map(|(&id, _)| id)
+        let is_it = |hold: &Hold<K>| hold.id.0 == hash && hold.key == *key;
+        self.map.find(spread(hash), is_it).map(|hold| hold.id)
     }
 
+    #[inline]
     pub(super) fn get(&self, id: HoldId) -> &Hold<K> {
-        self.map.get(&id).expect("a hold that was found")
+        let hold = self.map.find(spread(id.0), |hold| hold.id == id);
+        hold.expect("a hold that was found")
     }
 
+    #[inline]
     fn get_mut(&mut self, id: HoldId) -> &mut Hold<K> {
-        self.map.get_mut(&id).expect("a hold that was found")
+        let hold = self.map.find_mut(spread(id.0), |hold| hold.id == id);
+        hold.expect("a hold that was found")
+    }
+
+    /// How many resources it holds in the table.
+    pub(super) fn real(&self) -> u64 {
+        self.real
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Hold<K>> {
-        self.map.values()
+        self.map.iter()
     }
 
-    /// Enters a real hold, or raises one, or makes a covered one real.
+    /// Enters a real hold, or raises one, or makes a covered one real; with so many grants by name,
+    /// which together ask for a mode.
+    #[inline]
     pub(super) fn enter_real(
         &mut self,
         id: Option<HoldId>,
         hash: u64,
-        (key, depth): (&Arc<K>, usize),
-        (node, mode): (Key, Mode),
-        parent: Option<HoldId>,
+        (key, depth): (impl FnOnce() -> K, usize),
+        (node, mode): (NodeId, Mode),
+        mut parent: Option<HoldId>,
+        asked: Option<(Mode, u64)>,
     ) -> HoldId {
-        let id = id.unwrap_or_else(|| self.insert(hash, key, depth));
-        let own = self.get(id).own();
-        let parent = match self.get(id).place {
-            Place::Covered { by } => {
-                self.recover(by, own, None);
-                parent
+        let id = match id {
+            None => {
+                self.real += 1;
+                let place = Place::Real { node, mode, parent };
+                self.insert(hash, (key(), depth), place, asked)
             }
-            // Its parent is what it was, whatever the user's code says now.
-            Place::Real { mode, parent, .. } => {
-                self.uncount_intent(parent, mode);
-                parent
+            Some(id) => {
+                let (own, place) = (self.get(id).own(), self.get(id).place);
+                match place {
+                    Place::Covered { by } => {
+                        self.real += 1;
+                        self.recover(by, own, None);
+                    }
+                    // Its parent is what it was, whatever the user's code says now.
+                    Place::Real {
+                        mode, parent: up, ..
+                    } => {
+                        self.uncount_intent(up, mode);
+                        parent = up;
+                    }
+                }
+                let epoch = self.epoch;
+                let hold = self.get_mut(id);
+                hold.place = Place::Real { node, mode, parent };
+                hold.grant(epoch, asked);
+                id
             }
         };
-        self.get_mut(id).place = Place::Real { node, mode, parent };
         if let Some(parent) = parent {
             self.get_mut(parent).intents.count(strong_intent(mode));
         }
@@ -131,40 +166,62 @@ impl<K> Holds<K> {
         &mut self,
         id: Option<HoldId>,
         hash: u64,
-        (key, depth): (&Arc<K>, usize),
+        (key, depth): (impl FnOnce() -> K, usize),
         by: HoldId,
         asked: (Mode, u64),
     ) -> HoldId {
-        let id = id.unwrap_or_else(|| self.insert(hash, key, depth));
-        self.get_mut(id).place = Place::Covered { by };
-        let before = self.get(id).own();
-        self.grant(id, asked);
-        let after = self.get(id).own();
+        let place = Place::Covered { by };
+        let id = id.unwrap_or_else(|| self.insert(hash, (key(), depth), place, None));
+        let epoch = self.epoch;
+        let hold = self.get_mut(id);
+        let before = hold.own();
+        hold.place = place;
+        hold.grant(epoch, Some(asked));
+        let after = hold.own();
         self.recover(by, before, after);
         id
     }
 
-    /// So many grants more, which together ask for a mode.
-    pub(super) fn grant(&mut self, id: HoldId, (mode, times): (Mode, u64)) {
-        let epoch = self.epoch;
-        self.get_mut(id).grants.push(epoch, mode, times);
-    }
-
     /// Gives one grant back.
-    pub(super) fn release(&mut self, id: HoldId) -> Result<Changes, ReleaseError> {
-        let hold = self.get(id);
-        match hold.grants.count() {
+    #[inline]
+    pub(super) fn release(&mut self, hash: u64, key: &K) -> Result<(), ReleaseError>
+    where
+        K: Eq,
+    {
+        let is_it = |hold: &Hold<K>| hold.id.0 == hash && hold.key == *key;
+        let found = self.map.find_entry(spread(hash), is_it);
+        let mut found = found.map_err(|_| ReleaseError::NotHeld)?;
+        let hold = found.get_mut();
+        let count = hold.grants.count();
+        match count {
             0 => return Err(ReleaseError::NotHeld),
             1 if hold.covers.any() => return Err(ReleaseError::StillCovers),
             _ => {}
         }
-        let before = hold.own();
-        self.get_mut(id).grants.pop();
-        Ok(self.lowered(id, before))
+        if let Place::Real { node, mode, parent } = hold.place
+            && count == 1
+            && !hold.intents.any()
+        {
+            // All that there was of it, which is what mostly happens.
+            let (gone, _) = found.remove();
+            self.changes.push((node, None));
+            self.real -= 1;
+            self.uncount_intent(parent, mode);
+            self.shrink();
+            if let Some(parent) = parent {
+                self.settle(parent);
+            }
+            drop(gone);
+            return Ok(());
+        }
+        let (id, before) = (hold.id, hold.own());
+        hold.grants.pop();
+        self.lowered(id, before);
+        Ok(())
     }
 
     /// Lowers the own mode.
-    pub(super) fn downgrade(&mut self, id: HoldId, mode: Mode) -> Result<Changes, ReleaseError> {
+    pub(super) fn downgrade(&mut self, id: HoldId, mode: Mode) -> Result<(), ReleaseError> {
         let hold = self.get(id);
         let own = hold.own().ok_or(ReleaseError::NotHeld)?;
         if !own.covers(mode) {
@@ -175,7 +232,8 @@ impl<K> Holds<K> {
             return Err(ReleaseError::StillCovers);
         }
         self.get_mut(id).grants.cap(mode);
-        Ok(self.lowered(id, Some(own)))
+        self.lowered(id, Some(own));
+        Ok(())
     }
 
     /// What is granted from now on can be given back together.
@@ -185,62 +243,91 @@ impl<K> Holds<K> {
     }
 
     /// Gives back what was granted since, from the leaves up.
-    pub(super) fn release_to(&mut self, epoch: u64) -> Changes {
+    pub(super) fn release_to(&mut self, epoch: u64) {
         let since = |hold: &Hold<K>| hold.grants.last_epoch().is_some_and(|last| last >= epoch);
-        let touched = self.map.iter().filter(|(_, hold)| since(hold));
-        let mut touched: Vec<(usize, HoldId)> =
-            touched.map(|(&id, hold)| (hold.depth, id)).collect();
+        let touched = self.map.iter().filter(|hold| since(hold));
+        let mut touched: Vec<(usize, HoldId)> = touched.map(|hold| (hold.depth, hold.id)).collect();
         touched.sort_unstable_by(|a, b| b.cmp(a));
-        let mut changes = Changes::new();
         for (_, id) in touched {
             let before = self.get(id).own();
             self.get_mut(id).grants.cut(epoch);
-            changes.append(&mut self.lowered(id, before));
+            self.lowered(id, before);
         }
-        changes
     }
 
-    /// Forgets everything: from the leaves up.
-    pub(super) fn clear(&mut self) -> (Changes, Vec<Arc<K>>) {
-        let mut all: Vec<Hold<K>> = std::mem::take(&mut self.map).into_values().collect();
-        all.sort_by_key(|hold| std::cmp::Reverse(hold.depth));
+    /// Forgets everything: from the leaves up. Gives what is to be dropped when it is entered.
+    pub(super) fn clear(&mut self) -> Vec<Hold<K>> {
+        let mut all: Vec<Hold<K>> = if self.map.len() < 16 {
+            self.map.drain().collect()
+        } else {
+            std::mem::take(&mut self.map).into_iter().collect()
+        };
+        all.sort_by_key(|hold| Reverse(hold.depth));
         let nodes = all.iter().filter_map(|hold| match hold.place {
             Place::Real { node, .. } => Some((node, None)),
             Place::Covered { .. } => None,
         });
-        let changes = nodes.collect();
-        (changes, all.into_iter().map(|hold| hold.key).collect())
+        self.changes.extend(nodes);
+        self.real = 0;
+        all
     }
 
-    fn insert(&mut self, hash: u64, key: &Arc<K>, depth: usize) -> HoldId {
-        let same = self.map.range((hash, 0)..=(hash, u32::MAX));
-        let taken = same.zip(0..).take_while(|((id, _), n)| id.1 == *n);
-        let id = (hash, taken.count() as u32);
-        let hold = Hold {
-            key: key.clone(),
+    #[inline]
+    fn insert(
+        &mut self,
+        hash: u64,
+        (key, depth): (K, usize),
+        place: Place,
+        asked: Option<(Mode, u64)>,
+    ) -> HoldId {
+        let same = self.map.iter_hash(spread(hash));
+        let same = same.filter(|hold| hold.id.0 == hash);
+        let id = (hash, same.map(|hold| hold.id.1 + 1).max().unwrap_or(0));
+        let mut hold = Hold {
+            id,
+            key,
             depth,
-            // Overwritten at once: a cover that counts nothing.
-            place: Place::Covered { by: id },
+            place,
             grants: Grants::default(),
             intents: Counts::default(),
             covers: Counts::default(),
         };
-        self.map.insert(id, hold);
+        hold.grant(self.epoch, asked);
+        let rehash = |hold: &Hold<K>| spread(hold.id.0);
+        self.map.insert_unique(spread(hash), hold, rehash);
         id
     }
 
+    fn remove(&mut self, id: HoldId) {
+        let found = self.map.find_entry(spread(id.0), |hold| hold.id == id);
+        let (gone, _) = found.ok().expect("a hold that was found").remove();
+        self.shrink();
+        drop(gone);
+    }
+
+    #[inline]
+    fn shrink(&mut self) {
+        let (len, capacity) = (self.map.len(), self.map.capacity());
+        if capacity > 16 && len < capacity / 8 {
+            self.map.shrink_to(len * 2, |hold| spread(hold.id.0));
+        }
+    }
+
     /// The own mode of a hold went down: what follows from it for the hold and all above it.
-    fn lowered(&mut self, id: HoldId, before: Option<Mode>) -> Changes {
-        let mut changes = Changes::new();
-        let mut at = id;
+    fn lowered(&mut self, at: HoldId, before: Option<Mode>) {
         if let Place::Covered { by } = self.get(at).place {
             let after = self.get(at).own();
             self.recover(by, before, after);
             if after.is_none() {
-                self.map.remove(&at);
+                self.remove(at);
             }
-            return changes;
+            return;
         }
+        self.settle(at);
+    }
+
+    /// Less is needed of this: what follows from it, up to where nothing changes.
+    fn settle(&mut self, mut at: HoldId) {
         while let Place::Real { node, mode, parent } = self.get(at).place {
             let hold = self.get(at);
             let target = hold.own_and_intents();
@@ -248,7 +335,7 @@ impl<K> Holds<K> {
                 break;
             }
             debug_assert!(target.is_some() || !hold.covers.any());
-            changes.push((node, target));
+            self.changes.push((node, target));
             self.uncount_intent(parent, mode);
             match target {
                 Some(mode) => {
@@ -257,14 +344,16 @@ impl<K> Holds<K> {
                         self.get_mut(parent).intents.count(strong_intent(mode));
                     }
                 }
-                None => drop(self.map.remove(&at)),
+                None => {
+                    self.real -= 1;
+                    self.remove(at);
+                }
             }
             match parent {
                 Some(parent) => at = parent,
                 None => break,
             }
         }
-        changes
     }
 
     /// The own mode of something covered has changed.
@@ -299,6 +388,13 @@ impl<K> Hold<K> {
     /// Granted and not given up.
     pub(super) fn own(&self) -> Option<Mode> {
         self.grants.mode()
+    }
+
+    #[inline]
+    fn grant(&mut self, epoch: u64, asked: Option<(Mode, u64)>) {
+        if let Some((mode, times)) = asked {
+            self.grants.push(epoch, mode, times);
+        }
     }
 
     pub(super) fn grants(&self) -> u64 {

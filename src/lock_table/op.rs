@@ -9,7 +9,8 @@ use super::books::{Books, Outcome};
 use super::deadlock::Report;
 use super::error::{Deadlock, LockError, TryLockError};
 use super::owner::Owner;
-use super::plan::{Plan, Reached};
+use super::plan::{Plan, Reached, Taken};
+use super::shards::Shards;
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::{Op, WakeBatch, sealed};
@@ -42,7 +43,13 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
 
     /// Takes all of it now, or nothing.
     pub(super) fn try_now(mut self) -> Result<(), TryLockError> {
-        match self.attempt(None) {
+        let attempt = match self.take() {
+            Ok(Taken::All) => Ok(Attempt::Done),
+            Ok(Taken::Nothing) => Ok(Attempt::WantsWaker),
+            Ok(Taken::Unknown) => self.ask(None),
+            Err(error) => Err(error),
+        };
+        match attempt {
             Ok(Attempt::Done) => Ok(()),
             Ok(Attempt::Closed) | Err(LockError::Closed) => Err(TryLockError::Closed),
             Err(LockError::TooDeep) => Err(TryLockError::TooDeep),
@@ -51,28 +58,40 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         }
     }
 
-    fn attempt(&mut self, waker: Option<Waker>) -> Result<Attempt<K>, LockError<K>> {
+    /// Without the books: all of it, or nothing has changed.
+    #[inline]
+    fn take(&mut self) -> Result<Taken, LockError<K>> {
+        let Self { owner, plan, .. } = self;
+        let plan = plan.as_mut().ok_or(LockError::TooDeep)?;
+        if owner.shared.is_closed() {
+            return Err(LockError::Closed);
+        }
+        owner.settle_last();
+        let taken = if plan.is_local() {
+            Taken::All
+        } else {
+            plan.take(&owner.shared.shards, owner.id)
+        };
+        if taken == Taken::All {
+            plan.commit(&mut owner.holds);
+        }
+        Ok(taken)
+    }
+
+    /// With the books.
+    fn ask(&mut self, waker: Option<Waker>) -> Result<Attempt<K>, LockError<K>> {
         let Self { owner, plan, begun } = self;
         let plan = plan.as_mut().ok_or(LockError::TooDeep)?;
-        if !*begun {
-            if owner.shared.is_closed() {
-                return Err(LockError::Closed);
-            }
-            if plan.is_local() {
-                plan.commit(&mut owner.holds);
-                return Ok(Attempt::Done);
-            }
-            owner.settle_last();
-            // From here on the table may hold something that is not in our holds.
-            owner.unsettled = true;
-        }
+        // From here on the table may hold something that is not in our holds.
+        owner.unsettled = true;
         let begins = !std::mem::replace(begun, true);
-        let id = owner.id;
+        let (id, locks) = (owner.id, owner.holds.real());
+        let shards = &owner.shared.shards;
         let attempt = owner.shared.event(|books, wakes| {
             if begins {
-                books.begin(id);
+                books.begin(id, locks);
             }
-            go_on(books, wakes, id, plan, waker)
+            go_on(books, wakes, (shards, id), plan, waker)
         });
         match attempt {
             Attempt::Done => plan.commit(&mut owner.holds),
@@ -88,7 +107,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
 fn go_on<K: Resource>(
     books: &mut Books<K>,
     wakes: &mut WakeBatch,
-    owner: Key,
+    (shards, owner): (&Shards<K>, Key),
     plan: &mut Plan<K>,
     waker: Option<Waker>,
 ) -> Attempt<K> {
@@ -98,7 +117,7 @@ fn go_on<K: Resource>(
             (Some(Outcome::Closed), _) => return Attempt::Closed,
             (Some(Outcome::Granted), waker) => {
                 plan.granted();
-                return ask(books, wakes, owner, plan, waker);
+                return ask(books, wakes, (shards, owner), plan, waker);
             }
             (None, None) => return Attempt::WantsWaker,
             (None, Some(waker)) => {
@@ -107,13 +126,13 @@ fn go_on<K: Resource>(
             }
         }
     }
-    ask(books, wakes, owner, plan, waker)
+    ask(books, wakes, (shards, owner), plan, waker)
 }
 
 fn ask<K: Resource>(
     books: &mut Books<K>,
     wakes: &mut WakeBatch,
-    owner: Key,
+    (shards, owner): (&Shards<K>, Key),
     plan: &mut Plan<K>,
     waker: Option<Waker>,
 ) -> Attempt<K> {
@@ -122,8 +141,9 @@ fn ask<K: Resource>(
         books.abort(owner);
         return Attempt::Closed;
     }
-    let (node, mode) = match plan.advance(books, owner) {
-        Reached::Busy(node, mode) => (node, mode),
+    let mut locked = shards.lock(plan.set());
+    let (id, mode) = match plan.advance(books, &mut locked, owner) {
+        Reached::Busy(id, mode) => (id, mode),
         Reached::All => {
             books.waste_waker(waker);
             return Attempt::Done;
@@ -132,22 +152,41 @@ fn ask<K: Resource>(
     let Some(waker) = waker else {
         return Attempt::WantsWaker;
     };
-    books.stand(owner, node, mode, waker);
+    books.stand(&mut locked, (owner, id, mode), waker);
+    drop(locked);
     match books.break_cycles(owner, wakes) {
         Some(report) => Attempt::Deadlock(report),
         None => Attempt::Waits,
     }
 }
 
+/// Nothing in it is ever pinned.
+impl<K: Resource, S: BuildHasher> Unpin for Lock<'_, K, S> {}
+
 impl<K: Resource, S: BuildHasher> sealed::Sealed for Lock<'_, K, S> {}
 
 impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
     type Output = Result<(), LockError<K>>;
 
+    #[inline]
+    fn attempt(&mut self) -> Option<Self::Output> {
+        if self.begun {
+            return None;
+        }
+        match self.take() {
+            Ok(Taken::All) => Some(Ok(())),
+            Ok(Taken::Nothing | Taken::Unknown) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(result) = self.attempt() {
+            return Poll::Ready(result);
+        }
         let mut waker = None;
         loop {
-            match self.attempt(waker) {
+            match self.ask(waker) {
                 Ok(Attempt::Done) => return Poll::Ready(Ok(())),
                 Ok(Attempt::Closed) => return Poll::Ready(Err(LockError::Closed)),
                 Ok(Attempt::Deadlock(report)) => {
@@ -168,8 +207,12 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
 
 /// Also after a poll that panicked, and for `try_now`.
 impl<K: Resource, S: BuildHasher> Drop for Lock<'_, K, S> {
+    #[inline]
     fn drop(&mut self) {
         self.owner.settle_last();
+        if let Some(plan) = self.plan.take() {
+            self.owner.steps = plan.into_steps();
+        }
     }
 }
 

@@ -4,14 +4,18 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 
 use super::error::{OwnerId, ReleaseError, TryLockError};
-use super::holds::{Changes, Holds, Place};
+use super::holds::{Holds, Place};
 use super::op::Lock;
-use super::plan::Plan;
+use super::plan::{Plan, Step};
+use super::shards::Name;
 use super::{Resource, Shared};
 use crate::modes::Mode;
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::Wait;
+
+/// Longer lists of what is entered are not kept for the next time.
+const KEPT: usize = 64;
 
 /// Somebody who locks: a session, a task, a transaction; not a thread. Made by
 /// [`LockTable::owner`](super::LockTable::owner); may be sent to another thread.
@@ -29,6 +33,10 @@ pub struct Owner<K, S = RandomState> {
     priority: i32,
     /// A request was begun and neither committed nor put back.
     pub(super) unsettled: bool,
+    /// The memory of the last plan.
+    pub(super) steps: Vec<Step<K>>,
+    /// Names to be dropped with no lock held.
+    waste: Vec<Name<K>>,
 }
 
 /// A moment in the life of an owner, to go back to.
@@ -47,6 +55,8 @@ impl<K, S> Owner<K, S> {
             holds: Holds::new(),
             priority,
             unsettled: false,
+            steps: Vec::new(),
+            waste: Vec::new(),
         }
     }
 
@@ -83,17 +93,17 @@ impl<K, S> Owner<K, S> {
             return Err(ReleaseError::Foreign);
         }
         self.settle_last();
-        let changes = self.holds.release_to(savepoint.epoch);
-        self.enter(changes);
+        self.holds.release_to(savepoint.epoch);
+        self.enter();
         Ok(())
     }
 
     /// Releases all that it holds, whatever the counts; as dropping it does.
     pub fn release_all(&mut self) {
         self.settle_last();
-        let (changes, keys) = self.holds.clear();
-        self.enter(changes);
-        drop(keys);
+        let gone = self.holds.clear();
+        self.enter();
+        drop(gone);
     }
 
     /// All that it holds, in no particular order: the resource, its mode, and whether that is held
@@ -101,7 +111,7 @@ impl<K, S> Owner<K, S> {
     pub fn holdings(&self) -> impl Iterator<Item = (&K, Mode, bool)> {
         self.holds.iter().filter_map(|hold| {
             let real = matches!(hold.place, Place::Real { .. });
-            Some((&*hold.key, hold.mode()?, real))
+            Some((&hold.key, hold.mode()?, real))
         })
     }
 
@@ -112,15 +122,27 @@ impl<K, S> Owner<K, S> {
         }
     }
 
-    fn enter(&self, changes: Changes) {
-        if changes.is_empty() {
+    /// Enters in the table what has changed in the holds.
+    #[inline]
+    fn enter(&mut self) {
+        if self.holds.changes.is_empty() {
             return;
         }
-        self.shared.event(|books, _| {
-            for (node, mode) in changes {
-                books.lower(self.id, node, mode);
-            }
-        });
+        // Taken out, so that nothing is entered twice if somebody's waker panics.
+        let mut changes = std::mem::take(&mut self.holds.changes);
+        let (shared, id) = (&self.shared, self.id);
+        if !shared.shards.lower(id, &changes, &mut self.waste) {
+            shared.event(|books, _| books.lower(id, &changes));
+        }
+        changes.clear();
+        if changes.capacity() <= KEPT {
+            self.holds.changes = changes;
+        }
+        if self.waste.capacity() > KEPT {
+            drop(std::mem::take(&mut self.waste));
+        } else {
+            self.waste.clear();
+        }
     }
 }
 
@@ -223,9 +245,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     pub fn release(&mut self, resource: &K) -> Result<(), ReleaseError> {
         self.settle_last();
         let hash = self.shared.hasher.hash_one(resource);
-        let id = self.holds.find(hash, resource);
-        let changes = self.holds.release(id.ok_or(ReleaseError::NotHeld)?)?;
-        self.enter(changes);
+        self.holds.release(hash, resource)?;
+        self.enter();
         Ok(())
     }
 
@@ -241,10 +262,9 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         self.settle_last();
         let hash = self.shared.hasher.hash_one(resource);
         let id = self.holds.find(hash, resource);
-        let changes = self
-            .holds
+        self.holds
             .downgrade(id.ok_or(ReleaseError::NotHeld)?, mode)?;
-        self.enter(changes);
+        self.enter();
         Ok(())
     }
 
@@ -267,25 +287,16 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     fn plan(&mut self, resources: impl IntoIterator<Item = (K, Mode)>) -> Option<Plan<K>> {
         self.settle_last();
         let hash = |key: &K| self.shared.hasher.hash_one(key);
-        Plan::new(resources, hash, &self.holds)
+        let steps = std::mem::take(&mut self.steps);
+        Plan::new(resources, hash, &self.holds, steps)
     }
 }
 
 impl<K, S> Drop for Owner<K, S> {
     fn drop(&mut self) {
+        self.release_all();
         let id = self.id;
-        let (changes, keys) = self.holds.clear();
-        let unsettled = self.unsettled;
-        self.shared.event(|books, _| {
-            if unsettled {
-                books.abort(id);
-            }
-            for (node, mode) in changes {
-                books.lower(id, node, mode);
-            }
-            books.strike_off(id);
-        });
-        drop(keys);
+        self.shared.event(|books, _| books.strike_off(id));
     }
 }
 

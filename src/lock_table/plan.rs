@@ -3,16 +3,18 @@
 //! State: a step per resource asked for and per ancestor of one, by (depth, hash): from root to
 //! leaf, and two plans that meet take what both want in the same order, save for equal hashes.
 //!
-//! Protocol: made without the table's lock, from what the owner holds, which cannot change
-//! meanwhile. Hashing, comparing, cloning and asking for parents are the user's code.
+//! Protocol: made without a lock, from what the owner holds, which cannot change meanwhile. Hashing,
+//! comparing, cloning and asking for parents are the user's code. Then `take` gets all of it from
+//! the index, if nobody is in the way; else `advance` as much as can be had, with the books, until
+//! a request has to stand in a queue.
 
 use super::MAX_DEPTH;
 use super::Resource;
 use super::books::Books;
 use super::holds::{HoldId, Holds, Place};
+use super::shards::{Locked, NodeId, Set, Shards, State};
 use crate::modes::Mode;
 use crate::slab::Key;
-use crate::sync::Arc;
 
 pub(super) struct Plan<K> {
     steps: Vec<Step<K>>,
@@ -20,8 +22,11 @@ pub(super) struct Plan<K> {
     at: usize,
 }
 
-struct Step<K> {
-    key: Arc<K>,
+pub(super) struct Step<K> {
+    /// None once it is in the holds.
+    key: Option<K>,
+    /// For the table's entry, if that has to be made.
+    name: Option<K>,
     hash: u64,
     depth: usize,
     parent: Option<usize>,
@@ -42,7 +47,7 @@ enum Part {
     Real {
         mode: Mode,
         had: Option<Mode>,
-        node: Option<Key>,
+        node: Option<NodeId>,
     },
 }
 
@@ -50,17 +55,31 @@ enum Part {
 pub(super) enum Reached {
     All,
     /// This node cannot be had in this mode now.
-    Busy(Key, Mode),
+    Busy(NodeId, Mode),
 }
+
+/// What an attempt without the books came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    All,
+    /// Somebody holds a conflicting mode.
+    Nothing,
+    /// Somebody waits here: ask the books.
+    Unknown,
+}
+
+/// Longer lists of steps are not kept for the next plan.
+const KEPT: usize = 64;
 
 impl<K: Resource> Plan<K> {
     /// None if a resource is too deep.
+    #[inline]
     pub(super) fn new(
         asked: impl IntoIterator<Item = (K, Mode)>,
         hash: impl Fn(&K) -> u64,
         holds: &Holds<K>,
+        mut steps: Vec<Step<K>>,
     ) -> Option<Self> {
-        let mut steps = Vec::new();
         let mut alone = true;
         for (key, mode) in asked {
             alone &= steps.is_empty();
@@ -70,10 +89,15 @@ impl<K: Resource> Plan<K> {
             steps = merged(steps);
         }
         for step in &mut steps {
-            step.hold = holds.find(step.hash, &step.key);
+            step.hold = holds.find(step.hash, step.key());
         }
         let mut plan = Self { steps, at: 0 };
         plan.cast(holds);
+        for step in &mut plan.steps {
+            if let Part::Real { had: None, .. } = step.part {
+                step.name = step.key.clone();
+            }
+        }
         Some(plan)
     }
 
@@ -157,25 +181,62 @@ impl<K: Resource> Plan<K> {
         held.filter(covers).last()
     }
 
+    /// Takes all of it from the index, or changes nothing.
+    #[inline]
+    pub(super) fn take(&mut self, shards: &Shards<K>, owner: Key) -> Taken {
+        let mut locked = shards.lock(self.set());
+        let mut unknown = false;
+        for step in &mut self.steps {
+            let Some(mode) = step.raised() else { continue };
+            match step.look(&locked) {
+                Some(State::Quiet(holders)) if !holders.fit(owner, mode) => return Taken::Nothing,
+                Some(State::Quiet(_)) | None => {}
+                Some(State::Busy(_)) => unknown = true,
+            }
+        }
+        if unknown {
+            return Taken::Unknown;
+        }
+        for step in &mut self.steps {
+            let Some(mode) = step.raised() else { continue };
+            let Part::Real { node, .. } = &mut step.part else {
+                continue;
+            };
+            if let Some(id) = *node {
+                locked.raise(id, owner, mode);
+            } else {
+                let name = step.name.take().expect("made for this");
+                *node = Some(locked.insert(step.hash, name, owner, mode));
+            }
+        }
+        Taken::All
+    }
+
     /// Takes step after step as far as can be had now.
     ///
     /// The user's `Eq` runs first: if it panics, nothing has been taken by this call.
-    pub(super) fn advance(&mut self, books: &mut Books<K>, owner: Key) -> Reached {
+    pub(super) fn advance(
+        &mut self,
+        books: &mut Books<K>,
+        locked: &mut Locked<'_, K>,
+        owner: Key,
+    ) -> Reached {
         for step in &mut self.steps[self.at..] {
-            if let Part::Real {
-                had: None, node, ..
-            } = &mut step.part
-            {
-                *node = books.find(step.hash, &step.key);
-            }
+            step.look(locked);
         }
         while let Some(step) = self.steps.get_mut(self.at) {
-            if let Part::Real { mode, had, node } = &mut step.part
-                && *had != Some(*mode)
+            if let Some(mode) = step.raised()
+                && let Part::Real { node, .. } = &mut step.part
             {
-                let node = *node.get_or_insert_with(|| books.make(step.hash, &step.key));
-                if !books.ask(owner, node, *mode) {
-                    return Reached::Busy(node, *mode);
+                if let Some(id) = *node {
+                    if !books.ask(locked, owner, id, mode) {
+                        return Reached::Busy(id, mode);
+                    }
+                } else {
+                    let name = step.name.take().expect("made for this");
+                    let id = locked.insert(step.hash, name, owner, mode);
+                    *node = Some(id);
+                    books.took(owner, id, None);
                 }
             }
             self.at += 1;
@@ -185,6 +246,28 @@ impl<K: Resource> Plan<K> {
 }
 
 impl<K> Plan<K> {
+    /// The shards of what is to be taken.
+    #[inline]
+    pub(super) fn set(&self) -> Set {
+        let mut set = Set::default();
+        for step in self.steps[self.at..]
+            .iter()
+            .filter(|s| s.raised().is_some())
+        {
+            set.add(step.hash);
+        }
+        set
+    }
+
+    /// Nothing of it, and the memory for the next one.
+    pub(super) fn into_steps(mut self) -> Vec<Step<K>> {
+        self.steps.clear();
+        if self.steps.capacity() > KEPT {
+            self.steps = Vec::new();
+        }
+        self.steps
+    }
+
     /// The node that could not be had at once has been granted.
     pub(super) fn granted(&mut self) {
         self.at += 1;
@@ -192,11 +275,7 @@ impl<K> Plan<K> {
 
     /// Whether nothing of it concerns the table.
     pub(super) fn is_local(&self) -> bool {
-        let free = |step: &Step<K>| match step.part {
-            Part::Real { mode, had, .. } => had == Some(mode),
-            Part::Idle | Part::Covered { .. } => true,
-        };
-        self.steps.iter().all(free)
+        self.steps.iter().all(|step| step.raised().is_none())
     }
 
     /// Enters in the owner's holds what has been granted.
@@ -205,7 +284,9 @@ impl<K> Plan<K> {
             let parent = self.steps[at].parent;
             let parent = parent.and_then(|parent| self.steps[parent].hold);
             let step = &mut self.steps[at];
-            let resource = (&step.key, step.depth);
+            let key = &mut step.key;
+            let key = || key.take().expect("a key is entered once");
+            let resource = (key, step.depth);
             match step.part {
                 Part::Idle => {}
                 Part::Covered { by } => {
@@ -217,22 +298,54 @@ impl<K> Plan<K> {
                 Part::Real { mode, node, .. } => {
                     let node = node.expect("granted");
                     let real = (node, mode);
-                    let id = holds.enter_real(step.hold, step.hash, resource, real, parent);
+                    let asked = step.asked.map(|asked| (asked, step.times));
+                    let (hold, hash) = (step.hold, step.hash);
+                    let id = holds.enter_real(hold, hash, resource, real, parent, asked);
                     step.hold = Some(id);
-                    if let Some(asked) = step.asked {
-                        holds.grant(id, (asked, step.times));
-                    }
                 }
             }
         }
     }
 }
 
+impl<K: Eq> Step<K> {
+    /// Its entry in the index, as it is now.
+    #[inline]
+    fn look<'a>(&mut self, locked: &'a Locked<'_, K>) -> Option<&'a State> {
+        let Part::Real { mode, had, node } = &mut self.part else {
+            return None;
+        };
+        if *had == Some(*mode) {
+            return None;
+        }
+        if had.is_some() {
+            return locked.get((*node)?).map(|entry| &entry.state);
+        }
+        let found = locked.find(self.hash, self.key.as_ref()?);
+        *node = found.map(|(id, _)| id);
+        found.map(|(_, state)| state)
+    }
+}
+
 impl<K> Step<K> {
+    fn key(&self) -> &K {
+        self.key.as_ref().expect("not in the holds yet")
+    }
+
+    /// The mode to be asked for in the table, if that is more than it holds there.
+    #[inline]
+    fn raised(&self) -> Option<Mode> {
+        match self.part {
+            Part::Real { mode, had, .. } if had != Some(mode) => Some(mode),
+            _ => None,
+        }
+    }
+
     fn of(key: K, hash: impl Fn(&K) -> u64) -> Self {
         Self {
             hash: hash(&key),
-            key: Arc::new(key),
+            key: Some(key),
+            name: None,
             depth: 0,
             parent: None,
             hold: None,

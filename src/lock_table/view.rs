@@ -2,7 +2,9 @@
 
 use super::books::Books;
 use super::error::OwnerId;
+use super::holders::Holders;
 use super::node::{Cause, Node};
+use super::shards::{Entry, Locked, State};
 use crate::modes::Mode;
 use crate::sync::Arc;
 
@@ -59,19 +61,39 @@ impl<K: Clone> ResourceView<Arc<K>> {
 }
 
 impl<K> Books<K> {
-    pub(super) fn view(&self) -> (Vec<ResourceView<Arc<K>>>, usize) {
-        let views = self.nodes.iter().map(|(_, node)| node.view()).collect();
-        (views, self.owners.len())
+    /// Of all that the index has, with all of it locked.
+    pub(super) fn view(&self, mut locked: Locked<'_, K>) -> (Vec<ResourceView<Arc<K>>>, usize) {
+        let view = |entry: &mut Entry<K>| match entry.state {
+            State::Busy(node) => self.nodes.get(node).map(Node::view),
+            State::Quiet(ref holders) => {
+                let holders = view_of(holders);
+                Some(ResourceView {
+                    resource: entry.share(),
+                    holders,
+                    waiters: Vec::new(),
+                })
+            }
+        };
+        (
+            locked.iter_mut().filter_map(view).collect(),
+            self.owners.len(),
+        )
     }
+}
+
+fn view_of(holders: &Holders) -> Vec<(OwnerId, Mode)> {
+    let holders = holders.iter();
+    holders
+        .map(|(owner, mode)| (OwnerId(owner), mode))
+        .collect()
 }
 
 impl<K> Node<K> {
     fn view(&self) -> ResourceView<Arc<K>> {
-        let holders = self.granted.iter();
         let waiters = self.queue.iter().map(|&request| WaiterView {
             owner: OwnerId(request.owner),
             asks: request.mode,
-            holds: self.held(request.owner),
+            holds: self.holders.held(request.owner),
             blocked_by: self
                 .blockers(request)
                 .map(|(owner, mode, cause)| (OwnerId(owner), mode, cause))
@@ -79,9 +101,7 @@ impl<K> Node<K> {
         });
         ResourceView {
             resource: self.key.clone(),
-            holders: holders
-                .map(|(&owner, &mode)| (OwnerId(owner), mode))
-                .collect(),
+            holders: view_of(&self.holders),
             waiters: waiters.collect(),
         }
     }

@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::ReleaseError;
-use super::Path;
-use crate::modes::Mode;
+use super::{Mode, Path, ReleaseError};
 
 pub(super) type Who = usize;
 

@@ -1,0 +1,110 @@
+//! Who holds one resource, and in which modes.
+//!
+//! State: the first few holders in place, the others in a map of their own with a count per mode;
+//! so that a resource of one or two holders allocates nothing.
+//!
+//! Invariants:
+//! 1. The modes of two holders are compatible.
+//! 2. An owner is in here once, in place or in the map; there is no map without anybody in it.
+//! 3. `counts` says how often each mode occurs in the map.
+
+use std::collections::BTreeMap;
+
+use crate::modes::Mode;
+use crate::slab::Key;
+
+const FEW: usize = 3;
+
+#[derive(Default)]
+pub(super) struct Holders {
+    few: [Option<(Key, Mode)>; FEW],
+    many: Option<Box<Many>>,
+}
+
+#[derive(Default)]
+struct Many {
+    map: BTreeMap<Key, Mode>,
+    counts: [u32; Mode::ALL.len()],
+}
+
+impl Holders {
+    pub(super) fn one(owner: Key, mode: Mode) -> Self {
+        let mut few = [None; FEW];
+        few[0] = Some((owner, mode));
+        Self { few, many: None }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.many.is_none() && self.few.iter().all(Option::is_none)
+    }
+
+    pub(super) fn held(&self, owner: Key) -> Option<Mode> {
+        let few = self.few.iter().flatten().find(|(who, _)| *who == owner);
+        let many = || self.many.as_ref()?.map.get(&owner).copied();
+        few.map(|&(_, mode)| mode).or_else(many)
+    }
+
+    /// Sets what an owner holds; returns what it held.
+    pub(super) fn set(&mut self, owner: Key, mode: Option<Mode>) -> Option<Mode> {
+        let is_owner =
+            |place: &&mut Option<(Key, Mode)>| place.is_some_and(|(who, _)| who == owner);
+        if let Some(place) = self.few.iter_mut().find(is_owner) {
+            let before = place.map(|(_, mode)| mode);
+            *place = mode.map(|mode| (owner, mode));
+            return before;
+        }
+        if let Some(many) = &mut self.many
+            && many.map.contains_key(&owner)
+        {
+            let before = many.set(owner, mode);
+            if many.map.is_empty() {
+                self.many = None;
+            }
+            return before;
+        }
+        let mode = mode?;
+        match self.few.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = Some((owner, mode)),
+            None => drop(self.many.get_or_insert_default().set(owner, Some(mode))),
+        }
+        None
+    }
+
+    /// Whether what all but this owner hold is compatible with `mode`.
+    pub(super) fn fit(&self, owner: Key, mode: Mode) -> bool {
+        let clear = |&(who, held): &(Key, Mode)| who == owner || held.compatible(mode);
+        self.few.iter().flatten().all(clear)
+            && self.many.as_ref().is_none_or(|many| many.fit(owner, mode))
+    }
+
+    /// In no particular order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Key, Mode)> {
+        let many = self.many.iter().flat_map(|many| &many.map);
+        let few = self.few.iter().flatten().copied();
+        few.chain(many.map(|(&owner, &mode)| (owner, mode)))
+    }
+}
+
+impl Many {
+    fn set(&mut self, owner: Key, mode: Option<Mode>) -> Option<Mode> {
+        let before = match mode {
+            Some(mode) => self.map.insert(owner, mode),
+            None => self.map.remove(&owner),
+        };
+        if let Some(before) = before {
+            self.counts[before as usize] -= 1;
+        }
+        if let Some(mode) = mode {
+            self.counts[mode as usize] += 1;
+        }
+        before
+    }
+
+    fn fit(&self, owner: Key, mode: Mode) -> bool {
+        let held = self.map.get(&owner).copied();
+        Mode::ALL.into_iter().all(|other| {
+            let own = u32::from(held == Some(other));
+            self.counts[other as usize] == own || other.compatible(mode)
+        })
+    }
+}

@@ -1,0 +1,352 @@
+//! Four owners over four resources and the naive manager beside them: after each step the table must
+//! hold and queue exactly what that does, and every deadlock must be one. It uses the public face of
+//! the table only, and is also what the fuzzer runs.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use super::oracle::{Node, Oracle, Person, State, Who};
+use super::{
+    Count, Deadlock, LockError, LockTable, Mode, Owner, OwnerId, Path, ReleaseError, Savepoint,
+    path,
+};
+
+/// The same in every run, so that a schedule can be run again.
+type Hashes = BuildHasherDefault<DefaultHasher>;
+
+/// The table remembers 16 deadlocks, and one request may end in three: after so many none is asked
+/// for any more.
+const ENOUGH: usize = 13;
+
+pub(super) const OWNERS: usize = 4;
+
+/// A root, what is below it, and two leaves.
+pub(super) fn resources() -> [Path; 4] {
+    [path([1]), path([1, 2]), path([1, 2, 3]), path([1, 2, 4])]
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Lock(Who, Vec<(usize, Mode)>),
+    /// Of one that waits.
+    Cancel(Who),
+    /// A woken task runs.
+    Run(Who),
+    Release(Who, usize),
+    Downgrade(Who, usize, Mode),
+    Savepoint(Who),
+    ReleaseTo(Who, usize),
+    ReleaseAll(Who),
+}
+
+/// Between the test and an owner's task.
+#[derive(Default)]
+struct Mail {
+    steps: VecDeque<Step>,
+    cancel: bool,
+    answer: Option<Answer>,
+    held: Vec<(Path, u64)>,
+}
+
+#[derive(Debug, PartialEq)]
+enum Answer {
+    Locked(Result<(), LockError<Path>>),
+    Cancelled,
+    Released(Result<(), ReleaseError>),
+}
+
+async fn live(mut owner: Owner<Path, Hashes>, mail: Rc<RefCell<Mail>>) {
+    let all = resources();
+    let mut savepoints: Vec<Savepoint> = Vec::new();
+    loop {
+        let next = poll_fn(|_| match mail.borrow_mut().steps.pop_front() {
+            Some(step) => Poll::Ready(step),
+            None => Poll::Pending,
+        });
+        let answer = match next.await {
+            Step::Lock(_, asked) => {
+                let asked: Vec<_> = asked.iter().map(|&(r, m)| (all[r].clone(), m)).collect();
+                let mut wait = match &asked[..] {
+                    [(resource, mode)] => owner.lock(resource, *mode),
+                    _ => owner.lock_many(asked),
+                };
+                let result = poll_fn(|cx| match mail.borrow_mut().cancel {
+                    true => Poll::Ready(None),
+                    false => Pin::new(&mut wait).poll(cx).map(Some),
+                });
+                result.await.map_or(Answer::Cancelled, Answer::Locked)
+            }
+            Step::Release(_, r) => Answer::Released(owner.release(&all[r])),
+            Step::Downgrade(_, r, m) => Answer::Released(owner.downgrade(&all[r], m)),
+            Step::Savepoint(_) => {
+                savepoints.push(owner.savepoint());
+                Answer::Released(Ok(()))
+            }
+            Step::ReleaseTo(_, n) => Answer::Released(owner.release_to(savepoints[n])),
+            Step::ReleaseAll(_) => {
+                owner.release_all();
+                Answer::Released(Ok(()))
+            }
+            Step::Cancel(_) | Step::Run(_) => unreachable!("not sent"),
+        };
+        let mut mail = mail.borrow_mut();
+        mail.answer = Some(answer);
+        mail.held = all.iter().map(|r| (r.clone(), owner.grants(r))).collect();
+    }
+}
+
+pub(super) struct World {
+    locks: LockTable<Path, Hashes>,
+    ids: Vec<OwnerId>,
+    tasks: Vec<Pin<Box<dyn Future<Output = ()>>>>,
+    mail: Vec<Rc<RefCell<Mail>>>,
+    woken: Vec<Arc<Count>>,
+    seen: Vec<usize>,
+    oracle: Oracle,
+    /// How many deadlocks there were.
+    pub(super) deadlocks: usize,
+}
+
+impl World {
+    pub(super) fn new(priorities: [i32; OWNERS]) -> Self {
+        let locks = LockTable::with_hasher(Hashes::default());
+        let owners = priorities.map(|priority| locks.owner(priority));
+        let ids = owners.iter().map(Owner::id).collect();
+        let mail: Vec<Rc<RefCell<Mail>>> = (0..OWNERS).map(|_| Rc::default()).collect();
+        let task = |(owner, mail): (_, &Rc<RefCell<Mail>>)| -> Pin<Box<dyn Future<Output = ()>>> {
+            Box::pin(live(owner, mail.clone()))
+        };
+        let tasks = owners.into_iter().zip(&mail).map(task).collect();
+        let person = |priority| Person {
+            priority,
+            ..Person::default()
+        };
+        let hash = |path: Path| (Hashes::default().hash_one(&path), path);
+        let oracle = Oracle {
+            owners: priorities.map(person).into(),
+            hashes: resources().map(hash).map(|(h, p)| (p, h)).into(),
+            ..Oracle::default()
+        };
+        Self {
+            locks,
+            ids,
+            tasks,
+            mail,
+            woken: (0..OWNERS).map(|_| Arc::default()).collect(),
+            seen: vec![0; OWNERS],
+            oracle,
+            deadlocks: 0,
+        }
+    }
+
+    fn poll(&mut self, who: Who) -> Option<Answer> {
+        self.seen[who] = self.woken[who].get();
+        let waker = Waker::from(self.woken[who].clone());
+        let poll = self.tasks[who]
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker));
+        assert!(poll.is_pending());
+        self.mail[who].borrow_mut().answer.take()
+    }
+
+    fn send(&mut self, who: Who, step: &Step) -> Option<Answer> {
+        self.mail[who].borrow_mut().steps.push_back(step.clone());
+        self.poll(who)
+    }
+
+    pub(super) fn step(&mut self, step: &Step) {
+        let all = resources();
+        let who = match *step {
+            Step::Lock(who, _) | Step::Cancel(who) | Step::Run(who) => who,
+            Step::Release(who, _) | Step::Downgrade(who, ..) | Step::Savepoint(who) => who,
+            Step::ReleaseTo(who, _) | Step::ReleaseAll(who) => who,
+        };
+        let idle = self.oracle.owners[who].state == State::Idle;
+        match step {
+            Step::Cancel(_) if !idle => self.cancel(who),
+            Step::Run(_) if !idle => self.run(who),
+            Step::Lock(_, asked) if idle && self.deadlocks < ENOUGH => {
+                let asked: Vec<_> = asked.iter().map(|&(r, m)| (all[r].clone(), m)).collect();
+                self.oracle.ask(who, &asked);
+                let answer = self.send(who, step);
+                self.answered(who, answer);
+            }
+            Step::Release(_, r) if idle => {
+                let expected = self.oracle.release(who, &all[*r]);
+                assert_eq!(self.send(who, step), Some(Answer::Released(expected)));
+            }
+            Step::Downgrade(_, r, m) if idle => {
+                let expected = self.oracle.downgrade(who, &all[*r], *m);
+                assert_eq!(self.send(who, step), Some(Answer::Released(expected)));
+            }
+            Step::Savepoint(_) if idle => {
+                self.oracle.savepoint(who);
+                self.send(who, step);
+            }
+            Step::ReleaseTo(_, n) if idle && *n < self.oracle.savepoints(who) => {
+                self.oracle.release_to(who, *n);
+                assert_eq!(self.send(who, step), Some(Answer::Released(Ok(()))));
+            }
+            Step::ReleaseAll(_) if idle => {
+                self.oracle.release_all(who);
+                self.send(who, step);
+            }
+            _ => {}
+        }
+        self.compare();
+    }
+
+    fn cancel(&mut self, who: Who) {
+        self.oracle.abort(who, State::Idle);
+        self.mail[who].borrow_mut().cancel = true;
+        assert_eq!(self.poll(who), Some(Answer::Cancelled));
+        self.mail[who].borrow_mut().cancel = false;
+    }
+
+    fn run(&mut self, who: Who) {
+        match self.oracle.owners[who].state {
+            State::Idle => {}
+            // Woken for nothing, or not at all.
+            State::Waits => assert_eq!(self.poll(who), None),
+            State::Granted => {
+                self.oracle.go_on(who);
+                let answer = self.poll(who);
+                self.answered(who, answer);
+            }
+            State::Victim => {
+                let answer = self.poll(who);
+                let deadlock = matches!(answer, Some(Answer::Locked(Err(LockError::Deadlock(_)))));
+                assert!(deadlock, "{answer:?}");
+                self.oracle.owners[who].state = State::Idle;
+            }
+        }
+    }
+
+    /// The table has answered a request that has gone as far as the oracle's.
+    fn answered(&mut self, who: Who, answer: Option<Answer>) {
+        let mut waited = self.oracle.owners[who].state == State::Waits;
+        let reports = self.locks.deadlocks().split_off(self.deadlocks);
+        self.deadlocks += reports.len();
+        for report in &reports {
+            assert!(waited, "a deadlock without a wait");
+            self.check_circle(report);
+            let victim = self.who(report.victim);
+            let mine = victim == who;
+            self.oracle
+                .abort(victim, if mine { State::Idle } else { State::Victim });
+            waited &= !mine;
+        }
+        assert!(!self.oracle.has_circle(), "an undetected deadlock");
+        match answer {
+            None => assert_ne!(self.oracle.owners[who].state, State::Idle),
+            Some(Answer::Locked(Ok(()))) => {
+                assert!(reports.is_empty());
+                assert_eq!(self.oracle.owners[who].state, State::Idle);
+            }
+            Some(Answer::Locked(Err(LockError::Deadlock(deadlock)))) => {
+                assert_eq!(self.who(deadlock.victim), who);
+                assert_eq!(self.oracle.owners[who].state, State::Idle);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Every edge of it is there, and the victim is the right one of those in it.
+    fn check_circle(&self, deadlock: &Deadlock<Path>) {
+        let all: Vec<Who> = deadlock
+            .cycle
+            .iter()
+            .map(|link| self.who(link.owner))
+            .collect();
+        assert!(all.len() > 1);
+        for (link, next) in deadlock.cycle.iter().zip(all.iter().cycle().skip(1)) {
+            let owner = self.who(link.owner);
+            assert_eq!(self.who(link.blocked_by), *next);
+            assert!(
+                self.oracle.edges(owner).contains(next),
+                "a false deadlock: {deadlock}"
+            );
+            let node = &self.oracle.nodes[&link.resource];
+            assert!(node.queue.contains(&(owner, link.asks)));
+            assert_eq!(node.held.get(&owner), link.holds.as_ref());
+        }
+        let rank = |&who: &Who| {
+            let priority = self.oracle.owners[who].priority;
+            (priority, self.oracle.locks(who), std::cmp::Reverse(who))
+        };
+        let victim = all.iter().copied().min_by_key(rank);
+        assert_eq!(victim, Some(self.who(deadlock.victim)), "{deadlock}");
+    }
+
+    fn who(&self, id: OwnerId) -> Who {
+        self.ids
+            .iter()
+            .position(|&other| other == id)
+            .expect("an owner")
+    }
+
+    /// The table is the oracle's, nobody incompatible holds anything, and who was granted or made
+    /// to give up has been told.
+    fn compare(&self) {
+        let snapshot = self.locks.snapshot();
+        let mut nodes = std::collections::BTreeMap::new();
+        for resource in snapshot.resources {
+            let node = Node {
+                held: resource
+                    .holders
+                    .iter()
+                    .map(|&(id, mode)| (self.who(id), mode))
+                    .collect(),
+                queue: resource
+                    .waiters
+                    .iter()
+                    .map(|w| (self.who(w.owner), w.asks))
+                    .collect(),
+            };
+            for (&one, a) in &node.held {
+                let others = node.held.iter().filter(|(other, _)| **other != one);
+                assert!(others.into_iter().all(|(_, b)| a.compatible(*b)));
+            }
+            nodes.insert(resource.resource, node);
+        }
+        assert_eq!(nodes, self.oracle.nodes);
+        for (who, person) in self.oracle.owners.iter().enumerate() {
+            let told = self.woken[who].get() > self.seen[who];
+            match person.state {
+                State::Granted | State::Victim => assert!(told, "{who} was not told"),
+                State::Waits => assert!(!told, "{who} was told for nothing"),
+                State::Idle => {
+                    for (resource, grants) in &self.mail[who].borrow().held {
+                        let own = person.own.get(resource);
+                        assert_eq!(own.map_or(0, |own| own.count), *grants);
+                    }
+                }
+            }
+        }
+    }
+
+    /// All tasks run until none can, and give up what they hold: nothing is left.
+    pub(super) fn wind_up(&mut self) {
+        for _ in 0..100 {
+            for who in 0..OWNERS {
+                self.step(&Step::Run(who));
+                self.step(&Step::ReleaseAll(who));
+            }
+            if self.oracle.nodes.is_empty() {
+                break;
+            }
+        }
+        let idle = |person: &Person| person.state == State::Idle;
+        assert!(
+            self.oracle.owners.iter().all(idle),
+            "somebody waits for ever"
+        );
+        assert!(self.locks.is_empty());
+    }
+}
