@@ -271,7 +271,7 @@ impl<K> Locked<'_, K> {
         all.flat_map(|guard| guard.entries.iter_mut())
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(shuttle)))]
     pub(super) fn capacity(&self) -> usize {
         self.indices().map(|index| index.entries.capacity()).sum()
     }
