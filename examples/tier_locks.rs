@@ -33,7 +33,7 @@ struct Task {
 }
 
 #[derive(Debug)]
-struct Row {
+pub(crate) struct Row {
     id: usize,
     tier: u32,
     start: Duration,
@@ -41,7 +41,20 @@ struct Row {
 }
 
 fn main() {
-    // Tiers, tasks in each, and their length in hundredths of the original's.
+    println!(
+        "{:>4} {:>5} {:>9} {:>9}",
+        "task", "tier", "start ms", "end ms"
+    );
+    for row in run(Duration::from_millis(1)) {
+        let (start, end) = (row.start.as_millis(), row.end.as_millis());
+        println!("{:>4} {:>5} {start:>9} {end:>9}", row.id, row.tier);
+    }
+}
+
+/// All tasks on five readers, and what became of them, by number; a tenth of a second of the
+/// original takes so long.
+pub(crate) fn run(tenth: Duration) -> Vec<Row> {
+    // Tiers, tasks in each, and their length in tenths of a second.
     let tiers = [
         (100, 4, 101),
         (200, 2, 92),
@@ -51,11 +64,11 @@ fn main() {
     ];
     let tasks = tiers
         .into_iter()
-        .flat_map(|(tier, n, ms)| (0..n).map(move |_| (tier, ms)));
-    let tasks = (1..).zip(tasks).map(|(id, (tier, ms))| Task {
+        .flat_map(|(tier, n, tenths)| (0..n).map(move |_| (tier, tenths)));
+    let tasks = (1..).zip(tasks).map(|(id, (tier, tenths))| Task {
         id,
         tier,
-        length: Duration::from_millis(ms),
+        length: tenth * tenths,
     });
     let queue = Mutex::new(tasks.collect::<VecDeque<Task>>());
     let locks = LockTable::new();
@@ -72,23 +85,6 @@ fn main() {
     });
     let mut rows = rows.into_inner().unwrap();
     rows.sort_by_key(|row| row.id);
-    println!(
-        "{:>4} {:>5} {:>9} {:>9}",
-        "task", "tier", "start ms", "end ms"
-    );
-    for Row {
-        id,
-        tier,
-        start,
-        end,
-    } in &rows
-    {
-        println!(
-            "{id:>4} {tier:>5} {:>9} {:>9}",
-            start.as_millis(),
-            end.as_millis()
-        );
-    }
     for (one, other) in rows
         .iter()
         .flat_map(|one| rows.iter().map(move |other| (one, other)))
@@ -96,6 +92,7 @@ fn main() {
         assert!(one.tier >= other.tier || one.end <= other.start);
     }
     assert!(locks.is_empty() && locks.deadlocks().is_empty());
+    rows
 }
 
 /// Does the next task, if there is one.

@@ -6,10 +6,14 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 use conversant::lock_table::{LockError, LockTable};
 use conversant::modes::Mode::{Ix, S};
 
+#[allow(dead_code, reason = "what it prints with")]
+#[path = "../examples/tier_locks.rs"]
+mod example;
 #[path = "locks_tiers/plant.rs"]
 mod plant;
 
@@ -192,4 +196,13 @@ fn a_crash_frees_nothing_while_its_owner_lives() {
     assert!(second.try_lock(&Tier(100), Ix).is_err());
     drop(first);
     assert!(second.try_lock(&Tier(100), Ix).is_ok());
+}
+
+/// The example, its tasks without length: it checks itself that no task of a tier begins before the
+/// last of the tier before it has ended.
+#[test]
+fn the_example_with_real_threads() {
+    for _ in 0..50 {
+        assert_eq!(example::run(Duration::ZERO).len(), 10);
+    }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use super::Resource;
 use super::books::{Books, Outcome};
@@ -12,8 +13,12 @@ use super::owner::Owner;
 use super::plan::{Plan, Reached, Taken};
 use super::shards::Shards;
 use crate::slab::Key;
-use crate::sync::Arc;
+use crate::sync::{Arc, model_size, spin_loop, yield_now};
 use crate::wait::{Op, WakeBatch, sealed};
+
+/// How long a thread looks before it stands in line. By time, since a pause instruction takes from 4
+/// to 140 cycles.
+const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
 /// The wait of [`Owner::lock`] and [`Owner::lock_many`].
 pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
@@ -76,6 +81,33 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             plan.commit(&mut owner.holds);
         }
         Ok(taken)
+    }
+
+    /// Looks for a moment, ever less often, unless somebody stands in line already.
+    #[cold]
+    fn back_off(&mut self) -> Option<Result<(), LockError<K>>> {
+        if BACK_OFF.is_zero() {
+            return None;
+        }
+        let start = Instant::now();
+        let mut pauses = 1;
+        let mut late = 0;
+        while late < 3 {
+            if start.elapsed() < BACK_OFF {
+                (0..pauses).for_each(|_| spin_loop());
+                pauses = (pauses * 2).min(64);
+            } else {
+                late += 1;
+                yield_now();
+            }
+            match self.take() {
+                Ok(Taken::All) => return Some(Ok(())),
+                Ok(Taken::Unknown) => return None,
+                Ok(Taken::Nothing) => {}
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        None
     }
 
     /// With the books.
@@ -175,14 +207,19 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
         }
         match self.take() {
             Ok(Taken::All) => Some(Ok(())),
-            Ok(Taken::Nothing | Taken::Unknown) => None,
+            Ok(Taken::Unknown) => None,
+            Ok(Taken::Nothing) => self.back_off(),
             Err(error) => Some(Err(error)),
         }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(result) = self.attempt() {
-            return Poll::Ready(result);
+        if !self.begun {
+            match self.take() {
+                Ok(Taken::All) => return Poll::Ready(Ok(())),
+                Ok(Taken::Nothing | Taken::Unknown) => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
         }
         let mut waker = None;
         loop {

@@ -158,6 +158,9 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// already goes ahead, just before the first that waits for what it holds. So a request waits
     /// for those who hold and those ahead, and is not overtaken by later ones without end.
     ///
+    /// Its place is that of the moment it stands in the queue: at the first poll. A thread that blocks
+    /// without a deadline looks for about two microseconds before, as long as nobody stands there.
+    ///
     /// # Errors
     ///
     /// [`LockError::Deadlock`](super::LockError::Deadlock) if the wait closed a circle, or another
@@ -173,7 +176,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ///
     /// # Panics
     ///
-    /// Hashing, `parent` and `clone` run before anything is locked; `Eq` runs under the table's lock
+    /// Hashing, `parent` and `clone` run before anything is locked; `Eq` runs under the table's locks
     /// as well, and must not use the table. If one of them panics, nothing has changed.
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
         let plan = self.plan([(resource.clone(), mode)]);

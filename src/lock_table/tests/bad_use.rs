@@ -204,6 +204,67 @@ fn an_eq_that_panics_after_a_wait_gives_everything_back() {
     assert!(locks.is_empty());
 }
 
+/// Its `Hash`, `Clone` and `parent` panic when the fuse has burnt down.
+#[derive(Debug, PartialEq, Eq)]
+struct Brittle(u32);
+
+fn burn() {
+    FUSE.with(|fuse| {
+        assert!(fuse.get() > 0, "burnt down");
+        fuse.set(fuse.get() - 1);
+    });
+}
+
+impl Hash for Brittle {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        burn();
+        state.write_u32(self.0);
+    }
+}
+
+impl Clone for Brittle {
+    fn clone(&self) -> Self {
+        burn();
+        Brittle(self.0)
+    }
+}
+
+impl Resource for Brittle {
+    fn parent(&self) -> Option<Self> {
+        burn();
+        (self.0 > 0).then_some(Brittle(self.0 / 10))
+    }
+}
+
+#[test]
+fn a_panicking_name_leaves_nothing_changed() {
+    let locks = LockTable::new();
+    let (mut a, mut b) = (locks.owner(0), locks.owner(0));
+    a.lock(&Brittle(12), S).wait().unwrap();
+    let before = locks.snapshot();
+    let mut panics = 0;
+    for fuse in 0.. {
+        FUSE.set(fuse);
+        let locked = catch_unwind(AssertUnwindSafe(|| b.lock(&Brittle(13), X).wait()));
+        FUSE.set(u32::MAX);
+        if let Ok(granted) = locked {
+            granted.unwrap();
+            break;
+        }
+        panics += 1;
+        assert_eq!(locks.snapshot(), before, "fuse {fuse}");
+        assert_eq!(b.holdings().count(), 0);
+    }
+    assert!(panics > 8, "{panics}");
+    let before = locks.snapshot();
+    FUSE.set(0);
+    assert!(catch_unwind(AssertUnwindSafe(|| b.release(&Brittle(13)))).is_err());
+    FUSE.set(u32::MAX);
+    assert_eq!(locks.snapshot(), before);
+    drop((a, b));
+    assert!(locks.is_empty());
+}
+
 /// Hashes that meet are no deadlock and no confusion.
 #[test]
 fn one_hash_for_all() {
