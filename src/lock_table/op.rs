@@ -201,6 +201,14 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
     type Output = Result<(), LockError<K>>;
 
     #[inline]
+    fn at_once(&mut self) -> Option<Self::Output> {
+        match self.take() {
+            Ok(Taken::All) => Some(Ok(())),
+            Ok(Taken::Nothing | Taken::Unknown) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+
     fn attempt(&mut self) -> Option<Self::Output> {
         if self.begun {
             return None;
@@ -214,12 +222,10 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if !self.begun {
-            match self.take() {
-                Ok(Taken::All) => return Poll::Ready(Ok(())),
-                Ok(Taken::Nothing | Taken::Unknown) => {}
-                Err(error) => return Poll::Ready(Err(error)),
-            }
+        if !self.begun
+            && let Some(result) = self.at_once()
+        {
+            return Poll::Ready(result);
         }
         let mut waker = None;
         loop {
