@@ -75,6 +75,7 @@ mod books;
 mod deadlock;
 mod error;
 mod grants;
+mod hold;
 mod holders;
 mod holds;
 mod node;

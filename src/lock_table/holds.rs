@@ -27,11 +27,9 @@ use hashbrown::HashTable;
 
 use super::error::ReleaseError;
 use super::grants::Grants;
+use super::hold::{Counts, Hold, HoldId, Place};
 use super::shards::{NodeId, spread};
 use crate::modes::Mode;
-
-/// The hash of the resource, and a number where several have the same.
-pub(super) type HoldId = (u64, u64);
 
 /// What must be entered in the table: from leaf to root.
 pub(super) type Changes = Vec<(NodeId, Option<Mode>)>;
@@ -44,35 +42,6 @@ pub(super) struct Holds<K> {
     epoch: u64,
     /// What the last call asks to be entered.
     pub(super) changes: Changes,
-}
-
-pub(super) struct Hold<K> {
-    id: HoldId,
-    pub(super) key: K,
-    pub(super) depth: usize,
-    pub(super) place: Place,
-    grants: Grants,
-    intents: Counts,
-    covers: Counts,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    Real {
-        node: NodeId,
-        mode: Mode,
-        parent: Option<HoldId>,
-    },
-    Covered {
-        by: HoldId,
-    },
-}
-
-/// How many need the weaker and the stronger of two modes.
-#[derive(Clone, Copy, Default)]
-struct Counts {
-    weak: u64,
-    strong: u64,
 }
 
 impl<K> Holds<K> {
@@ -382,74 +351,4 @@ fn strong_intent(mode: Mode) -> bool {
 /// Whether nothing but X covers this mode.
 fn covered(mode: Mode) -> bool {
     !Mode::S.covers(mode)
-}
-
-impl<K> Hold<K> {
-    /// Granted and not given up.
-    pub(super) fn own(&self) -> Option<Mode> {
-        self.grants.mode()
-    }
-
-    #[inline]
-    fn grant(&mut self, epoch: u64, asked: Option<(Mode, u64)>) {
-        if let Some((mode, times)) = asked {
-            self.grants.push(epoch, mode, times);
-        }
-    }
-
-    pub(super) fn grants(&self) -> u64 {
-        self.grants.count()
-    }
-
-    /// What it amounts to: in the table, or as covered.
-    pub(super) fn mode(&self) -> Option<Mode> {
-        match self.place {
-            Place::Real { mode, .. } => Some(mode),
-            Place::Covered { .. } => self.own(),
-        }
-    }
-
-    #[cfg(all(test, not(shuttle)))]
-    pub(super) fn entries(&self) -> usize {
-        self.grants.entries()
-    }
-
-    fn own_and_intents(&self) -> Option<Mode> {
-        let intents = self.intents.map(Mode::Is, Mode::Ix);
-        match (self.own(), intents) {
-            (Some(own), Some(intents)) => Some(own.join(intents)),
-            (own, intents) => own.or(intents),
-        }
-    }
-}
-
-impl Counts {
-    fn count(&mut self, strong: bool) {
-        *self.pick(strong) += 1;
-    }
-
-    fn uncount(&mut self, strong: bool) {
-        *self.pick(strong) -= 1;
-    }
-
-    fn any(self) -> bool {
-        self.weak + self.strong > 0
-    }
-
-    /// The stronger of the modes that are needed.
-    fn map(self, weak: Mode, strong: Mode) -> Option<Mode> {
-        match self {
-            Self { strong: 1.., .. } => Some(strong),
-            Self { weak: 1.., .. } => Some(weak),
-            _ => None,
-        }
-    }
-
-    fn pick(&mut self, strong: bool) -> &mut u64 {
-        if strong {
-            &mut self.strong
-        } else {
-            &mut self.weak
-        }
-    }
 }

@@ -4,7 +4,8 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 
 use super::error::{OwnerId, ReleaseError, TryLockError};
-use super::holds::{Holds, Place};
+use super::hold::Place;
+use super::holds::Holds;
 use super::op::Lock;
 use super::plan::{Plan, Step};
 use super::shards::Name;

@@ -8,11 +8,11 @@
 //! the index, if nobody is in the way; else `advance` as much as can be had, with the books, until
 //! a request has to stand in a queue.
 
-use super::MAX_DEPTH;
-use super::Resource;
 use super::books::Books;
-use super::holds::{HoldId, Holds, Place};
+use super::hold::{HoldId, Place};
+use super::holds::Holds;
 use super::shards::{Locked, NodeId, Set, Shards, State};
+use super::{MAX_DEPTH, Resource};
 use crate::modes::Mode;
 use crate::slab::Key;
 

@@ -1,0 +1,110 @@
+//! What one owner holds of one resource, in its own words.
+//!
+//! State: the grants by name, and how many of the owner's other holds rest on this one. What follows
+//! from a change of it for the others is the business of `holds`.
+
+use super::grants::Grants;
+use super::shards::NodeId;
+use crate::modes::Mode;
+
+/// The hash of the resource, and a number where several have the same.
+pub(super) type HoldId = (u64, u64);
+
+pub(super) struct Hold<K> {
+    pub(super) id: HoldId,
+    pub(super) key: K,
+    pub(super) depth: usize,
+    pub(super) place: Place,
+    pub(super) grants: Grants,
+    pub(super) intents: Counts,
+    pub(super) covers: Counts,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Real {
+        node: NodeId,
+        mode: Mode,
+        parent: Option<HoldId>,
+    },
+    Covered {
+        by: HoldId,
+    },
+}
+
+/// How many need the weaker and the stronger of two modes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Counts {
+    weak: u64,
+    strong: u64,
+}
+
+impl<K> Hold<K> {
+    /// Granted and not given up.
+    pub(super) fn own(&self) -> Option<Mode> {
+        self.grants.mode()
+    }
+
+    #[inline]
+    pub(super) fn grant(&mut self, epoch: u64, asked: Option<(Mode, u64)>) {
+        if let Some((mode, times)) = asked {
+            self.grants.push(epoch, mode, times);
+        }
+    }
+
+    pub(super) fn grants(&self) -> u64 {
+        self.grants.count()
+    }
+
+    /// What it amounts to: in the table, or as covered.
+    pub(super) fn mode(&self) -> Option<Mode> {
+        match self.place {
+            Place::Real { mode, .. } => Some(mode),
+            Place::Covered { .. } => self.own(),
+        }
+    }
+
+    #[cfg(all(test, not(shuttle)))]
+    pub(super) fn entries(&self) -> usize {
+        self.grants.entries()
+    }
+
+    pub(super) fn own_and_intents(&self) -> Option<Mode> {
+        let intents = self.intents.map(Mode::Is, Mode::Ix);
+        match (self.own(), intents) {
+            (Some(own), Some(intents)) => Some(own.join(intents)),
+            (own, intents) => own.or(intents),
+        }
+    }
+}
+
+impl Counts {
+    pub(super) fn count(&mut self, strong: bool) {
+        *self.pick(strong) += 1;
+    }
+
+    pub(super) fn uncount(&mut self, strong: bool) {
+        *self.pick(strong) -= 1;
+    }
+
+    pub(super) fn any(self) -> bool {
+        self.weak + self.strong > 0
+    }
+
+    /// The stronger of the modes that are needed.
+    pub(super) fn map(self, weak: Mode, strong: Mode) -> Option<Mode> {
+        match self {
+            Self { strong: 1.., .. } => Some(strong),
+            Self { weak: 1.., .. } => Some(weak),
+            _ => None,
+        }
+    }
+
+    fn pick(&mut self, strong: bool) -> &mut u64 {
+        if strong {
+            &mut self.strong
+        } else {
+            &mut self.weak
+        }
+    }
+}
