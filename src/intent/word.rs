@@ -26,7 +26,8 @@ pub(super) enum Enter {
     NotNow,
 }
 
-/// The word itself.
+/// The word itself, in a line of its own: what is only read stays readable.
+#[repr(align(128))]
 pub(super) struct Word(AtomicU64);
 
 impl Word {
