@@ -173,9 +173,10 @@ impl IntentLock {
     ///
     /// Each of up to `stripes` threads (a power of two, up to 1,024) takes and
     /// releases IS and IX in 128 bytes of its own, which it need not share with
-    /// anybody: two read-modify-writes and one fence a pair. Whoever wants S, U,
-    /// SIX or X takes a short lock and reads every stripe, and until it has
-    /// released that, IS and IX go by the word like everything else. A guard that
+    /// anybody: two read-modify-writes a pair. Whoever wants S, U,
+    /// SIX or X after that takes a short lock and reads every stripe; from then on
+    /// all go by the word, until a number of IS and IX have been released there with
+    /// nothing more in between. A guard that
     /// converts leaves its stripe for good.
     ///
     /// ```
@@ -298,7 +299,7 @@ impl IntentLock {
             .then_some(Place::Word)
     }
 
-    #[inline(never)]
+    #[inline]
     fn take_in_stripe(&self, stripes: &Stripes, mode: Mode) -> Option<Place> {
         let stripe = stripes.own();
         let room = stripes.enter(stripe, mode);
@@ -330,8 +331,12 @@ impl IntentLock {
     fn release_striped(&self, mode: Mode, place: Place) {
         match (place, &self.stripes) {
             (Place::Stripe(stripe), Some(stripes)) => self.leave_stripe(stripes, stripe, mode),
-            (Place::Word, Some(_)) => {
-                if self.word.release_and_open(mode, self.bypass) == Release::Serve {
+            (Place::Word, Some(stripes)) => {
+                let released = match stripes.are_wanted(mode) {
+                    true => self.word.release_and_open(mode, self.bypass),
+                    false => self.word.release(mode, self.bypass),
+                };
+                if released == Release::Serve {
                     self.serve();
                 }
             }

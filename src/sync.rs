@@ -113,6 +113,10 @@ mod real {
     pub(crate) use std::thread_local as per_thread;
 
     pub(crate) use super::PlainCell as UnsafeCell;
+
+    /// Nothing: see the model's.
+    #[inline(always)]
+    pub(crate) fn model_fence() {}
 }
 
 #[cfg(any(loom, shuttle))]
@@ -140,6 +144,12 @@ mod model {
 
     use std::ops::{Deref, DerefMut};
     use std::sync::PoisonError;
+
+    /// loom takes a SeqCst load or read-modify-write for an AcqRel one. Where an argument rests on the
+    /// single order of such, this stands between the two in the model; elsewhere it is nothing.
+    pub(crate) fn model_fence() {
+        fence(Ordering::SeqCst);
+    }
 
     /// `thread_local!`, whose name a `use` cannot export; loom's does not know
     /// the `const` form.

@@ -1,5 +1,7 @@
 //! The rule, who is woken and who is not, and tickets that go in every way.
 
+mod rule;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -365,4 +367,5 @@ fn handles_cross_threads() {
     fn sendable<T: Send + Sync + 'static>() {}
     sendable::<TierGate>();
     sendable::<Ticket>();
+    sendable::<Ticket<&'static TierGate>>();
 }

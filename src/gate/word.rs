@@ -67,8 +67,8 @@ impl Bits {
         } else {
             0
         };
-        let counts = outside * OUTSIDE | inside * INSIDE;
-        Bits(u64::from(tier) << TIER | counts | more | drain)
+        let counts = (outside * OUTSIDE) | (inside * INSIDE);
+        Bits((u64::from(tier) << TIER) | counts | more | drain)
     }
 
     /// Brings the counts in the books up to date, unless they were there all along.
@@ -85,12 +85,12 @@ impl Bits {
 
     #[inline]
     fn outside(self) -> u64 {
-        self.0 / OUTSIDE & COUNT
+        (self.0 / OUTSIDE) & COUNT
     }
 
     #[inline]
     fn inside(self) -> u64 {
-        self.0 / INSIDE & COUNT
+        (self.0 / INSIDE) & COUNT
     }
 
     #[inline]
@@ -131,7 +131,7 @@ impl Bits {
         if self.has(SLOW) {
             Err(Fast::Slow)
         } else if self.is_empty() {
-            Ok(Bits(u64::from(tier) << TIER | OUTSIDE))
+            Ok(Bits((u64::from(tier) << TIER) | OUTSIDE))
         } else if self.tier() == tier && self.outside() < MOST {
             Ok(Bits(self.0 + OUTSIDE))
         } else {
@@ -195,11 +195,7 @@ impl Word {
     }
 
     #[inline]
-    fn update(
-        &self,
-        success: Ordering,
-        change: impl Fn(Bits) -> Result<Bits, Fast>,
-    ) -> Fast {
+    fn update(&self, success: Ordering, change: impl Fn(Bits) -> Result<Bits, Fast>) -> Fast {
         let mut now = self.look();
         loop {
             let next = match change(now) {
@@ -270,7 +266,7 @@ impl Word {
         }
         let one_inside = if enters { INSIDE - OUTSIDE } else { 0 };
         let more = if more { MORE } else { 0 };
-        let next = (u64::from(tier) << TIER | count * OUTSIDE | more) + one_inside;
+        let next = ((u64::from(tier) << TIER) | (count * OUTSIDE) | more) + one_inside;
         // Both: it is a leave, and an enter for the one and for those whom the lock's owner tells.
         self.0
             .compare_exchange(before.0, next, Ordering::AcqRel, Ordering::Relaxed)

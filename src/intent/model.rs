@@ -251,6 +251,8 @@ fn striped_weak_against_strong() {
         let guard = lock.lock(Mode::X).wait();
         add(&sum);
         drop(guard);
+        // Opens the stripes again: who enters one then sees what was done under X.
+        drop(lock.lock(Mode::Ix).wait());
         weak.join().unwrap();
         assert_eq!(sum.load(Ordering::Relaxed), 2);
         is_idle(&lock);

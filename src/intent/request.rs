@@ -15,6 +15,9 @@ use crate::wait::{Op, Ticket, sealed};
 /// a pause instruction takes from 4 to 140 cycles. The model does not spin.
 const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
+/// How rarely it looks at most.
+const MOST_PAUSES: u32 = 64;
+
 /// A wait for a mode: what [`IntentLock::lock`] and [`IntentLock::lock_owned`]
 /// wait with.
 #[derive(Debug)]
@@ -84,7 +87,7 @@ impl<L: Handle> Request<L> {
             for _ in 0..pauses {
                 spin_loop();
             }
-            if pauses < 64 {
+            if pauses < MOST_PAUSES {
                 pauses *= 2;
             }
             if let Some(guard) = self.take() {

@@ -15,36 +15,49 @@
 //! through the stripes. What it finds there is held, like what the word says, and
 //! becomes only less while the word is shut. It marks each such stripe; who
 //! leaves a marked stripe, also without ever having had it, serves the line. Once
-//! all have been seen empty, everything stands in the word.
+//! all have been seen empty, everything stands in the word, and stays there until
+//! IS and IX have been released from it a number of times with nothing more in
+//! between: the last of those opens the word.
 //!
-//! Memory ordering: taking and shutting are each a write, a fence, and a read of
-//! what the other writes:
+//! Memory ordering: taking and shutting are each a write and a read of what the
+//! other writes:
 //!
 //! ```text
-//!   weak                             strong
-//!   stripe: fetch_add      (w1)      word: exchange, OPEN cleared  (s1)
-//!   fence(SeqCst)          (w2)      fence(SeqCst)                 (s2)
-//!   word: load             (w3)      stripe: load                  (s3)
+//!   weak                                strong
+//!   stripe: fetch_add, SeqCst  (w1)     word: exchange, OPEN cleared  (s1)
+//!                                       fence(SeqCst)                 (s2)
+//!   word: load, SeqCst         (w2)     stripe: load                  (s3)
 //! ```
 //!
-//! The two fences are in one total order. If w2 comes first, then s3 reads w1 or
-//! something later: the weak one is seen. If s2 comes first, then w3 reads s1 or
-//! something later: it finds the word shut, or opened again by a release after
-//! which nobody holds or wants more. Without either fence both reads may miss
-//! both writes, and IX stands beside X; the models have it so.
+//! w1, w2 and s2 are in the one total order of all that is SeqCst, w1 before w2.
+//! If s3 misses w1, it reads what comes before w1 in the stripe, so s2 is before
+//! w1 in that order. If w2 misses s1, it reads what comes before s1 in the word,
+//! so w2 is before s2. Both cannot be: the weak one is seen, or it finds the word
+//! shut, or opened again by a release after which nobody holds or wants more.
+//! Were w1, w2 or s2 less, both reads could miss both writes, and IX would stand
+//! beside X. A fence between w1 and w2 would do as well, and be dearer: on x86 a
+//! read-modify-write is one already.
+//!
+//! The model does not know the order of SeqCst loads and read-modify-writes, only
+//! that of fences: there a fence stands between w1 and w2 (`sync::model_fence`),
+//! and it is seen that without that, or without s2, IX stands beside X. That w1
+//! and w2 do in its place rests on the argument above.
 //!
 //! - Leaving a stripe is Release and pairs with the Acquire of s3: what was done
 //!   under IX is seen by whoever finds the stripe empty. All writes are
 //!   read-modify-writes, so that the release sequence of each leave goes on.
-//! - w3 is Acquire and pairs with the Release of the release that opened: what
+//! - w2 is an Acquire, too, and pairs with the Release of the release that opened: what
 //!   was done under the stronger mode is seen in the stripe.
 //! - Marking and leaving meet in one word, the stripe: the leave comes before
 //!   the mark, which then finds it gone, or after it, and sees the mark.
 
 use std::cell::Cell;
 
+use super::bits::is_strong;
 use crate::modes::Mode;
-use crate::sync::{AtomicU64, Ordering, fence, per_thread, unique};
+use crate::sync::{
+    AtomicU32, AtomicU64, Ordering, fence, model_fence, model_size, per_thread, unique,
+};
 
 const MARKED: u64 = 1;
 const IS: u64 = 1 << 1;
@@ -78,7 +91,12 @@ struct Stripe(AtomicU64);
 
 pub(super) struct Stripes {
     all: Box<[Stripe]>,
+    /// Releases of IS and IX from the word since one of more; some may be missed.
+    weak: AtomicU32,
 }
+
+/// After so many the word is opened again: to shut it costs about as much.
+pub(super) const PATIENCE: u32 = model_size(16, 1) as u32;
 
 /// How one left its stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +132,8 @@ impl Stripes {
     pub(super) fn new(stripes: usize) -> Self {
         let stripes = stripes.clamp(1, MOST).next_power_of_two();
         let all = (0..stripes).map(|_| Stripe(AtomicU64::new(0))).collect();
-        Self { all }
+        let weak = AtomicU32::new(0);
+        Self { all, weak }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -128,16 +147,31 @@ impl Stripes {
         (thread_number() as usize & (self.all.len() - 1)) as u32
     }
 
+    /// Whether the word should be opened by a release of `mode` from it.
+    pub(super) fn are_wanted(&self, mode: Mode) -> bool {
+        // Relaxed, and lossy: nothing but the cost depends on it.
+        let seen = self.weak.load(Ordering::Relaxed);
+        let weak = if is_strong(mode) { 0 } else { seen + 1 };
+        if weak < PATIENCE {
+            if weak != seen {
+                self.weak.store(weak, Ordering::Relaxed);
+            }
+            return false;
+        }
+        self.weak.store(0, Ordering::Relaxed);
+        true
+    }
+
     /// Counts one in, and says whether it is in if the word is open still. If
     /// not, it must leave.
     #[inline]
     #[must_use]
     pub(super) fn enter(&self, stripe: u32, mode: Mode) -> bool {
-        // Relaxed: w1 of the header, ordered by the fence.
+        // SeqCst: w1 of the header.
         let before = self.all[stripe as usize]
             .0
-            .fetch_add(one(mode), Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+            .fetch_add(one(mode), Ordering::SeqCst);
+        model_fence();
         let InStripes { is, ix } = counts(before);
         is.max(ix) < FULL
     }

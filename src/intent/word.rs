@@ -11,7 +11,10 @@ use super::Place;
 use super::bits::{Ask, Bits, ONE, OPEN, OVERTAKINGS, Release, SLOW, UNTOLD, WAITERS, is_strong};
 use crate::limit::Bypass;
 use crate::modes::Mode;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, model_size, spin_loop};
+
+/// The model has enough to explore without.
+const PAUSE: bool = model_size(1, 0) == 1;
 
 /// What came of a look by one who was not in line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +26,8 @@ pub(super) enum Enter {
     NotNow,
 }
 
-/// The word itself.
+/// The word itself, in a line of its own: what is only read stays readable.
+#[repr(align(128))]
 pub(super) struct Word(AtomicU64);
 
 impl Word {
@@ -46,9 +50,9 @@ impl Word {
     /// Whether the stripes are open, seen by one who is in one.
     #[inline]
     pub(super) fn is_open_still(&self) -> bool {
-        // Acquire: pairs with the Release of the release that opened; as to the
-        // order of this load after the stripe, see `stripes`.
-        Bits(self.0.load(Ordering::Acquire)).is_open()
+        // SeqCst: w2 of `stripes`, after w1. As an Acquire it pairs with the
+        // Release of the release that opened.
+        Bits(self.0.load(Ordering::SeqCst)).is_open()
     }
 
     /// Changes the word if `change` finds it possible; says what it was.
@@ -76,9 +80,23 @@ impl Word {
     #[inline]
     #[must_use]
     pub(super) fn take(&self, mode: Mode, own: Option<Mode>, bypass: Bypass) -> bool {
-        // Acquire: pairs with the Release of `release` and `weaken`.
-        let taken = self.update(Ordering::Acquire, |bits| bits.overtaken(mode, own, bypass));
-        taken.is_some()
+        let mut now = self.look();
+        loop {
+            let Some(next) = now.overtaken(mode, own, bypass) else {
+                return false;
+            };
+            // Acquire: pairs with the Release of `release` and `weaken`.
+            let (ok, lost) = (Ordering::Acquire, Ordering::Relaxed);
+            match self.0.compare_exchange_weak(now.0, next.0, ok, lost) {
+                Ok(_) => return true,
+                Err(other) if !PAUSE => now = Bits(other),
+                Err(_) => {
+                    // Whoever was first does more with the line than if it had to go to and fro.
+                    spin_loop();
+                    now = self.look();
+                }
+            }
+        }
     }
 
     /// Gives `mode` back.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::super::stripes::PATIENCE;
 use super::super::word::Word;
 use super::super::{Guard, IntentLock, NotWeaker, Place, WaiterState};
 use super::{forms, is_idle, poll};
@@ -252,6 +253,10 @@ fn stripes_open_again() {
     let weak = lock.lock(Is).wait();
     assert_eq!(place(&weak), Place::Word);
     drop(guard);
+    // Not at once: more may be wanted again.
+    for _ in 0..PATIENCE {
+        assert_eq!(place(&lock.lock(Ix).wait()), Place::Word);
+    }
     let again = lock.lock(Ix).wait();
     assert!(matches!(place(&again), Place::Stripe(_)));
     drop((again, weak));
