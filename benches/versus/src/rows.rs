@@ -1,5 +1,6 @@
 //! The rows of `PERFORMANCE.md`, a file for each family.
 
+mod dispatch;
 mod gates;
 mod locks;
 mod ranks;
@@ -10,6 +11,7 @@ use crate::contender::Cell;
 /// All cells, in the order of the rows.
 pub fn all() -> Vec<Cell> {
     let families = [
+        dispatch::cells(),
         ranks::cells(),
         semaphores::cells(),
         locks::cells(),

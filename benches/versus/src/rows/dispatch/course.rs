@@ -1,0 +1,272 @@
+//! Two senders, two readers, and a log in which every message must turn up once and in order.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use crossbeam_utils::CachePadded;
+
+use crate::contender::{Contender, Sample};
+use crate::race::{pin, race};
+use crate::work::{Draw, work};
+
+/// Senders, and readers: each processor has one of both.
+pub const PAIRS: usize = 2;
+
+/// How long a sender that is done sleeps between looks.
+const LOOK_AGAIN: Duration = Duration::from_micros(20);
+
+/// Twelve bytes, as a message that names something is.
+#[derive(Clone, Copy, Debug)]
+pub struct Message {
+    pub conversation: u32,
+    sender: u32,
+    seq: u32,
+}
+
+impl Message {
+    /// Ends the reader that receives it.
+    pub const STOP: Self = Self {
+        conversation: u32::MAX,
+        sender: u32::MAX,
+        seq: 0,
+    };
+
+    pub fn is_stop(self) -> bool {
+        self.sender == u32::MAX
+    }
+}
+
+/// What has been received, counted by each reader on a cache line of its own.
+pub struct Log {
+    /// The last number seen, by conversation and sender.
+    last: Vec<AtomicU32>,
+    readers: [CachePadded<Reader>; PAIRS],
+    hold: u64,
+    base: Instant,
+    /// A reader takes the time whenever its count has none of these bits: at the end of a run, to
+    /// within a few messages, without anybody who watches and is in the way.
+    stamps: AtomicU64,
+}
+
+#[derive(Default)]
+struct Reader {
+    /// Nanoseconds after the base.
+    stamp: AtomicU64,
+    count: AtomicU64,
+    sum: AtomicU64,
+    backwards: AtomicU64,
+}
+
+impl Log {
+    pub fn new(conversations: u32, hold: u64) -> Self {
+        let slots = conversations as usize * PAIRS;
+        Self {
+            last: (0..slots).map(|_| AtomicU32::new(0)).collect(),
+            readers: Default::default(),
+            hold,
+            base: Instant::now(),
+            stamps: AtomicU64::new(0),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.base.elapsed().as_nanos() as u64
+    }
+
+    /// A message is served by that reader. Plain loads and stores: two readers in one conversation
+    /// at a time would lose each other's, and show as going backwards.
+    #[inline]
+    pub fn serve(&self, reader: usize, message: Message) {
+        let mine = &self.readers[reader];
+        let last = &self.last[message.conversation as usize * PAIRS + message.sender as usize];
+        if last.load(Relaxed) >= message.seq {
+            add(&mine.backwards, 1);
+        }
+        last.store(message.seq, Relaxed);
+        work(self.hold);
+        add(&mine.sum, u64::from(message.seq));
+        add(&mine.count, 1);
+        if mine.count.load(Relaxed) & self.stamps.load(Relaxed) == 0 {
+            mine.stamp.store(self.now(), Relaxed);
+        }
+    }
+
+    fn total(&self, of: impl Fn(&Reader) -> &AtomicU64) -> u64 {
+        let each = self.readers.iter().map(|reader| of(reader).load(Relaxed));
+        each.sum()
+    }
+}
+
+fn add(count: &AtomicU64, more: u64) {
+    count.store(count.load(Relaxed) + more, Relaxed);
+}
+
+/// A way from senders to readers.
+pub trait Way: Send + Sync + 'static {
+    fn send(&self, message: Message);
+
+    /// Sends messages of one conversation.
+    fn send_all(&self, messages: &[Message]) {
+        messages.iter().for_each(|&message| self.send(message));
+    }
+
+    /// Serves what comes, until told to stop; returns at once where a pool serves.
+    fn read(&self, reader: usize, log: &Log);
+
+    /// Everything has been served.
+    fn stop(&self, reader: usize);
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub conversations: u32,
+    /// So many messages in a row to one conversation, by one call.
+    pub batch: usize,
+    /// Nanoseconds of work for each message.
+    pub hold: u64,
+    /// Only the sending is timed, with no reader there.
+    pub submit: bool,
+    /// Messages of one sender in one conversation must come in order.
+    pub ordered: bool,
+}
+
+/// One contender's runs.
+pub struct Course<W> {
+    way: W,
+    log: Arc<Log>,
+    shape: Shape,
+    /// Messages sent so far by each sender, and the sum of all numbers.
+    sent: u32,
+    sum: u64,
+    /// So long without progress means that a message is lost.
+    patience: Duration,
+}
+
+impl<W: Way> Course<W> {
+    pub fn new(shape: Shape, way: impl FnOnce(&Arc<Log>) -> W) -> Self {
+        let log = Arc::new(Log::new(shape.conversations, shape.hold));
+        Self {
+            way: way(&log),
+            log,
+            shape,
+            sent: 0,
+            sum: 0,
+            patience: Duration::from_secs(10),
+        }
+    }
+
+    #[cfg(test)]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Sends `count` messages, to conversations drawn at random.
+    fn submit(&self, sender: usize, count: u32) {
+        let mut draw = Draw::new(u64::from(self.sent) * PAIRS as u64 + sender as u64);
+        let mut batch = Vec::with_capacity(self.shape.batch);
+        let mut seq = self.sent;
+        while seq < self.sent + count {
+            let conversation = draw.below(self.shape.conversations);
+            let mut next = || {
+                seq += 1;
+                Message {
+                    conversation,
+                    sender: sender as u32,
+                    seq,
+                }
+            };
+            if self.shape.batch == 1 {
+                self.way.send(next());
+                continue;
+            }
+            batch.clear();
+            batch.extend((0..self.shape.batch).map(|_| next()));
+            self.way.send_all(&batch);
+        }
+    }
+
+    /// Waits until so many messages have been served in all, or nothing has been for too long.
+    fn served(&self, goal: u64) {
+        let mut seen = (0, Instant::now());
+        loop {
+            let count = self.log.total(|reader| &reader.count);
+            if count >= goal {
+                return;
+            }
+            if count != seen.0 {
+                seen = (count, Instant::now());
+            } else if seen.1.elapsed() > self.patience {
+                return;
+            }
+            // A sender that looked all the time would take half of its reader's processor.
+            thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    fn timed(&self, count: u32, goal: u64) -> Sample {
+        if !self.shape.submit {
+            let stamps = if count < 4_096 { 0 } else { 15 };
+            self.log.stamps.store(stamps, Relaxed);
+            let start = AtomicU64::new(u64::MAX);
+            let threads = 2 * PAIRS;
+            let mut sample = race(threads, threads as u64, |number, _| {
+                let start = &start;
+                move || match number.checked_sub(PAIRS) {
+                    Some(reader) => self.way.read(reader, &self.log),
+                    None => {
+                        start.fetch_min(self.log.now(), Relaxed);
+                        self.submit(number, count);
+                        self.served(goal);
+                        self.way.stop(number);
+                    }
+                }
+            });
+            let ends = self.log.readers.iter();
+            let end = ends.map(|reader| reader.stamp.load(Relaxed)).max();
+            let took = end.unwrap_or(0).saturating_sub(start.into_inner());
+            sample.took = Duration::from_nanos(took.max(1));
+            return sample;
+        }
+        let sample = race(PAIRS, PAIRS as u64, |sender, _| {
+            move || self.submit(sender, count)
+        });
+        thread::scope(|scope| {
+            for reader in 0..PAIRS {
+                scope.spawn(move || {
+                    pin(reader);
+                    self.way.read(reader, &self.log);
+                });
+            }
+            self.served(goal);
+            (0..PAIRS).for_each(|reader| self.way.stop(reader));
+        });
+        sample
+    }
+}
+
+impl<W: Way> Contender for Course<W> {
+    fn run(&mut self, ops: u64) -> Result<Sample> {
+        let each = ops.div_ceil(PAIRS as u64);
+        let count = u32::try_from(each.next_multiple_of(self.shape.batch as u64))?;
+        let last = u64::from(self.sent + count);
+        let goal = last * PAIRS as u64;
+        let mut sample = self.timed(count, goal);
+        sample.ops = u64::from(count) * PAIRS as u64;
+        self.sent += count;
+        self.sum = last * (last + 1) / 2 * PAIRS as u64;
+        let served = self.log.total(|reader| &reader.count);
+        ensure!(served == goal, "{served} of {goal} messages were served");
+        let sum = self.log.total(|reader| &reader.sum);
+        ensure!(sum == self.sum, "not the messages that were sent");
+        let backwards = self.log.total(|reader| &reader.backwards);
+        ensure!(
+            backwards == 0 || !self.shape.ordered,
+            "{backwards} messages out of order"
+        );
+        Ok(sample)
+    }
+}

@@ -1,0 +1,205 @@
+//! What others do: readers that look again and again, and never sleep.
+
+use std::collections::VecDeque;
+use std::hint::spin_loop;
+use std::thread::yield_now;
+
+use crossbeam_queue::SegQueue;
+use dashmap::DashMap;
+use parking_lot::Mutex;
+use rustc_hash::FxBuildHasher;
+
+use super::course::{Log, Message, PAIRS, Way};
+use super::ours::key;
+
+/// The most that is taken out of a mailbox at a time.
+pub const CLAIM: usize = 32;
+
+/// Looks until there is something; now and then another thread may run.
+fn poll<T>(look: impl Fn() -> Option<T>) -> T {
+    let mut tries = 0_u32;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        tries += 1;
+        match tries % 64 {
+            0 => yield_now(),
+            _ => spin_loop(),
+        }
+    }
+}
+
+/// One queue and no order: any reader takes any message.
+#[derive(Default)]
+pub struct Unordered(SegQueue<Message>);
+
+impl Way for Unordered {
+    fn send(&self, message: Message) {
+        self.0.push(message);
+    }
+
+    fn read(&self, reader: usize, log: &Log) {
+        drain(&self.0, reader, log);
+    }
+
+    fn stop(&self, _: usize) {
+        self.0.push(Message::STOP);
+    }
+}
+
+fn drain(queue: &SegQueue<Message>, reader: usize, log: &Log) {
+    loop {
+        let message = poll(|| queue.pop());
+        if message.is_stop() {
+            return;
+        }
+        log.serve(reader, message);
+    }
+}
+
+/// A queue for each reader: ordered, but a reader with nothing to do helps nobody.
+#[derive(Default)]
+pub struct Shards([SegQueue<Message>; PAIRS]);
+
+impl Way for Shards {
+    fn send(&self, message: Message) {
+        let shard = (key(message.conversation) >> 32) as usize % PAIRS;
+        self.0[shard].push(message);
+    }
+
+    fn read(&self, reader: usize, log: &Log) {
+        drain(&self.0[reader], reader, log);
+    }
+
+    fn stop(&self, reader: usize) {
+        self.0[reader].push(Message::STOP);
+    }
+}
+
+/// What waits for one key, and whether the key stands in the run queue or is being served.
+#[derive(Default)]
+pub struct Mailbox {
+    waiting: VecDeque<Message>,
+    scheduled: bool,
+}
+
+impl Mailbox {
+    /// Puts messages in; whether the key is to be scheduled.
+    pub fn put(&mut self, messages: &[Message]) -> bool {
+        self.waiting.extend(messages);
+        !std::mem::replace(&mut self.scheduled, true)
+    }
+
+    /// The next few to be served.
+    fn take(&mut self, into: &mut Vec<Message>) {
+        let count = self.waiting.len().min(CLAIM);
+        into.extend(self.waiting.drain(..count));
+    }
+
+    /// Those have been served; whether the key is to be scheduled again.
+    fn leave(&mut self) -> bool {
+        self.scheduled = !self.waiting.is_empty();
+        self.scheduled
+    }
+}
+
+/// Serves some of a mailbox; whether it is to be scheduled again.
+pub fn serve(mailbox: &Mutex<Mailbox>, reader: usize, log: &Log, some: &mut Vec<Message>) -> bool {
+    mailbox.lock().take(some);
+    for message in some.drain(..) {
+        log.serve(reader, message);
+    }
+    mailbox.lock().leave()
+}
+
+/// A mailbox for each key, and a queue of the keys that have work.
+pub struct Mailboxes {
+    boxes: Vec<Mutex<Mailbox>>,
+    run: SegQueue<u32>,
+}
+
+const STOP: u32 = u32::MAX;
+
+impl Mailboxes {
+    pub fn new(conversations: u32) -> Self {
+        Self {
+            boxes: (0..conversations).map(|_| Mutex::default()).collect(),
+            run: SegQueue::new(),
+        }
+    }
+}
+
+impl Way for Mailboxes {
+    fn send(&self, message: Message) {
+        self.send_all(&[message]);
+    }
+
+    fn send_all(&self, messages: &[Message]) {
+        let conversation = messages[0].conversation;
+        if self.boxes[conversation as usize].lock().put(messages) {
+            self.run.push(conversation);
+        }
+    }
+
+    fn read(&self, reader: usize, log: &Log) {
+        let mut some = Vec::with_capacity(CLAIM);
+        loop {
+            let conversation = poll(|| self.run.pop());
+            if conversation == STOP {
+                return;
+            }
+            let mailbox = &self.boxes[conversation as usize];
+            if serve(mailbox, reader, log, &mut some) {
+                self.run.push(conversation);
+            }
+        }
+    }
+
+    fn stop(&self, _: usize) {
+        self.run.push(STOP);
+    }
+}
+
+/// The same by key: the mailbox is made when a message comes, and gone when it is empty.
+#[derive(Default)]
+pub struct DashMailboxes {
+    boxes: DashMap<u64, Mailbox, FxBuildHasher>,
+    run: SegQueue<u64>,
+}
+
+impl Way for DashMailboxes {
+    fn send(&self, message: Message) {
+        let key = key(message.conversation);
+        if self.boxes.entry(key).or_default().put(&[message]) {
+            self.run.push(key);
+        }
+    }
+
+    fn read(&self, reader: usize, log: &Log) {
+        let mut some = Vec::with_capacity(CLAIM);
+        loop {
+            let key = poll(|| self.run.pop());
+            if key == u64::MAX {
+                return;
+            }
+            let mailbox = self.boxes.get_mut(&key);
+            mailbox.expect("it is scheduled").take(&mut some);
+            for message in some.drain(..) {
+                log.serve(reader, message);
+            }
+            // With the shard's lock: nothing can come in between.
+            if self
+                .boxes
+                .remove_if_mut(&key, |_, mailbox| !mailbox.leave())
+                .is_none()
+            {
+                self.run.push(key);
+            }
+        }
+    }
+
+    fn stop(&self, _: usize) {
+        self.run.push(u64::MAX);
+    }
+}

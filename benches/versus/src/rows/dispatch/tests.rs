@@ -1,0 +1,110 @@
+//! The checks can fail.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::course::Message;
+use super::latency::Hop as _;
+use super::*;
+use crate::contender::Contender;
+
+const SMALL: Shape = Shape {
+    conversations: 8,
+    batch: 4,
+    hold: 0,
+    submit: true,
+    ordered: true,
+};
+
+/// What it does to the messages that it holds, when they are received.
+struct Broken(Mutex<Vec<Message>>, fn(&mut Vec<Message>));
+
+impl Way for Broken {
+    fn send(&self, message: Message) {
+        self.0.lock().push(message);
+    }
+
+    fn read(&self, reader: usize, log: &Log) {
+        if reader == 0 {
+            let mut all = std::mem::take(&mut *self.0.lock());
+            (self.1)(&mut all);
+            all.into_iter()
+                .for_each(|message| log.serve(reader, message));
+        }
+    }
+
+    fn stop(&self, _: usize) {}
+}
+
+fn outcome(harm: fn(&mut Vec<Message>)) -> Result<(), String> {
+    let way = Broken(Mutex::default(), harm);
+    // Readers that return at once come after the sends only where these are timed alone.
+    let mut course = Course::new(SMALL, |_| way).patience(Duration::from_secs(1));
+    course.run(400).map(drop).map_err(|error| error.to_string())
+}
+
+#[test]
+fn what_is_not_harmed_passes() {
+    assert_eq!(outcome(|_| {}), Ok(()));
+}
+
+#[test]
+fn a_message_that_is_lost_is_caught() {
+    let error = outcome(|all| _ = all.pop()).unwrap_err();
+    assert_eq!(error, "399 of 400 messages were served");
+}
+
+#[test]
+fn a_message_that_comes_twice_is_caught() {
+    let error = outcome(|all| all.push(all[7])).unwrap_err();
+    assert_eq!(error, "401 of 400 messages were served");
+}
+
+#[test]
+fn one_twice_in_place_of_another_is_caught() {
+    let error = outcome(|all| all[9] = all[8]).unwrap_err();
+    assert!(error.contains("not the messages"), "{error}");
+}
+
+#[test]
+fn a_changed_order_is_caught() {
+    let error = outcome(|all| all.reverse()).unwrap_err();
+    assert!(error.contains("out of order"), "{error}");
+}
+
+#[test]
+fn every_contender_passes_a_short_run() {
+    for submit in [false, true] {
+        for batch in [1, 4] {
+            let shape = Shape {
+                submit,
+                batch,
+                ..SMALL
+            };
+            for mut entry in contenders(shape) {
+                for _ in 0..3 {
+                    entry.contender.run(400).expect(&entry.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hop_that_gives_another_message_is_caught() {
+    struct Behind(crossbeam_queue::SegQueue<latency::Note>);
+
+    impl latency::Hop for Behind {
+        fn send(&self, note: latency::Note) {
+            self.0.push(note.next());
+        }
+
+        fn receive(&self) -> latency::Note {
+            self.0.receive()
+        }
+    }
+    let way = Behind(crossbeam_queue::SegQueue::new());
+    let pause = Duration::ZERO;
+    assert!(latency::Hops { way, pause }.run(10).is_err());
+}
