@@ -5,7 +5,6 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::course::Message;
-use super::latency::Hop as _;
 use super::*;
 use crate::contender::Contender;
 
@@ -101,7 +100,7 @@ fn a_hop_that_gives_another_message_is_caught() {
         }
 
         fn receive(&self) -> latency::Note {
-            self.0.receive()
+            latency::Hop::receive(&self.0)
         }
     }
     let way = Behind(crossbeam_queue::SegQueue::new());
