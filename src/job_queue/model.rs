@@ -89,10 +89,11 @@ fn a_cancelled_claim_passes_its_wake_on() {
 }
 
 /// A completion races the end of its lease: either it is done, or it was late
-/// and whoever waits has the job; never both.
+/// and whoever waits has the job; never both. Without a bound it has 220,841
+/// interleavings and passes, in 100 seconds.
 #[test]
 fn a_late_completion_is_never_also_a_return() {
-    explore("a_late_completion_is_never_also_a_return", None, || {
+    explore("a_late_completion_is_never_also_a_return", Some(3), || {
         let queue = serial(1);
         let claim = queue.try_claim_until(1, Duration::from_secs(1)).remove(0);
         let agent = spawn(move || claim.complete());
