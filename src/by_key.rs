@@ -208,6 +208,17 @@ impl Orders {
         }
     }
 
+    /// The item that sits first, marked or not.
+    pub fn leftmost(&self, tree: Tree) -> Option<u32> {
+        let mut item = None;
+        let mut at = tree.0;
+        while at != NONE {
+            let links = self.at(at);
+            (item, at) = (Some(links.item), links.left);
+        }
+        item
+    }
+
     /// How many marked nodes sit ahead of this one.
     pub fn ahead(&self, node: Node) -> u32 {
         let mut ahead = self.count(self.at(node.0).left);
@@ -242,23 +253,28 @@ impl Orders {
         self.nodes.heap_bytes()
     }
 
+    #[inline]
     fn at(&self, node: u32) -> &Links {
         self.nodes.by_index(node).expect(SITS)
     }
 
+    #[inline]
     fn at_mut(&mut self, node: u32) -> &mut Links {
         self.nodes.by_index_mut(node).expect(SITS)
     }
 
+    #[inline]
     fn parent_of(&self, node: u32) -> Option<u32> {
         let parent = self.at(node).parent;
         (parent != NONE).then_some(parent)
     }
 
+    #[inline]
     fn count(&self, node: u32) -> u32 {
         if node == NONE { 0 } else { self.at(node).count }
     }
 
+    #[inline]
     fn count_up(&mut self, mut at: u32) {
         while at != NONE {
             let links = self.at_mut(at);
@@ -267,6 +283,7 @@ impl Orders {
         }
     }
 
+    #[inline]
     fn count_down(&mut self, mut at: u32) {
         while at != NONE {
             let links = self.at_mut(at);
@@ -276,6 +293,7 @@ impl Orders {
     }
 
     /// Has `child` (or nothing) hang where `old` hung.
+    #[inline]
     fn replace(&mut self, tree: &mut Tree, parent: u32, old: u32, child: u32) {
         if parent == NONE {
             tree.0 = child;

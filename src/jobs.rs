@@ -17,10 +17,10 @@
 //!
 //! # Protocol
 //!
-//! Every change of a job's state goes through [`turn`](Jobs::turn), which keeps
+//! Every change of a job's state goes through `turn`, which keeps
 //! all counts exact and compares no keys. Who should stand in a line and does
 //! not yet is noted as restless, and seated by the next claim
-//! ([`settle`](Jobs::settle)). So the user's `Ord` runs in `plan`, `plan_rekey`
+//! (`settle`). So the user's `Ord` runs in `plan`, `plan_rekey`
 //! and `claim` alone, and there before anything has changed or in between two
 //! whole changes.
 //!
@@ -236,7 +236,8 @@ impl<K, J> Jobs<K, J> {
         let units = &mut self.tenant_mut(tenant).units;
         *units = *units - u64::from(old) + u64::from(counted);
         if counted > 0 {
-            if self.orders.first(self.group(at).order) != standing {
+            let settled = |job| self.orders.first(self.group(at).order) == Some(job);
+            if !standing.is_some_and(settled) {
                 self.unsettle_group(at);
             }
         } else if let Some(job) = standing {
@@ -356,7 +357,7 @@ impl<K: Ord, J> Jobs<K, J> {
         });
         let tenant = job.tenant;
         let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
-        let stand = self.orders.sit(line, seat, at, true);
+        let stand = self.orders.sit(line, seat, at, false);
         self.job_mut(at).stand = Some(stand);
     }
 

@@ -92,7 +92,7 @@ fn work(queue: &JobQueue<u32, u32>, log: &mut Log<Operation>) {
         );
         for claim in claims {
             let job = *claim;
-            if (job as usize + round) % 4 == 0 {
+            if (job as usize + round).is_multiple_of(4) {
                 log.record(|| claim.give_back(), |_| Operation::GiveBack(job))
                     .expect("it has no lease");
             } else {
@@ -151,18 +151,18 @@ fn wrong_histories_are_rejected() {
             (2, Claim(1, vec![3])),
         ],
         // Completed twice.
-        &[
-            (1, Claim(1, vec![0])),
-            (1, Complete(0)),
-            (2, Complete(0)),
-        ],
+        &[(1, Claim(1, vec![0])), (1, Complete(0)), (2, Complete(0))],
     ];
     for operations in wrong {
         let operations = [&both[..], operations].concat();
         let rejected = !is_linearizable::<ByKey>(in_turn(&operations));
         assert!(rejected, "{operations:?}");
     }
-    let right = [(1, Claim(3, vec![0, 5])), (1, Complete(0)), (2, Claim(3, vec![3]))];
+    let right = [
+        (1, Claim(3, vec![0, 5])),
+        (1, Complete(0)),
+        (2, Claim(3, vec![3])),
+    ];
     let right = [&both[..], &right[..]].concat();
     assert!(is_linearizable::<ByKey>(in_turn(&right)));
 }

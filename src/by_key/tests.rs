@@ -27,7 +27,7 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         3 => (tree.clone(), any::<u8>(), any::<bool>())
             .prop_map(|(tree, key, marked)| Act::Sit { tree, key, marked }),
-        2 => (tree.clone(), at.clone()).prop_map(|(tree, at)| Act::Leave { tree, at }),
+        2 => (tree.clone(), at).prop_map(|(tree, at)| Act::Leave { tree, at }),
         2 => (tree, at, any::<bool>()).prop_map(|(tree, at, marked)| Act::Mark { tree, at, marked }),
     ]
 }
@@ -83,6 +83,7 @@ proptest! {
             for (tree, naive) in trees.iter().zip(&naive) {
                 check(&orders, tree.0, NONE);
                 let items: Vec<u32> = naive.iter().map(|&(_, item, ..)| item).collect();
+                prop_assert_eq!(orders.leftmost(*tree), items.first().copied());
                 prop_assert_eq!(orders.iter(*tree).collect::<Vec<_>>(), items);
                 let first = naive.iter().find(|(.., marked)| *marked);
                 prop_assert_eq!(orders.first(*tree), first.map(|&(_, item, ..)| item));

@@ -16,7 +16,7 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// Lowering it takes nothing back, it leaves a debt; 0 is a pause. What is
     /// set is remembered, also for names without a job, until it is set to the
-    /// default again: for groups that of the [`Builder`], for tenants and the
+    /// default again: for groups that of the [`Builder`](super::Builder), for tenants and the
     /// queue no limit.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl<K, J> JobQueue<K, J> {
         self.shared.look(|books| books.jobs.why(id))
     }
 
-    /// The jobs that [failed](Claim::fail) too often, those that died first
+    /// The jobs that [failed](super::Claim::fail) too often, those that died first
     /// first. They stay, and hold their tenant's and group's name, until they
     /// are requeued or [removed](Self::remove).
     #[must_use]

@@ -10,8 +10,14 @@ thread_local! {
     static FUSE: Cell<u32> = const { Cell::new(0) };
 }
 
-#[derive(Debug, PartialEq, Eq, PartialOrd)]
+#[derive(Debug, PartialEq, Eq)]
 struct Fused(u8);
+
+impl PartialOrd for Fused {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl Ord for Fused {
     fn cmp(&self, other: &Self) -> Ordering {

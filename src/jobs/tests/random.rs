@@ -227,7 +227,7 @@ impl Both {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn the_first_that_a_scan_by_key_finds(acts in prop::collection::vec(act(), 0..120)) {
