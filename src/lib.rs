@@ -80,8 +80,8 @@ pub mod gate;
 pub mod intent;
 pub mod semaphore;
 
-pub mod keyed;
 pub mod job_queue;
+pub mod keyed;
 #[cfg(not(loom))]
 pub mod lock_table;
 pub mod queue;

@@ -122,6 +122,19 @@ fn d4_five_before_nine_also_when_five_comes_back() {
 }
 
 #[test]
+fn d4_one_that_comes_back_goes_ahead_of_the_next_that_stands() {
+    let (queue, _) = twelve(Limit::AtMost(2));
+    let (mut claims, _) = claim(&queue, 6);
+    complete(&mut claims, 1);
+    // 9 stands for its group now, behind 7.
+    let (_seven, numbers) = claim(&queue, 1);
+    assert_eq!(numbers, [7]);
+    let five = claims.iter().position(|claim| **claim == 5).unwrap();
+    claims.remove(five).give_back().unwrap();
+    assert_eq!(claim(&queue, 3).1, [5, 8, 9]);
+}
+
+#[test]
 fn d5_one_not_yet_due_is_absent() {
     let queue = Queue::new();
     let place = || Place::new().group("g");

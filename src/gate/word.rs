@@ -195,11 +195,7 @@ impl Word {
     }
 
     #[inline]
-    fn update(
-        &self,
-        success: Ordering,
-        change: impl Fn(Bits) -> Result<Bits, Fast>,
-    ) -> Fast {
+    fn update(&self, success: Ordering, change: impl Fn(Bits) -> Result<Bits, Fast>) -> Fast {
         let mut now = self.look();
         loop {
             let next = match change(now) {

@@ -56,16 +56,19 @@ fn contenders(hold: u64) -> Vec<Entry> {
         .on_thread_start(move || pin(next.fetch_add(1, Ordering::Relaxed) as usize))
         .build()
         .expect("a runtime");
-    let ours = |name, claim, before| {
-        Entry::ours(name, move |ops| gate(ops, hold, Use { claim, before }))
-    };
+    let ours =
+        |name, claim, before| Entry::ours(name, move |ops| gate(ops, hold, Use { claim, before }));
     vec![
         Entry::limit(LIMIT, move |ops| split(ops, hold)),
         Entry::limit(ONE_BY_ONE, move |ops| claimed(ops, hold)),
         ours(OURS, 1, true),
         ours("conversant TierGate, joined in time", 1, false),
         ours(CLAIMED, SHARE, true),
-        ours("conversant TierGate, 4 claimed, joined in time", SHARE, false),
+        ours(
+            "conversant TierGate, 4 claimed, joined in time",
+            SHARE,
+            false,
+        ),
         Entry::peer(RAYON, move |ops| scope(&rayon, ops, hold)),
         Entry::peer("std Barrier, tasks split", move |ops| barrier(ops, hold)),
         Entry::peer("tokio JoinSet", move |ops| join_set(&tokio, ops, hold)),
@@ -258,7 +261,9 @@ fn gate(ops: u64, hold: u64, usage: Use) -> Result<Sample> {
                 let mut joined = ahead;
                 let mut inside: Option<Ticket<&TierGate>> = None;
                 while let Some((tier, mut ticket)) = hand.pop_front() {
-                    let passed = inside.take().is_some_and(|last| last.leave_for(&mut ticket));
+                    let passed = inside
+                        .take()
+                        .is_some_and(|last| last.leave_for(&mut ticket));
                     if !passed {
                         ticket.enter().wait();
                     }
