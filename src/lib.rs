@@ -24,18 +24,21 @@
 //! | 1 policy | `modes.rs` | lock modes: compatible, join, covers, what parents need |
 //! | | `rank.rs` | a bump band above 256 standing levels |
 //! | | `line.rs` | the groups of one tier in line, by rank and by age |
+//! | | `by_key.rs` | order by (key, sequence): trees in one store |
 //! | | `ring.rs` | weighted round robin of lanes |
 //! | | `tiers.rs` | which tier is open |
 //! | | `timers.rs` | what is due when, by the embedder's clock |
 //! | | `readers.rs` | when to start, wake and retire a reader |
 //! | | `dispatch.rs` | who is next: ring, line, limits, tiers, bypass |
 //! | | `backlog.rs` | the messages that wait, over dispatch |
+//! | | `jobs.rs` | which job is next: ring, orders, limits, due times, leases |
 //! | 2 waiting | `wait.rs` | the one way to wait and to wake |
 //! | 3 primitives | `semaphore.rs` | the counting semaphore |
 //! | | `gate.rs` | the tier gate |
 //! | | `intent.rs` | one lock, six modes; striped form for hot roots |
 //! | 4 exchange | `queue.rs` | conversations, groups, lanes, turns, deliveries |
 //! | | `keyed.rs` | send by key: the group made on first use, gone when idle |
+//! | | `job_queue.rs` | ordered claims: limits, leases, dead letters |
 //! | | `lock_table.rs` | owners, hierarchy, conversion queue, deadlock search |
 //! | 5 top | `scheduler.rs` | callers, tasks and outcomes, readers, log, status |
 //! | | `simulator.rs` | the scheduler in virtual time |
@@ -51,7 +54,11 @@ pub mod slab;
 #[doc(hidden)]
 pub mod backlog;
 #[doc(hidden)]
+pub mod by_key;
+#[doc(hidden)]
 pub mod dispatch;
+#[doc(hidden)]
+pub mod jobs;
 #[doc(hidden)]
 pub mod line;
 #[doc(hidden)]
@@ -73,6 +80,7 @@ pub mod gate;
 pub mod intent;
 pub mod semaphore;
 
+pub mod job_queue;
 pub mod keyed;
 #[cfg(not(loom))]
 pub mod lock_table;

@@ -16,7 +16,7 @@ const FLOORS: &[&[&str]] = &[
     &["sync", "error", "limit", "slab"],
     &[
         "modes", "rank", "line", "by_key", "ring", "tiers", "timers", "readers", "dispatch",
-        "backlog",
+        "backlog", "jobs",
     ],
     &["wait"],
     &["semaphore", "intent", "gate", "inbox", "tokens"],

@@ -1,0 +1,112 @@
+//! What claiming costs: with and without blocked jobs in front, and 1, 8 or 64 at a time.
+//!
+//! `cargo bench --bench job_queue`
+
+use conversant::job_queue::{Claim, JobQueue, Place, Scope};
+use conversant::limit::Limit;
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+
+type Queue = JobQueue<u64, u64>;
+
+const BLOCKED: [u64; 3] = [0, 10_000, 1_000_000];
+const GROUPS: u64 = 1_000;
+/// Jobs of each group that wait.
+const DEPTH: u64 = 8;
+
+/// Claims up to `n` and completes them, pushing as many of the same groups behind all others.
+fn round(queue: &Queue, n: usize, next: &mut u64) -> usize {
+    let claims = queue.try_claim(n);
+    let claimed = claims.len();
+    for claim in claims {
+        let group = *claim % GROUPS;
+        Claim::complete(claim).expect("it has no lease");
+        push(queue, next, group);
+    }
+    claimed
+}
+
+fn push(queue: &Queue, next: &mut u64, group: u64) {
+    *next += 1;
+    let place = Place::new().group(group);
+    queue.push(*next, group, place).expect("the queue is open");
+}
+
+/// A thousand groups of limit 1 with jobs, behind blocked jobs with smaller keys: half of these in
+/// one group whose first is claimed, half in paused groups of eight.
+fn queue(blocked: u64) -> (Queue, Vec<Claim<u64, u64>>, u64) {
+    let queue = Queue::new();
+    let mut next = 0;
+    let mut held = Vec::new();
+    for n in 0..blocked / 2 {
+        push(&queue, &mut next, GROUPS);
+        if n == 0 {
+            held = queue.try_claim(1);
+        }
+    }
+    for n in 0..blocked / 2 {
+        let group = GROUPS + 1 + n / 8;
+        if n % 8 == 0 {
+            let paused = queue.set_limit(Scope::group(group), Limit::AtMost(0));
+            paused.expect("in range");
+        }
+        push(&queue, &mut next, group);
+    }
+    for n in 0..GROUPS * DEPTH {
+        push(&queue, &mut next, n % GROUPS);
+    }
+    (queue, held, next)
+}
+
+fn blocked_in_front(c: &mut Criterion) {
+    let mut family = c.benchmark_group("claim 8, complete, push; blocked in front");
+    family.throughput(Throughput::Elements(8));
+    for blocked in BLOCKED {
+        let (queue, _held, mut next) = queue(blocked);
+        assert_eq!(queue.counts().eligible, GROUPS);
+        family.bench_function(BenchmarkId::from_parameter(blocked), |b| {
+            b.iter(|| assert_eq!(round(&queue, 8, &mut next), 8));
+        });
+    }
+    family.finish();
+}
+
+fn at_a_time(c: &mut Criterion) {
+    let mut family = c.benchmark_group("claim n, complete, push; 1k groups");
+    for n in [1, 8, 64] {
+        let (queue, _held, mut next) = queue(0);
+        family.throughput(Throughput::Elements(n as u64));
+        family.bench_function(BenchmarkId::from_parameter(n), |b| {
+            b.iter(|| assert_eq!(round(&queue, n, &mut next), n));
+        });
+    }
+    family.finish();
+}
+
+/// Without the push: as the queue empties.
+fn draining(c: &mut Criterion) {
+    let mut family = c.benchmark_group("claim n and complete; 1k groups");
+    for n in [1, 8, 64] {
+        family.throughput(Throughput::Elements(GROUPS * DEPTH));
+        family.bench_function(BenchmarkId::from_parameter(n), |b| {
+            b.iter_batched(
+                || queue(0).0,
+                |queue| {
+                    loop {
+                        let claims = queue.try_claim(n);
+                        if claims.is_empty() {
+                            break queue;
+                        }
+                        for claim in claims {
+                            claim.complete().expect("it has no lease");
+                        }
+                    }
+                },
+                criterion::BatchSize::PerIteration,
+            );
+        });
+    }
+    family.finish();
+}
+
+criterion_group!(benches, blocked_in_front, at_a_time, draining);
+criterion_main!(benches);

@@ -1,0 +1,130 @@
+//! The trees against sorted vectors.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Clone, Debug)]
+enum Act {
+    Sit {
+        tree: usize,
+        key: u8,
+        marked: bool,
+    },
+    Leave {
+        tree: usize,
+        at: usize,
+    },
+    Mark {
+        tree: usize,
+        at: usize,
+        marked: bool,
+    },
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let (tree, at) = (0..3usize, any::<usize>());
+    prop_oneof![
+        3 => (tree.clone(), any::<u8>(), any::<bool>())
+            .prop_map(|(tree, key, marked)| Act::Sit { tree, key, marked }),
+        2 => (tree.clone(), at).prop_map(|(tree, at)| Act::Leave { tree, at }),
+        2 => (tree, at, any::<bool>()).prop_map(|(tree, at, marked)| Act::Mark { tree, at, marked }),
+    ]
+}
+
+/// Checks the invariants below a node; its height.
+fn check(orders: &Orders, node: u32, parent: u32) -> usize {
+    if node == NONE {
+        return 0;
+    }
+    let links = orders.at(node);
+    assert_eq!(links.parent, parent);
+    for child in [links.left, links.right] {
+        assert!(child == NONE || orders.at(child).priority <= links.priority);
+    }
+    let below = orders.count(links.left) + orders.count(links.right);
+    assert_eq!(links.count, below + u32::from(links.marked));
+    let left = check(orders, links.left, node);
+    1 + left.max(check(orders, links.right, node))
+}
+
+proptest! {
+    #[test]
+    fn as_sorted_vectors_are(acts in prop::collection::vec(act(), 0..300)) {
+        let mut orders = Orders::new();
+        let mut trees = [Tree::EMPTY; 3];
+        // By tree: key, number, node, mark.
+        let mut naive: [Vec<(u8, u32, Node, bool)>; 3] = Default::default();
+        let mut keys = Vec::new();
+        for act in acts {
+            match act {
+                Act::Sit { tree, key, marked } => {
+                    let item = keys.len() as u32;
+                    keys.push(key);
+                    let seat = orders.seat(trees[tree], |other| {
+                        (key, item).cmp(&(keys[other as usize], other))
+                    });
+                    let node = orders.sit(&mut trees[tree], seat, item, marked);
+                    naive[tree].push((key, item, node, marked));
+                    naive[tree].sort_by_key(|&(key, item, ..)| (key, item));
+                }
+                Act::Leave { tree, at } if !naive[tree].is_empty() => {
+                    let at = at % naive[tree].len();
+                    let (_, _, node, _) = naive[tree].remove(at);
+                    orders.leave(&mut trees[tree], node);
+                }
+                Act::Mark { tree, at, marked } if !naive[tree].is_empty() => {
+                    let at = at % naive[tree].len();
+                    naive[tree][at].3 = marked;
+                    orders.mark(naive[tree][at].2, marked);
+                }
+                _ => {}
+            }
+            for (tree, naive) in trees.iter().zip(&naive) {
+                check(&orders, tree.0, NONE);
+                let items: Vec<u32> = naive.iter().map(|&(_, item, ..)| item).collect();
+                prop_assert_eq!(orders.leftmost(*tree), items.first().copied());
+                prop_assert_eq!(orders.iter(*tree).collect::<Vec<_>>(), items);
+                let first = naive.iter().find(|(.., marked)| *marked);
+                prop_assert_eq!(orders.first(*tree), first.map(|&(_, item, ..)| item));
+                let mut ahead = 0;
+                for &(_, _, node, marked) in naive {
+                    prop_assert_eq!(orders.ahead(node), ahead);
+                    ahead += u32::from(marked);
+                }
+                prop_assert_eq!(orders.marked(*tree), ahead);
+            }
+        }
+        prop_assert_eq!(orders.len(), naive.iter().map(Vec::len).sum::<usize>());
+    }
+}
+
+#[test]
+fn ascending_keys_do_not_make_a_list() {
+    let mut orders = Orders::new();
+    let mut tree = Tree::EMPTY;
+    for item in 0..10_000 {
+        let seat = orders.seat(tree, |other| item.cmp(&other));
+        orders.sit(&mut tree, seat, item, true);
+    }
+    let height = check(&orders, tree.0, NONE);
+    assert!(height < 60, "{height}");
+}
+
+#[test]
+fn what_left_leaves_nothing() {
+    let mut orders = Orders::new();
+    let mut tree = Tree::EMPTY;
+    let nodes: Vec<Node> = (0..10_000)
+        .map(|item| {
+            let seat = orders.seat(tree, |other| item.cmp(&other));
+            orders.sit(&mut tree, seat, item, false)
+        })
+        .collect();
+    let full = orders.heap_bytes();
+    for node in nodes {
+        orders.leave(&mut tree, node);
+    }
+    assert_eq!(tree, Tree::EMPTY);
+    assert!(orders.is_empty() && orders.heap_bytes() < full / 10);
+}

@@ -1,0 +1,347 @@
+//! An ordered job queue: agents claim the first N jobs that may run, by key.
+//!
+//! What people do with `SELECT .. FOR UPDATE SKIP LOCKED` in a database, in
+//! memory, exact and without a scan. A job is pushed with a key and a
+//! [`Place`]: its tenant, its group, and when it is due. Agents, which may be
+//! threads, tasks or a simulator, [`claim`](JobQueue::claim) jobs and complete
+//! them, give them back, or fail them.
+//!
+//! ```
+//! use conversant::job_queue::{JobQueue, Place, Scope, Why};
+//! use conversant::limit::Limit;
+//!
+//! let queue = JobQueue::new();
+//! for key in 1..=4 {
+//!     let group = if key % 2 == 1 { "odd" } else { "even" };
+//!     queue.push(key, format!("job {key}"), Place::new().group(group))?;
+//! }
+//! queue.set_limit(Scope::group("even"), Limit::AtMost(2))?;
+//!
+//! // One of "odd", which has the limit 1, and two of "even".
+//! let mut claims = queue.try_claim(10);
+//! let names: Vec<&str> = claims.iter().map(|claim| claim.as_str()).collect();
+//! assert_eq!(names, ["job 1", "job 2", "job 4"]);
+//!
+//! // What is not completed goes back to its place.
+//! drop(claims.pop());
+//! claims.remove(0).complete()?;
+//! let again = queue.claim(10).wait()?;
+//! assert_eq!((again[0].as_str(), again[1].as_str()), ("job 3", "job 4"));
+//! assert_eq!(again[1].attempt(), 2);
+//! assert_eq!(queue.why(again[0].id()), Some(Why::Claimed(None)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What stands in line
+//!
+//! A job stands in its tenant's line if and only if it is due and its group has
+//! room for it; a tenant takes its turn if and only if such a job stands there
+//! and the tenant's limit has room. What is blocked stands nowhere: a claim
+//! costs the same with a million blocked jobs in front. [`JobQueue::why`] says
+//! what keeps a job.
+//!
+//! # Guarantees
+//!
+//! - A claim of `n` gives min(n, jobs that may run) jobs: never fewer, and it
+//!   never waits for another agent's claim.
+//! - Of a group, of a tenant and of the queue no more jobs are claimed at once
+//!   than its limit says. The limits are taken together or not at all.
+//! - Within a tenant jobs are claimed in exact order of their keys, equal keys
+//!   in the order in which they were pushed, skipping what may not run. There is
+//!   no bypass: endless smaller keys starve larger ones.
+//! - Between tenants: weighted round robin over jobs. Let W be the sum of the
+//!   weights of the tenants that have jobs to run; one of them with weight w has
+//!   w of every W jobs claimed.
+//! - Each job is completed exactly once, or taken out, or stays. A claim that is
+//!   not completed gives its job back, to the place of its key.
+//! - A lease that runs out gives the job back, and what its claim does then is
+//!   the error [`Expired`], which changes nothing.
+//! - Waiting claims are woken one for each job that may run. One that was woken
+//!   and is never polled keeps at most one job from the others, and only as long
+//!   as no other event happens.
+//!
+//! # The user's code
+//!
+//! Of the user's only `Ord` of the key runs under the queue's lock: in
+//! [`push`](JobQueue::push), [`rekey`](JobQueue::rekey), and the claims. It must
+//! not call the queue. If it panics the panic goes on, that one operation has
+//! done nothing, and the queue goes on; completing, giving back, limits and
+//! leases compare nothing. Keys, jobs and wakers are dropped, and wakers woken,
+//! without the lock; they may call the queue. If a waker panics, the panic goes
+//! on in the call that woke it, when all others have been woken.
+//!
+//! # Memory ordering
+//!
+//! What was done before a push is seen by whoever claims the job. What was done
+//! before a claim is completed or given back is seen by whoever claims a job
+//! that needed its room, and by the job's next claim.
+//!
+//! # Cost
+//!
+//! One mutex. O(log n) a job in every operation but pictures and shutdown; of
+//! the jobs that are blocked only those of the same group count. Nothing of a
+//! tenant or group is left when its last job is gone, unless something was set
+//! for it.
+
+mod agent;
+mod builder;
+mod claim;
+mod control;
+#[cfg(all(test, loom))]
+mod model;
+mod shared;
+mod snapshot;
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::error::Closed;
+use crate::jobs;
+use crate::sync::Arc;
+use crate::wait::Wait;
+
+use shared::Shared;
+
+pub use agent::{Claiming, ClaimingOwned, ClaimingWith};
+pub use builder::{Builder, PushError, RequeueError};
+pub use claim::{Claim, JobId};
+pub use jobs::{
+    Counts, Expired, GroupStatus, Name, Place, Refused, Scope, Taken, TenantStatus, Why,
+};
+pub use snapshot::Snapshot;
+
+/// An ordered job queue. See the [module](self).
+///
+/// Dropping it shuts it down, and drops what waits. Claims stay valid: they can
+/// be completed, and what is given back then is dropped.
+pub struct JobQueue<K, J> {
+    shared: Arc<Shared<K, J>>,
+}
+
+impl<K: Ord, J> JobQueue<K, J> {
+    /// A queue with the defaults of its [`Builder`].
+    #[must_use]
+    pub fn new() -> Self {
+        let built = Builder::new().build();
+        built.expect("the defaults are in range")
+    }
+
+    /// A queue to order.
+    pub fn builder() -> Builder<K, J> {
+        Builder::new()
+    }
+
+    /// Puts a job in.
+    ///
+    /// Cost: O(log n), one allocation for the job.
+    ///
+    /// # Errors
+    ///
+    /// [`PushError`] with key and job if the queue is closed.
+    ///
+    /// # Panics
+    ///
+    /// If the key's `Ord` does; nothing has changed.
+    pub fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
+        let mut entering = Some((key, Arc::new(job), place));
+        let pushed = self.shared.event(|books| books.enter(&mut entering));
+        match (pushed, entering) {
+            (Ok(id), _) => Ok(self.shared.name(id)),
+            (Err(Closed), Some((key, job, _))) => Err(PushError::of(key, job)),
+            (Err(Closed), None) => unreachable!("what was refused is still here"),
+        }
+    }
+
+    /// Puts many jobs in, under one lock: all of them or none.
+    ///
+    /// Waiting claims are woken when all are in. Cost: O(log n) each; the lock
+    /// is held for all of them.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`] if the queue is closed; the jobs are dropped.
+    ///
+    /// # Panics
+    ///
+    /// If the iterator does, or an `Ord`; nothing has changed.
+    pub fn push_all(
+        &self,
+        jobs: impl IntoIterator<Item = (K, J, Place)>,
+    ) -> Result<Vec<JobId>, Closed> {
+        let wrapped = |(key, job, place)| Some((key, Arc::new(job), place));
+        let mut entering: Vec<_> = jobs.into_iter().map(wrapped).collect();
+        let mut undone = Vec::new();
+        let pushed = self
+            .shared
+            .event(|books| books.enter_all(&mut entering, &mut undone));
+        let name = |id| self.shared.name(id);
+        Ok(pushed?.into_iter().map(name).collect())
+    }
+
+    /// Claims up to `n` jobs that may run now; none if none may.
+    ///
+    /// It may go ahead of waiting claims that have been woken and have not
+    /// looked yet. The claims have the queue's [lease](Builder::lease).
+    ///
+    /// # Panics
+    ///
+    /// If an `Ord` does; nothing is claimed.
+    #[must_use = "dropping the claims gives the jobs back"]
+    pub fn try_claim(&self, n: usize) -> Vec<Claim<K, J>> {
+        self.shared
+            .event(|books| agent::take(&self.shared, books, n, None))
+    }
+
+    /// As [`try_claim`](Self::try_claim), with a lease until this time by the
+    /// embedder's clock, whatever the queue's lease is.
+    ///
+    /// # Panics
+    ///
+    /// As [`try_claim`](Self::try_claim).
+    #[must_use = "dropping the claims gives the jobs back"]
+    pub fn try_claim_until(&self, n: usize, until: Duration) -> Vec<Claim<K, J>> {
+        self.shared
+            .event(|books| agent::take(&self.shared, books, n, Some(until)))
+    }
+
+    /// Waits for at least one job, and claims up to `n` that may run then. An
+    /// `n` of 0 is taken as 1.
+    ///
+    /// Who waits longest is woken first; one that comes just then may be
+    /// faster, and the woken one keeps its place in line.
+    ///
+    /// Cancel safe: a wait that is dropped has claimed nothing, and if it had
+    /// been woken, the next is.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`] if the queue is closed, nothing waits and nothing is claimed.
+    /// While something is paused or not due it waits, until that is changed or
+    /// [shut down](Self::shutdown).
+    ///
+    /// # Panics
+    ///
+    /// If an `Ord` does, in a poll; nothing is claimed, and the wait can be
+    /// polled again.
+    pub fn claim(&self, n: usize) -> Wait<Claiming<'_, K, J>> {
+        Wait::new(ClaimingWith::new(self, n, None))
+    }
+
+    /// As [`claim`](Self::claim), with a lease until this time by the
+    /// embedder's clock, whatever the queue's lease is.
+    ///
+    /// # Errors
+    ///
+    /// As [`claim`](Self::claim).
+    pub fn claim_until(&self, n: usize, until: Duration) -> Wait<Claiming<'_, K, J>> {
+        Wait::new(ClaimingWith::new(self, n, Some(until)))
+    }
+
+    /// As [`claim`](Self::claim), for a wait that keeps the queue alive.
+    ///
+    /// # Errors
+    ///
+    /// As [`claim`](Self::claim).
+    pub fn claim_owned(queue: &Arc<Self>, n: usize) -> Wait<ClaimingOwned<K, J>> {
+        Wait::new(ClaimingWith::new(queue.clone(), n, None))
+    }
+
+    /// Gives a job another key; it stands, and will stand, where that says. One
+    /// that is claimed stays claimed. Among equal keys its push counts as
+    /// before. The old key.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Stale`] if there is no such job any more.
+    ///
+    /// # Panics
+    ///
+    /// If an `Ord` does; nothing has changed.
+    pub fn rekey(&self, id: JobId, key: K) -> Result<K, Refused> {
+        let id = self.shared.key(id)?;
+        let mut key = Some(key);
+        self.shared.event(|books| books.rekey(id, &mut key))
+    }
+}
+
+impl<K, J> JobQueue<K, J> {
+    /// How many jobs there are of what.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.shared.look(|books| books.jobs.counts())
+    }
+
+    /// What the queue holds, tenant by tenant and group by group: everything in
+    /// it was true at once.
+    ///
+    /// Cost: O(tenants and groups) under the lock.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.shared.look(snapshot::take)
+    }
+
+    /// Refuses all that is pushed or requeued from now on. What waits, and what
+    /// is claimed and comes back, can still be claimed; when nothing is left,
+    /// claims give [`Closed`]. A second close does nothing.
+    pub fn close(&self) {
+        self.shared.event(|books| books.closed = true);
+    }
+
+    /// Whether nothing more can be pushed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shared.look(|books| books.closed)
+    }
+
+    /// Closes the queue and takes out all that waits, in the order in which it
+    /// was pushed. What is claimed stays so, and what of it is given back waits
+    /// again; the dead stay.
+    ///
+    /// Cost: O(n log n) under the lock.
+    pub fn shutdown(&self) -> Vec<Taken<K, Arc<J>>> {
+        self.shared.shut(false)
+    }
+}
+
+impl<K: Ord, J> Default for JobQueue<K, J> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K, J> Drop for JobQueue<K, J> {
+    fn drop(&mut self) {
+        drop(self.shared.shut(true));
+    }
+}
+
+impl<K, J> fmt::Debug for JobQueue<K, J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("JobQueue");
+        match self
+            .shared
+            .try_look(|books| (books.closed, books.jobs.counts()))
+        {
+            Some((closed, counts)) => out.field("closed", &closed).field("counts", &counts),
+            None => out.field("locked", &true),
+        };
+        out.finish_non_exhaustive()
+    }
+}
+
+/// What may cross threads, and why.
+///
+/// A job is shared by the queue and its claims (after a lease has run out,
+/// several), which lend it out by reference: it must be `Send` and `Sync`. Keys
+/// are compared under the lock alone: they must be `Send`.
+const _: () = {
+    const fn send_and_sync<H: Send + Sync>() {}
+
+    /// Stands for any key that is `Send` and no more.
+    type OnlySend = std::cell::Cell<u8>;
+
+    send_and_sync::<JobQueue<OnlySend, u8>>();
+    send_and_sync::<Claim<OnlySend, u8>>();
+    send_and_sync::<Wait<Claiming<'_, OnlySend, u8>>>();
+    send_and_sync::<Wait<ClaimingOwned<OnlySend, u8>>>();
+};

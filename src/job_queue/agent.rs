@@ -1,0 +1,143 @@
+//! The wait for jobs.
+
+use std::fmt;
+use std::ops::Deref;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use crate::error::Closed;
+use crate::sync::Arc;
+use crate::wait::{Op, Ticket, sealed};
+
+use super::JobQueue;
+use super::claim::Claim;
+use super::shared::{Books, Shared};
+
+/// The wait of [`JobQueue::claim`].
+pub type Claiming<'a, K, J> = ClaimingWith<&'a JobQueue<K, J>>;
+
+/// The wait of [`JobQueue::claim_owned`].
+pub type ClaimingOwned<K, J> = ClaimingWith<Arc<JobQueue<K, J>>>;
+
+/// A wait for jobs of the queue that `Q` leads to: [`Claiming`] or
+/// [`ClaimingOwned`].
+pub struct ClaimingWith<Q> {
+    queue: Q,
+    n: usize,
+    until: Option<Duration>,
+    ticket: Option<Ticket>,
+}
+
+impl<Q> ClaimingWith<Q> {
+    pub(super) fn new(queue: Q, n: usize, until: Option<Duration>) -> Self {
+        Self {
+            queue,
+            n: n.max(1),
+            until,
+            ticket: None,
+        }
+    }
+}
+
+impl<Q> sealed::Sealed for ClaimingWith<Q> {}
+
+impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q> {
+    type Output = Result<Vec<Claim<K, J>>, Closed>;
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // Most looks find something, and need no waker.
+        match self.look(cx.waker(), None) {
+            Looked::NeedsWaker => {}
+            Looked::Found(found) => return Poll::Ready(found),
+            Looked::Waits => return Poll::Pending,
+        }
+        // Cloned without the lock.
+        match self.look(cx.waker(), Some(cx.waker().clone())) {
+            Looked::Found(found) => Poll::Ready(found),
+            Looked::NeedsWaker | Looked::Waits => Poll::Pending,
+        }
+    }
+
+    fn cancel(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.queue.shared.event(|books| {
+                // If it had been notified, the waking rule passes that on.
+                let removed = books.agents.remove(ticket);
+                books.discard_waker(removed.and_then(|removed| removed.waker));
+            });
+        }
+    }
+}
+
+/// What a look under the lock gave.
+enum Looked<K, J> {
+    Found(Result<Vec<Claim<K, J>>, Closed>),
+    /// Nothing; it stands in line un-notified, with the right waker.
+    Waits,
+    /// Nothing; it does not stand in line, or not with this waker.
+    NeedsWaker,
+}
+
+impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>>> ClaimingWith<Q> {
+    /// Looks for jobs, and with a waker stands in line if there are none: a
+    /// new one at the end, an old one at its old place, its mark cleared.
+    ///
+    /// Where nothing is found nothing is eligible, so that this event wakes
+    /// nobody, compares nothing, and cannot unwind with a new place in line.
+    fn look(&mut self, current: &Waker, mut spare: Option<Waker>) -> Looked<K, J> {
+        let Self {
+            queue,
+            n,
+            until,
+            ticket,
+        } = self;
+        let shared = &queue.shared;
+        let spare = &mut spare;
+        shared.event(|books| {
+            let claims = take(shared, books, *n, *until);
+            if !claims.is_empty() || books.finished() {
+                let removed = ticket.take().and_then(|old| books.agents.remove(old));
+                books.discard_waker(removed.and_then(|removed| removed.waker));
+                let found = if claims.is_empty() {
+                    Err(Closed)
+                } else {
+                    Ok(claims)
+                };
+                return Looked::Found(found);
+            }
+            match (*ticket, spare.take()) {
+                (Some(old), _) if books.agents.waits_with(old, current) => {}
+                (_, None) => return Looked::NeedsWaker,
+                (Some(old), Some(waker)) => *spare = books.agents.rewait(old, waker),
+                (None, Some(waker)) => *ticket = Some(books.agents.register((), waker)),
+            }
+            Looked::Waits
+        })
+    }
+}
+
+/// Up to `n` claims, made under the lock.
+pub(super) fn take<K: Ord, J>(
+    shared: &Arc<Shared<K, J>>,
+    books: &mut Books<K, J>,
+    n: usize,
+    until: Option<Duration>,
+) -> Vec<Claim<K, J>> {
+    let own = |lease| books.jobs.now().saturating_add(lease);
+    let lease = until.or_else(|| shared.lease.map(own));
+    let picks = books.jobs.claim(n, lease);
+    let claim = |pick: crate::jobs::Pick| {
+        let job = books.jobs.get(pick.id).expect("it was just claimed");
+        Claim::new(shared, pick, job.clone())
+    };
+    picks.into_iter().map(claim).collect()
+}
+
+impl<Q> fmt::Debug for ClaimingWith<Q> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Claiming")
+            .field("n", &self.n)
+            .field("in_line", &self.ticket.is_some())
+            .finish_non_exhaustive()
+    }
+}

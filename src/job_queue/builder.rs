@@ -1,0 +1,141 @@
+//! What a queue is to be, and what it refuses.
+
+use std::error::Error;
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use crate::error::{Closed, OutOfRange};
+use crate::jobs::Refused;
+use crate::limit::Limit;
+use crate::sync::Arc;
+
+use super::JobQueue;
+use super::shared::Shared;
+
+/// What a queue is to be.
+#[must_use]
+pub struct Builder<K, J> {
+    group_limit: Limit,
+    attempts: u32,
+    lease: Option<Duration>,
+    of: PhantomData<fn() -> (K, J)>,
+}
+
+impl<K: Ord, J> Builder<K, J> {
+    pub(super) fn new() -> Self {
+        Self {
+            group_limit: Limit::SERIAL,
+            attempts: 5,
+            lease: None,
+            of: PhantomData,
+        }
+    }
+
+    /// The limit of every group for which none is set; 1 if nothing is said.
+    pub fn group_limit(mut self, limit: Limit) -> Self {
+        self.group_limit = limit;
+        self
+    }
+
+    /// After so many attempts a job that failed is dead, 1 or more; 5 if
+    /// nothing is said. See [`Claim::fail`](super::Claim::fail).
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.attempts = attempts;
+        self
+    }
+
+    /// How long after the latest time told a claim runs out, if it is not
+    /// extended; never if nothing is said.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// The queue.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] if the limit is above [`Limit::MAX`], or the attempts
+    /// are 0.
+    pub fn build(self) -> Result<JobQueue<K, J>, OutOfRange> {
+        OutOfRange::check("attempts", self.attempts, 1, u32::MAX)?;
+        let limit = self.group_limit.checked()?;
+        let shared = Arc::new(Shared::new(limit, self.attempts, self.lease));
+        Ok(JobQueue { shared })
+    }
+}
+
+impl<K, J> fmt::Debug for Builder<K, J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("group_limit", &self.group_limit)
+            .field("attempts", &self.attempts)
+            .field("lease", &self.lease)
+            .finish()
+    }
+}
+
+/// A job that was not taken: the queue is closed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct PushError<K, J> {
+    /// Its key.
+    pub key: K,
+    /// What was to be pushed.
+    pub job: J,
+}
+
+impl<K, J> PushError<K, J> {
+    pub(super) fn of(key: K, job: Arc<J>) -> Self {
+        let job = Arc::try_unwrap(job);
+        let job = job.unwrap_or_else(|_| unreachable!("it was never shared"));
+        Self { key, job }
+    }
+}
+
+/// Without key and job, so that any of them can be unwrapped on.
+impl<K, J> fmt::Debug for PushError<K, J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PushError").finish_non_exhaustive()
+    }
+}
+
+impl<K, J> fmt::Display for PushError<K, J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not pushed: {Closed}")
+    }
+}
+
+impl<K, J> Error for PushError<K, J> {}
+
+/// Why a job was not requeued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequeueError {
+    /// The queue is closed.
+    Closed,
+    /// The job is gone, or alive.
+    Refused(Refused),
+}
+
+impl From<Closed> for RequeueError {
+    fn from(_: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+impl From<Refused> for RequeueError {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+impl fmt::Display for RequeueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => Closed.fmt(f),
+            Self::Refused(refused) => refused.fmt(f),
+        }
+    }
+}
+
+impl Error for RequeueError {}

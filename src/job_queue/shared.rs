@@ -1,0 +1,210 @@
+//! The one lock of a job queue, and what follows from each event.
+//!
+//! State: the policy (`jobs`), the claims that wait, and how far the queue is
+//! closed, all under one mutex.
+//!
+//! Protocol: every change is an [`event`](Shared::event): the change, then the
+//! waking rule, then, with the lock let go, the wakers and whatever of the
+//! user's is to be dropped.
+//!
+//! Invariants:
+//! 1. The waking rule: at the end of every event at least as many claims are
+//!    notified as jobs may run, or all that wait if they are fewer; and all of
+//!    them once the queue is [`finished`](Books::finished).
+//! 2. Of the user's only `Ord` runs under the lock. Keys and jobs come in by
+//!    reference to an owner outside of the event, and leave as its result, so
+//!    that they are dropped without the lock also when a comparison panics.
+//! 3. A change that panics has changed nothing that could wake anybody.
+//! 4. What an event takes is in a handle that gives it back (a claim) before
+//!    the first waker is woken.
+//! 5. In a queue that is gone (it was dropped) no job waits.
+
+use std::time::Duration;
+
+use crate::error::Closed;
+use crate::jobs::{Back, Expired, Jobs, Pick, Place, Refused, Taken};
+use crate::limit::Limit;
+use crate::slab::Key;
+use crate::sync::{Arc, unique};
+use crate::wait::{Guarded, Session, Waiters, WakeBatch};
+
+use super::claim::JobId;
+
+pub(super) struct Shared<K, J> {
+    books: Guarded<Books<K, J>>,
+    /// Told apart from all other queues by this number.
+    number: u64,
+    /// How long a claim holds.
+    pub(super) lease: Option<Duration>,
+}
+
+pub(super) struct Books<K, J> {
+    pub(super) jobs: Jobs<K, Arc<J>>,
+    pub(super) agents: Waiters<()>,
+    /// Nothing more is pushed.
+    pub(super) closed: bool,
+    /// Nobody claims any more.
+    gone: bool,
+}
+
+/// A job on its way in; `None` once it is.
+pub(super) type Entering<K, J> = Option<(K, Arc<J>, Place)>;
+
+/// Whether a job is dead now; and the job, if nobody will ever claim it.
+type Returned<K, J> = (bool, Option<Taken<K, Arc<J>>>);
+
+impl<K, J> Shared<K, J> {
+    pub(super) fn new(group_limit: Limit, attempts: u32, lease: Option<Duration>) -> Self {
+        let books = Books {
+            jobs: Jobs::new(group_limit, attempts),
+            agents: Waiters::new(),
+            closed: false,
+            gone: false,
+        };
+        Self {
+            books: Guarded::new(books),
+            number: unique(),
+            lease,
+        }
+    }
+
+    /// One event: `change` under the lock, then the waking rule, then the
+    /// wakers it gathered.
+    pub(super) fn event<'a, R>(
+        &'a self,
+        change: impl FnOnce(&mut Session<'a, Books<K, J>>) -> R,
+    ) -> R {
+        // Declared before the session, so that it is dropped after it when a
+        // waker panics.
+        let result;
+        let mut session = self.books.lock();
+        result = change(&mut session);
+        session.settle(Books::notify_due);
+        drop(session);
+        result
+    }
+
+    /// A look that changes nothing.
+    pub(super) fn look<R>(&self, look: impl FnOnce(&Books<K, J>) -> R) -> R {
+        look(&self.books.lock())
+    }
+
+    /// As [`look`](Self::look), unless somebody holds the lock.
+    pub(super) fn try_look<R>(&self, look: impl FnOnce(&Books<K, J>) -> R) -> Option<R> {
+        self.books.try_lock().map(|session| look(&session))
+    }
+
+    /// Refuses all that is pushed from now on, and takes out what waits.
+    pub(super) fn shut(&self, gone: bool) -> Vec<Taken<K, Arc<J>>> {
+        self.event(|books| {
+            books.closed = true;
+            books.gone |= gone;
+            books.jobs.drain()
+        })
+    }
+
+    pub(super) fn name(&self, key: Key) -> JobId {
+        let queue = self.number;
+        JobId { queue, key }
+    }
+
+    /// The policy's name of a job, if it is one of this queue's.
+    pub(super) fn key(&self, id: JobId) -> Result<Key, Refused> {
+        let own = id.queue == self.number;
+        own.then_some(id.key).ok_or(Refused::Stale)
+    }
+}
+
+impl<K: Ord, J> Books<K, J> {
+    pub(super) fn enter(&mut self, entering: &mut Entering<K, J>) -> Result<Key, Closed> {
+        self.open()?;
+        let (key, _, place) = entering.as_ref().expect(ENTERS_ONCE);
+        let plan = self.jobs.plan(key, place);
+        let (key, job, place) = entering.take().expect(ENTERS_ONCE);
+        Ok(self.jobs.push(plan, key, place, job))
+    }
+
+    /// All or none: if a comparison panics, those that are in come out again,
+    /// into `undone`.
+    pub(super) fn enter_all(
+        &mut self,
+        entering: &mut [Entering<K, J>],
+        undone: &mut Vec<Taken<K, Arc<J>>>,
+    ) -> Result<Vec<Key>, Closed> {
+        self.open()?;
+        undone.reserve(entering.len());
+        let ids = Vec::with_capacity(entering.len());
+        let mut all = AllOrNone {
+            books: self,
+            ids,
+            undone,
+        };
+        for job in entering {
+            let id = all.books.enter(job)?;
+            all.ids.push(id);
+        }
+        Ok(std::mem::take(&mut all.ids))
+    }
+
+    pub(super) fn rekey(&mut self, id: Key, key: &mut Option<K>) -> Result<K, Refused> {
+        let seat = self.jobs.plan_rekey(id, key.as_ref().expect(ENTERS_ONCE))?;
+        Ok(self.jobs.rekey(id, seat, key.take().expect(ENTERS_ONCE)))
+    }
+}
+
+const ENTERS_ONCE: &str = "it enters once";
+
+/// Jobs that come out again unless all of them get in.
+struct AllOrNone<'a, K, J> {
+    books: &'a mut Books<K, J>,
+    ids: Vec<Key>,
+    undone: &'a mut Vec<Taken<K, Arc<J>>>,
+}
+
+impl<K, J> Drop for AllOrNone<'_, K, J> {
+    fn drop(&mut self) {
+        for id in self.ids.drain(..) {
+            self.undone.extend(self.books.jobs.remove(id));
+        }
+    }
+}
+
+impl<K, J> Books<K, J> {
+    /// Nothing new comes into a closed queue.
+    pub(super) fn open(&self) -> Result<(), Closed> {
+        if self.closed { Err(Closed) } else { Ok(()) }
+    }
+
+    /// Closed, and nothing is left that could be claimed.
+    pub(super) fn finished(&self) -> bool {
+        self.closed && self.jobs.waiting() == 0 && self.jobs.running() == 0
+    }
+
+    /// Puts a claimed job back; what nobody will ever claim comes out.
+    pub(super) fn give_back(&mut self, pick: Pick, back: Back) -> Result<Returned<K, J>, Expired> {
+        if self.gone {
+            return Ok((false, Some(self.jobs.complete(pick)?)));
+        }
+        Ok((self.jobs.give_back(pick, back)?, None))
+    }
+
+    /// How many claims must be awake: the waking rule.
+    fn due(&self) -> usize {
+        let all = self.agents.len();
+        if self.finished() {
+            return all;
+        }
+        usize::try_from(self.jobs.eligible()).map_or(all, |jobs| jobs.min(all))
+    }
+
+    /// Notifies who is due; false if the batch is full and more are.
+    fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
+        while self.agents.notified() < self.due() {
+            if wakes.is_full() {
+                return false;
+            }
+            self.agents.notify_next(wakes);
+        }
+        true
+    }
+}

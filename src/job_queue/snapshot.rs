@@ -1,0 +1,35 @@
+//! A picture of a queue at one moment.
+
+use crate::jobs::{Counts, TenantStatus};
+use crate::limit::Limit;
+
+use super::shared::Books;
+
+/// What a queue held at one moment: everything in it was true at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Nothing more can be pushed.
+    pub closed: bool,
+    /// The most jobs claimed at once.
+    pub limit: Limit,
+    /// How many jobs there are of what.
+    pub counts: Counts,
+    /// Claims that sleep.
+    pub agents_waiting: usize,
+    /// Claims that were woken and have not looked since. One that stays here is
+    /// a task that is not polled.
+    pub agents_notified: usize,
+    /// The tenants with their groups, by name.
+    pub tenants: Vec<TenantStatus>,
+}
+
+pub(super) fn take<K, J>(books: &Books<K, J>) -> Snapshot {
+    Snapshot {
+        closed: books.closed,
+        limit: books.jobs.limit(&crate::jobs::Scope::Queue),
+        counts: books.jobs.counts(),
+        agents_waiting: books.agents.waiting(),
+        agents_notified: books.agents.notified(),
+        tenants: books.jobs.tenants().collect(),
+    }
+}

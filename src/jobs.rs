@@ -1,0 +1,375 @@
+//! Which job is next: the policy of the job queue.
+//!
+//! A plain data structure without locks, threads or clocks. It shares ring,
+//! limits and the one admission rule with `dispatch`, and is not built on it:
+//! there a group is one line in order of arrival with a rank and a turn, here
+//! every job has a place of its own that it goes back to, a group may have
+//! several units, and the order is the user's `Ord`, which may panic. Made
+//! generic over all that, `dispatch` would be two files in one.
+//!
+//! # State
+//!
+//! Jobs, groups and tenants in slabs. The jobs of a group sit in its order from
+//! push to end, those that are due and wait marked (`by_key`). In a tenant's
+//! line stand, in key order, the first marked job of each of its groups that
+//! has room, and its ungrouped jobs that are due and wait. The ring holds the
+//! tenants that have work and room.
+//!
+//! # Protocol
+//!
+//! Every change of a job's state goes through `turn`, which keeps
+//! all counts exact and compares no keys. Who should stand in a line and does
+//! not yet is noted as restless, and seated by the next claim
+//! (`settle`). So the user's `Ord` runs in `plan`, `plan_rekey`
+//! and `claim` alone, and there before anything has changed or in between two
+//! whole changes.
+//!
+//! # Invariants
+//!
+//! 1. In a line stands only what could be claimed if the limits of its tenant
+//!    and of the queue had room; what is blocked stands nowhere.
+//! 2. What should stand and does not, or stands behind where it should, is
+//!    restless.
+//! 3. A group's `counted` is min(its room, its marked jobs); a tenant's `units`
+//!    is the sum of these and of its ungrouped jobs that are due and wait;
+//!    its `counted` is min(its room, its units), and `open` is the sum of those.
+//! 4. A tenant is in the ring exactly if it has `counted` above 0.
+//! 5. Nothing of the user's is dropped in here: keys and jobs come in and leave
+//!    by value.
+//! 6. A name is kept while a job is in it, dead ones included, or a setting
+//!    that is not the default.
+//!
+//! # Cost
+//!
+//! O(log n) a job for everything but pictures and `drain`, n being the size of
+//! the trees concerned: those of the job's group, and of those that could be
+//! claimed in its tenant. Blocked jobs of other groups are not in either.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use crate::by_key::Orders;
+use crate::limit::Limit;
+use crate::ring::Ring;
+use crate::slab::{Key, Slab};
+use crate::timers::Timers;
+
+mod claims;
+mod names;
+mod picture;
+mod push;
+mod records;
+mod settings;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+
+pub use claims::{Back, Expired, Pick};
+pub use names::{Name, Place, Scope};
+pub use picture::{Counts, GroupStatus, TenantStatus, Why};
+pub use push::{Plan, Taken};
+pub use settings::Refused;
+
+use records::{Group, Job, Restless, State, Tenant};
+
+/// Jobs, and which of them is next.
+#[derive(Debug)]
+pub struct Jobs<K, J> {
+    jobs: Slab<Job<K, J>>,
+    groups: Slab<Group>,
+    tenants: Slab<Tenant>,
+    /// The tenants by name, as numbers of their slots.
+    names: BTreeMap<Name, u32>,
+    orders: Orders,
+    ring: Ring,
+    timers: Timers<Key>,
+    restless: Vec<Restless>,
+    /// In the order in which they died.
+    dead: BTreeMap<u64, Key>,
+    limit: Limit,
+    group_limit: Limit,
+    attempts: u32,
+    /// The sum of the tenants' `counted`.
+    open: u64,
+    running: u32,
+    waiting: usize,
+    later: usize,
+    /// The last number given to a job, a claim or a death.
+    last: u64,
+}
+
+impl<K, J> Jobs<K, J> {
+    /// No job yet. Groups begin with the limit `group_limit`; a job that failed
+    /// `attempts` times is dead.
+    pub fn new(group_limit: Limit, attempts: u32) -> Self {
+        Self {
+            jobs: Slab::new(),
+            groups: Slab::new(),
+            tenants: Slab::new(),
+            names: BTreeMap::new(),
+            orders: Orders::new(),
+            ring: Ring::new(),
+            timers: Timers::new(),
+            restless: Vec::new(),
+            dead: BTreeMap::new(),
+            limit: Limit::Unlimited,
+            group_limit,
+            attempts,
+            open: 0,
+            running: 0,
+            waiting: 0,
+            later: 0,
+            last: 0,
+        }
+    }
+
+    /// How many jobs could be claimed now: exact after every call.
+    pub fn eligible(&self) -> u64 {
+        self.open.min(u64::from(self.limit.room(self.running)))
+    }
+
+    /// How many jobs wait, due or not.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// How many jobs are claimed.
+    pub fn running(&self) -> u32 {
+        self.running
+    }
+
+    fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn job(&self, at: u32) -> &Job<K, J> {
+        self.jobs.by_index(at).expect(PINNED)
+    }
+
+    fn job_mut(&mut self, at: u32) -> &mut Job<K, J> {
+        self.jobs.by_index_mut(at).expect(PINNED)
+    }
+
+    fn group(&self, at: u32) -> &Group {
+        self.groups.by_index(at).expect(PINNED)
+    }
+
+    fn group_mut(&mut self, at: u32) -> &mut Group {
+        self.groups.by_index_mut(at).expect(PINNED)
+    }
+
+    fn tenant(&self, at: u32) -> &Tenant {
+        self.tenants.by_index(at).expect(PINNED)
+    }
+
+    fn tenant_mut(&mut self, at: u32) -> &mut Tenant {
+        self.tenants.by_index_mut(at).expect(PINNED)
+    }
+
+    /// A job's state changes: the one place where counts do.
+    fn turn(&mut self, at: u32, state: State) {
+        let job = self.job_mut(at);
+        let (tenant, group) = (job.tenant, job.group);
+        let (was_ready, is_ready) = (job.state == State::Ready, state == State::Ready);
+        let old = std::mem::replace(&mut job.state, state);
+        self.count(at, old, false);
+        self.count(at, state, true);
+        if !is_ready {
+            self.unstand(at);
+        }
+        if was_ready != is_ready {
+            match (group, self.job(at).seat) {
+                (Some(_), Some(seat)) => self.orders.mark(seat, is_ready),
+                _ if is_ready => {
+                    self.tenant_mut(tenant).units += 1;
+                    self.unsettle_job(at);
+                }
+                _ => self.tenant_mut(tenant).units -= 1,
+            }
+        }
+        if let Some(group) = group {
+            self.balance_group(group);
+        }
+        self.balance(tenant);
+    }
+
+    /// Counts one job into a state, or out of it.
+    fn count(&mut self, at: u32, state: State, into: bool) {
+        let step = |count: &mut usize| *count = if into { *count + 1 } else { *count - 1 };
+        match state {
+            State::Ready => step(&mut self.waiting),
+            State::Later(timer) => {
+                step(&mut self.waiting);
+                step(&mut self.later);
+                if !into {
+                    self.timers.cancel(timer);
+                }
+            }
+            State::Claimed { lease, .. } => {
+                let step = |count: &mut u32| *count = if into { *count + 1 } else { *count - 1 };
+                let &Job { tenant, group, .. } = self.job(at);
+                step(&mut self.running);
+                step(&mut self.tenant_mut(tenant).running);
+                if let Some(group) = group {
+                    step(&mut self.group_mut(group).running);
+                }
+                if let (Some(lease), false) = (lease, into) {
+                    self.timers.cancel(lease);
+                }
+            }
+            State::Dead(number) if into => {
+                let key = self.jobs.key_at(at).expect(PINNED);
+                self.dead.insert(number, key);
+            }
+            State::Dead(number) => _ = self.dead.remove(&number),
+            State::Apart => {}
+        }
+    }
+
+    /// What a group could have claimed has changed, perhaps.
+    fn balance_group(&mut self, at: u32) {
+        let group = self.group(at);
+        let (tenant, standing) = (group.tenant, group.standing);
+        let ready = self.orders.marked(group.order);
+        let counted = group.limit.room(group.running).min(ready);
+        let old = std::mem::replace(&mut self.group_mut(at).counted, counted);
+        let units = &mut self.tenant_mut(tenant).units;
+        *units = *units - u64::from(old) + u64::from(counted);
+        if counted > 0 {
+            let settled = |job| self.orders.first(self.group(at).order) == Some(job);
+            if !standing.is_some_and(settled) {
+                self.unsettle_group(at);
+            }
+        } else if let Some(job) = standing {
+            self.unstand(job);
+        }
+    }
+
+    /// What a tenant could have claimed has changed, perhaps.
+    fn balance(&mut self, at: u32) {
+        let tenant = self.tenant_mut(at);
+        let room = u64::from(tenant.limit.room(tenant.running));
+        let counted = tenant.units.min(room);
+        let old = std::mem::replace(&mut tenant.counted, counted);
+        let weight = tenant.weight;
+        self.open = self.open - old + counted;
+        if counted > 0 {
+            self.ring.join(at, weight);
+        } else {
+            self.ring.leave(at);
+        }
+    }
+
+    /// Takes a job out of its tenant's line, if it stands there.
+    fn unstand(&mut self, at: u32) {
+        let job = self.job_mut(at);
+        let (tenant, group) = (job.tenant, job.group);
+        let Some(stand) = job.stand.take() else {
+            return;
+        };
+        let tenant = self.tenants.by_index_mut(tenant).expect(PINNED);
+        self.orders.leave(&mut tenant.line, stand);
+        if let Some(group) = group {
+            self.group_mut(group).standing = None;
+        }
+    }
+
+    fn unsettle_group(&mut self, at: u32) {
+        let key = self.groups.key_at(at).expect(PINNED);
+        if !std::mem::replace(&mut self.group_mut(at).restless, true) {
+            self.restless.push(Restless::Group(key));
+        }
+    }
+
+    fn unsettle_job(&mut self, at: u32) {
+        let key = self.jobs.key_at(at).expect(PINNED);
+        let job = self.job_mut(at);
+        if job.stand.is_none() && !std::mem::replace(&mut job.restless, true) {
+            self.restless.push(Restless::Job(key));
+        }
+    }
+
+    /// A job left: what nobody needs of its names goes.
+    fn reap(&mut self, tenant: u32, group: Option<u32>) {
+        if let Some(at) = group {
+            let idle = self.group(at);
+            if idle.members == 0 && idle.limit == self.group_limit {
+                let key = self.groups.key_at(at).expect(PINNED);
+                let gone = self.groups.remove(key).expect(PINNED);
+                self.tenant_mut(tenant).groups.remove(&gone.name);
+            }
+        }
+        let idle = self.tenant(tenant);
+        if idle.members == 0 && idle.groups.is_empty() && idle.is_as_made() {
+            let key = self.tenants.key_at(tenant).expect(PINNED);
+            let gone = self.tenants.remove(key).expect(PINNED);
+            self.names.remove(&gone.name);
+        }
+    }
+}
+
+impl<K: Ord, J> Jobs<K, J> {
+    /// Seats all who are restless. The user's `Ord` runs here; if it panics,
+    /// the one it ran for stays restless, and nothing else is lost.
+    fn settle(&mut self) {
+        while let Some(&restless) = self.restless.last() {
+            match restless {
+                Restless::Group(key) if self.groups.contains(key) => {
+                    self.settle_group(key.index());
+                }
+                Restless::Job(key) if self.jobs.contains(key) => {
+                    let at = key.index();
+                    if self.job(at).state == State::Ready && self.job(at).stand.is_none() {
+                        self.stand(at);
+                    }
+                    self.job_mut(at).restless = false;
+                }
+                _ => {}
+            }
+            self.restless.pop();
+        }
+        if self.restless.capacity() > RESTLESS_KEPT {
+            self.restless = Vec::new();
+        }
+    }
+
+    /// Has the group's first job stand, if the group has room for it.
+    fn settle_group(&mut self, at: u32) {
+        let group = self.group(at);
+        let standing = group.standing;
+        let first = self.orders.first(group.order);
+        if let Some(job) = first.filter(|_| group.counted > 0 && standing != first) {
+            self.stand(job);
+            if let Some(old) = standing {
+                self.unstand(old);
+            }
+            self.group_mut(at).standing = first;
+        }
+        self.group_mut(at).restless = false;
+    }
+
+    /// Has a job stand in its tenant's line.
+    fn stand(&mut self, at: u32) {
+        let job = self.job(at);
+        let tenant = self.tenant(job.tenant);
+        let seat = self.orders.seat(tenant.line, |other| {
+            self.order(&job.key, job.sequence, other)
+        });
+        let tenant = job.tenant;
+        let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
+        let stand = self.orders.sit(line, seat, at, false);
+        self.job_mut(at).stand = Some(stand);
+    }
+
+    /// How a place compares to that of a job.
+    fn order(&self, key: &K, sequence: u64, other: u32) -> Ordering {
+        let other = self.job(other);
+        key.cmp(&other.key)
+            .then_with(|| sequence.cmp(&other.sequence))
+    }
+}
+
+/// A list of the restless that grew beyond this is given back when it is empty.
+const RESTLESS_KEPT: usize = 64;
+
+const PINNED: &str = "jobs pin their names, and lists hold living jobs";

@@ -1,0 +1,181 @@
+//! Claims: how a job is taken, and how it comes back or ends.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use crate::slab::Key;
+
+use super::records::State;
+use super::{Jobs, PINNED, Taken};
+
+/// The claim is over: its lease ran out, and the job has gone back. Nothing has
+/// changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expired;
+
+impl fmt::Display for Expired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the claim's lease has run out")
+    }
+}
+
+impl Error for Expired {}
+
+/// A claim as the policy knows it. Claims are numbered, so that one that is
+/// over never ends a later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pick {
+    /// The job.
+    pub id: Key,
+    /// How often it was claimed before.
+    pub attempts: u32,
+    number: u64,
+}
+
+/// What becomes of a job that is not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Back {
+    /// It waits again.
+    Place,
+    /// It waits again, and is due at this time.
+    At(Duration),
+    /// It waits again, or is dead if that happened too often.
+    Failed,
+}
+
+impl<K: Ord, J> Jobs<K, J> {
+    /// Claims up to `n` jobs, in order, each counted as a dispatch. With a
+    /// lease they come back at that time.
+    ///
+    /// Runs the user's `Ord`. If that panics, nothing is claimed; only the turns
+    /// of tenants may have moved on.
+    pub fn claim(&mut self, n: usize, lease: Option<Duration>) -> Vec<Pick> {
+        let mut claiming = Claiming {
+            jobs: self,
+            picks: Vec::new(),
+        };
+        while claiming.picks.len() < n {
+            let Some(pick) = claiming.jobs.claim_one(lease) else {
+                break;
+            };
+            claiming.picks.push(pick);
+        }
+        std::mem::take(&mut claiming.picks)
+    }
+
+    fn claim_one(&mut self, lease: Option<Duration>) -> Option<Pick> {
+        if self.eligible() == 0 {
+            return None;
+        }
+        self.settle();
+        let tenant = self.ring.current()?;
+        let at = self.orders.leftmost(self.tenant(tenant).line)?;
+        let id = self.jobs.key_at(at).expect(PINNED);
+        let number = self.number();
+        let attempts = self.job(at).attempts;
+        let lease = lease.map(|until| self.timers.set(until, id));
+        self.ring.served();
+        self.turn(
+            at,
+            State::Claimed {
+                claim: number,
+                lease,
+            },
+        );
+        Some(Pick {
+            id,
+            attempts,
+            number,
+        })
+    }
+}
+
+/// What has been claimed so far; goes back if a comparison panics.
+struct Claiming<'a, K, J> {
+    jobs: &'a mut Jobs<K, J>,
+    picks: Vec<Pick>,
+}
+
+impl<K, J> Drop for Claiming<'_, K, J> {
+    fn drop(&mut self) {
+        for pick in self.picks.drain(..) {
+            self.jobs.turn(pick.id.index(), State::Ready);
+        }
+    }
+}
+
+impl<K, J> Jobs<K, J> {
+    /// Whether this claim still holds.
+    pub fn holds(&self, pick: Pick) -> bool {
+        let state = self.jobs.get(pick.id).map(|job| job.state);
+        matches!(state, Some(State::Claimed { claim, .. }) if claim == pick.number)
+    }
+
+    fn held(&self, pick: Pick) -> Result<(), Expired> {
+        if self.holds(pick) {
+            Ok(())
+        } else {
+            Err(Expired)
+        }
+    }
+
+    /// The job is done.
+    pub fn complete(&mut self, pick: Pick) -> Result<Taken<K, J>, Expired> {
+        self.held(pick)?;
+        Ok(self.take_out(pick.id))
+    }
+
+    /// The job is not done; whether it is dead now. One attempt is counted.
+    pub fn give_back(&mut self, pick: Pick, back: Back) -> Result<bool, Expired> {
+        self.held(pick)?;
+        Ok(self.put_back(pick.id, back))
+    }
+
+    fn put_back(&mut self, id: Key, back: Back) -> bool {
+        let most = self.attempts;
+        let job = self.job_mut(id.index());
+        job.attempts = job.attempts.saturating_add(1);
+        let dead = back == Back::Failed && job.attempts >= most;
+        let state = match back {
+            Back::Failed if dead => State::Dead(self.number()),
+            Back::At(due) => self.wait_until(id, due),
+            Back::Failed | Back::Place => State::Ready,
+        };
+        self.turn(id.index(), state);
+        dead
+    }
+
+    /// The claim's lease ends at this time instead.
+    pub fn extend(&mut self, pick: Pick, until: Duration) -> Result<(), Expired> {
+        self.held(pick)?;
+        let timer = self.timers.set(until, pick.id);
+        let job = self.jobs.get_mut(pick.id).expect(PINNED);
+        if let State::Claimed { lease, .. } = &mut job.state
+            && let Some(old) = lease.replace(timer)
+        {
+            self.timers.cancel(old);
+        }
+        Ok(())
+    }
+
+    /// Tells the time: what is due is due, and what was leased until now comes
+    /// back, as after a failure. The next time at which there is something to
+    /// do.
+    pub fn advance(&mut self, now: Duration) -> Option<Duration> {
+        self.timers.advance(now);
+        while let Some((_, id)) = self.timers.due() {
+            match self.job(id.index()).state {
+                State::Later(_) => self.turn(id.index(), State::Ready),
+                State::Claimed { .. } => _ = self.put_back(id, Back::Failed),
+                State::Ready | State::Dead(_) | State::Apart => {}
+            }
+        }
+        self.timers.next()
+    }
+
+    /// The latest time told.
+    pub fn now(&self) -> Duration {
+        self.timers.now()
+    }
+}

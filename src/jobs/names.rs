@@ -1,0 +1,143 @@
+//! Names of tenants and groups, and where a job belongs.
+
+use std::fmt;
+use std::time::Duration;
+
+/// The name of a tenant, or of a group of one: a number or a text.
+///
+/// A concrete type, so that no code of the user's runs where it is looked up.
+/// The default name is the number 0. Cost: a number is copied, a text is
+/// allocated once for each name made.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(Form);
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Form {
+    Number(u64),
+    Text(Box<str>),
+}
+
+impl Default for Name {
+    fn default() -> Self {
+        Self(Form::Number(0))
+    }
+}
+
+impl From<u64> for Name {
+    fn from(number: u64) -> Self {
+        Self(Form::Number(number))
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Self {
+        Self(Form::Text(text.into()))
+    }
+}
+
+impl From<String> for Name {
+    fn from(text: String) -> Self {
+        Self(Form::Text(text.into()))
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Form::Number(number) => number.fmt(f),
+            Form::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Form::Number(number) => number.fmt(f),
+            Form::Text(text) => write!(f, "{text:?}"),
+        }
+    }
+}
+
+/// Where a job belongs, and from when on.
+///
+/// ```
+/// use conversant::job_queue::Place;
+/// use std::time::Duration;
+///
+/// let place = Place::new().tenant("shop").group("order 7").due(Duration::from_secs(60));
+/// # assert_eq!(place, place.clone());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Place {
+    pub(super) tenant: Name,
+    pub(super) group: Option<Name>,
+    pub(super) due: Duration,
+}
+
+impl Place {
+    /// The default tenant, no group, due at once.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Of this tenant.
+    pub fn tenant(mut self, tenant: impl Into<Name>) -> Self {
+        self.tenant = tenant.into();
+        self
+    }
+
+    /// In this group of its tenant; the same name under another tenant is
+    /// another group.
+    pub fn group(mut self, group: impl Into<Name>) -> Self {
+        self.group = Some(group.into());
+        self
+    }
+
+    /// Not before this time, by the embedder's clock. Until then the job is
+    /// absent: it blocks neither its group nor anyone.
+    pub fn due(mut self, due: Duration) -> Self {
+        self.due = due;
+        self
+    }
+}
+
+/// What a limit holds for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All jobs.
+    Queue,
+    /// The jobs of a tenant.
+    Tenant(Name),
+    /// The jobs of a group of a tenant.
+    Group {
+        /// Whose group.
+        tenant: Name,
+        /// Its name there.
+        group: Name,
+    },
+}
+
+impl Scope {
+    /// The tenant of this name.
+    #[must_use]
+    pub fn tenant(tenant: impl Into<Name>) -> Self {
+        Self::Tenant(tenant.into())
+    }
+
+    /// The group of this name, of the default tenant.
+    #[must_use]
+    pub fn group(group: impl Into<Name>) -> Self {
+        Self::group_of(Name::default(), group)
+    }
+
+    /// The group of this name, of this tenant.
+    #[must_use]
+    pub fn group_of(tenant: impl Into<Name>, group: impl Into<Name>) -> Self {
+        Self::Group {
+            tenant: tenant.into(),
+            group: group.into(),
+        }
+    }
+}

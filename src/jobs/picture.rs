@@ -1,0 +1,185 @@
+//! What there is, and what keeps it from running.
+
+use std::time::Duration;
+
+use crate::limit::Limit;
+use crate::slab::Key;
+
+use super::records::State;
+use super::{Jobs, Name};
+
+/// What keeps a job from being claimed, or who has it. Where several things do,
+/// the innermost is named: the job's own, its group's, its tenant's, the
+/// queue's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Nothing: it is claimed as soon as those before it in its tenant's order
+    /// are, by its tenant's turn.
+    Ready,
+    /// It is not due before this time.
+    Due(Duration),
+    /// Somebody has it, with a lease until this time, if any.
+    Claimed(Option<Duration>),
+    /// It failed too often.
+    Dead,
+    /// Its group has room, but so many earlier jobs of the group come first.
+    Behind(u32),
+    /// Its group's limit is 0.
+    GroupPaused,
+    /// As many of its group are claimed as the limit allows.
+    GroupLimit,
+    /// Its tenant's limit is 0.
+    TenantPaused,
+    /// As many of its tenant are claimed as the limit allows.
+    TenantLimit,
+    /// The queue's limit is 0.
+    QueuePaused,
+    /// As many are claimed as the queue's limit allows.
+    QueueLimit,
+}
+
+/// How many jobs there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Those that wait and are due.
+    pub ready: usize,
+    /// Those that wait for a time.
+    pub later: usize,
+    /// Those that could be claimed now.
+    pub eligible: u64,
+    /// Those that are claimed.
+    pub claimed: u32,
+    /// Those that failed too often.
+    pub dead: usize,
+}
+
+/// One tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantStatus {
+    /// Its name.
+    pub name: Name,
+    /// Jobs in a row.
+    pub weight: u32,
+    /// The most that are claimed at once.
+    pub limit: Limit,
+    /// Those that are claimed.
+    pub claimed: u32,
+    /// Those that could be claimed, if the queue's limit has room.
+    pub eligible: u64,
+    /// Its jobs, in whatever state.
+    pub jobs: usize,
+    /// Its groups, by name.
+    pub groups: Vec<GroupStatus>,
+}
+
+/// One group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupStatus {
+    /// Its name.
+    pub name: Name,
+    /// The most that are claimed at once.
+    pub limit: Limit,
+    /// Those that are claimed.
+    pub claimed: u32,
+    /// Those that wait and are due.
+    pub ready: u32,
+    /// Those that could be claimed, if tenant and queue have room.
+    pub eligible: u32,
+    /// Its jobs, in whatever state.
+    pub jobs: usize,
+}
+
+impl<K, J> Jobs<K, J> {
+    /// How many there are of what.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            ready: self.waiting - self.later,
+            later: self.later,
+            eligible: self.eligible(),
+            claimed: self.running,
+            dead: self.dead.len(),
+        }
+    }
+
+    /// What keeps this job from running; `None` if there is none.
+    pub fn why(&self, id: Key) -> Option<Why> {
+        let job = self.jobs.get(id)?;
+        Some(match job.state {
+            State::Ready => self.why_ready(id.index()),
+            State::Later(timer) => Why::Due(timer.at()),
+            State::Claimed { lease, .. } => Why::Claimed(lease.map(|timer| timer.at())),
+            State::Dead(_) => Why::Dead,
+            State::Apart => return None,
+        })
+    }
+
+    fn why_ready(&self, at: u32) -> Why {
+        let job = self.job(at);
+        if let (Some(group), Some(seat)) = (job.group, job.seat) {
+            let group = self.group(group);
+            let ahead = self.orders.ahead(seat);
+            match group.limit.room(group.running) {
+                0 if group.limit == Limit::AtMost(0) => return Why::GroupPaused,
+                0 => return Why::GroupLimit,
+                room if ahead >= room => return Why::Behind(ahead),
+                _ => {}
+            }
+        }
+        let tenant = self.tenant(job.tenant);
+        if tenant.limit.room(tenant.running) == 0 {
+            let paused = tenant.limit == Limit::AtMost(0);
+            return if paused {
+                Why::TenantPaused
+            } else {
+                Why::TenantLimit
+            };
+        }
+        if self.limit.room(self.running) == 0 {
+            let paused = self.limit == Limit::AtMost(0);
+            return if paused {
+                Why::QueuePaused
+            } else {
+                Why::QueueLimit
+            };
+        }
+        Why::Ready
+    }
+
+    /// The tenants with their groups, by name.
+    pub fn tenants(&self) -> impl Iterator<Item = TenantStatus> {
+        self.names.values().map(|&at| {
+            let tenant = self.tenant(at);
+            TenantStatus {
+                name: tenant.name.clone(),
+                weight: tenant.weight,
+                limit: tenant.limit,
+                claimed: tenant.running,
+                eligible: tenant.counted,
+                jobs: tenant.members,
+                groups: tenant.groups.values().map(|&at| self.status(at)).collect(),
+            }
+        })
+    }
+
+    fn status(&self, at: u32) -> GroupStatus {
+        let group = self.group(at);
+        GroupStatus {
+            name: group.name.clone(),
+            limit: group.limit,
+            claimed: group.running,
+            ready: self.orders.marked(group.order),
+            eligible: group.counted,
+            jobs: group.members,
+        }
+    }
+
+    /// The bytes of heap memory of the slabs and trees, without names and what
+    /// the jobs own.
+    pub fn heap_bytes(&self) -> usize {
+        self.jobs.heap_bytes()
+            + self.groups.heap_bytes()
+            + self.tenants.heap_bytes()
+            + self.orders.heap_bytes()
+            + self.ring.heap_bytes()
+    }
+}

@@ -1,0 +1,118 @@
+//! What the policy knows of a job, a group and a tenant.
+
+use std::collections::BTreeMap;
+
+use crate::by_key::{Node, Tree};
+use crate::limit::Limit;
+use crate::slab::Key;
+use crate::timers::Timer;
+
+use super::Name;
+
+#[derive(Debug)]
+pub(super) struct Job<K, J> {
+    pub(super) key: K,
+    /// Among equal keys the earlier push is first.
+    pub(super) sequence: u64,
+    pub(super) tenant: u32,
+    pub(super) group: Option<u32>,
+    pub(super) state: State,
+    /// How often it came back without being complete.
+    pub(super) attempts: u32,
+    /// In its group's order.
+    pub(super) seat: Option<Node>,
+    /// In its tenant's line.
+    pub(super) stand: Option<Node>,
+    pub(super) restless: bool,
+    pub(super) data: J,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It waits, and is due.
+    Ready,
+    /// It waits until a time.
+    Later(Timer),
+    /// Somebody has it.
+    Claimed { claim: u64, lease: Option<Timer> },
+    /// It failed too often; deaths are numbered.
+    Dead(u64),
+    /// It is on its way in or out.
+    Apart,
+}
+
+/// Who should be seated before the next claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Restless {
+    Group(Key),
+    /// An ungrouped one.
+    Job(Key),
+}
+
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) name: Name,
+    pub(super) tenant: u32,
+    pub(super) limit: Limit,
+    pub(super) running: u32,
+    /// What of it could be claimed by its own limit.
+    pub(super) counted: u32,
+    /// All its jobs, those that are ready marked.
+    pub(super) order: Tree,
+    /// The job of it that stands in the tenant's line.
+    pub(super) standing: Option<u32>,
+    pub(super) members: usize,
+    pub(super) restless: bool,
+}
+
+impl Group {
+    pub(super) fn new(name: Name, tenant: u32, limit: Limit) -> Self {
+        Self {
+            name,
+            tenant,
+            limit,
+            running: 0,
+            counted: 0,
+            order: Tree::EMPTY,
+            standing: None,
+            members: 0,
+            restless: false,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Tenant {
+    pub(super) name: Name,
+    pub(super) weight: u32,
+    pub(super) limit: Limit,
+    pub(super) running: u32,
+    /// What of it could be claimed by the groups' limits.
+    pub(super) units: u64,
+    /// And by its own.
+    pub(super) counted: u64,
+    pub(super) line: Tree,
+    pub(super) groups: BTreeMap<Name, u32>,
+    pub(super) members: usize,
+}
+
+impl Tenant {
+    pub(super) fn new(name: Name) -> Self {
+        Self {
+            name,
+            weight: 1,
+            limit: Limit::Unlimited,
+            running: 0,
+            units: 0,
+            counted: 0,
+            line: Tree::EMPTY,
+            groups: BTreeMap::new(),
+            members: 0,
+        }
+    }
+
+    /// Whether nothing was set that must be remembered.
+    pub(super) fn is_as_made(&self) -> bool {
+        self.weight == 1 && self.limit == Limit::Unlimited
+    }
+}

@@ -1,0 +1,103 @@
+//! Limits, weights, and the dead.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::error::OutOfRange;
+use crate::limit::Limit;
+use crate::ring::MAX_WEIGHT;
+use crate::slab::Key;
+
+use super::records::State;
+use super::{Jobs, Name, Scope};
+
+/// Why a job is not as it would have to be for this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// There is no such job any more.
+    Stale,
+    /// Somebody has claimed it.
+    Claimed,
+    /// It is not dead.
+    Alive,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Stale => "there is no such job any more",
+            Self::Claimed => "the job is claimed",
+            Self::Alive => "the job is not dead",
+        })
+    }
+}
+
+impl Error for Refused {}
+
+impl<K, J> Jobs<K, J> {
+    /// Sets a limit. What runs above it runs on, and is a debt.
+    pub fn set_limit(&mut self, scope: Scope, limit: Limit) -> Result<(), OutOfRange> {
+        let limit = limit.checked()?;
+        match scope {
+            Scope::Queue => self.limit = limit,
+            Scope::Tenant(name) => {
+                let tenant = self.tenant_named(name);
+                self.tenant_mut(tenant).limit = limit;
+                self.balance(tenant);
+                self.reap(tenant, None);
+            }
+            Scope::Group { tenant, group } => {
+                let tenant = self.tenant_named(tenant);
+                let known = self.tenant(tenant).groups.get(&group).copied();
+                let group = known.unwrap_or_else(|| self.add_group(tenant, group));
+                self.group_mut(group).limit = limit;
+                self.balance_group(group);
+                self.balance(tenant);
+                self.reap(tenant, Some(group));
+            }
+        }
+        Ok(())
+    }
+
+    /// The limit that holds for this.
+    pub fn limit(&self, scope: &Scope) -> Limit {
+        let tenant = |name| Some(self.tenant(*self.names.get(name)?));
+        let set = match scope {
+            Scope::Queue => return self.limit,
+            Scope::Tenant(name) => return tenant(name).map_or(Limit::Unlimited, |t| t.limit),
+            Scope::Group { tenant: of, group } => tenant(of).and_then(|t| t.groups.get(group)),
+        };
+        set.map_or(self.group_limit, |&group| self.group(group).limit)
+    }
+
+    /// How many jobs in a row are of this tenant when it is its turn.
+    pub fn set_weight(&mut self, tenant: Name, weight: u32) -> Result<(), OutOfRange> {
+        OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
+        let tenant = self.tenant_named(tenant);
+        self.tenant_mut(tenant).weight = weight;
+        self.ring.set_weight(tenant, weight);
+        self.reap(tenant, None);
+        Ok(())
+    }
+
+    fn tenant_named(&mut self, name: Name) -> u32 {
+        let known = self.names.get(&name).copied();
+        known.unwrap_or_else(|| self.add_tenant(name))
+    }
+
+    /// The dead, those that died first first.
+    pub fn dead(&self) -> impl ExactSizeIterator<Item = Key> {
+        self.dead.values().copied()
+    }
+
+    /// A dead job waits again, at its place, with all its attempts.
+    pub fn requeue(&mut self, id: Key) -> Result<(), Refused> {
+        let job = self.jobs.get_mut(id).ok_or(Refused::Stale)?;
+        if !matches!(job.state, State::Dead(_)) {
+            return Err(Refused::Alive);
+        }
+        job.attempts = 0;
+        self.turn(id.index(), State::Ready);
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! The policy against a naive scan, its figures, and an `Ord` that panics.
+
+mod naive;
+mod ord;
+mod random;
+
+use std::time::Duration;
+
+use super::records::State;
+use super::*;
+
+/// A job queue's policy with small numbers in it.
+type Small = Jobs<u8, u32>;
+
+fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn add<K: Ord, J>(jobs: &mut Jobs<K, J>, key: K, place: Place, job: J) -> Key {
+    let plan = jobs.plan(&key, &place);
+    jobs.push(plan, key, place, job)
+}
+
+impl<K: Ord, J> Jobs<K, J> {
+    /// The invariants, by counting everything anew.
+    fn check(&self) {
+        let (mut waiting, mut later, mut running, mut dead) = (0, 0, 0, 0);
+        for (_, job) in self.jobs.iter() {
+            match job.state {
+                State::Ready => waiting += 1,
+                State::Later(_) => (waiting, later) = (waiting + 1, later + 1),
+                State::Claimed { .. } => running += 1,
+                State::Dead(_) => dead += 1,
+                State::Apart => panic!("a job is neither here nor there"),
+            }
+            assert_eq!(job.group.is_some(), job.seat.is_some());
+        }
+        let counts = (self.waiting, self.later, self.running, self.dead.len());
+        assert_eq!(counts, (waiting, later, running, dead));
+        assert_eq!(self.names.len(), self.tenants.len());
+        let mut open = 0;
+        for (key, tenant) in self.tenants.iter() {
+            open += self.check_tenant(key.index(), tenant);
+        }
+        assert_eq!(self.open, open);
+        assert!(self.open == 0 || self.ring.current().is_some());
+        let groups = self.tenants.iter().map(|(_, tenant)| tenant.groups.len());
+        assert_eq!(groups.sum::<usize>(), self.groups.len());
+    }
+
+    fn check_tenant(&self, at: u32, tenant: &Tenant) -> u64 {
+        let mine = |job: &&Job<K, J>| job.tenant == at;
+        let jobs = || self.jobs.iter().map(|(_, job)| job).filter(mine);
+        let ungrouped = jobs().filter(|job| job.group.is_none() && job.state == State::Ready);
+        let mut units = ungrouped.count() as u64;
+        for &group in tenant.groups.values() {
+            units += self.check_group(group, self.group(group));
+        }
+        assert_eq!(tenant.units, units);
+        let room = u64::from(tenant.limit.room(tenant.running));
+        assert_eq!(tenant.counted, units.min(room));
+        assert_eq!(self.ring.contains(at), tenant.counted > 0);
+        assert_eq!(tenant.members, jobs().count());
+        assert!(tenant.members > 0 || !tenant.groups.is_empty() || !tenant.is_as_made());
+        let running = jobs().filter(|job| matches!(job.state, State::Claimed { .. }));
+        assert_eq!(tenant.running as usize, running.count());
+        let mut last = None;
+        for index in self.orders.iter(tenant.line) {
+            let job = self.job(index);
+            assert!(job.tenant == at && job.stand.is_some() && job.state == State::Ready);
+            if let Some(group) = job.group {
+                let group = self.group(group);
+                assert!(group.standing == Some(index) && group.counted > 0);
+            }
+            let place = (&job.key, job.sequence);
+            assert!(last.replace(place) < Some(place), "a line out of order");
+        }
+        tenant.counted
+    }
+
+    fn check_group(&self, at: u32, group: &Group) -> u64 {
+        let jobs = self.jobs.iter().filter(|(_, job)| job.group == Some(at));
+        assert_eq!(jobs.count(), group.members);
+        assert_eq!(self.orders.iter(group.order).count(), group.members);
+        assert!(group.members > 0 || group.limit != self.group_limit);
+        let ready = self.orders.marked(group.order);
+        assert_eq!(group.counted, ready.min(group.limit.room(group.running)));
+        let first = self.orders.first(group.order);
+        let settled = group.standing == first || group.counted == 0;
+        assert!(
+            settled || group.restless,
+            "one that should stand is forgotten"
+        );
+        u64::from(group.counted)
+    }
+}
+
+/// Claims, and says which.
+fn claimed(jobs: &mut Small, n: usize) -> Vec<Pick> {
+    let picks = jobs.claim(n, None);
+    jobs.check();
+    picks
+}
+
+fn numbers(jobs: &Small, picks: &[Pick]) -> Vec<u32> {
+    let number = |pick: &Pick| *jobs.get(pick.id).unwrap();
+    picks.iter().map(number).collect()
+}
+
+#[test]
+fn a_group_with_several_units_is_claimed_in_exact_key_order() {
+    let mut jobs = Small::new(Limit::AtMost(2), 5);
+    for (key, group) in [(1, 1), (5, 1), (3, 1), (2, 2), (4, 2), (6, 2)] {
+        add(&mut jobs, key, Place::new().group(group), u32::from(key));
+    }
+    assert_eq!(jobs.eligible(), 4);
+    let picks = claimed(&mut jobs, 10);
+    assert_eq!(numbers(&jobs, &picks), [1, 2, 3, 4]);
+    jobs.complete(picks[2]).unwrap();
+    let next = claimed(&mut jobs, 10);
+    assert_eq!(numbers(&jobs, &next), [5]);
+}
+
+#[test]
+fn lowering_leaves_a_debt_and_zero_is_a_pause() {
+    let mut jobs = Small::new(Limit::AtMost(3), 5);
+    for key in 1..=6 {
+        add(&mut jobs, key, Place::new().group("g"), u32::from(key));
+    }
+    let group = Scope::group("g");
+    let picks = claimed(&mut jobs, 3);
+    jobs.set_limit(group.clone(), Limit::AtMost(1)).unwrap();
+    jobs.complete(picks[0]).unwrap();
+    jobs.complete(picks[1]).unwrap();
+    assert_eq!(jobs.eligible(), 0);
+    jobs.complete(picks[2]).unwrap();
+    assert_eq!(jobs.eligible(), 1);
+    jobs.set_limit(group.clone(), Limit::AtMost(0)).unwrap();
+    assert_eq!(jobs.eligible(), 0);
+    jobs.set_limit(group.clone(), Limit::Unlimited).unwrap();
+    let picks = claimed(&mut jobs, 9);
+    assert_eq!(numbers(&jobs, &picks), [4, 5, 6]);
+    assert!(jobs.set_limit(group, Limit::AtMost(u32::MAX)).is_err());
+}
+
+#[test]
+fn names_used_once_leave_nothing() {
+    let mut jobs = Jobs::new(Limit::SERIAL, 5);
+    let names = if cfg!(debug_assertions) {
+        100_000
+    } else {
+        1_000_000
+    };
+    for n in 0..names {
+        let place = Place::new().tenant(n % 1_000).group(n);
+        add(&mut jobs, n, place, n);
+    }
+    loop {
+        let picks = jobs.claim(64, None);
+        if picks.is_empty() {
+            break;
+        }
+        for pick in picks {
+            jobs.complete(pick).unwrap();
+        }
+    }
+    assert!(jobs.names.is_empty() && jobs.groups.is_empty() && jobs.orders.is_empty());
+    assert_eq!((jobs.counts(), jobs.timers.len()), (Counts::default(), 0));
+    assert!(jobs.heap_bytes() < 100_000, "{}", jobs.heap_bytes());
+}

@@ -1,0 +1,246 @@
+//! Random programs on the policy and on the naive scan, step by step.
+
+use proptest::prelude::*;
+
+use super::naive::{Is, Naive, NaiveJob};
+use super::*;
+
+#[derive(Clone, Debug)]
+enum Act {
+    Push {
+        key: u8,
+        tenant: u64,
+        group: Option<u64>,
+        due: Option<u64>,
+    },
+    Claim {
+        n: usize,
+        lease: Option<u64>,
+    },
+    Complete(usize),
+    Back(usize, u8, u64),
+    Extend(usize, u64),
+    Advance(u64),
+    Limit(u8, u64, u64, Option<u32>),
+    Weight(u64, u32),
+    Rekey(usize, u8),
+    Remove(usize),
+    Requeue(usize),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let (tenant, which) = (0..3u64, 0..40usize);
+    let group = || prop::option::of(0..3u64);
+    prop_oneof![
+        8 => (0..6u8, tenant.clone(), group(), prop::option::weighted(0.2, 0..20u64))
+            .prop_map(|(key, tenant, group, due)| Act::Push { key, tenant, group, due }),
+        6 => (0..5usize, prop::option::weighted(0.3, 0..20u64))
+            .prop_map(|(n, lease)| Act::Claim { n, lease }),
+        4 => which.clone().prop_map(Act::Complete),
+        4 => (which.clone(), 0..3u8, 0..20u64).prop_map(|(w, how, at)| Act::Back(w, how, at)),
+        1 => (which.clone(), 0..20u64).prop_map(|(w, at)| Act::Extend(w, at)),
+        2 => (0..4u64).prop_map(Act::Advance),
+        3 => (0..3u8, tenant.clone(), 0..3u64, prop::option::of(0..4u32))
+            .prop_map(|(scope, tenant, group, limit)| Act::Limit(scope, tenant, group, limit)),
+        1 => (tenant, 1..4u32).prop_map(|(tenant, weight)| Act::Weight(tenant, weight)),
+        2 => (which.clone(), 0..6u8).prop_map(|(which, key)| Act::Rekey(which, key)),
+        1 => which.clone().prop_map(Act::Remove),
+        1 => which.prop_map(Act::Requeue),
+    ]
+}
+
+struct Both {
+    jobs: Small,
+    naive: Naive,
+    /// All there ever were, by number.
+    ids: Vec<Key>,
+    /// All claims, those that are over included.
+    claims: Vec<(Pick, (u32, u64))>,
+    now: u64,
+}
+
+impl Both {
+    fn run(&mut self, act: Act) {
+        match act {
+            Act::Push {
+                key,
+                tenant,
+                group,
+                due,
+            } => {
+                let due = at(due.map_or(0, |due| self.now + due));
+                let mut place = Place::new().tenant(tenant).due(due);
+                if let Some(group) = group {
+                    place = place.group(group);
+                }
+                let number = self.ids.len() as u32;
+                self.ids.push(add(&mut self.jobs, key, place, number));
+                let job = NaiveJob {
+                    number,
+                    key,
+                    tenant,
+                    group,
+                    is: Is::Ready,
+                    attempts: 0,
+                };
+                self.naive.push(job, due);
+            }
+            Act::Claim { n, lease } => {
+                let lease = lease.map(|lease| at(self.now + lease));
+                let picks = self.jobs.claim(n, lease);
+                let naive = self.naive.claim(n, lease);
+                let expected: Vec<u32> = naive.iter().map(|&(number, _)| number).collect();
+                assert_eq!(numbers(&self.jobs, &picks), expected);
+                self.claims.extend(picks.into_iter().zip(naive));
+            }
+            Act::Advance(by) => {
+                self.now += by;
+                let next = self.naive.advance(at(self.now));
+                assert_eq!(self.jobs.advance(at(self.now)), next);
+            }
+            Act::Limit(scope, tenant, group, limit) => {
+                let scope = match scope {
+                    0 => Scope::Queue,
+                    1 => Scope::tenant(tenant),
+                    _ => Scope::group_of(tenant, group),
+                };
+                let limit = limit.map_or(Limit::Unlimited, Limit::AtMost);
+                self.jobs.set_limit(scope.clone(), limit).unwrap();
+                assert_eq!(self.jobs.limit(&scope), limit);
+                self.naive.limits.push((scope, limit));
+                self.naive.settle();
+            }
+            Act::Weight(tenant, weight) => {
+                self.jobs.set_weight(tenant.into(), weight).unwrap();
+                self.naive.weights[tenant as usize] = weight;
+            }
+            Act::Complete(_) | Act::Back(..) | Act::Extend(..) => self.run_claim(act),
+            Act::Rekey(..) | Act::Remove(_) | Act::Requeue(_) => self.run_job(act),
+        }
+    }
+
+    /// What is done to one claim, over or not.
+    fn run_claim(&mut self, act: Act) {
+        let (Act::Complete(which) | Act::Back(which, ..) | Act::Extend(which, _)) = act else {
+            unreachable!("{act:?}")
+        };
+        if self.claims.is_empty() {
+            return;
+        }
+        let (pick, naive) = self.claims[which % self.claims.len()];
+        let holds = self.naive.holds(naive);
+        assert_eq!(self.jobs.holds(pick), holds);
+        let number = naive.0;
+        let done = match act {
+            Act::Complete(_) => {
+                let taken = self.jobs.complete(pick).map(|taken| taken.job);
+                if holds {
+                    assert_eq!(taken, Ok(number));
+                    self.naive.complete(number);
+                }
+                taken.map(|_| ())
+            }
+            Act::Back(_, how, due) => {
+                let back = [Back::Place, Back::Failed, Back::At(at(self.now + due))];
+                let back = back[usize::from(how)];
+                if holds {
+                    self.naive.give_back(number, back);
+                }
+                self.jobs.give_back(pick, back).map(|_| ())
+            }
+            _ => {
+                let Act::Extend(_, until) = act else {
+                    unreachable!()
+                };
+                let until = at(self.now + until);
+                if holds {
+                    self.naive.forget_timer(number);
+                    self.naive.set_timer(until, number);
+                }
+                self.jobs.extend(pick, until)
+            }
+        };
+        assert_eq!(done, if holds { Ok(()) } else { Err(Expired) });
+    }
+
+    /// What is done to one job by name, gone or not.
+    fn run_job(&mut self, act: Act) {
+        let (Act::Rekey(which, _) | Act::Remove(which) | Act::Requeue(which)) = act else {
+            unreachable!("{act:?}")
+        };
+        if self.ids.is_empty() {
+            return;
+        }
+        let number = (which % self.ids.len()) as u32;
+        let id = self.ids[number as usize];
+        let is = self.naive.job(number).map(|job| job.is);
+        match (act, is) {
+            (Act::Rekey(_, key), Some(_)) => {
+                let seat = self.jobs.plan_rekey(id, &key).unwrap();
+                self.jobs.rekey(id, seat, key);
+                self.naive.job(number).unwrap().key = key;
+                self.naive.settle();
+            }
+            (Act::Rekey(_, key), None) => {
+                assert_eq!(self.jobs.plan_rekey(id, &key), Err(Refused::Stale));
+            }
+            (Act::Remove(_), is) => {
+                let removed = self.jobs.remove(id).map(|taken| taken.job);
+                match is {
+                    None => assert_eq!(removed, Err(Refused::Stale)),
+                    Some(Is::Claimed(_)) => assert_eq!(removed, Err(Refused::Claimed)),
+                    Some(_) => {
+                        assert_eq!(removed, Ok(number));
+                        self.naive.complete(number);
+                    }
+                }
+            }
+            (_, Some(Is::Dead(_))) => {
+                self.jobs.requeue(id).unwrap();
+                let job = self.naive.job(number).unwrap();
+                (job.is, job.attempts) = (Is::Ready, 0);
+                self.naive.settle();
+            }
+            (_, is) => {
+                let refused = is.map_or(Refused::Stale, |_| Refused::Alive);
+                assert_eq!(self.jobs.requeue(id), Err(refused));
+            }
+        }
+    }
+
+    fn compare(&self) {
+        self.jobs.check();
+        assert_eq!(self.jobs.eligible(), self.naive.eligible());
+        assert_eq!(self.jobs.jobs.len(), self.naive.jobs.len());
+        for job in &self.naive.jobs {
+            let id = self.ids[job.number as usize];
+            let why = self.jobs.why(id).unwrap();
+            let same = match job.is {
+                Is::Ready => !matches!(why, Why::Due(_) | Why::Claimed(_) | Why::Dead),
+                Is::Later => matches!(why, Why::Due(_)),
+                Is::Claimed(_) => matches!(why, Why::Claimed(_)),
+                Is::Dead(_) => why == Why::Dead,
+            };
+            assert!(same, "{job:?}: {why:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn the_first_that_a_scan_by_key_finds(acts in prop::collection::vec(act(), 0..120)) {
+        let mut both = Both {
+            jobs: Small::new(Limit::SERIAL, 2),
+            naive: Naive::new(2),
+            ids: Vec::new(),
+            claims: Vec::new(),
+            now: 0,
+        };
+        for act in acts {
+            both.run(act);
+            both.compare();
+        }
+    }
+}
