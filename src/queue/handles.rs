@@ -116,8 +116,8 @@ impl<T> Drop for Lane<T> {
 /// A group lives until its last handle and conversation are gone, nothing
 /// waits in it and nothing is in flight; then nothing of it remains.
 pub struct Group<T> {
-    shared: Arc<Shared<T>>,
-    key: GroupKey,
+    pub(super) shared: Arc<Shared<T>>,
+    pub(super) key: GroupKey,
 }
 
 impl<T> Group<T> {

@@ -24,6 +24,7 @@ use crate::limit::Bypass;
 use crate::wait::{Guarded, Session, Waiters, WakeBatch};
 
 use super::homes::Homes;
+use super::poison::{Asides, Policy};
 
 pub(super) struct Shared<T> {
     books: Guarded<Books<T>>,
@@ -38,18 +39,21 @@ pub(super) struct Books<T> {
     pub(super) receives: Waiters<()>,
     /// Nothing more is sent.
     pub(super) closed: bool,
+    /// Who is set aside after a failure.
+    pub(super) asides: Asides,
     /// Nobody receives any more.
-    gone: bool,
+    pub(super) gone: bool,
     /// Who keeps groups by a key.
     pub(super) homes: Homes,
 }
 
 impl<T> Shared<T> {
-    pub(super) fn new(quantum: u32, bypass: Bypass, number: u64) -> Self {
+    pub(super) fn new(quantum: u32, bypass: Bypass, policy: Policy, number: u64) -> Self {
         let books = Books {
             backlog: Backlog::new(bypass),
             receives: Waiters::new(),
             closed: false,
+            asides: Asides::new(policy),
             gone: false,
             homes: Homes::default(),
         };
@@ -100,7 +104,7 @@ impl<T> Shared<T> {
             let waiting = groups.filter(|&(_, waiting)| waiting > 0);
             // By ascending slot, which is the order of their ids.
             let keys: Vec<_> = waiting.map(|(picture, _)| picture.group).collect();
-            let drained = keys.into_iter().map(|key| books.backlog.drain(key));
+            let drained = keys.into_iter().map(|key| books.drain(key));
             drained.flatten().collect()
         })
     }
@@ -112,9 +116,12 @@ impl<T> Books<T> {
         if self.closed { Err(Closed) } else { Ok(()) }
     }
 
-    /// Closed, and nothing is left that could be received.
+    /// Closed, and nothing is left that could be received: what waits in a
+    /// poisoned group cannot, until somebody resumes it.
     pub(super) fn finished(&self) -> bool {
-        self.closed && self.backlog.waiting() == 0 && self.backlog.in_flight() == 0
+        self.closed
+            && self.backlog.waiting() == self.backlog.poisoned()
+            && self.backlog.in_flight() == 0
     }
 
     /// Puts a message back to its place; the message itself if nobody will

@@ -78,6 +78,10 @@ pub enum Why {
     Idle,
     /// A turn of the group is live.
     Held,
+    /// A message of the group failed too often: it waits to be resumed.
+    Poisoned,
+    /// A message of the group failed: it waits for its next attempt.
+    BackingOff,
     /// The group's limit is 0.
     Paused,
     /// As many as the group's limit allows are in flight.
@@ -95,6 +99,8 @@ impl From<Blocked> for Why {
         match blocked {
             Blocked::Empty => Self::Idle,
             Blocked::Held => Self::Held,
+            Blocked::Poisoned => Self::Poisoned,
+            Blocked::BackingOff => Self::BackingOff,
             Blocked::Paused => Self::Paused,
             Blocked::GroupLimit => Self::Limit,
             Blocked::Tier => Self::Tier,

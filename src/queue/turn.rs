@@ -107,7 +107,8 @@ impl<T> fmt::Debug for Turn<T> {
 /// It is done when [`complete`](Self::complete) is called, and only then. If it
 /// is dropped instead, on purpose or because its handler panics, it goes back
 /// to its place in its conversation and is delivered again, as the next
-/// attempt; with a limit above 1, messages sent after it may have been
+/// attempt, after a back-off if the queue has one; after the last attempt its
+/// group is [poisoned](super::Queue::poisoned). With a limit above 1, messages sent after it may have been
 /// delivered in between.
 ///
 /// It may outlive the turn that it came from, and the queue.
@@ -184,9 +185,8 @@ impl<T> DerefMut for Delivery<T> {
 
 impl<T> Drop for Delivery<T> {
     fn drop(&mut self) {
-        if let Some(mut claim) = self.claim.take() {
-            claim.attempt = claim.attempt.saturating_add(1);
-            drop(self.shared.event(|books| books.give_back(claim)));
+        if let Some(claim) = self.claim.take() {
+            drop(self.shared.event(|books| books.fail(claim)));
         }
     }
 }
