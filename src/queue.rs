@@ -87,6 +87,7 @@ mod keeping;
 mod manage;
 #[cfg(all(test, loom))]
 mod model;
+mod named;
 mod poison;
 mod receive;
 mod refuse;
@@ -110,9 +111,10 @@ pub(crate) use crate::backlog::Home;
 pub use handles::{Conversation, Group, GroupId, Lane};
 pub(crate) use homes::Forget;
 pub(crate) use keeping::Shape;
+pub use named::ReceiveGroup;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveFrom, ReceiveOwned};
-pub use refuse::{LaneError, SendError, SendReason, TryReceive};
+pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom};
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, Snapshot, Why};
 pub use turn::{Delivery, Turn};
 
@@ -357,6 +359,7 @@ const _: () = {
     send_and_sync::<Conversation<OnlySend>>();
     send_and_sync::<Wait<Receive<'_, OnlySend>>>();
     send_and_sync::<Wait<ReceiveOwned<OnlySend>>>();
+    send_and_sync::<Wait<ReceiveGroup<'_, OnlySend>>>();
     send::<Turn<OnlySend>>();
     send::<Delivery<OnlySend>>();
     send_and_sync::<Turn<u8>>();

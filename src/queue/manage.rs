@@ -1,15 +1,19 @@
-//! What is done to a queue's groups by name: bump, count, resume, drain, and
+//! What is done to a queue's groups by name: receive, bump, count, resume, drain, and
 //! the clock.
 
 use std::time::Duration;
 
 use crate::dispatch::GroupKey;
 use crate::error::Stale;
+use crate::wait::Wait;
 
 use super::Queue;
 use super::handles::{Group, GroupId};
+use super::named::{self, ReceiveGroup};
 use super::poison::Poisoned;
+use super::refuse::{NoTurn, TryReceiveFrom};
 use super::shared::Books;
+use super::turn::Turn;
 
 impl<T> Queue<T> {
     /// As [`Group::bump`], by name. To bump a message's group before any
@@ -20,6 +24,61 @@ impl<T> Queue<T> {
     /// [`Stale`] if there is no such group any more.
     pub fn bump(&self, group: GroupId, level: u8) -> Result<(), Stale> {
         self.with_group(group, |books, key| _ = books.backlog.bump(key, level))
+    }
+
+    /// Waits for a turn of this group, wherever it stands in line.
+    ///
+    /// While somebody waits so, the group is kept for them: no other receive
+    /// is woken for it or takes it, but for [`try_receive_from`]. All limits
+    /// hold. The turn uses up the group's bump; it is no turn of its lane's
+    /// weight and overtakes nobody, and if the group was the oldest eligible
+    /// one of its lane, the count of those that overtook starts anew.
+    ///
+    /// Cancel safe, as [`receive`](Queue::receive): the next that waits for
+    /// this group is woken, or else the group stands in line again. One that is
+    /// woken and never polled keeps its own group, and nothing else.
+    ///
+    /// Cost: while somebody waits by name, each event of the queue looks at
+    /// each group that is waited for.
+    ///
+    /// # Errors
+    ///
+    /// [`NoTurn`] if there is no such group any more, or if the queue is closed
+    /// and nothing will come from the group.
+    ///
+    /// [`try_receive_from`]: Self::try_receive_from
+    pub fn receive_from(&self, group: GroupId) -> Wait<ReceiveGroup<'_, T>> {
+        Wait::new(ReceiveGroup::new(self, group))
+    }
+
+    /// A turn of this group if it can begin now, as by
+    /// [`receive_from`](Self::receive_from).
+    ///
+    /// ```
+    /// use conversant::limit::Limit;
+    /// use conversant::queue::{Queue, TryReceiveFrom};
+    ///
+    /// let queue = Queue::new();
+    /// let lane = queue.lane(1, Limit::Unlimited)?;
+    /// let (anna, bert) = (lane.conversation()?, lane.conversation()?);
+    /// anna.send("first in line")?;
+    /// assert_eq!(queue.try_receive_from(bert.group()).err(), Some(TryReceiveFrom::Empty));
+    /// bert.send("by name")?;
+    /// let turn = queue.try_receive_from(bert.group())?;
+    /// assert_eq!(queue.try_receive_from(bert.group()).err(), Some(TryReceiveFrom::Held));
+    /// # drop(turn);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`TryReceiveFrom`] says whether the group is held, empty, or otherwise
+    /// kept, and whether anything can come from it.
+    pub fn try_receive_from(&self, group: GroupId) -> Result<Turn<T>, TryReceiveFrom> {
+        let key = group.key_in(&self.shared);
+        let key = key.ok_or(TryReceiveFrom::Never(NoTurn::Stale))?;
+        let shared = &self.shared;
+        shared.event(|books| named::take(shared, books, key))
     }
 
     /// How many messages wait in a group, without receiving one.

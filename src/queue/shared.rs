@@ -10,7 +10,8 @@
 //! Invariants:
 //! 1. The waking rule: at the end of every event at least as many receives are
 //!    notified as turns could begin, or all that wait if they are fewer; and
-//!    all of them once the queue is [`finished`](Books::finished).
+//!    all of them once the queue is [`finished`](Books::finished). Those that
+//!    wait for a group by name have a rule of their own (`named`).
 //! 2. Nothing of the user's runs under the lock: messages go in and come out
 //!    as values, wakers into the batch.
 //! 3. What an event takes out of the backlog is in a handle that gives it back
@@ -24,6 +25,7 @@ use crate::limit::Bypass;
 use crate::wait::{Guarded, Session, Waiters, WakeBatch};
 
 use super::homes::Homes;
+use super::named::Named;
 use super::poison::{Asides, Policy};
 
 pub(super) struct Shared<T> {
@@ -37,6 +39,7 @@ pub(super) struct Shared<T> {
 pub(super) struct Books<T> {
     pub(super) backlog: Backlog<T>,
     pub(super) receives: Waiters<()>,
+    pub(super) named: Named,
     /// Nothing more is sent.
     pub(super) closed: bool,
     /// Who is set aside after a failure.
@@ -52,6 +55,7 @@ impl<T> Shared<T> {
         let books = Books {
             backlog: Backlog::new(bypass),
             receives: Waiters::new(),
+            named: Named::default(),
             closed: false,
             asides: Asides::new(policy),
             gone: false,
@@ -152,6 +156,6 @@ impl<T> Books<T> {
             }
             self.receives.notify_next(wakes);
         }
-        true
+        self.notify_named(wakes)
     }
 }

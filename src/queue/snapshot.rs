@@ -21,6 +21,8 @@ pub struct Snapshot {
     pub eligible: u64,
     /// Receives in line.
     pub receives: ReceivesStatus,
+    /// Receives that wait for a group by name.
+    pub named: ReceivesStatus,
     /// The lanes with their groups.
     pub lanes: Vec<LaneStatus>,
 }
@@ -132,6 +134,10 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
             receives: ReceivesStatus {
                 waiting: books.receives.waiting(),
                 notified: books.receives.notified(),
+            },
+            named: {
+                let (waiting, notified) = books.named.counts();
+                ReceivesStatus { waiting, notified }
             },
             lanes: Vec::new(),
         },

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use crate::backlog::Claim;
-use crate::dispatch::GroupKey;
+use crate::dispatch::{Blocked, GroupKey};
 use crate::sync::Arc;
 
 use super::handles::GroupId;
@@ -34,12 +34,26 @@ impl<T> Turn<T> {
     /// Begins the next turn; made under the lock.
     pub(super) fn begin(shared: &Arc<Shared<T>>, books: &mut Books<T>) -> Option<Self> {
         let first = books.backlog.claim(true)?;
-        Some(Self {
+        Some(Self::with(shared, first))
+    }
+
+    /// Begins a turn of this group; made under the lock.
+    pub(super) fn begin_of(
+        shared: &Arc<Shared<T>>,
+        books: &mut Books<T>,
+        group: GroupKey,
+    ) -> Result<Self, Blocked> {
+        let first = books.backlog.claim_of(group)?;
+        Ok(Self::with(shared, first))
+    }
+
+    fn with(shared: &Arc<Shared<T>>, first: Claim<T>) -> Self {
+        Self {
             shared: shared.clone(),
             group: first.group,
             first: Some(first),
             left: shared.quantum - 1,
-        })
+        }
     }
 
     /// Whose turn it is.
