@@ -133,6 +133,7 @@ pub struct Builder<T> {
     quantum: u32,
     bypass: Bypass,
     policy: Policy,
+    capacity: Limit,
     of: PhantomData<fn() -> T>,
 }
 
@@ -151,6 +152,15 @@ impl<T> Builder<T> {
     /// overtaken; at most 64 times if nothing is said.
     pub fn bypass(mut self, bypass: Bypass) -> Self {
         self.bypass = bypass;
+        self
+    }
+
+    /// How many messages the queue holds at most, those in flight counted; no
+    /// limit if nothing is said. A message that is given back keeps its room,
+    /// so that the bound is exact, and a handler that sends to its own full
+    /// queue is refused like everybody else.
+    pub fn capacity(mut self, capacity: Limit) -> Self {
+        self.capacity = capacity;
         self
     }
 
@@ -174,13 +184,17 @@ impl<T> Builder<T> {
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] if the quantum or the number of attempts is 0.
+    /// [`OutOfRange`] if the quantum, the number of attempts or the capacity is 0.
     pub fn build(self) -> Result<Queue<T>, OutOfRange> {
         OutOfRange::check("quantum", self.quantum, 1, u32::MAX)?;
         if let Limit::AtMost(attempts) = self.policy.attempts {
             OutOfRange::check("attempts", attempts, 1, u32::MAX)?;
         }
-        let shared = Shared::new(self.quantum, self.bypass, self.policy, unique());
+        if let Limit::AtMost(capacity) = self.capacity {
+            OutOfRange::check("capacity", capacity, 1, u32::MAX)?;
+        }
+        let mut shared = Shared::new(self.quantum, self.bypass, self.policy, unique());
+        shared.capacity = self.capacity;
         let shared = Arc::new(shared);
         Ok(Queue { shared })
     }
@@ -204,6 +218,7 @@ impl<T> Queue<T> {
                 first: Duration::ZERO,
                 most: Duration::ZERO,
             },
+            capacity: Limit::Unlimited,
             of: PhantomData,
         }
     }
@@ -336,6 +351,7 @@ impl<T> fmt::Debug for Builder<T> {
             .field("quantum", &self.quantum)
             .field("bypass", &self.bypass)
             .field("policy", &self.policy)
+            .field("capacity", &self.capacity)
             .finish()
     }
 }

@@ -32,6 +32,8 @@ pub enum SendReason {
     Closed,
     /// The conversation has ended.
     Ended,
+    /// As many messages as the queue's capacity wait or are in flight.
+    Full,
     /// An earlier message of the group is outstanding in a higher tier.
     TierGoesDown(TierGoesDown),
 }
@@ -102,6 +104,7 @@ impl fmt::Display for SendReason {
         match self {
             Self::Closed => Closed.fmt(f),
             Self::Ended => f.write_str("the conversation has ended"),
+            Self::Full => f.write_str("the queue is full"),
             Self::TierGoesDown(error) => error.fmt(f),
         }
     }

@@ -21,7 +21,7 @@
 
 use crate::backlog::{Backlog, Claim};
 use crate::error::Closed;
-use crate::limit::Bypass;
+use crate::limit::{Bypass, Limit};
 use crate::wait::{Guarded, Session, Waiters, WakeBatch};
 
 use super::homes::Homes;
@@ -32,6 +32,8 @@ pub(super) struct Shared<T> {
     books: Guarded<Books<T>>,
     /// The most deliveries of one turn.
     pub(super) quantum: u32,
+    /// The most messages that wait or are in flight.
+    pub(super) capacity: Limit,
     /// Told apart from all other queues by this number.
     pub(super) number: u64,
 }
@@ -64,6 +66,7 @@ impl<T> Shared<T> {
         Self {
             books: Guarded::new(books),
             quantum,
+            capacity: Limit::Unlimited,
             number,
         }
     }
@@ -86,6 +89,15 @@ impl<T> Shared<T> {
         session.settle(Books::notify_due);
         drop(session);
         result
+    }
+
+    /// Whether so many more messages fit.
+    pub(super) fn has_room(&self, books: &Books<T>, more: usize) -> bool {
+        let held = books.backlog.waiting() + books.backlog.in_flight();
+        match self.capacity {
+            Limit::AtMost(most) => held + more as u64 <= u64::from(most),
+            Limit::Unlimited => true,
+        }
     }
 
     /// A look that changes nothing.
