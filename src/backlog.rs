@@ -9,6 +9,7 @@
 //! 2. A group that nobody pins, with nothing waiting, no turn and nothing in
 //!    flight, does not exist.
 
+mod aside;
 mod messages;
 mod picture;
 
@@ -54,6 +55,8 @@ pub struct Backlog<T> {
     in_flight: u64,
     /// Groups with a home that ended and were not taken out yet.
     ended: Vec<(Home, GroupKey)>,
+    /// Of the waiting ones those in poisoned groups.
+    poisoned: u64,
 }
 
 impl<T> Backlog<T> {
@@ -64,6 +67,7 @@ impl<T> Backlog<T> {
             waiting: 0,
             in_flight: 0,
             ended: Vec::new(),
+            poisoned: 0,
         }
     }
 
@@ -193,6 +197,7 @@ impl<T> Backlog<T> {
             item: Some(item),
         });
         self.waiting += 1;
+        self.tally(group, 1);
         self.sync_head(group);
         if let Some(level) = bump {
             self.core.bump(group, level);
@@ -252,6 +257,7 @@ impl<T> Backlog<T> {
             item: Some(item),
         });
         self.waiting += 1;
+        self.tally(group, 1);
         self.in_flight -= 1;
         self.sync_head(group);
         self.core.finish(group, tier);
@@ -262,6 +268,7 @@ impl<T> Backlog<T> {
     pub fn remove(&mut self, group: GroupKey, seq: u64) -> Option<T> {
         let item = self.core.data_mut(group)?.remove(seq)?;
         self.waiting -= 1;
+        self.tally(group, -1);
         self.sync_head(group);
         self.core.settle(self.core.lane_of(group));
         self.reap(group);
@@ -272,6 +279,7 @@ impl<T> Backlog<T> {
     pub fn drain(&mut self, group: GroupKey) -> Vec<T> {
         let items = self.messages(group).drain();
         self.waiting -= items.len() as u64;
+        self.tally(group, -(items.len() as i64));
         self.sync_head(group);
         self.core.settle(self.core.lane_of(group));
         self.reap(group);

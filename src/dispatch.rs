@@ -29,6 +29,7 @@
 //! Cost: O(1) a call, and O(log n) where a group comes back into line under
 //! an old age (after a pause) or a lane has several tiers outstanding.
 
+mod aside;
 mod group;
 mod lane;
 mod names;
@@ -45,6 +46,7 @@ use crate::slab::{Key, Slab};
 use group::Group;
 use lane::Lane;
 
+pub use aside::Aside;
 pub use names::{Blocked, GroupKey, LaneKey, Pick};
 pub use picture::{GroupPicture, LanePicture};
 
@@ -169,12 +171,14 @@ impl<G> Dispatch<G> {
             self.clock += 1;
             g.ready = self.clock;
         }
-        let tiers = &mut at(&mut self.lanes, g.lane.0).tiers;
-        if let Some(tier) = head {
-            _ = tiers.arrive(tier);
-        }
-        if let Some(tier) = old {
-            _ = tiers.leave(tier);
+        if g.aside != Some(Aside::Poisoned) {
+            let tiers = &mut at(&mut self.lanes, g.lane.0).tiers;
+            if let Some(tier) = head {
+                _ = tiers.arrive(tier);
+            }
+            if let Some(tier) = old {
+                _ = tiers.leave(tier);
+            }
         }
         self.stand(group);
     }
@@ -299,6 +303,7 @@ impl<G> Dispatch<G> {
         let lane = self.lane(g.lane);
         match g.head {
             None => Blocked::Empty,
+            Some(_) if g.aside.is_some() => g.blocked_aside(),
             Some(_) if g.limit == Limit::AtMost(0) => Blocked::Paused,
             Some(_) if !g.has_room() => Blocked::GroupLimit,
             Some(tier) if !lane.tiers.startable(tier) => Blocked::Tier,

@@ -73,6 +73,12 @@ impl Line {
         self.rank.insert(to.slot, to.ranked, group);
     }
 
+    /// The age of the oldest.
+    pub fn oldest(&mut self, place: impl Fn(u32) -> Option<Place>) -> Option<u64> {
+        let (seq, _) = self.age.front(|group, seq| aged(place(group), seq))?;
+        Some(seq)
+    }
+
     /// The oldest if `by_age`, else the first by rank.
     pub fn choose(&mut self, by_age: bool, place: impl Fn(u32) -> Option<Place>) -> Option<Choice> {
         let (_, oldest) = self.age.front(|group, seq| aged(place(group), seq))?;

@@ -41,17 +41,19 @@
 //! - Messages of one conversation are delivered in the order in which they were
 //!   sent, and completed exactly once, however many readers there are.
 //! - A delivery that is not completed, because it is dropped or its handler
-//!   panics, is delivered again, from its old place.
+//!   panics, is delivered again, from its old place; after the last attempt
+//!   only its group is set aside, and everything else goes on.
 //! - No more messages of a group are in flight than its limit says, nor of a
 //!   lane than its cap says; a group has at most one turn at a time.
 //! - Between lanes: weighted round robin over turns. Within a lane: bumped
 //!   groups first, then by standing level, then by age; the oldest eligible
-//!   group is overtaken at most [`Bypass`] times in a row. Let W be the sum of
-//!   the weights of the lanes that have eligible work, w the lane's own and K
-//!   the bypass: a group that is i-th by age among the ready groups of its lane
-//!   starts its next turn within `(ceil(i * (K + 1) / w) + L) * W` turns,
-//!   counted while it is eligible; L is how often meanwhile it stopped being
-//!   eligible, or its lane had no eligible group.
+//!   group is overtaken at most [`Bypass`] times in a row. Let W be the
+//!   largest sum of the weights of the lanes with eligible work meanwhile, w
+//!   the lane's own and K the bypass: a group that is i-th by age among the
+//!   groups of its lane with work and no live turn starts its next turn within
+//!   `(ceil((i * (K + 1) + R * K) / w) + L) * W` turns, counted while it is
+//!   eligible; L is how often meanwhile it stopped being eligible, and R in how
+//!   many of these interruptions another group reset the lane's count.
 //! - Without preemption no queue that never idles bounds waiting in *time*,
 //!   unless the caps of the others leave a reader free.
 //! - Waiting receives are woken one for each turn that could begin. One that
@@ -82,8 +84,11 @@
 mod handles;
 mod homes;
 mod keeping;
+mod manage;
 #[cfg(all(test, loom))]
 mod model;
+mod named;
+mod poison;
 mod receive;
 mod refuse;
 mod shared;
@@ -92,20 +97,24 @@ mod turn;
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 
-use crate::error::{OutOfRange, Stale};
+use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::sync::{Arc, unique};
 use crate::wait::Wait;
 
+use poison::Policy;
 use shared::Shared;
 
 pub(crate) use crate::backlog::Home;
 pub use handles::{Conversation, Group, GroupId, Lane};
 pub(crate) use homes::Forget;
 pub(crate) use keeping::Shape;
+pub use named::ReceiveGroup;
+pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveFrom, ReceiveOwned};
-pub use refuse::{LaneError, SendError, SendReason, TryReceive};
+pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom};
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, Snapshot, Why};
 pub use turn::{Delivery, Turn};
 
@@ -123,6 +132,8 @@ pub struct Queue<T> {
 pub struct Builder<T> {
     quantum: u32,
     bypass: Bypass,
+    policy: Policy,
+    capacity: Limit,
     of: PhantomData<fn() -> T>,
 }
 
@@ -144,14 +155,46 @@ impl<T> Builder<T> {
         self
     }
 
+    /// How many messages the queue holds at most, those in flight counted; no
+    /// limit if nothing is said. A message that is given back keeps its room,
+    /// so that the bound is exact, and a handler that sends to its own full
+    /// queue is refused like everybody else.
+    pub fn capacity(mut self, capacity: Limit) -> Self {
+        self.capacity = capacity;
+        self
+    }
+
+    /// How often a message is delivered in vain before its group is set aside
+    /// as [poisoned](Queue::poisoned); 5 times if nothing is said.
+    pub fn attempts(mut self, attempts: Limit) -> Self {
+        self.policy.attempts = attempts;
+        self
+    }
+
+    /// A group whose delivery was not completed pauses for `first`, after the
+    /// same message's next failure for twice that, and so on, for `most` at the
+    /// longest; by the clock that [`Queue::advance`] is told. None if nothing
+    /// is said. Other groups do not wait; its tier does.
+    pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
+        (self.policy.first, self.policy.most) = (first, most);
+        self
+    }
+
     /// The queue.
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] if the quantum is 0.
+    /// [`OutOfRange`] if the quantum, the number of attempts or the capacity is 0.
     pub fn build(self) -> Result<Queue<T>, OutOfRange> {
         OutOfRange::check("quantum", self.quantum, 1, u32::MAX)?;
-        let shared = Shared::new(self.quantum, self.bypass, unique());
+        if let Limit::AtMost(attempts) = self.policy.attempts {
+            OutOfRange::check("attempts", attempts, 1, u32::MAX)?;
+        }
+        if let Limit::AtMost(capacity) = self.capacity {
+            OutOfRange::check("capacity", capacity, 1, u32::MAX)?;
+        }
+        let mut shared = Shared::new(self.quantum, self.bypass, self.policy, unique());
+        shared.capacity = self.capacity;
         let shared = Arc::new(shared);
         Ok(Queue { shared })
     }
@@ -170,6 +213,12 @@ impl<T> Queue<T> {
         Builder {
             quantum: 16,
             bypass: Bypass::default(),
+            policy: Policy {
+                attempts: Limit::AtMost(5),
+                first: Duration::ZERO,
+                most: Duration::ZERO,
+            },
+            capacity: Limit::Unlimited,
             of: PhantomData,
         }
     }
@@ -200,7 +249,7 @@ impl<T> Queue<T> {
     /// # Errors
     ///
     /// [`Closed`](crate::error::Closed) if the queue is closed, nothing waits
-    /// and nothing is in flight. While something is paused or capped for good
+    /// but in poisoned groups, and nothing is in flight. While something is paused or capped for good
     /// it waits: until that is resumed or [shut down](Self::shutdown).
     pub fn receive(&self) -> Wait<Receive<'_, T>> {
         Wait::new(ReceiveFrom::new(self))
@@ -226,18 +275,6 @@ impl<T> Queue<T> {
             .shared
             .event(|books| receive::take(&self.shared, books));
         Ok(taken.ok_or(TryReceive::Empty)??)
-    }
-
-    /// As [`Group::bump`], by name. To bump a message's group before any
-    /// reader can take the message, bump first and then send.
-    ///
-    /// # Errors
-    ///
-    /// [`Stale`] if there is no such group any more.
-    pub fn bump(&self, group: GroupId, level: u8) -> Result<(), Stale> {
-        let key = group.key_in(&self.shared).ok_or(Stale)?;
-        let bumped = self.shared.event(|books| books.backlog.bump(key, level));
-        bumped.then_some(()).ok_or(Stale)
     }
 
     /// Refuses all that is sent from now on, and new lanes, groups and
@@ -313,6 +350,8 @@ impl<T> fmt::Debug for Builder<T> {
         f.debug_struct("Builder")
             .field("quantum", &self.quantum)
             .field("bypass", &self.bypass)
+            .field("policy", &self.policy)
+            .field("capacity", &self.capacity)
             .finish()
     }
 }
@@ -336,6 +375,7 @@ const _: () = {
     send_and_sync::<Conversation<OnlySend>>();
     send_and_sync::<Wait<Receive<'_, OnlySend>>>();
     send_and_sync::<Wait<ReceiveOwned<OnlySend>>>();
+    send_and_sync::<Wait<ReceiveGroup<'_, OnlySend>>>();
     send::<Turn<OnlySend>>();
     send::<Delivery<OnlySend>>();
     send_and_sync::<Turn<u8>>();

@@ -54,6 +54,14 @@ impl<T> Messages<T> {
         self.live
     }
 
+    /// No waiting message counts as tried before. O(n).
+    pub(super) fn start_anew(&mut self) {
+        let returned = self.returned.values_mut();
+        for entry in self.entries.iter_mut().chain(returned) {
+            entry.attempt = 0;
+        }
+    }
+
     /// The one that waits first.
     pub(super) fn first(&self) -> Option<&Entry<T>> {
         let returned = self.returned.first_key_value().map(|(_, entry)| entry);

@@ -4,10 +4,10 @@ use crate::limit::Limit;
 use crate::line::Place;
 use crate::rank::Slot;
 
-use super::LaneKey;
+use super::{Aside, Blocked, LaneKey};
 
-/// Invariant: `place` is `Some` if and only if the group is ready, but for
-/// the moment between a change and the `stand` that follows it.
+/// Invariant: `place` is `Some` if and only if the group is ready and not
+/// reserved, but for the moment between a change and the `stand` that follows it.
 #[derive(Debug)]
 pub(super) struct Group<G> {
     pub(super) lane: LaneKey,
@@ -15,6 +15,10 @@ pub(super) struct Group<G> {
     pub(super) in_flight: u32,
     /// A turn is live.
     pub(super) held: bool,
+    /// Set aside; if poisoned, `head` is not counted in the lane's tiers.
+    pub(super) aside: Option<Aside>,
+    /// Reserved for whoever asks for it by name.
+    pub(super) named: bool,
     /// The tier of the message that waits first.
     pub(super) head: Option<u32>,
     pub(super) level: u8,
@@ -34,6 +38,8 @@ impl<G> Group<G> {
             limit,
             in_flight: 0,
             held: false,
+            aside: None,
+            named: false,
             head: None,
             level,
             bump: None,
@@ -47,14 +53,22 @@ impl<G> Group<G> {
         self.limit.room(self.in_flight) > 0
     }
 
-    /// Work, room under its own limit, and nobody's turn.
+    /// Work, room under its own limit, and nobody's turn, and not set aside.
     pub(super) fn is_ready(&self) -> bool {
-        self.head.is_some() && !self.held && self.has_room()
+        self.head.is_some() && !self.held && self.aside.is_none() && self.has_room()
+    }
+
+    /// What keeps its work waiting while it is set aside.
+    pub(super) fn blocked_aside(&self) -> Blocked {
+        match self.aside {
+            Some(Aside::Poisoned) => Blocked::Poisoned,
+            _ => Blocked::BackingOff,
+        }
     }
 
     /// Where it belongs now.
     pub(super) fn wanted(&self) -> Option<(u32, Place)> {
-        let tier = self.head.filter(|_| self.is_ready())?;
+        let tier = self.head.filter(|_| self.is_ready() && !self.named)?;
         let (slot, ranked) = match self.bump {
             Some((level, when)) => (Slot::bumped(level), when.max(self.ready)),
             None => (Slot::standing(self.level), self.ready),

@@ -86,6 +86,18 @@ impl Lane {
         Some(choice)
     }
 
+    /// A group of this age is served by name: if nobody in line is older, the
+    /// count starts anew.
+    pub(super) fn served_by_name(&mut self, ready: u64, place: impl Fn(u32) -> Option<Place>) {
+        if self
+            .front
+            .oldest(place)
+            .is_none_or(|oldest| ready <= oldest)
+        {
+            self.overtaken = 0;
+        }
+    }
+
     pub(super) fn insert(&mut self, tier: u32, at: Place, group: u32) {
         self.line_or_new(tier).insert(at, group);
     }

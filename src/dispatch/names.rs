@@ -26,6 +26,10 @@ pub enum Blocked {
     Empty,
     /// A turn of it is live.
     Held,
+    /// It is set aside until somebody resumes it.
+    Poisoned,
+    /// It is set aside until its next attempt is due.
+    BackingOff,
     /// Its limit is 0.
     Paused,
     /// As many as its limit allows are in flight.

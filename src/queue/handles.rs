@@ -116,8 +116,8 @@ impl<T> Drop for Lane<T> {
 /// A group lives until its last handle and conversation are gone, nothing
 /// waits in it and nothing is in flight; then nothing of it remains.
 pub struct Group<T> {
-    shared: Arc<Shared<T>>,
-    key: GroupKey,
+    pub(super) shared: Arc<Shared<T>>,
+    pub(super) key: GroupKey,
 }
 
 impl<T> Group<T> {
@@ -223,7 +223,7 @@ impl<T> Conversation<T> {
     ///
     /// # Errors
     ///
-    /// [`SendError`] with the message, if the queue is closed or the
+    /// [`SendError`] with the message, if the queue is closed or full, or the
     /// conversation has ended.
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         self.post(None, message)
@@ -250,7 +250,7 @@ impl<T> Conversation<T> {
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         let messages: Vec<T> = messages.into_iter().collect();
         self.shared.event(|books| {
-            if let Some(reason) = self.refusal(books) {
+            if let Some(reason) = self.refusal(books, messages.len()) {
                 let message = messages;
                 return Err(SendError { message, reason });
             }
@@ -275,7 +275,7 @@ impl<T> Conversation<T> {
 
     fn post(&self, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
         self.shared.event(|books| {
-            if let Some(reason) = self.refusal(books) {
+            if let Some(reason) = self.refusal(books, 1) {
                 return Err(SendError { message, reason });
             }
             let sent = books.backlog.send(self.key, tier, None, message);
@@ -286,13 +286,17 @@ impl<T> Conversation<T> {
         })
     }
 
-    /// Why nothing can be sent.
-    fn refusal(&self, books: &Books<T>) -> Option<SendReason> {
+    /// Why so many messages cannot be sent.
+    fn refusal(&self, books: &Books<T>, more: usize) -> Option<SendReason> {
         // Relaxed: under the lock.
         if self.ended.load(Ordering::Relaxed) {
             return Some(SendReason::Ended);
         }
-        books.closed.then_some(SendReason::Closed)
+        if books.closed {
+            return Some(SendReason::Closed);
+        }
+        let room = self.shared.has_room(books, more);
+        (!room).then_some(SendReason::Full)
     }
 }
 

@@ -3,7 +3,9 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::error::{Closed, OutOfRange, TierGoesDown};
+use crate::error::{Closed, OutOfRange, Stale, TierGoesDown};
+
+use super::snapshot::Why;
 
 /// Why there is no lane, or no group in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub enum SendReason {
     Closed,
     /// The conversation has ended.
     Ended,
+    /// As many messages as the queue's capacity wait or are in flight.
+    Full,
     /// An earlier message of the group is outstanding in a higher tier.
     TierGoesDown(TierGoesDown),
 }
@@ -43,6 +47,29 @@ pub enum TryReceive {
     /// The queue is closed, nothing waits and nothing is in flight: nothing
     /// will ever come.
     Closed,
+}
+
+/// Why no turn of a group will ever come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoTurn {
+    /// There is no such group any more.
+    Stale,
+    /// The queue is closed, nothing of the group is in flight, and nothing
+    /// waits in it, or it is poisoned.
+    Closed,
+}
+
+/// Why there is no turn of a group now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryReceiveFrom {
+    /// Nothing waits in it.
+    Empty,
+    /// A turn of it is live.
+    Held,
+    /// Something waits in it, and this keeps it.
+    Blocked(Why),
+    /// Nothing will ever come.
+    Never(NoTurn),
 }
 
 impl From<Closed> for LaneError {
@@ -77,6 +104,7 @@ impl fmt::Display for SendReason {
         match self {
             Self::Closed => Closed.fmt(f),
             Self::Ended => f.write_str("the conversation has ended"),
+            Self::Full => f.write_str("the queue is full"),
             Self::TierGoesDown(error) => error.fmt(f),
         }
     }
@@ -106,6 +134,28 @@ impl fmt::Display for TryReceive {
     }
 }
 
+impl fmt::Display for NoTurn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stale => Stale.fmt(f),
+            Self::Closed => Closed.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for TryReceiveFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("nothing waits in the group"),
+            Self::Held => f.write_str("a turn of the group is live"),
+            Self::Blocked(why) => write!(f, "the group is kept: {why:?}"),
+            Self::Never(never) => never.fmt(f),
+        }
+    }
+}
+
+impl Error for NoTurn {}
+impl Error for TryReceiveFrom {}
 impl Error for LaneError {}
 impl Error for SendReason {}
 impl<T> Error for SendError<T> {}

@@ -10,7 +10,8 @@
 //! Invariants:
 //! 1. The waking rule: at the end of every event at least as many receives are
 //!    notified as turns could begin, or all that wait if they are fewer; and
-//!    all of them once the queue is [`finished`](Books::finished).
+//!    all of them once the queue is [`finished`](Books::finished). Those that
+//!    wait for a group by name have a rule of their own (`named`).
 //! 2. Nothing of the user's runs under the lock: messages go in and come out
 //!    as values, wakers into the batch.
 //! 3. What an event takes out of the backlog is in a handle that gives it back
@@ -20,15 +21,19 @@
 
 use crate::backlog::{Backlog, Claim};
 use crate::error::Closed;
-use crate::limit::Bypass;
+use crate::limit::{Bypass, Limit};
 use crate::wait::{Guarded, Session, Waiters, WakeBatch};
 
 use super::homes::Homes;
+use super::named::Named;
+use super::poison::{Asides, Policy};
 
 pub(super) struct Shared<T> {
     books: Guarded<Books<T>>,
     /// The most deliveries of one turn.
     pub(super) quantum: u32,
+    /// The most messages that wait or are in flight.
+    pub(super) capacity: Limit,
     /// Told apart from all other queues by this number.
     pub(super) number: u64,
 }
@@ -36,26 +41,32 @@ pub(super) struct Shared<T> {
 pub(super) struct Books<T> {
     pub(super) backlog: Backlog<T>,
     pub(super) receives: Waiters<()>,
+    pub(super) named: Named,
     /// Nothing more is sent.
     pub(super) closed: bool,
+    /// Who is set aside after a failure.
+    pub(super) asides: Asides,
     /// Nobody receives any more.
-    gone: bool,
+    pub(super) gone: bool,
     /// Who keeps groups by a key.
     pub(super) homes: Homes,
 }
 
 impl<T> Shared<T> {
-    pub(super) fn new(quantum: u32, bypass: Bypass, number: u64) -> Self {
+    pub(super) fn new(quantum: u32, bypass: Bypass, policy: Policy, number: u64) -> Self {
         let books = Books {
             backlog: Backlog::new(bypass),
             receives: Waiters::new(),
+            named: Named::default(),
             closed: false,
+            asides: Asides::new(policy),
             gone: false,
             homes: Homes::default(),
         };
         Self {
             books: Guarded::new(books),
             quantum,
+            capacity: Limit::Unlimited,
             number,
         }
     }
@@ -80,6 +91,15 @@ impl<T> Shared<T> {
         result
     }
 
+    /// Whether so many more messages fit.
+    pub(super) fn has_room(&self, books: &Books<T>, more: usize) -> bool {
+        let held = books.backlog.waiting() + books.backlog.in_flight();
+        match self.capacity {
+            Limit::AtMost(most) => held + more as u64 <= u64::from(most),
+            Limit::Unlimited => true,
+        }
+    }
+
     /// A look that changes nothing.
     pub(super) fn look<R>(&self, look: impl FnOnce(&Books<T>) -> R) -> R {
         look(&self.books.lock())
@@ -100,7 +120,7 @@ impl<T> Shared<T> {
             let waiting = groups.filter(|&(_, waiting)| waiting > 0);
             // By ascending slot, which is the order of their ids.
             let keys: Vec<_> = waiting.map(|(picture, _)| picture.group).collect();
-            let drained = keys.into_iter().map(|key| books.backlog.drain(key));
+            let drained = keys.into_iter().map(|key| books.drain(key));
             drained.flatten().collect()
         })
     }
@@ -112,9 +132,12 @@ impl<T> Books<T> {
         if self.closed { Err(Closed) } else { Ok(()) }
     }
 
-    /// Closed, and nothing is left that could be received.
+    /// Closed, and nothing is left that could be received: what waits in a
+    /// poisoned group cannot, until somebody resumes it.
     pub(super) fn finished(&self) -> bool {
-        self.closed && self.backlog.waiting() == 0 && self.backlog.in_flight() == 0
+        self.closed
+            && self.backlog.waiting() == self.backlog.poisoned()
+            && self.backlog.in_flight() == 0
     }
 
     /// Puts a message back to its place; the message itself if nobody will
@@ -145,6 +168,6 @@ impl<T> Books<T> {
             }
             self.receives.notify_next(wakes);
         }
-        true
+        self.notify_named(wakes)
     }
 }

@@ -21,6 +21,8 @@ pub struct Snapshot {
     pub eligible: u64,
     /// Receives in line.
     pub receives: ReceivesStatus,
+    /// Receives that wait for a group by name.
+    pub named: ReceivesStatus,
     /// The lanes with their groups.
     pub lanes: Vec<LaneStatus>,
 }
@@ -78,6 +80,10 @@ pub enum Why {
     Idle,
     /// A turn of the group is live.
     Held,
+    /// A message of the group failed too often: it waits to be resumed.
+    Poisoned,
+    /// A message of the group failed: it waits for its next attempt.
+    BackingOff,
     /// The group's limit is 0.
     Paused,
     /// As many as the group's limit allows are in flight.
@@ -95,6 +101,8 @@ impl From<Blocked> for Why {
         match blocked {
             Blocked::Empty => Self::Idle,
             Blocked::Held => Self::Held,
+            Blocked::Poisoned => Self::Poisoned,
+            Blocked::BackingOff => Self::BackingOff,
             Blocked::Paused => Self::Paused,
             Blocked::GroupLimit => Self::Limit,
             Blocked::Tier => Self::Tier,
@@ -126,6 +134,10 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
             receives: ReceivesStatus {
                 waiting: books.receives.waiting(),
                 notified: books.receives.notified(),
+            },
+            named: {
+                let (waiting, notified) = books.named.counts();
+                ReceivesStatus { waiting, notified }
             },
             lanes: Vec::new(),
         },

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use crate::backlog::Claim;
-use crate::dispatch::GroupKey;
+use crate::dispatch::{Blocked, GroupKey};
 use crate::sync::Arc;
 
 use super::handles::GroupId;
@@ -34,12 +34,26 @@ impl<T> Turn<T> {
     /// Begins the next turn; made under the lock.
     pub(super) fn begin(shared: &Arc<Shared<T>>, books: &mut Books<T>) -> Option<Self> {
         let first = books.backlog.claim(true)?;
-        Some(Self {
+        Some(Self::with(shared, first))
+    }
+
+    /// Begins a turn of this group; made under the lock.
+    pub(super) fn begin_of(
+        shared: &Arc<Shared<T>>,
+        books: &mut Books<T>,
+        group: GroupKey,
+    ) -> Result<Self, Blocked> {
+        let first = books.backlog.claim_of(group)?;
+        Ok(Self::with(shared, first))
+    }
+
+    fn with(shared: &Arc<Shared<T>>, first: Claim<T>) -> Self {
+        Self {
             shared: shared.clone(),
             group: first.group,
             first: Some(first),
             left: shared.quantum - 1,
-        })
+        }
     }
 
     /// Whose turn it is.
@@ -107,7 +121,8 @@ impl<T> fmt::Debug for Turn<T> {
 /// It is done when [`complete`](Self::complete) is called, and only then. If it
 /// is dropped instead, on purpose or because its handler panics, it goes back
 /// to its place in its conversation and is delivered again, as the next
-/// attempt; with a limit above 1, messages sent after it may have been
+/// attempt, after a back-off if the queue has one; after the last attempt its
+/// group is [poisoned](super::Queue::poisoned). With a limit above 1, messages sent after it may have been
 /// delivered in between.
 ///
 /// It may outlive the turn that it came from, and the queue.
@@ -184,9 +199,8 @@ impl<T> DerefMut for Delivery<T> {
 
 impl<T> Drop for Delivery<T> {
     fn drop(&mut self) {
-        if let Some(mut claim) = self.claim.take() {
-            claim.attempt = claim.attempt.saturating_add(1);
-            drop(self.shared.event(|books| books.give_back(claim)));
+        if let Some(claim) = self.claim.take() {
+            drop(self.shared.event(|books| books.fail(claim)));
         }
     }
 }

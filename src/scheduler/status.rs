@@ -151,7 +151,8 @@ impl<J> Core<J> {
             return Why::Behind;
         }
         match self.backlog.why(group) {
-            Blocked::Paused => Why::Paused,
+            // The scheduler sets no group aside.
+            Blocked::Paused | Blocked::Poisoned | Blocked::BackingOff => Why::Paused,
             Blocked::GroupLimit | Blocked::Held => Why::GroupLimit,
             Blocked::Tier => {
                 let lane = self.backlog.lane_of(group);

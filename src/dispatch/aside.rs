@@ -1,0 +1,70 @@
+//! Groups that are set aside, and turns of a group that is asked for by name.
+
+use super::{Blocked, Dispatch, GroupKey, Pick, at, place_in};
+
+/// Why a group is set aside. It starts no turn, and the live one takes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Aside {
+    /// Until a time comes. What waits in it is outstanding: its tier waits.
+    BackingOff,
+    /// Until somebody resumes it. What waits in it counts as finished: the
+    /// tiers of its lane go on without it.
+    Poisoned,
+}
+
+impl<G> Dispatch<G> {
+    /// Why the group is set aside, if it is.
+    pub fn aside(&self, group: GroupKey) -> Option<Aside> {
+        self.group(group).aside
+    }
+
+    /// Sets the group aside, or with `None` lets it go on. From back-off it
+    /// comes back under its age; from poison its first message arrives like a
+    /// new one, late in its tier, and the group is the youngest.
+    pub fn set_aside(&mut self, group: GroupKey, aside: Option<Aside>) {
+        let g = at(&mut self.groups, group.0);
+        let was = std::mem::replace(&mut g.aside, aside) == Some(Aside::Poisoned);
+        let is = aside == Some(Aside::Poisoned);
+        if was && !is {
+            self.clock += 1;
+            g.ready = self.clock;
+        }
+        if let Some(tier) = g.head.filter(|_| was != is) {
+            let tiers = &mut at(&mut self.lanes, g.lane.0).tiers;
+            _ = if is {
+                tiers.leave(tier)
+            } else {
+                tiers.arrive(tier)
+            };
+        }
+        self.stand(group);
+    }
+
+    /// Keeps the group for whoever asks for it by name: it stands in no line.
+    /// It keeps its age.
+    pub fn reserve(&mut self, group: GroupKey, named: bool) {
+        self.group_mut(group).named = named;
+        self.stand(group);
+    }
+
+    /// As [`begin_turn`](Self::begin_turn) for this group, wherever it stands
+    /// in line. Uses up its bump; is no dispatch, but resets the lane's count
+    /// if the group is its oldest.
+    pub fn begin_turn_of(&mut self, group: GroupKey) -> Result<Pick, Blocked> {
+        match self.why(group) {
+            Blocked::InLine => {}
+            blocked => return Err(blocked),
+        }
+        let Self { lanes, groups, .. } = self;
+        let ready = at(groups, group.0).ready;
+        let lane = at(lanes, at(groups, group.0).lane.0);
+        let tier = lane.front_tier;
+        lane.served_by_name(ready, |g| place_in(groups, g, tier));
+        let g = at(groups, group.0);
+        g.held = true;
+        g.bump = None;
+        let tier = self.take_unit(group).ok_or(Blocked::Empty)?;
+        self.stand(group);
+        Ok(Pick { group, tier })
+    }
+}

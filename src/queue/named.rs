@@ -1,0 +1,194 @@
+//! Receives from a group that is asked for by name.
+//!
+//! While somebody waits for a group by name the group is reserved: it stands in
+//! no line, so that other receives neither take it nor are woken for it. The
+//! last named receive that leaves gives the reservation back.
+//!
+//! Invariants, under the queue's lock:
+//! 1. A group is reserved exactly while it exists and `lines` has an entry for it.
+//! 2. No entry of `lines` is empty, and an emptied map gives its block back.
+//! 3. The waking rule: at the end of every event, one named receive of each
+//!    group whose turn could begin is notified, and all of a group from which
+//!    nothing will ever come.
+//!
+//! Cost: every event looks at each group that somebody waits for by name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::task::{Context, Poll, Waker};
+
+use crate::dispatch::{Aside, Blocked, GroupKey};
+use crate::sync::Arc;
+use crate::wait::{Op, Ticket, Waiters, WakeBatch, sealed};
+
+use super::Queue;
+use super::handles::GroupId;
+use super::refuse::{NoTurn, TryReceiveFrom};
+use super::shared::{Books, Shared};
+use super::turn::Turn;
+
+/// Who waits for which group.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    lines: BTreeMap<GroupKey, Waiters<()>>,
+}
+
+impl Named {
+    /// Receives that sleep, and those that were woken and have not looked since.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let counts = self.lines.values().map(|l| (l.waiting(), l.notified()));
+        counts.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+    }
+}
+
+impl<T> Books<T> {
+    /// Notifies who is due by invariant 3; false if the batch is full and more are.
+    pub(super) fn notify_named(&mut self, wakes: &mut WakeBatch) -> bool {
+        let mut lines = std::mem::take(&mut self.named.lines);
+        let done = lines.iter_mut().all(|(&key, line)| {
+            let due = match self.ended(key) {
+                Some(_) => line.len(),
+                None => usize::from(self.backlog.why(key) == Blocked::InLine).min(line.len()),
+            };
+            while line.notified() < due && !wakes.is_full() {
+                line.notify_next(wakes);
+            }
+            line.notified() >= due
+        });
+        self.named.lines = lines;
+        done
+    }
+
+    /// Why nothing will ever come from a group.
+    fn ended(&self, key: GroupKey) -> Option<NoTurn> {
+        let Self { backlog, .. } = self;
+        if !backlog.contains(key) {
+            return Some(NoTurn::Stale);
+        }
+        let poisoned = backlog.aside(key) == Some(Aside::Poisoned);
+        let nothing = poisoned || backlog.waiting_in(key) == 0;
+        let over = self.closed && nothing && backlog.in_flight_in(key) == 0;
+        over.then_some(NoTurn::Closed)
+    }
+
+    /// Takes a named receive out of its line; the waker is to be discarded.
+    fn leave(&mut self, key: GroupKey, ticket: Ticket) -> Option<Waker> {
+        let line = self.named.lines.get_mut(&key)?;
+        let removed = line.remove(ticket);
+        if line.is_empty() {
+            self.named.lines.remove(&key);
+            self.backlog.reserve(key, false);
+        }
+        if self.named.lines.is_empty() {
+            self.named = Named::default();
+        }
+        removed?.waker
+    }
+}
+
+/// A turn of the group if it can begin, or what keeps it.
+pub(super) fn take<T>(
+    shared: &Arc<Shared<T>>,
+    books: &mut Books<T>,
+    key: GroupKey,
+) -> Result<Turn<T>, TryReceiveFrom> {
+    if let Some(ended) = books.ended(key) {
+        return Err(TryReceiveFrom::Never(ended));
+    }
+    let claimed = Turn::begin_of(shared, books, key);
+    claimed.map_err(|blocked| match blocked {
+        Blocked::Empty => TryReceiveFrom::Empty,
+        Blocked::Held => TryReceiveFrom::Held,
+        blocked => TryReceiveFrom::Blocked(blocked.into()),
+    })
+}
+
+/// The wait of [`Queue::receive_from`].
+pub struct ReceiveGroup<'a, T> {
+    queue: &'a Queue<T>,
+    /// `None` if it is a name of another queue's.
+    key: Option<GroupKey>,
+    ticket: Option<Ticket>,
+}
+
+impl<'a, T> ReceiveGroup<'a, T> {
+    pub(super) fn new(queue: &'a Queue<T>, group: GroupId) -> Self {
+        Self {
+            queue,
+            key: group.key_in(&queue.shared),
+            ticket: None,
+        }
+    }
+
+    /// As `ReceiveFrom::look`; `None` if a waker is needed.
+    fn look(
+        &mut self,
+        current: &Waker,
+        mut spare: Option<Waker>,
+    ) -> Option<Poll<Result<Turn<T>, NoTurn>>> {
+        let Self { queue, key, ticket } = self;
+        let Some(key) = *key else {
+            return Some(Poll::Ready(Err(NoTurn::Stale)));
+        };
+        let shared = &queue.shared;
+        let spare = &mut spare;
+        shared.event(|books| {
+            let found = match take(shared, books, key) {
+                Ok(turn) => Some(Ok(turn)),
+                Err(TryReceiveFrom::Never(why)) => Some(Err(why)),
+                Err(_) => None,
+            };
+            if let Some(found) = found {
+                let waker = ticket.take().and_then(|old| books.leave(key, old));
+                books.discard_waker(waker);
+                return Some(Poll::Ready(found));
+            }
+            let line = books.named.lines.get(&key);
+            match (*ticket, spare.take()) {
+                (Some(old), _) if line.is_some_and(|line| line.waits_with(old, current)) => {}
+                (_, None) => return None,
+                (old, Some(waker)) => {
+                    books.backlog.reserve(key, true);
+                    let line = books.named.lines.entry(key).or_default();
+                    match old {
+                        Some(old) => *spare = line.rewait(old, waker),
+                        None => *ticket = Some(line.register((), waker)),
+                    }
+                }
+            }
+            Some(Poll::Pending)
+        })
+    }
+}
+
+impl<T> sealed::Sealed for ReceiveGroup<'_, T> {}
+
+impl<T> Op for ReceiveGroup<'_, T> {
+    type Output = Result<Turn<T>, NoTurn>;
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // Most looks find something, and need no waker; it is cloned without
+        // the lock.
+        self.look(cx.waker(), None)
+            .or_else(|| self.look(cx.waker(), Some(cx.waker().clone())))
+            .unwrap_or(Poll::Pending)
+    }
+
+    fn cancel(&mut self) {
+        if let (Some(key), Some(ticket)) = (self.key, self.ticket.take()) {
+            self.queue.shared.event(|books| {
+                // If it had been notified, the waking rules pass that on.
+                let waker = books.leave(key, ticket);
+                books.discard_waker(waker);
+            });
+        }
+    }
+}
+
+impl<T> fmt::Debug for ReceiveGroup<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReceiveGroup")
+            .field("in_line", &self.ticket.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,174 @@
+//! What becomes of a group whose message fails: back-off, poison, and the way
+//! back.
+//!
+//! Invariants, under the queue's lock:
+//! 1. A group is in `resting` exactly if it is set aside for back-off, and in
+//!    `poisoned` exactly if it is set aside as poisoned; never in both.
+//! 2. A group in either has a waiting message, and so exists: whatever takes
+//!    the last one out ([`Books::drain`]) takes the group out of both.
+//! 3. An emptied map gives its last block back.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::backlog::Claim;
+use crate::dispatch::{Aside, GroupKey};
+use crate::limit::Limit;
+use crate::timers::{Timer, Timers};
+
+use super::handles::GroupId;
+use super::shared::{Books, Shared};
+
+/// A group that was set aside because a message of it failed too often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Poisoned {
+    /// Its name.
+    pub group: GroupId,
+    /// Which message it was: the n-th that was sent into the group.
+    pub message: u64,
+    /// How often it was delivered in vain.
+    pub attempts: u32,
+    /// How many messages wait in the group, that one counted.
+    pub waiting: usize,
+}
+
+/// What a queue does about failures.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Policy {
+    pub(super) attempts: Limit,
+    /// The pause after the first failure; zero for none.
+    pub(super) first: Duration,
+    /// No pause is longer.
+    pub(super) most: Duration,
+}
+
+impl Policy {
+    fn is_last(self, attempt: u32) -> bool {
+        matches!(self.attempts, Limit::AtMost(most) if attempt >= most)
+    }
+
+    /// The pause after this attempt: doubled after each but the first.
+    fn pause(self, attempt: u32) -> Duration {
+        let doublings = attempt.saturating_sub(1).min(31);
+        self.first.saturating_mul(1 << doublings).min(self.most)
+    }
+}
+
+/// Who is set aside.
+#[derive(Debug)]
+pub(super) struct Asides {
+    policy: Policy,
+    timers: Timers<GroupKey>,
+    resting: BTreeMap<GroupKey, Timer>,
+    /// The number and the attempts of the message that did it.
+    poisoned: BTreeMap<GroupKey, (u64, u32)>,
+}
+
+impl Asides {
+    pub(super) fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            timers: Timers::new(),
+            resting: BTreeMap::new(),
+            poisoned: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a group out of both maps; false if it was in neither.
+    fn forget(&mut self, group: GroupKey) -> bool {
+        let timer = self.resting.remove(&group);
+        if let Some(timer) = timer {
+            self.timers.cancel(timer);
+        }
+        let poison = self.poisoned.remove(&group);
+        if self.resting.is_empty() {
+            self.resting = BTreeMap::new();
+        }
+        if self.poisoned.is_empty() {
+            self.poisoned = BTreeMap::new();
+        }
+        timer.is_some() || poison.is_some()
+    }
+}
+
+impl<T> Books<T> {
+    /// A delivery was not completed: its message goes back, and its group is
+    /// set aside if that was the last attempt, or if there is a back-off. The
+    /// message itself if nobody will ever receive it.
+    pub(super) fn fail(&mut self, mut claim: Claim<T>) -> Option<T> {
+        claim.attempt = claim.attempt.saturating_add(1);
+        let (group, attempt) = (claim.group, claim.attempt);
+        let poisoned = self.asides.poisoned.contains_key(&group);
+        if !self.gone && !poisoned {
+            // Before the message is back, so that it never counts in its tier.
+            if self.asides.policy.is_last(attempt) {
+                self.asides.forget(group);
+                self.asides.poisoned.insert(group, (claim.seq, attempt));
+                self.backlog.set_aside(group, Some(Aside::Poisoned));
+            } else {
+                self.rest(group, self.asides.policy.pause(attempt));
+            }
+        }
+        self.give_back(claim)
+    }
+
+    /// Sets a group aside for so long, or for as long as it rests already.
+    fn rest(&mut self, group: GroupKey, pause: Duration) {
+        let asides = &mut self.asides;
+        let until = asides.timers.now().saturating_add(pause);
+        let earlier = asides.resting.get(&group).copied();
+        if pause.is_zero() || earlier.is_some_and(|timer| timer.at() >= until) {
+            return;
+        }
+        if let Some(timer) = earlier {
+            asides.timers.cancel(timer);
+        }
+        let timer = asides.timers.set(until, group);
+        asides.resting.insert(group, timer);
+        self.backlog.set_aside(group, Some(Aside::BackingOff));
+    }
+
+    /// Lets a group go on that is set aside; false if it is not.
+    pub(super) fn resume(&mut self, group: GroupKey) -> bool {
+        let was = self.asides.forget(group);
+        if was {
+            self.backlog.set_aside(group, None);
+        }
+        was
+    }
+
+    /// Takes out all that waits in a group that exists; it is set aside no more.
+    pub(super) fn drain(&mut self, group: GroupKey) -> Vec<T> {
+        // Pinned, so that it is there to be let go on.
+        self.backlog.pin(group);
+        let items = self.backlog.drain(group);
+        self.resume(group);
+        self.backlog.unpin(group);
+        items
+    }
+
+    /// Tells the time; when to tell it next.
+    pub(super) fn advance(&mut self, now: Duration) -> Option<Duration> {
+        self.asides.timers.advance(now);
+        while let Some((_, group)) = self.asides.timers.due() {
+            self.resume(group);
+        }
+        self.asides.timers.next()
+    }
+}
+
+impl<T> Shared<T> {
+    /// The poisoned groups, by name.
+    pub(super) fn poisoned(&self) -> Vec<Poisoned> {
+        self.look(|books| {
+            let poisoned = books.asides.poisoned.iter();
+            let listed = poisoned.map(|(&key, &(message, attempts))| Poisoned {
+                group: GroupId::new(self, key),
+                message,
+                attempts,
+                waiting: books.backlog.waiting_in(key),
+            });
+            listed.collect()
+        })
+    }
+}

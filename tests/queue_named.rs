@@ -1,0 +1,228 @@
+//! Receives from a group by name: SEMANTICS 2 and 3, as far as they speak of them.
+
+mod queue_support;
+
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use conversant::error::TimedOut;
+use conversant::limit::{Bypass, Limit};
+use conversant::queue::{GroupId, Lane, NoTurn, Queue, ReceivesStatus, TryReceiveFrom, Turn, Why};
+
+use queue_support::{Bell, conversation, plain, poll, serve, take};
+
+type Texts = Queue<&'static str>;
+
+fn first(mut turn: Turn<&'static str>) -> &'static str {
+    turn.next().unwrap().complete()
+}
+
+fn refused(queue: &Texts, group: GroupId) -> TryReceiveFrom {
+    queue.try_receive_from(group).unwrap_err()
+}
+
+#[test]
+fn held_empty_closed_and_stale_are_different_answers() {
+    let (queue, lane) = plain();
+    let one = lane.conversation().unwrap();
+    let id = one.group();
+    assert_eq!(refused(&queue, id), TryReceiveFrom::Empty);
+    one.send("m").unwrap();
+    let turn = queue.try_receive_from(id).unwrap();
+    assert_eq!(turn.group(), id);
+    assert_eq!(refused(&queue, id), TryReceiveFrom::Held);
+    queue.close();
+    assert_eq!(refused(&queue, id), TryReceiveFrom::Held);
+    first(turn);
+    assert_eq!(refused(&queue, id), TryReceiveFrom::Never(NoTurn::Closed));
+    drop(one);
+    assert_eq!(refused(&queue, id), TryReceiveFrom::Never(NoTurn::Stale));
+    let (other, _lane) = plain();
+    assert_eq!(refused(&other, id), TryReceiveFrom::Never(NoTurn::Stale));
+    assert_eq!(other.receive_from(id).wait().err(), Some(NoTurn::Stale));
+}
+
+#[test]
+fn every_limit_holds_and_is_told() {
+    let (queue, lane) = plain();
+    let paused = lane.group(Limit::AtMost(0), 100).unwrap();
+    let (one, two) = (paused.conversation().unwrap(), lane.conversation().unwrap());
+    let blocked = |id| match refused(&queue, id) {
+        TryReceiveFrom::Blocked(why) => why,
+        other => panic!("{other}"),
+    };
+    one.send("m").unwrap();
+    two.send_in(1, "tier 1").unwrap();
+    assert_eq!(blocked(paused.id()), Why::Paused);
+    assert_eq!(blocked(two.group()), Why::Tier);
+    paused.set_limit(Limit::SERIAL).unwrap();
+    lane.set_cap(Limit::AtMost(0)).unwrap();
+    assert_eq!(blocked(paused.id()), Why::Cap);
+    lane.set_cap(Limit::Unlimited).unwrap();
+    let delivery = take(&queue).unwrap();
+    one.send("n").unwrap();
+    assert_eq!(blocked(paused.id()), Why::Limit);
+    delivery.complete();
+    assert_eq!(first(queue.try_receive_from(paused.id()).unwrap()), "n");
+}
+
+#[test]
+fn a_wait_has_a_deadline_and_leaves_nothing() {
+    let (queue, lane) = plain();
+    let one = lane.conversation().unwrap();
+    let wait = queue.receive_from(one.group());
+    assert_eq!(wait.wait_timeout(Duration::ZERO).err(), Some(TimedOut));
+    let wait = queue.receive_from(one.group());
+    assert_eq!(wait.wait_deadline(Instant::now()).err(), Some(TimedOut));
+    assert_eq!(
+        queue.snapshot().named,
+        ReceivesStatus {
+            waiting: 0,
+            notified: 0
+        }
+    );
+    one.send("m").unwrap();
+    assert_eq!(serve(&queue), ["m"]);
+}
+
+#[test]
+fn who_waits_by_name_goes_before_who_waits_for_any() {
+    let (queue, lane) = plain();
+    let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
+    let (any_bell, any_waker) = Bell::new();
+    let (bell, waker) = Bell::new();
+    let mut any = queue.receive();
+    assert!(poll(&mut any, &any_waker).is_pending());
+    let mut named = queue.receive_from(one.group());
+    assert!(poll(&mut named, &waker).is_pending());
+    one.send("named").unwrap();
+    assert_eq!((any_bell.rings(), bell.rings()), (0, 1));
+    assert!(take(&queue).is_none(), "kept for who was woken");
+    two.send("any").unwrap();
+    assert_eq!((any_bell.rings(), bell.rings()), (1, 1));
+    let Poll::Ready(Ok(turn)) = poll(&mut named, &waker) else {
+        panic!("it was woken for this");
+    };
+    assert_eq!(first(turn), "named");
+    one.send("again").unwrap();
+    assert_eq!(serve(&queue), ["any", "again"]);
+}
+
+#[test]
+fn named_receives_of_one_group_go_in_order() {
+    let (queue, lane) = plain();
+    let one = lane.conversation().unwrap();
+    one.send_all(["1", "2"]).unwrap();
+    let held = queue.try_receive().unwrap();
+    let (bells, wakers): (Vec<_>, Vec<_>) = (0..2).map(|_| Bell::new()).unzip();
+    let mut waits: Vec<_> = (0..2).map(|_| queue.receive_from(one.group())).collect();
+    for (wait, waker) in waits.iter_mut().zip(&wakers) {
+        assert!(poll(wait, waker).is_pending());
+    }
+    first(held);
+    assert_eq!((bells[0].rings(), bells[1].rings()), (1, 0));
+    // The one that was woken gives up: the other is, and has the message.
+    drop(waits.remove(0));
+    assert_eq!(bells[1].rings(), 1);
+    let Poll::Ready(Ok(turn)) = poll(&mut waits[0], &wakers[1]) else {
+        panic!("the wake-up was passed on");
+    };
+    assert_eq!(first(turn), "2");
+}
+
+#[test]
+fn the_last_that_gives_up_gives_the_group_back_to_the_line() {
+    let (queue, lane) = plain();
+    let one = lane.conversation().unwrap();
+    let (bell, waker) = Bell::new();
+    let mut any = queue.receive();
+    assert!(poll(&mut any, &waker).is_pending());
+    let (_, other) = Bell::new();
+    let mut named = queue.receive_from(one.group());
+    assert!(poll(&mut named, &other).is_pending());
+    one.send("m").unwrap();
+    assert_eq!(bell.rings(), 0);
+    drop(named);
+    assert_eq!(bell.rings(), 1);
+    assert!(poll(&mut any, &waker).is_ready());
+}
+
+#[test]
+fn the_end_of_a_group_and_of_a_queue_end_the_wait() {
+    let (queue, lane) = plain::<&str>();
+    let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
+    let (bell, waker) = Bell::new();
+    let mut of_one = queue.receive_from(one.group());
+    let mut of_two = queue.receive_from(two.group());
+    assert!(poll(&mut of_one, &waker).is_pending());
+    assert!(poll(&mut of_two, &waker).is_pending());
+    drop(one);
+    assert_eq!(bell.rings(), 1);
+    assert!(matches!(
+        poll(&mut of_one, &waker),
+        Poll::Ready(Err(NoTurn::Stale))
+    ));
+    queue.close();
+    assert_eq!(bell.rings(), 2);
+    assert!(matches!(
+        poll(&mut of_two, &waker),
+        Poll::Ready(Err(NoTurn::Closed))
+    ));
+}
+
+#[test]
+fn it_uses_up_a_bump() {
+    let (queue, lane) = plain();
+    let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
+    two.send("two").unwrap();
+    one.send_all(["1", "2"]).unwrap();
+    queue.bump(one.group(), 9).unwrap();
+    assert_eq!(first(queue.try_receive_from(one.group()).unwrap()), "1");
+    assert_eq!(serve(&queue), ["two", "2"]);
+}
+
+/// A lane with an old group at a low level, and many at a high one.
+fn overtaking(queue: &Texts) -> (Lane<&'static str>, GroupId, Vec<GroupId>) {
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let mut groups = Vec::new();
+    for (level, text) in [
+        (0, "old"),
+        (0, "older next"),
+        (9, "a"),
+        (9, "b"),
+        (9, "c"),
+        (9, "d"),
+    ] {
+        let one = conversation(&lane, Limit::SERIAL, level);
+        one.send(text).unwrap();
+        groups.push(one.group());
+    }
+    let old = groups.remove(0);
+    (lane, old, groups)
+}
+
+#[test]
+fn it_is_no_dispatch_and_resets_the_count_only_for_the_oldest() {
+    let queue = Queue::builder().bypass(Bypass::AtMost(2)).build().unwrap();
+    let (_lane, _, groups) = overtaking(&queue);
+    assert_eq!(take(&queue).unwrap().complete(), "a");
+    assert_eq!(first(queue.try_receive_from(groups[2]).unwrap()), "b");
+    assert_eq!(serve(&queue), ["c", "old", "d", "older next"]);
+
+    let queue = Queue::builder().bypass(Bypass::AtMost(2)).build().unwrap();
+    let (_lane, old, _) = overtaking(&queue);
+    assert_eq!(take(&queue).unwrap().complete(), "a");
+    assert_eq!(first(queue.try_receive_from(old).unwrap()), "old");
+    assert_eq!(serve(&queue), ["b", "c", "older next", "d"]);
+}
+
+#[test]
+fn a_thread_waits_for_its_group() {
+    let (queue, lane) = plain();
+    let one = lane.conversation().unwrap();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| queue.receive_from(one.group()).wait().map(first));
+        one.send("m").unwrap();
+        assert_eq!(reader.join().unwrap(), Ok("m"));
+    });
+}
