@@ -1,0 +1,107 @@
+//! A job queue under random schedules: two agents, a pusher, limits that change, a lease that runs
+//! out, a close.
+
+mod schedules;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use conversant_schedules::job_queue::{Counts, JobQueue, Place, Scope};
+use conversant_schedules::limit::Limit;
+use shuttle::sync::Mutex;
+use shuttle::thread;
+
+const JOBS: u32 = 6;
+
+/// What the agents saw: groups in hand, and how often each job was done.
+#[derive(Default)]
+struct Seen {
+    held: HashSet<u64>,
+    done: HashMap<u32, u32>,
+}
+
+/// Even jobs are of one group, odd ones of another; both of limit 1.
+fn group(job: u32) -> u64 {
+    u64::from(job % 2)
+}
+
+fn work(queue: &JobQueue<u32, u32>, seen: &Mutex<Seen>, mut give_back: bool) {
+    while let Ok(claims) = queue.claim(2).wait() {
+        for claim in &claims {
+            let alone = seen.lock().unwrap().held.insert(group(**claim));
+            assert!(alone, "two of one group");
+        }
+        for claim in claims {
+            thread::yield_now();
+            let job = *claim;
+            assert!(seen.lock().unwrap().held.remove(&group(job)));
+            if std::mem::take(&mut give_back) {
+                drop(claim);
+                continue;
+            }
+            *seen.lock().unwrap().done.entry(job).or_default() += 1;
+            claim.complete().expect("it has no lease");
+        }
+    }
+}
+
+fn agents() {
+    let queue = Arc::new(JobQueue::new());
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let agents = [false, true].map(|give_back| {
+        let (queue, seen) = (queue.clone(), seen.clone());
+        thread::spawn(move || work(&queue, &seen, give_back))
+    });
+    queue.set_limit(Scope::Queue, Limit::AtMost(0)).unwrap();
+    for job in 0..JOBS {
+        let place = Place::new().group(group(job));
+        queue.push(job, job, place).expect("the queue is open");
+        if job == 2 {
+            queue.set_limit(Scope::Queue, Limit::Unlimited).unwrap();
+        }
+    }
+    queue.close();
+    schedules::join(agents);
+    let seen = seen.lock().unwrap();
+    assert!((0..JOBS).all(|job| seen.done[&job] == 1));
+    assert_eq!(queue.counts(), Counts::default());
+}
+
+#[test]
+fn two_agents_a_pusher_a_pause_a_close() {
+    schedules::explore(agents);
+}
+
+/// A lease that runs out beside the completion: each job is done once, by whoever it was.
+#[test]
+fn a_lease_runs_out_beside_a_completion() {
+    schedules::explore(|| {
+        let queue = Arc::new(JobQueue::new());
+        let done = Arc::new(Mutex::new(0));
+        let jobs = (0..2).map(|job| (job, job, Place::new().group("g")));
+        queue.push_all(jobs).expect("the queue is open");
+        queue.close();
+        let second = Duration::from_secs(1);
+        let late = queue.try_claim_until(1, second).remove(0);
+        let completed = done.clone();
+        let holder = thread::spawn(move || {
+            let in_time = late.complete().is_ok();
+            *completed.lock().unwrap() += u32::from(in_time);
+        });
+        let (told, done_by_agent) = (queue.clone(), done.clone());
+        let clock = thread::spawn(move || _ = told.advance(second));
+        let agent = queue.clone();
+        let agent = thread::spawn(move || {
+            while let Ok(claims) = agent.claim(2).wait() {
+                for claim in claims {
+                    claim.complete().expect("it has no lease");
+                    *done_by_agent.lock().unwrap() += 1;
+                }
+            }
+        });
+        schedules::join([holder, clock, agent]);
+        assert_eq!(*done.lock().unwrap(), 2);
+        assert_eq!(queue.counts(), Counts::default());
+    });
+}
