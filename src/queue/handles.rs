@@ -292,11 +292,7 @@ impl<T> Conversation<T> {
         if self.ended.load(Ordering::Relaxed) {
             return Some(SendReason::Ended);
         }
-        if books.closed {
-            return Some(SendReason::Closed);
-        }
-        let room = self.shared.has_room(books, more);
-        (!room).then_some(SendReason::Full)
+        self.shared.refusal(books, more)
     }
 }
 

@@ -27,6 +27,7 @@ use crate::wait::{Guarded, Session, Waiters, WakeBatch};
 use super::homes::Homes;
 use super::named::Named;
 use super::poison::{Asides, Policy};
+use super::refuse::SendReason;
 
 pub(super) struct Shared<T> {
     books: Guarded<Books<T>>,
@@ -91,12 +92,15 @@ impl<T> Shared<T> {
         result
     }
 
-    /// Whether so many more messages fit.
-    pub(super) fn has_room(&self, books: &Books<T>, more: usize) -> bool {
+    /// Why the queue does not take so many messages more.
+    pub(super) fn refusal(&self, books: &Books<T>, more: usize) -> Option<SendReason> {
+        if books.closed {
+            return Some(SendReason::Closed);
+        }
         let held = books.backlog.waiting() + books.backlog.in_flight();
         match self.capacity {
-            Limit::AtMost(most) => held + more as u64 <= u64::from(most),
-            Limit::Unlimited => true,
+            Limit::AtMost(most) if held + more as u64 > u64::from(most) => Some(SendReason::Full),
+            _ => None,
         }
     }
 
