@@ -2,6 +2,7 @@
 
 mod dispatch;
 mod gates;
+mod jobs;
 mod locks;
 mod ranks;
 mod semaphores;
@@ -16,6 +17,7 @@ pub fn all() -> Vec<Cell> {
         semaphores::cells(),
         locks::cells(),
         gates::cells(),
+        jobs::cells(),
     ];
     families.into_iter().flatten().collect()
 }

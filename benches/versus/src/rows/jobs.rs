@@ -1,0 +1,184 @@
+//! J1: two agents claim jobs by key, so many at a time, from a thousand groups of limit 1.
+//!
+//! An operation is a job: claimed, finished, and another of its group pushed behind all others, so
+//! that as many wait as before. Every job is checked as it is finished: nobody else has one of its
+//! group, and its key is above that of the group's last.
+
+mod peers;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use anyhow::{Result, ensure};
+use conversant::job_queue::{Claim, JobQueue, Place};
+
+use self::peers::{ById, Fifo};
+use crate::contender::{Cell, Contender, Entry, Role, Sample};
+use crate::race::race;
+
+const OURS: &str = "conversant JobQueue";
+const FIFO: &str = "FIFO of group queues";
+const BY_ID: &str = "BTreeSet of the groups' first";
+
+const AGENTS: usize = 2;
+const GROUPS: u64 = 1_000;
+/// Jobs of each group that wait in the beginning.
+const DEPTH: u64 = 8;
+
+pub fn cells() -> Vec<Cell> {
+    let cell = |n: usize| {
+        let title = format!("claim {n}, finish and push, two agents, 1k groups");
+        Cell::new("J1", title, move || contenders(n))
+            .unit("job")
+            .target(OURS, 1.1, FIFO)
+            .target(OURS, 0.4, BY_ID)
+    };
+    [1, 8, 64].map(cell).into()
+}
+
+fn contenders(n: usize) -> Vec<Entry> {
+    vec![
+        entry(OURS, Role::Ours, JobQueue::<u64, u64>::new(), n),
+        entry(FIFO, Role::Peer, Fifo::new(GROUPS), n),
+        entry(BY_ID, Role::Peer, ById::new(GROUPS), n),
+    ]
+}
+
+fn entry(name: &str, role: Role, jobs: impl Jobs + 'static, n: usize) -> Entry {
+    Entry::new(name, role, Agents::new(jobs, n))
+}
+
+/// A queue of jobs, each a key and its group.
+pub trait Jobs: Send + Sync {
+    type Claim;
+
+    fn push(&self, key: u64, group: u64);
+
+    /// Up to `n` jobs of different groups, none of which has another that is claimed.
+    fn claim(&self, n: usize) -> Vec<Self::Claim>;
+
+    /// Key and group.
+    fn job(claim: &Self::Claim) -> (u64, u64);
+
+    fn finish(&self, claim: Self::Claim);
+}
+
+impl Jobs for JobQueue<u64, u64> {
+    /// The job is its key and group in one, as nobody else gives the key back.
+    type Claim = Claim<u64, u64>;
+
+    fn push(&self, key: u64, group: u64) {
+        let pushed = JobQueue::push(self, key, key * GROUPS + group, Place::new().group(group));
+        pushed.expect("the queue is open");
+    }
+
+    fn claim(&self, n: usize) -> Vec<Self::Claim> {
+        self.try_claim(n)
+    }
+
+    fn job(claim: &Self::Claim) -> (u64, u64) {
+        (**claim / GROUPS, **claim % GROUPS)
+    }
+
+    fn finish(&self, claim: Self::Claim) {
+        claim.complete().expect("it has no lease");
+    }
+}
+
+/// What is known of a group.
+#[derive(Default)]
+struct Seen {
+    claimed: AtomicBool,
+    last: AtomicU64,
+}
+
+struct Agents<J> {
+    jobs: Arc<J>,
+    n: usize,
+    next: Arc<AtomicU64>,
+    seen: Arc<[Seen]>,
+}
+
+impl<J: Jobs> Agents<J> {
+    fn new(jobs: J, n: usize) -> Self {
+        for key in 1..=GROUPS * DEPTH {
+            jobs.push(key, key % GROUPS);
+        }
+        Self {
+            jobs: Arc::new(jobs),
+            n,
+            next: Arc::new(AtomicU64::new(GROUPS * DEPTH)),
+            seen: (0..GROUPS).map(|_| Seen::default()).collect(),
+        }
+    }
+
+    /// One round of an agent: how many jobs it did, and whether all was right.
+    fn round(&self, n: usize) -> (u64, bool) {
+        let claims = self.jobs.claim(n);
+        let (count, mut right) = (claims.len() as u64, true);
+        for claim in &claims {
+            let (key, group) = J::job(claim);
+            let seen = &self.seen[group as usize];
+            // Only one who has a job of the group is here.
+            right &= !seen.claimed.swap(true, Ordering::AcqRel);
+            right &= seen.last.swap(key, Ordering::Relaxed) < key;
+        }
+        for claim in claims {
+            let (_, group) = J::job(&claim);
+            // While its group is nobody else's, so that keys go up in each group.
+            let key = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+            self.jobs.push(key, group);
+            self.seen[group as usize]
+                .claimed
+                .store(false, Ordering::Release);
+            self.jobs.finish(claim);
+        }
+        (count, right)
+    }
+}
+
+impl<J: Jobs> Contender for Agents<J> {
+    fn run(&mut self, ops: u64) -> Result<Sample> {
+        let right = AtomicBool::new(true);
+        let sample = race(AGENTS, ops, |_, each| {
+            let (agents, right) = (&*self, &right);
+            move || {
+                let mut left = each;
+                while left > 0 {
+                    let (done, was_right) = agents.round(agents.n.min(left as usize));
+                    left -= done;
+                    if !was_right {
+                        right.store(false, Ordering::Relaxed);
+                    }
+                }
+            }
+        });
+        ensure!(
+            right.into_inner(),
+            "out of order, or two of a group at once"
+        );
+        Ok(sample)
+    }
+
+    /// As many wait as in the beginning, and each group's in order.
+    fn check(&mut self) -> Result<()> {
+        let mut count = 0;
+        loop {
+            let claims = self.jobs.claim(self.n);
+            if claims.is_empty() {
+                break;
+            }
+            for claim in claims {
+                let (key, group) = J::job(&claim);
+                let last = self.seen[group as usize].last.swap(key, Ordering::Relaxed);
+                ensure!(last < key, "job {key} of group {group} came after {last}");
+                self.jobs.finish(claim);
+                count += 1;
+            }
+        }
+        ensure!(count == GROUPS * DEPTH, "{count} jobs are left");
+        Ok(())
+    }
+}

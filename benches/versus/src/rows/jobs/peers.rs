@@ -1,0 +1,125 @@
+//! What one writes by hand.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use parking_lot::Mutex;
+
+use super::Jobs;
+
+/// The groups that have work and nothing claimed, in the order in which they came to it; not in the
+/// order of keys.
+pub struct Fifo(Mutex<FifoBooks>);
+
+struct FifoBooks {
+    ready: VecDeque<u64>,
+    groups: Vec<Group>,
+}
+
+#[derive(Clone, Default)]
+struct Group {
+    waiting: VecDeque<u64>,
+    claimed: bool,
+}
+
+impl Fifo {
+    pub fn new(groups: u64) -> Self {
+        Self(Mutex::new(FifoBooks {
+            ready: VecDeque::new(),
+            groups: vec![Group::default(); groups as usize],
+        }))
+    }
+}
+
+impl Jobs for Fifo {
+    type Claim = (u64, u64);
+
+    fn push(&self, key: u64, group: u64) {
+        let books = &mut *self.0.lock();
+        let its = &mut books.groups[group as usize];
+        if its.waiting.is_empty() && !its.claimed {
+            books.ready.push_back(group);
+        }
+        its.waiting.push_back(key);
+    }
+
+    fn claim(&self, n: usize) -> Vec<Self::Claim> {
+        let books = &mut *self.0.lock();
+        let n = n.min(books.ready.len());
+        let take = |group: u64| {
+            let its = &mut books.groups[group as usize];
+            its.claimed = true;
+            (its.waiting.pop_front().expect("it has work"), group)
+        };
+        books.ready.drain(..n).map(take).collect()
+    }
+
+    fn job(&claim: &Self::Claim) -> (u64, u64) {
+        claim
+    }
+
+    fn finish(&self, (_, group): Self::Claim) {
+        let books = &mut *self.0.lock();
+        let its = &mut books.groups[group as usize];
+        its.claimed = false;
+        if !its.waiting.is_empty() {
+            books.ready.push_back(group);
+        }
+    }
+}
+
+/// The first job of each group that has nothing claimed, in the order of keys.
+pub struct ById(Mutex<ByIdBooks>);
+
+struct ByIdBooks {
+    first: BTreeSet<(u64, u64)>,
+    groups: Vec<Group>,
+}
+
+impl ById {
+    pub fn new(groups: u64) -> Self {
+        Self(Mutex::new(ByIdBooks {
+            first: BTreeSet::new(),
+            groups: vec![Group::default(); groups as usize],
+        }))
+    }
+}
+
+impl Jobs for ById {
+    type Claim = (u64, u64);
+
+    fn push(&self, key: u64, group: u64) {
+        let books = &mut *self.0.lock();
+        let its = &mut books.groups[group as usize];
+        if its.waiting.is_empty() && !its.claimed {
+            books.first.insert((key, group));
+        }
+        its.waiting.push_back(key);
+    }
+
+    fn claim(&self, n: usize) -> Vec<Self::Claim> {
+        let books = &mut *self.0.lock();
+        let mut claims = Vec::with_capacity(n);
+        while claims.len() < n
+            && let Some((key, group)) = books.first.pop_first()
+        {
+            let its = &mut books.groups[group as usize];
+            its.claimed = true;
+            its.waiting.pop_front();
+            claims.push((key, group));
+        }
+        claims
+    }
+
+    fn job(&claim: &Self::Claim) -> (u64, u64) {
+        claim
+    }
+
+    fn finish(&self, (_, group): Self::Claim) {
+        let books = &mut *self.0.lock();
+        let its = &mut books.groups[group as usize];
+        its.claimed = false;
+        if let Some(&key) = its.waiting.front() {
+            books.first.insert((key, group));
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Every contender passes the checks, and the checks can fail.
+
+use std::sync::Mutex;
+
+use super::{Agents, Jobs, contenders};
+use crate::contender::Contender;
+
+#[test]
+fn all_pass() {
+    for n in [1, 8, 64] {
+        for mut entry in contenders(n) {
+            entry.contender.run(5_000).expect(&entry.name);
+            entry.contender.check().expect(&entry.name);
+        }
+    }
+}
+
+/// Keeps no order, heeds no group, or loses what is pushed late.
+struct Wrong {
+    jobs: Mutex<Vec<(u64, u64)>>,
+    loses: bool,
+}
+
+impl Jobs for Wrong {
+    type Claim = (u64, u64);
+
+    fn push(&self, key: u64, group: u64) {
+        if !self.loses || key <= super::GROUPS * super::DEPTH {
+            self.jobs.lock().unwrap().push((key, group));
+        }
+    }
+
+    fn claim(&self, n: usize) -> Vec<Self::Claim> {
+        let mut jobs = self.jobs.lock().unwrap();
+        let n = n.min(jobs.len());
+        match self.loses {
+            // In order at least.
+            true => jobs.drain(..n).collect(),
+            false => (0..n).filter_map(|_| jobs.pop()).collect(),
+        }
+    }
+
+    fn job(&claim: &Self::Claim) -> (u64, u64) {
+        claim
+    }
+
+    fn finish(&self, _: Self::Claim) {}
+}
+
+fn wrong(loses: bool) -> Agents<Wrong> {
+    let jobs = Mutex::default();
+    Agents::new(Wrong { jobs, loses }, 1)
+}
+
+#[test]
+fn disorder_is_found() {
+    let mut latest_first = wrong(false);
+    assert!(latest_first.run(5_000).is_err() || latest_first.check().is_err());
+}
+
+#[test]
+fn losses_are_found() {
+    let mut losing = wrong(true);
+    let _order = losing.run(100);
+    assert!(losing.check().is_err());
+}
