@@ -1,10 +1,14 @@
 //! What becomes of a task reaches its handle, the summary and the log.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::mpsc::channel;
+use std::task::{Context, Poll, Wake, Waker};
 
-use conversant::scheduler::{Ending, OutcomeError, Place, Scheduler, Verdict};
+use conversant::scheduler::{Ending, OutcomeError, Place, Record, Scheduler, Verdict};
+use crossbeam_channel::{Receiver, Sender};
 
 use crate::stage::{Held, end, finishes, gives, one_caller, until, until_idle};
 
@@ -165,6 +169,18 @@ fn the_log_has_a_row_for_each_task_before_a_synchronize_returns() {
     });
 }
 
+/// Says how many rows there are when it is woken.
+struct Looks {
+    rows: Receiver<Record>,
+    seen: Sender<usize>,
+}
+
+impl Wake for Looks {
+    fn wake(self: Arc<Self>) {
+        self.seen.send(self.rows.len()).expect("the test listens");
+    }
+}
+
 /// Those that never ran too: the skipped, and those cancelled by a release.
 #[test]
 fn the_rows_of_tasks_that_never_ran_are_there_before_anybody_is_told() {
@@ -177,20 +193,25 @@ fn the_rows_of_tasks_that_never_ran_are_there_before_anybody_is_told() {
             ..CallerOptions::default()
         };
         let caller = scheduler.caller("main", options).unwrap();
-        for _ in 0..100 {
-            let hold = scheduler.hold();
-            caller.exec(|| Err::<(), _>(())).unwrap().detach();
-            for _ in 0..40 {
-                caller
-                    .exec_with(Place::new().tier(1), || Ok::<_, ()>(()))
-                    .unwrap()
-                    .detach();
-            }
-            drop(hold);
-            let summary = caller.synchronize().wait().unwrap();
-            assert_eq!(summary.skipped, 40);
-            assert_eq!(rows.try_iter().count(), 41);
+        let hold = scheduler.hold();
+        caller.exec(|| Err::<(), _>(())).unwrap().detach();
+        for _ in 0..40 {
+            caller
+                .exec_with(Place::new().tier(1), || Ok::<_, ()>(()))
+                .unwrap()
+                .detach();
         }
+        let (seen, told) = crossbeam_channel::bounded(1);
+        let looks = Waker::from(Arc::new(Looks { rows, seen }));
+        let mut cx = Context::from_waker(&looks);
+        let mut ends = pin!(caller.synchronize());
+        assert!(ends.as_mut().poll(&mut cx).is_pending());
+        drop(hold);
+        assert_eq!(told.recv(), Ok(41));
+        let Poll::Ready(summary) = ends.poll(&mut cx) else {
+            panic!("it was told");
+        };
+        assert_eq!(summary.unwrap().skipped, 40);
         end(&scheduler);
     });
 }
