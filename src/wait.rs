@@ -51,7 +51,7 @@ pub(crate) mod tests;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use self::parker::{Seat, Slept};
@@ -115,6 +115,23 @@ pub trait Op: sealed::Sealed + Unpin {
     /// That wait has ended: granted, or unwinding.
     #[doc(hidden)]
     fn unblock(&mut self) {}
+}
+
+/// Looks without a spare waker first, so that nothing is cloned where there is
+/// no need to wait. `None` asks for one: the second look has a clone to leave,
+/// and puts what it does not need in its place. What is spare is dropped here,
+/// under no lock.
+pub(crate) fn look_twice<R>(
+    cx: &mut Context<'_>,
+    mut look: impl FnMut(&Waker, &mut Option<Waker>) -> Option<Poll<R>>,
+) -> Poll<R> {
+    let current = cx.waker();
+    let mut spare = None;
+    if let Some(looked) = look(current, &mut spare) {
+        return looked;
+    }
+    spare = Some(current.clone());
+    look(current, &mut spare).unwrap_or(Poll::Pending)
 }
 
 /// How many times a thread blocked in this crate has come out of its sleep, for

@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::error::Closed;
 use crate::sync::Arc;
-use crate::wait::{Op, Ticket, sealed};
+use crate::wait::{Op, Ticket, look_twice, sealed};
 
 use super::JobQueue;
 use super::claim::Claim;
@@ -44,18 +44,33 @@ impl<Q> sealed::Sealed for ClaimingWith<Q> {}
 impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q> {
     type Output = Result<Vec<Claim<K, J>>, Closed>;
 
+    /// Where nothing is found nothing is eligible, so that this event wakes
+    /// nobody, compares nothing, and cannot unwind with a new place in line.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // Most looks find something, and need no waker.
-        match self.look(cx.waker(), None) {
-            Looked::NeedsWaker => {}
-            Looked::Found(found) => return Poll::Ready(found),
-            Looked::Waits => return Poll::Pending,
-        }
-        // Cloned without the lock.
-        match self.look(cx.waker(), Some(cx.waker().clone())) {
-            Looked::Found(found) => Poll::Ready(found),
-            Looked::NeedsWaker | Looked::Waits => Poll::Pending,
-        }
+        let Self {
+            queue,
+            n,
+            until,
+            ticket,
+        } = self;
+        let shared = &queue.shared;
+        look_twice(cx, |current, spare| {
+            shared.event(|books| {
+                let claims = take(shared, books, *n, *until);
+                if !claims.is_empty() || books.finished() {
+                    let removed = ticket.take().and_then(|old| books.agents.remove(old));
+                    books.discard_waker(removed.and_then(|removed| removed.waker));
+                    let found = if claims.is_empty() {
+                        Err(Closed)
+                    } else {
+                        Ok(claims)
+                    };
+                    return Some(Poll::Ready(found));
+                }
+                let stands = books.agents.stand(ticket, current, spare);
+                stands.then_some(Poll::Pending)
+            })
+        })
     }
 
     fn cancel(&mut self) {
@@ -66,53 +81,6 @@ impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q
                 books.discard_waker(removed.and_then(|removed| removed.waker));
             });
         }
-    }
-}
-
-/// What a look under the lock gave.
-enum Looked<K, J> {
-    Found(Result<Vec<Claim<K, J>>, Closed>),
-    /// Nothing; it stands in line un-notified, with the right waker.
-    Waits,
-    /// Nothing; it does not stand in line, or not with this waker.
-    NeedsWaker,
-}
-
-impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>>> ClaimingWith<Q> {
-    /// Looks for jobs, and with a waker stands in line if there are none: a
-    /// new one at the end, an old one at its old place, its mark cleared.
-    ///
-    /// Where nothing is found nothing is eligible, so that this event wakes
-    /// nobody, compares nothing, and cannot unwind with a new place in line.
-    fn look(&mut self, current: &Waker, mut spare: Option<Waker>) -> Looked<K, J> {
-        let Self {
-            queue,
-            n,
-            until,
-            ticket,
-        } = self;
-        let shared = &queue.shared;
-        let spare = &mut spare;
-        shared.event(|books| {
-            let claims = take(shared, books, *n, *until);
-            if !claims.is_empty() || books.finished() {
-                let removed = ticket.take().and_then(|old| books.agents.remove(old));
-                books.discard_waker(removed.and_then(|removed| removed.waker));
-                let found = if claims.is_empty() {
-                    Err(Closed)
-                } else {
-                    Ok(claims)
-                };
-                return Looked::Found(found);
-            }
-            match (*ticket, spare.take()) {
-                (Some(old), _) if books.agents.waits_with(old, current) => {}
-                (_, None) => return Looked::NeedsWaker,
-                (Some(old), Some(waker)) => *spare = books.agents.rewait(old, waker),
-                (None, Some(waker)) => *ticket = Some(books.agents.register((), waker)),
-            }
-            Looked::Waits
-        })
     }
 }
 

@@ -199,12 +199,6 @@ impl<K, J> Books<K, J> {
 
     /// Notifies who is due; false if the batch is full and more are.
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
-        while self.agents.notified() < self.due() {
-            if wakes.is_full() {
-                return false;
-            }
-            self.agents.notify_next(wakes);
-        }
-        true
+        self.agents.notify_up_to(self.due(), wakes)
     }
 }

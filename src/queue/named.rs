@@ -19,7 +19,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::dispatch::{Aside, Blocked, GroupKey};
 use crate::sync::Arc;
-use crate::wait::{Op, Ticket, Waiters, WakeBatch, sealed};
+use crate::wait::{Op, Ticket, Waiters, WakeBatch, look_twice, sealed};
 
 use super::Queue;
 use super::handles::GroupId;
@@ -48,12 +48,9 @@ impl<T> Books<T> {
         let done = lines.iter_mut().all(|(&key, line)| {
             let due = match self.ended(key) {
                 Some(_) => line.len(),
-                None => usize::from(self.backlog.why(key) == Blocked::InLine).min(line.len()),
+                None => usize::from(self.backlog.why(key) == Blocked::InLine),
             };
-            while line.notified() < due && !wakes.is_full() {
-                line.notify_next(wakes);
-            }
-            line.notified() >= due
+            line.notify_up_to(due, wakes)
         });
         self.named.lines = lines;
         done
@@ -69,6 +66,24 @@ impl<T> Books<T> {
         let nothing = poisoned || backlog.waiting_in(key) == 0;
         let over = self.closed && nothing && backlog.in_flight_in(key) == 0;
         over.then_some(NoTurn::Closed)
+    }
+
+    /// As `Waiters::stand`, in the line of a group.
+    fn stand(
+        &mut self,
+        key: GroupKey,
+        ticket: &mut Option<Ticket>,
+        current: &Waker,
+        spare: &mut Option<Waker>,
+    ) -> bool {
+        if ticket.is_none() {
+            if spare.is_none() {
+                return false;
+            }
+            self.backlog.reserve(key, true);
+        }
+        let line = self.named.lines.entry(key).or_default();
+        line.stand(ticket, current, spare)
     }
 
     /// Takes a named receive out of its line; the waker is to be discarded.
@@ -119,46 +134,6 @@ impl<'a, T> ReceiveGroup<'a, T> {
             ticket: None,
         }
     }
-
-    /// As `ReceiveFrom::look`; `None` if a waker is needed.
-    fn look(
-        &mut self,
-        current: &Waker,
-        mut spare: Option<Waker>,
-    ) -> Option<Poll<Result<Turn<T>, NoTurn>>> {
-        let Self { queue, key, ticket } = self;
-        let Some(key) = *key else {
-            return Some(Poll::Ready(Err(NoTurn::Stale)));
-        };
-        let shared = &queue.shared;
-        let spare = &mut spare;
-        shared.event(|books| {
-            let found = match take(shared, books, key) {
-                Ok(turn) => Some(Ok(turn)),
-                Err(TryReceiveFrom::Never(why)) => Some(Err(why)),
-                Err(_) => None,
-            };
-            if let Some(found) = found {
-                let waker = ticket.take().and_then(|old| books.leave(key, old));
-                books.discard_waker(waker);
-                return Some(Poll::Ready(found));
-            }
-            let line = books.named.lines.get(&key);
-            match (*ticket, spare.take()) {
-                (Some(old), _) if line.is_some_and(|line| line.waits_with(old, current)) => {}
-                (_, None) => return None,
-                (old, Some(waker)) => {
-                    books.backlog.reserve(key, true);
-                    let line = books.named.lines.entry(key).or_default();
-                    match old {
-                        Some(old) => *spare = line.rewait(old, waker),
-                        None => *ticket = Some(line.register((), waker)),
-                    }
-                }
-            }
-            Some(Poll::Pending)
-        })
-    }
 }
 
 impl<T> sealed::Sealed for ReceiveGroup<'_, T> {}
@@ -167,11 +142,27 @@ impl<T> Op for ReceiveGroup<'_, T> {
     type Output = Result<Turn<T>, NoTurn>;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // Most looks find something, and need no waker; it is cloned without
-        // the lock.
-        self.look(cx.waker(), None)
-            .or_else(|| self.look(cx.waker(), Some(cx.waker().clone())))
-            .unwrap_or(Poll::Pending)
+        let Self { queue, key, ticket } = self;
+        let Some(key) = *key else {
+            return Poll::Ready(Err(NoTurn::Stale));
+        };
+        let shared = &queue.shared;
+        look_twice(cx, |current, spare| {
+            shared.event(|books| {
+                let found = match take(shared, books, key) {
+                    Ok(turn) => Some(Ok(turn)),
+                    Err(TryReceiveFrom::Never(why)) => Some(Err(why)),
+                    Err(_) => None,
+                };
+                if let Some(found) = found {
+                    let waker = ticket.take().and_then(|old| books.leave(key, old));
+                    books.discard_waker(waker);
+                    return Some(Poll::Ready(found));
+                }
+                let stands = books.stand(key, ticket, current, spare);
+                stands.then_some(Poll::Pending)
+            })
+        })
     }
 
     fn cancel(&mut self) {

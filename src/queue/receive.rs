@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use crate::error::Closed;
 use crate::sync::Arc;
-use crate::wait::{Op, Ticket, sealed};
+use crate::wait::{Op, Ticket, look_twice, sealed};
 
 use super::Queue;
 use super::shared::{Books, Shared};
@@ -37,18 +37,22 @@ impl<Q> sealed::Sealed for ReceiveFrom<Q> {}
 impl<T, Q: Deref<Target = Queue<T>> + Unpin> Op for ReceiveFrom<Q> {
     type Output = Result<Turn<T>, Closed>;
 
+    /// Where nothing is found nothing is eligible, so that this event wakes
+    /// nobody and cannot unwind with a new place in line.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // Most looks find something, and need no waker.
-        match self.look(cx.waker(), None) {
-            Looked::NeedsWaker => {}
-            Looked::Found(found) => return Poll::Ready(found),
-            Looked::Waits => return Poll::Pending,
-        }
-        // Cloned without the lock.
-        match self.look(cx.waker(), Some(cx.waker().clone())) {
-            Looked::Found(found) => Poll::Ready(found),
-            Looked::NeedsWaker | Looked::Waits => Poll::Pending,
-        }
+        let Self { queue, ticket } = self;
+        let shared = &queue.shared;
+        look_twice(cx, |current, spare| {
+            shared.event(|books| {
+                if let Some(found) = take(shared, books) {
+                    let removed = ticket.take().and_then(|old| books.receives.remove(old));
+                    books.discard_waker(removed.and_then(|removed| removed.waker));
+                    return Some(Poll::Ready(found));
+                }
+                let stands = books.receives.stand(ticket, current, spare);
+                stands.then_some(Poll::Pending)
+            })
+        })
     }
 
     fn cancel(&mut self) {
@@ -59,42 +63,6 @@ impl<T, Q: Deref<Target = Queue<T>> + Unpin> Op for ReceiveFrom<Q> {
                 books.discard_waker(removed.and_then(|removed| removed.waker));
             });
         }
-    }
-}
-
-/// What a look under the lock gave.
-enum Looked<T> {
-    Found(Result<Turn<T>, Closed>),
-    /// Nothing; it stands in line un-notified, with the right waker.
-    Waits,
-    /// Nothing; it does not stand in line, or not with this waker.
-    NeedsWaker,
-}
-
-impl<T, Q: Deref<Target = Queue<T>>> ReceiveFrom<Q> {
-    /// Looks for a turn, and with a waker stands in line if there is none: a
-    /// new one at the end, an old one at its old place, its mark cleared.
-    ///
-    /// Where nothing is found nothing is eligible, so that this event wakes
-    /// nobody and cannot unwind with a new place in line.
-    fn look(&mut self, current: &Waker, mut spare: Option<Waker>) -> Looked<T> {
-        let Self { queue, ticket } = self;
-        let shared = &queue.shared;
-        let spare = &mut spare;
-        shared.event(|books| {
-            if let Some(found) = take(shared, books) {
-                let removed = ticket.take().and_then(|old| books.receives.remove(old));
-                books.discard_waker(removed.and_then(|removed| removed.waker));
-                return Looked::Found(found);
-            }
-            match (*ticket, spare.take()) {
-                (Some(old), _) if books.receives.waits_with(old, current) => {}
-                (_, None) => return Looked::NeedsWaker,
-                (Some(old), Some(waker)) => *spare = books.receives.rewait(old, waker),
-                (None, Some(waker)) => *ticket = Some(books.receives.register((), waker)),
-            }
-            Looked::Waits
-        })
     }
 }
 

@@ -166,12 +166,6 @@ impl<T> Books<T> {
 
     /// Notifies who is due; false if the batch is full and more are.
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
-        while self.receives.notified() < self.due() {
-            if wakes.is_full() {
-                return false;
-            }
-            self.receives.notify_next(wakes);
-        }
-        self.notify_named(wakes)
+        self.receives.notify_up_to(self.due(), wakes) && self.notify_named(wakes)
     }
 }

@@ -6,10 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
 use crate::sync::{Arc, Builder as ThreadBuilder, per_thread};
-use crate::wait::{Op, Wait, sealed};
+use crate::wait::{Op, Wait, look_twice, sealed};
 
 use super::cell::{Job, drop_quietly};
-use super::shared::{Shared, look_twice};
+use super::shared::Shared;
 use super::stall::Target;
 use super::state::Started;
 
@@ -209,8 +209,8 @@ impl Op for Next<'_> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let n = self.n;
-        look_twice(cx, |spare| {
-            self.shared.reader_event(|books, _, now| {
+        look_twice(cx, |_, spare| {
+            let looked = self.shared.reader_event(|books, _, now| {
                 if let Some(started) = books.claim(n, now) {
                     return Some(Some(started));
                 }
@@ -222,7 +222,8 @@ impl Op for Next<'_> {
                     *spare = books.rest(n, Some(waker));
                 }
                 None
-            })
+            });
+            looked.map(Poll::Ready)
         })
     }
 

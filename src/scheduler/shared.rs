@@ -8,7 +8,7 @@ use crossbeam_channel::Sender;
 
 use crate::slab::Key;
 use crate::sync::{Arc, Tally};
-use crate::wait::{Guarded, Panics, WakeBatch};
+use crate::wait::{Guarded, Panics, WakeBatch, look_twice};
 
 use super::cell::{Job, drop_quietly};
 use super::core::{Core, How};
@@ -93,7 +93,9 @@ impl Shared {
         cx: &mut Context<'_>,
         mut f: impl FnMut(&mut Books, &mut Option<Waker>) -> Option<R>,
     ) -> Poll<R> {
-        look_twice(cx, |spare| self.event(|books, _, _| f(books, spare)))
+        look_twice(cx, |_, spare| {
+            self.event(|books, _, _| f(books, spare)).map(Poll::Ready)
+        })
     }
 
     /// Cancels all that waits in a caller that is released and paused, a batch
@@ -137,21 +139,6 @@ impl Shared {
             self.lost.count();
         }
     }
-}
-
-/// Looks without a spare waker first, so that nothing is cloned where there is
-/// no need to wait. The second look has one to leave, and puts the one that it
-/// replaces in its place: what is spare is dropped here, under no lock.
-pub(super) fn look_twice<R>(
-    cx: &mut Context<'_>,
-    mut look: impl FnMut(&mut Option<Waker>) -> Option<R>,
-) -> Poll<R> {
-    let mut spare = None;
-    if let Some(found) = look(&mut spare) {
-        return Poll::Ready(found);
-    }
-    spare = Some(cx.waker().clone());
-    look(&mut spare).map_or(Poll::Pending, Poll::Ready)
 }
 
 /// Leaves a spare waker, if there is one, in `slot`.

@@ -114,6 +114,19 @@ impl<D> Waiters<D> {
         Some(ticket)
     }
 
+    /// Tells them to look again, the longest waiting first, until so many have
+    /// been told or all; false if the batch is full before.
+    pub(crate) fn notify_up_to(&mut self, due: usize, wakes: &mut WakeBatch) -> bool {
+        let due = due.min(self.len());
+        while self.notified() < due {
+            if wakes.is_full() {
+                return false;
+            }
+            self.notify_next(wakes);
+        }
+        true
+    }
+
     /// Tells this waiter to look again. False if it has been told already, or
     /// is gone.
     pub(crate) fn notify(&mut self, ticket: Ticket, wakes: &mut WakeBatch) -> bool {
@@ -217,6 +230,30 @@ impl<D> Waiters<D> {
     /// How many have been told to look and have not looked yet.
     pub(crate) fn notified(&self) -> usize {
         self.notified.len()
+    }
+}
+
+impl Waiters<()> {
+    /// One that found nothing stands in line: a new one at the end, an old one
+    /// at its old place, its mark cleared. False if it needs a `spare` waker to
+    /// leave here; one that is not needed stays in `spare`.
+    pub(crate) fn stand(
+        &mut self,
+        ticket: &mut Option<Ticket>,
+        current: &Waker,
+        spare: &mut Option<Waker>,
+    ) -> bool {
+        if ticket.is_some_and(|old| self.waits_with(old, current)) {
+            return true;
+        }
+        let Some(waker) = spare.take() else {
+            return false;
+        };
+        match *ticket {
+            Some(old) => *spare = self.rewait(old, waker),
+            None => *ticket = Some(self.register((), waker)),
+        }
+        true
     }
 }
 
