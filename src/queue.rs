@@ -89,6 +89,7 @@ mod manage;
 mod model;
 mod named;
 mod poison;
+mod posts;
 mod receive;
 mod refuse;
 mod shared;
@@ -282,7 +283,7 @@ impl<T> Queue<T> {
     /// still delivered; when nothing is left, receives give
     /// [`Closed`](crate::error::Closed). A second close does nothing.
     pub fn close(&self) {
-        self.shared.event(|books| books.closed = true);
+        self.shared.event(|books| self.shared.close(books));
     }
 
     /// Closes the queue and takes out all that waits: group by group in

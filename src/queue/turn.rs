@@ -8,6 +8,7 @@ use crate::dispatch::{Blocked, GroupKey};
 use crate::sync::Arc;
 
 use super::handles::GroupId;
+use super::posts::Post;
 use super::shared::{Books, Shared};
 
 /// The exclusive right to receive from one group, until it is dropped.
@@ -97,9 +98,11 @@ impl<T> Drop for Turn<T> {
             first,
             ..
         } = self;
-        let first = first.take();
+        let Some(first) = first.take() else {
+            return shared.post(Post::End(*group));
+        };
         let unwanted = shared.event(|books| {
-            let unwanted = first.and_then(|claim| books.give_back(claim));
+            let unwanted = books.give_back(first);
             books.backlog.end_turn(*group);
             unwanted
         });
@@ -167,8 +170,7 @@ impl<T> Delivery<T> {
     /// all the same, and dropped.
     pub fn complete(mut self) -> T {
         let claim = self.claim.take().expect(IN_HAND);
-        self.shared
-            .event(|books| books.backlog.complete(claim.group, claim.tier));
+        self.shared.post(Post::Done(claim.group, claim.tier));
         claim.item
     }
 
