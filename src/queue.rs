@@ -81,6 +81,7 @@
 //! several tiers outstanding make it O(log n). A group that is gone leaves
 //! nothing behind, and memory after a burst is given back.
 
+mod hand;
 mod handles;
 mod homes;
 mod keeping;
@@ -274,7 +275,7 @@ impl<T> Queue<T> {
     pub fn try_receive(&self) -> Result<Turn<T>, TryReceive> {
         let taken = self
             .shared
-            .event(|books| receive::take(&self.shared, books));
+            .brief(|books| receive::take(&self.shared, books));
         Ok(taken.ok_or(TryReceive::Empty)??)
     }
 

@@ -21,7 +21,9 @@
 //! 1. If somebody sleeps, `sleepers` is set, or a post that was told to look
 //!    has not looked yet: list and flag change under one lock, so that a
 //!    wake-up cannot be lost between them. It may be set longer than needed.
-//! 2. After [`close`](Desk::close) nothing is posted that asks whether it may.
+//! 2. After [`close`](Desk::close) nothing is posted that asks whether it may,
+//!    and whoever posts what does not ask is told to look, so that nothing
+//!    stays here for ever.
 //! 3. The list stays short: the post that fills it is told to look. So two
 //!    lists that are swapped keep their blocks, and no post allocates but while
 //!    they grow for the first time.
@@ -112,10 +114,12 @@ impl<P> Desk<'_, P> {
     /// Posts a token.
     pub(crate) fn post(mut self, token: P) -> Posted {
         let State {
-            posted, sleepers, ..
+            posted,
+            sleepers,
+            closed,
         } = &mut *self.0;
         posted.push(token);
-        if *sleepers || posted.len() >= Tokens::<P>::FULL {
+        if *sleepers || *closed || posted.len() >= Tokens::<P>::FULL {
             Posted::Look
         } else {
             Posted::Kept

@@ -1,7 +1,9 @@
 //! What is posted to the holder of a queue's policy lock.
 
 use crate::dispatch::GroupKey;
+use crate::sync::Arc;
 
+use super::hand::Hand;
 use super::shared::Books;
 
 /// Something that asks nothing back. The group of each exists: a conversation
@@ -11,8 +13,8 @@ pub(super) enum Post<T> {
     Send(GroupKey, T),
     /// A delivery of this tier is done.
     Done(GroupKey, u32),
-    /// The group's live turn is over, with all that it took handed out.
-    End(GroupKey),
+    /// The turn with this hand is over, its first message handed out.
+    End(Arc<Hand<T>>),
 }
 
 impl<T> Books<T> {
@@ -24,7 +26,10 @@ impl<T> Books<T> {
                 debug_assert!(sent.is_ok(), "the last tier does not go down");
             }
             Post::Done(group, tier) => self.backlog.complete(group, tier),
-            Post::End(group) => self.backlog.end_turn(group),
+            Post::End(hand) => {
+                self.call_in_one(&hand);
+                self.backlog.end_turn(hand.group);
+            }
         }
     }
 }

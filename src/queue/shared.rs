@@ -29,6 +29,7 @@ use crate::limit::{Bypass, Limit};
 use crate::tokens::{Posted, Tokens};
 use crate::wait::{Guarded, Session, Waiters, WakeBatch};
 
+use super::hand::Hands;
 use super::homes::Homes;
 use super::named::Named;
 use super::poison::{Asides, Policy};
@@ -59,7 +60,9 @@ pub(super) struct Books<T> {
     /// Who keeps groups by a key.
     pub(super) homes: Homes,
     /// The tokens' other list, empty between events.
-    pub(super) spare: Vec<Post<T>>,
+    spare: Vec<Post<T>>,
+    /// The live hands.
+    pub(super) hands: Hands<T>,
     flagged: bool,
 }
 
@@ -74,6 +77,7 @@ impl<T> Shared<T> {
             gone: false,
             homes: Homes::default(),
             spare: Vec::new(),
+            hands: Hands::new(),
             flagged: false,
         };
         Self {
@@ -88,6 +92,23 @@ impl<T> Shared<T> {
     /// One event: `change` under the lock, then the waking rule, then the
     /// wakers it gathered.
     pub(super) fn event<'a, R>(
+        &'a self,
+        change: impl FnOnce(&mut Session<'a, Books<T>>) -> R,
+    ) -> R {
+        self.brief(|books| {
+            if !books.hands.is_empty() {
+                books.call_in();
+                // What was posted before the last hand was called in is older
+                // than what was done with it.
+                self.take_in(books);
+            }
+            change(books)
+        })
+    }
+
+    /// An event that asks nothing about what waits or is in flight in groups
+    /// that are held: hands stay with their turns.
+    pub(super) fn brief<'a, R>(
         &'a self,
         change: impl FnOnce(&mut Session<'a, Books<T>>) -> R,
     ) -> R {
@@ -121,7 +142,7 @@ impl<T> Shared<T> {
     /// What a post asks for.
     pub(super) fn posted(&self, posted: Posted) {
         if posted == Posted::Look {
-            self.event(|_| ());
+            self.brief(|_| ());
         }
     }
 
@@ -168,6 +189,7 @@ impl<T> Shared<T> {
     /// As [`look`](Self::look), unless somebody holds the lock.
     pub(super) fn try_look<R>(&self, look: impl FnOnce(&Books<T>) -> R) -> Option<R> {
         let mut session = self.books.try_lock()?;
+        session.call_in();
         self.take_in(&mut session);
         Some(look(&session))
     }
