@@ -8,6 +8,7 @@ use crate::limit::Limit;
 use crate::sync::{Arc, AtomicBool, Ordering};
 
 use super::refuse::{LaneError, SendError, SendReason};
+use super::room::SenderId;
 use super::shared::{Books, Shared};
 
 /// The standing level of a group that asks for none.
@@ -269,8 +270,24 @@ impl<T> Conversation<T> {
             // Relaxed: under the lock.
             if !self.ended.swap(true, Ordering::Relaxed) {
                 books.backlog.unpin(self.key);
+                let sender = self.sender();
+                let (books, wakes) = books.parts();
+                books.room.refuse(sender, wakes);
             }
         });
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared<T>> {
+        &self.shared
+    }
+
+    pub(super) fn key(&self) -> GroupKey {
+        self.key
+    }
+
+    /// Which it is, while somebody waits to send on it and keeps it where it is.
+    pub(super) fn sender(&self) -> SenderId {
+        SenderId::of(&self.ended)
     }
 
     fn post(&self, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
@@ -287,12 +304,12 @@ impl<T> Conversation<T> {
     }
 
     /// Why so many messages cannot be sent.
-    fn refusal(&self, books: &Books<T>, more: usize) -> Option<SendReason> {
+    pub(super) fn refusal(&self, books: &Books<T>, more: usize) -> Option<SendReason> {
         // Relaxed: under the lock.
         if self.ended.load(Ordering::Relaxed) {
             return Some(SendReason::Ended);
         }
-        self.shared.refusal(books, more)
+        books.refusal(more)
     }
 }
 

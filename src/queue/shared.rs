@@ -11,7 +11,8 @@
 //! 1. The waking rule: at the end of every event at least as many receives are
 //!    notified as turns could begin, or all that wait if they are fewer; and
 //!    all of them once the queue is [`finished`](Books::finished). Those that
-//!    wait for a group by name have a rule of their own (`named`).
+//!    wait for a group by name have a rule of their own (`named`), and so have
+//!    sends that wait for room (`room`).
 //! 2. Nothing of the user's runs under the lock: messages go in and come out
 //!    as values, wakers into the batch.
 //! 3. What an event takes out of the backlog is in a handle that gives it back
@@ -22,19 +23,18 @@
 use crate::backlog::{Backlog, Claim};
 use crate::error::Closed;
 use crate::limit::{Bypass, Limit};
+use crate::sync::unique;
 use crate::wait::{Guarded, Session, Waiters, WakeBatch};
 
 use super::homes::Homes;
 use super::named::Named;
 use super::poison::{Asides, Policy};
-use super::refuse::SendReason;
+use super::room::Room;
 
 pub(super) struct Shared<T> {
     books: Guarded<Books<T>>,
     /// The most deliveries of one turn.
     pub(super) quantum: u32,
-    /// The most messages that wait or are in flight.
-    pub(super) capacity: Limit,
     /// Told apart from all other queues by this number.
     pub(super) number: u64,
 }
@@ -51,10 +51,12 @@ pub(super) struct Books<T> {
     pub(super) gone: bool,
     /// Who keeps groups by a key.
     pub(super) homes: Homes,
+    /// Who waits for room, if there is a capacity.
+    pub(super) room: Room,
 }
 
 impl<T> Shared<T> {
-    pub(super) fn new(quantum: u32, bypass: Bypass, policy: Policy, number: u64) -> Self {
+    pub(super) fn new(quantum: u32, bypass: Bypass, policy: Policy, capacity: Limit) -> Self {
         let books = Books {
             backlog: Backlog::new(bypass),
             receives: Waiters::new(),
@@ -63,12 +65,12 @@ impl<T> Shared<T> {
             asides: Asides::new(policy),
             gone: false,
             homes: Homes::default(),
+            room: Room::new(capacity),
         };
         Self {
             books: Guarded::new(books),
             quantum,
-            capacity: Limit::Unlimited,
-            number,
+            number: unique(),
         }
     }
 
@@ -90,18 +92,6 @@ impl<T> Shared<T> {
         session.settle(Books::notify_due);
         drop(session);
         result
-    }
-
-    /// Why the queue does not take so many messages more.
-    pub(super) fn refusal(&self, books: &Books<T>, more: usize) -> Option<SendReason> {
-        if books.closed {
-            return Some(SendReason::Closed);
-        }
-        let held = books.backlog.waiting() + books.backlog.in_flight();
-        match self.capacity {
-            Limit::AtMost(most) if held + more as u64 > u64::from(most) => Some(SendReason::Full),
-            _ => None,
-        }
     }
 
     /// A look that changes nothing.
@@ -166,6 +156,8 @@ impl<T> Books<T> {
 
     /// Notifies who is due; false if the batch is full and more are.
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
-        self.receives.notify_up_to(self.due(), wakes) && self.notify_named(wakes)
+        self.receives.notify_up_to(self.due(), wakes)
+            && self.notify_named(wakes)
+            && self.notify_room(wakes)
     }
 }

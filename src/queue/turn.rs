@@ -8,6 +8,7 @@ use crate::dispatch::{Blocked, GroupKey};
 use crate::sync::Arc;
 
 use super::handles::GroupId;
+use super::room::Holder;
 use super::shared::{Books, Shared};
 
 /// The exclusive right to receive from one group, until it is dropped.
@@ -28,13 +29,15 @@ pub struct Turn<T> {
     first: Option<Claim<T>>,
     /// How many more it may take.
     left: u32,
+    /// Who received it.
+    holder: Holder,
 }
 
 impl<T> Turn<T> {
     /// Begins the next turn; made under the lock.
     pub(super) fn begin(shared: &Arc<Shared<T>>, books: &mut Books<T>) -> Option<Self> {
         let first = books.backlog.claim(true)?;
-        Some(Self::with(shared, first))
+        Some(Self::with(shared, books, first))
     }
 
     /// Begins a turn of this group; made under the lock.
@@ -44,15 +47,17 @@ impl<T> Turn<T> {
         group: GroupKey,
     ) -> Result<Self, Blocked> {
         let first = books.backlog.claim_of(group)?;
-        Ok(Self::with(shared, first))
+        Ok(Self::with(shared, books, first))
     }
 
-    fn with(shared: &Arc<Shared<T>>, first: Claim<T>) -> Self {
+    fn with(shared: &Arc<Shared<T>>, books: &mut Books<T>, first: Claim<T>) -> Self {
         Self {
             shared: shared.clone(),
             group: first.group,
             first: Some(first),
             left: shared.quantum - 1,
+            // For the turn, and for its first delivery.
+            holder: books.room.hold(2),
         }
     }
 
@@ -76,13 +81,19 @@ impl<T> Turn<T> {
     )]
     pub fn next(&mut self) -> Option<Delivery<T>> {
         if let Some(claim) = self.first.take() {
-            return Some(Delivery::new(&self.shared, claim));
+            return Some(Delivery::new(&self.shared, claim, self.holder));
         }
         let left = self.left.checked_sub(1)?;
-        let Self { shared, group, .. } = self;
+        let Self {
+            shared,
+            group,
+            holder,
+            ..
+        } = self;
         let delivery = shared.event(|books| {
             let claim = books.backlog.take(*group).ok()?;
-            Some(Delivery::new(shared, claim))
+            books.room.hold_more(*holder);
+            Some(Delivery::new(shared, claim, *holder))
         })?;
         self.left = left;
         Some(delivery)
@@ -95,10 +106,12 @@ impl<T> Drop for Turn<T> {
             shared,
             group,
             first,
+            holder,
             ..
         } = self;
         let first = first.take();
         let unwanted = shared.event(|books| {
+            books.room.let_go(*holder, 1 + u32::from(first.is_some()));
             let unwanted = first.and_then(|claim| books.give_back(claim));
             books.backlog.end_turn(*group);
             unwanted
@@ -131,13 +144,16 @@ pub struct Delivery<T> {
     shared: Arc<Shared<T>>,
     /// `None` only in the call that consumes it.
     claim: Option<Claim<T>>,
+    /// Who received its turn.
+    holder: Holder,
 }
 
 impl<T> Delivery<T> {
-    fn new(shared: &Arc<Shared<T>>, claim: Claim<T>) -> Self {
+    fn new(shared: &Arc<Shared<T>>, claim: Claim<T>, holder: Holder) -> Self {
         Self {
             shared: shared.clone(),
             claim: Some(claim),
+            holder,
         }
     }
 
@@ -167,8 +183,10 @@ impl<T> Delivery<T> {
     /// all the same, and dropped.
     pub fn complete(mut self) -> T {
         let claim = self.claim.take().expect(IN_HAND);
-        self.shared
-            .event(|books| books.backlog.complete(claim.group, claim.tier));
+        self.shared.event(|books| {
+            books.room.let_go(self.holder, 1);
+            books.backlog.complete(claim.group, claim.tier);
+        });
         claim.item
     }
 
@@ -200,7 +218,10 @@ impl<T> DerefMut for Delivery<T> {
 impl<T> Drop for Delivery<T> {
     fn drop(&mut self) {
         if let Some(claim) = self.claim.take() {
-            drop(self.shared.event(|books| books.fail(claim)));
+            drop(self.shared.event(|books| {
+                books.room.let_go(self.holder, 1);
+                books.fail(claim)
+            }));
         }
     }
 }
