@@ -2,6 +2,8 @@
 //! reports. Each prints how many executions there were; the bound is the number
 //! of preemptions, none where it says so.
 
+mod room;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
