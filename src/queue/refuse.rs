@@ -72,7 +72,7 @@ pub enum NoTurn {
 pub enum TryReceiveFrom {
     /// Nothing waits in it.
     Empty,
-    /// A turn of it is live.
+    /// A turn of it is live, or somebody looks at its first message.
     Held,
     /// Something waits in it, and this keeps it.
     Blocked(Why),

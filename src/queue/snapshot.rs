@@ -92,7 +92,7 @@ pub struct GroupStatus {
 pub enum Why {
     /// Nothing waits.
     Idle,
-    /// A turn of the group is live.
+    /// A turn of the group is live, or somebody looks at its first message.
     Held,
     /// A message of the group failed too often: it waits to be resumed.
     Poisoned,

@@ -85,6 +85,19 @@ fn a_close_ends_a_send_that_waits() {
     });
 }
 
+/// A close, and no place becomes free: given back.
+#[test]
+fn a_close_alone_ends_a_send_that_waits() {
+    explore("a_close_alone_ends_a_send_that_waits", None, || {
+        let (queue, [one, _two], delivery) = full();
+        let sender = spawn(move || one.send_wait(1).wait().unwrap_err().reason);
+        queue.close();
+        assert_eq!(sender.join().unwrap(), SendReason::Closed);
+        drop(delivery);
+        assert_eq!(left(&queue), (1, 0, 0));
+    });
+}
+
 /// The end of a conversation while its send is told, or about to wait.
 #[test]
 fn an_end_ends_a_send_that_waits() {
@@ -98,6 +111,20 @@ fn an_end_ends_a_send_that_waits() {
         ender.join().unwrap();
         assert_eq!(left(&queue), (sent, 0, 0));
         assert_eq!(two.send(2).is_ok(), sent == 0);
+    });
+}
+
+/// An end, and no place becomes free: given back.
+#[test]
+fn an_end_alone_ends_a_send_that_waits() {
+    explore("an_end_alone_ends_a_send_that_waits", None, || {
+        let (queue, [one, _two], delivery) = full();
+        let ender = one.clone();
+        let sender = spawn(move || one.send_wait(1).wait().unwrap_err().reason);
+        ender.end();
+        assert_eq!(sender.join().unwrap(), SendReason::Ended);
+        drop(delivery);
+        assert_eq!(left(&queue), (1, 0, 0));
     });
 }
 
