@@ -12,7 +12,7 @@ use conversant::queue::{NoTurn, Peek, Queue, SendReason, TryReceive, TryReceiveF
 use queue_support::{Bell, Random, conversation, plain, poll, serve, take};
 
 fn refused<T>(peek: Result<Peek<T>, TryReceiveFrom>) -> TryReceiveFrom {
-    peek.err().expect("refused")
+    peek.expect_err("refused")
 }
 
 #[test]
