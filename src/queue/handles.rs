@@ -9,6 +9,7 @@ use crate::sync::{Arc, AtomicBool, Ordering};
 
 use super::posts::Post;
 use super::refuse::{LaneError, SendError, SendReason};
+use super::room::SenderId;
 use super::shared::{Books, Shared};
 
 /// The standing level of a group that asks for none.
@@ -228,7 +229,7 @@ impl<T> Conversation<T> {
     /// [`SendError`] with the message, if the queue is closed or full, or the
     /// conversation has ended.
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
-        if self.shared.capacity != Limit::Unlimited {
+        if self.shared.bounded {
             return self.send_now(None, message);
         }
         let desk = self.shared.tokens.lock();
@@ -286,9 +287,28 @@ impl<T> Conversation<T> {
         // Relaxed: under the lock.
         let before = self.ended.swap(true, Ordering::Relaxed);
         drop(desk);
-        if !before {
-            self.shared.event(|books| books.backlog.unpin(self.key));
+        if before {
+            return;
         }
+        self.shared.event(|books| {
+            books.backlog.unpin(self.key);
+            let sender = self.sender();
+            let (books, wakes) = books.parts();
+            books.room.refuse(sender, wakes);
+        });
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared<T>> {
+        &self.shared
+    }
+
+    pub(super) fn key(&self) -> GroupKey {
+        self.key
+    }
+
+    /// Which it is, while somebody waits to send on it and keeps it where it is.
+    pub(super) fn sender(&self) -> SenderId {
+        SenderId::of(&self.ended)
     }
 
     /// As an event of its own.
@@ -306,12 +326,12 @@ impl<T> Conversation<T> {
     }
 
     /// Why so many messages cannot be sent.
-    fn refusal(&self, books: &Books<T>, more: usize) -> Option<SendReason> {
+    pub(super) fn refusal(&self, books: &Books<T>, more: usize) -> Option<SendReason> {
         // Relaxed: under the lock.
         if self.ended.load(Ordering::Relaxed) {
             return Some(SendReason::Ended);
         }
-        self.shared.refusal(books, more)
+        books.refusal(more)
     }
 }
 

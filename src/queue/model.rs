@@ -1,6 +1,8 @@
 //! Loom models of a queue: a lost wake-up shows as a deadlock, which loom
 //! reports. Each prints how many interleavings there were, and its bound.
 
+mod room;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
