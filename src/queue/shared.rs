@@ -43,7 +43,8 @@ pub(super) struct Shared<T> {
     pub(super) tokens: Tokens<Post<T>>,
     /// The most deliveries of one turn.
     pub(super) quantum: u32,
-    /// It has a capacity: all that takes or frees room is an event.
+    /// It has a capacity: all that takes or frees room is an event, and nothing
+    /// is posted.
     pub(super) bounded: bool,
     /// Told apart from all other queues by this number.
     pub(super) number: u64,
@@ -153,11 +154,15 @@ impl<T> Shared<T> {
 
     /// Takes in what was posted, in its order.
     fn take_in(&self, books: &mut Books<T>) {
+        if self.bounded {
+            return;
+        }
         let mut posts = std::mem::take(&mut books.spare);
         self.tokens.take(&mut posts);
         for post in posts.drain(..) {
             books.apply(post);
         }
+        posts.shrink_to(Tokens::<Post<T>>::FULL);
         books.spare = posts;
     }
 
@@ -165,7 +170,7 @@ impl<T> Shared<T> {
     fn rest(&self, books: &mut Books<T>) -> bool {
         let sleepers = books.receives.waiting() > 0 || !books.named.is_empty();
         // What was posted under a flag is followed by an event of its own.
-        if sleepers != books.flagged {
+        if sleepers != books.flagged && !self.bounded {
             if !self.tokens.rest(sleepers) {
                 return false;
             }

@@ -50,7 +50,7 @@ fn a_completion_wakes_one_send_after_the_other() {
 /// The first in line was told, or is being told, and is dropped: the next is.
 #[test]
 fn a_cancelled_send_passes_its_room_on() {
-    explore("a_cancelled_send_passes_its_room_on", Some(4), || {
+    explore("a_cancelled_send_passes_its_room_on", Some(3), || {
         let (queue, [one, two], delivery) = full();
         let mut first = Conversation::send_wait_owned(&one, 1);
         let mut cx = Context::from_waker(Waker::noop());
@@ -67,7 +67,7 @@ fn a_cancelled_send_passes_its_room_on() {
 /// A close while the place becomes free: sent, or given back, and nobody sleeps on.
 #[test]
 fn a_close_ends_a_send_that_waits() {
-    explore("a_close_ends_a_send_that_waits", None, || {
+    explore("a_close_ends_a_send_that_waits", Some(3), || {
         let (queue, [one, _two], delivery) = full();
         let sender = spawn(move || one.send_wait(1).wait());
         let other = queue.clone();
@@ -101,7 +101,7 @@ fn a_close_alone_ends_a_send_that_waits() {
 /// The end of a conversation while its send is told, or about to wait.
 #[test]
 fn an_end_ends_a_send_that_waits() {
-    explore("an_end_ends_a_send_that_waits", None, || {
+    explore("an_end_ends_a_send_that_waits", Some(3), || {
         let (queue, [one, two], delivery) = full();
         let ender = one.clone();
         let sender = spawn(move || one.send_wait(1).wait().is_ok());
@@ -131,7 +131,7 @@ fn an_end_alone_ends_a_send_that_waits() {
 /// Sends that do not wait never take what one in line was told of.
 #[test]
 fn an_immediate_send_takes_no_promised_room() {
-    explore("an_immediate_send_takes_no_promised_room", None, || {
+    explore("an_immediate_send_takes_no_promised_room", Some(3), || {
         let (queue, [one, two], delivery) = full();
         let mut first = Conversation::send_wait_owned(&one, 1);
         let mut cx = Context::from_waker(Waker::noop());
