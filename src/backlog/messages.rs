@@ -13,7 +13,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::Home;
+use crate::dispatch::GroupKey;
+
+use super::{Claim, Home};
 
 /// Empty entries that are not worth a sweep.
 const SLACK: usize = 16;
@@ -25,6 +27,19 @@ pub(super) struct Entry<T> {
     pub(super) attempt: u32,
     /// `None` once removed.
     pub(super) item: Option<T>,
+}
+
+impl<T> Entry<T> {
+    pub(super) fn claim(self, group: GroupKey, tier: u32) -> Option<Claim<T>> {
+        let Self { seq, attempt, .. } = self;
+        Some(Claim {
+            group,
+            seq,
+            tier,
+            attempt,
+            item: self.item?,
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -143,6 +158,31 @@ impl<T> Messages<T> {
         self.live -= 1;
         self.sweep();
         Some(item)
+    }
+
+    /// Lends the first ones, up to so many; they still count.
+    pub(super) fn deal(&mut self, most: u32) -> VecDeque<Entry<T>> {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        if !self.returned.is_empty() || self.live != self.entries.len() {
+            return VecDeque::new();
+        }
+        if self.live <= most {
+            return std::mem::take(&mut self.entries);
+        }
+        self.entries.drain(..most).collect()
+    }
+
+    /// Takes back what was lent, but for so many that were taken.
+    pub(super) fn deal_back(&mut self, lent: VecDeque<Entry<T>>, taken: u32) {
+        self.live -= taken as usize;
+        if self.entries.is_empty() {
+            self.entries = lent;
+        } else {
+            for entry in lent.into_iter().rev() {
+                self.entries.push_front(entry);
+            }
+        }
+        self.sweep();
     }
 
     /// Takes out all that are here, in order.

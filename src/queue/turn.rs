@@ -7,8 +7,9 @@ use crate::backlog::Claim;
 use crate::dispatch::{Blocked, GroupKey};
 use crate::sync::Arc;
 
+use super::hand::Hand;
 use super::handles::GroupId;
-use super::room::Holder;
+use super::posts::Post;
 use super::shared::{Books, Shared};
 
 /// The exclusive right to receive from one group, until it is dropped.
@@ -23,14 +24,11 @@ use super::shared::{Books, Shared};
 /// the work begins: take the turn, `next`, drop the turn, work, complete.
 #[must_use = "dropping a turn gives back what it has not handed out"]
 pub struct Turn<T> {
-    shared: Arc<Shared<T>>,
-    group: GroupKey,
+    hand: Arc<Hand<T>>,
     /// Taken with the turn and not handed out yet.
     first: Option<Claim<T>>,
     /// How many more it may take.
     left: u32,
-    /// Who received it.
-    holder: Holder,
 }
 
 impl<T> Turn<T> {
@@ -51,20 +49,22 @@ impl<T> Turn<T> {
     }
 
     fn with(shared: &Arc<Shared<T>>, books: &mut Books<T>, first: Claim<T>) -> Self {
+        // For the turn, and for its first delivery.
+        let holder = books.room.hold(2);
+        let hand = Hand::new(shared, first.group, holder);
+        let left = shared.quantum - 1;
+        books.deal(&hand, left);
         Self {
-            shared: shared.clone(),
-            group: first.group,
+            hand,
             first: Some(first),
-            left: shared.quantum - 1,
-            // For the turn, and for its first delivery.
-            holder: books.room.hold(2),
+            left,
         }
     }
 
     /// Whose turn it is.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.group)
+        GroupId::new(&self.hand.shared, self.hand.group)
     }
 
     /// The group's next message, if the turn may have it now.
@@ -81,20 +81,20 @@ impl<T> Turn<T> {
     )]
     pub fn next(&mut self) -> Option<Delivery<T>> {
         if let Some(claim) = self.first.take() {
-            return Some(Delivery::new(&self.shared, claim, self.holder));
+            return Some(Delivery::new(&self.hand, claim));
         }
         let left = self.left.checked_sub(1)?;
-        let Self {
-            shared,
-            group,
-            holder,
-            ..
-        } = self;
-        let delivery = shared.event(|books| {
-            let claim = books.backlog.take(*group).ok()?;
-            books.room.hold_more(*holder);
-            Some(Delivery::new(shared, claim, *holder))
-        })?;
+        let hand = &self.hand;
+        let delivery = match hand.play() {
+            Some(claim) => Delivery::new(hand, claim),
+            None => hand.shared.brief(|books| {
+                books.call_in_one(hand);
+                let claim = books.backlog.take(hand.group).ok()?;
+                books.room.hold_more(hand.holder);
+                books.deal(hand, left);
+                Some(Delivery::new(hand, claim))
+            })?,
+        };
         self.left = left;
         Some(delivery)
     }
@@ -102,18 +102,14 @@ impl<T> Turn<T> {
 
 impl<T> Drop for Turn<T> {
     fn drop(&mut self) {
-        let Self {
-            shared,
-            group,
-            first,
-            holder,
-            ..
-        } = self;
-        let first = first.take();
-        let unwanted = shared.event(|books| {
-            books.room.let_go(*holder, 1 + u32::from(first.is_some()));
-            let unwanted = first.and_then(|claim| books.give_back(claim));
-            books.backlog.end_turn(*group);
+        let Self { hand, first, .. } = self;
+        let Some(first) = first.take() else {
+            return hand.shared.post(Post::End(hand.clone()));
+        };
+        let unwanted = hand.shared.event(|books| {
+            books.room.let_go(hand.holder, 2);
+            let unwanted = books.give_back(first);
+            books.backlog.end_turn(hand.group);
             unwanted
         });
         drop(unwanted);
@@ -141,26 +137,23 @@ impl<T> fmt::Debug for Turn<T> {
 /// It may outlive the turn that it came from, and the queue.
 #[must_use = "dropping a delivery gives it back"]
 pub struct Delivery<T> {
-    shared: Arc<Shared<T>>,
+    hand: Arc<Hand<T>>,
     /// `None` only in the call that consumes it.
     claim: Option<Claim<T>>,
-    /// Who received its turn.
-    holder: Holder,
 }
 
 impl<T> Delivery<T> {
-    fn new(shared: &Arc<Shared<T>>, claim: Claim<T>, holder: Holder) -> Self {
+    fn new(hand: &Arc<Hand<T>>, claim: Claim<T>) -> Self {
         Self {
-            shared: shared.clone(),
+            hand: hand.clone(),
             claim: Some(claim),
-            holder,
         }
     }
 
     /// The group it came from.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.claim().group)
+        GroupId::new(&self.hand.shared, self.hand.group)
     }
 
     /// Which delivery of this message it is: 1 is the first.
@@ -183,10 +176,15 @@ impl<T> Delivery<T> {
     /// all the same, and dropped.
     pub fn complete(mut self) -> T {
         let claim = self.claim.take().expect(IN_HAND);
-        self.shared.event(|books| {
-            books.room.let_go(self.holder, 1);
-            books.backlog.complete(claim.group, claim.tier);
-        });
+        let Hand { shared, holder, .. } = &*self.hand;
+        if holder.is_some() {
+            shared.brief(|books| {
+                books.room.let_go(*holder, 1);
+                books.backlog.complete(claim.group, claim.tier);
+            });
+        } else if !self.hand.done() {
+            shared.post(Post::Done(claim.group, claim.tier));
+        }
         claim.item
     }
 
@@ -218,8 +216,9 @@ impl<T> DerefMut for Delivery<T> {
 impl<T> Drop for Delivery<T> {
     fn drop(&mut self) {
         if let Some(claim) = self.claim.take() {
-            drop(self.shared.event(|books| {
-                books.room.let_go(self.holder, 1);
+            let Hand { shared, holder, .. } = &*self.hand;
+            drop(shared.event(|books| {
+                books.room.let_go(*holder, 1);
                 books.fail(claim)
             }));
         }
