@@ -27,6 +27,8 @@
 //! 3. No hand is dealt while the queue is closed, has a capacity, or has ever
 //!    used tiers, nor while somebody waits by name; those who change that call
 //!    in all hands first.
+//! 4. The end of a turn is posted under the hand's lock, with `ended` set: what
+//!    is done after it is posted after it.
 
 use crate::backlog::{Account, Claim, Dealt};
 use crate::dispatch::GroupKey;
@@ -34,6 +36,7 @@ use crate::limit::Limit;
 use crate::slab::{Key, Slab};
 use crate::sync::{Arc, Mutex};
 
+use super::posts::Post;
 use super::room::Holder;
 use super::shared::{Books, Shared};
 
@@ -49,6 +52,8 @@ pub(super) struct Hand<T> {
 struct Held<T> {
     /// Where it stands among the live ones.
     live: Option<Key>,
+    /// The end of its turn is posted.
+    ended: bool,
     dealt: Dealt<T>,
     account: Account,
 }
@@ -64,6 +69,7 @@ impl<T> Hand<T> {
             holder,
             held: Mutex::new(Held {
                 live: None,
+                ended: false,
                 dealt: Dealt::nothing(),
                 account: Account::default(),
             }),
@@ -82,12 +88,24 @@ impl<T> Hand<T> {
     /// A delivery is done; false if the books must be told.
     pub(super) fn done(&self) -> bool {
         let mut held = self.held.lock();
-        let live = held.live.is_some();
+        // What is done after the end of the turn comes after it for the books too:
+        // the group is ready again when the later of the two has happened.
+        let live = held.live.is_some() && !held.ended;
         if live {
             held.dealt.room += 1;
             held.account.done += 1;
         }
         live
+    }
+
+    /// The turn is over, with its first message handed out.
+    pub(super) fn end(self: &Arc<Self>) {
+        let mut held = self.held.lock();
+        held.ended = true;
+        // Under the hand's lock: whoever finds it ended posts after this.
+        let posted = self.shared.tokens.lock().post(Post::End(self.clone()));
+        drop(held);
+        self.shared.posted(posted);
     }
 }
 
