@@ -137,7 +137,7 @@ impl<T> Messages<T> {
 
     pub(super) fn pop(&mut self) -> Option<Entry<T>> {
         let seq = self.first()?.seq;
-        let entry = match self.returned.remove(&seq) {
+        let entry = match self.unreturn(seq) {
             Some(entry) => entry,
             None => self.entries.pop_front()?,
         };
@@ -147,7 +147,7 @@ impl<T> Messages<T> {
     }
 
     pub(super) fn remove(&mut self, seq: u64) -> Option<T> {
-        let item = match self.returned.remove(&seq) {
+        let item = match self.unreturn(seq) {
             Some(entry) => entry.item,
             None => {
                 let at = self.entries.binary_search_by_key(&seq, |e| e.seq).ok()?;
@@ -194,6 +194,15 @@ impl<T> Messages<T> {
         items
     }
 
+    fn unreturn(&mut self, seq: u64) -> Option<Entry<T>> {
+        let entry = self.returned.remove(&seq)?;
+        if self.returned.is_empty() {
+            // An emptied tree would keep its root's block.
+            self.returned = BTreeMap::new();
+        }
+        Some(entry)
+    }
+
     /// Keeps the invariants, and memory within a constant factor of what waits.
     fn sweep(&mut self) {
         while self.entries.front().is_some_and(|e| e.item.is_none()) {
@@ -201,10 +210,6 @@ impl<T> Messages<T> {
         }
         if self.entries.len() > 2 * self.live + SLACK {
             self.entries.retain(|e| e.item.is_some());
-        }
-        if self.returned.is_empty() {
-            // An emptied tree would keep its root's block.
-            self.returned = BTreeMap::new();
         }
         if self.entries.is_empty() {
             self.entries = VecDeque::new();
