@@ -55,9 +55,9 @@ pub(crate) enum Posted {
 }
 
 impl<P> Tokens<P> {
-    /// A list of so many is full: 16 KiB of them, and no fewer than 16.
+    /// A list of so many is full: 4 KiB of them, and no fewer than 16.
     pub(crate) const FULL: usize = {
-        let fit = 16 * 1024 / (size_of::<P>() + 1);
+        let fit = 4 * 1024 / (size_of::<P>() + 1);
         model_size(if fit < 16 { 16 } else { fit }, 4)
     };
 

@@ -33,6 +33,7 @@ use crate::dispatch::GroupKey;
 use crate::slab::{Key, Slab};
 use crate::sync::{Arc, Mutex};
 
+use super::posts::Post;
 use super::room::Holder;
 use super::shared::{Books, Shared};
 
@@ -92,9 +93,14 @@ impl<T> Hand<T> {
         kept
     }
 
-    /// The turn is over; the books are told next.
-    pub(super) fn fold(&self) {
-        self.held.lock().over = true;
+    /// The turn is over, its first message handed out.
+    pub(super) fn end(hand: &Arc<Self>) {
+        let mut held = hand.held.lock();
+        held.over = true;
+        // Under the hand's lock: who finds it over posts after this.
+        let posted = hand.shared.tokens.lock().post(Post::End(hand.clone()));
+        drop(held);
+        hand.shared.posted(posted);
     }
 }
 

@@ -30,9 +30,13 @@ fn receive_one(queue: &Queue<u8>) -> Result<u8, Closed> {
 fn a_send_wakes_a_receive() {
     explore("a_send_wakes_a_receive", Some(3), || {
         let (queue, conversation) = queue_with_conversation();
-        let sender = spawn(move || conversation.send(1).unwrap());
+        // It stays: its end would wake the receive, too.
+        let sender = spawn(move || {
+            conversation.send(1).unwrap();
+            conversation
+        });
         assert_eq!(receive_one(&queue), Ok(1));
-        sender.join().unwrap();
+        drop(sender.join().unwrap());
     });
 }
 

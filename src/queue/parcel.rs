@@ -40,7 +40,11 @@ pub trait Load<T>: sealed::Sealed + Sized {
     #[doc(hidden)]
     fn places(&self) -> usize;
 
-    /// Sends each.
+    /// Sends it at once.
+    #[doc(hidden)]
+    fn send(self, on: &Conversation<T>) -> Result<(), SendError<Self::Message>>;
+
+    /// Sends each of them.
     #[doc(hidden)]
     fn put(self, send: &mut Sink<'_, T>) -> Result<(), (TierGoesDown, Self)>;
 
@@ -61,6 +65,13 @@ impl<T> Load<T> for One<T> {
         1
     }
 
+    fn send(self, on: &Conversation<T>) -> Result<(), SendError<T>> {
+        match self.tier {
+            None => on.send(self.message),
+            Some(tier) => on.send_in(tier, self.message),
+        }
+    }
+
     fn put(self, send: &mut Sink<'_, T>) -> Result<(), (TierGoesDown, Self)> {
         let Self { message, tier } = self;
         let sent = send(tier, message);
@@ -77,6 +88,10 @@ impl<T> Load<T> for All<T> {
 
     fn places(&self) -> usize {
         self.0.len()
+    }
+
+    fn send(self, on: &Conversation<T>) -> Result<(), SendError<Vec<T>>> {
+        on.send_all(self.0)
     }
 
     fn put(self, send: &mut Sink<'_, T>) -> Result<(), (TierGoesDown, Self)> {

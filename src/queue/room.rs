@@ -15,7 +15,8 @@
 //! Protocol: a send that finds no room stands in line. Every event ends with
 //! [`notify_room`](Books::notify_room), which tells the first in line, and so on,
 //! as long as there is room for all that have been told. What has been told
-//! of is promised: nobody else takes it.
+//! of is promised: nobody else takes it. In a queue with a capacity nothing that
+//! takes or frees a place is posted: it is an event of its own.
 //!
 //! Invariants:
 //! 1. `asked` is the sum of all places in line, `told` of those in line that

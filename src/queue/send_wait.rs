@@ -161,6 +161,13 @@ impl<C, M> Unpin for Sending<C, M> {}
 impl<T, C: Deref<Target = Conversation<T>>, M: Load<T>> Op for Sending<C, M> {
     type Output = Result<(), SendError<M::Message>>;
 
+    /// Where there is always room, it is what an immediate send is.
+    fn at_once(&mut self) -> Option<Self::Output> {
+        let unlimited = !self.conversation.shared().bounded;
+        let load = self.parcel.load.take_if(|_| unlimited)?;
+        Some(load.send(&self.conversation))
+    }
+
     /// For a thread that waits without a deadline: the rule of handlers.
     fn attempt(&mut self) -> Option<Self::Output> {
         let Self {
@@ -180,6 +187,9 @@ impl<T, C: Deref<Target = Conversation<T>>, M: Load<T>> Op for Sending<C, M> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(sent) = self.at_once() {
+            return Poll::Ready(sent);
+        }
         let Self {
             conversation,
             parcel,

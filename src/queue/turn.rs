@@ -103,8 +103,7 @@ impl<T> Drop for Turn<T> {
         let Self { hand, first, .. } = self;
         let first = first.take();
         if first.is_none() && !hand.shared.bounded {
-            hand.fold();
-            return hand.shared.post(Post::End(hand.clone()));
+            return Hand::end(hand);
         }
         let unwanted = hand.shared.event(|books| {
             books
