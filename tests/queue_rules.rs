@@ -13,6 +13,9 @@ use queue_support::{plain, take, turn};
 
 const TWO: Limit = Limit::AtMost(2);
 
+/// Groups at once, where many are wanted.
+const MANY: usize = 1000;
+
 #[test]
 fn a_finished_queue_ends_waits() {
     let (queue, lane) = plain();

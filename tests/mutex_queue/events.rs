@@ -14,11 +14,10 @@ impl<T> Model<T> {
         let Some(&Lane { open, weight, .. }) = self.lanes.get(&lane) else {
             return;
         };
-        let waits = self.tiers_waiting(lane);
-        let lower = open.is_some_and(|open| waits.range(..open).next().is_some());
-        let stays = open.is_some_and(|open| waits.contains(&open) && !lower);
+        let lowest = self.lowest_waiting(lane);
+        let stays = open.is_some() && lowest == open;
         if self.in_flight_of(lane) == 0 && !stays {
-            self.lanes.get_mut(&lane).expect("it was found").open = waits.first().copied();
+            self.lanes.get_mut(&lane).expect("it was found").open = lowest;
         }
         let eligible = self.eligible_of(lane) > 0;
         let member = self.ring.iter().any(|&(member, _)| member == lane);
@@ -79,8 +78,7 @@ impl<T> Model<T> {
 
     /// One more for the live turn of a group, if nothing above forbids it.
     pub(super) fn take(&mut self, group: u64) -> Option<Taken<T>> {
-        let lane = self.groups[&group].lane;
-        (self.above(lane)[&group] == Why::InLine).then(|| self.pop(group))
+        (self.above(group) == Why::InLine).then(|| self.pop(group))
     }
 
     fn pop(&mut self, group: u64) -> Taken<T> {

@@ -2,7 +2,7 @@
 //! lists that are searched from end to end, everything worked out anew at each
 //! question. Shares no code with the crate but its errors and limits.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use conversant::limit::{Bypass, Limit};
@@ -173,22 +173,23 @@ impl<T> Model<T> {
         of_lane.map(|g| g.in_flight.len()).sum()
     }
 
-    /// The tiers in which something of the lane waits, poisoned groups left out.
-    pub(super) fn tiers_waiting(&self, lane: u64) -> BTreeSet<u32> {
+    /// The lowest tier in which something of the lane waits, poisoned groups
+    /// left out. Within a group tiers do not go down, so the heads are enough.
+    pub(super) fn lowest_waiting(&self, lane: u64) -> Option<u32> {
         let groups = self.groups.values();
         let counted = groups.filter(|g| g.lane == lane && g.poisoned.is_none());
-        counted.filter_map(Group::head).collect()
+        counted.filter_map(Group::head).min()
     }
 
-    /// What keeps the first message of each group of a lane waiting, a live
-    /// turn left aside.
-    pub(super) fn above(&self, lane: u64) -> BTreeMap<u64, Why> {
-        let waits = self.tiers_waiting(lane);
+    /// Tells what keeps the first message of a group of the lane waiting, a
+    /// live turn left aside.
+    fn judge(&self, lane: u64) -> impl Fn(&Group<T>) -> Why {
+        let lowest = self.lowest_waiting(lane);
         let Lane { cap, open, .. } = self.lanes[&lane];
         // While a lower tier is outstanding the open one starts nothing.
-        let startable = open.filter(|open| waits.range(..open).next().is_none());
+        let startable = open.filter(|&open| lowest.is_none_or(|lowest| lowest >= open));
         let has_room = room(cap, self.in_flight_of(lane)) > 0;
-        let why = |g: &Group<T>| match g.head() {
+        move |g| match g.head() {
             None => Why::Idle,
             Some(_) if g.poisoned.is_some() => Why::Poisoned,
             Some(_) if g.resting.is_some() => Why::BackingOff,
@@ -197,23 +198,29 @@ impl<T> Model<T> {
             Some(tier) if startable != Some(tier) => Why::Tier,
             Some(_) if !has_room => Why::Cap,
             Some(_) => Why::InLine,
-        };
-        let of_lane = self.groups.iter().filter(|(_, g)| g.lane == lane);
-        of_lane.map(|(&group, g)| (group, why(g))).collect()
+        }
+    }
+
+    pub(super) fn above(&self, group: u64) -> Why {
+        let g = &self.groups[&group];
+        self.judge(g.lane)(g)
     }
 
     pub(super) fn why(&self, group: u64) -> Why {
-        let g = &self.groups[&group];
-        match g.held {
+        match self.groups[&group].held {
             true => Why::Held,
-            false => self.above(g.lane)[&group],
+            false => self.above(group),
         }
     }
 
     pub(super) fn in_line(&self, lane: u64) -> Vec<u64> {
-        let why = self.above(lane);
-        let free = |group: &u64| why[group] == Why::InLine && !self.groups[group].held;
-        why.keys().copied().filter(free).collect()
+        let judge = self.judge(lane);
+        let of_lane = self
+            .groups
+            .iter()
+            .filter(|(_, g)| g.lane == lane && !g.held);
+        let free = of_lane.filter(|(_, g)| judge(g) == Why::InLine);
+        free.map(|(&group, _)| group).collect()
     }
 
     /// How many turns of the lane could begin now.

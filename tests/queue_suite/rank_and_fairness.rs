@@ -4,6 +4,7 @@ use conversant::error::Stale;
 use conversant::limit::{Bypass, Limit};
 
 use super::{conversation, plain, serve, take, turn};
+use crate::MANY;
 use crate::form::Queue;
 
 #[test]
@@ -168,11 +169,11 @@ fn the_oldest_is_overtaken_at_most_k_times_in_a_row() {
 #[test]
 fn a_thousand_of_equal_priority_are_strictly_fifo() {
     let (queue, lane) = plain();
-    let conversations: Vec<_> = (0..1000).map(|_| lane.conversation().unwrap()).collect();
+    let conversations: Vec<_> = (0..MANY).map(|_| lane.conversation().unwrap()).collect();
     for round in 0..2 {
-        for n in 0..1000 {
-            conversations[n * 7 % 1000].send(n + round).unwrap();
+        for n in 0..MANY {
+            conversations[n * 7 % MANY].send(n + round).unwrap();
         }
-        assert!(serve(&queue).into_iter().eq(round..1000 + round));
+        assert!(serve(&queue).into_iter().eq(round..MANY + round));
     }
 }
