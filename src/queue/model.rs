@@ -151,3 +151,24 @@ fn two_readers_and_a_bump_take_the_best_two() {
         assert!(names == [oldest, bumped] || names == [oldest, next] && !saw_it);
     });
 }
+
+/// An arrival races the last completion and the end of its turn: it is
+/// received, and no group is stranded.
+#[test]
+fn a_send_races_the_end_of_a_turn() {
+    explore("a_send_races_the_end_of_a_turn", Some(3), || {
+        let (queue, conversation) = queue_with_conversation();
+        conversation.send(1).unwrap();
+        let mut turn = queue.try_receive().unwrap();
+        let worker = spawn(move || {
+            assert_eq!(turn.next().unwrap().complete(), 1);
+            drop(turn);
+        });
+        let sender = spawn(move || conversation.send(2).unwrap());
+        assert_eq!(receive_one(&queue), Ok(2));
+        worker.join().unwrap();
+        sender.join().unwrap();
+        let left = queue.snapshot();
+        assert_eq!((left.waiting, left.in_flight, left.eligible), (0, 0, 0));
+    });
+}

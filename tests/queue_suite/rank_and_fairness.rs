@@ -83,6 +83,23 @@ fn a_bump_is_used_up_by_the_next_turn() {
     assert_eq!(serve(&queue), ["other 3", "reused"]);
 }
 
+/// SEMANTICS 1E: a bumped group that is locked stalls no reader, and its bump
+/// is still there when it is free.
+#[test]
+fn a_bumped_group_that_is_held_stalls_nobody() {
+    let (queue, lane) = plain();
+    let [a, b, c] = [(); 3].map(|()| lane.conversation().unwrap());
+    a.send_all(["a1", "a2"]).unwrap();
+    b.send("b").unwrap();
+    c.send("c").unwrap();
+    let mut held = turn(&queue).unwrap();
+    queue.bump(a.group(), 255).unwrap();
+    assert_eq!(take(&queue).unwrap().complete(), "b");
+    held.next().unwrap().complete();
+    drop(held);
+    assert_eq!(serve(&queue), ["a2", "c"]);
+}
+
 #[test]
 fn standing_levels_and_fifo_within_one() {
     let (queue, lane) = plain();
