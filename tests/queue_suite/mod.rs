@@ -4,10 +4,14 @@
 
 mod admission;
 mod bad_use;
+mod capacity;
 mod closing;
 mod conversations;
+mod named;
 mod pitfalls;
+mod poison;
 mod rank_and_fairness;
+mod requests;
 mod tiers;
 mod turns;
 
