@@ -2,7 +2,7 @@
 
 use super::queue_with_conversation;
 use crate::limit::Limit;
-use crate::queue::{Queue, Turn};
+use crate::queue::{Conversation, Queue, Turn};
 use crate::sync::{Arc, explore, spawn};
 
 /// Two senders of one conversation and of another; whatever a send that has
@@ -40,11 +40,14 @@ fn a_send_races_a_shutdown() {
     });
 }
 
-fn turn_with_hand(queue: &Queue<u8>) -> Turn<u8> {
+/// A turn with a message in its hand; its conversation stays, since what makes
+/// a group or ends it is an event, which calls hands in.
+fn turn_with_hand(queue: &Queue<u8>) -> (Turn<u8>, Conversation<u8>) {
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let conversation = lane.conversation().unwrap();
+    drop(lane);
     conversation.send_all([1, 2]).unwrap();
-    queue.try_receive().unwrap()
+    (queue.try_receive().unwrap(), conversation)
 }
 
 /// Who sees what was done with a hand sees what was posted before it.
@@ -52,7 +55,7 @@ fn turn_with_hand(queue: &Queue<u8>) -> Turn<u8> {
 fn hands_and_posts_are_seen_in_order() {
     explore("hands_and_posts_are_seen_in_order", None, || {
         let (queue, conversation) = queue_with_conversation();
-        let mut turn = turn_with_hand(&queue);
+        let (mut turn, _stays) = turn_with_hand(&queue);
         let worker = spawn(move || {
             conversation.send(0).unwrap();
             turn.next().unwrap().complete();
@@ -71,7 +74,7 @@ fn hands_and_posts_are_seen_in_order() {
 fn a_hand_is_called_in_while_it_is_played() {
     explore("a_hand_is_called_in_while_it_is_played", None, || {
         let queue = Arc::new(Queue::new());
-        let mut turn = turn_with_hand(&queue);
+        let (mut turn, _stays) = turn_with_hand(&queue);
         let worker = spawn(move || {
             let mut done = Vec::new();
             while let Some(delivery) = turn.next() {
@@ -94,7 +97,8 @@ fn a_hand_is_called_in_while_it_is_played() {
 fn a_turn_outlives_its_queue() {
     explore("a_turn_outlives_its_queue", None, || {
         let queue = Queue::new();
-        let mut turn = turn_with_hand(&queue);
+        let (mut turn, stays) = turn_with_hand(&queue);
+        drop(stays);
         let worker = spawn(move || {
             let first = turn.next();
             drop(turn);

@@ -1,0 +1,23 @@
+//! Random operations on a queue, against the oracle: the same deliveries in the
+//! same order, the same refusals, the same counts, and nothing left in the end.
+
+mod mutex_queue;
+mod queue_script;
+
+use proptest::prelude::*;
+
+use queue_script::Script;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_crate_and_the_oracle_see_the_same(
+        settings in prop::array::uniform6(any::<u8>()),
+        ops in prop::collection::vec(prop::array::uniform4(any::<u8>()), 0..300),
+    ) {
+        let bytes = [&settings[..], ops.as_flattened()].concat();
+        let script = Script::read(&bytes).expect("there are settings");
+        queue_script::compare(&script);
+    }
+}
