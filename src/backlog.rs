@@ -10,6 +10,7 @@
 //!    flight, does not exist.
 
 mod aside;
+mod deal;
 mod messages;
 mod picture;
 
@@ -18,6 +19,8 @@ use crate::error::{OutOfRange, TierGoesDown};
 use crate::limit::{Bypass, Limit};
 
 use messages::{Entry, Messages};
+
+pub use deal::{Account, Dealt};
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -57,6 +60,8 @@ pub struct Backlog<T> {
     ended: Vec<(Home, GroupKey)>,
     /// Of the waiting ones those in poisoned groups.
     poisoned: u64,
+    /// A message has been in another tier than 0.
+    tiered: bool,
 }
 
 impl<T> Backlog<T> {
@@ -68,6 +73,7 @@ impl<T> Backlog<T> {
             in_flight: 0,
             ended: Vec::new(),
             poisoned: 0,
+            tiered: false,
         }
     }
 
@@ -196,6 +202,7 @@ impl<T> Backlog<T> {
             attempt: 0,
             item: Some(item),
         });
+        self.tiered |= tier != 0;
         self.waiting += 1;
         self.tally(group, 1);
         self.sync_head(group);
@@ -322,13 +329,7 @@ impl<T> Backlog<T> {
         self.waiting -= 1;
         self.in_flight += 1;
         self.sync_head(group);
-        Some(Claim {
-            group,
-            seq: entry.seq,
-            tier,
-            attempt: entry.attempt,
-            item: entry.item?,
-        })
+        entry.claim(group, tier)
     }
 
     fn sync_head(&mut self, group: GroupKey) {

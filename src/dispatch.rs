@@ -30,6 +30,7 @@
 //! an old age (after a pause) or a lane has several tiers outstanding.
 
 mod aside;
+mod deal;
 mod group;
 mod lane;
 mod names;

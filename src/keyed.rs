@@ -132,6 +132,8 @@ impl<K: Send + 'static, T, S> Keyed<K, T, S> {
     /// Cost: O(keys).
     #[must_use]
     pub fn len(&self) -> usize {
+        // What has ended is told of first.
+        self.lane.catch_up();
         self.shards.0.iter().map(|shard| shard.lock().len()).sum()
     }
 

@@ -81,6 +81,7 @@
 //! several tiers outstanding make it O(log n). A group that is gone leaves
 //! nothing behind, and memory after a burst is given back.
 
+mod hand;
 mod handles;
 mod homes;
 mod keeping;
@@ -89,6 +90,7 @@ mod manage;
 mod model;
 mod named;
 mod poison;
+mod posts;
 mod receive;
 mod refuse;
 mod shared;
@@ -273,7 +275,7 @@ impl<T> Queue<T> {
     pub fn try_receive(&self) -> Result<Turn<T>, TryReceive> {
         let taken = self
             .shared
-            .event(|books| receive::take(&self.shared, books));
+            .brief(|books| receive::take(&self.shared, books));
         Ok(taken.ok_or(TryReceive::Empty)??)
     }
 
@@ -282,7 +284,7 @@ impl<T> Queue<T> {
     /// still delivered; when nothing is left, receives give
     /// [`Closed`](crate::error::Closed). A second close does nothing.
     pub fn close(&self) {
-        self.shared.event(|books| books.closed = true);
+        self.shared.event(|books| self.shared.close(books));
     }
 
     /// Closes the queue and takes out all that waits: group by group in

@@ -10,7 +10,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::Home;
+use crate::dispatch::GroupKey;
+
+use super::{Claim, Home};
 
 /// Empty entries that are not worth a sweep.
 const SLACK: usize = 16;
@@ -22,6 +24,19 @@ pub(super) struct Entry<T> {
     pub(super) attempt: u32,
     /// `None` once removed.
     pub(super) item: Option<T>,
+}
+
+impl<T> Entry<T> {
+    pub(super) fn claim(self, group: GroupKey, tier: u32) -> Option<Claim<T>> {
+        let Self { seq, attempt, .. } = self;
+        Some(Claim {
+            group,
+            seq,
+            tier,
+            attempt,
+            item: self.item?,
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -89,7 +104,7 @@ impl<T> Messages<T> {
 
     pub(super) fn pop(&mut self) -> Option<Entry<T>> {
         let seq = self.first()?.seq;
-        let entry = match self.returned.remove(&seq) {
+        let entry = match self.unreturn(seq) {
             Some(entry) => entry,
             None => self.entries.pop_front()?,
         };
@@ -99,7 +114,7 @@ impl<T> Messages<T> {
     }
 
     pub(super) fn remove(&mut self, seq: u64) -> Option<T> {
-        let item = match self.returned.remove(&seq) {
+        let item = match self.unreturn(seq) {
             Some(entry) => entry.item,
             None => {
                 let at = self.entries.binary_search_by_key(&seq, |e| e.seq).ok()?;
@@ -112,6 +127,31 @@ impl<T> Messages<T> {
         Some(item)
     }
 
+    /// Lends the first ones, up to so many; they still count.
+    pub(super) fn deal(&mut self, most: u32) -> VecDeque<Entry<T>> {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        if !self.returned.is_empty() || self.live != self.entries.len() {
+            return VecDeque::new();
+        }
+        if self.live <= most {
+            return std::mem::take(&mut self.entries);
+        }
+        self.entries.drain(..most).collect()
+    }
+
+    /// Takes back what was lent, but for so many that were taken.
+    pub(super) fn deal_back(&mut self, lent: VecDeque<Entry<T>>, taken: u32) {
+        self.live -= taken as usize;
+        if self.entries.is_empty() {
+            self.entries = lent;
+        } else {
+            for entry in lent.into_iter().rev() {
+                self.entries.push_front(entry);
+            }
+        }
+        self.sweep();
+    }
+
     /// Takes them all out, in order.
     pub(super) fn drain(&mut self) -> Vec<T> {
         let mut items = Vec::with_capacity(self.live);
@@ -121,6 +161,15 @@ impl<T> Messages<T> {
         items
     }
 
+    fn unreturn(&mut self, seq: u64) -> Option<Entry<T>> {
+        let entry = self.returned.remove(&seq)?;
+        if self.returned.is_empty() {
+            // An emptied tree would keep its root's block.
+            self.returned = BTreeMap::new();
+        }
+        Some(entry)
+    }
+
     /// Keeps the invariants, and memory within a constant factor of what waits.
     fn sweep(&mut self) {
         while self.entries.front().is_some_and(|e| e.item.is_none()) {
@@ -128,10 +177,6 @@ impl<T> Messages<T> {
         }
         if self.entries.len() > 2 * self.live + SLACK {
             self.entries.retain(|e| e.item.is_some());
-        }
-        if self.returned.is_empty() {
-            // An emptied tree would keep its root's block.
-            self.returned = BTreeMap::new();
         }
         if self.entries.is_empty() {
             self.entries = VecDeque::new();

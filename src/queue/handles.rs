@@ -7,6 +7,7 @@ use crate::error::{Closed, OutOfRange};
 use crate::limit::Limit;
 use crate::sync::{Arc, AtomicBool, Ordering};
 
+use super::posts::Post;
 use super::refuse::{LaneError, SendError, SendReason};
 use super::shared::{Books, Shared};
 
@@ -195,8 +196,9 @@ impl<T> Drop for Group<T> {
 pub struct Conversation<T> {
     shared: Arc<Shared<T>>,
     key: GroupKey,
-    /// Whether the pin has been taken out. Written and read under the queue's
-    /// lock, which orders it.
+    /// Whether the pin is being taken out. Written under the lock of the
+    /// queue's tokens, and read under that or, later than the policy lock has
+    /// seen the pin, under the policy lock.
     ended: AtomicBool,
 }
 
@@ -226,7 +228,22 @@ impl<T> Conversation<T> {
     /// [`SendError`] with the message, if the queue is closed or full, or the
     /// conversation has ended.
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
-        self.post(None, message)
+        if self.shared.capacity != Limit::Unlimited {
+            return self.send_now(None, message);
+        }
+        let desk = self.shared.tokens.lock();
+        // Relaxed: under the lock.
+        let reason = match self.ended.load(Ordering::Relaxed) {
+            true => SendReason::Ended,
+            false if desk.is_closed() => SendReason::Closed,
+            false => {
+                let posted = desk.post(Post::Send(self.key, message));
+                self.shared.posted(posted);
+                return Ok(());
+            }
+        };
+        drop(desk);
+        Err(SendError { message, reason })
     }
 
     /// Sends a message in a tier: it is received when all that had arrived in
@@ -238,7 +255,7 @@ impl<T> Conversation<T> {
     /// As [`send`](Self::send); and if an earlier message of the group is
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
-        self.post(Some(tier), message)
+        self.send_now(Some(tier), message)
     }
 
     /// Sends all of them as [`send`](Self::send) would, with nothing of others
@@ -265,15 +282,17 @@ impl<T> Conversation<T> {
     /// Ends the conversation: sends are refused from now on, what waits is
     /// still delivered. A second end does nothing; a drop ends it too.
     pub fn end(&self) {
-        self.shared.event(|books| {
-            // Relaxed: under the lock.
-            if !self.ended.swap(true, Ordering::Relaxed) {
-                books.backlog.unpin(self.key);
-            }
-        });
+        let desk = self.shared.tokens.lock();
+        // Relaxed: under the lock.
+        let before = self.ended.swap(true, Ordering::Relaxed);
+        drop(desk);
+        if !before {
+            self.shared.event(|books| books.backlog.unpin(self.key));
+        }
     }
 
-    fn post(&self, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
+    /// As an event of its own.
+    fn send_now(&self, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
         self.shared.event(|books| {
             if let Some(reason) = self.refusal(books, 1) {
                 return Err(SendError { message, reason });

@@ -73,6 +73,11 @@ impl<T> Lane<T> {
         self.group(shape.limit, shape.level).map(drop)
     }
 
+    /// Takes in what was posted, and tells the keepers what has ended by it.
+    pub(crate) fn catch_up(&self) {
+        self.shared().event(|_| ());
+    }
+
     /// Whether the group is still there.
     pub(crate) fn group_id(&self, group: GroupKey) -> Option<GroupId> {
         let there = self.shared().look(|books| books.backlog.contains(group));

@@ -34,6 +34,11 @@ pub(super) struct Named {
 }
 
 impl Named {
+    /// Whether nobody waits by name.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
     /// Receives that sleep, and those that were woken and have not looked since.
     pub(super) fn counts(&self) -> (usize, usize) {
         let counts = self.lines.values().map(|l| (l.waiting(), l.notified()));

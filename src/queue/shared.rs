@@ -1,11 +1,13 @@
-//! The one lock of a queue, and what follows from each event.
+//! The policy lock of a queue, and what follows from each event.
 //!
 //! State: the backlog, the receives that wait, and how far the queue is
-//! closed, all under one mutex.
+//! closed, all under one mutex; and beside it what was posted since (`posts`).
 //!
-//! Protocol: every change is an [`event`](Shared::event): the change, then the
-//! waking rule, then, with the lock let go, the wakers and whatever of the
-//! user's is to be dropped.
+//! Protocol: every change is an [`event`](Shared::event): what was posted is
+//! taken in, then the change, then the waking rule, then, with the lock let go,
+//! the wakers and whatever of the user's is to be dropped. Sends, completions
+//! and ends of turns are posted without the lock; an event follows at once if
+//! somebody sleeps.
 //!
 //! Invariants:
 //! 1. The waking rule: at the end of every event at least as many receives are
@@ -18,19 +20,25 @@
 //!    (a turn, a delivery) before the first waker is woken, so that a waker
 //!    that panics loses nothing.
 //! 4. A backlog that is gone (its queue was dropped) holds no message.
+//! 5. `flagged` is what the tokens were last told of sleepers, and at the end
+//!    of every event it is set if a receive sleeps.
 
 use crate::backlog::{Backlog, Claim};
 use crate::error::Closed;
 use crate::limit::{Bypass, Limit};
+use crate::tokens::{Posted, Tokens};
 use crate::wait::{Guarded, Session, Waiters, WakeBatch};
 
+use super::hand::Hands;
 use super::homes::Homes;
 use super::named::Named;
 use super::poison::{Asides, Policy};
+use super::posts::Post;
 use super::refuse::SendReason;
 
 pub(super) struct Shared<T> {
     books: Guarded<Books<T>>,
+    pub(super) tokens: Tokens<Post<T>>,
     /// The most deliveries of one turn.
     pub(super) quantum: u32,
     /// The most messages that wait or are in flight.
@@ -51,6 +59,11 @@ pub(super) struct Books<T> {
     pub(super) gone: bool,
     /// Who keeps groups by a key.
     pub(super) homes: Homes,
+    /// The tokens' other list, empty between events.
+    spare: Vec<Post<T>>,
+    /// The live hands.
+    pub(super) hands: Hands<T>,
+    flagged: bool,
 }
 
 impl<T> Shared<T> {
@@ -63,9 +76,13 @@ impl<T> Shared<T> {
             asides: Asides::new(policy),
             gone: false,
             homes: Homes::default(),
+            spare: Vec::new(),
+            hands: Hands::new(),
+            flagged: false,
         };
         Self {
             books: Guarded::new(books),
+            tokens: Tokens::new(),
             quantum,
             capacity: Limit::Unlimited,
             number,
@@ -78,18 +95,78 @@ impl<T> Shared<T> {
         &'a self,
         change: impl FnOnce(&mut Session<'a, Books<T>>) -> R,
     ) -> R {
+        self.brief(|books| {
+            if !books.hands.is_empty() {
+                books.call_in();
+                // What was posted before the last hand was called in is older
+                // than what was done with it.
+                self.take_in(books);
+            }
+            change(books)
+        })
+    }
+
+    /// An event that asks nothing about what waits or is in flight in groups
+    /// that are held: hands stay with their turns.
+    pub(super) fn brief<'a, R>(
+        &'a self,
+        change: impl FnOnce(&mut Session<'a, Books<T>>) -> R,
+    ) -> R {
         // Declared before the session, so that it is dropped after it when a
         // waker panics.
         let result;
         let mut session = self.books.lock();
+        self.take_in(&mut session);
         result = change(&mut session);
-        for (home, group) in session.backlog.take_ended() {
-            let farewell = session.homes.farewell(home, group);
-            session.discard(farewell);
+        loop {
+            for (home, group) in session.backlog.take_ended() {
+                let farewell = session.homes.farewell(home, group);
+                session.discard(farewell);
+            }
+            session.settle(Books::notify_due);
+            if self.rest(&mut session) {
+                break;
+            }
+            self.take_in(&mut session);
         }
-        session.settle(Books::notify_due);
         drop(session);
         result
+    }
+
+    /// Posts a token, and looks if somebody must hear of it.
+    pub(super) fn post(&self, token: Post<T>) {
+        let posted = self.tokens.lock().post(token);
+        self.posted(posted);
+    }
+
+    /// What a post asks for.
+    pub(super) fn posted(&self, posted: Posted) {
+        if posted == Posted::Look {
+            self.brief(|_| ());
+        }
+    }
+
+    /// Takes in what was posted, in its order.
+    fn take_in(&self, books: &mut Books<T>) {
+        let mut posts = std::mem::take(&mut books.spare);
+        self.tokens.take(&mut posts);
+        for post in posts.drain(..) {
+            books.apply(post);
+        }
+        books.spare = posts;
+    }
+
+    /// Keeps invariant 5; false if there is something to take in first.
+    fn rest(&self, books: &mut Books<T>) -> bool {
+        let sleepers = books.receives.waiting() > 0 || !books.named.is_empty();
+        // What was posted under a flag is followed by an event of its own.
+        if sleepers != books.flagged {
+            if !self.tokens.rest(sleepers) {
+                return false;
+            }
+            books.flagged = sleepers;
+        }
+        true
     }
 
     /// Why the queue does not take so many messages more.
@@ -104,21 +181,34 @@ impl<T> Shared<T> {
         }
     }
 
-    /// A look that changes nothing.
+    /// A look that changes nothing but what was posted.
     pub(super) fn look<R>(&self, look: impl FnOnce(&Books<T>) -> R) -> R {
-        look(&self.books.lock())
+        self.event(|books| look(books))
     }
 
     /// As [`look`](Self::look), unless somebody holds the lock.
     pub(super) fn try_look<R>(&self, look: impl FnOnce(&Books<T>) -> R) -> Option<R> {
-        self.books.try_lock().map(|session| look(&session))
+        let mut session = self.books.try_lock()?;
+        session.call_in();
+        self.take_in(&mut session);
+        Some(look(&session))
+    }
+
+    /// Refuses all that is sent from now on.
+    pub(super) fn close(&self, books: &mut Books<T>) {
+        if !books.closed {
+            self.tokens.lock().close();
+            // What was posted before that still counts.
+            self.take_in(books);
+            books.closed = true;
+        }
     }
 
     /// Refuses all that is sent from now on, and takes out what waits: group
     /// by group, in ascending order of their ids.
     pub(super) fn shut(&self, gone: bool) -> Vec<T> {
         self.event(|books| {
-            books.closed = true;
+            self.close(books);
             books.gone |= gone;
             let groups = books.backlog.groups();
             let waiting = groups.filter(|&(_, waiting)| waiting > 0);
