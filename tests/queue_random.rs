@@ -8,11 +8,11 @@ use proptest::prelude::*;
 
 use queue_script::Script;
 
-/// Thirty-two times as many cases as `PROPTEST_CASES` says: they are short.
+/// Four times as many cases as `PROPTEST_CASES` says: they are short.
 fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig {
-        cases: usual.cases * 32,
+        cases: usual.cases * 4,
         max_shrink_iters: 20_000,
         ..usual
     }
