@@ -39,31 +39,31 @@ pub(crate) enum Kind {
 
 /// How many of 256 bytes mean what.
 const WEIGHTS: [(u8, Kind); 27] = [
-    (5, Kind::Lane),
-    (10, Kind::Group),
-    (10, Kind::Conversation),
-    (30, Kind::Send),
+    (2, Kind::Lane),
+    (5, Kind::Group),
+    (8, Kind::Conversation),
+    (36, Kind::Send),
     (12, Kind::SendIn),
-    (10, Kind::SendAll),
-    (10, Kind::Bump),
-    (4, Kind::BumpByName),
-    (5, Kind::SetLevel),
-    (10, Kind::SetLimit),
-    (8, Kind::SetCap),
-    (3, Kind::End),
-    (4, Kind::DropConversation),
-    (3, Kind::DropGroup),
-    (2, Kind::DropLane),
-    (36, Kind::Receive),
+    (16, Kind::SendAll),
+    (8, Kind::Bump),
+    (5, Kind::BumpByName),
+    (4, Kind::SetLevel),
+    (7, Kind::SetLimit),
+    (5, Kind::SetCap),
+    (1, Kind::End),
+    (3, Kind::DropConversation),
+    (2, Kind::DropGroup),
+    (1, Kind::DropLane),
+    (30, Kind::Receive),
     (8, Kind::ReceiveFrom),
-    (22, Kind::Next),
+    (28, Kind::Next),
     (16, Kind::DropTurn),
-    (22, Kind::Complete),
+    (30, Kind::Complete),
     (10, Kind::GiveBack),
-    (5, Kind::Resume),
+    (6, Kind::Resume),
     (2, Kind::Drain),
-    (3, Kind::Look),
-    (4, Kind::Advance),
+    (4, Kind::Look),
+    (5, Kind::Advance),
     (1, Kind::Close),
     (1, Kind::Shutdown),
 ];
@@ -85,6 +85,9 @@ pub(crate) struct Script {
     pub(crate) attempts: Limit,
     pub(crate) back_off: (Duration, Duration),
     pub(crate) ops: Vec<Op>,
+    /// Whether the queue is looked at after each step. A look may settle what
+    /// a queue has put off, so most scripts look only where they say so.
+    pub(crate) looks: bool,
     /// How it ends.
     pub(crate) last: u8,
 }
@@ -98,8 +101,8 @@ impl Script {
             7 => Bypass::Unbounded,
             n => Bypass::AtMost(u32::from(n)),
         };
-        let capacity = match capacity % 4 {
-            0 => Limit::AtMost(u32::from(capacity / 4 % 16) + 1),
+        let capacity = match capacity % 8 {
+            0 => Limit::AtMost(u32::from(capacity / 8) + 1),
             _ => Limit::Unlimited,
         };
         let attempts = match attempts % 4 {
@@ -116,10 +119,32 @@ impl Script {
             capacity,
             attempts,
             back_off: (Duration::from_secs(first), Duration::from_secs(most)),
-            ops: ops.as_chunks().0.iter().map(|&op| Op::read(op)).collect(),
+            ops: first_ops(quantum / 5)
+                .chain(ops.as_chunks().0.iter().map(|&op| Op::read(op)))
+                .collect(),
+            looks: last < 64,
             last,
         })
     }
+}
+
+/// Two lanes, three groups and six conversations: something to begin with.
+fn first_ops(b: u8) -> impl Iterator<Item = Op> {
+    let kinds = [
+        (Kind::Lane, 12),
+        (Kind::Lane, b),
+        (Kind::Group, 2),
+        (Kind::Group, 12),
+        (Kind::Group, b),
+        (Kind::Conversation, 100),
+        (Kind::Conversation, 100),
+        (Kind::Conversation, 100),
+        (Kind::Conversation, 0),
+        (Kind::Conversation, 0),
+        (Kind::Conversation, 0),
+    ];
+    let numbered = kinds.into_iter().enumerate();
+    numbered.map(|(a, (kind, b))| Op { kind, a, b, c: 1 })
 }
 
 impl Op {
@@ -144,6 +169,14 @@ impl Op {
             11 => Limit::AtMost(3),
             15 if self.c == 255 => Limit::AtMost(Limit::MAX + 1),
             _ => Limit::Unlimited,
+        }
+    }
+
+    /// As a limit, but seldom a pause: it stops a whole lane.
+    pub(crate) fn cap(&self) -> Limit {
+        match self.limit() {
+            Limit::AtMost(n) if n < 2 && self.c >= 64 => Limit::AtMost(2 + u32::from(self.c % 3)),
+            limit => limit,
         }
     }
 

@@ -257,3 +257,23 @@ fn a_back_off_ends_early_by_resume_drain_and_shutdown() {
     assert_eq!(queue.shutdown(), ["c"]);
     assert_eq!(queue.advance(SECOND), None);
 }
+
+/// One event: the lane has something eligible before it and after it, so that
+/// it keeps its place among the lanes.
+#[test]
+fn a_lane_whose_group_is_poisoned_keeps_its_turn() {
+    let queue = Queue::builder().attempts(Limit::SERIAL).build().unwrap();
+    let (mine, other) = (lane(&queue), lane(&queue));
+    let bad = conversation(&mine, Limit::AtMost(2), 100);
+    let good = mine.conversation().unwrap();
+    let [c, d] = [(); 2].map(|()| other.conversation().unwrap());
+    bad.send_all(["bad 1", "bad 2"]).unwrap();
+    good.send_in(1, "good").unwrap();
+    c.send("c").unwrap();
+    d.send("d").unwrap();
+    let failing = take(&queue).unwrap();
+    assert_eq!(take(&queue).unwrap().complete(), "c");
+    // The lane's open tier drains by this, and the next one opens.
+    drop(failing);
+    assert_eq!(serve(&queue), ["good", "d"]);
+}
