@@ -151,7 +151,7 @@ impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> Keyed<K, T, S> {
     ///
     /// # Errors
     ///
-    /// [`SendError`] with the message, if the queue is closed.
+    /// [`SendError`] with the message, if the queue is closed or full.
     pub fn send(&self, key: K, message: T) -> Result<(), SendError<T>> {
         self.post(key, None, message)
     }
