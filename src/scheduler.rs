@@ -61,6 +61,7 @@ mod crew;
 mod handles;
 mod ops;
 mod outcome;
+mod pool;
 mod reject;
 mod shared;
 mod stall;
@@ -83,10 +84,10 @@ use crate::wait::{Guarded, Wait};
 
 pub use caller::{OnFailure, Summary};
 pub use core::How;
-pub use crew::{Pool, PoolError};
 pub use handles::{Caller, CallerOptions, Group, Place};
 pub use ops::{Release, Shutdown, Synchronize};
 pub use outcome::{Ending, Outcome, Record, Run, TaskId, Verdict};
+pub use pool::{Pool, PoolError};
 pub use reject::{CallerError, Reason, Rejected, SyncError};
 pub use status::{CallerStatus, ReadersStatus, RunningTask, Status, WaitingTask, Why};
 pub use task::{OutcomeError, OutcomeOp, Task};
@@ -94,7 +95,7 @@ pub use task::{OutcomeError, OutcomeOp, Task};
 pub(crate) use caller::Synced;
 pub(crate) use core::{Core, Placing};
 
-use crew::Crew;
+use pool::Crew;
 use shared::Shared;
 
 /// A scheduler. Dropping it shuts it down without waiting: it takes no more
@@ -153,11 +154,15 @@ impl Builder {
     ///
     /// [`OutOfRange`] for the number of readers.
     pub fn build(self) -> Result<Scheduler, OutOfRange> {
-        let books = Core::new(self.readers, self.bypass)?;
+        let mut books = Core::new(self.readers, self.bypass)?;
+        if self.log.is_none() {
+            books.without_rows();
+        }
         Ok(Scheduler {
             shared: Arc::new(Shared {
                 books: Guarded::new(books),
                 crew: self.crew,
+                start: crew::start,
                 idle: self.idle,
                 log: self.log,
                 lost: Tally::new(),

@@ -1,76 +1,21 @@
-//! The readers: threads of our own, or jobs on the embedder's pool.
+//! The readers: threads of our own, or jobs on the embedder's pool. A reader takes
+//! the books' lock once a task: what has ended and what is next are one event.
 
 use std::cell::Cell;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use crate::slab::Key;
 use crate::sync::{Arc, Builder as ThreadBuilder, per_thread};
 use crate::wait::{Op, Wait, look_twice, sealed};
 
 use super::cell::{Job, drop_quietly};
-use super::shared::Shared;
+use super::outcome::Ending;
+use super::pool::Crew;
+use super::shared::{Books, Shared};
 use super::stall::Target;
 use super::state::Started;
-
-/// A pool of the embedder's that runs readers.
-///
-/// A reader submitted here takes tasks and runs them until none is eligible,
-/// then returns; it never parks, and is submitted again when there is work. Let
-/// the scheduler have no more readers than the pool has threads: a reader that
-/// waits in the pool's own queue counts as one that is about to start.
-///
-/// Implemented for closures, so that a rayon pool is
-/// `move |job| { pool.spawn(job); Ok(()) }`.
-pub trait Pool: Send + Sync {
-    /// Runs `job` soon, on some thread. A job that is dropped unrun counts as
-    /// one that could not be started. On a pool that runs it at once, on the
-    /// submitting thread, tasks must not wait for tasks of the same scheduler:
-    /// the reader that could run them may be below them on the stack.
-    ///
-    /// # Errors
-    ///
-    /// [`PoolError`] if it cannot be run; the scheduler reports it and tries
-    /// again at the next event. A task that was taken because a reader was
-    /// about to start, which then could not be, waits until then.
-    fn submit(&self, job: Box<dyn FnOnce() + Send>) -> Result<(), PoolError>;
-}
-
-impl<F> Pool for F
-where
-    F: Fn(Box<dyn FnOnce() + Send>) -> Result<(), PoolError> + Send + Sync,
-{
-    fn submit(&self, job: Box<dyn FnOnce() + Send>) -> Result<(), PoolError> {
-        self(job)
-    }
-}
-
-/// Why a pool does not run a reader.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolError(String);
-
-impl PoolError {
-    /// For the reason `why`.
-    pub fn new(why: impl Into<String>) -> Self {
-        Self(why.into())
-    }
-}
-
-impl fmt::Display for PoolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for PoolError {}
-
-/// Where readers run.
-pub(super) enum Crew {
-    /// On threads of our own, which rest between tasks.
-    Threads,
-    /// On the embedder's pool.
-    Pool(Box<dyn Pool>),
-}
 
 // The scheduler, and the number of the reader, whose task this thread runs.
 per_thread! {
@@ -146,24 +91,26 @@ enum Stage {
 impl Seat {
     fn work(mut self) {
         self.stage = Stage::Working;
-        while let Some(started) = self.next() {
-            perform(&self.shared, self.n, started);
+        let mut done = None;
+        while let Some(started) = self.next(done.take()) {
+            done = Some(perform(&self.shared, self.n, started));
         }
         self.stage = Stage::Left;
     }
 
-    /// The next task; `None` if the reader has left.
-    fn next(&self) -> Option<Started<Arc<dyn Job>>> {
+    /// Reports the last task and takes the next; `None` if the reader has left.
+    fn next(&self, done: Option<Done>) -> Option<Started<Arc<dyn Job>>> {
         let Self { shared, n, .. } = self;
+        let n = *n;
         match shared.crew {
             Crew::Threads => {
-                let next = Wait::new(Next { shared, n: *n });
+                let next = Wait::new(Next { shared, n, done });
                 next.wait_timeout(shared.idle).ok().flatten()
             }
-            Crew::Pool(_) => shared.reader_event(|books, _, now| {
-                let started = books.claim(*n, now);
+            Crew::Pool(_) => turn(shared, done, |books, now| {
+                let started = books.claim(n, now);
                 if started.is_none() {
-                    books.retire(*n);
+                    books.retire(n);
                 }
                 started
             }),
@@ -181,25 +128,62 @@ impl Drop for Seat {
     }
 }
 
-/// Runs one task, logs it, and reports its ending: in this order, so that who
-/// has synchronized finds the log complete.
-fn perform(shared: &Arc<Shared>, n: u32, started: Started<Arc<dyn Job>>) {
+/// A task that has run: its ending is not in the books yet.
+struct Done {
+    task: Key,
+    ending: Ending,
+    end: Duration,
+    job: Arc<dyn Job>,
+}
+
+/// Runs one task and logs it. Who is told of its end, once it is in the books,
+/// finds the row.
+fn perform(shared: &Arc<Shared>, n: u32, started: Started<Arc<dyn Job>>) -> Done {
     let Started { task, job, record } = started;
     let outer = CURRENT.with(|c| c.replace(Some((Arc::as_ptr(shared), n))));
     let ending = job.run();
     CURRENT.with(|c| c.set(outer));
     let end = shared.origin.elapsed();
-    shared.log(record.ended(ending, end));
-    shared.reader_event(|books, wakes, _| books.finish(task, ending, end, wakes));
+    if let Some(record) = record {
+        shared.log(record.ended(ending, end));
+    }
+    Done {
+        task,
+        ending,
+        end,
+        job,
+    }
+}
+
+/// One hold of the lock between two tasks: the ending of the last goes into
+/// the books, and `look` looks for the next.
+fn turn<R>(
+    shared: &Arc<Shared>,
+    done: Option<Done>,
+    look: impl FnOnce(&mut Books, Duration) -> R,
+) -> R {
+    let found = shared.reader_event(|books, wakes, now| {
+        if let Some(Done {
+            task, ending, end, ..
+        }) = done
+        {
+            books.finish(task, ending, end, wakes);
+        }
+        look(books, now)
+    });
     // What a detached task gave is dropped here, under no lock.
-    drop_quietly(job);
+    if let Some(done) = done {
+        drop_quietly(done.job);
+    }
+    found
 }
 
 /// The wait of a reader of our own for its next task; `None` tells it to leave.
-/// Giving up is leaving.
+/// Giving up is leaving. The first poll reports the task before.
 struct Next<'a> {
     shared: &'a Arc<Shared>,
     n: u32,
+    done: Option<Done>,
 }
 
 impl sealed::Sealed for Next<'_> {}
@@ -210,7 +194,7 @@ impl Op for Next<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let n = self.n;
         look_twice(cx, |_, spare| {
-            let looked = self.shared.reader_event(|books, _, now| {
+            let looked = turn(self.shared, self.done.take(), |books, now| {
                 if let Some(started) = books.claim(n, now) {
                     return Some(Some(started));
                 }

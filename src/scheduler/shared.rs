@@ -12,8 +12,8 @@ use crate::wait::{Guarded, Panics, WakeBatch, look_twice};
 
 use super::cell::{Job, drop_quietly};
 use super::core::{Core, How};
-use super::crew::{self, Crew};
 use super::outcome::Record;
+use super::pool::Crew;
 use super::state::Ended;
 
 pub(super) type Books = Core<Arc<dyn Job>>;
@@ -21,6 +21,8 @@ pub(super) type Books = Core<Arc<dyn Job>>;
 pub(super) struct Shared {
     pub(super) books: Guarded<Books>,
     pub(super) crew: Crew,
+    /// Starts a reader, whatever that is.
+    pub(super) start: fn(&Arc<Shared>, u32),
     /// How long a reader of our own rests before it leaves.
     pub(super) idle: Duration,
     pub(super) log: Option<Sender<Record>>,
@@ -171,7 +173,9 @@ impl<'a> Aftermath<'a> {
         // Taken whole: many may be skipped at once, and the room they took is
         // given back.
         for Ended { job, record } in std::mem::take(&mut books.ended) {
-            self.shared.log(record);
+            if let Some(record) = record {
+                self.shared.log(record);
+            }
             self.unrun.push(job);
         }
     }
@@ -180,7 +184,7 @@ impl<'a> Aftermath<'a> {
 impl Drop for Aftermath<'_> {
     fn drop(&mut self) {
         for n in self.to_start.drain(..) {
-            crew::start(self.shared, n);
+            (self.shared.start)(self.shared, n);
         }
         for job in self.unrun.drain(..) {
             job.discard();

@@ -36,14 +36,14 @@ pub(super) enum Phase<J> {
 pub(crate) struct Started<J> {
     pub(crate) task: Key,
     pub(crate) job: J,
-    /// The log's row, but for how and when it ends.
-    pub(crate) record: Record,
+    /// The log's row, but for how and when it ends; if there is a log.
+    pub(crate) record: Option<Record>,
 }
 
 /// A task that ended without running.
 pub(crate) struct Ended<J> {
     pub(crate) job: J,
-    pub(crate) record: Record,
+    pub(crate) record: Option<Record>,
 }
 
 impl<J> TaskState<J> {

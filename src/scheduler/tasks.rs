@@ -123,17 +123,17 @@ impl<J> Core<J> {
         }
     }
 
-    /// The log's row for a task that ends so.
-    fn record(&self, task: Key, ending: Ending, now: Duration) -> Record {
+    /// The log's row for a task that ends so; `None` if nobody keeps a log.
+    fn record(&self, task: Key, ending: Ending, now: Duration) -> Option<Record> {
         let state = self.task(task);
-        Record {
+        self.rows.then(|| Record {
             id: state.id,
             caller: self.caller(state.caller).name.clone(),
             tier: state.tier,
             queued: state.queued,
             run: state.run(now),
             ending,
-        }
+        })
     }
 
     /// A running task ended; its reader looks for the next. If that skips other
