@@ -10,6 +10,7 @@
 //!    flight, does not exist.
 
 mod aside;
+mod back;
 mod messages;
 mod picture;
 
@@ -18,6 +19,8 @@ use crate::error::{OutOfRange, TierGoesDown};
 use crate::limit::{Bypass, Limit};
 
 use messages::{Entry, Messages};
+
+pub use back::Ahead;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

@@ -6,14 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::slab::Key;
-use crate::sync::{Arc, Builder as ThreadBuilder, per_thread};
-use crate::wait::{Op, Wait, look_twice, sealed};
+use crate::sync::{Arc, Builder as ThreadBuilder, model_size, per_thread};
+use crate::wait::{Op, Wait, WakeBatch, look_twice, sealed};
 
+use super::books::{Books, Ran, Taken, Tray};
 use super::cell::{Job, drop_quietly};
-use super::outcome::Ending;
 use super::pool::Crew;
-use super::shared::{Books, Shared};
+use super::shared::Shared;
 use super::stall::Target;
 use super::state::Started;
 
@@ -32,7 +31,7 @@ pub(super) fn current(shared: &Arc<Shared>) -> Option<u32> {
 /// it runs a task of this scheduler.
 pub(super) fn block(shared: &Arc<Shared>, target: Target) {
     if let Some(n) = current(shared) {
-        shared.event(|books, _, _| books.block(n, target));
+        shared.event(|books, wakes, _| books.exact(wakes).block(n, target));
     }
 }
 
@@ -91,29 +90,71 @@ enum Stage {
 impl Seat {
     fn work(mut self) {
         self.stage = Stage::Working;
+        let mut pace = Pace::default();
         let mut done = None;
-        while let Some(started) = self.next(done.take()) {
-            done = Some(perform(&self.shared, self.n, started));
+        let mut tray = None;
+        loop {
+            let started = match self.next_on(&tray, &mut done) {
+                Some(started) => started,
+                None => match self.next(done.take(), pace.most()) {
+                    Some(taken) => {
+                        tray = taken.tray;
+                        taken.first
+                    }
+                    None => break,
+                },
+            };
+            let now_done = perform(&self.shared, self.n, started);
+            pace.count(&now_done.ran);
+            done = Some(now_done);
         }
         self.stage = Stage::Left;
     }
 
-    /// Reports the last task and takes the next; `None` if the reader has left.
-    fn next(&self, done: Option<Done>) -> Option<Started<Arc<dyn Job>>> {
+    /// The next task on the reader's tray; word of the last stays there.
+    fn next_on(
+        &self,
+        tray: &Option<Arc<Tray>>,
+        done: &mut Option<Done>,
+    ) -> Option<Started<Arc<dyn Job>>> {
+        let Done { ran, job } = done.take_if(|_| tray.is_some())?;
+        match tray.as_ref()?.next(self.n, ran) {
+            Ok(started) => {
+                drop_quietly(job);
+                Some(started)
+            }
+            Err(ran) => {
+                *done = Some(Done { ran, job });
+                None
+            }
+        }
+    }
+
+    /// Reports the last task and takes the next, up to `most`; `None` if the
+    /// reader has left.
+    fn next(&self, done: Option<Done>, most: u32) -> Option<Taken> {
         let Self { shared, n, .. } = self;
         let n = *n;
         match shared.crew {
             Crew::Threads => {
-                let next = Wait::new(Next { shared, n, done });
-                next.wait_timeout(shared.idle).ok().flatten()
+                let next = Next {
+                    shared,
+                    n,
+                    most,
+                    done,
+                };
+                Wait::new(next).wait_timeout(shared.idle).ok().flatten()
             }
-            Crew::Pool(_) => turn(shared, done, |books, now| {
-                let started = books.claim(n, now);
-                if started.is_none() {
-                    books.retire(n);
-                }
-                started
-            }),
+            Crew::Pool(_) => {
+                let look = |books: &mut Books, wakes: &mut WakeBatch, now| {
+                    let taken = books.claim(n, most, now, wakes);
+                    if taken.is_none() {
+                        books.retire(n);
+                    }
+                    Some(taken)
+                };
+                turn(shared, n, done, look).flatten()
+            }
         }
     }
 }
@@ -122,24 +163,56 @@ impl Drop for Seat {
     fn drop(&mut self) {
         match self.stage {
             Stage::Left => {}
-            Stage::Working => self.shared.reader_event(|books, _, _| books.retire(self.n)),
+            Stage::Working => {
+                let leave =
+                    |books: &mut Books, wakes: &mut WakeBatch, _| books.leave(self.n, wakes);
+                self.shared.reader_event(leave);
+            }
             Stage::SentFor => self.shared.start_failed(self.n),
         }
     }
 }
 
-/// A task that has run: its ending is not in the books yet.
+/// How long a reader's tasks take, by the longest of late. A reader takes no more
+/// ahead than would last it a moment: where tasks are long, or wait for each other,
+/// nothing is gained by it.
+#[derive(Default)]
+struct Pace(Option<Duration>);
+
+/// The model's tasks take no time.
+const MOMENT: Duration = Duration::from_micros(model_size(100, 1 << 40) as u64);
+
+impl Pace {
+    fn count(&mut self, ran: &Ran) {
+        let last = ran.end.saturating_sub(ran.start);
+        let before = self.0.unwrap_or_default();
+        self.0 = Some(last.max(before / 4 * 3));
+    }
+
+    /// How many tasks last a moment: one, as long as nothing is known.
+    fn most(&self) -> u32 {
+        self.0.map_or(1, |pace| {
+            let fit = MOMENT.as_nanos() / pace.as_nanos().max(1);
+            u32::try_from(fit).unwrap_or(u32::MAX).max(1)
+        })
+    }
+}
+
+/// A task that has run, and what it may have left.
 struct Done {
-    task: Key,
-    ending: Ending,
-    end: Duration,
+    ran: Ran,
     job: Arc<dyn Job>,
 }
 
 /// Runs one task and logs it. Who is told of its end, once it is in the books,
 /// finds the row.
 fn perform(shared: &Arc<Shared>, n: u32, started: Started<Arc<dyn Job>>) -> Done {
-    let Started { task, job, record } = started;
+    let Started {
+        task,
+        job,
+        record,
+        start,
+    } = started;
     let outer = CURRENT.with(|c| c.replace(Some((Arc::as_ptr(shared), n))));
     let ending = job.run();
     CURRENT.with(|c| c.set(outer));
@@ -147,34 +220,38 @@ fn perform(shared: &Arc<Shared>, n: u32, started: Started<Arc<dyn Job>>) -> Done
     if let Some(record) = record {
         shared.log(record.ended(ending, end));
     }
-    Done {
+    let ran = Ran {
         task,
         ending,
+        start,
         end,
-        job,
-    }
+    };
+    Done { ran, job }
 }
 
-/// One hold of the lock between two tasks: the ending of the last goes into
-/// the books, and `look` looks for the next.
-fn turn<R>(
+/// What a reader finds: nothing, or what it has taken, or that it is to leave.
+type Found = Option<Option<Taken>>;
+
+/// One hold of the lock between two tasks: what has ended goes into the books,
+/// and `look` looks for the next, unless the reader has it already.
+fn turn(
     shared: &Arc<Shared>,
+    n: u32,
     done: Option<Done>,
-    look: impl FnOnce(&mut Books, Duration) -> R,
-) -> R {
+    look: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> Found,
+) -> Found {
+    let mut left = None;
     let found = shared.reader_event(|books, wakes, now| {
-        if let Some(Done {
-            task, ending, end, ..
-        }) = done
-        {
-            books.finish(task, ending, end, wakes);
+        if let Some(Done { ran, job }) = done {
+            left = Some(job);
+            if let Some(taken) = books.finish(n, ran, now, wakes) {
+                return Some(Some(taken));
+            }
         }
-        look(books, now)
+        look(books, wakes, now)
     });
     // What a detached task gave is dropped here, under no lock.
-    if let Some(done) = done {
-        drop_quietly(done.job);
-    }
+    left.into_iter().for_each(drop_quietly);
     found
 }
 
@@ -183,20 +260,21 @@ fn turn<R>(
 struct Next<'a> {
     shared: &'a Arc<Shared>,
     n: u32,
+    most: u32,
     done: Option<Done>,
 }
 
 impl sealed::Sealed for Next<'_> {}
 
 impl Op for Next<'_> {
-    type Output = Option<Started<Arc<dyn Job>>>;
+    type Output = Option<Taken>;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let n = self.n;
+        let Self { n, most, .. } = *self;
         look_twice(cx, |_, spare| {
-            let looked = turn(self.shared, self.done.take(), |books, now| {
-                if let Some(started) = books.claim(n, now) {
-                    return Some(Some(started));
+            let looked = turn(self.shared, n, self.done.take(), |books, wakes, now| {
+                if let Some(taken) = books.claim(n, most, now, wakes) {
+                    return Some(Some(taken));
                 }
                 if books.readers().must_leave() {
                     books.retire(n);

@@ -141,8 +141,11 @@ impl Caller {
             group: place.group.map(|g| g.key),
             bump: place.bump,
         };
-        let (submitted, alone) = self.shared.event(|books, _, now| {
+        let (submitted, alone) = self.shared.event(|books, wakes, now| {
             let submitted = books.submit(self.key, placing, job, now);
+            if books.is_undercut(self.key) {
+                books.exact(wakes);
+            }
             let submitted = submitted.map(|key| (key, books.id(key)));
             (submitted, !books.has_readers())
         });
@@ -214,7 +217,8 @@ impl Caller {
             return Err(Stale);
         }
         let key = task.key;
-        self.shared.event(|books, _, _| books.bump(key, level))
+        self.shared
+            .event(|books, wakes, _| books.exact_for(key, wakes).bump(key, level))
     }
 
     /// Changes the cap; lowering it leaves a debt that endings pay, 0 pauses.
@@ -224,7 +228,8 @@ impl Caller {
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
     pub fn set_cap(&self, cap: Limit) -> Result<(), OutOfRange> {
         let key = self.key;
-        self.shared.event(|books, _, _| books.set_cap(key, cap))
+        self.shared
+            .event(|books, wakes, _| books.exact(wakes).set_cap(key, cap))
     }
 }
 
@@ -274,7 +279,7 @@ impl Group {
         let key = self.key;
         let set = self
             .shared
-            .event(|books, _, _| books.backlog().set_limit(key, limit));
+            .event(|books, wakes, _| books.exact(wakes).backlog().set_limit(key, limit));
         set.unwrap_or(Ok(()))
     }
 }

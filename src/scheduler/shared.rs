@@ -10,13 +10,12 @@ use crate::slab::Key;
 use crate::sync::{Arc, Tally};
 use crate::wait::{Guarded, Panics, WakeBatch, look_twice};
 
+use super::books::Books;
 use super::cell::{Job, drop_quietly};
-use super::core::{Core, How};
+use super::core::How;
 use super::outcome::Record;
 use super::pool::Crew;
 use super::state::Ended;
-
-pub(super) type Books = Core<Arc<dyn Job>>;
 
 pub(super) struct Shared {
     pub(super) books: Guarded<Books>,
@@ -52,6 +51,20 @@ impl Shared {
         let (result, panics) = self.contained(f);
         panics.forget();
         result
+    }
+
+    /// Looks at the books as they would be if readers took one task at a time:
+    /// no event, unless something is to be put right.
+    pub(super) fn exactly<R>(self: &Arc<Self>, look: impl FnOnce(&mut Books) -> R) -> R {
+        let mut session = self.books.lock();
+        if session.are_exact() {
+            return look(&mut session);
+        }
+        drop(session);
+        self.event(|books, wakes, _| {
+            books.exact(wakes);
+            look(books)
+        })
     }
 
     fn contained<R>(
@@ -93,10 +106,11 @@ impl Shared {
     pub(super) fn poll<R>(
         self: &Arc<Self>,
         cx: &mut Context<'_>,
-        mut f: impl FnMut(&mut Books, &mut Option<Waker>) -> Option<R>,
+        mut f: impl FnMut(&mut Books, &mut WakeBatch, &mut Option<Waker>) -> Option<R>,
     ) -> Poll<R> {
         look_twice(cx, |_, spare| {
-            self.event(|books, _, _| f(books, spare)).map(Poll::Ready)
+            self.event(|books, wakes, _| f(books, wakes, spare))
+                .map(Poll::Ready)
         })
     }
 
@@ -117,9 +131,9 @@ impl Shared {
     pub(super) fn close(self: &Arc<Self>, how: How) {
         let mut panics = Panics::default();
         panics.contain(|| {
-            self.event(|books, _, _| {
+            self.event(|books, wakes, _| {
                 if how == How::Cancel {
-                    books.cancel_all();
+                    books.exact(wakes).cancel_all();
                 }
                 books.close();
             });
