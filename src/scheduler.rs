@@ -69,6 +69,7 @@ mod shared;
 mod stall;
 mod state;
 mod status;
+mod submit;
 mod task;
 mod tasks;
 #[cfg(all(test, not(shuttle)))]

@@ -208,12 +208,17 @@ impl<J> Core<J> {
 
     /// Cancels one task if it still waits.
     pub(crate) fn cancel(&mut self, task: Key, now: Duration, wakes: &mut WakeBatch) -> bool {
-        let state = self.tasks.get(task);
-        let waits = state.is_some_and(|s| matches!(s.phase, Phase::Waiting(_)));
+        let waits = self.waits(task);
         if waits {
             self.withdraw(task, Ending::Cancelled, now, wakes);
         }
         waits
+    }
+
+    /// Whether it waits, and no reader has it.
+    pub(crate) fn waits(&self, task: Key) -> bool {
+        let state = self.tasks.get(task);
+        state.is_some_and(|s| matches!(s.phase, Phase::Waiting(_)))
     }
 
     /// Bumps the group of a task that has not ended.
