@@ -81,6 +81,10 @@ pub(crate) struct Core<J> {
     pub(crate) to_start: Vec<u32>,
     /// Tasks that ended without running, for the owner to log and drop.
     pub(crate) ended: Vec<Ended<J>>,
+    /// Somebody waits for nothing but tasks that readers have.
+    pub(super) pressing: bool,
+    /// Rows are made for the log.
+    pub(super) rows: bool,
 }
 
 impl<J> Core<J> {
@@ -102,7 +106,14 @@ impl<J> Core<J> {
             start_error: None,
             to_start: Vec::new(),
             ended: Vec::new(),
+            pressing: false,
+            rows: true,
         })
+    }
+
+    /// Nobody keeps a log.
+    pub(super) fn without_rows(&mut self) {
+        self.rows = false;
     }
 
     // Callers and groups.

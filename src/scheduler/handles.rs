@@ -10,11 +10,8 @@ use crate::sync::Arc;
 use crate::wait::Wait;
 
 use super::caller::OnFailure;
-use super::cell::{Cell, Job};
-use super::core::{How, Placing};
+use super::core::How;
 use super::ops::{Release, Synchronize};
-use super::outcome::TaskId;
-use super::reject::{Reason, Rejected};
 use super::shared::Shared;
 use super::task::Task;
 
@@ -44,9 +41,9 @@ impl Default for CallerOptions {
 /// Where a task goes: its tier, its group, its bump.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place<'a> {
-    tier: Option<u32>,
-    group: Option<&'a Group>,
-    bump: Option<u8>,
+    pub(super) tier: Option<u32>,
+    pub(super) group: Option<&'a Group>,
+    pub(super) bump: Option<u8>,
 }
 
 impl<'a> Place<'a> {
@@ -89,80 +86,6 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Submits a task in tier 0 and a group of its own.
-    ///
-    /// # Errors
-    ///
-    /// As [`exec_with`](Self::exec_with).
-    pub fn exec<F, R, E>(&self, f: F) -> Result<Task<R, E>, Rejected<F>>
-    where
-        F: FnOnce() -> Result<R, E> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
-    {
-        self.exec_with(Place::new(), f)
-    }
-
-    /// Submits a task. Never waits.
-    ///
-    /// # Errors
-    ///
-    /// The function comes back, with the [`Reason`].
-    pub fn exec_with<F, R, E>(&self, place: Place<'_>, f: F) -> Result<Task<R, E>, Rejected<F>>
-    where
-        F: FnOnce() -> Result<R, E> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
-    {
-        let cell: Arc<Cell<F, R, E>> = Arc::new(Cell::new(f));
-        match self.submit(place, Arc::clone(&cell) as Arc<dyn Job>) {
-            Ok((key, id)) => Ok(Task {
-                shared: Arc::clone(&self.shared),
-                key,
-                id,
-                gift: cell,
-            }),
-            Err(reason) => {
-                let task = cell.reclaim().expect("a refused task was never run");
-                Err(Rejected { task, reason })
-            }
-        }
-    }
-
-    fn submit(&self, place: Place<'_>, job: Arc<dyn Job>) -> Result<(Key, TaskId), Reason> {
-        if place
-            .group
-            .is_some_and(|g| !Arc::ptr_eq(&g.shared, &self.shared))
-        {
-            return Err(Reason::ForeignGroup);
-        }
-        let placing = Placing {
-            tier: place.tier,
-            group: place.group.map(|g| g.key),
-            bump: place.bump,
-        };
-        let (submitted, alone) = self.shared.event(|books, _, now| {
-            let submitted = books.submit(self.key, placing, job, now);
-            let submitted = submitted.map(|key| (key, books.id(key)));
-            (submitted, !books.has_readers())
-        });
-        let (key, id) = submitted.map_err(|(refused, _)| Reason::from(refused))?;
-        if alone && self.is_stranded(key) {
-            return Err(Reason::NoReader);
-        }
-        Ok((key, id))
-    }
-
-    /// Takes a task back for which there was no reader, if by now one that was
-    /// sent for is still not there, because it could not be started.
-    fn is_stranded(&self, key: Key) -> bool {
-        let taken_back = self.shared.event(|books, wakes, _| {
-            let stranded = books.startable() > 0 && !books.has_readers();
-            stranded.then(|| books.retract(key, wakes))
-        });
-        taken_back.flatten().is_some()
-    }
-
     /// A group of tasks of this caller: at most `limit` of them run at once
     /// (serial: [`Limit::SERIAL`]), started in order of submission; `level` is
     /// its standing rank among the caller's groups, 255 first, 100 the usual.
@@ -214,7 +137,8 @@ impl Caller {
             return Err(Stale);
         }
         let key = task.key;
-        self.shared.event(|books, _, _| books.bump(key, level))
+        self.shared
+            .event(|books, wakes, _| books.exact_for(key, wakes).bump(key, level))
     }
 
     /// Changes the cap; lowering it leaves a debt that endings pay, 0 pauses.
@@ -224,7 +148,8 @@ impl Caller {
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
     pub fn set_cap(&self, cap: Limit) -> Result<(), OutOfRange> {
         let key = self.key;
-        self.shared.event(|books, _, _| books.set_cap(key, cap))
+        self.shared
+            .event(|books, wakes, _| books.exact(wakes).set_cap(key, cap))
     }
 }
 
@@ -245,8 +170,8 @@ impl fmt::Debug for Caller {
 
 /// A group of a caller's tasks. Dropping it leaves its tasks as they are.
 pub struct Group {
-    shared: Arc<Shared>,
-    key: GroupKey,
+    pub(super) shared: Arc<Shared>,
+    pub(super) key: GroupKey,
 }
 
 impl Group {
@@ -274,7 +199,7 @@ impl Group {
         let key = self.key;
         let set = self
             .shared
-            .event(|books, _, _| books.backlog().set_limit(key, limit));
+            .event(|books, wakes, _| books.exact(wakes).backlog().set_limit(key, limit));
         set.unwrap_or(Ok(()))
     }
 }

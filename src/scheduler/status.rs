@@ -125,7 +125,7 @@ impl<J> Core<J> {
                     reader,
                     start,
                 }),
-                Phase::Waiting(_) => waiting.push(WaitingTask {
+                Phase::Waiting(_) | Phase::Claimed { .. } => waiting.push(WaitingTask {
                     id: task.id,
                     caller: self.caller(task.caller).name.clone(),
                     tier: task.tier,

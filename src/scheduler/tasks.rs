@@ -94,7 +94,7 @@ impl<J> Core<J> {
         if !matches!(state.phase, Phase::Waiting(_)) {
             return None;
         }
-        self.unlink(key);
+        self.take_out(key);
         self.backlog.remove(group, seq);
         let job = self.forget(key);
         self.count(caller, id, None, wakes);
@@ -110,7 +110,7 @@ impl<J> Core<J> {
     }
 
     pub(super) fn start(&mut self, task: Key, reader: u32, now: Duration) -> Started<J> {
-        self.unlink(task);
+        self.take_out(task);
         let running = Phase::Running { reader, start: now };
         let phase = &mut self.task_mut(task).phase;
         match std::mem::replace(phase, running) {
@@ -118,22 +118,23 @@ impl<J> Core<J> {
                 task,
                 job,
                 record: self.record(task, Ending::Ok, now),
+                start: now,
             },
             _ => unreachable!("what is in the backlog waits"),
         }
     }
 
-    /// The log's row for a task that ends so.
-    fn record(&self, task: Key, ending: Ending, now: Duration) -> Record {
+    /// The log's row for a task that ends so; `None` if nobody keeps a log.
+    pub(super) fn record(&self, task: Key, ending: Ending, now: Duration) -> Option<Record> {
         let state = self.task(task);
-        Record {
+        self.rows.then(|| Record {
             id: state.id,
             caller: self.caller(state.caller).name.clone(),
             tier: state.tier,
             queued: state.queued,
             run: state.run(now),
             ending,
-        }
+        })
     }
 
     /// A running task ended; its reader looks for the next. If that skips other
@@ -147,11 +148,22 @@ impl<J> Core<J> {
         now: Duration,
         wakes: &mut WakeBatch,
     ) {
-        let state = self.task(task);
-        let (group, tier, caller) = (state.group, state.tier, state.caller);
-        if let Phase::Running { reader, .. } = state.phase {
+        if let Phase::Running { reader, .. } = self.task(task).phase {
             self.readers.finished(reader);
         }
+        self.conclude_run(task, ending, now, wakes);
+    }
+
+    /// A running task ended, whatever its reader does now.
+    pub(super) fn conclude_run(
+        &mut self,
+        task: Key,
+        ending: Ending,
+        now: Duration,
+        wakes: &mut WakeBatch,
+    ) {
+        let state = self.task(task);
+        let (group, tier, caller) = (state.group, state.tier, state.caller);
         self.backlog.complete(group, tier);
         if ending.is_failure() && self.caller_mut(caller).failed(tier) {
             self.end_waiting(caller, Ending::Skipped, now, wakes, usize::MAX);
@@ -196,12 +208,17 @@ impl<J> Core<J> {
 
     /// Cancels one task if it still waits.
     pub(crate) fn cancel(&mut self, task: Key, now: Duration, wakes: &mut WakeBatch) -> bool {
-        let state = self.tasks.get(task);
-        let waits = state.is_some_and(|s| matches!(s.phase, Phase::Waiting(_)));
+        let waits = self.waits(task);
         if waits {
             self.withdraw(task, Ending::Cancelled, now, wakes);
         }
         waits
+    }
+
+    /// Whether it waits, and no reader has it.
+    pub(crate) fn waits(&self, task: Key) -> bool {
+        let state = self.tasks.get(task);
+        state.is_some_and(|s| matches!(s.phase, Phase::Waiting(_)))
     }
 
     /// Bumps the group of a task that has not ended.
@@ -243,7 +260,7 @@ impl<J> Core<J> {
     /// Takes a waiting task out of the backlog with an ending.
     fn withdraw(&mut self, key: Key, ending: Ending, now: Duration, wakes: &mut WakeBatch) {
         let record = self.record(key, ending, now);
-        self.unlink(key);
+        self.take_out(key);
         let state = self.task_mut(key);
         let (group, seq) = (state.group, state.seq);
         let ended = Phase::Ended(ending, None);
@@ -290,7 +307,14 @@ impl<J> Core<J> {
         }
     }
 
-    fn link(&mut self, key: Key) {
+    /// A waiting task waits no more: a reader has it, or it ends unrun.
+    pub(super) fn take_out(&mut self, key: Key) {
+        self.unlink(key);
+        let TaskState { id, caller, .. } = *self.task(key);
+        self.pressing |= self.caller_mut(caller).taken(id);
+    }
+
+    pub(super) fn link(&mut self, key: Key) {
         let caller = self.task(key).caller;
         let first = self.caller_mut(caller).waiting.replace(key);
         self.task_mut(key).next = first;
@@ -315,7 +339,7 @@ impl<J> Core<J> {
         self.tasks.get(task).expect(HELD)
     }
 
-    fn task_mut(&mut self, task: Key) -> &mut TaskState<J> {
+    pub(super) fn task_mut(&mut self, task: Key) -> &mut TaskState<J> {
         self.tasks.get_mut(task).expect(HELD)
     }
 }
