@@ -43,10 +43,10 @@ impl<J> Core<J> {
         self.task_mut(task).phase = Phase::Running { reader, start };
     }
 
-    /// The reader that has the task, if it may not have started.
-    pub(super) fn claimed_by(&self, task: Key) -> Option<u32> {
+    /// The reader that has the task: to run it, or running it, or having run it.
+    pub(super) fn reader_of(&self, task: Key) -> Option<u32> {
         match self.tasks.get(task)?.phase {
-            Phase::Claimed { reader } => Some(reader),
+            Phase::Claimed { reader } | Phase::Running { reader, .. } => Some(reader),
             _ => None,
         }
     }

@@ -137,7 +137,7 @@ impl Books {
 
     /// The same for what there is to be known of one task.
     pub(super) fn exact_for(&mut self, task: Key, wakes: &mut WakeBatch) -> &mut Core<Work> {
-        if let Some(n) = self.core.claimed_by(task) {
+        if let Some(n) = self.core.reader_of(task) {
             self.clear(n, wakes);
         }
         &mut self.core

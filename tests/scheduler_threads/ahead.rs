@@ -148,7 +148,7 @@ fn a_task_may_wait_for_one_that_its_reader_has_taken() {
 #[test]
 fn an_outcome_does_not_wait_for_the_task_behind() {
     finishes(|| {
-        for _ in 0..20 {
+        for looks in [true, false].repeat(10) {
             let (scheduler, caller) = scheduler(1);
             let hold = scheduler.hold();
             gives(&caller, 0).detach();
@@ -157,7 +157,7 @@ fn an_outcome_does_not_wait_for_the_task_behind() {
             gives(&caller, 2).detach();
             drop(hold);
             held.wait_began();
-            assert!(first.has_ended());
+            assert!(!looks || first.has_ended());
             assert!(first.outcome().wait().unwrap().run.is_some());
             held.finish();
             end(&scheduler);

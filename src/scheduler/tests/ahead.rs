@@ -209,6 +209,21 @@ fn only_what_has_not_started_can_be_cancelled() {
     assert_eq!(world.claim(2, 1).unwrap().0, 5);
 }
 
+/// The first that a reader takes is running for all that the books know.
+#[test]
+fn who_asks_for_one_that_has_run_is_told_so() {
+    for n in [1, 2] {
+        let mut world = World::with_tasks(1, 4, 4);
+        let (first, tray) = world.claim(1, 4).unwrap();
+        let tray = tray.unwrap();
+        (1..=n).for_each(|n| _ = world.next(&tray, 1, first + n - 1));
+        let task = world.task(n);
+        let exact = world.books.exact_for(task, &mut world.wakes);
+        assert!(exact.ending(task).1.is_some(), "{n} of 4");
+        assert!(exact.bump(task, 1).is_err());
+    }
+}
+
 #[test]
 fn who_finds_nothing_takes_what_another_has_not_started() {
     let mut world = World::with_tasks(1, 4, 4);
