@@ -10,6 +10,7 @@
 //!    flight, does not exist.
 
 mod aside;
+mod back;
 mod deal;
 mod messages;
 mod picture;
@@ -20,6 +21,7 @@ use crate::limit::{Bypass, Limit};
 
 use messages::{Entry, Messages};
 
+pub use back::Ahead;
 pub use deal::{Account, Dealt};
 
 #[cfg(all(test, not(any(loom, shuttle))))]
