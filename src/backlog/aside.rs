@@ -55,6 +55,19 @@ impl<T> Backlog<T> {
     /// Sets a group aside, or with `None` lets it go on. A group that comes
     /// back from poison starts the attempts of what waits in it anew.
     pub fn set_aside(&mut self, group: GroupKey, aside: Option<Aside>) {
+        self.put_aside(group, aside);
+        self.core.settle(self.core.lane_of(group));
+    }
+
+    /// Sets a message's group aside and puts the message back, as one event:
+    /// its lane keeps its place in the ring if another group of it can go on.
+    /// The message never counts in the tier of a poisoned group.
+    pub fn give_back_aside(&mut self, claim: Claim<T>, aside: Aside) {
+        self.put_aside(claim.group, Some(aside));
+        self.give_back(claim);
+    }
+
+    fn put_aside(&mut self, group: GroupKey, aside: Option<Aside>) {
         let was = self.core.aside(group) == Some(Aside::Poisoned);
         let is = aside == Some(Aside::Poisoned);
         let waiting = self.waiting_in(group) as u64;
@@ -67,7 +80,6 @@ impl<T> Backlog<T> {
             _ => {}
         }
         self.core.set_aside(group, aside);
-        self.core.settle(self.core.lane_of(group));
     }
 
     /// Keeps a group for claims by name, or lets it go.

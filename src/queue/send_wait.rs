@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::Deref;
 use std::task::{Context, Poll};
 
-use crate::limit::Limit;
 use crate::sync::Arc;
 use crate::wait::{Op, Wait, look_twice, sealed};
 
@@ -165,7 +164,7 @@ impl<T, C: Deref<Target = Conversation<T>>, M: Load<T>> Op for Sending<C, M> {
 
     /// Where there is always room, it is what an immediate send is.
     fn at_once(&mut self) -> Option<Self::Output> {
-        let unlimited = self.conversation.shared().capacity == Limit::Unlimited;
+        let unlimited = !self.conversation.shared().bounded;
         let load = self.parcel.load.take_if(|_| unlimited)?;
         Some(load.send(&self.conversation))
     }

@@ -22,8 +22,7 @@
 //!    that panics loses nothing.
 //! 4. A backlog that is gone (its queue was dropped) holds no message.
 //! 5. `flagged` is what the tokens were last told of sleepers, and at the end
-//!    of every event it is set if a receive sleeps. Sends that
-//!    sleep need no flag: what frees a place is no post (`room`).
+//!    of every event it is set if a receive sleeps.
 
 use crate::backlog::{Backlog, Claim};
 use crate::error::Closed;
@@ -44,8 +43,9 @@ pub(super) struct Shared<T> {
     pub(super) tokens: Tokens<Post<T>>,
     /// The most deliveries of one turn.
     pub(super) quantum: u32,
-    /// The most messages that wait or are in flight.
-    pub(super) capacity: Limit,
+    /// It has a capacity: all that takes or frees room is an event, and nothing
+    /// is posted.
+    pub(super) bounded: bool,
     /// Told apart from all other queues by this number.
     pub(super) number: u64,
 }
@@ -62,13 +62,13 @@ pub(super) struct Books<T> {
     pub(super) gone: bool,
     /// Who keeps groups by a key.
     pub(super) homes: Homes,
-    /// Who waits for room, if there is a capacity.
-    pub(super) room: Room,
     /// The tokens' other list, empty between events.
     spare: Vec<Post<T>>,
     /// The live hands.
     pub(super) hands: Hands<T>,
     flagged: bool,
+    /// Who waits for room, if there is a capacity.
+    pub(super) room: Room,
 }
 
 impl<T> Shared<T> {
@@ -81,16 +81,16 @@ impl<T> Shared<T> {
             asides: Asides::new(policy),
             gone: false,
             homes: Homes::default(),
-            room: Room::new(capacity),
             spare: Vec::new(),
             hands: Hands::new(),
             flagged: false,
+            room: Room::new(capacity),
         };
         Self {
             books: Guarded::new(books),
             tokens: Tokens::new(),
             quantum,
-            capacity,
+            bounded: capacity != Limit::Unlimited,
             number: unique(),
         }
     }
@@ -154,11 +154,15 @@ impl<T> Shared<T> {
 
     /// Takes in what was posted, in its order.
     fn take_in(&self, books: &mut Books<T>) {
+        if self.bounded {
+            return;
+        }
         let mut posts = std::mem::take(&mut books.spare);
         self.tokens.take(&mut posts);
         for post in posts.drain(..) {
             books.apply(post);
         }
+        posts.shrink_to(Tokens::<Post<T>>::FULL);
         books.spare = posts;
     }
 
@@ -166,7 +170,7 @@ impl<T> Shared<T> {
     fn rest(&self, books: &mut Books<T>) -> bool {
         let sleepers = books.receives.waiting() > 0 || !books.named.is_empty();
         // What was posted under a flag is followed by an event of its own.
-        if sleepers != books.flagged {
+        if sleepers != books.flagged && !self.bounded {
             if !self.tokens.rest(sleepers) {
                 return false;
             }

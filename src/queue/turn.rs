@@ -49,9 +49,7 @@ impl<T> Turn<T> {
     }
 
     fn with(shared: &Arc<Shared<T>>, books: &mut Books<T>, first: Claim<T>) -> Self {
-        // For the turn, and for its first delivery.
-        let holder = books.room.hold(2);
-        let hand = Hand::new(shared, first.group, holder);
+        let hand = Hand::new(shared, first.group, books.room.hold(2));
         let left = shared.quantum - 1;
         books.deal(&hand, left);
         Self {
@@ -103,12 +101,15 @@ impl<T> Turn<T> {
 impl<T> Drop for Turn<T> {
     fn drop(&mut self) {
         let Self { hand, first, .. } = self;
-        let Some(first) = first.take() else {
+        let first = first.take();
+        if first.is_none() && !hand.shared.bounded {
             return Hand::end(hand);
-        };
+        }
         let unwanted = hand.shared.event(|books| {
-            books.room.let_go(hand.holder, 2);
-            let unwanted = books.give_back(first);
+            books
+                .room
+                .let_go(hand.holder, 1 + u32::from(first.is_some()));
+            let unwanted = first.and_then(|claim| books.give_back(claim));
             books.backlog.end_turn(hand.group);
             unwanted
         });
@@ -176,14 +177,14 @@ impl<T> Delivery<T> {
     /// all the same, and dropped.
     pub fn complete(mut self) -> T {
         let claim = self.claim.take().expect(IN_HAND);
-        let Hand { shared, holder, .. } = &*self.hand;
-        if holder.is_some() {
-            shared.brief(|books| {
-                books.room.let_go(*holder, 1);
-                books.backlog.complete(claim.group, claim.tier);
+        let (hand, group, tier) = (&self.hand, claim.group, claim.tier);
+        if hand.shared.bounded {
+            hand.shared.event(|books| {
+                books.room.let_go(hand.holder, 1);
+                books.backlog.complete(group, tier);
             });
-        } else if !self.hand.done() {
-            shared.post(Post::Done(claim.group, claim.tier));
+        } else if !hand.done() {
+            hand.shared.post(Post::Done(group, tier));
         }
         claim.item
     }
@@ -216,9 +217,8 @@ impl<T> DerefMut for Delivery<T> {
 impl<T> Drop for Delivery<T> {
     fn drop(&mut self) {
         if let Some(claim) = self.claim.take() {
-            let Hand { shared, holder, .. } = &*self.hand;
-            drop(shared.event(|books| {
-                books.room.let_go(*holder, 1);
+            drop(self.hand.shared.event(|books| {
+                books.room.let_go(self.hand.holder, 1);
                 books.fail(claim)
             }));
         }

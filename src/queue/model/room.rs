@@ -51,7 +51,7 @@ fn a_completion_wakes_one_send_after_the_other() {
 /// The first in line was told, or is being told, and is dropped: the next is.
 #[test]
 fn a_cancelled_send_passes_its_room_on() {
-    explore("a_cancelled_send_passes_its_room_on", Some(4), || {
+    explore("a_cancelled_send_passes_its_room_on", Some(3), || {
         let (queue, [one, two], delivery) = full();
         let mut first = Conversation::send_wait_owned(&one, 1);
         let mut cx = Context::from_waker(Waker::noop());

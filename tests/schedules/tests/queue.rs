@@ -174,3 +174,50 @@ fn three_senders_wait_for_two_places() {
 fn a_close_ends_senders_that_wait() {
     schedules::explore(|| senders_wait_for_room(true));
 }
+
+/// Readers that come together, two bumps among them: no top entry is taken
+/// twice, and whoever comes after a bump finds it honoured.
+#[test]
+fn readers_and_bumps_take_the_best() {
+    schedules::explore(|| {
+        let queue = Arc::new(Queue::new());
+        let lane = queue.lane(1, Limit::Unlimited).unwrap();
+        // Only a turn keeps another reader away: there is room for all.
+        let groups = [(); 5].map(|()| lane.group(Limit::Unlimited, 100).unwrap());
+        for group in &groups {
+            group.conversation().unwrap().send_all([1, 2, 3]).unwrap();
+        }
+        let names = groups.each_ref().map(|group| group.id());
+        let done = Arc::new(Mutex::new(Vec::new()));
+        let bumpers = [3, 4].map(|at| {
+            let (queue, done, name) = (queue.clone(), done.clone(), names[at]);
+            thread::spawn(move || {
+                queue.bump(name, 200).unwrap();
+                done.lock().unwrap().push(name);
+            })
+        });
+        let turns = Arc::new(Mutex::new(Vec::new()));
+        let readers = [(); 3].map(|()| {
+            let (queue, done, turns) = (queue.clone(), done.clone(), turns.clone());
+            thread::spawn(move || {
+                let bumped = done.lock().unwrap().clone();
+                let turn = queue.try_receive().unwrap();
+                turns.lock().unwrap().push((turn, bumped));
+            })
+        });
+        schedules::join(readers);
+        schedules::join(bumpers);
+        let turns = turns.lock().unwrap();
+        let taken: Vec<_> = turns.iter().map(|(turn, _)| turn.group()).collect();
+        let others: HashSet<_> = taken.iter().collect();
+        assert_eq!(others.len(), 3, "one was taken twice: {taken:?}");
+        for (turn, bumped) in turns.iter() {
+            // Nobody takes what was not bumped past a bump that it knew of.
+            let honoured = bumped.iter().all(|name| taken.contains(name));
+            assert!(honoured || names[3..].contains(&turn.group()));
+        }
+        // In order of age, but for those that were bumped.
+        let oldest = names[..3].iter().map(|name| taken.contains(name));
+        assert!(oldest.is_sorted_by(|a, b| a >= b), "{taken:?}");
+    });
+}
