@@ -192,11 +192,11 @@ impl<G> Dispatch<G> {
         let index = self.ring.current()?;
         let Self { lanes, groups, .. } = self;
         let lane = lanes.by_index_mut(index)?;
-        let tier = lane.front_tier;
+        let (tier, overtaken) = (lane.front_tier, lane.overtaken());
         let choice = lane.choose(self.bypass, |g| place_in(groups, g, tier))?;
         let group = GroupKey(groups.key_at(choice.group)?);
         let g = groups.by_index_mut(choice.group)?;
-        let stood = g.begin();
+        let stood = g.begin(choice.oldest.then_some(overtaken));
         let tier = self.take_unit(group)?;
         self.ring.served();
         self.stand(group);

@@ -29,8 +29,8 @@ impl<T> Backlog<T> {
         claim.map(|claim| Ahead { claim, pick })
     }
 
-    /// The message goes back to its place, and its group to where it stood. Of
-    /// several claims of one group the last is undone first.
+    /// The message goes back to its place, its group to where it stood, and its lane
+    /// has that turn again. Of several claims the last is undone first.
     pub fn undo(&mut self, ahead: Ahead<T>) {
         let Ahead { claim, pick } = ahead;
         let group = claim.group;
@@ -45,6 +45,5 @@ impl<T> Backlog<T> {
         self.in_flight -= 1;
         self.sync_head(group);
         self.core.undo_turn(pick);
-        self.core.settle(self.core.lane_of(group));
     }
 }

@@ -50,11 +50,12 @@ impl<G> Group<G> {
     }
 
     /// A turn of it begins, which uses up its bump.
-    pub(super) fn begin(&mut self) -> Stood {
+    pub(super) fn begin(&mut self, overtaken: Option<u32>) -> Stood {
         self.held = true;
         Stood {
             ready: self.ready,
             bump: self.bump.take(),
+            overtaken,
         }
     }
 

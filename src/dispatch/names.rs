@@ -26,6 +26,8 @@ pub struct Pick {
 pub struct Stood {
     pub(super) ready: u64,
     pub(super) bump: Option<(u8, u64)>,
+    /// If it was its lane's oldest, how often it had been overtaken.
+    pub(super) overtaken: Option<u32>,
 }
 
 /// Why a group's work is not being done.
