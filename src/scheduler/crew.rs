@@ -6,8 +6,8 @@
 //! as every wait of the crate does. Measured with 0, 2, 5 and 20 us (pinned, medians):
 //! a task that comes within that time begins after 2.5 us, else after 7.5, and after
 //! 100 us of rest 7.9 to 8.1 with each of them. But where two threads submit beside two
-//! readers on two processors, 5 and 20 us cost up to half of the throughput that 0
-//! and 2 give (1.7 and 1.5 us a task of nothing against 1.3 and 1.4): hence 2.
+//! readers on two processors, a task of nothing took 1.4 and 1.5 us with 0 and 2, and
+//! 2.1 and 1.9 with 5 and 20: hence 2.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -83,7 +83,9 @@ fn a_lane_does_not_lose_the_turns_that_go_back() {
             backlog.send(group, None, None, name).unwrap();
         }
     };
-    (send(1, 1), send(2, 3), send(3, 1));
+    send(1, 1);
+    send(2, 3);
+    send(3, 1);
     let mut served = vec![];
     for ahead in 0..10 {
         served.push(backlog.claim(false).unwrap().item);
