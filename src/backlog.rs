@@ -11,6 +11,7 @@
 
 mod aside;
 mod deal;
+mod first;
 mod messages;
 mod picture;
 
@@ -21,6 +22,7 @@ use crate::limit::{Bypass, Limit};
 use messages::{Entry, Messages};
 
 pub use deal::{Account, Dealt};
+pub use first::ordinal;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

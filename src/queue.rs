@@ -94,6 +94,7 @@ mod posts;
 mod receive;
 mod refuse;
 mod shared;
+mod sides;
 mod snapshot;
 mod turn;
 
@@ -117,6 +118,7 @@ pub use named::ReceiveGroup;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveFrom, ReceiveOwned};
 pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom};
+pub use sides::Seat;
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, Snapshot, Why};
 pub use turn::{Delivery, Turn};
 

@@ -2,7 +2,7 @@
 
 use crate::dispatch::{Aside, Blocked, GroupKey};
 
-use super::{Backlog, Claim};
+use super::{Backlog, Claim, ordinal};
 
 impl<T> Backlog<T> {
     /// Messages that wait in poisoned groups.
@@ -23,7 +23,7 @@ impl<T> Backlog<T> {
     /// The number and the earlier attempts of the group's first waiting message.
     pub fn head_of(&self, group: GroupKey) -> Option<(u64, u32)> {
         let first = self.core.data(group)?.first()?;
-        Some((first.seq, first.attempt))
+        Some((ordinal(first.seq), first.attempt))
     }
 
     /// Sets a group aside, or with `None` lets it go on. A group that comes

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::backlog::Claim;
+use crate::backlog::{Claim, ordinal};
 use crate::dispatch::{Aside, GroupKey};
 use crate::limit::Limit;
 use crate::timers::{Timer, Timers};
@@ -99,7 +99,7 @@ impl<T> Books<T> {
         claim.attempt = claim.attempt.saturating_add(1);
         let (group, attempt) = (claim.group, claim.attempt);
         let poisoned = self.asides.poisoned.contains_key(&group);
-        if !self.gone && !poisoned {
+        if self.wants(&claim.item) && !poisoned {
             // Before the message is back, so that it never counts in its tier.
             if self.asides.policy.is_last(attempt) {
                 self.asides.forget(group);
@@ -147,6 +147,22 @@ impl<T> Books<T> {
         items
     }
 
+    /// Takes out what waits in a pinned group and `fits`. The group goes on if
+    /// that was what it was set aside for, or all that it had.
+    pub(super) fn retract(&mut self, group: GroupKey, fits: impl FnMut(&T) -> bool) -> Vec<T> {
+        let taken = self.backlog.retract(group, fits);
+        let cause = self
+            .asides
+            .poisoned
+            .get(&group)
+            .map(|&(message, _)| message);
+        let cured = taken.iter().any(|&(seq, _)| Some(seq) == cause);
+        if cured || self.backlog.waiting_in(group) == 0 {
+            self.resume(group);
+        }
+        taken.into_iter().map(|(_, message)| message).collect()
+    }
+
     /// Tells the time; when to tell it next.
     pub(super) fn advance(&mut self, now: Duration) -> Option<Duration> {
         self.asides.timers.advance(now);
@@ -164,7 +180,7 @@ impl<T> Shared<T> {
             let poisoned = books.asides.poisoned.iter();
             let listed = poisoned.map(|(&key, &(message, attempts))| Poisoned {
                 group: GroupId::new(self, key),
-                message,
+                message: ordinal(message),
                 attempts,
                 waiting: books.backlog.waiting_in(key),
             });
