@@ -118,13 +118,12 @@ mod endpoint;
 mod event;
 mod hub;
 mod refuse;
+mod seat;
 mod talk;
 
 use std::fmt;
 use std::time::Duration;
 
-use crate::error::Closed;
-use crate::queue::Seat;
 // As in the queue's homes: shared ownership and no more.
 use crate::sync::WakeArc as Arc;
 
@@ -133,7 +132,8 @@ use talk::Talk;
 
 pub use endpoint::{Endpoint, EndpointId, EndpointRef, Standing};
 pub use event::{Event, Fault, Received};
-pub use refuse::{Refused, SendError};
+pub use refuse::{BeginError, Refused, SendError};
+pub use seat::Seat;
 
 /// Dialogs with messages of one type, and their clock. See the [module](self).
 ///
@@ -152,7 +152,7 @@ impl<M: Send + 'static> Dialogs<M> {
     }
 
     /// A dialog between a side here and one there, each in a group of its own
-    /// or in one that is given: `&lane` or `&group`.
+    /// or in a [related](Seat) one.
     ///
     /// What this returns owns the near side. Nobody owns the far one: its
     /// readers speak for it, through the events that they receive, and when
@@ -160,12 +160,13 @@ impl<M: Send + 'static> Dialogs<M> {
     ///
     /// # Errors
     ///
-    /// [`Closed`] if one of the queues is closed.
+    /// [`BeginError`] if one of the queues is closed, or the endpoint to be
+    /// related to has ended and its group is gone.
     pub fn begin<'a>(
         &self,
-        near: impl Into<Seat<'a, Received<M>>>,
-        far: impl Into<Seat<'a, Received<M>>>,
-    ) -> Result<Endpoint<M>, Closed> {
+        near: impl Into<Seat<'a, M>>,
+        far: impl Into<Seat<'a, M>>,
+    ) -> Result<Endpoint<M>, BeginError> {
         let talk = Talk::begin(&self.hub, [near.into(), far.into()])?;
         Ok(Endpoint::own(EndpointRef::new(talk, 0)))
     }
@@ -174,12 +175,13 @@ impl<M: Send + 'static> Dialogs<M> {
     ///
     /// # Errors
     ///
-    /// [`Closed`] if one of the queues is closed.
+    /// [`BeginError`] if one of the queues is closed, or the endpoint to be
+    /// related to has ended and its group is gone.
     pub fn pair<'a>(
         &self,
-        near: impl Into<Seat<'a, Received<M>>>,
-        far: impl Into<Seat<'a, Received<M>>>,
-    ) -> Result<(Endpoint<M>, Endpoint<M>), Closed> {
+        near: impl Into<Seat<'a, M>>,
+        far: impl Into<Seat<'a, M>>,
+    ) -> Result<(Endpoint<M>, Endpoint<M>), BeginError> {
         let near = self.begin(near, far)?;
         let far = near.opposite();
         Ok((near, Endpoint::own(far)))

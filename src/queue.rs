@@ -118,7 +118,6 @@ pub use named::ReceiveGroup;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveFrom, ReceiveOwned};
 pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom};
-pub use sides::Seat;
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, Snapshot, Why};
 pub use turn::{Delivery, Turn};
 

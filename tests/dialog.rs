@@ -4,7 +4,9 @@ mod queue_support;
 
 use std::time::Duration;
 
-use conversant::dialog::{Dialogs, Endpoint, Event, Fault, Received, Refused, Standing};
+use conversant::dialog::{
+    BeginError, Dialogs, Endpoint, Event, Fault, Received, Refused, Standing,
+};
 use conversant::error::{Closed, Stale};
 use conversant::limit::Limit;
 use conversant::queue::{Delivery, Lane, Queue};
@@ -160,6 +162,28 @@ fn a_related_group_is_shared_in_order_and_by_one_reader_at_a_time() {
     assert_eq!(a.map(|a| a.id().dialog()), Some(second.id().dialog()));
     drop((first, second));
     assert_eq!(events(&world.far), [Message("a2"), End, End]);
+    assert!(world.is_clean());
+}
+
+#[test]
+fn a_dialog_begins_in_the_group_of_an_endpoint() {
+    let world = World::new();
+    let (near, far) = world.pair();
+    let (other, _other) = world.dialogs.pair(&world.near_lane, &far).unwrap();
+    assert_eq!(other.peer_group(), near.peer_group());
+    near.send("a").unwrap();
+    other.send("b").unwrap();
+    assert_eq!(events(&world.far), [Message("a"), Message("b")]);
+    // Its group outlives the endpoint, while something else keeps it.
+    let stale = far.detach();
+    stale.end().unwrap();
+    let third = world.dialogs.begin(&world.near_lane, &stale).unwrap();
+    assert_eq!(third.peer_group(), other.peer_group());
+    drop((near, other, _other, third));
+    events(&world.far);
+    assert!(world.is_clean());
+    let begun = world.dialogs.begin(&world.near_lane, &stale);
+    assert_eq!(begun.err(), Some(BeginError::Stale));
     assert!(world.is_clean());
 }
 
@@ -500,7 +524,7 @@ fn closing_a_queue_refuses_messages_and_lets_the_end_through() {
     assert_eq!(world.far.receive().wait().err(), Some(Closed));
     assert!(world.is_clean());
     let begun = world.dialogs.begin(&world.near_lane, &world.far_lane);
-    assert_eq!(begun.err(), Some(Closed));
+    assert_eq!(begun.err(), Some(BeginError::Closed));
     assert!(world.is_clean());
 }
 

@@ -5,11 +5,11 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use crate::error::Stale;
-use crate::queue::GroupId;
+use crate::queue::{Conversation, GroupId};
 use crate::sync::{WakeArc as Arc, panicking};
 
-use super::event::{Event, Fault};
-use super::refuse::SendError;
+use super::event::{Event, Fault, Received};
+use super::refuse::{BeginError, SendError};
 use super::talk::Talk;
 
 /// Names one side of one dialog, for ever: no other is ever called the same.
@@ -61,6 +61,11 @@ impl<M: Send + 'static> EndpointRef<M> {
     /// Whether it receives nothing any more. Asked under its queue's lock.
     pub(super) fn has_left(&self) -> bool {
         self.talk.has_left(self.side)
+    }
+
+    /// A conversation in the same group.
+    pub(super) fn beside(&self) -> Result<Conversation<Received<M>>, BeginError> {
+        self.talk.beside(self.side)?.ok_or(BeginError::Stale)
     }
 
     /// Its name.

@@ -3,7 +3,17 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::error::{Closed, Stale};
 use crate::queue::SendReason;
+
+/// Why there is no new dialog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BeginError {
+    /// One of the queues is closed.
+    Closed,
+    /// The endpoint to be related to has ended, and its group is gone.
+    Stale,
+}
 
 /// A message that was not sent, and why.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,6 +49,27 @@ impl Refused {
     }
 }
 
+impl From<Closed> for BeginError {
+    fn from(_: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+impl From<Stale> for BeginError {
+    fn from(_: Stale) -> Self {
+        Self::Stale
+    }
+}
+
+impl fmt::Display for BeginError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => Closed.fmt(f),
+            Self::Stale => Stale.fmt(f),
+        }
+    }
+}
+
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -65,5 +96,6 @@ impl<M> fmt::Debug for SendError<M> {
     }
 }
 
+impl Error for BeginError {}
 impl Error for Refused {}
 impl<M> Error for SendError<M> {}

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use crate::dispatch::GroupKey;
 use crate::error::{Closed, Stale};
-use crate::queue::{Conversation, Forget, GroupId, Seat};
+use crate::queue::{Conversation, Forget, GroupId};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, WakeArc as Arc, unique};
 use crate::timers::Timer;
 use crate::wait::Panics;
@@ -35,7 +35,8 @@ use crate::wait::Panics;
 use super::endpoint::{EndpointRef, Standing};
 use super::event::{Event, Fault, Received};
 use super::hub::Hub;
-use super::refuse::{Refused, SendError};
+use super::refuse::{BeginError, Refused, SendError};
+use super::seat::Seat;
 
 pub(super) struct Talk<M: Send + 'static> {
     pub(super) number: u64,
@@ -90,8 +91,8 @@ impl State {
 impl<M: Send + 'static> Talk<M> {
     pub(super) fn begin(
         hub: &Arc<Hub<M>>,
-        [near, far]: [Seat<'_, Received<M>>; 2],
-    ) -> Result<Arc<Self>, Closed> {
+        [near, far]: [Seat<'_, M>; 2],
+    ) -> Result<Arc<Self>, BeginError> {
         let seats = [near.conversation()?, far.conversation()?];
         let fresh = Side {
             phase: Phase::Open,
@@ -123,6 +124,10 @@ impl<M: Send + 'static> Talk<M> {
 
     pub(super) fn group(&self, side: usize) -> GroupId {
         self.seats[side].group()
+    }
+
+    pub(super) fn beside(&self, side: usize) -> Result<Option<Conversation<Received<M>>>, Closed> {
+        self.seats[side].beside()
     }
 
     pub(super) fn has_left(&self, side: usize) -> bool {

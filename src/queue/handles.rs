@@ -204,7 +204,7 @@ pub struct Conversation<T> {
 
 impl<T> Conversation<T> {
     /// Takes over one pin.
-    fn new(shared: &Arc<Shared<T>>, key: GroupKey) -> Self {
+    pub(super) fn new(shared: &Arc<Shared<T>>, key: GroupKey) -> Self {
         Self {
             shared: shared.clone(),
             key,

@@ -9,44 +9,24 @@ use crate::dispatch::Aside;
 use crate::error::Closed;
 use crate::sync::WakeArc as Arc;
 
-use super::handles::{Conversation, Group, Lane};
+use super::handles::Conversation;
 use super::homes::Forget;
 
-/// Where a side of a dialog has its group: a new one of this lane, or a group
-/// that there is.
-///
-/// Made from a `&Lane` or a `&Group`. A new one is serial, of the default
-/// level 100; for another limit or level make the group first.
-#[derive(Debug)]
-pub enum Seat<'a, T> {
-    /// A group of its own.
-    Own(&'a Lane<T>),
-    /// A related group: what is in there already, this side shares.
-    Related(&'a Group<T>),
-}
-
-impl<'a, T> From<&'a Lane<T>> for Seat<'a, T> {
-    fn from(lane: &'a Lane<T>) -> Self {
-        Self::Own(lane)
-    }
-}
-
-impl<'a, T> From<&'a Group<T>> for Seat<'a, T> {
-    fn from(group: &'a Group<T>) -> Self {
-        Self::Related(group)
-    }
-}
-
-impl<T> Seat<'_, T> {
-    pub(crate) fn conversation(&self) -> Result<Conversation<T>, Closed> {
-        match self {
-            Self::Own(lane) => lane.conversation(),
-            Self::Related(group) => group.conversation(),
-        }
-    }
-}
-
 impl<T> Conversation<T> {
+    /// One more in the same group, also if this one has ended and something
+    /// else keeps the group. `None` if it is gone.
+    pub(crate) fn beside(&self) -> Result<Option<Self>, Closed> {
+        let there = self.shared.event(|books| {
+            books.open()?;
+            let there = books.backlog.contains(self.key);
+            if there {
+                books.backlog.pin(self.key);
+            }
+            Ok(there)
+        })?;
+        Ok(there.then(|| Self::new(&self.shared, self.key)))
+    }
+
     /// Tells `keeper` if the queue is dropped, by the number that this returns.
     /// From now on the queue drops what comes back and is not `wanted`, which
     /// must be the same for all sides in one queue. `None` if it is gone.
