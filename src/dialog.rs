@@ -117,6 +117,8 @@
 mod endpoint;
 mod event;
 mod hub;
+#[cfg(all(test, loom))]
+mod model;
 mod refuse;
 mod seat;
 mod talk;
