@@ -2,6 +2,7 @@
 //! step would not end.
 
 mod figures;
+mod first;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
