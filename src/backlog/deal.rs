@@ -46,15 +46,15 @@ impl<T> Dealt<T> {
 impl<T> Backlog<T> {
     /// Deals the live turn of `group` up to so many messages. Until they are
     /// [settled up](Self::settle_up) they count as waiting, and nothing may be
-    /// asked of this group but [`send`](Self::send). Nothing, if another limit
-    /// than the group's could keep the turn from taking one of them.
+    /// asked of this group but [`send`](Self::send). `None` if nothing waits, or
+    /// if another limit than the group's could keep the turn from taking it.
     pub fn deal(&mut self, group: GroupKey, most: u32) -> Option<Dealt<T>> {
         if self.tiered {
             return None;
         }
         let room = self.core.free_units(group)?;
         let entries = self.messages(group).deal(most);
-        Some(Dealt { entries, room })
+        (!entries.is_empty()).then_some(Dealt { entries, room })
     }
 
     /// Takes back what is left of what was dealt, and the account of the rest.

@@ -123,7 +123,7 @@ impl<T> Messages<T> {
 
     pub(super) fn pop(&mut self) -> Option<Entry<T>> {
         let place = self.first()?.place();
-        let entry = match self.returned.remove(&place) {
+        let entry = match self.unreturn(place) {
             Some(entry) => entry,
             None => self.entries.pop_front()?,
         };
@@ -134,7 +134,7 @@ impl<T> Messages<T> {
 
     pub(super) fn remove(&mut self, seq: u64) -> Option<T> {
         let place = place(seq);
-        let item = match self.returned.remove(&place) {
+        let item = match self.unreturn(place) {
             Some(entry) => entry.item,
             None => {
                 let found = self.entries.binary_search_by_key(&place, Entry::place);
@@ -189,6 +189,15 @@ impl<T> Messages<T> {
         items
     }
 
+    fn unreturn(&mut self, place: u64) -> Option<Entry<T>> {
+        let entry = self.returned.remove(&place)?;
+        if self.returned.is_empty() {
+            // An emptied tree would keep its root's block.
+            self.returned = BTreeMap::new();
+        }
+        Some(entry)
+    }
+
     /// Keeps the invariants, and memory within a constant factor of what waits.
     fn sweep(&mut self) {
         while self.entries.front().is_some_and(|e| e.item.is_none()) {
@@ -196,10 +205,6 @@ impl<T> Messages<T> {
         }
         if self.entries.len() > 2 * self.live + SLACK {
             self.entries.retain(|e| e.item.is_some());
-        }
-        if self.returned.is_empty() {
-            // An emptied tree would keep its root's block.
-            self.returned = BTreeMap::new();
         }
         if self.entries.is_empty() {
             self.entries = VecDeque::new();
