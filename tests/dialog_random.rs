@@ -33,6 +33,11 @@ enum Operation {
     ClearTimer(u8),
     Advance(u64),
     Receive(u8),
+    /// Receives and keeps the turn, if none is kept.
+    Turn(u8),
+    /// Of the turn that is kept.
+    Next,
+    EndTurn,
     /// With true what was received is dropped at once.
     Complete(u8, bool),
     LetGo(u8),
@@ -53,7 +58,10 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         6 => (any::<u8>(), 0..9u64).prop_map(|(n, after)| SetTimer(n, after)),
         1 => any::<u8>().prop_map(ClearTimer),
         5 => (0..5u64).prop_map(Advance),
-        24 => any::<u8>().prop_map(Receive),
+        20 => any::<u8>().prop_map(Receive),
+        6 => any::<u8>().prop_map(Turn),
+        12 => Just(Next),
+        3 => Just(EndTurn),
         12 => any::<(u8, bool)>().prop_map(|(n, at_once)| Complete(n, at_once)),
         4 => any::<u8>().prop_map(LetGo),
         8 => any::<u8>().prop_map(GiveBack),
@@ -74,6 +82,7 @@ struct World {
     sides: Vec<[EndpointRef<Note>; 2]>,
     in_flight: Vec<(Item, Delivery<Received<Note>>)>,
     held: Vec<(Item, Received<Note>)>,
+    turn: Option<conversant::queue::Turn<Received<Note>>>,
     model: Model,
     now: Duration,
     sent: u32,
@@ -81,11 +90,13 @@ struct World {
 }
 
 const UNLIMITED: usize = usize::MAX;
+/// Deliveries of one turn.
+const QUANTUM: u32 = 4;
 
 impl World {
     fn new() -> Self {
         let queues = [(), ()].map(|()| {
-            let builder = Queue::builder().attempts(Limit::Unlimited);
+            let builder = Queue::builder().attempts(Limit::Unlimited).quantum(QUANTUM);
             builder.build().unwrap()
         });
         let lanes = [0, 1].map(|n: usize| queues[n].lane(1, Limit::Unlimited).unwrap());
@@ -103,6 +114,7 @@ impl World {
             sides: Vec::new(),
             in_flight: Vec::new(),
             held: Vec::new(),
+            turn: None,
             model,
             now: Duration::ZERO,
             sent: 0,
@@ -163,31 +175,49 @@ impl World {
         assert_eq!(sent, self.model.send(id, self.sent));
     }
 
-    fn receive(&mut self, id: SideId) {
+    fn receive(&mut self, id: SideId, keep: bool) {
         let Some(queue) = &self.queues[id.1] else {
             return;
         };
         let turn = queue.try_receive_from(self.at(id).group());
-        let received = turn.map(|mut turn| turn.next().expect("a turn begins with one"));
         let expected = self.model.receive(id);
-        let nothing = match received {
-            Ok(delivery) => {
+        let nothing = match turn {
+            Ok(mut turn) => {
+                let delivery = turn.next().expect("a turn begins with one");
                 let item = expected.unwrap_or_else(|no| panic!("{no:?}, but got {delivery:?}"));
-                assert_eq!(
-                    (word(&delivery.event), delivery.attempt()),
-                    (item.word, item.attempt + 1)
-                );
-                assert_eq!(delivery.endpoint(), self.at(item.to));
-                self.in_flight.push((item, delivery));
+                if keep {
+                    self.model.turn = Some((self.model.side(id).group, QUANTUM - 1));
+                    self.turn = Some(turn);
+                }
+                self.take(item, delivery);
                 return;
             }
             Err(TryReceiveFrom::Empty) => Nothing::Empty,
+            Err(TryReceiveFrom::Held) => Nothing::Held,
             Err(TryReceiveFrom::Blocked(Why::Limit)) => Nothing::Limit,
             Err(TryReceiveFrom::Never(NoTurn::Stale)) => Nothing::Stale,
             Err(TryReceiveFrom::Never(NoTurn::Closed)) => Nothing::Closed,
             Err(other) => panic!("{other:?}"),
         };
         assert_eq!(expected, Err(nothing));
+    }
+
+    fn take(&mut self, item: Item, delivery: Delivery<Received<Note>>) {
+        let got = (word(&delivery.event), delivery.attempt());
+        assert_eq!(got, (item.word, item.attempt + 1));
+        assert_eq!(delivery.endpoint(), self.at(item.to));
+        self.in_flight.push((item, delivery));
+    }
+
+    fn next(&mut self) {
+        let Some(turn) = &mut self.turn else {
+            return;
+        };
+        match (turn.next(), self.model.next()) {
+            (Some(delivery), Some(item)) => self.take(item, delivery),
+            (None, None) => {}
+            (got, expected) => panic!("{got:?} for {expected:?}"),
+        }
     }
 
     fn run(&mut self, operation: &Operation) {
@@ -200,6 +230,16 @@ impl World {
                 assert_eq!(next.map(|at| at.as_secs()), self.model.advance(by));
             }
             Complete(n, at_once) => self.complete(n, at_once),
+            Turn(n) => {
+                if let (Some(id), None) = (self.pick(n), &self.turn) {
+                    self.receive(id, true);
+                }
+            }
+            Next => self.next(),
+            EndTurn => {
+                self.turn = None;
+                self.model.end_turn();
+            }
             LetGo(n) => {
                 if let Some((item, received)) = choose(&mut self.held, n) {
                     drop(received);
@@ -261,7 +301,7 @@ impl World {
                 assert_eq!(set.is_ok(), self.model.set_timer(id, after));
             }
             ClearTimer(_) => assert_eq!(self.at(id).clear_timer().ok(), self.model.clear_timer(id)),
-            _ => self.receive(id),
+            _ => self.receive(id, false),
         }
     }
 
@@ -296,6 +336,7 @@ impl World {
 
     /// Ends all, and receives what is left.
     fn finish(mut self) {
+        self.run(&Operation::EndTurn);
         while !self.in_flight.is_empty() {
             self.complete(0, true);
             self.compare();

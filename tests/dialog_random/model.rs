@@ -70,6 +70,7 @@ pub(crate) enum No {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Nothing {
     Empty,
+    Held,
     Limit,
     Stale,
     Closed,
@@ -80,6 +81,8 @@ pub(crate) struct Model {
     pub(crate) queues: [QueueState; 2],
     pub(crate) dialogs: Vec<[Side; 2]>,
     pub(crate) groups: BTreeMap<usize, Group>,
+    /// The group of the turn that is live, and how many more it may take.
+    pub(crate) turn: Option<(usize, u32)>,
     groups_made: usize,
     timers_set: u32,
     now: u64,
@@ -133,7 +136,14 @@ impl Model {
         self.groups.get_mut(&group).expect("somebody keeps it")
     }
 
+    fn holds_turn(&self, group: usize) -> bool {
+        self.turn.is_some_and(|(held, _)| held == group)
+    }
+
     fn reap(&mut self, group: usize) {
+        if self.holds_turn(group) {
+            return;
+        }
         let idle = |g: &Group| g.pins == 0 && g.waiting.is_empty() && g.in_flight == 0;
         if self.groups.get(&group).is_some_and(idle) {
             self.groups.remove(&group);
@@ -294,19 +304,39 @@ impl Model {
     pub(crate) fn receive(&mut self, id: SideId) -> Result<Item, Nothing> {
         let (closed, key) = (self.queues[id.1].closed, self.side(id).group);
         let group = self.groups.get_mut(&key).ok_or(Nothing::Stale)?;
+        if closed && group.waiting.is_empty() && group.in_flight == 0 {
+            return Err(Nothing::Closed);
+        }
+        if self.turn.is_some_and(|(held, _)| held == key) {
+            return Err(Nothing::Held);
+        }
         if group.waiting.is_empty() {
-            let over = closed && group.in_flight == 0;
-            return Err(if over {
-                Nothing::Closed
-            } else {
-                Nothing::Empty
-            });
+            return Err(Nothing::Empty);
         }
         if group.in_flight >= group.limit {
             return Err(Nothing::Limit);
         }
         group.in_flight += 1;
         Ok(group.waiting.remove(0))
+    }
+
+    /// The next one of the live turn.
+    pub(crate) fn next(&mut self) -> Option<Item> {
+        let (key, left) = self.turn?;
+        let group = self.of(key);
+        if left == 0 || group.waiting.is_empty() || group.in_flight >= group.limit {
+            return None;
+        }
+        group.in_flight += 1;
+        let item = group.waiting.remove(0);
+        self.turn = Some((key, left - 1));
+        Some(item)
+    }
+
+    pub(crate) fn end_turn(&mut self) {
+        if let Some((group, _)) = self.turn.take() {
+            self.reap(group);
+        }
     }
 
     /// It is done, and in somebody's hand: [`let_go`](Self::let_go) is next.
