@@ -161,7 +161,8 @@ impl<T> Builder<T> {
     /// How many messages the queue holds at most, those in flight counted; no
     /// limit if nothing is said. A message that is given back keeps its room,
     /// so that the bound is exact, and a handler that sends to its own full
-    /// queue is refused like everybody else.
+    /// queue is refused like everybody else. Ends, errors and timers of
+    /// [dialogs](crate::dialog) do not ask for room.
     pub fn capacity(mut self, capacity: Limit) -> Self {
         self.capacity = capacity;
         self
@@ -283,7 +284,8 @@ impl<T> Queue<T> {
     /// Refuses all that is sent from now on, and new lanes, groups and
     /// conversations. What waits, and what is in flight and comes back, is
     /// still delivered; when nothing is left, receives give
-    /// [`Closed`](crate::error::Closed). A second close does nothing.
+    /// [`Closed`](crate::error::Closed). A second close does nothing. Ends and
+    /// errors of [dialogs](crate::dialog) still come in until then.
     pub fn close(&self) {
         self.shared.event(|books| self.shared.close(books));
     }

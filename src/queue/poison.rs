@@ -24,7 +24,8 @@ use super::shared::{Books, Shared};
 pub struct Poisoned {
     /// Its name.
     pub group: GroupId,
-    /// Which message it was: the n-th that was sent into the group.
+    /// Which message it was: the n-th that was sent into the group; an error of
+    /// a dialog: the n-th error.
     pub message: u64,
     /// How often it was delivered in vain.
     pub attempts: u32,
