@@ -39,7 +39,12 @@ impl Homes {
 
     /// A keeper that is told nothing any more.
     pub(super) fn remove(&mut self, number: u64) -> Option<Arc<dyn Forget>> {
-        self.keepers.remove(&number)
+        let keeper = self.keepers.remove(&number);
+        if self.keepers.is_empty() {
+            // An emptied tree would keep its root's block.
+            self.keepers = BTreeMap::new();
+        }
+        keeper
     }
 
     /// What tells each keeper that the queue is gone, when it is dropped.
