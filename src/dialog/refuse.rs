@@ -34,7 +34,7 @@ pub enum Refused {
     /// The peer's queue is closed.
     PeerGone,
     /// As many messages as the capacity of the peer's queue wait there or are
-    /// in flight.
+    /// in flight, or the room is promised to others.
     Full,
 }
 
@@ -43,8 +43,9 @@ impl Refused {
     pub(super) fn by_queue(reason: SendReason) -> Self {
         match reason {
             SendReason::Closed => Self::PeerGone,
-            SendReason::Full => Self::Full,
-            SendReason::Ended | SendReason::TierGoesDown(_) => Self::PeerEnded,
+            SendReason::Ended => Self::PeerEnded,
+            // The others are those of sends of several, in a tier, or that wait.
+            _ => Self::Full,
         }
     }
 }

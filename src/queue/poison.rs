@@ -90,6 +90,22 @@ impl Asides {
         }
         timer.is_some() || poison.is_some()
     }
+
+    /// A group rests for so long, or for as long as it rests already: then, and
+    /// if there is no pause, false.
+    fn rest(&mut self, group: GroupKey, pause: Duration) -> bool {
+        let until = self.timers.now().saturating_add(pause);
+        let earlier = self.resting.get(&group).copied();
+        if pause.is_zero() || earlier.is_some_and(|timer| timer.at() >= until) {
+            return false;
+        }
+        if let Some(timer) = earlier {
+            self.timers.cancel(timer);
+        }
+        let timer = self.timers.set(until, group);
+        self.resting.insert(group, timer);
+        true
+    }
 }
 
 impl<T> Books<T> {
@@ -99,34 +115,23 @@ impl<T> Books<T> {
     pub(super) fn fail(&mut self, mut claim: Claim<T>) -> Option<T> {
         claim.attempt = claim.attempt.saturating_add(1);
         let (group, attempt) = (claim.group, claim.attempt);
-        let poisoned = self.asides.poisoned.contains_key(&group);
-        if self.wants(&claim.item) && !poisoned {
-            // Before the message is back, so that it never counts in its tier.
-            if self.asides.policy.is_last(attempt) {
-                self.asides.forget(group);
-                self.asides.poisoned.insert(group, (claim.seq, attempt));
-                self.backlog.set_aside(group, Some(Aside::Poisoned));
-            } else {
-                self.rest(group, self.asides.policy.pause(attempt));
-            }
+        let wanted = self.wants(&claim.item);
+        if !wanted || self.asides.poisoned.contains_key(&group) {
+            return self.give_back(claim);
         }
-        self.give_back(claim)
-    }
-
-    /// Sets a group aside for so long, or for as long as it rests already.
-    fn rest(&mut self, group: GroupKey, pause: Duration) {
-        let asides = &mut self.asides;
-        let until = asides.timers.now().saturating_add(pause);
-        let earlier = asides.resting.get(&group).copied();
-        if pause.is_zero() || earlier.is_some_and(|timer| timer.at() >= until) {
-            return;
+        let aside = if self.asides.policy.is_last(attempt) {
+            self.asides.forget(group);
+            self.asides.poisoned.insert(group, (claim.seq, attempt));
+            Some(Aside::Poisoned)
+        } else {
+            let pause = self.asides.policy.pause(attempt);
+            self.asides.rest(group, pause).then_some(Aside::BackingOff)
+        };
+        match aside {
+            Some(aside) => self.backlog.give_back_aside(claim, aside),
+            None => self.backlog.give_back(claim),
         }
-        if let Some(timer) = earlier {
-            asides.timers.cancel(timer);
-        }
-        let timer = asides.timers.set(until, group);
-        asides.resting.insert(group, timer);
-        self.backlog.set_aside(group, Some(Aside::BackingOff));
+        None
     }
 
     /// Lets a group go on that is set aside; false if it is not.
@@ -162,6 +167,22 @@ impl<T> Books<T> {
             self.resume(group);
         }
         taken.into_iter().map(|(_, message)| message).collect()
+    }
+
+    /// Ends a look at a message, which goes to its place; itself if nobody will
+    /// ever receive it. The group goes on if that was all that it had.
+    pub(super) fn end_look(&mut self, group: GroupKey, message: T) -> Option<T> {
+        if self.wants(&message) {
+            self.backlog.put_back(group, Some(message));
+            return None;
+        }
+        self.backlog.pin(group);
+        self.backlog.put_back(group, None);
+        if self.backlog.waiting_in(group) == 0 {
+            self.resume(group);
+        }
+        self.backlog.unpin(group);
+        Some(message)
     }
 
     /// Tells the time; when to tell it next.

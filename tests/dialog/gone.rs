@@ -143,3 +143,46 @@ fn a_detached_endpoint_ends_with_the_dialog_only() {
     assert_eq!(events(&world.far), [End]);
     assert!(world.is_clean());
 }
+
+/// A look at a message has it to itself; when its side ends meanwhile it does not come back.
+#[test]
+fn what_is_looked_at_when_its_side_ends_goes_with_the_look() {
+    for poisoned in [false, true] {
+        let far = Queue::<Side>::builder().attempts(Limit::AtMost(1)).build();
+        let far = far.unwrap();
+        let far_lane = far.lane(1, Limit::Unlimited).unwrap();
+        let world = World::new();
+        let related = far_lane.group(Limit::SERIAL, 100).unwrap();
+        let (near, end) = world.dialogs.pair(&world.near_lane, &related).unwrap();
+        near.send("a").unwrap();
+        if poisoned {
+            take(&far).unwrap().give_back();
+        }
+        near.send("b").unwrap();
+        let look = far.try_peek(near.peer_group()).unwrap();
+        near.end_with(fault(1)).unwrap();
+        end.end().unwrap();
+        assert_eq!((look.event.clone(), holds(&far).0), (Message("a"), 1));
+        drop(look);
+        assert_eq!((far.poisoned(), holds(&far)), (vec![], (0, 0, 1)));
+        // The group works.
+        let (near, _end) = world.dialogs.pair(&world.near_lane, &related).unwrap();
+        near.send("c").unwrap();
+        assert_eq!(events(&far), [Message("c")]);
+        assert!(world.dialogs.len() == 1);
+    }
+}
+
+/// An error that comes during a look stands before what is looked at.
+#[test]
+fn an_error_overtakes_what_is_looked_at() {
+    let world = World::new();
+    let (near, _far) = world.pair();
+    near.send("a").unwrap();
+    let look = world.far.try_peek(near.peer_group()).unwrap();
+    near.end_with(fault(1)).unwrap();
+    drop(look);
+    let error = next(&world.far).unwrap();
+    assert_eq!(error.event, Error(fault(1)));
+    assert_eq!(events(&world.far), [Message("a")]);
+}
