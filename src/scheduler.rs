@@ -34,7 +34,8 @@
 //!
 //! Readers start as eligible work arrives, up to a maximum that can be raised
 //! and lowered while they run, and leave after resting for the idle time.
-//! Nothing polls. They are threads of the scheduler's own, or jobs on a
+//! Nothing polls. Out of a long backlog of short tasks a reader takes several at
+//! once; see [`Builder::claims`]. They are threads of the scheduler's own, or jobs on a
 //! [`Pool`] of the embedder's.
 //!
 //! # Waiting inside tasks

@@ -1,5 +1,13 @@
 //! The readers: threads of our own, or jobs on the embedder's pool. A reader takes
-//! the books' lock once a task: what has ended and what is next are one event.
+//! the books' lock at most once a task: what has ended and what is next are one
+//! event; see `books` for what it takes beyond that.
+//!
+//! Before it sleeps a reader that found nothing looks for its wake-up for about 2 us,
+//! as every wait of the crate does. Measured with 0, 2, 5 and 20 us (pinned, medians):
+//! a task that comes within that time begins after 2.5 us, else after 7.5, and after
+//! 100 us of rest 7.9 to 8.1 with each of them. But where two threads submit beside two
+//! readers on two processors, a task of nothing took 1.4 and 1.5 us with 0 and 2, and
+//! 2.1 and 1.9 with 5 and 20: hence 2.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
