@@ -43,7 +43,7 @@
 //! A task may wait for another of the same scheduler, but while it does its
 //! reader does nothing else. If every running task is blocked in an untimed
 //! [`wait`](crate::wait::Wait::wait) of the same scheduler and no task can
-//! start, the newest such wait gives the error [`Stalled`](crate::error::Stalled).
+//! start, nor one with a delay later on another reader, the newest such wait gives the error [`Stalled`](crate::error::Stalled).
 //! Only `wait()` on the thread that runs the task counts: a timed wait, or a
 //! task that is awaited elsewhere, does not.
 //!

@@ -83,8 +83,9 @@ impl<'a> Place<'a> {
     /// were; if by then its group's last task is in a higher tier it goes there.
     ///
     /// Its caller's [`synchronize`](Caller::synchronize) covers it from its
-    /// submission on, and a release or shutdown that drains waits for it. It can
-    /// be cancelled at any time.
+    /// submission on, and a release or shutdown that drains waits for it: a
+    /// scheduler that is dropped keeps a reader until then. It can be cancelled
+    /// at any time.
     ///
     /// While tasks are not due, one reader rests until the next one is, beyond
     /// the idle time too; nothing polls. On a [`Pool`](super::Pool) no reader
