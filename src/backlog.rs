@@ -152,7 +152,7 @@ impl<T> Backlog<T> {
 
     /// The number of the group's first waiting message.
     pub fn first_in(&self, group: GroupKey) -> Option<u64> {
-        Some(self.core.data(group)?.first()?.seq)
+        Some(self.core.data(group)?.head()?.seq)
     }
 
     /// The tier that is open in a lane.
@@ -333,7 +333,7 @@ impl<T> Backlog<T> {
     }
 
     fn sync_head(&mut self, group: GroupKey) {
-        let head = self.messages(group).first().map(|e| e.tier);
+        let head = self.messages(group).head().map(|e| e.tier);
         self.core.set_head(group, head);
     }
 

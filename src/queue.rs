@@ -89,10 +89,14 @@ mod manage;
 #[cfg(all(test, loom))]
 mod model;
 mod named;
+mod parcel;
+mod peek;
 mod poison;
 mod posts;
 mod receive;
 mod refuse;
+mod room;
+mod send_wait;
 mod shared;
 mod snapshot;
 mod turn;
@@ -103,7 +107,7 @@ use std::time::Duration;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
-use crate::sync::{Arc, unique};
+use crate::sync::Arc;
 use crate::wait::Wait;
 
 use poison::Policy;
@@ -113,11 +117,14 @@ pub(crate) use crate::backlog::Home;
 pub use handles::{Conversation, Group, GroupId, Lane};
 pub(crate) use homes::Forget;
 pub(crate) use keeping::Shape;
-pub use named::ReceiveGroup;
+pub use named::{ReceiveByName, ReceiveGroup, ReceiveGroupOwned};
+pub use parcel::{All, Load, One};
+pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveFrom, ReceiveOwned};
 pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom};
-pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, Snapshot, Why};
+pub use send_wait::{SendAllWait, SendAllWaitOwned, SendWait, SendWaitOwned, Sending};
+pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot, Why};
 pub use turn::{Delivery, Turn};
 
 /// A queue of conversations. See the [module](self).
@@ -159,8 +166,9 @@ impl<T> Builder<T> {
 
     /// How many messages the queue holds at most, those in flight counted; no
     /// limit if nothing is said. A message that is given back keeps its room,
-    /// so that the bound is exact, and a handler that sends to its own full
-    /// queue is refused like everybody else.
+    /// so that the bound is exact. A full queue refuses what is
+    /// [sent](Conversation::send) at once, also by its own handlers;
+    /// [`send_wait`](Conversation::send_wait) waits for room.
     pub fn capacity(mut self, capacity: Limit) -> Self {
         self.capacity = capacity;
         self
@@ -195,8 +203,7 @@ impl<T> Builder<T> {
         if let Limit::AtMost(capacity) = self.capacity {
             OutOfRange::check("capacity", capacity, 1, u32::MAX)?;
         }
-        let mut shared = Shared::new(self.quantum, self.bypass, self.policy, unique());
-        shared.capacity = self.capacity;
+        let shared = Shared::new(self.quantum, self.bypass, self.policy, self.capacity);
         let shared = Arc::new(shared);
         Ok(Queue { shared })
     }
@@ -378,8 +385,11 @@ const _: () = {
     send_and_sync::<Wait<Receive<'_, OnlySend>>>();
     send_and_sync::<Wait<ReceiveOwned<OnlySend>>>();
     send_and_sync::<Wait<ReceiveGroup<'_, OnlySend>>>();
+    send_and_sync::<Wait<ReceiveGroupOwned<OnlySend>>>();
     send::<Turn<OnlySend>>();
     send::<Delivery<OnlySend>>();
+    send::<Peek<OnlySend>>();
     send_and_sync::<Turn<u8>>();
     send_and_sync::<Delivery<u8>>();
+    send_and_sync::<Peek<u8>>();
 };

@@ -55,9 +55,9 @@ pub(crate) enum Posted {
 }
 
 impl<P> Tokens<P> {
-    /// A list of so many is full: 16 KiB of them, and no fewer than 16.
-    const FULL: usize = {
-        let fit = 16 * 1024 / (size_of::<P>() + 1);
+    /// A list of so many is full: 4 KiB of them, and no fewer than 16.
+    pub(crate) const FULL: usize = {
+        let fit = 4 * 1024 / (size_of::<P>() + 1);
         model_size(if fit < 16 { 16 } else { fit }, 4)
     };
 
@@ -112,13 +112,19 @@ impl<P> Desk<'_, P> {
     }
 
     /// Posts a token.
-    pub(crate) fn post(mut self, token: P) -> Posted {
+    pub(crate) fn post(self, token: P) -> Posted {
+        self.post_all([token])
+    }
+
+    /// Posts tokens, with nothing of others in between. To make them runs no
+    /// code of the user's.
+    pub(crate) fn post_all(mut self, tokens: impl IntoIterator<Item = P>) -> Posted {
         let State {
             posted,
             sleepers,
             closed,
         } = &mut *self.0;
-        posted.push(token);
+        posted.extend(tokens);
         if *sleepers || *closed || posted.len() >= Tokens::<P>::FULL {
             Posted::Look
         } else {

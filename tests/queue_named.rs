@@ -2,11 +2,12 @@
 
 mod queue_support;
 
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use conversant::error::TimedOut;
-use conversant::queue::{NoTurn, ReceivesStatus, Turn};
+use conversant::queue::{NoTurn, Queue, ReceivesStatus, Turn};
 
 use queue_support::{Bell, plain, poll, serve, take};
 
@@ -127,4 +128,61 @@ fn a_thread_waits_for_its_group() {
         one.send("m").unwrap();
         assert_eq!(reader.join().unwrap(), Ok("m"));
     });
+}
+
+#[test]
+fn an_owned_wait_keeps_the_queue() {
+    let (queue, lane) = plain();
+    let (queue, one) = (Arc::new(queue), lane.conversation().unwrap());
+    let (_, waker) = Bell::new();
+    let mut wait = Queue::receive_from_owned(&queue, one.group());
+    assert!(poll(&mut wait, &waker).is_pending());
+    drop(queue);
+    one.send("m").unwrap();
+    let Poll::Ready(Ok(turn)) = poll(&mut wait, &waker) else {
+        panic!("the queue is there");
+    };
+    assert_eq!(first(turn), "m");
+    one.send("closed?").unwrap();
+    drop(wait);
+    assert!(one.send("gone").is_err());
+}
+
+/// Before its first poll, waiting, told, done: the group is somebody else's at once.
+#[test]
+fn dropped_at_every_stage() {
+    let (queue, lane) = plain();
+    let one = lane.conversation().unwrap();
+    let (bell, waker) = Bell::new();
+    let named = || {
+        let named = queue.snapshot().named;
+        (named.waiting, named.notified)
+    };
+    let fresh = queue.receive_from(one.group());
+    one.send("1").unwrap();
+    assert_eq!(
+        (named(), serve(&queue)),
+        ((0, 0), vec!["1"]),
+        "not kept for it"
+    );
+    drop(fresh);
+    let mut waiting = queue.receive_from(one.group());
+    assert!(poll(&mut waiting, &waker).is_pending());
+    assert_eq!(named(), (1, 0));
+    drop(waiting);
+    one.send("2").unwrap();
+    assert_eq!((named(), serve(&queue)), ((0, 0), vec!["2"]));
+    let mut told = queue.receive_from(one.group());
+    assert!(poll(&mut told, &waker).is_pending());
+    one.send("3").unwrap();
+    assert_eq!((named(), bell.rings()), ((0, 1), 1));
+    drop(told);
+    assert_eq!((named(), serve(&queue)), ((0, 0), vec!["3"]));
+    let mut done = queue.receive_from(one.group());
+    one.send("4").unwrap();
+    let turn = poll(&mut done, &waker);
+    drop(done);
+    assert_eq!((named(), take(&queue).is_none()), ((0, 0), true));
+    drop(turn);
+    assert_eq!(serve(&queue), ["4"]);
 }

@@ -22,8 +22,34 @@ impl<T> Backlog<T> {
 
     /// The number and the earlier attempts of the group's first waiting message.
     pub fn head_of(&self, group: GroupKey) -> Option<(u64, u32)> {
-        let first = self.core.data(group)?.first()?;
-        Some((first.seq, first.attempt))
+        let head = self.core.data(group)?.head()?;
+        Some((head.seq, head.attempt))
+    }
+
+    /// Takes the group's first message out to be looked at, and keeps the group
+    /// for it. It waits all the same, and nothing is counted. The group exists.
+    pub fn take_out(&mut self, group: GroupKey) -> Result<T, Blocked> {
+        if self.core.is_held(group) {
+            return Err(Blocked::Held);
+        }
+        let item = self.messages(group).take_out().ok_or(Blocked::Empty)?;
+        self.core.hold(group);
+        self.core.settle(self.core.lane_of(group));
+        Ok(item)
+    }
+
+    /// Ends a look: the message goes to its place, or, if it does not come
+    /// back, is gone.
+    pub fn put_back(&mut self, group: GroupKey, item: Option<T>) {
+        if item.is_none() {
+            self.waiting -= 1;
+            self.tally(group, -1);
+        }
+        self.messages(group).put_back(item);
+        self.sync_head(group);
+        self.core.unhold(group);
+        self.core.settle(self.core.lane_of(group));
+        self.reap(group);
     }
 
     /// Sets a group aside, or with `None` lets it go on. A group that comes

@@ -64,7 +64,7 @@ impl<T> Backlog<T> {
         self.in_flight = self.in_flight + u64::from(taken) - u64::from(done);
         let messages = self.messages(group);
         messages.deal_back(left.entries, taken);
-        let head = messages.first().map(|e| e.tier);
+        let head = messages.head().map(|e| e.tier);
         self.core.settle_up(group, taken, done, head);
         self.core.settle(self.core.lane_of(group));
     }

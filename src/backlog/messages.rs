@@ -6,7 +6,10 @@
 //! Invariants:
 //! 1. The array does not decrease, and its first entry, if there is one, holds
 //!    a message.
-//! 2. `live` messages wait; the array has at most `2 * live + SLACK` entries.
+//! 2. `live` messages are in array and tree; the array has at most
+//!    `2 * live + SLACK` entries.
+//! 3. A message that is being looked at is in neither: its entry is `out`,
+//!    empty, and it waits all the same.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -44,6 +47,7 @@ pub(super) struct Messages<T> {
     pub(super) entries: VecDeque<Entry<T>>,
     returned: BTreeMap<u64, Entry<T>>,
     live: usize,
+    out: Option<Box<Entry<T>>>,
     pub(super) last_seq: u64,
     pub(super) last_tier: u32,
     pub(super) pins: u32,
@@ -58,6 +62,7 @@ impl<T> Messages<T> {
             entries: VecDeque::new(),
             returned: BTreeMap::new(),
             live: 0,
+            out: None,
             last_seq: 0,
             last_tier: 0,
             pins: 1,
@@ -66,19 +71,47 @@ impl<T> Messages<T> {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.live
+        self.live + usize::from(self.out.is_some())
     }
 
     /// No waiting message counts as tried before. O(n).
     pub(super) fn start_anew(&mut self) {
         let returned = self.returned.values_mut();
-        for entry in self.entries.iter_mut().chain(returned) {
+        let out = self.out.as_deref_mut();
+        for entry in self.entries.iter_mut().chain(returned).chain(out) {
             entry.attempt = 0;
         }
     }
 
-    /// The one that waits first.
-    pub(super) fn first(&self) -> Option<&Entry<T>> {
+    /// The one that waits first, which may be out.
+    pub(super) fn head(&self) -> Option<&Entry<T>> {
+        match (self.out.as_deref(), self.first()) {
+            (Some(out), Some(first)) => Some(if out.seq < first.seq { out } else { first }),
+            (out, first) => out.or(first),
+        }
+    }
+
+    /// Takes the first one out to be looked at; none is out.
+    pub(super) fn take_out(&mut self) -> Option<T> {
+        let mut entry = self.pop()?;
+        let item = entry.item.take();
+        self.out = Some(Box::new(entry));
+        item
+    }
+
+    /// Puts the one that is out to its place, or forgets it if it does not
+    /// come back.
+    pub(super) fn put_back(&mut self, item: Option<T>) {
+        if let Some(mut entry) = self.out.take()
+            && item.is_some()
+        {
+            entry.item = item;
+            self.put(*entry);
+        }
+    }
+
+    /// The first one of those that are here.
+    fn first(&self) -> Option<&Entry<T>> {
         let returned = self.returned.first_key_value().map(|(_, entry)| entry);
         match (self.entries.front(), returned) {
             (Some(a), Some(b)) => Some(if a.seq < b.seq { a } else { b }),
@@ -152,7 +185,7 @@ impl<T> Messages<T> {
         self.sweep();
     }
 
-    /// Takes them all out, in order.
+    /// Takes out all that are here, in order.
     pub(super) fn drain(&mut self) -> Vec<T> {
         let mut items = Vec::with_capacity(self.live);
         while let Some(entry) = self.pop() {

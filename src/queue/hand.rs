@@ -21,31 +21,36 @@
 //! 1. A hand is live exactly if it is in `Books::hands`; the books count what
 //!    a live hand keeps as waiting, and what it took or finished since it was
 //!    dealt not at all.
-//! 2. Only a hand whose turn is live, or whose end is posted and not taken in,
-//!    is live. So nobody who sleeps waits for what a live hand does: whoever
-//!    goes to sleep has taken the end in.
+//! 2. Once a turn is over its hand changes no more, until its end, which is
+//!    posted, is taken in. So nobody who sleeps waits for what a hand does, and
+//!    what is done after the end of a turn comes after it for the books, too.
 //! 3. No hand is dealt while the queue is closed, has a capacity, or has ever
 //!    used tiers, nor while somebody waits by name; those who change that call
 //!    in all hands first.
 
 use crate::backlog::{Account, Claim, Dealt};
 use crate::dispatch::GroupKey;
-use crate::limit::Limit;
 use crate::slab::{Key, Slab};
 use crate::sync::{Arc, Mutex};
 
+use super::posts::Post;
+use super::room::Holder;
 use super::shared::{Books, Shared};
 
 /// A turn's hand, which its deliveries share.
 pub(super) struct Hand<T> {
     pub(super) shared: Arc<Shared<T>>,
     pub(super) group: GroupKey,
+    /// Who received the turn.
+    pub(super) holder: Holder,
     held: Mutex<Held<T>>,
 }
 
 struct Held<T> {
     /// Where it stands among the live ones.
     live: Option<Key>,
+    /// The turn is over: what is done from now on is done after its end.
+    over: bool,
     dealt: Dealt<T>,
     account: Account,
 }
@@ -54,12 +59,14 @@ struct Held<T> {
 pub(super) type Hands<T> = Slab<Arc<Hand<T>>>;
 
 impl<T> Hand<T> {
-    pub(super) fn new(shared: &Arc<Shared<T>>, group: GroupKey) -> Arc<Self> {
+    pub(super) fn new(shared: &Arc<Shared<T>>, group: GroupKey, holder: Holder) -> Arc<Self> {
         Arc::new(Self {
             shared: shared.clone(),
             group,
+            holder,
             held: Mutex::new(Held {
                 live: None,
+                over: false,
                 dealt: Dealt::nothing(),
                 account: Account::default(),
             }),
@@ -78,20 +85,29 @@ impl<T> Hand<T> {
     /// A delivery is done; false if the books must be told.
     pub(super) fn done(&self) -> bool {
         let mut held = self.held.lock();
-        let live = held.live.is_some();
-        if live {
+        let kept = held.live.is_some() && !held.over;
+        if kept {
             held.dealt.room += 1;
             held.account.done += 1;
         }
-        live
+        kept
+    }
+
+    /// The turn is over, its first message handed out.
+    pub(super) fn end(hand: &Arc<Self>) {
+        let mut held = hand.held.lock();
+        held.over = true;
+        // Under the hand's lock: who finds it over posts after this.
+        let posted = hand.shared.tokens.lock().post(Post::End(hand.clone()));
+        drop(held);
+        hand.shared.posted(posted);
     }
 }
 
 impl<T> Books<T> {
     /// Deals a live turn's hand, that is not live, up to so many messages.
     pub(super) fn deal(&mut self, hand: &Arc<Hand<T>>, most: u32) {
-        let unlimited = hand.shared.capacity == Limit::Unlimited;
-        if self.closed || !unlimited || !self.named.is_empty() {
+        if self.closed || hand.shared.bounded || !self.named.is_empty() {
             return;
         }
         let Some(dealt) = self.backlog.deal(hand.group, most) else {

@@ -6,9 +6,11 @@ use crate::dispatch::{GroupKey, LaneKey};
 use crate::error::{Closed, OutOfRange};
 use crate::limit::Limit;
 use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::tokens::Desk;
 
 use super::posts::Post;
 use super::refuse::{LaneError, SendError, SendReason};
+use super::room::SenderId;
 use super::shared::{Books, Shared};
 
 /// The standing level of a group that asks for none.
@@ -228,22 +230,17 @@ impl<T> Conversation<T> {
     /// [`SendError`] with the message, if the queue is closed or full, or the
     /// conversation has ended.
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
-        if self.shared.capacity != Limit::Unlimited {
+        if self.shared.bounded {
             return self.send_now(None, message);
         }
-        let desk = self.shared.tokens.lock();
-        // Relaxed: under the lock.
-        let reason = match self.ended.load(Ordering::Relaxed) {
-            true => SendReason::Ended,
-            false if desk.is_closed() => SendReason::Closed,
-            false => {
+        match self.desk() {
+            Ok(desk) => {
                 let posted = desk.post(Post::Send(self.key, message));
                 self.shared.posted(posted);
-                return Ok(());
+                Ok(())
             }
-        };
-        drop(desk);
-        Err(SendError { message, reason })
+            Err(reason) => Err(SendError { message, reason }),
+        }
     }
 
     /// Sends a message in a tier: it is received when all that had arrived in
@@ -266,7 +263,21 @@ impl<T> Conversation<T> {
     /// As [`send`](Self::send), with all the messages.
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         let messages: Vec<T> = messages.into_iter().collect();
-        self.shared.event(|books| {
+        if !self.shared.bounded {
+            return match self.desk() {
+                Ok(desk) => {
+                    let send = |message| Post::Send(self.key, message);
+                    let posted = desk.post_all(messages.into_iter().map(send));
+                    self.shared.posted(posted);
+                    Ok(())
+                }
+                Err(reason) => Err(SendError {
+                    message: messages,
+                    reason,
+                }),
+            };
+        }
+        self.shared.brief(|books| {
             if let Some(reason) = self.refusal(books, messages.len()) {
                 let message = messages;
                 return Err(SendError { message, reason });
@@ -286,9 +297,41 @@ impl<T> Conversation<T> {
         // Relaxed: under the lock.
         let before = self.ended.swap(true, Ordering::Relaxed);
         drop(desk);
-        if !before {
-            self.shared.event(|books| books.backlog.unpin(self.key));
+        if before {
+            return;
         }
+        self.shared.event(|books| {
+            books.backlog.unpin(self.key);
+            let sender = self.sender();
+            let (books, wakes) = books.parts();
+            books.room.refuse(sender, wakes);
+        });
+    }
+
+    /// The right to post a message, or why there is none.
+    fn desk(&self) -> Result<Desk<'_, Post<T>>, SendReason> {
+        let desk = self.shared.tokens.lock();
+        // Relaxed: under the lock.
+        if self.ended.load(Ordering::Relaxed) {
+            Err(SendReason::Ended)
+        } else if desk.is_closed() {
+            Err(SendReason::Closed)
+        } else {
+            Ok(desk)
+        }
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared<T>> {
+        &self.shared
+    }
+
+    pub(super) fn key(&self) -> GroupKey {
+        self.key
+    }
+
+    /// Which it is, while somebody waits to send on it and keeps it where it is.
+    pub(super) fn sender(&self) -> SenderId {
+        SenderId::of(&self.ended)
     }
 
     /// As an event of its own.
@@ -306,12 +349,12 @@ impl<T> Conversation<T> {
     }
 
     /// Why so many messages cannot be sent.
-    fn refusal(&self, books: &Books<T>, more: usize) -> Option<SendReason> {
+    pub(super) fn refusal(&self, books: &Books<T>, more: usize) -> Option<SendReason> {
         // Relaxed: under the lock.
         if self.ended.load(Ordering::Relaxed) {
             return Some(SendReason::Ended);
         }
-        self.shared.refusal(books, more)
+        books.refusal(more)
     }
 }
 

@@ -43,7 +43,7 @@ impl<T> Lane<T> {
         placed: impl FnOnce(Option<GroupKey>),
     ) -> Result<(), SendError<T>> {
         self.shared().event(|books| {
-            if let Some(reason) = self.shared().refusal(books, 1) {
+            if let Some(reason) = books.refusal(1) {
                 return Err(SendError { message, reason });
             }
             let known = known.filter(|&group| books.backlog.contains(group));

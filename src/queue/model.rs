@@ -1,6 +1,9 @@
 //! Loom models of a queue: a lost wake-up shows as a deadlock, which loom
 //! reports. Each prints how many interleavings there were, and its bound.
 
+mod posts;
+mod room;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
@@ -27,9 +30,13 @@ fn receive_one(queue: &Queue<u8>) -> Result<u8, Closed> {
 fn a_send_wakes_a_receive() {
     explore("a_send_wakes_a_receive", Some(3), || {
         let (queue, conversation) = queue_with_conversation();
-        let sender = spawn(move || conversation.send(1).unwrap());
+        // It stays: its end would wake the receive, too.
+        let sender = spawn(move || {
+            conversation.send(1).unwrap();
+            conversation
+        });
         assert_eq!(receive_one(&queue), Ok(1));
-        sender.join().unwrap();
+        drop(sender.join().unwrap());
     });
 }
 

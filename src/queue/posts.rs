@@ -28,6 +28,7 @@ impl<T> Books<T> {
             Post::Done(group, tier) => self.backlog.complete(group, tier),
             Post::End(hand) => {
                 self.call_in_one(&hand);
+                self.room.let_go(hand.holder, 1);
                 self.backlog.end_turn(hand.group);
             }
         }

@@ -13,7 +13,8 @@
 //! 1. The waking rule: at the end of every event at least as many receives are
 //!    notified as turns could begin, or all that wait if they are fewer; and
 //!    all of them once the queue is [`finished`](Books::finished). Those that
-//!    wait for a group by name have a rule of their own (`named`).
+//!    wait for a group by name have a rule of their own (`named`), and so have
+//!    sends that wait for room (`room`).
 //! 2. Nothing of the user's runs under the lock: messages go in and come out
 //!    as values, wakers into the batch.
 //! 3. What an event takes out of the backlog is in a handle that gives it back
@@ -26,6 +27,7 @@
 use crate::backlog::{Backlog, Claim};
 use crate::error::Closed;
 use crate::limit::{Bypass, Limit};
+use crate::sync::unique;
 use crate::tokens::{Posted, Tokens};
 use crate::wait::{Guarded, Session, Waiters, WakeBatch};
 
@@ -34,15 +36,16 @@ use super::homes::Homes;
 use super::named::Named;
 use super::poison::{Asides, Policy};
 use super::posts::Post;
-use super::refuse::SendReason;
+use super::room::Room;
 
 pub(super) struct Shared<T> {
     books: Guarded<Books<T>>,
     pub(super) tokens: Tokens<Post<T>>,
     /// The most deliveries of one turn.
     pub(super) quantum: u32,
-    /// The most messages that wait or are in flight.
-    pub(super) capacity: Limit,
+    /// It has a capacity: all that takes or frees room is an event, and nothing
+    /// is posted.
+    pub(super) bounded: bool,
     /// Told apart from all other queues by this number.
     pub(super) number: u64,
 }
@@ -64,10 +67,12 @@ pub(super) struct Books<T> {
     /// The live hands.
     pub(super) hands: Hands<T>,
     flagged: bool,
+    /// Who waits for room, if there is a capacity.
+    pub(super) room: Room,
 }
 
 impl<T> Shared<T> {
-    pub(super) fn new(quantum: u32, bypass: Bypass, policy: Policy, number: u64) -> Self {
+    pub(super) fn new(quantum: u32, bypass: Bypass, policy: Policy, capacity: Limit) -> Self {
         let books = Books {
             backlog: Backlog::new(bypass),
             receives: Waiters::new(),
@@ -79,13 +84,14 @@ impl<T> Shared<T> {
             spare: Vec::new(),
             hands: Hands::new(),
             flagged: false,
+            room: Room::new(capacity),
         };
         Self {
             books: Guarded::new(books),
             tokens: Tokens::new(),
             quantum,
-            capacity: Limit::Unlimited,
-            number,
+            bounded: capacity != Limit::Unlimited,
+            number: unique(),
         }
     }
 
@@ -148,11 +154,15 @@ impl<T> Shared<T> {
 
     /// Takes in what was posted, in its order.
     fn take_in(&self, books: &mut Books<T>) {
+        if self.bounded {
+            return;
+        }
         let mut posts = std::mem::take(&mut books.spare);
         self.tokens.take(&mut posts);
         for post in posts.drain(..) {
             books.apply(post);
         }
+        posts.shrink_to(Tokens::<Post<T>>::FULL);
         books.spare = posts;
     }
 
@@ -160,25 +170,13 @@ impl<T> Shared<T> {
     fn rest(&self, books: &mut Books<T>) -> bool {
         let sleepers = books.receives.waiting() > 0 || !books.named.is_empty();
         // What was posted under a flag is followed by an event of its own.
-        if sleepers != books.flagged {
+        if sleepers != books.flagged && !self.bounded {
             if !self.tokens.rest(sleepers) {
                 return false;
             }
             books.flagged = sleepers;
         }
         true
-    }
-
-    /// Why the queue does not take so many messages more.
-    pub(super) fn refusal(&self, books: &Books<T>, more: usize) -> Option<SendReason> {
-        if books.closed {
-            return Some(SendReason::Closed);
-        }
-        let held = books.backlog.waiting() + books.backlog.in_flight();
-        match self.capacity {
-            Limit::AtMost(most) if held + more as u64 > u64::from(most) => Some(SendReason::Full),
-            _ => None,
-        }
     }
 
     /// A look that changes nothing but what was posted.
@@ -256,6 +254,8 @@ impl<T> Books<T> {
 
     /// Notifies who is due; false if the batch is full and more are.
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
-        self.receives.notify_up_to(self.due(), wakes) && self.notify_named(wakes)
+        self.receives.notify_up_to(self.due(), wakes)
+            && self.notify_named(wakes)
+            && self.notify_room(wakes)
     }
 }

@@ -49,7 +49,7 @@ impl<T> Turn<T> {
     }
 
     fn with(shared: &Arc<Shared<T>>, books: &mut Books<T>, first: Claim<T>) -> Self {
-        let hand = Hand::new(shared, first.group);
+        let hand = Hand::new(shared, first.group, books.room.hold(2));
         let left = shared.quantum - 1;
         books.deal(&hand, left);
         Self {
@@ -88,6 +88,7 @@ impl<T> Turn<T> {
             None => hand.shared.brief(|books| {
                 books.call_in_one(hand);
                 let claim = books.backlog.take(hand.group).ok()?;
+                books.room.hold_more(hand.holder);
                 books.deal(hand, left);
                 Some(Delivery::new(hand, claim))
             })?,
@@ -100,11 +101,15 @@ impl<T> Turn<T> {
 impl<T> Drop for Turn<T> {
     fn drop(&mut self) {
         let Self { hand, first, .. } = self;
-        let Some(first) = first.take() else {
-            return hand.shared.post(Post::End(hand.clone()));
-        };
+        let first = first.take();
+        if first.is_none() && !hand.shared.bounded {
+            return Hand::end(hand);
+        }
         let unwanted = hand.shared.event(|books| {
-            let unwanted = books.give_back(first);
+            books
+                .room
+                .let_go(hand.holder, 1 + u32::from(first.is_some()));
+            let unwanted = first.and_then(|claim| books.give_back(claim));
             books.backlog.end_turn(hand.group);
             unwanted
         });
@@ -172,9 +177,14 @@ impl<T> Delivery<T> {
     /// all the same, and dropped.
     pub fn complete(mut self) -> T {
         let claim = self.claim.take().expect(IN_HAND);
-        if !self.hand.done() {
-            let done = Post::Done(claim.group, claim.tier);
-            self.hand.shared.post(done);
+        let (hand, group, tier) = (&self.hand, claim.group, claim.tier);
+        if hand.shared.bounded {
+            hand.shared.event(|books| {
+                books.room.let_go(hand.holder, 1);
+                books.backlog.complete(group, tier);
+            });
+        } else if !hand.done() {
+            hand.shared.post(Post::Done(group, tier));
         }
         claim.item
     }
@@ -207,7 +217,10 @@ impl<T> DerefMut for Delivery<T> {
 impl<T> Drop for Delivery<T> {
     fn drop(&mut self) {
         if let Some(claim) = self.claim.take() {
-            drop(self.hand.shared.event(|books| books.fail(claim)));
+            drop(self.hand.shared.event(|books| {
+                books.room.let_go(self.hand.holder, 1);
+                books.fail(claim)
+            }));
         }
     }
 }

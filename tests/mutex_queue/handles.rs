@@ -200,6 +200,7 @@ impl<T> Conversation<T> {
         }
         let held = model.waiting() + model.in_flight() + more;
         match model.settings.capacity {
+            Limit::AtMost(most) if more > most as usize => Some(SendReason::AboveCapacity),
             Limit::AtMost(most) if held > most as usize => Some(SendReason::Full),
             _ => None,
         }

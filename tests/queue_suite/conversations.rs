@@ -33,6 +33,18 @@ fn a_message_not_completed_is_delivered_again_and_first() {
     assert_eq!(serve(&queue), ["a2", "a3"]);
 }
 
+/// A group's age is that of its last delivery, also if that ends after its turn.
+#[test]
+fn what_became_ready_before_a_delivery_ended_goes_first() {
+    let (queue, lane) = plain();
+    let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
+    one.send_all(["a1", "a2"]).unwrap();
+    let first = take(&queue).unwrap();
+    two.send("b1").unwrap();
+    first.complete();
+    assert_eq!(serve(&queue), ["b1", "a2"]);
+}
+
 #[test]
 fn a_redelivery_keeps_what_was_changed() {
     let (queue, lane) = plain();

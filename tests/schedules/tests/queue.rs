@@ -1,12 +1,13 @@
-//! A queue under random schedules: two senders, two readers, bumps, a close.
+//! A queue under random schedules: senders, two readers, bumps, room to wait for, a close.
 
 mod schedules;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use conversant_schedules::limit::Limit;
-use conversant_schedules::queue::{Conversation, GroupId, Queue};
+use conversant_schedules::queue::{Conversation, GroupId, Queue, SendReason};
 use shuttle::sync::Mutex;
 use shuttle::thread;
 
@@ -98,6 +99,80 @@ fn close_wakes_all() {
         queue.close();
         schedules::join(readers);
     });
+}
+
+/// Three senders wait for room in a queue of two places, one of them for both at once; two readers, one
+/// of which gives a delivery back. With `early`, the close does not wait for the senders: what it cut
+/// off they have in hand.
+fn senders_wait_for_room(early: bool) {
+    let queue = Queue::builder().capacity(Limit::AtMost(2)).build().unwrap();
+    let queue = Arc::new(queue);
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let readers = [false, true].map(|give_back| {
+        let (queue, seen) = (queue.clone(), seen.clone());
+        thread::spawn(move || read(&queue, &seen, give_back))
+    });
+    let senders = [1, 2, 3].map(|kind| {
+        let conversation = lane.conversation().unwrap();
+        thread::spawn(move || {
+            let (group, mut sent) = (conversation.group(), Vec::new());
+            let first = match kind {
+                1 => conversation.send_all_wait([0, 1]).wait().map_err(|back| {
+                    assert_eq!(back.message, [0, 1]);
+                    back.reason
+                }),
+                2 => conversation.send_wait(0).wait().map_err(|back| {
+                    assert_eq!(back.message, 0);
+                    back.reason
+                }),
+                _ => match conversation.send_wait(0).give_back_after(Duration::ZERO) {
+                    Err(late) if late.reason == SendReason::TimedOut => {
+                        let again = conversation.send_wait(late.message).wait();
+                        again.map_err(|back| back.reason)
+                    }
+                    sent => sent.map_err(|back| back.reason),
+                },
+            };
+            match first {
+                Ok(()) if kind == 1 => sent.extend([0, 1]),
+                Ok(()) => sent.push(0),
+                Err(reason) => assert!(early && reason == SendReason::Closed),
+            }
+            let last = sent.len() as u32;
+            if conversation.send_wait(last).wait().is_ok() {
+                sent.push(last);
+            }
+            (group, sent)
+        })
+    });
+    if early {
+        queue.close();
+    }
+    let sent = senders.map(|sender| sender.join().unwrap());
+    queue.close();
+    schedules::join(readers);
+    let seen = seen.lock().unwrap();
+    for (group, sent) in sent {
+        assert!(early || sent.len() >= 2);
+        assert_eq!(seen.served.get(&group).cloned().unwrap_or_default(), sent);
+    }
+    let left = queue.snapshot();
+    assert_eq!((left.waiting, left.in_flight), (0, 0));
+    assert_eq!(
+        (left.sends.waiting, left.sends.notified, left.sends.places),
+        (0, 0, 0)
+    );
+}
+
+#[test]
+fn three_senders_wait_for_two_places() {
+    schedules::explore(|| senders_wait_for_room(false));
+}
+
+#[test]
+fn a_close_ends_senders_that_wait() {
+    schedules::explore(|| senders_wait_for_room(true));
 }
 
 /// Readers that come together, two bumps among them: no top entry is taken
