@@ -76,10 +76,10 @@
 //!
 //! # Cost
 //!
-//! One mutex, held for O(1) by every operation but the collective ones, which
-//! say so; a group that comes back into line under its old age and lanes with
-//! several tiers outstanding make it O(log n). A group that is gone leaves
-//! nothing behind, and memory after a burst is given back.
+//! A send, a completion and the end of a turn append to one list under a lock
+//! held for that alone; receives take it in under the policy lock, at O(1) each,
+//! O(log n) with old ages or several tiers. What else a turn found it takes with
+//! neither, unless a capacity, a cap or tiers forbid. What ends leaves nothing.
 
 mod give_back;
 mod hand;

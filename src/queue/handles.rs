@@ -192,7 +192,7 @@ impl<T> Drop for Group<T> {
 /// An ordered stream of messages into one group.
 ///
 /// Messages of one conversation are delivered in the order in which they were
-/// sent; sends from several threads take the order of the queue's lock. It
+/// sent; sends from several threads take the order of one lock. It
 /// ends when it is dropped, or by [`end`](Self::end): what waits is delivered
 /// all the same.
 pub struct Conversation<T> {

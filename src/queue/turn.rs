@@ -72,7 +72,9 @@ impl<T> Turn<T> {
     /// been completed or given back), or its lane's cap or tier forbids. Only
     /// the first of these is for good.
     ///
-    /// Cost: the queue's lock once, but for the first message.
+    /// Cost: a lock that nobody else wants, for what was there when the turn
+    /// last asked; else the policy lock. With a capacity, a capped lane or tiers
+    /// always the latter, but for the first message.
     #[allow(
         clippy::should_implement_trait,
         reason = "after nothing there may be something again"
