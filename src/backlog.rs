@@ -10,7 +10,9 @@
 //!    flight, does not exist.
 
 mod aside;
+mod back;
 mod deal;
+mod first;
 mod messages;
 mod picture;
 
@@ -20,7 +22,9 @@ use crate::limit::{Bypass, Limit};
 
 use messages::{Entry, Messages};
 
+pub use back::Ahead;
 pub use deal::{Account, Dealt};
+pub use first::ordinal;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

@@ -81,6 +81,7 @@
 //! several tiers outstanding make it O(log n). A group that is gone leaves
 //! nothing behind, and memory after a burst is given back.
 
+mod give_back;
 mod hand;
 mod handles;
 mod homes;
@@ -98,6 +99,7 @@ mod refuse;
 mod room;
 mod send_wait;
 mod shared;
+mod sides;
 mod snapshot;
 mod turn;
 
@@ -114,9 +116,10 @@ use poison::Policy;
 use shared::Shared;
 
 pub(crate) use crate::backlog::Home;
+pub use give_back::GivesBack;
 pub use handles::{Conversation, Group, GroupId, Lane};
 pub(crate) use homes::Forget;
-pub(crate) use keeping::Shape;
+pub(crate) use keeping::{InLine, Shape};
 pub use named::{ReceiveByName, ReceiveGroup, ReceiveGroupOwned};
 pub use parcel::{All, Load, One};
 pub use peek::Peek;
@@ -169,6 +172,7 @@ impl<T> Builder<T> {
     /// so that the bound is exact. A full queue refuses what is
     /// [sent](Conversation::send) at once, also by its own handlers;
     /// [`send_wait`](Conversation::send_wait) waits for room.
+    /// Ends, errors and timers of [dialogs](crate::dialog) ask for no room.
     pub fn capacity(mut self, capacity: Limit) -> Self {
         self.capacity = capacity;
         self
@@ -289,7 +293,8 @@ impl<T> Queue<T> {
     /// Refuses all that is sent from now on, and new lanes, groups and
     /// conversations. What waits, and what is in flight and comes back, is
     /// still delivered; when nothing is left, receives give
-    /// [`Closed`](crate::error::Closed). A second close does nothing.
+    /// [`Closed`](crate::error::Closed). A second close does nothing. Ends and
+    /// errors of [dialogs](crate::dialog) still come in until then.
     pub fn close(&self) {
         self.shared.event(|books| self.shared.close(books));
     }

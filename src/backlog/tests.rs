@@ -1,7 +1,9 @@
 //! The backlog against the model of `dispatch`, and at sizes where a quadratic
 //! step would not end.
 
+mod back;
 mod figures;
+mod first;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
