@@ -13,30 +13,39 @@ const GROUPS: usize = 8;
 const CONVERSATIONS: usize = 16;
 
 pub(crate) struct Talk {
-    pub(crate) conversation: Conversation<Message>,
+    pub(crate) conversation: Arc<Conversation<Message>>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) room: Arc<Room>,
 }
 
 pub(crate) struct Epoch {
     pub(crate) queue: Queue<Message>,
+    pub(crate) bounded: bool,
     pub(crate) lanes: [(Limit, Lane<Message>); 3],
     pub(crate) groups: Vec<(Limit, Group<Message>, Arc<Room>)>,
     talks: Vec<RwLock<Arc<Talk>>>,
     ledgers: Mutex<Vec<Arc<Ledger>>>,
 }
 
+/// What a queue with a bound holds.
+pub(crate) const CAPACITY: u32 = 60;
+
 fn builder() -> Builder<Message> {
     Queue::builder()
         .quantum(4)
         .bypass(Bypass::AtMost(3))
-        .capacity(Limit::AtMost(1000))
         .attempts(Limit::AtMost(3))
 }
 
 impl Epoch {
-    pub(crate) fn new() -> Self {
-        let queue = builder().build().unwrap();
+    /// With a bound on what it holds, or without: then most of what is done
+    /// goes another way.
+    pub(crate) fn new(bounded: bool) -> Self {
+        let capacity = match bounded {
+            true => Limit::AtMost(CAPACITY),
+            false => Limit::Unlimited,
+        };
+        let queue = builder().capacity(capacity).build().unwrap();
         let lanes = [Limit::Unlimited, Limit::AtMost(4), Limit::AtMost(2)];
         let mut weight = 0;
         let lanes = lanes.map(|cap| {
@@ -57,7 +66,7 @@ impl Epoch {
         let talks = (0..CONVERSATIONS).map(|n| {
             let (_, group, room) = &groups[n % GROUPS];
             RwLock::new(Arc::new(Talk {
-                conversation: group.conversation().unwrap(),
+                conversation: Arc::new(group.conversation().unwrap()),
                 ledger: Arc::default(),
                 room: room.clone(),
             }))
@@ -67,6 +76,7 @@ impl Epoch {
         let ledgers = Mutex::new(ledgers.collect());
         Self {
             queue,
+            bounded,
             lanes,
             groups,
             talks,
@@ -98,7 +108,7 @@ impl Epoch {
         let ledger = Arc::<Ledger>::default();
         self.ledgers.lock().unwrap().push(ledger.clone());
         let talk = Arc::new(Talk {
-            conversation,
+            conversation: Arc::new(conversation),
             ledger,
             room,
         });

@@ -8,9 +8,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 use conversant::limit::Limit;
-use conversant::queue::{Delivery, Queue, SendReason, Turn};
+use conversant::queue::{Conversation, Delivery, Queue, SendReason, SendWaitOwned, Turn};
+use conversant::wait::Wait;
 
-use super::epoch::Epoch;
+use super::THREADS;
+use super::epoch::{CAPACITY, Epoch};
 use super::ledger::Message;
 use super::queue_support::Random;
 
@@ -25,7 +27,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let now = RwLock::new(Arc::new(Epoch::new()));
+        let now = RwLock::new(Arc::new(Epoch::new(false)));
         let past = Mutex::default();
         Self { now, past }
     }
@@ -54,8 +56,23 @@ impl Wake for Rung {
 }
 
 struct Waiting {
-    turn: Pin<Box<dyn Future<Output = Option<Turn<Message>>>>>,
+    what: What,
     rung: Arc<Rung>,
+}
+
+enum What {
+    Turn(Pin<Box<dyn Future<Output = Option<Turn<Message>>>>>),
+    /// Taken out to be given up.
+    Send(Option<Wait<SendWaitOwned<Message>>>),
+}
+
+impl Drop for What {
+    fn drop(&mut self) {
+        if let Self::Send(wait) = self {
+            let message = wait.take().and_then(Wait::into_message);
+            message.iter().for_each(Message::settled);
+        }
+    }
 }
 
 pub(crate) struct Worker<'a> {
@@ -85,7 +102,13 @@ impl<'a> Worker<'a> {
     fn step(&mut self) {
         let epoch = self.world.now.read().unwrap().clone();
         match self.random.below(100) {
-            0..35 => self.send(&epoch),
+            0..27 => self.send(&epoch),
+            27..35 => {
+                let talk = epoch.talk(&mut self.random);
+                let message = Message::new(&talk.ledger, &talk.room, THREADS + self.number);
+                let wait = Conversation::send_wait_owned(&talk.conversation, message);
+                self.wait(What::Send(Some(wait)));
+            }
             35..40 => self.send_all(&epoch),
             40..45 => {
                 let talk = epoch.talk(&mut self.random);
@@ -98,10 +121,14 @@ impl<'a> Worker<'a> {
                     self.serve(turn);
                 }
             }
-            65..73 => self.wait(async move { epoch.queue.receive().await.ok() }),
+            65..73 => {
+                let turn = async move { epoch.queue.receive().await.ok() };
+                self.wait(What::Turn(Box::pin(turn)));
+            }
             73..79 => {
                 let group = epoch.talk(&mut self.random).conversation.group();
-                self.wait(async move { epoch.queue.receive_from(group).await.ok() });
+                let turn = async move { epoch.queue.receive_from(group).await.ok() };
+                self.wait(What::Turn(Box::pin(turn)));
             }
             79..83 => {
                 let group = epoch.talk(&mut self.random).conversation.group();
@@ -120,7 +147,12 @@ impl<'a> Worker<'a> {
             }
             96 => {
                 let snapshot = epoch.queue.snapshot();
-                assert!(snapshot.waiting + snapshot.in_flight <= 1000);
+                let held = snapshot.waiting + snapshot.in_flight;
+                assert!(!epoch.bounded || held <= u64::from(CAPACITY));
+                let group = epoch.talk(&mut self.random).conversation.group();
+                if let Ok(first) = epoch.queue.try_peek(group) {
+                    first.check_open();
+                }
             }
             97 => {
                 drop(epoch);
@@ -151,25 +183,34 @@ impl<'a> Worker<'a> {
     }
 
     /// Begins to wait; what it gets is served when it is woken.
-    fn wait(&mut self, turn: impl Future<Output = Option<Turn<Message>>> + 'static) {
+    fn wait(&mut self, what: What) {
         if self.waiting.len() < WAITS {
-            self.waiting.push(Waiting {
-                turn: Box::pin(turn),
-                rung: Arc::new(Rung(AtomicBool::new(true))),
-            });
+            let rung = Arc::new(Rung(AtomicBool::new(true)));
+            self.waiting.push(Waiting { what, rung });
         }
     }
 
     fn poll(&mut self) {
         let mut at = 0;
         while at < self.waiting.len() {
-            let Waiting { turn, rung } = &mut self.waiting[at];
+            let Waiting { what, rung } = &mut self.waiting[at];
             if !rung.0.swap(false, SeqCst) {
                 at += 1;
                 continue;
             }
             let waker = Waker::from(rung.clone());
-            match turn.as_mut().poll(&mut Context::from_waker(&waker)) {
+            let mut cx = Context::from_waker(&waker);
+            let ready = match what {
+                What::Turn(turn) => turn.as_mut().poll(&mut cx),
+                What::Send(wait) => {
+                    let wait = wait.as_mut().expect("it is not given up");
+                    Pin::new(wait).poll(&mut cx).map(|sent| {
+                        sent.inspect_err(|refused| refused.message.settled()).ok();
+                        None
+                    })
+                }
+            };
+            match ready {
                 Poll::Pending => at += 1,
                 Poll::Ready(turn) => {
                     drop(self.waiting.swap_remove(at));
@@ -258,7 +299,8 @@ impl<'a> Worker<'a> {
     fn reopen(&mut self) {
         // Nobody polls them while this thread blocks.
         self.waiting.clear();
-        let new = Arc::new(Epoch::new());
+        let bounded = self.random.below(2) == 0;
+        let new = Arc::new(Epoch::new(bounded));
         let old = std::mem::replace(&mut *self.world.now.write().unwrap(), new);
         match self.random.below(2) {
             0 => old.queue.close(),

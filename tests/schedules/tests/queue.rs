@@ -182,8 +182,10 @@ fn readers_and_bumps_take_the_best() {
     schedules::explore(|| {
         let queue = Arc::new(Queue::new());
         let lane = queue.lane(1, Limit::Unlimited).unwrap();
-        // Only a turn keeps another reader away: there is room for all.
-        let groups = [(); 5].map(|()| lane.group(Limit::Unlimited, 100).unwrap());
+        // Only a turn keeps another reader away: there is room for all, and
+        // each has a level of its own.
+        let levels = [104, 103, 102, 101, 100];
+        let groups = levels.map(|level| lane.group(Limit::Unlimited, level).unwrap());
         for group in &groups {
             group.conversation().unwrap().send_all([1, 2, 3]).unwrap();
         }
@@ -216,8 +218,8 @@ fn readers_and_bumps_take_the_best() {
             let honoured = bumped.iter().all(|name| taken.contains(name));
             assert!(honoured || names[3..].contains(&turn.group()));
         }
-        // In order of age, but for those that were bumped.
-        let oldest = names[..3].iter().map(|name| taken.contains(name));
-        assert!(oldest.is_sorted_by(|a, b| a >= b), "{taken:?}");
+        // In order of level, but for those that were bumped.
+        let highest = names[..3].iter().map(|name| taken.contains(name));
+        assert!(highest.is_sorted_by(|a, b| a >= b), "{taken:?}");
     });
 }
