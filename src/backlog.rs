@@ -11,6 +11,7 @@
 
 mod aside;
 mod back;
+mod deal;
 mod messages;
 mod picture;
 
@@ -21,6 +22,7 @@ use crate::limit::{Bypass, Limit};
 use messages::{Entry, Messages};
 
 pub use back::Ahead;
+pub use deal::{Account, Dealt};
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -60,6 +62,8 @@ pub struct Backlog<T> {
     ended: Vec<(Home, GroupKey)>,
     /// Of the waiting ones those in poisoned groups.
     poisoned: u64,
+    /// A message has been in another tier than 0.
+    tiered: bool,
 }
 
 impl<T> Backlog<T> {
@@ -71,6 +75,7 @@ impl<T> Backlog<T> {
             in_flight: 0,
             ended: Vec::new(),
             poisoned: 0,
+            tiered: false,
         }
     }
 
@@ -149,7 +154,7 @@ impl<T> Backlog<T> {
 
     /// The number of the group's first waiting message.
     pub fn first_in(&self, group: GroupKey) -> Option<u64> {
-        Some(self.core.data(group)?.first()?.seq)
+        Some(self.core.data(group)?.head()?.seq)
     }
 
     /// The tier that is open in a lane.
@@ -199,6 +204,7 @@ impl<T> Backlog<T> {
             attempt: 0,
             item: Some(item),
         });
+        self.tiered |= tier != 0;
         self.waiting += 1;
         self.tally(group, 1);
         self.sync_head(group);
@@ -325,17 +331,11 @@ impl<T> Backlog<T> {
         self.waiting -= 1;
         self.in_flight += 1;
         self.sync_head(group);
-        Some(Claim {
-            group,
-            seq: entry.seq,
-            tier,
-            attempt: entry.attempt,
-            item: entry.item?,
-        })
+        entry.claim(group, tier)
     }
 
     fn sync_head(&mut self, group: GroupKey) {
-        let head = self.messages(group).first().map(|e| e.tier);
+        let head = self.messages(group).head().map(|e| e.tier);
         self.core.set_head(group, head);
     }
 

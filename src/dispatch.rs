@@ -31,6 +31,7 @@
 
 mod aside;
 mod back;
+mod deal;
 mod group;
 mod lane;
 mod names;

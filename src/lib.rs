@@ -35,6 +35,7 @@
 //! | 2 waiting | `wait.rs` | the one way to wait and to wake |
 //! | 3 primitives | `semaphore.rs` | the counting semaphore |
 //! | | `gate.rs` | the tier gate |
+//! | | `tokens.rs` | what is posted to the next holder of a policy lock, and who sleeps |
 //! | | `intent.rs` | one lock, six modes; striped form for hot roots |
 //! | 4 exchange | `queue.rs` | conversations, groups, lanes, turns, deliveries |
 //! | | `keyed.rs` | send by key: the group made on first use, gone when idle |
@@ -79,6 +80,7 @@ pub mod wait;
 pub mod gate;
 pub mod intent;
 pub mod semaphore;
+mod tokens;
 
 pub mod job_queue;
 pub mod keyed;

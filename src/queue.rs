@@ -81,6 +81,8 @@
 //! several tiers outstanding make it O(log n). A group that is gone leaves
 //! nothing behind, and memory after a burst is given back.
 
+mod give_back;
+mod hand;
 mod handles;
 mod homes;
 mod keeping;
@@ -88,9 +90,14 @@ mod manage;
 #[cfg(all(test, loom))]
 mod model;
 mod named;
+mod parcel;
+mod peek;
 mod poison;
+mod posts;
 mod receive;
 mod refuse;
+mod room;
+mod send_wait;
 mod shared;
 mod snapshot;
 mod turn;
@@ -101,21 +108,25 @@ use std::time::Duration;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
-use crate::sync::{Arc, unique};
+use crate::sync::Arc;
 use crate::wait::Wait;
 
 use poison::Policy;
 use shared::Shared;
 
 pub(crate) use crate::backlog::Home;
+pub use give_back::GivesBack;
 pub use handles::{Conversation, Group, GroupId, Lane};
 pub(crate) use homes::Forget;
-pub(crate) use keeping::Shape;
-pub use named::ReceiveGroup;
+pub(crate) use keeping::{InLine, Shape};
+pub use named::{ReceiveByName, ReceiveGroup, ReceiveGroupOwned};
+pub use parcel::{All, Load, One};
+pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveFrom, ReceiveOwned};
 pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom};
-pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, Snapshot, Why};
+pub use send_wait::{SendAllWait, SendAllWaitOwned, SendWait, SendWaitOwned, Sending};
+pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot, Why};
 pub use turn::{Delivery, Turn};
 
 /// A queue of conversations. See the [module](self).
@@ -157,8 +168,9 @@ impl<T> Builder<T> {
 
     /// How many messages the queue holds at most, those in flight counted; no
     /// limit if nothing is said. A message that is given back keeps its room,
-    /// so that the bound is exact, and a handler that sends to its own full
-    /// queue is refused like everybody else.
+    /// so that the bound is exact. A full queue refuses what is
+    /// [sent](Conversation::send) at once, also by its own handlers;
+    /// [`send_wait`](Conversation::send_wait) waits for room.
     pub fn capacity(mut self, capacity: Limit) -> Self {
         self.capacity = capacity;
         self
@@ -193,8 +205,7 @@ impl<T> Builder<T> {
         if let Limit::AtMost(capacity) = self.capacity {
             OutOfRange::check("capacity", capacity, 1, u32::MAX)?;
         }
-        let mut shared = Shared::new(self.quantum, self.bypass, self.policy, unique());
-        shared.capacity = self.capacity;
+        let shared = Shared::new(self.quantum, self.bypass, self.policy, self.capacity);
         let shared = Arc::new(shared);
         Ok(Queue { shared })
     }
@@ -273,7 +284,7 @@ impl<T> Queue<T> {
     pub fn try_receive(&self) -> Result<Turn<T>, TryReceive> {
         let taken = self
             .shared
-            .event(|books| receive::take(&self.shared, books));
+            .brief(|books| receive::take(&self.shared, books));
         Ok(taken.ok_or(TryReceive::Empty)??)
     }
 
@@ -282,7 +293,7 @@ impl<T> Queue<T> {
     /// still delivered; when nothing is left, receives give
     /// [`Closed`](crate::error::Closed). A second close does nothing.
     pub fn close(&self) {
-        self.shared.event(|books| books.closed = true);
+        self.shared.event(|books| self.shared.close(books));
     }
 
     /// Closes the queue and takes out all that waits: group by group in
@@ -376,8 +387,11 @@ const _: () = {
     send_and_sync::<Wait<Receive<'_, OnlySend>>>();
     send_and_sync::<Wait<ReceiveOwned<OnlySend>>>();
     send_and_sync::<Wait<ReceiveGroup<'_, OnlySend>>>();
+    send_and_sync::<Wait<ReceiveGroupOwned<OnlySend>>>();
     send::<Turn<OnlySend>>();
     send::<Delivery<OnlySend>>();
+    send::<Peek<OnlySend>>();
     send_and_sync::<Turn<u8>>();
     send_and_sync::<Delivery<u8>>();
+    send_and_sync::<Peek<u8>>();
 };

@@ -62,6 +62,7 @@ mod cell;
 mod core;
 mod crew;
 mod handles;
+mod later;
 mod ops;
 mod outcome;
 mod pool;
@@ -183,6 +184,9 @@ impl Builder {
         if self.log.is_none() {
             books.without_rows();
         }
+        if matches!(self.crew, Crew::Threads) {
+            books.clock.by_readers();
+        }
         Ok(Scheduler {
             shared: Arc::new(Shared {
                 books: Guarded::new(Books::new(books, self.claims)),
@@ -256,6 +260,18 @@ impl Scheduler {
     #[must_use]
     pub fn readers(&self) -> ReadersStatus {
         self.shared.books.lock().readers_status()
+    }
+
+    /// Lets tasks arrive whose [delay](Place::after) is over, and says how long it
+    /// is until the next one's is; nothing if there is none.
+    ///
+    /// Only where the readers run on a [pool](Builder::pool) is there a need to
+    /// call it, when it says so and after a submission with a delay: no reader
+    /// rests there that could keep the time, though every other call that changes
+    /// something does the same by the way.
+    pub fn advance(&self) -> Option<Duration> {
+        self.shared
+            .event(|books, _, now| Some(books.next_due()?.saturating_sub(now)))
     }
 
     /// While the hold lives no task starts, whatever is submitted: when it is

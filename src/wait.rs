@@ -246,7 +246,7 @@ impl<O: Op> Wait<O> {
     /// # Errors
     ///
     /// [`TimedOut`] if there was nothing by then; the wait is cancelled.
-    pub fn wait_timeout(self, timeout: Duration) -> Result<O::Output, TimedOut> {
+    pub fn wait_timeout(mut self, timeout: Duration) -> Result<O::Output, TimedOut> {
         // The clock is read only by a wait that must wait.
         self.wait_at_most(|| Instant::now().checked_add(timeout))
     }
@@ -257,12 +257,14 @@ impl<O: Op> Wait<O> {
     /// # Errors
     ///
     /// [`TimedOut`] if there was nothing by then; the wait is cancelled.
-    pub fn wait_deadline(self, deadline: Instant) -> Result<O::Output, TimedOut> {
+    pub fn wait_deadline(mut self, deadline: Instant) -> Result<O::Output, TimedOut> {
         self.wait_at_most(|| Some(deadline))
     }
 
-    fn wait_at_most(
-        mut self,
+    /// If it times out the wait is cancelled, and its operation can be asked
+    /// what it has left.
+    pub(crate) fn wait_at_most(
+        &mut self,
         deadline: impl FnOnce() -> Option<Instant>,
     ) -> Result<O::Output, TimedOut> {
         let seat = Seat::take();
@@ -316,8 +318,13 @@ impl<O: Op> Wait<O> {
         poll
     }
 
+    /// The operation, between polls.
+    pub(crate) fn op_mut(&mut self) -> &mut O {
+        &mut self.op
+    }
+
     #[inline]
-    fn cancel(&mut self) {
+    pub(crate) fn cancel(&mut self) {
         if std::mem::replace(&mut self.stage, Stage::Done) == Stage::Waiting {
             self.op.cancel();
         }

@@ -1,69 +1,18 @@
-//! Receives from a group by name: SEMANTICS 2 and 3, as far as they speak of them.
+//! Waits for a group by name; what needs no wait is in `queue_suite/named.rs`.
 
 mod queue_support;
 
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use conversant::error::TimedOut;
-use conversant::limit::{Bypass, Limit};
-use conversant::queue::{GroupId, Lane, NoTurn, Queue, ReceivesStatus, TryReceiveFrom, Turn, Why};
+use conversant::queue::{NoTurn, Queue, ReceivesStatus, Turn};
 
-use queue_support::{Bell, conversation, plain, poll, serve, take};
-
-type Texts = Queue<&'static str>;
+use queue_support::{Bell, plain, poll, serve, take};
 
 fn first(mut turn: Turn<&'static str>) -> &'static str {
     turn.next().unwrap().complete()
-}
-
-fn refused(queue: &Texts, group: GroupId) -> TryReceiveFrom {
-    queue.try_receive_from(group).unwrap_err()
-}
-
-#[test]
-fn held_empty_closed_and_stale_are_different_answers() {
-    let (queue, lane) = plain();
-    let one = lane.conversation().unwrap();
-    let id = one.group();
-    assert_eq!(refused(&queue, id), TryReceiveFrom::Empty);
-    one.send("m").unwrap();
-    let turn = queue.try_receive_from(id).unwrap();
-    assert_eq!(turn.group(), id);
-    assert_eq!(refused(&queue, id), TryReceiveFrom::Held);
-    queue.close();
-    assert_eq!(refused(&queue, id), TryReceiveFrom::Held);
-    first(turn);
-    assert_eq!(refused(&queue, id), TryReceiveFrom::Never(NoTurn::Closed));
-    drop(one);
-    assert_eq!(refused(&queue, id), TryReceiveFrom::Never(NoTurn::Stale));
-    let (other, _lane) = plain();
-    assert_eq!(refused(&other, id), TryReceiveFrom::Never(NoTurn::Stale));
-    assert_eq!(other.receive_from(id).wait().err(), Some(NoTurn::Stale));
-}
-
-#[test]
-fn every_limit_holds_and_is_told() {
-    let (queue, lane) = plain();
-    let paused = lane.group(Limit::AtMost(0), 100).unwrap();
-    let (one, two) = (paused.conversation().unwrap(), lane.conversation().unwrap());
-    let blocked = |id| match refused(&queue, id) {
-        TryReceiveFrom::Blocked(why) => why,
-        other => panic!("{other}"),
-    };
-    one.send("m").unwrap();
-    two.send_in(1, "tier 1").unwrap();
-    assert_eq!(blocked(paused.id()), Why::Paused);
-    assert_eq!(blocked(two.group()), Why::Tier);
-    paused.set_limit(Limit::SERIAL).unwrap();
-    lane.set_cap(Limit::AtMost(0)).unwrap();
-    assert_eq!(blocked(paused.id()), Why::Cap);
-    lane.set_cap(Limit::Unlimited).unwrap();
-    let delivery = take(&queue).unwrap();
-    one.send("n").unwrap();
-    assert_eq!(blocked(paused.id()), Why::Limit);
-    delivery.complete();
-    assert_eq!(first(queue.try_receive_from(paused.id()).unwrap()), "n");
 }
 
 #[test]
@@ -171,52 +120,6 @@ fn the_end_of_a_group_and_of_a_queue_end_the_wait() {
 }
 
 #[test]
-fn it_uses_up_a_bump() {
-    let (queue, lane) = plain();
-    let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
-    two.send("two").unwrap();
-    one.send_all(["1", "2"]).unwrap();
-    queue.bump(one.group(), 9).unwrap();
-    assert_eq!(first(queue.try_receive_from(one.group()).unwrap()), "1");
-    assert_eq!(serve(&queue), ["two", "2"]);
-}
-
-/// A lane with an old group at a low level, and many at a high one.
-fn overtaking(queue: &Texts) -> (Lane<&'static str>, GroupId, Vec<GroupId>) {
-    let lane = queue.lane(1, Limit::Unlimited).unwrap();
-    let mut groups = Vec::new();
-    for (level, text) in [
-        (0, "old"),
-        (0, "older next"),
-        (9, "a"),
-        (9, "b"),
-        (9, "c"),
-        (9, "d"),
-    ] {
-        let one = conversation(&lane, Limit::SERIAL, level);
-        one.send(text).unwrap();
-        groups.push(one.group());
-    }
-    let old = groups.remove(0);
-    (lane, old, groups)
-}
-
-#[test]
-fn it_is_no_dispatch_and_resets_the_count_only_for_the_oldest() {
-    let queue = Queue::builder().bypass(Bypass::AtMost(2)).build().unwrap();
-    let (_lane, _, groups) = overtaking(&queue);
-    assert_eq!(take(&queue).unwrap().complete(), "a");
-    assert_eq!(first(queue.try_receive_from(groups[2]).unwrap()), "b");
-    assert_eq!(serve(&queue), ["c", "old", "d", "older next"]);
-
-    let queue = Queue::builder().bypass(Bypass::AtMost(2)).build().unwrap();
-    let (_lane, old, _) = overtaking(&queue);
-    assert_eq!(take(&queue).unwrap().complete(), "a");
-    assert_eq!(first(queue.try_receive_from(old).unwrap()), "old");
-    assert_eq!(serve(&queue), ["b", "c", "older next", "d"]);
-}
-
-#[test]
 fn a_thread_waits_for_its_group() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
@@ -225,4 +128,61 @@ fn a_thread_waits_for_its_group() {
         one.send("m").unwrap();
         assert_eq!(reader.join().unwrap(), Ok("m"));
     });
+}
+
+#[test]
+fn an_owned_wait_keeps_the_queue() {
+    let (queue, lane) = plain();
+    let (queue, one) = (Arc::new(queue), lane.conversation().unwrap());
+    let (_, waker) = Bell::new();
+    let mut wait = Queue::receive_from_owned(&queue, one.group());
+    assert!(poll(&mut wait, &waker).is_pending());
+    drop(queue);
+    one.send("m").unwrap();
+    let Poll::Ready(Ok(turn)) = poll(&mut wait, &waker) else {
+        panic!("the queue is there");
+    };
+    assert_eq!(first(turn), "m");
+    one.send("closed?").unwrap();
+    drop(wait);
+    assert!(one.send("gone").is_err());
+}
+
+/// Before its first poll, waiting, told, done: the group is somebody else's at once.
+#[test]
+fn dropped_at_every_stage() {
+    let (queue, lane) = plain();
+    let one = lane.conversation().unwrap();
+    let (bell, waker) = Bell::new();
+    let named = || {
+        let named = queue.snapshot().named;
+        (named.waiting, named.notified)
+    };
+    let fresh = queue.receive_from(one.group());
+    one.send("1").unwrap();
+    assert_eq!(
+        (named(), serve(&queue)),
+        ((0, 0), vec!["1"]),
+        "not kept for it"
+    );
+    drop(fresh);
+    let mut waiting = queue.receive_from(one.group());
+    assert!(poll(&mut waiting, &waker).is_pending());
+    assert_eq!(named(), (1, 0));
+    drop(waiting);
+    one.send("2").unwrap();
+    assert_eq!((named(), serve(&queue)), ((0, 0), vec!["2"]));
+    let mut told = queue.receive_from(one.group());
+    assert!(poll(&mut told, &waker).is_pending());
+    one.send("3").unwrap();
+    assert_eq!((named(), bell.rings()), ((0, 1), 1));
+    drop(told);
+    assert_eq!((named(), serve(&queue)), ((0, 0), vec!["3"]));
+    let mut done = queue.receive_from(one.group());
+    one.send("4").unwrap();
+    let turn = poll(&mut done, &waker);
+    drop(done);
+    assert_eq!((named(), take(&queue).is_none()), ((0, 0), true));
+    drop(turn);
+    assert_eq!(serve(&queue), ["4"]);
 }

@@ -15,6 +15,8 @@ mod cancelling;
 mod drops;
 #[path = "scheduler_threads/groups.rs"]
 mod groups;
+#[path = "scheduler_threads/later.rs"]
+mod later;
 #[path = "scheduler_threads/life.rs"]
 mod life;
 #[path = "scheduler_threads/outcomes.rs"]

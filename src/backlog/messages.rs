@@ -6,11 +6,16 @@
 //! Invariants:
 //! 1. The array does not decrease, and its first entry, if there is one, holds
 //!    a message.
-//! 2. `live` messages wait; the array has at most `2 * live + SLACK` entries.
+//! 2. `live` messages are in array and tree; the array has at most
+//!    `2 * live + SLACK` entries.
+//! 3. A message that is being looked at is in neither: its entry is `out`,
+//!    empty, and it waits all the same.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::Home;
+use crate::dispatch::GroupKey;
+
+use super::{Claim, Home};
 
 /// Empty entries that are not worth a sweep.
 const SLACK: usize = 16;
@@ -24,11 +29,25 @@ pub(super) struct Entry<T> {
     pub(super) item: Option<T>,
 }
 
+impl<T> Entry<T> {
+    pub(super) fn claim(self, group: GroupKey, tier: u32) -> Option<Claim<T>> {
+        let Self { seq, attempt, .. } = self;
+        Some(Claim {
+            group,
+            seq,
+            tier,
+            attempt,
+            item: self.item?,
+        })
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Messages<T> {
     pub(super) entries: VecDeque<Entry<T>>,
     returned: BTreeMap<u64, Entry<T>>,
     live: usize,
+    out: Option<Box<Entry<T>>>,
     pub(super) last_seq: u64,
     pub(super) last_tier: u32,
     pub(super) pins: u32,
@@ -43,6 +62,7 @@ impl<T> Messages<T> {
             entries: VecDeque::new(),
             returned: BTreeMap::new(),
             live: 0,
+            out: None,
             last_seq: 0,
             last_tier: 0,
             pins: 1,
@@ -51,19 +71,47 @@ impl<T> Messages<T> {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.live
+        self.live + usize::from(self.out.is_some())
     }
 
     /// No waiting message counts as tried before. O(n).
     pub(super) fn start_anew(&mut self) {
         let returned = self.returned.values_mut();
-        for entry in self.entries.iter_mut().chain(returned) {
+        let out = self.out.as_deref_mut();
+        for entry in self.entries.iter_mut().chain(returned).chain(out) {
             entry.attempt = 0;
         }
     }
 
-    /// The one that waits first.
-    pub(super) fn first(&self) -> Option<&Entry<T>> {
+    /// The one that waits first, which may be out.
+    pub(super) fn head(&self) -> Option<&Entry<T>> {
+        match (self.out.as_deref(), self.first()) {
+            (Some(out), Some(first)) => Some(if out.seq < first.seq { out } else { first }),
+            (out, first) => out.or(first),
+        }
+    }
+
+    /// Takes the first one out to be looked at; none is out.
+    pub(super) fn take_out(&mut self) -> Option<T> {
+        let mut entry = self.pop()?;
+        let item = entry.item.take();
+        self.out = Some(Box::new(entry));
+        item
+    }
+
+    /// Puts the one that is out to its place, or forgets it if it does not
+    /// come back.
+    pub(super) fn put_back(&mut self, item: Option<T>) {
+        if let Some(mut entry) = self.out.take()
+            && item.is_some()
+        {
+            entry.item = item;
+            self.put(*entry);
+        }
+    }
+
+    /// The first one of those that are here.
+    fn first(&self) -> Option<&Entry<T>> {
         let returned = self.returned.first_key_value().map(|(_, entry)| entry);
         match (self.entries.front(), returned) {
             (Some(a), Some(b)) => Some(if a.seq < b.seq { a } else { b }),
@@ -89,7 +137,7 @@ impl<T> Messages<T> {
 
     pub(super) fn pop(&mut self) -> Option<Entry<T>> {
         let seq = self.first()?.seq;
-        let entry = match self.returned.remove(&seq) {
+        let entry = match self.unreturn(seq) {
             Some(entry) => entry,
             None => self.entries.pop_front()?,
         };
@@ -99,7 +147,7 @@ impl<T> Messages<T> {
     }
 
     pub(super) fn remove(&mut self, seq: u64) -> Option<T> {
-        let item = match self.returned.remove(&seq) {
+        let item = match self.unreturn(seq) {
             Some(entry) => entry.item,
             None => {
                 let at = self.entries.binary_search_by_key(&seq, |e| e.seq).ok()?;
@@ -112,13 +160,47 @@ impl<T> Messages<T> {
         Some(item)
     }
 
-    /// Takes them all out, in order.
+    /// Lends the first ones, up to so many; they still count.
+    pub(super) fn deal(&mut self, most: u32) -> VecDeque<Entry<T>> {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        if !self.returned.is_empty() || self.live != self.entries.len() {
+            return VecDeque::new();
+        }
+        if self.live <= most {
+            return std::mem::take(&mut self.entries);
+        }
+        self.entries.drain(..most).collect()
+    }
+
+    /// Takes back what was lent, but for so many that were taken.
+    pub(super) fn deal_back(&mut self, lent: VecDeque<Entry<T>>, taken: u32) {
+        self.live -= taken as usize;
+        if self.entries.is_empty() {
+            self.entries = lent;
+        } else {
+            for entry in lent.into_iter().rev() {
+                self.entries.push_front(entry);
+            }
+        }
+        self.sweep();
+    }
+
+    /// Takes out all that are here, in order.
     pub(super) fn drain(&mut self) -> Vec<T> {
         let mut items = Vec::with_capacity(self.live);
         while let Some(entry) = self.pop() {
             items.extend(entry.item);
         }
         items
+    }
+
+    fn unreturn(&mut self, seq: u64) -> Option<Entry<T>> {
+        let entry = self.returned.remove(&seq)?;
+        if self.returned.is_empty() {
+            // An emptied tree would keep its root's block.
+            self.returned = BTreeMap::new();
+        }
+        Some(entry)
     }
 
     /// Keeps the invariants, and memory within a constant factor of what waits.
@@ -128,10 +210,6 @@ impl<T> Messages<T> {
         }
         if self.entries.len() > 2 * self.live + SLACK {
             self.entries.retain(|e| e.item.is_some());
-        }
-        if self.returned.is_empty() {
-            // An emptied tree would keep its root's block.
-            self.returned = BTreeMap::new();
         }
         if self.entries.is_empty() {
             self.entries = VecDeque::new();

@@ -47,6 +47,21 @@ impl<G> Dispatch<G> {
         self.stand(group);
     }
 
+    /// Keeps the group, of which no turn is live, from starting one until
+    /// [`unhold`](Self::unhold). Nothing is taken; bump and age stay.
+    pub fn hold(&mut self, group: GroupKey) {
+        let g = self.group_mut(group);
+        debug_assert!(!g.held);
+        g.held = true;
+        self.stand(group);
+    }
+
+    /// Ends a [`hold`](Self::hold): the group stands where it stood.
+    pub fn unhold(&mut self, group: GroupKey) {
+        self.group_mut(group).held = false;
+        self.stand(group);
+    }
+
     /// As [`begin_turn`](Self::begin_turn) for this group, wherever it stands
     /// in line. Uses up its bump; is no dispatch, but resets the lane's count
     /// if the group is its oldest.

@@ -6,8 +6,11 @@ use crate::dispatch::{GroupKey, LaneKey};
 use crate::error::{Closed, OutOfRange};
 use crate::limit::Limit;
 use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::tokens::Desk;
 
+use super::posts::Post;
 use super::refuse::{LaneError, SendError, SendReason};
+use super::room::SenderId;
 use super::shared::{Books, Shared};
 
 /// The standing level of a group that asks for none.
@@ -195,8 +198,9 @@ impl<T> Drop for Group<T> {
 pub struct Conversation<T> {
     shared: Arc<Shared<T>>,
     key: GroupKey,
-    /// Whether the pin has been taken out. Written and read under the queue's
-    /// lock, which orders it.
+    /// Whether the pin is being taken out. Written under the lock of the
+    /// queue's tokens, and read under that or, later than the policy lock has
+    /// seen the pin, under the policy lock.
     ended: AtomicBool,
 }
 
@@ -226,7 +230,17 @@ impl<T> Conversation<T> {
     /// [`SendError`] with the message, if the queue is closed or full, or the
     /// conversation has ended.
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
-        self.post(None, message)
+        if self.shared.bounded {
+            return self.send_now(None, message);
+        }
+        match self.desk() {
+            Ok(desk) => {
+                let posted = desk.post(Post::Send(self.key, message));
+                self.shared.posted(posted);
+                Ok(())
+            }
+            Err(reason) => Err(SendError { message, reason }),
+        }
     }
 
     /// Sends a message in a tier: it is received when all that had arrived in
@@ -238,7 +252,7 @@ impl<T> Conversation<T> {
     /// As [`send`](Self::send); and if an earlier message of the group is
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
-        self.post(Some(tier), message)
+        self.send_now(Some(tier), message)
     }
 
     /// Sends all of them as [`send`](Self::send) would, with nothing of others
@@ -249,7 +263,21 @@ impl<T> Conversation<T> {
     /// As [`send`](Self::send), with all the messages.
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         let messages: Vec<T> = messages.into_iter().collect();
-        self.shared.event(|books| {
+        if !self.shared.bounded {
+            return match self.desk() {
+                Ok(desk) => {
+                    let send = |message| Post::Send(self.key, message);
+                    let posted = desk.post_all(messages.into_iter().map(send));
+                    self.shared.posted(posted);
+                    Ok(())
+                }
+                Err(reason) => Err(SendError {
+                    message: messages,
+                    reason,
+                }),
+            };
+        }
+        self.shared.brief(|books| {
             if let Some(reason) = self.refusal(books, messages.len()) {
                 let message = messages;
                 return Err(SendError { message, reason });
@@ -265,15 +293,49 @@ impl<T> Conversation<T> {
     /// Ends the conversation: sends are refused from now on, what waits is
     /// still delivered. A second end does nothing; a drop ends it too.
     pub fn end(&self) {
+        let desk = self.shared.tokens.lock();
+        // Relaxed: under the lock.
+        let before = self.ended.swap(true, Ordering::Relaxed);
+        drop(desk);
+        if before {
+            return;
+        }
         self.shared.event(|books| {
-            // Relaxed: under the lock.
-            if !self.ended.swap(true, Ordering::Relaxed) {
-                books.backlog.unpin(self.key);
-            }
+            books.backlog.unpin(self.key);
+            let sender = self.sender();
+            let (books, wakes) = books.parts();
+            books.room.refuse(sender, wakes);
         });
     }
 
-    fn post(&self, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
+    /// The right to post a message, or why there is none.
+    fn desk(&self) -> Result<Desk<'_, Post<T>>, SendReason> {
+        let desk = self.shared.tokens.lock();
+        // Relaxed: under the lock.
+        if self.ended.load(Ordering::Relaxed) {
+            Err(SendReason::Ended)
+        } else if desk.is_closed() {
+            Err(SendReason::Closed)
+        } else {
+            Ok(desk)
+        }
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared<T>> {
+        &self.shared
+    }
+
+    pub(super) fn key(&self) -> GroupKey {
+        self.key
+    }
+
+    /// Which it is, while somebody waits to send on it and keeps it where it is.
+    pub(super) fn sender(&self) -> SenderId {
+        SenderId::of(&self.ended)
+    }
+
+    /// As an event of its own.
+    fn send_now(&self, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
         self.shared.event(|books| {
             if let Some(reason) = self.refusal(books, 1) {
                 return Err(SendError { message, reason });
@@ -287,12 +349,12 @@ impl<T> Conversation<T> {
     }
 
     /// Why so many messages cannot be sent.
-    fn refusal(&self, books: &Books<T>, more: usize) -> Option<SendReason> {
+    pub(super) fn refusal(&self, books: &Books<T>, more: usize) -> Option<SendReason> {
         // Relaxed: under the lock.
         if self.ended.load(Ordering::Relaxed) {
             return Some(SendReason::Ended);
         }
-        self.shared.refusal(books, more)
+        books.refusal(more)
     }
 }
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use crate::dispatch::GroupKey;
 use crate::error::Stale;
+use crate::sync::Arc;
 use crate::wait::Wait;
 
 use super::Queue;
 use super::handles::{Group, GroupId};
-use super::named::{self, ReceiveGroup};
+use super::named::{self, ReceiveByName, ReceiveGroup, ReceiveGroupOwned};
 use super::poison::Poisoned;
 use super::refuse::{NoTurn, TryReceiveFrom};
 use super::shared::Books;
@@ -48,7 +49,17 @@ impl<T> Queue<T> {
     ///
     /// [`try_receive_from`]: Self::try_receive_from
     pub fn receive_from(&self, group: GroupId) -> Wait<ReceiveGroup<'_, T>> {
-        Wait::new(ReceiveGroup::new(self, group))
+        Wait::new(ReceiveByName::new(self, group))
+    }
+
+    /// As [`receive_from`](Self::receive_from), for a wait that keeps the queue
+    /// alive.
+    ///
+    /// # Errors
+    ///
+    /// As [`receive_from`](Self::receive_from).
+    pub fn receive_from_owned(queue: &Arc<Self>, group: GroupId) -> Wait<ReceiveGroupOwned<T>> {
+        Wait::new(ReceiveByName::new(queue.clone(), group))
     }
 
     /// A turn of this group if it can begin now, as by
@@ -94,7 +105,8 @@ impl<T> Queue<T> {
     /// manieth it is of those sent into the group, and how often it was
     /// delivered in vain. `None` if nothing waits.
     ///
-    /// Its content is not shown: no code of the user's runs under the lock.
+    /// Its content is not shown, since no code of the user's runs under the
+    /// lock: [`try_peek`](Self::try_peek) does.
     ///
     /// # Errors
     ///

@@ -15,6 +15,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 use std::task::{Context, Poll, Waker};
 
 use crate::dispatch::{Aside, Blocked, GroupKey};
@@ -34,6 +35,11 @@ pub(super) struct Named {
 }
 
 impl Named {
+    /// Whether nobody waits by name.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
     /// Receives that sleep, and those that were woken and have not looked since.
     pub(super) fn counts(&self) -> (usize, usize) {
         let counts = self.lines.values().map(|l| (l.waiting(), l.notified()));
@@ -119,26 +125,33 @@ pub(super) fn take<T>(
 }
 
 /// The wait of [`Queue::receive_from`].
-pub struct ReceiveGroup<'a, T> {
-    queue: &'a Queue<T>,
+pub type ReceiveGroup<'a, T> = ReceiveByName<&'a Queue<T>>;
+
+/// The wait of [`Queue::receive_from_owned`].
+pub type ReceiveGroupOwned<T> = ReceiveByName<Arc<Queue<T>>>;
+
+/// A wait for a turn of one group of the queue that `Q` leads to:
+/// [`ReceiveGroup`] or [`ReceiveGroupOwned`].
+pub struct ReceiveByName<Q> {
+    queue: Q,
     /// `None` if it is a name of another queue's.
     key: Option<GroupKey>,
     ticket: Option<Ticket>,
 }
 
-impl<'a, T> ReceiveGroup<'a, T> {
-    pub(super) fn new(queue: &'a Queue<T>, group: GroupId) -> Self {
+impl<T, Q: Deref<Target = Queue<T>>> ReceiveByName<Q> {
+    pub(super) fn new(queue: Q, group: GroupId) -> Self {
         Self {
-            queue,
             key: group.key_in(&queue.shared),
+            queue,
             ticket: None,
         }
     }
 }
 
-impl<T> sealed::Sealed for ReceiveGroup<'_, T> {}
+impl<Q> sealed::Sealed for ReceiveByName<Q> {}
 
-impl<T> Op for ReceiveGroup<'_, T> {
+impl<T, Q: Deref<Target = Queue<T>> + Unpin> Op for ReceiveByName<Q> {
     type Output = Result<Turn<T>, NoTurn>;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -176,7 +189,7 @@ impl<T> Op for ReceiveGroup<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for ReceiveGroup<'_, T> {
+impl<Q> fmt::Debug for ReceiveByName<Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReceiveGroup")
             .field("in_line", &self.ticket.is_some())

@@ -89,6 +89,22 @@ impl Asides {
         }
         timer.is_some() || poison.is_some()
     }
+
+    /// A group rests for so long, or for as long as it rests already: then, and
+    /// if there is no pause, false.
+    fn rest(&mut self, group: GroupKey, pause: Duration) -> bool {
+        let until = self.timers.now().saturating_add(pause);
+        let earlier = self.resting.get(&group).copied();
+        if pause.is_zero() || earlier.is_some_and(|timer| timer.at() >= until) {
+            return false;
+        }
+        if let Some(timer) = earlier {
+            self.timers.cancel(timer);
+        }
+        let timer = self.timers.set(until, group);
+        self.resting.insert(group, timer);
+        true
+    }
 }
 
 impl<T> Books<T> {
@@ -98,34 +114,22 @@ impl<T> Books<T> {
     pub(super) fn fail(&mut self, mut claim: Claim<T>) -> Option<T> {
         claim.attempt = claim.attempt.saturating_add(1);
         let (group, attempt) = (claim.group, claim.attempt);
-        let poisoned = self.asides.poisoned.contains_key(&group);
-        if !self.gone && !poisoned {
-            // Before the message is back, so that it never counts in its tier.
-            if self.asides.policy.is_last(attempt) {
-                self.asides.forget(group);
-                self.asides.poisoned.insert(group, (claim.seq, attempt));
-                self.backlog.set_aside(group, Some(Aside::Poisoned));
-            } else {
-                self.rest(group, self.asides.policy.pause(attempt));
-            }
+        if self.gone || self.asides.poisoned.contains_key(&group) {
+            return self.give_back(claim);
         }
-        self.give_back(claim)
-    }
-
-    /// Sets a group aside for so long, or for as long as it rests already.
-    fn rest(&mut self, group: GroupKey, pause: Duration) {
-        let asides = &mut self.asides;
-        let until = asides.timers.now().saturating_add(pause);
-        let earlier = asides.resting.get(&group).copied();
-        if pause.is_zero() || earlier.is_some_and(|timer| timer.at() >= until) {
-            return;
+        let aside = if self.asides.policy.is_last(attempt) {
+            self.asides.forget(group);
+            self.asides.poisoned.insert(group, (claim.seq, attempt));
+            Some(Aside::Poisoned)
+        } else {
+            let pause = self.asides.policy.pause(attempt);
+            self.asides.rest(group, pause).then_some(Aside::BackingOff)
+        };
+        match aside {
+            Some(aside) => self.backlog.give_back_aside(claim, aside),
+            None => self.backlog.give_back(claim),
         }
-        if let Some(timer) = earlier {
-            asides.timers.cancel(timer);
-        }
-        let timer = asides.timers.set(until, group);
-        asides.resting.insert(group, timer);
-        self.backlog.set_aside(group, Some(Aside::BackingOff));
+        None
     }
 
     /// Lets a group go on that is set aside; false if it is not.

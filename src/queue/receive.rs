@@ -43,7 +43,7 @@ impl<T, Q: Deref<Target = Queue<T>> + Unpin> Op for ReceiveFrom<Q> {
         let Self { queue, ticket } = self;
         let shared = &queue.shared;
         look_twice(cx, |current, spare| {
-            shared.event(|books| {
+            shared.brief(|books| {
                 if let Some(found) = take(shared, books) {
                     let removed = ticket.take().and_then(|old| books.receives.remove(old));
                     books.discard_waker(removed.and_then(|removed| removed.waker));
@@ -57,7 +57,7 @@ impl<T, Q: Deref<Target = Queue<T>> + Unpin> Op for ReceiveFrom<Q> {
 
     fn cancel(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.queue.shared.event(|books| {
+            self.queue.shared.brief(|books| {
                 // If it had been notified, the waking rule passes that on.
                 let removed = books.receives.remove(ticket);
                 books.discard_waker(removed.and_then(|removed| removed.waker));

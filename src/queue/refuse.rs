@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::error::{Closed, OutOfRange, Stale, TierGoesDown};
+use crate::error::{Closed, OutOfRange, Stale, TierGoesDown, TimedOut};
 
 use super::snapshot::Why;
 
@@ -32,8 +32,16 @@ pub enum SendReason {
     Closed,
     /// The conversation has ended.
     Ended,
-    /// As many messages as the queue's capacity wait or are in flight.
+    /// As many messages as the queue's capacity wait or are in flight, or the
+    /// room is promised to those who wait for it.
     Full,
+    /// So many at once are more than the queue's capacity.
+    AboveCapacity,
+    /// The queue is full, and the thread that was to wait for room holds a turn
+    /// or a delivery of it: the room might never come.
+    OwnQueue,
+    /// There was no room in time.
+    TimedOut,
     /// An earlier message of the group is outstanding in a higher tier.
     TierGoesDown(TierGoesDown),
 }
@@ -64,7 +72,7 @@ pub enum NoTurn {
 pub enum TryReceiveFrom {
     /// Nothing waits in it.
     Empty,
-    /// A turn of it is live.
+    /// A turn of it is live, or somebody looks at its first message.
     Held,
     /// Something waits in it, and this keeps it.
     Blocked(Why),
@@ -105,6 +113,9 @@ impl fmt::Display for SendReason {
             Self::Closed => Closed.fmt(f),
             Self::Ended => f.write_str("the conversation has ended"),
             Self::Full => f.write_str("the queue is full"),
+            Self::AboveCapacity => f.write_str("more than the queue ever holds"),
+            Self::OwnQueue => f.write_str("the queue is full, and served by who would wait"),
+            Self::TimedOut => TimedOut.fmt(f),
             Self::TierGoesDown(error) => error.fmt(f),
         }
     }

@@ -23,6 +23,8 @@ pub struct Snapshot {
     pub receives: ReceivesStatus,
     /// Receives that wait for a group by name.
     pub named: ReceivesStatus,
+    /// Sends that wait for room.
+    pub sends: SendsStatus,
     /// The lanes with their groups.
     pub lanes: Vec<LaneStatus>,
 }
@@ -35,6 +37,18 @@ pub struct ReceivesStatus {
     /// Those that were woken and have not looked since. One that stays here is
     /// a task that is not polled: it keeps at most one turn from the others.
     pub notified: usize,
+}
+
+/// The sends in line for room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendsStatus {
+    /// Those that sleep.
+    pub waiting: usize,
+    /// Those that were woken and have not looked since. One that stays here is
+    /// a task that is not polled: it keeps the room that it asks for, no more.
+    pub notified: usize,
+    /// How many places all of them ask for.
+    pub places: u64,
 }
 
 /// One lane.
@@ -78,7 +92,7 @@ pub struct GroupStatus {
 pub enum Why {
     /// Nothing waits.
     Idle,
-    /// A turn of the group is live.
+    /// A turn of the group is live, or somebody looks at its first message.
     Held,
     /// A message of the group failed too often: it waits to be resumed.
     Poisoned,
@@ -138,6 +152,14 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
             named: {
                 let (waiting, notified) = books.named.counts();
                 ReceivesStatus { waiting, notified }
+            },
+            sends: {
+                let (waiting, notified, places) = books.room.counts();
+                SendsStatus {
+                    waiting,
+                    notified,
+                    places,
+                }
             },
             lanes: Vec::new(),
         },

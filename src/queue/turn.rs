@@ -7,7 +7,9 @@ use crate::backlog::Claim;
 use crate::dispatch::{Blocked, GroupKey};
 use crate::sync::Arc;
 
+use super::hand::Hand;
 use super::handles::GroupId;
+use super::posts::Post;
 use super::shared::{Books, Shared};
 
 /// The exclusive right to receive from one group, until it is dropped.
@@ -22,8 +24,7 @@ use super::shared::{Books, Shared};
 /// the work begins: take the turn, `next`, drop the turn, work, complete.
 #[must_use = "dropping a turn gives back what it has not handed out"]
 pub struct Turn<T> {
-    shared: Arc<Shared<T>>,
-    group: GroupKey,
+    hand: Arc<Hand<T>>,
     /// Taken with the turn and not handed out yet.
     first: Option<Claim<T>>,
     /// How many more it may take.
@@ -34,7 +35,7 @@ impl<T> Turn<T> {
     /// Begins the next turn; made under the lock.
     pub(super) fn begin(shared: &Arc<Shared<T>>, books: &mut Books<T>) -> Option<Self> {
         let first = books.backlog.claim(true)?;
-        Some(Self::with(shared, first))
+        Some(Self::with(shared, books, first))
     }
 
     /// Begins a turn of this group; made under the lock.
@@ -44,22 +45,24 @@ impl<T> Turn<T> {
         group: GroupKey,
     ) -> Result<Self, Blocked> {
         let first = books.backlog.claim_of(group)?;
-        Ok(Self::with(shared, first))
+        Ok(Self::with(shared, books, first))
     }
 
-    fn with(shared: &Arc<Shared<T>>, first: Claim<T>) -> Self {
+    fn with(shared: &Arc<Shared<T>>, books: &mut Books<T>, first: Claim<T>) -> Self {
+        let hand = Hand::new(shared, first.group, books.room.hold(2));
+        let left = shared.quantum - 1;
+        books.deal(&hand, left);
         Self {
-            shared: shared.clone(),
-            group: first.group,
+            hand,
             first: Some(first),
-            left: shared.quantum - 1,
+            left,
         }
     }
 
     /// Whose turn it is.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.group)
+        GroupId::new(&self.hand.shared, self.hand.group)
     }
 
     /// The group's next message, if the turn may have it now.
@@ -76,14 +79,20 @@ impl<T> Turn<T> {
     )]
     pub fn next(&mut self) -> Option<Delivery<T>> {
         if let Some(claim) = self.first.take() {
-            return Some(Delivery::new(&self.shared, claim));
+            return Some(Delivery::new(&self.hand, claim));
         }
         let left = self.left.checked_sub(1)?;
-        let Self { shared, group, .. } = self;
-        let delivery = shared.event(|books| {
-            let claim = books.backlog.take(*group).ok()?;
-            Some(Delivery::new(shared, claim))
-        })?;
+        let hand = &self.hand;
+        let delivery = match hand.play() {
+            Some(claim) => Delivery::new(hand, claim),
+            None => hand.shared.brief(|books| {
+                books.call_in_one(hand);
+                let claim = books.backlog.take(hand.group).ok()?;
+                books.room.hold_more(hand.holder);
+                books.deal(hand, left);
+                Some(Delivery::new(hand, claim))
+            })?,
+        };
         self.left = left;
         Some(delivery)
     }
@@ -91,16 +100,17 @@ impl<T> Turn<T> {
 
 impl<T> Drop for Turn<T> {
     fn drop(&mut self) {
-        let Self {
-            shared,
-            group,
-            first,
-            ..
-        } = self;
+        let Self { hand, first, .. } = self;
         let first = first.take();
-        let unwanted = shared.event(|books| {
+        if first.is_none() && !hand.shared.bounded {
+            return Hand::end(hand);
+        }
+        let unwanted = hand.shared.event(|books| {
+            books
+                .room
+                .let_go(hand.holder, 1 + u32::from(first.is_some()));
             let unwanted = first.and_then(|claim| books.give_back(claim));
-            books.backlog.end_turn(*group);
+            books.backlog.end_turn(hand.group);
             unwanted
         });
         drop(unwanted);
@@ -128,15 +138,15 @@ impl<T> fmt::Debug for Turn<T> {
 /// It may outlive the turn that it came from, and the queue.
 #[must_use = "dropping a delivery gives it back"]
 pub struct Delivery<T> {
-    shared: Arc<Shared<T>>,
+    hand: Arc<Hand<T>>,
     /// `None` only in the call that consumes it.
     claim: Option<Claim<T>>,
 }
 
 impl<T> Delivery<T> {
-    fn new(shared: &Arc<Shared<T>>, claim: Claim<T>) -> Self {
+    fn new(hand: &Arc<Hand<T>>, claim: Claim<T>) -> Self {
         Self {
-            shared: shared.clone(),
+            hand: hand.clone(),
             claim: Some(claim),
         }
     }
@@ -144,7 +154,7 @@ impl<T> Delivery<T> {
     /// The group it came from.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.claim().group)
+        GroupId::new(&self.hand.shared, self.hand.group)
     }
 
     /// Which delivery of this message it is: 1 is the first.
@@ -167,8 +177,15 @@ impl<T> Delivery<T> {
     /// all the same, and dropped.
     pub fn complete(mut self) -> T {
         let claim = self.claim.take().expect(IN_HAND);
-        self.shared
-            .event(|books| books.backlog.complete(claim.group, claim.tier));
+        let (hand, group, tier) = (&self.hand, claim.group, claim.tier);
+        if hand.shared.bounded {
+            hand.shared.event(|books| {
+                books.room.let_go(hand.holder, 1);
+                books.backlog.complete(group, tier);
+            });
+        } else if !hand.done() {
+            hand.shared.post(Post::Done(group, tier));
+        }
         claim.item
     }
 
@@ -200,7 +217,10 @@ impl<T> DerefMut for Delivery<T> {
 impl<T> Drop for Delivery<T> {
     fn drop(&mut self) {
         if let Some(claim) = self.claim.take() {
-            drop(self.shared.event(|books| books.fail(claim)));
+            drop(self.hand.shared.event(|books| {
+                books.room.let_go(self.hand.holder, 1);
+                books.fail(claim)
+            }));
         }
     }
 }

@@ -161,6 +161,15 @@ impl Books {
         self.loaded == 0
     }
 
+    /// It is `now`: what is due arrives.
+    pub(super) fn advance(&mut self, now: Duration, wakes: &mut WakeBatch) {
+        for caller in self.core.advance(now, wakes) {
+            if self.core.is_undercut(caller) {
+                self.exact(wakes);
+            }
+        }
+    }
+
     /// Reader `n` leaves.
     pub(super) fn leave(&mut self, n: u32, wakes: &mut WakeBatch) {
         self.clear(n, wakes);

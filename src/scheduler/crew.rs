@@ -12,7 +12,7 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::sync::{Arc, Builder as ThreadBuilder, model_size, per_thread};
 use crate::wait::{Op, Wait, WakeBatch, look_twice, sealed};
@@ -99,12 +99,13 @@ impl Seat {
     fn work(mut self) {
         self.stage = Stage::Working;
         let mut pace = Pace::default();
+        let rest = Rest::default();
         let mut done = None;
         let mut tray = None;
         loop {
             let started = match self.next_on(&tray, &mut done) {
                 Some(started) => started,
-                None => match self.next(done.take(), pace.most()) {
+                None => match self.next(done.take(), pace.most(), &rest) {
                     Some(taken) => {
                         tray = taken.tray;
                         taken.first
@@ -140,18 +141,30 @@ impl Seat {
 
     /// Reports the last task and takes the next, up to `most`; `None` if the
     /// reader has left.
-    fn next(&self, done: Option<Done>, most: u32) -> Option<Taken> {
+    fn next(&self, mut done: Option<Done>, most: u32, rest: &Rest) -> Option<Taken> {
         let Self { shared, n, .. } = self;
         let n = *n;
         match shared.crew {
             Crew::Threads => {
-                let next = Next {
-                    shared,
-                    n,
-                    most,
-                    done,
-                };
-                Wait::new(next).wait_timeout(shared.idle).ok().flatten()
+                rest.begin();
+                loop {
+                    let next = Next {
+                        shared,
+                        n,
+                        most,
+                        done: done.take(),
+                        rest,
+                        fresh: true,
+                    };
+                    let mut wait = Wait::new(next);
+                    match wait.wait_at_most(|| rest.ends(shared)) {
+                        Ok(Found::Work(taken)) => break Some(taken),
+                        Ok(Found::Leave) => break None,
+                        Ok(Found::Again) => {}
+                        Err(_) if rest.left.get() => break None,
+                        Err(_) => {}
+                    }
+                }
             }
             Crew::Pool(_) => {
                 let look = |books: &mut Books, wakes: &mut WakeBatch, now| {
@@ -159,9 +172,15 @@ impl Seat {
                     if taken.is_none() {
                         books.retire(n);
                     }
-                    Some(taken)
+                    Some(match taken {
+                        Some(taken) => Found::Work(taken),
+                        None => Found::Leave,
+                    })
                 };
-                turn(shared, n, done, look).flatten()
+                match turn(shared, n, done.take(), look)? {
+                    Found::Work(taken) => Some(taken),
+                    Found::Leave | Found::Again => None,
+                }
             }
         }
     }
@@ -237,8 +256,39 @@ fn perform(shared: &Arc<Shared>, n: u32, started: Started<Arc<dyn Job>>) -> Done
     Done { ran, job }
 }
 
-/// What a reader finds: nothing, or what it has taken, or that it is to leave.
-type Found = Option<Option<Taken>>;
+/// What a reader finds, if it finds anything.
+enum Found {
+    Work(Taken),
+    /// It has left, and is to go.
+    Leave,
+    /// It keeps the time from now on, for which it must rest anew.
+    Again,
+}
+
+/// A reader's rest between two tasks.
+#[derive(Default)]
+struct Rest {
+    /// When it has rested for long enough to leave; not known before it must.
+    leaves: Cell<Option<Duration>>,
+    /// When the next task is due, if it keeps the time.
+    until: Cell<Option<Duration>>,
+    left: Cell<bool>,
+}
+
+impl Rest {
+    fn begin(&self) {
+        self.leaves.set(None);
+    }
+
+    /// When to wake up if nobody wakes it: never if that is no date.
+    fn ends(&self, shared: &Shared) -> Option<Instant> {
+        let idle = || shared.origin.elapsed().saturating_add(shared.idle);
+        let leaves = self.leaves.get().unwrap_or_else(idle);
+        self.leaves.set(Some(leaves));
+        let ends = self.until.get().unwrap_or(leaves);
+        shared.origin.checked_add(ends)
+    }
+}
 
 /// One hold of the lock between two tasks: what has ended goes into the books,
 /// and `look` looks for the next, unless the reader has it already.
@@ -246,14 +296,14 @@ fn turn(
     shared: &Arc<Shared>,
     n: u32,
     done: Option<Done>,
-    look: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> Found,
-) -> Found {
+    look: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> Option<Found>,
+) -> Option<Found> {
     let mut left = None;
     let found = shared.reader_event(|books, wakes, now| {
         if let Some(Done { ran, job }) = done {
             left = Some(job);
             if let Some(taken) = books.finish(n, ran, now, wakes) {
-                return Some(Some(taken));
+                return Some(Found::Work(taken));
             }
         }
         look(books, wakes, now)
@@ -263,30 +313,46 @@ fn turn(
     found
 }
 
-/// The wait of a reader of our own for its next task; `None` tells it to leave.
-/// Giving up is leaving. The first poll reports the task before.
+/// The wait of a reader of our own for its next task. Giving up is leaving, if it
+/// has rested for long enough and does not keep the time. The first poll reports
+/// the task before.
 struct Next<'a> {
     shared: &'a Arc<Shared>,
     n: u32,
     most: u32,
     done: Option<Done>,
+    rest: &'a Rest,
+    /// Before the end of the first poll, from which its deadline follows.
+    fresh: bool,
 }
 
 impl sealed::Sealed for Next<'_> {}
 
 impl Op for Next<'_> {
-    type Output = Option<Taken>;
+    type Output = Found;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { n, most, .. } = *self;
+        let Self {
+            n,
+            most,
+            rest,
+            fresh,
+            ..
+        } = *self;
+        self.fresh = false;
         look_twice(cx, |_, spare| {
             let looked = turn(self.shared, n, self.done.take(), |books, wakes, now| {
                 if let Some(taken) = books.claim(n, most, now, wakes) {
-                    return Some(Some(taken));
+                    return Some(Found::Work(taken));
                 }
                 if books.readers().must_leave() {
                     books.retire(n);
-                    return Some(None);
+                    return Some(Found::Leave);
+                }
+                let before = rest.until.replace(books.keep_time(n));
+                let sooner = |due| before.is_none_or(|before| due < before);
+                if !fresh && rest.until.get().is_some_and(sooner) {
+                    return Some(Found::Again);
                 }
                 if let Some(waker) = spare.take() {
                     *spare = books.rest(n, Some(waker));
@@ -298,7 +364,13 @@ impl Op for Next<'_> {
     }
 
     fn cancel(&mut self) {
-        let n = self.n;
-        self.shared.reader_event(|books, _, _| books.retire(n));
+        let Self { n, rest, .. } = *self;
+        self.shared.reader_event(|books, _, now| {
+            let rested = rest.leaves.get().is_some_and(|leaves| leaves <= now);
+            if rested && !books.keeps_time(n) {
+                books.retire(n);
+                rest.left.set(true);
+            }
+        });
     }
 }

@@ -1,6 +1,7 @@
 //! The handles of a caller and of its groups.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::dispatch::GroupKey;
 use crate::error::{OutOfRange, Stale};
@@ -38,12 +39,13 @@ impl Default for CallerOptions {
     }
 }
 
-/// Where a task goes: its tier, its group, its bump.
+/// Where a task goes, and when: its tier, its group, its bump, its delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place<'a> {
     pub(super) tier: Option<u32>,
     pub(super) group: Option<&'a Group>,
     pub(super) bump: Option<u8>,
+    pub(super) after: Duration,
 }
 
 impl<'a> Place<'a> {
@@ -73,6 +75,37 @@ impl<'a> Place<'a> {
     pub fn bump(self, level: u8) -> Self {
         let bump = Some(level);
         Self { bump, ..self }
+    }
+
+    /// Not before so long from its submission. Until then it is absent: it takes
+    /// no place in its group, opens no tier, and keeps nobody from anything.
+    /// Then it arrives like a task submitted at that moment, behind those that
+    /// were; if by then its group's last task is in a higher tier it goes there.
+    ///
+    /// Its caller's [`synchronize`](Caller::synchronize) covers it from its
+    /// submission on, and a release or shutdown that drains waits for it. It can
+    /// be cancelled at any time.
+    ///
+    /// While tasks are not due, one reader rests until the next one is, beyond
+    /// the idle time too; nothing polls. On a [`Pool`](super::Pool) no reader
+    /// rests: see [`Scheduler::advance`](super::Scheduler::advance).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use conversant::scheduler::{CallerOptions, Place, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder().readers(2).build()?;
+    /// let caller = scheduler.caller("retry", CallerOptions::default())?;
+    /// let delay = Duration::from_millis(5);
+    /// let again = || Ok::<_, String>("again");
+    /// let mut task = caller.exec_with(Place::new().after(delay), again).map_err(|r| r.reason)?;
+    /// let outcome = task.outcome().wait()?;
+    /// assert!(outcome.run.is_some_and(|run| run.start >= outcome.queued + delay));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn after(self, after: Duration) -> Self {
+        Self { after, ..self }
     }
 }
 

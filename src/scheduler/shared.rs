@@ -76,6 +76,7 @@ impl Shared {
         let mut session = self.books.lock();
         let now = self.origin.elapsed();
         let (books, wakes) = session.parts();
+        books.advance(now, wakes);
         let result = f(books, wakes, now);
         let mut panics = Panics::default();
         panics.contain(|| {

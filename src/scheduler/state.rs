@@ -7,6 +7,7 @@ use crate::backlog::Ahead;
 use crate::dispatch::GroupKey;
 use crate::slab::Key;
 
+use super::later::Later;
 use super::outcome::{Ending, Record, Run, TaskId};
 
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(super) struct TaskState<J> {
 #[derive(Debug)]
 pub(super) enum Phase<J> {
     Waiting(J),
+    /// It is not due.
+    Later(Box<Later<J>>),
     /// It waits for this reader, which has it and may be running it by now:
     /// see `books`.
     Claimed {
@@ -91,6 +94,11 @@ pub(crate) struct Ended<J> {
 }
 
 impl<J> TaskState<J> {
+    /// Whether it has not started, and no reader has it.
+    pub(super) fn waits(&self) -> bool {
+        matches!(self.phase, Phase::Waiting(_) | Phase::Later(_))
+    }
+
     /// Its run, were it to end now.
     pub(super) fn run(&self, end: Duration) -> Option<Run> {
         match self.phase {

@@ -129,6 +129,7 @@ impl Caller {
             tier: place.tier,
             group: place.group.map(|g| g.key),
             bump: place.bump,
+            after: place.after,
         };
         let (submitted, alone) = self.shared.event(|books, wakes, now| {
             for job in jobs {
@@ -154,7 +155,7 @@ impl Caller {
     /// for is still not there, because it could not be started.
     fn are_stranded(&self, keys: &[(Key, TaskId)]) -> bool {
         let taken_back = self.shared.event(|books, wakes, _| {
-            let stranded = books.startable() > 0 && !books.has_readers();
+            let stranded = books.calls_for_readers() && !books.has_readers();
             if !stranded || !keys.iter().all(|&(key, _)| books.waits(key)) {
                 return Vec::new();
             }

@@ -25,6 +25,9 @@ impl<J> Core<J> {
         if let Err(refused) = self.admissible(caller, placing) {
             return Err((refused, job));
         }
+        if !placing.after.is_zero() {
+            return Ok(self.submit_later(caller, placing, job, now));
+        }
         let lane = self.caller(caller).lane;
         let group = placing.group.unwrap_or_else(|| {
             let own = self.backlog.add_group(lane, Limit::SERIAL, STANDING_LEVEL);
@@ -69,14 +72,19 @@ impl<J> Core<J> {
         }
     }
 
-    /// Counts a task that is in the backlog now; one that comes after a failure
-    /// in a lower tier is skipped at once.
+    /// Counts a task that is in the backlog now.
     fn accept(&mut self, key: Key, seq: u64, tier: u32, now: Duration) {
-        self.last.0 += 1;
-        self.unfinished += 1;
         let task = self.task_mut(key);
         (task.seq, task.tier) = (seq, tier);
-        let caller = task.caller;
+        self.count_in(key, tier, now);
+    }
+
+    /// Counts a new task; one that comes after a failure in a lower tier is
+    /// skipped at once.
+    pub(super) fn count_in(&mut self, key: Key, tier: u32, now: Duration) {
+        self.last.0 += 1;
+        self.unfinished += 1;
+        let caller = self.task(key).caller;
         self.link(key);
         let c = self.caller_mut(caller);
         c.submitted();
@@ -91,11 +99,16 @@ impl<J> Core<J> {
     pub(crate) fn retract(&mut self, key: Key, wakes: &mut WakeBatch) -> Option<J> {
         let state = self.task(key);
         let (id, caller, group, seq) = (state.id, state.caller, state.group, state.seq);
-        if !matches!(state.phase, Phase::Waiting(_)) {
-            return None;
+        match &state.phase {
+            Phase::Waiting(_) => _ = self.backlog.remove(group, seq),
+            Phase::Later(later) => {
+                let timer = later.timer;
+                self.clock.cancel(timer);
+                self.backlog.unpin(group);
+            }
+            _ => return None,
         }
         self.take_out(key);
-        self.backlog.remove(group, seq);
         let job = self.forget(key);
         self.count(caller, id, None, wakes);
         Some(job)
@@ -105,6 +118,7 @@ impl<J> Core<J> {
     fn forget(&mut self, key: Key) -> J {
         match self.tasks.remove(key).map(|task| task.phase) {
             Some(Phase::Waiting(job)) => job,
+            Some(Phase::Later(later)) => later.job,
             _ => unreachable!("it was just made"),
         }
     }
@@ -218,7 +232,7 @@ impl<J> Core<J> {
     /// Whether it waits, and no reader has it.
     pub(crate) fn waits(&self, task: Key) -> bool {
         let state = self.tasks.get(task);
-        state.is_some_and(|s| matches!(s.phase, Phase::Waiting(_)))
+        state.is_some_and(TaskState::waits)
     }
 
     /// Bumps the group of a task that has not ended.
@@ -258,16 +272,31 @@ impl<J> Core<J> {
     }
 
     /// Takes a waiting task out of the backlog with an ending.
-    fn withdraw(&mut self, key: Key, ending: Ending, now: Duration, wakes: &mut WakeBatch) {
+    pub(super) fn withdraw(
+        &mut self,
+        key: Key,
+        ending: Ending,
+        now: Duration,
+        wakes: &mut WakeBatch,
+    ) {
         let record = self.record(key, ending, now);
         self.take_out(key);
         let state = self.task_mut(key);
         let (group, seq) = (state.group, state.seq);
         let ended = Phase::Ended(ending, None);
-        if let Phase::Waiting(job) = std::mem::replace(&mut state.phase, ended) {
-            self.ended.push(Ended { job, record });
+        match std::mem::replace(&mut state.phase, ended) {
+            Phase::Waiting(job) => {
+                self.ended.push(Ended { job, record });
+                self.backlog.remove(group, seq);
+            }
+            Phase::Later(later) => {
+                let job = later.job;
+                self.ended.push(Ended { job, record });
+                self.clock.cancel(later.timer);
+                self.backlog.unpin(group);
+            }
+            _ => unreachable!("it waits"),
         }
-        self.backlog.remove(group, seq);
         self.conclude(key, ending, now, wakes);
     }
 

@@ -2,6 +2,7 @@
 //! started, beside one that rests, shows.
 
 mod ahead;
+mod later;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};

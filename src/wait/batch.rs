@@ -117,6 +117,10 @@ impl<'a> Leftovers<'a> {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.waker.is_none() && self.values.is_empty()
+    }
+
     pub(super) fn add<T: 'a>(&mut self, value: T) {
         self.values.push(Box::new(value));
     }

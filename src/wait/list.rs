@@ -234,11 +234,24 @@ impl<D> Waiters<D> {
 }
 
 impl Waiters<()> {
-    /// One that found nothing stands in line: a new one at the end, an old one
-    /// at its old place, its mark cleared. False if it needs a `spare` waker to
-    /// leave here; one that is not needed stays in `spare`.
+    /// [`stand_with`](Self::stand_with) nothing to say.
     pub(crate) fn stand(
         &mut self,
+        ticket: &mut Option<Ticket>,
+        current: &Waker,
+        spare: &mut Option<Waker>,
+    ) -> bool {
+        self.stand_with((), ticket, current, spare)
+    }
+}
+
+impl<D> Waiters<D> {
+    /// One that found nothing stands in line: a new one at the end with `data`,
+    /// an old one at its old place, its mark cleared. False if it needs a
+    /// `spare` waker to leave here; one that is not needed stays in `spare`.
+    pub(crate) fn stand_with(
+        &mut self,
+        data: D,
         ticket: &mut Option<Ticket>,
         current: &Waker,
         spare: &mut Option<Waker>,
@@ -251,7 +264,7 @@ impl Waiters<()> {
         };
         match *ticket {
             Some(old) => *spare = self.rewait(old, waker),
-            None => *ticket = Some(self.register((), waker)),
+            None => *ticket = Some(self.register(data, waker)),
         }
         true
     }

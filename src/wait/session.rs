@@ -171,6 +171,9 @@ struct After<'a> {
 
 impl After<'_> {
     fn run(&mut self) {
+        if self.wakes.is_empty() && self.leftovers.is_empty() {
+            return;
+        }
         let mut panics = Panics::default();
         self.wakes.fire_into(&mut panics);
         self.leftovers.drop_into(&mut panics);

@@ -1,12 +1,13 @@
-//! A queue under random schedules: two senders, two readers, bumps, a close.
+//! A queue under random schedules: senders, two readers, bumps, room to wait for, a close.
 
 mod schedules;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use conversant_schedules::limit::Limit;
-use conversant_schedules::queue::{Conversation, GroupId, Queue};
+use conversant_schedules::queue::{Conversation, GroupId, Queue, SendReason};
 use shuttle::sync::Mutex;
 use shuttle::thread;
 
@@ -97,5 +98,126 @@ fn close_wakes_all() {
         });
         queue.close();
         schedules::join(readers);
+    });
+}
+
+/// Three senders wait for room in a queue of two places, one of them for both at once; two readers, one
+/// of which gives a delivery back. With `early`, the close does not wait for the senders: what it cut
+/// off they have in hand.
+fn senders_wait_for_room(early: bool) {
+    let queue = Queue::builder().capacity(Limit::AtMost(2)).build().unwrap();
+    let queue = Arc::new(queue);
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let readers = [false, true].map(|give_back| {
+        let (queue, seen) = (queue.clone(), seen.clone());
+        thread::spawn(move || read(&queue, &seen, give_back))
+    });
+    let senders = [1, 2, 3].map(|kind| {
+        let conversation = lane.conversation().unwrap();
+        thread::spawn(move || {
+            let (group, mut sent) = (conversation.group(), Vec::new());
+            let first = match kind {
+                1 => conversation.send_all_wait([0, 1]).wait().map_err(|back| {
+                    assert_eq!(back.message, [0, 1]);
+                    back.reason
+                }),
+                2 => conversation.send_wait(0).wait().map_err(|back| {
+                    assert_eq!(back.message, 0);
+                    back.reason
+                }),
+                _ => match conversation.send_wait(0).give_back_after(Duration::ZERO) {
+                    Err(late) if late.reason == SendReason::TimedOut => {
+                        let again = conversation.send_wait(late.message).wait();
+                        again.map_err(|back| back.reason)
+                    }
+                    sent => sent.map_err(|back| back.reason),
+                },
+            };
+            match first {
+                Ok(()) if kind == 1 => sent.extend([0, 1]),
+                Ok(()) => sent.push(0),
+                Err(reason) => assert!(early && reason == SendReason::Closed),
+            }
+            let last = sent.len() as u32;
+            if conversation.send_wait(last).wait().is_ok() {
+                sent.push(last);
+            }
+            (group, sent)
+        })
+    });
+    if early {
+        queue.close();
+    }
+    let sent = senders.map(|sender| sender.join().unwrap());
+    queue.close();
+    schedules::join(readers);
+    let seen = seen.lock().unwrap();
+    for (group, sent) in sent {
+        assert!(early || sent.len() >= 2);
+        assert_eq!(seen.served.get(&group).cloned().unwrap_or_default(), sent);
+    }
+    let left = queue.snapshot();
+    assert_eq!((left.waiting, left.in_flight), (0, 0));
+    assert_eq!(
+        (left.sends.waiting, left.sends.notified, left.sends.places),
+        (0, 0, 0)
+    );
+}
+
+#[test]
+fn three_senders_wait_for_two_places() {
+    schedules::explore(|| senders_wait_for_room(false));
+}
+
+#[test]
+fn a_close_ends_senders_that_wait() {
+    schedules::explore(|| senders_wait_for_room(true));
+}
+
+/// Readers that come together, two bumps among them: no top entry is taken
+/// twice, and whoever comes after a bump finds it honoured.
+#[test]
+fn readers_and_bumps_take_the_best() {
+    schedules::explore(|| {
+        let queue = Arc::new(Queue::new());
+        let lane = queue.lane(1, Limit::Unlimited).unwrap();
+        // Only a turn keeps another reader away: there is room for all.
+        let groups = [(); 5].map(|()| lane.group(Limit::Unlimited, 100).unwrap());
+        for group in &groups {
+            group.conversation().unwrap().send_all([1, 2, 3]).unwrap();
+        }
+        let names = groups.each_ref().map(|group| group.id());
+        let done = Arc::new(Mutex::new(Vec::new()));
+        let bumpers = [3, 4].map(|at| {
+            let (queue, done, name) = (queue.clone(), done.clone(), names[at]);
+            thread::spawn(move || {
+                queue.bump(name, 200).unwrap();
+                done.lock().unwrap().push(name);
+            })
+        });
+        let turns = Arc::new(Mutex::new(Vec::new()));
+        let readers = [(); 3].map(|()| {
+            let (queue, done, turns) = (queue.clone(), done.clone(), turns.clone());
+            thread::spawn(move || {
+                let bumped = done.lock().unwrap().clone();
+                let turn = queue.try_receive().unwrap();
+                turns.lock().unwrap().push((turn, bumped));
+            })
+        });
+        schedules::join(readers);
+        schedules::join(bumpers);
+        let turns = turns.lock().unwrap();
+        let taken: Vec<_> = turns.iter().map(|(turn, _)| turn.group()).collect();
+        let others: HashSet<_> = taken.iter().collect();
+        assert_eq!(others.len(), 3, "one was taken twice: {taken:?}");
+        for (turn, bumped) in turns.iter() {
+            // Nobody takes what was not bumped past a bump that it knew of.
+            let honoured = bumped.iter().all(|name| taken.contains(name));
+            assert!(honoured || names[3..].contains(&turn.group()));
+        }
+        // In order of age, but for those that were bumped.
+        let oldest = names[..3].iter().map(|name| taken.contains(name));
+        assert!(oldest.is_sorted_by(|a, b| a >= b), "{taken:?}");
     });
 }

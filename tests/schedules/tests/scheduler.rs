@@ -221,3 +221,31 @@ fn claims_of_three_go_back() {
         assert_eq!(scheduler.readers().live, 0);
     });
 }
+
+/// Tasks with a delay that is over at once, but only for an event that comes later, on readers that
+/// leave as soon as they may: each is done, and the readers leave when all are.
+fn later() {
+    let builder = Scheduler::builder().readers(2).idle(Duration::ZERO);
+    let scheduler = Arc::new(builder.build().unwrap());
+    let caller = scheduler.caller("", CallerOptions::default()).unwrap();
+    let soon = Place::new().after(Duration::from_nanos(1));
+    let place = Place::new();
+    let changing = {
+        let scheduler = scheduler.clone();
+        thread::spawn(move || scheduler.set_readers(1).unwrap())
+    };
+    let tasks = [soon, place, soon].map(|place| caller.exec_with(place, || Ok::<u32, ()>(1)));
+    for task in tasks {
+        let outcome = task.unwrap().outcome().wait().unwrap();
+        assert!(matches!(outcome.verdict, Verdict::Ok(1)));
+    }
+    changing.join().unwrap();
+    assert_eq!(caller.synchronize().wait().unwrap().tasks, 3);
+    assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
+    assert_eq!(scheduler.readers().live, 0);
+}
+
+#[test]
+fn tasks_with_a_delay() {
+    schedules::explore(later);
+}

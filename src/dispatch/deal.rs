@@ -1,0 +1,28 @@
+//! Units that a live turn takes and gives back without asking here each time.
+
+use crate::limit::Limit;
+
+use super::{Dispatch, GroupKey, at};
+
+impl<G> Dispatch<G> {
+    /// Units that the group's live turn could take now, if only the group's own
+    /// limit can keep it from taking what waits; all of that in one tier.
+    pub fn free_units(&self, group: GroupKey) -> Option<u32> {
+        let g = self.group(group);
+        let lane = self.lane(g.lane);
+        let alone = lane.cap == Limit::Unlimited && g.aside.is_none();
+        alone.then(|| g.limit.room(g.in_flight))
+    }
+
+    /// So many units were taken by the live turn of the group, one after the
+    /// other, and so many came back, in the only tier of the lane; `head` waits
+    /// first now.
+    pub fn settle_up(&mut self, group: GroupKey, taken: u32, done: u32, head: Option<u32>) {
+        let g = at(&mut self.groups, group.0);
+        let lane = at(&mut self.lanes, g.lane.0);
+        g.in_flight = g.in_flight + taken - done;
+        lane.in_flight = lane.in_flight + taken - done;
+        lane.tiers.pass(taken, done);
+        self.set_head(group, head);
+    }
+}

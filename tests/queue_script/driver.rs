@@ -1,0 +1,376 @@
+//! Runs a script over `form`, and asserts what holds of any queue.
+
+mod checks;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use conversant::limit::Limit;
+
+use super::form::{Conversation, Delivery, Group, GroupId, Lane, Queue, Turn};
+use crate::queue_script::script::{InHand, Kind, Op};
+use crate::queue_script::{Script, Seen};
+
+/// What is alive at once, so that the handles meet.
+const LANES: usize = 3;
+const GROUPS: usize = 8;
+const CONVERSATIONS: usize = 12;
+const TURNS: usize = 6;
+
+/// What the driver knows of a group, for as long as the script runs.
+struct Known {
+    id: GroupId,
+    lane: usize,
+    limit: Limit,
+    waiting: BTreeSet<u32>,
+    in_flight: usize,
+}
+
+struct Driver {
+    queue: Queue<u32>,
+    /// By their numbers, those of the script.
+    caps: Vec<Limit>,
+    known: Vec<Known>,
+    numbers: BTreeMap<GroupId, usize>,
+    lanes: Vec<(usize, Lane<u32>)>,
+    groups: Vec<(usize, Group<u32>)>,
+    conversations: Vec<(usize, Conversation<u32>)>,
+    /// The group, the turn, and whether its first message is still in it.
+    turns: Vec<(usize, Turn<u32>, Option<u32>)>,
+    hands: Vec<(usize, Delivery<u32>)>,
+    /// Messages sent so far; the next one's number.
+    sent: u32,
+    now: u64,
+    looks: bool,
+    log: Vec<Seen>,
+}
+
+/// The `a`-th of them.
+fn at<T>(all: &[T], a: usize) -> Option<&T> {
+    all.get(a.checked_rem(all.len())?)
+}
+
+fn remove<T>(all: &mut Vec<T>, a: usize) -> Option<T> {
+    let at = a.checked_rem(all.len())?;
+    Some(all.remove(at))
+}
+
+fn has_room(limit: Limit, used: usize) -> bool {
+    match limit {
+        Limit::AtMost(most) => used < most as usize,
+        Limit::Unlimited => true,
+    }
+}
+
+/// What is seen, step by step.
+pub(crate) fn run(script: &Script) -> Vec<Seen> {
+    let (first, most) = script.back_off;
+    let queue = Queue::builder()
+        .quantum(script.quantum)
+        .bypass(script.bypass)
+        .capacity(script.capacity)
+        .attempts(script.attempts)
+        .back_off(first, most);
+    let mut driver = Driver {
+        queue: queue.build().unwrap(),
+        caps: Vec::new(),
+        known: Vec::new(),
+        numbers: BTreeMap::new(),
+        lanes: Vec::new(),
+        groups: Vec::new(),
+        conversations: Vec::new(),
+        turns: Vec::new(),
+        hands: Vec::new(),
+        sent: 0,
+        now: 0,
+        looks: script.looks,
+        log: Vec::new(),
+    };
+    for op in &script.ops {
+        driver.step(op);
+        if driver.looks || op.kind == Kind::Look {
+            driver.look();
+        }
+    }
+    driver.finish(script.last);
+    driver.log
+}
+
+impl Driver {
+    fn step(&mut self, op: &Op) {
+        match op.kind {
+            Kind::Lane | Kind::Group | Kind::Conversation => self.make(op),
+            Kind::Send | Kind::SendIn | Kind::SendAll => self.send(op),
+            Kind::Bump | Kind::SetLevel | Kind::SetLimit | Kind::SetCap => self.set(op),
+            Kind::End => _ = at(&self.conversations, op.a).map(|(_, c)| c.end()),
+            Kind::DropConversation => _ = remove(&mut self.conversations, op.a),
+            Kind::DropGroup => _ = remove(&mut self.groups, op.a),
+            Kind::DropLane => _ = remove(&mut self.lanes, op.a),
+            Kind::Receive | Kind::ReceiveFrom | Kind::Next => self.receive(op),
+            Kind::DropTurn => self.drop_turn(op.a),
+            Kind::Complete | Kind::GiveBack => self.end(op),
+            Kind::BumpByName | Kind::Resume | Kind::Drain | Kind::Look => self.by_name(op),
+            Kind::Advance => {
+                self.now += u64::from(op.b % 4);
+                let next = self.queue.advance(Duration::from_secs(self.now));
+                self.log.push(Seen::Advanced(next));
+            }
+            // Seldom: most of a script is about what comes before.
+            Kind::Close if op.b < 64 => self.queue.close(),
+            Kind::Shutdown if op.b < 64 => self.shut(),
+            Kind::Close | Kind::Shutdown => {}
+        }
+    }
+
+    fn make(&mut self, op: &Op) {
+        let made = match op.kind {
+            Kind::Lane if self.lanes.len() < LANES => {
+                let (weight, cap) = (u32::from(op.c % 4), op.cap());
+                self.queue.lane(weight, cap).map(|lane| {
+                    self.lanes.push((self.caps.len(), lane));
+                    self.caps.push(cap);
+                    self.caps.len() - 1
+                })
+            }
+            Kind::Group if self.groups.len() < GROUPS => {
+                let Some((lane, handle)) = at(&self.lanes, op.a) else {
+                    return;
+                };
+                let (lane, limit) = (*lane, op.limit());
+                handle.group(limit, op.level()).map(|group| {
+                    let number = self.know(group.id(), lane, limit);
+                    self.groups.push((number, group));
+                    number
+                })
+            }
+            Kind::Conversation if self.conversations.len() < CONVERSATIONS => {
+                if op.b < 100 {
+                    let Some((lane, handle)) = at(&self.lanes, op.a) else {
+                        return;
+                    };
+                    let lane = *lane;
+                    handle.conversation().map_err(Into::into).map(|made| {
+                        let number = self.know(made.group(), lane, Limit::SERIAL);
+                        self.conversations.push((number, made));
+                        number
+                    })
+                } else {
+                    let Some((number, group)) = at(&self.groups, op.a) else {
+                        return;
+                    };
+                    group.conversation().map_err(Into::into).map(|made| {
+                        self.conversations.push((*number, made));
+                        *number
+                    })
+                }
+            }
+            _ => return,
+        };
+        self.log.push(Seen::Made(made));
+    }
+
+    fn know(&mut self, id: GroupId, lane: usize, limit: Limit) -> usize {
+        let number = self.known.len();
+        assert_eq!(self.numbers.insert(id, number), None, "a name given twice");
+        self.known.push(Known {
+            id,
+            lane,
+            limit,
+            waiting: BTreeSet::new(),
+            in_flight: 0,
+        });
+        number
+    }
+
+    fn send(&mut self, op: &Op) {
+        let Some((group, conversation)) = at(&self.conversations, op.a) else {
+            return;
+        };
+        let first = self.sent;
+        let count = match op.kind {
+            Kind::SendAll => u32::from(op.b % 4),
+            _ => 1,
+        };
+        let one = |message: u32| vec![message];
+        let sent = match op.kind {
+            Kind::Send => conversation
+                .send(first)
+                .map_err(|e| (one(e.message), e.reason)),
+            Kind::SendIn => {
+                let sent = conversation.send_in(u32::from(op.b % 4), first);
+                sent.map_err(|e| (one(e.message), e.reason))
+            }
+            _ => {
+                let sent = conversation.send_all(first..first + count);
+                sent.map_err(|e| (e.message, e.reason))
+            }
+        };
+        match &sent {
+            Ok(()) => {
+                self.sent += count;
+                self.known[*group].waiting.extend(first..first + count);
+            }
+            Err((back, _)) => assert!(back.iter().copied().eq(first..first + count)),
+        }
+        self.log.push(Seen::Sent(sent));
+    }
+
+    fn set(&mut self, op: &Op) {
+        if op.kind == Kind::SetCap {
+            let Some((lane, handle)) = at(&self.lanes, op.a) else {
+                return;
+            };
+            let set = handle.set_cap(op.cap());
+            if set.is_ok() {
+                self.caps[*lane] = op.cap();
+            }
+            return self.log.push(Seen::Set(set));
+        }
+        let Some((number, group)) = at(&self.groups, op.a) else {
+            return;
+        };
+        match op.kind {
+            Kind::Bump => group.bump(op.level()),
+            Kind::SetLevel => group.set_level(op.level()),
+            _ => {
+                let set = group.set_limit(op.limit());
+                if set.is_ok() {
+                    self.known[*number].limit = op.limit();
+                }
+                self.log.push(Seen::Set(set));
+            }
+        }
+    }
+
+    fn receive(&mut self, op: &Op) {
+        if op.kind == Kind::Next {
+            return self.next(op.a);
+        }
+        if self.turns.len() == TURNS {
+            return;
+        }
+        let (turn, seen) = if op.kind == Kind::Receive {
+            let eligible = self.looks.then(|| self.queue.snapshot().eligible > 0);
+            let turn = self.queue.try_receive();
+            assert!(eligible.is_none_or(|eligible| eligible == turn.is_ok()));
+            let group = turn.as_ref().map(|turn| self.numbers[&turn.group()]);
+            let seen = Seen::Turn(group.map_err(|e| *e));
+            (turn.ok(), seen)
+        } else {
+            let Some(known) = at(&self.known, op.a) else {
+                return;
+            };
+            let turn = self.queue.try_receive_from(known.id);
+            let group = turn.as_ref().map(|turn| self.numbers[&turn.group()]);
+            let seen = Seen::TurnFrom(group.map_err(|e| *e));
+            (turn.ok(), seen)
+        };
+        self.log.push(seen);
+        let Some(turn) = turn else { return };
+        let group = self.numbers[&turn.group()];
+        assert!(self.turns.iter().all(|(held, ..)| *held != group), "held");
+        let first = self.took(group);
+        self.turns.push((group, turn, Some(first)));
+    }
+
+    /// The first message of a group is in flight from now on.
+    fn took(&mut self, group: usize) -> u32 {
+        let lane = self.known[group].lane;
+        let of_lane = self.known.iter().filter(|known| known.lane == lane);
+        let used = of_lane.map(|known| known.in_flight).sum();
+        assert!(has_room(self.caps[lane], used), "above the cap");
+        let known = &mut self.known[group];
+        assert!(has_room(known.limit, known.in_flight), "above the limit");
+        known.in_flight += 1;
+        known.waiting.pop_first().expect("something waits")
+    }
+
+    fn next(&mut self, a: usize) {
+        let Some(at) = a.checked_rem(self.turns.len()) else {
+            return;
+        };
+        let (group, turn, first) = &mut self.turns[at];
+        let group = *group;
+        let delivery = turn.next();
+        let first = first.take();
+        let seen = delivery.as_ref().map(|delivery| InHand {
+            group: self.numbers[&delivery.group()],
+            message: **delivery,
+            attempt: delivery.attempt(),
+            tier: delivery.tier(),
+        });
+        self.log.push(Seen::Next(seen));
+        if let Some(delivery) = delivery {
+            let expected = first.unwrap_or_else(|| self.took(group));
+            assert_eq!((*delivery, seen.unwrap().group), (expected, group));
+            self.hands.push((group, delivery));
+        } else {
+            assert_eq!(first, None, "a turn begins with a delivery");
+        }
+    }
+
+    fn back(&mut self, group: usize, message: u32) {
+        let known = &mut self.known[group];
+        known.in_flight -= 1;
+        assert!(known.waiting.insert(message), "it waits twice");
+    }
+
+    fn drop_turn(&mut self, a: usize) {
+        if let Some((group, turn, first)) = remove(&mut self.turns, a) {
+            drop(turn);
+            if let Some(first) = first {
+                self.back(group, first);
+            }
+        }
+    }
+
+    fn end(&mut self, op: &Op) {
+        let Some((group, delivery)) = remove(&mut self.hands, op.a) else {
+            return;
+        };
+        let message = *delivery;
+        if op.kind == Kind::Complete {
+            assert_eq!(delivery.complete(), message);
+            self.known[group].in_flight -= 1;
+            self.log.push(Seen::Done(message));
+            return;
+        }
+        match op.b % 3 {
+            0 => delivery.give_back(),
+            1 => drop(delivery),
+            _ => {
+                let handler = std::panic::AssertUnwindSafe(move || {
+                    let _delivery = delivery;
+                    std::panic::resume_unwind(Box::new("on purpose"));
+                });
+                assert!(std::panic::catch_unwind(handler).is_err());
+            }
+        }
+        self.back(group, message);
+    }
+
+    fn by_name(&mut self, op: &Op) {
+        let Some(number) = op.a.checked_rem(self.known.len()) else {
+            return;
+        };
+        let Known { id, .. } = self.known[number];
+        let seen = match op.kind {
+            Kind::BumpByName => Seen::Named(self.queue.bump(id, op.level())),
+            Kind::Resume => Seen::Resumed(self.queue.resume(id)),
+            Kind::Drain => {
+                let drained = self.queue.drain(id);
+                if let Ok(items) = &drained {
+                    let waiting = std::mem::take(&mut self.known[number].waiting);
+                    assert!(items.iter().copied().eq(waiting));
+                }
+                Seen::Drained(drained)
+            }
+            _ => {
+                self.log.push(self.poisoned());
+                let waiting = self.queue.waiting_in(id);
+                Seen::Waiting(waiting.and_then(|n| Ok((n, self.queue.peek(id)?))))
+            }
+        };
+        self.log.push(seen);
+    }
+}

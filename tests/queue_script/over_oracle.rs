@@ -1,0 +1,8 @@
+//! The driver over the oracle.
+
+use crate::mutex_queue as form;
+
+#[path = "driver.rs"]
+mod driver;
+
+pub(super) use driver::run;

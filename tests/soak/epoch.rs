@@ -1,0 +1,122 @@
+//! One queue from its opening to its close, with its lanes, groups and
+//! conversations.
+
+use std::sync::{Arc, Mutex, RwLock};
+
+use conversant::limit::{Bypass, Limit};
+use conversant::queue::{Builder, Conversation, Group, Lane, Queue};
+
+use super::ledger::{Ledger, Message, Room};
+use super::queue_support::Random;
+
+const GROUPS: usize = 8;
+const CONVERSATIONS: usize = 16;
+
+pub(crate) struct Talk {
+    pub(crate) conversation: Conversation<Message>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) room: Arc<Room>,
+}
+
+pub(crate) struct Epoch {
+    pub(crate) queue: Queue<Message>,
+    pub(crate) lanes: [(Limit, Lane<Message>); 3],
+    pub(crate) groups: Vec<(Limit, Group<Message>, Arc<Room>)>,
+    talks: Vec<RwLock<Arc<Talk>>>,
+    ledgers: Mutex<Vec<Arc<Ledger>>>,
+}
+
+fn builder() -> Builder<Message> {
+    Queue::builder()
+        .quantum(4)
+        .bypass(Bypass::AtMost(3))
+        .capacity(Limit::AtMost(1000))
+        .attempts(Limit::AtMost(3))
+}
+
+impl Epoch {
+    pub(crate) fn new() -> Self {
+        let queue = builder().build().unwrap();
+        let lanes = [Limit::Unlimited, Limit::AtMost(4), Limit::AtMost(2)];
+        let mut weight = 0;
+        let lanes = lanes.map(|cap| {
+            weight += 1;
+            (cap, queue.lane(weight, cap).unwrap())
+        });
+        let groups: Vec<_> = (0..GROUPS)
+            .map(|n| {
+                let most = [1, 1, 2, u32::MAX][n % 4];
+                let limit = match most {
+                    u32::MAX => Limit::Unlimited,
+                    n => Limit::AtMost(n),
+                };
+                let group = lanes[n % 3].1.group(limit, 98 + n as u8 % 4).unwrap();
+                (limit, group, Room::new(most))
+            })
+            .collect();
+        let talks = (0..CONVERSATIONS).map(|n| {
+            let (_, group, room) = &groups[n % GROUPS];
+            RwLock::new(Arc::new(Talk {
+                conversation: group.conversation().unwrap(),
+                ledger: Arc::default(),
+                room: room.clone(),
+            }))
+        });
+        let talks: Vec<_> = talks.collect();
+        let ledgers = talks.iter().map(|talk| talk.read().unwrap().ledger.clone());
+        let ledgers = Mutex::new(ledgers.collect());
+        Self {
+            queue,
+            lanes,
+            groups,
+            talks,
+            ledgers,
+        }
+    }
+
+    pub(crate) fn talk(&self, random: &mut Random) -> Arc<Talk> {
+        self.talks[random.below(CONVERSATIONS)]
+            .read()
+            .unwrap()
+            .clone()
+    }
+
+    /// Ends a conversation, by name or by dropping it, and begins another: in
+    /// a group of its own, or in one of the groups that stay.
+    pub(crate) fn replace(&self, random: &mut Random) {
+        let slot = &self.talks[random.below(CONVERSATIONS)];
+        let (conversation, room) = if random.below(2) == 0 {
+            let (_, lane) = &self.lanes[random.below(3)];
+            (lane.conversation(), Room::new(1))
+        } else {
+            let (_, group, room) = &self.groups[random.below(GROUPS)];
+            (group.conversation(), room.clone())
+        };
+        let Ok(conversation) = conversation else {
+            return;
+        };
+        let ledger = Arc::<Ledger>::default();
+        self.ledgers.lock().unwrap().push(ledger.clone());
+        let talk = Arc::new(Talk {
+            conversation,
+            ledger,
+            room,
+        });
+        let old = std::mem::replace(&mut *slot.write().unwrap(), talk);
+        if random.below(2) == 0 {
+            old.conversation.end();
+        }
+    }
+
+    /// When nobody uses it any more: nothing is lost, nothing is left.
+    pub(crate) fn check(self) {
+        let left = self.queue.snapshot();
+        assert_eq!((left.waiting, left.in_flight, left.eligible), (0, 0, 0));
+        assert_eq!((left.receives.waiting, left.receives.notified), (0, 0));
+        assert_eq!((left.named.waiting, left.named.notified), (0, 0));
+        let ledgers = self.ledgers.into_inner().unwrap();
+        ledgers.iter().for_each(|ledger| ledger.check_settled());
+        drop((self.talks, self.groups, self.lanes));
+        assert!(self.queue.snapshot().lanes.is_empty());
+    }
+}

@@ -1,0 +1,280 @@
+//! What one thread does: anything, at random.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, RwLock};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+
+use conversant::limit::Limit;
+use conversant::queue::{Delivery, Queue, SendReason, Turn};
+
+use super::epoch::Epoch;
+use super::ledger::Message;
+use super::queue_support::Random;
+
+/// Waits that a thread has at once.
+const WAITS: usize = 3;
+
+/// The queue of the hour, and those that were closed.
+pub(crate) struct World {
+    now: RwLock<Arc<Epoch>>,
+    past: Mutex<Vec<Arc<Epoch>>>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let now = RwLock::new(Arc::new(Epoch::new()));
+        let past = Mutex::default();
+        Self { now, past }
+    }
+
+    /// When all threads are gone: the last queue is closed and served, and all
+    /// of them are settled. How many there were.
+    pub(crate) fn finish(self) -> usize {
+        Worker::new(&self, 0, u64::MAX).reopen();
+        let past = self.past.into_inner().unwrap();
+        let count = past.len();
+        for epoch in past {
+            let epoch = Arc::into_inner(epoch).expect("nobody uses it");
+            epoch.check();
+        }
+        count
+    }
+}
+
+/// Whether a wait was woken.
+struct Rung(AtomicBool);
+
+impl Wake for Rung {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, SeqCst);
+    }
+}
+
+struct Waiting {
+    turn: Pin<Box<dyn Future<Output = Option<Turn<Message>>>>>,
+    rung: Arc<Rung>,
+}
+
+pub(crate) struct Worker<'a> {
+    world: &'a World,
+    number: usize,
+    random: Random,
+    waiting: Vec<Waiting>,
+}
+
+impl<'a> Worker<'a> {
+    pub(crate) fn new(world: &'a World, number: usize, seed: u64) -> Self {
+        Self {
+            world,
+            number,
+            random: Random(seed),
+            waiting: Vec::new(),
+        }
+    }
+
+    pub(crate) fn run(mut self, operations: usize) {
+        for _ in 0..operations {
+            self.poll();
+            self.step();
+        }
+    }
+
+    fn step(&mut self) {
+        let epoch = self.world.now.read().unwrap().clone();
+        match self.random.below(100) {
+            0..35 => self.send(&epoch),
+            35..40 => self.send_all(&epoch),
+            40..45 => {
+                let talk = epoch.talk(&mut self.random);
+                let level = self.random.below(256) as u8;
+                // Stale if it has just ended.
+                _ = epoch.queue.bump(talk.conversation.group(), level);
+            }
+            45..65 => {
+                if let Ok(turn) = epoch.queue.try_receive() {
+                    self.serve(turn);
+                }
+            }
+            65..73 => self.wait(async move { epoch.queue.receive().await.ok() }),
+            73..79 => {
+                let group = epoch.talk(&mut self.random).conversation.group();
+                self.wait(async move { epoch.queue.receive_from(group).await.ok() });
+            }
+            79..83 => {
+                let group = epoch.talk(&mut self.random).conversation.group();
+                if let Ok(turn) = epoch.queue.try_receive_from(group) {
+                    self.serve(turn);
+                }
+            }
+            83..88 => self.disturb(&epoch),
+            88..92 => epoch.replace(&mut self.random),
+            92..94 => self.cure(&epoch.queue),
+            94..96 => {
+                let at = self.random.below(WAITS);
+                if at < self.waiting.len() {
+                    drop(self.waiting.swap_remove(at));
+                }
+            }
+            96 => {
+                let snapshot = epoch.queue.snapshot();
+                assert!(snapshot.waiting + snapshot.in_flight <= 1000);
+            }
+            97 => {
+                drop(epoch);
+                if self.random.below(20) == 0 {
+                    self.reopen();
+                }
+            }
+            _ => thread::yield_now(),
+        }
+    }
+
+    fn send(&mut self, epoch: &Epoch) {
+        let talk = epoch.talk(&mut self.random);
+        let message = Message::new(&talk.ledger, &talk.room, self.number);
+        if let Err(refused) = talk.conversation.send(message) {
+            assert!(!matches!(refused.reason, SendReason::TierGoesDown(_)));
+            refused.message.settled();
+        }
+    }
+
+    fn send_all(&mut self, epoch: &Epoch) {
+        let talk = epoch.talk(&mut self.random);
+        let messages = [(); 3].map(|()| Message::new(&talk.ledger, &talk.room, self.number));
+        if let Err(refused) = talk.conversation.send_all(messages) {
+            assert_eq!(refused.message.len(), 3);
+            refused.message.iter().for_each(Message::settled);
+        }
+    }
+
+    /// Begins to wait; what it gets is served when it is woken.
+    fn wait(&mut self, turn: impl Future<Output = Option<Turn<Message>>> + 'static) {
+        if self.waiting.len() < WAITS {
+            self.waiting.push(Waiting {
+                turn: Box::pin(turn),
+                rung: Arc::new(Rung(AtomicBool::new(true))),
+            });
+        }
+    }
+
+    fn poll(&mut self) {
+        let mut at = 0;
+        while at < self.waiting.len() {
+            let Waiting { turn, rung } = &mut self.waiting[at];
+            if !rung.0.swap(false, SeqCst) {
+                at += 1;
+                continue;
+            }
+            let waker = Waker::from(rung.clone());
+            match turn.as_mut().poll(&mut Context::from_waker(&waker)) {
+                Poll::Pending => at += 1,
+                Poll::Ready(turn) => {
+                    drop(self.waiting.swap_remove(at));
+                    if let Some(turn) = turn {
+                        self.serve(turn);
+                    }
+                }
+            }
+        }
+    }
+
+    fn serve(&mut self, mut turn: Turn<Message>) {
+        if self.random.below(16) == 0 {
+            return;
+        }
+        let mut next = turn.next();
+        let room = next.as_ref().expect("a turn has a first").room.clone();
+        room.hold();
+        while let Some(delivery) = next {
+            delivery.received();
+            if self.random.below(4) == 0 {
+                room.let_go();
+                drop(turn);
+                return self.handle(delivery);
+            }
+            self.handle(delivery);
+            next = turn.next();
+        }
+        room.let_go();
+    }
+
+    fn handle(&mut self, delivery: Delivery<Message>) {
+        if self.random.below(4) == 0 {
+            thread::yield_now();
+        }
+        delivery.leaves();
+        match self.random.below(16) {
+            0 => delivery.give_back(),
+            1 => drop(delivery),
+            2 => {
+                let handler = AssertUnwindSafe(move || {
+                    let _delivery = delivery;
+                    resume_unwind(Box::new("on purpose"));
+                });
+                assert!(catch_unwind(handler).is_err());
+            }
+            _ => {
+                delivery.settled();
+                delivery.complete();
+            }
+        }
+    }
+
+    /// Changes a setting, and what would keep work waiting it changes back.
+    fn disturb(&mut self, epoch: &Epoch) {
+        let (limit, group, _) = &epoch.groups[self.random.below(epoch.groups.len())];
+        match self.random.below(4) {
+            0 => group.set_level(self.random.below(256) as u8),
+            1 => group.bump(self.random.below(256) as u8),
+            2 => {
+                group.set_limit(Limit::AtMost(0)).unwrap();
+                thread::yield_now();
+                group.set_limit(*limit).unwrap();
+            }
+            _ => {
+                let (cap, lane) = &epoch.lanes[self.random.below(epoch.lanes.len())];
+                lane.set_cap(Limit::AtMost(0)).unwrap();
+                thread::yield_now();
+                lane.set_cap(*cap).unwrap();
+            }
+        }
+    }
+
+    /// Resumes a poisoned group, or drains it.
+    fn cure(&mut self, queue: &Queue<Message>) {
+        if let Some(poisoned) = queue.poisoned().first() {
+            if self.random.below(3) > 0 {
+                _ = queue.resume(poisoned.group);
+            } else if let Ok(messages) = queue.drain(poisoned.group) {
+                messages.iter().for_each(Message::settled);
+            }
+        }
+    }
+
+    /// Closes the queue, opens another, and serves what is left in the old one.
+    fn reopen(&mut self) {
+        // Nobody polls them while this thread blocks.
+        self.waiting.clear();
+        let new = Arc::new(Epoch::new());
+        let old = std::mem::replace(&mut *self.world.now.write().unwrap(), new);
+        match self.random.below(2) {
+            0 => old.queue.close(),
+            _ => old.queue.shutdown().iter().for_each(Message::settled),
+        }
+        loop {
+            while let Ok(turn) = old.queue.receive().wait() {
+                self.serve(turn);
+            }
+            // What waits in poisoned groups.
+            old.queue.shutdown().iter().for_each(Message::settled);
+            let left = old.queue.snapshot();
+            if (left.waiting, left.in_flight) == (0, 0) {
+                break;
+            }
+        }
+        self.world.past.lock().unwrap().push(old);
+    }
+}
