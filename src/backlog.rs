@@ -10,6 +10,7 @@
 //!    flight, does not exist.
 
 mod aside;
+mod back;
 mod deal;
 mod first;
 mod messages;
@@ -21,6 +22,7 @@ use crate::limit::{Bypass, Limit};
 
 use messages::{Entry, Messages};
 
+pub use back::Ahead;
 pub use deal::{Account, Dealt};
 pub use first::ordinal;
 

@@ -30,6 +30,7 @@
 //! an old age (after a pause) or a lane has several tiers outstanding.
 
 mod aside;
+mod back;
 mod deal;
 mod group;
 mod lane;
@@ -48,7 +49,7 @@ use group::Group;
 use lane::Lane;
 
 pub use aside::Aside;
-pub use names::{Blocked, GroupKey, LaneKey, Pick};
+pub use names::{Blocked, GroupKey, LaneKey, Pick, Stood};
 pub use picture::{GroupPicture, LanePicture};
 
 /// Lanes, groups, and who is next.
@@ -191,16 +192,15 @@ impl<G> Dispatch<G> {
         let index = self.ring.current()?;
         let Self { lanes, groups, .. } = self;
         let lane = lanes.by_index_mut(index)?;
-        let tier = lane.front_tier;
+        let (tier, overtaken) = (lane.front_tier, lane.overtaken());
         let choice = lane.choose(self.bypass, |g| place_in(groups, g, tier))?;
         let group = GroupKey(groups.key_at(choice.group)?);
         let g = groups.by_index_mut(choice.group)?;
-        g.held = true;
-        g.bump = None;
+        let stood = g.begin(choice.oldest.then_some(overtaken));
         let tier = self.take_unit(group)?;
         self.ring.served();
         self.stand(group);
-        Some(Pick { group, tier })
+        Some(Pick { group, tier, stood })
     }
 
     /// A further unit for the live turn of `group`; what waited first is the

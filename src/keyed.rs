@@ -50,6 +50,7 @@
 //! Cost: one hash, one uncontended lock of a shard, and a send of the queue.
 
 mod map;
+mod send_wait;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
@@ -64,6 +65,7 @@ use crate::queue::{Forget, GroupId, Home, Lane, LaneError, SendError, Shape};
 use crate::sync::{Mutex, WakeArc as Arc};
 
 use map::KeyMap;
+pub use send_wait::KeyedSendWait;
 
 /// A power of two.
 const SHARDS: usize = 16;
@@ -151,7 +153,7 @@ impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> Keyed<K, T, S> {
     ///
     /// # Errors
     ///
-    /// [`SendError`] with the message, if the queue is closed.
+    /// [`SendError`] with the message, if the queue is closed or full.
     pub fn send(&self, key: K, message: T) -> Result<(), SendError<T>> {
         self.post(key, None, message)
     }

@@ -81,6 +81,7 @@
 //! several tiers outstanding make it O(log n). A group that is gone leaves
 //! nothing behind, and memory after a burst is given back.
 
+mod give_back;
 mod hand;
 mod handles;
 mod homes;
@@ -115,9 +116,10 @@ use poison::Policy;
 use shared::Shared;
 
 pub(crate) use crate::backlog::Home;
+pub use give_back::GivesBack;
 pub use handles::{Conversation, Group, GroupId, Lane};
 pub(crate) use homes::Forget;
-pub(crate) use keeping::Shape;
+pub(crate) use keeping::{InLine, Shape};
 pub use named::{ReceiveByName, ReceiveGroup, ReceiveGroupOwned};
 pub use parcel::{All, Load, One};
 pub use peek::Peek;

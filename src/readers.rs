@@ -18,6 +18,8 @@
 //! 1. Those who come (starting, woken, looking) will claim, rest or leave
 //!    without further help; `plan` sends for no more than there is eligible
 //!    work, and wakes no more to leave than are too many.
+//!    One that rests is woken for work only if nobody comes: whoever comes wakes
+//!    the next if there is more, so that short tasks need few wake-ups.
 //! 2. The live (all but absent) are never more than the larger of the old and
 //!    the new maximum, and a claim is allowed only while fewer than the
 //!    maximum are busy.
@@ -149,10 +151,15 @@ impl Readers {
             return Some(Move::Wake(last));
         }
         let wanted = eligible.min(u64::from(self.max.saturating_sub(self.busy)));
-        if u64::from(self.coming.saturating_sub(surplus)) >= wanted {
+        let useful = u64::from(self.coming.saturating_sub(surplus));
+        if useful >= wanted {
             return None;
         }
         if let Some(&first) = self.idle.first() {
+            // Who comes and claims asks again: it wakes the next.
+            if useful > 0 {
+                return None;
+            }
             self.set(first, Activity::Woken);
             return Some(Move::Wake(first));
         }

@@ -34,7 +34,8 @@
 //!
 //! Readers start as eligible work arrives, up to a maximum that can be raised
 //! and lowered while they run, and leave after resting for the idle time.
-//! Nothing polls. They are threads of the scheduler's own, or jobs on a
+//! Nothing polls. Out of a long backlog of short tasks a reader takes several at
+//! once; see [`Builder::claims`]. They are threads of the scheduler's own, or jobs on a
 //! [`Pool`] of the embedder's.
 //!
 //! # Waiting inside tasks
@@ -42,7 +43,7 @@
 //! A task may wait for another of the same scheduler, but while it does its
 //! reader does nothing else. If every running task is blocked in an untimed
 //! [`wait`](crate::wait::Wait::wait) of the same scheduler and no task can
-//! start, the newest such wait gives the error [`Stalled`](crate::error::Stalled).
+//! start, nor one with a delay later on another reader, the newest such wait gives the error [`Stalled`](crate::error::Stalled).
 //! Only `wait()` on the thread that runs the task counts: a timed wait, or a
 //! task that is awaited elsewhere, does not.
 //!
@@ -53,19 +54,24 @@
 //! `Bypass` and the guarantees in the README. Endless arrivals in a lower tier
 //! hold back a higher one of the same caller for ever.
 
+mod ahead;
 mod blocking;
+mod books;
 mod caller;
 mod cell;
 mod core;
 mod crew;
 mod handles;
+mod later;
 mod ops;
 mod outcome;
+mod pool;
 mod reject;
 mod shared;
 mod stall;
 mod state;
 mod status;
+mod submit;
 mod task;
 mod tasks;
 #[cfg(all(test, not(shuttle)))]
@@ -83,10 +89,10 @@ use crate::wait::{Guarded, Wait};
 
 pub use caller::{OnFailure, Summary};
 pub use core::How;
-pub use crew::{Pool, PoolError};
 pub use handles::{Caller, CallerOptions, Group, Place};
 pub use ops::{Release, Shutdown, Synchronize};
 pub use outcome::{Ending, Outcome, Record, Run, TaskId, Verdict};
+pub use pool::{Pool, PoolError};
 pub use reject::{CallerError, Reason, Rejected, SyncError};
 pub use status::{CallerStatus, ReadersStatus, RunningTask, Status, WaitingTask, Why};
 pub use task::{OutcomeError, OutcomeOp, Task};
@@ -94,7 +100,8 @@ pub use task::{OutcomeError, OutcomeOp, Task};
 pub(crate) use caller::Synced;
 pub(crate) use core::{Core, Placing};
 
-use crew::Crew;
+use books::Books;
+use pool::Crew;
 use shared::Shared;
 
 /// A scheduler. Dropping it shuts it down without waiting: it takes no more
@@ -109,6 +116,7 @@ pub struct Scheduler {
 pub struct Builder {
     readers: u32,
     idle: Duration,
+    claims: u32,
     bypass: Bypass,
     crew: Crew,
     log: Option<Sender<Record>>,
@@ -125,6 +133,24 @@ impl Builder {
     /// this is not said.
     pub fn idle(self, idle: Duration) -> Self {
         Self { idle, ..self }
+    }
+
+    /// The most tasks that a reader takes at once, 1 to 1024; 16 if this is not
+    /// said. At 1 tasks start exactly in order.
+    ///
+    /// A reader takes more than one only out of a backlog of at least two for every
+    /// reader that there may be, and only as many as would last it for 100 us if
+    /// they all took as long as the longest it ran of late. Then a bump, a raised
+    /// level or an earlier task that another reader has may come late, by up to that
+    /// many tasks a reader. Nothing else changes: what has been taken and has not
+    /// started counts as waiting, can be cancelled, goes back if a lower tier gets
+    /// work, if its reader's task waits for another task of the scheduler, if the
+    /// readers, a cap or a limit are changed, or if a reader has nothing else to
+    /// do; limits hold exactly. But tasks that wait for later ones by other means
+    /// than the waits of this scheduler, and so depend on the order in which tasks
+    /// start, need 1.
+    pub fn claims(self, claims: u32) -> Self {
+        Self { claims, ..self }
     }
 
     /// How often in a row the oldest group of a caller may be overtaken; at
@@ -151,13 +177,21 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] for the number of readers.
+    /// [`OutOfRange`] for the number of readers or of claims.
     pub fn build(self) -> Result<Scheduler, OutOfRange> {
-        let books = Core::new(self.readers, self.bypass)?;
+        OutOfRange::check("claims", self.claims, 1, MAX_CLAIMS)?;
+        let mut books = Core::new(self.readers, self.bypass)?;
+        if self.log.is_none() {
+            books.without_rows();
+        }
+        if matches!(self.crew, Crew::Threads) {
+            books.clock.by_readers();
+        }
         Ok(Scheduler {
             shared: Arc::new(Shared {
-                books: Guarded::new(books),
+                books: Guarded::new(Books::new(books, self.claims)),
                 crew: self.crew,
+                start: crew::start,
                 idle: self.idle,
                 log: self.log,
                 lost: Tally::new(),
@@ -167,6 +201,10 @@ impl Builder {
     }
 }
 
+/// See [`Builder::claims`]; chosen by measurement, see `books`.
+const DEFAULT_CLAIMS: u32 = 16;
+const MAX_CLAIMS: u32 = 1024;
+
 impl Scheduler {
     /// What is to be said about a scheduler before it is made.
     pub fn builder() -> Builder {
@@ -174,6 +212,7 @@ impl Scheduler {
         Builder {
             readers: parallel.map_or(1, |n| u32::try_from(n.get()).unwrap_or(1)),
             idle: Duration::from_secs(30),
+            claims: DEFAULT_CLAIMS,
             bypass: Bypass::default(),
             crew: Crew::Threads,
             log: None,
@@ -206,14 +245,15 @@ impl Scheduler {
     ///
     /// [`OutOfRange`] outside 1 to 1024.
     pub fn set_readers(&self, max: u32) -> Result<(), OutOfRange> {
-        self.shared.event(|books, _, _| books.set_readers(max))
+        self.shared
+            .event(|books, wakes, _| books.exact(wakes).set_readers(max))
     }
 
     /// What runs, what waits, and why.
     #[must_use]
     pub fn status(&self) -> Status {
         let lost = self.shared.lost.get();
-        self.shared.books.lock().status(lost)
+        self.shared.exactly(|books| books.status(lost))
     }
 
     /// The readers alone: as in [`status`](Self::status), at a constant cost.
@@ -222,11 +262,24 @@ impl Scheduler {
         self.shared.books.lock().readers_status()
     }
 
+    /// Lets tasks arrive whose [delay](Place::after) is over, and says how long it
+    /// is until the next one's is; nothing if there is none.
+    ///
+    /// Only where the readers run on a [pool](Builder::pool) is there a need to
+    /// call it, when it says so and after a submission with a delay: no reader
+    /// rests there that could keep the time, though every other call that changes
+    /// something does the same by the way.
+    pub fn advance(&self) -> Option<Duration> {
+        self.shared
+            .event(|books, _, now| Some(books.next_due()?.saturating_sub(now)))
+    }
+
     /// While the hold lives no task starts, whatever is submitted: when it is
     /// dropped, all of that has arrived at one instant. Running tasks go on. A
     /// task that keeps a hold must not wait for a task that has not started.
     pub fn hold(&self) -> Hold<'_> {
-        self.shared.event(|books, _, _| books.hold());
+        self.shared
+            .event(|books, wakes, _| books.exact(wakes).hold());
         Hold { scheduler: self }
     }
 

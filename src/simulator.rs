@@ -321,7 +321,8 @@ impl Simulation {
                 let rested = self.rests.set(end.saturating_add(idle), reader);
                 self.resting.insert(reader, rested);
             }
-            self.records.push(record.ended(ending, end));
+            self.records
+                .extend(record.map(|row| row.ended(ending, end)));
         }
         self.collect_unrun();
     }
@@ -363,7 +364,7 @@ impl Simulation {
 
     /// Rows of tasks that ended without running.
     fn collect_unrun(&mut self) {
-        let unrun = self.core.ended.drain(..).map(|ended| ended.record);
+        let unrun = self.core.ended.drain(..).filter_map(|ended| ended.record);
         self.records.extend(unrun);
     }
 }

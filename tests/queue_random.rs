@@ -13,7 +13,7 @@ fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig {
         cases: usual.cases * 4,
-        max_shrink_iters: 20_000,
+        max_shrink_iters: 4_000,
         ..usual
     }
 }

@@ -139,6 +139,33 @@ fn no_thundering_herd(scheduler: &Scheduler, caller: &Caller) {
     assert!(woken <= 2 * TASKS, "{woken} wake-ups for {TASKS} tasks");
 }
 
+/// Many at one instant, and not more than can be begun: each reader that is needed
+/// is woken once, the others rest on.
+fn a_batch_wakes_whom_it_needs(scheduler: &Scheduler, caller: &Caller) {
+    const NEEDED: u32 = 3;
+    stands_still(scheduler, 0, "before a batch");
+    let before = wakeups();
+    let (begins, began) = channel();
+    let ends: Vec<_> = (0..NEEDED).map(|_| channel::<()>()).collect();
+    let (go, may_go): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
+    let tasks = may_go.into_iter().map(|may_go| {
+        let begins = begins.clone();
+        move || {
+            begins.send(()).unwrap();
+            may_go.recv().map_err(|_| ())
+        }
+    });
+    let mut tasks = caller.exec_all(Place::new(), tasks).unwrap();
+    (0..NEEDED).for_each(|_| began.recv().unwrap());
+    stands_still(scheduler, NEEDED, "while a batch runs");
+    let woken = wakeups() - before;
+    assert!(woken <= u64::from(NEEDED), "{woken} were woken");
+    go.iter().for_each(|go| go.send(()).unwrap());
+    for task in &mut tasks {
+        task.outcome().wait().unwrap();
+    }
+}
+
 #[test]
 fn nothing_polls() {
     let stop = AtomicBool::new(false);
@@ -153,6 +180,7 @@ fn nothing_polls() {
             stands_still(&scheduler, 0, "while readers are idle");
             blocked_work_wakes_nobody(&scheduler);
             no_thundering_herd(&scheduler, &caller);
+            a_batch_wakes_whom_it_needs(&scheduler, &caller);
             stands_still(&scheduler, 0, "after it all");
             scheduler.shutdown(Default::default()).wait().unwrap();
         }));

@@ -1,6 +1,7 @@
 //! The backlog against the model of `dispatch`, and at sizes where a quadratic
 //! step would not end.
 
+mod back;
 mod figures;
 mod first;
 

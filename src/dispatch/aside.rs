@@ -75,11 +75,9 @@ impl<G> Dispatch<G> {
         let lane = at(lanes, at(groups, group.0).lane.0);
         let tier = lane.front_tier;
         lane.served_by_name(ready, |g| place_in(groups, g, tier));
-        let g = at(groups, group.0);
-        g.held = true;
-        g.bump = None;
+        let stood = at(groups, group.0).begin(None);
         let tier = self.take_unit(group).ok_or(Blocked::Empty)?;
         self.stand(group);
-        Ok(Pick { group, tier })
+        Ok(Pick { group, tier, stood })
     }
 }

@@ -4,7 +4,7 @@ use crate::limit::Limit;
 use crate::line::Place;
 use crate::rank::Slot;
 
-use super::{Aside, Blocked, LaneKey};
+use super::{Aside, Blocked, LaneKey, Stood};
 
 /// Invariant: `place` is `Some` if and only if the group is ready and not
 /// reserved, but for the moment between a change and the `stand` that follows it.
@@ -46,6 +46,16 @@ impl<G> Group<G> {
             ready: 0,
             place: None,
             data,
+        }
+    }
+
+    /// A turn of it begins, which uses up its bump.
+    pub(super) fn begin(&mut self, overtaken: Option<u32>) -> Stood {
+        self.held = true;
+        Stood {
+            ready: self.ready,
+            bump: self.bump.take(),
+            overtaken,
         }
     }
 

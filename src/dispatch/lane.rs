@@ -86,6 +86,20 @@ impl Lane {
         Some(choice)
     }
 
+    /// How often in a row the oldest group has been overtaken.
+    pub(super) fn overtaken(&self) -> u32 {
+        self.overtaken
+    }
+
+    /// A turn is taken back: that of the oldest, overtaken so often before, or one
+    /// that overtook it.
+    pub(super) fn undo(&mut self, oldest: Option<u32>) {
+        self.overtaken = match oldest {
+            Some(before) => self.overtaken.saturating_add(before),
+            None => self.overtaken.saturating_sub(1),
+        };
+    }
+
     /// A group of this age is served by name: if nobody in line is older, the
     /// count starts anew.
     pub(super) fn served_by_name(&mut self, ready: u64, place: impl Fn(u32) -> Option<Place>) {

@@ -17,6 +17,17 @@ pub struct Pick {
     pub group: GroupKey,
     /// The tier of the message that the unit is for.
     pub tier: u32,
+    /// Where the group stood.
+    pub stood: Stood,
+}
+
+/// Where a group stood before its turn began, so that it can go back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stood {
+    pub(super) ready: u64,
+    pub(super) bump: Option<(u8, u64)>,
+    /// If it was its lane's oldest, how often it had been overtaken.
+    pub(super) overtaken: Option<u32>,
 }
 
 /// Why a group's work is not being done.

@@ -10,7 +10,7 @@ use crate::wait::{Session, Ticket, sealed};
 
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
-use super::room::Asks;
+use super::room::{self, Asks};
 use super::shared::Books;
 
 /// One message, and its tier.
@@ -127,16 +127,8 @@ impl<M> Parcel<M> {
         let Some(load) = &self.load else {
             return Some(Ok(()));
         };
-        let told = self.ticket.is_some_and(|old| books.room.is_told(old));
-        let refused = match conversation.refusal(books, load.places()) {
-            Some(SendReason::Full) if told => None,
-            Some(SendReason::Full) => return None,
-            // The room is just coming: it is about to be told.
-            None if self.ticket.is_some() && !told => return None,
-            refused => refused,
-        };
-        self.leave(books);
-        if let Some(reason) = refused {
+        let refusal = conversation.refusal(books, load.places());
+        if let Err(reason) = room::admit(books, &mut self.ticket, refusal)? {
             return Some(Err(reason));
         }
         let mut send = |tier, message| {
@@ -162,17 +154,9 @@ impl<M> Parcel<M> {
     {
         let asks = Asks {
             places: self.load.as_ref().map_or(0, Load::places) as u64,
-            sender: conversation.sender(),
+            sender: Some(conversation.sender()),
         };
         books.room.stand(&mut self.ticket, asks, current, spare)
-    }
-
-    pub(super) fn leave<T>(&mut self, books: &mut Session<'_, Books<T>>) {
-        if let Some(ticket) = self.ticket.take() {
-            // If it had been told, the event tells the next.
-            let waker = books.room.leave(ticket);
-            books.discard_waker(waker);
-        }
     }
 
     /// What came of it, with what was not sent.

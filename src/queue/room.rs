@@ -35,7 +35,7 @@ use std::task::Waker;
 
 use crate::limit::Limit;
 use crate::sync::{per_thread, unique};
-use crate::wait::{Ticket, Waiters, WakeBatch};
+use crate::wait::{Session, Ticket, Waiters, WakeBatch};
 
 use super::refuse::SendReason;
 use super::shared::Books;
@@ -44,8 +44,8 @@ use super::shared::Books;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asks {
     pub(super) places: u64,
-    /// The conversation that it is sent on.
-    pub(super) sender: SenderId,
+    /// The conversation that it is sent on, if it may end.
+    pub(super) sender: Option<SenderId>,
 }
 
 /// A conversation: the address of what cannot move while one of its sends waits.
@@ -128,7 +128,10 @@ impl Room {
 
     /// Has all sends of a conversation look once more, for nothing.
     pub(super) fn refuse(&mut self, sender: SenderId, wakes: &mut WakeBatch) {
-        let of_it = self.line.iter().filter(|(_, asks)| asks.sender == sender);
+        let of_it = self
+            .line
+            .iter()
+            .filter(|(_, asks)| asks.sender == Some(sender));
         let tickets: Vec<Ticket> = of_it.map(|(ticket, _)| ticket).collect();
         for ticket in tickets {
             let told = self.line.is_notified(ticket);
@@ -236,6 +239,45 @@ impl<T> Books<T> {
         }
         true
     }
+}
+
+/// Whether a send may go on or is refused for good, given what is said to one who
+/// is not in line; either way it is in line no more. `None` if it has to wait.
+pub(super) fn admit<T>(
+    books: &mut Session<'_, Books<T>>,
+    ticket: &mut Option<Ticket>,
+    refusal: Option<SendReason>,
+) -> Option<Result<(), SendReason>> {
+    let told = ticket.is_some_and(|old| books.room.is_told(old));
+    let refused = match refusal {
+        Some(SendReason::Full) if told => None,
+        Some(SendReason::Full) => return None,
+        // The room is just coming: it is about to be told.
+        None if ticket.is_some() && !told => return None,
+        refused => refused,
+    };
+    leave(books, ticket);
+    Some(refused.map_or(Ok(()), Err))
+}
+
+/// Takes a send out of the line. If it had been told, the event tells the next.
+pub(super) fn leave<T>(books: &mut Session<'_, Books<T>>, ticket: &mut Option<Ticket>) {
+    if let Some(ticket) = ticket.take() {
+        let waker = books.room.leave(ticket);
+        books.discard_waker(waker);
+    }
+}
+
+/// The rule of handlers, for a thread that is about to wait without a deadline.
+pub(super) fn refuse_own<T>(
+    books: &mut Session<'_, Books<T>>,
+    ticket: &mut Option<Ticket>,
+) -> Option<SendReason> {
+    let own = books.room.is_own();
+    own.then(|| {
+        leave(books, ticket);
+        SendReason::OwnQueue
+    })
 }
 
 /// The calling thread's number; `None` while its locals are destroyed.

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::ops::Deref;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
 use crate::sync::Arc;
 use crate::wait::{Op, Wait, look_twice, sealed};
 
+use super::give_back::GivesBack;
 use super::handles::Conversation;
 use super::parcel::{All, Load, One, Parcel};
-use super::refuse::{SendError, SendReason};
+use super::refuse::SendError;
+use super::room;
 
 /// The wait of [`Conversation::send_wait`].
 pub type SendWait<'a, T> = Sending<&'a Conversation<T>, One<T>>;
@@ -69,7 +70,7 @@ impl<T> Conversation<T> {
     ///
     /// A thread for which a turn or delivery of this very queue is live may be
     /// the one on which the room depends: its [`wait()`](Wait::wait) gives the
-    /// message back as [`SendReason::OwnQueue`] where it would have to wait.
+    /// message back as [`SendReason::OwnQueue`](super::SendReason::OwnQueue) where it would have to wait.
     /// The thread meant is the one that received the turn, or took the turn
     /// of the delivery, for as long as either lives, wherever it is moved to.
     /// Two things follow from that. A thread that hands its deliveries to
@@ -177,11 +178,7 @@ impl<T, C: Deref<Target = Conversation<T>>, M: Load<T>> Op for Sending<C, M> {
         let conversation = &**conversation;
         let sent = conversation.shared().event(|books| {
             let looked = parcel.look(conversation, books);
-            if looked.is_none() && books.room.is_own() {
-                parcel.leave(books);
-                return Some(Err(SendReason::OwnQueue));
-            }
-            looked
+            looked.or_else(|| room::refuse_own(books, &mut parcel.ticket).map(Err))
         });
         sent.map(|sent| parcel.result(sent))
     }
@@ -208,52 +205,18 @@ impl<T, C: Deref<Target = Conversation<T>>, M: Load<T>> Op for Sending<C, M> {
     }
 
     fn cancel(&mut self) {
-        let parcel = &mut self.parcel;
+        let ticket = &mut self.parcel.ticket;
         self.conversation
             .shared()
-            .event(|books| parcel.leave(books));
+            .event(|books| room::leave(books, ticket));
     }
 }
 
-/// What a wait to send has beyond other waits: the message can be had back.
-impl<T, C: Deref<Target = Conversation<T>>, M: Load<T>> Wait<Sending<C, M>> {
-    /// Gives up, and gives back what was not sent; nothing if it was sent, or
-    /// given back before.
-    pub fn into_message(mut self) -> Option<M::Message> {
-        self.cancel();
-        let load = self.op_mut().parcel.load.take();
-        load.map(Load::into_message)
-    }
+impl<T, C: Deref<Target = Conversation<T>>, M: Load<T>> GivesBack for Sending<C, M> {
+    type Message = M::Message;
 
-    /// As [`wait_timeout`](Wait::wait_timeout), but that the message comes back
-    /// when the time is up.
-    ///
-    /// # Errors
-    ///
-    /// As the wait itself, and [`SendReason::TimedOut`].
-    pub fn give_back_after(self, timeout: Duration) -> Result<(), SendError<M::Message>> {
-        // The clock is read only by a wait that must wait.
-        self.give_back(|| Instant::now().checked_add(timeout))
-    }
-
-    /// As [`wait_deadline`](Wait::wait_deadline), but that the message comes
-    /// back when the time has come.
-    ///
-    /// # Errors
-    ///
-    /// As the wait itself, and [`SendReason::TimedOut`].
-    pub fn give_back_at(self, deadline: Instant) -> Result<(), SendError<M::Message>> {
-        self.give_back(|| Some(deadline))
-    }
-
-    fn give_back(
-        mut self,
-        deadline: impl FnOnce() -> Option<Instant>,
-    ) -> Result<(), SendError<M::Message>> {
-        match self.wait_at_most(deadline) {
-            Ok(sent) => sent,
-            Err(_) => self.op_mut().parcel.result(Err(SendReason::TimedOut)),
-        }
+    fn take_back(&mut self) -> Option<M::Message> {
+        self.parcel.load.take().map(Load::into_message)
     }
 }
 

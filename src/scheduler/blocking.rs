@@ -41,6 +41,10 @@ impl<J> Core<J> {
         if self.is_held() {
             return;
         }
+        // What is due later could start on another reader.
+        if !self.clock.is_empty() && self.readers.busy() < self.readers.max() {
+            return;
+        }
         if self.startable() > 0 && self.readers.coming() > 0 {
             return;
         }

@@ -55,6 +55,8 @@ pub struct Summary {
 #[derive(Debug, Default)]
 struct Epoch {
     unfinished: u64,
+    /// Those of them that no reader has.
+    waiting: u64,
     summary: Summary,
 }
 
@@ -128,7 +130,42 @@ impl CallerState {
 
     pub(super) fn submitted(&mut self) {
         self.current.unfinished += 1;
+        self.current.waiting += 1;
         self.current.summary.tasks += 1;
+    }
+
+    /// A reader has the task, or it ends unrun. Whether somebody waits for nothing
+    /// but tasks that readers have.
+    pub(super) fn taken(&mut self, id: TaskId) -> bool {
+        self.epoch_of(id).waiting -= 1;
+        self.is_pressing(id)
+    }
+
+    /// The task that a reader had waits again.
+    pub(super) fn returned(&mut self, id: TaskId) {
+        self.epoch_of(id).waiting += 1;
+    }
+
+    /// Whether somebody waits for this task and others, all of which readers
+    /// have: each ending may be the last.
+    pub(super) fn is_pressing(&self, id: TaskId) -> bool {
+        let closing = self.closing.as_ref();
+        let covered = closing.filter(|closing| id <= closing.last);
+        covered.is_some_and(|closing| closing.epoch.waiting == 0)
+            || self.released_waiters.is_some() && self.waiting.is_none()
+    }
+
+    /// Whether readers have all that a synchronize covers, or would.
+    pub(super) fn is_claimed(&self) -> bool {
+        let closing = self.closing.as_ref();
+        closing.map_or(&self.current, |c| &c.epoch).waiting == 0
+    }
+
+    fn epoch_of(&mut self, id: TaskId) -> &mut Epoch {
+        match &mut self.closing {
+            Some(closing) if id <= closing.last => &mut closing.epoch,
+            _ => &mut self.current,
+        }
     }
 
     /// Counts an ending, or with `None` a task that is taken back; returns the
@@ -208,6 +245,7 @@ impl CallerState {
     pub(super) fn reopen_epoch(&mut self) -> Option<Waker> {
         let closing = self.closing.take()?;
         self.current.unfinished += closing.epoch.unfinished;
+        self.current.waiting += closing.epoch.waiting;
         let later = std::mem::replace(&mut self.current.summary, closing.epoch.summary);
         self.current.summary.add(later);
         closing.waker

@@ -26,6 +26,7 @@ use crate::sync::Arc;
 use crate::wait::{Waiters, WakeBatch};
 
 use super::caller::{CallerState, OnFailure, Summary, Synced};
+use super::later::Clock;
 use super::outcome::TaskId;
 use super::stall::Stalls;
 use super::state::{Ended, Started, TaskState};
@@ -48,6 +49,8 @@ pub(crate) struct Placing {
     /// A group of the caller; `None` is one of the task's own.
     pub(crate) group: Option<GroupKey>,
     pub(crate) bump: Option<u8>,
+    /// How long it is not to start.
+    pub(crate) after: Duration,
 }
 
 /// How what is let go of ends.
@@ -81,6 +84,11 @@ pub(crate) struct Core<J> {
     pub(crate) to_start: Vec<u32>,
     /// Tasks that ended without running, for the owner to log and drop.
     pub(crate) ended: Vec<Ended<J>>,
+    /// Somebody waits for nothing but tasks that readers have.
+    pub(super) pressing: bool,
+    /// Rows are made for the log.
+    pub(super) rows: bool,
+    pub(super) clock: Clock,
 }
 
 impl<J> Core<J> {
@@ -102,7 +110,15 @@ impl<J> Core<J> {
             start_error: None,
             to_start: Vec::new(),
             ended: Vec::new(),
+            pressing: false,
+            rows: true,
+            clock: Clock::default(),
         })
+    }
+
+    /// Nobody keeps a log.
+    pub(super) fn without_rows(&mut self) {
+        self.rows = false;
     }
 
     // Callers and groups.
@@ -191,7 +207,7 @@ impl<J> Core<J> {
     /// Nothing more is taken. Whether all tasks have ended and all readers left.
     pub(crate) fn close(&mut self) -> bool {
         self.closed = true;
-        self.readers.close();
+        self.close_readers();
         self.unfinished == 0 && self.readers.live() == 0
     }
 
@@ -226,6 +242,7 @@ impl<J> Core<J> {
 
     /// Reader `n` looks for work, having rested, arrived or finished.
     pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
+        self.clock.is_up(n);
         if !self.readers.look(n) || self.startable() == 0 {
             return None;
         }
@@ -251,6 +268,7 @@ impl<J> Core<J> {
 
     /// Reader `n` leaves.
     pub(crate) fn retire(&mut self, n: u32) {
+        self.clock.is_up(n);
         self.readers.retired(n);
     }
 
@@ -273,7 +291,8 @@ impl<J> Core<J> {
 
     /// Which reader to start or wake next, if more are called for.
     pub(crate) fn plan(&mut self) -> Option<Move> {
-        self.readers.plan(self.startable())
+        let wanted = self.startable() + self.clock.wants_keeper();
+        self.readers.plan(wanted)
     }
 
     /// How many tasks could start now, were there readers.
@@ -282,6 +301,18 @@ impl<J> Core<J> {
             true => 0,
             false => self.backlog.eligible(),
         }
+    }
+
+    /// Once nothing more will come, who finds nothing leaves.
+    fn close_readers(&mut self) {
+        if self.closed && self.clock.is_empty() {
+            self.readers.close();
+        }
+    }
+
+    /// Whether there is something to do for a reader that comes.
+    pub(super) fn calls_for_readers(&self) -> bool {
+        self.startable() + self.clock.wants_keeper() > 0
     }
 
     /// Whether somebody wants no task to start.
@@ -303,6 +334,7 @@ impl<J> Core<J> {
     /// says that a shutdown is complete, and resolves a stall. False if the
     /// batch is full: fire it and call again.
     pub(crate) fn settle(&mut self, wakes: &mut WakeBatch) -> bool {
+        self.close_readers();
         loop {
             if wakes.is_full() {
                 return false;

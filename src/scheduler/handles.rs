@@ -1,6 +1,7 @@
 //! The handles of a caller and of its groups.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::dispatch::GroupKey;
 use crate::error::{OutOfRange, Stale};
@@ -10,11 +11,8 @@ use crate::sync::Arc;
 use crate::wait::Wait;
 
 use super::caller::OnFailure;
-use super::cell::{Cell, Job};
-use super::core::{How, Placing};
+use super::core::How;
 use super::ops::{Release, Synchronize};
-use super::outcome::TaskId;
-use super::reject::{Reason, Rejected};
 use super::shared::Shared;
 use super::task::Task;
 
@@ -41,12 +39,13 @@ impl Default for CallerOptions {
     }
 }
 
-/// Where a task goes: its tier, its group, its bump.
+/// Where a task goes, and when: its tier, its group, its bump, its delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place<'a> {
-    tier: Option<u32>,
-    group: Option<&'a Group>,
-    bump: Option<u8>,
+    pub(super) tier: Option<u32>,
+    pub(super) group: Option<&'a Group>,
+    pub(super) bump: Option<u8>,
+    pub(super) after: Duration,
 }
 
 impl<'a> Place<'a> {
@@ -77,6 +76,38 @@ impl<'a> Place<'a> {
         let bump = Some(level);
         Self { bump, ..self }
     }
+
+    /// Not before so long from its submission. Until then it is absent: it takes
+    /// no place in its group, opens no tier, and keeps nobody from anything.
+    /// Then it arrives like a task submitted at that moment, behind those that
+    /// were; if by then its group's last task is in a higher tier it goes there.
+    ///
+    /// Its caller's [`synchronize`](Caller::synchronize) covers it from its
+    /// submission on, and a release or shutdown that drains waits for it: a
+    /// scheduler that is dropped keeps a reader until then. It can be cancelled
+    /// at any time.
+    ///
+    /// While tasks are not due, one reader rests until the next one is, beyond
+    /// the idle time too; nothing polls. On a [`Pool`](super::Pool) no reader
+    /// rests: see [`Scheduler::advance`](super::Scheduler::advance).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use conversant::scheduler::{CallerOptions, Place, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder().readers(2).build()?;
+    /// let caller = scheduler.caller("retry", CallerOptions::default())?;
+    /// let delay = Duration::from_millis(5);
+    /// let again = || Ok::<_, String>("again");
+    /// let mut task = caller.exec_with(Place::new().after(delay), again).map_err(|r| r.reason)?;
+    /// let outcome = task.outcome().wait()?;
+    /// assert!(outcome.run.is_some_and(|run| run.start >= outcome.queued + delay));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn after(self, after: Duration) -> Self {
+        Self { after, ..self }
+    }
 }
 
 /// One who submits tasks, waits for them and lets go.
@@ -89,80 +120,6 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Submits a task in tier 0 and a group of its own.
-    ///
-    /// # Errors
-    ///
-    /// As [`exec_with`](Self::exec_with).
-    pub fn exec<F, R, E>(&self, f: F) -> Result<Task<R, E>, Rejected<F>>
-    where
-        F: FnOnce() -> Result<R, E> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
-    {
-        self.exec_with(Place::new(), f)
-    }
-
-    /// Submits a task. Never waits.
-    ///
-    /// # Errors
-    ///
-    /// The function comes back, with the [`Reason`].
-    pub fn exec_with<F, R, E>(&self, place: Place<'_>, f: F) -> Result<Task<R, E>, Rejected<F>>
-    where
-        F: FnOnce() -> Result<R, E> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
-    {
-        let cell: Arc<Cell<F, R, E>> = Arc::new(Cell::new(f));
-        match self.submit(place, Arc::clone(&cell) as Arc<dyn Job>) {
-            Ok((key, id)) => Ok(Task {
-                shared: Arc::clone(&self.shared),
-                key,
-                id,
-                gift: cell,
-            }),
-            Err(reason) => {
-                let task = cell.reclaim().expect("a refused task was never run");
-                Err(Rejected { task, reason })
-            }
-        }
-    }
-
-    fn submit(&self, place: Place<'_>, job: Arc<dyn Job>) -> Result<(Key, TaskId), Reason> {
-        if place
-            .group
-            .is_some_and(|g| !Arc::ptr_eq(&g.shared, &self.shared))
-        {
-            return Err(Reason::ForeignGroup);
-        }
-        let placing = Placing {
-            tier: place.tier,
-            group: place.group.map(|g| g.key),
-            bump: place.bump,
-        };
-        let (submitted, alone) = self.shared.event(|books, _, now| {
-            let submitted = books.submit(self.key, placing, job, now);
-            let submitted = submitted.map(|key| (key, books.id(key)));
-            (submitted, !books.has_readers())
-        });
-        let (key, id) = submitted.map_err(|(refused, _)| Reason::from(refused))?;
-        if alone && self.is_stranded(key) {
-            return Err(Reason::NoReader);
-        }
-        Ok((key, id))
-    }
-
-    /// Takes a task back for which there was no reader, if by now one that was
-    /// sent for is still not there, because it could not be started.
-    fn is_stranded(&self, key: Key) -> bool {
-        let taken_back = self.shared.event(|books, wakes, _| {
-            let stranded = books.startable() > 0 && !books.has_readers();
-            stranded.then(|| books.retract(key, wakes))
-        });
-        taken_back.flatten().is_some()
-    }
-
     /// A group of tasks of this caller: at most `limit` of them run at once
     /// (serial: [`Limit::SERIAL`]), started in order of submission; `level` is
     /// its standing rank among the caller's groups, 255 first, 100 the usual.
@@ -214,7 +171,8 @@ impl Caller {
             return Err(Stale);
         }
         let key = task.key;
-        self.shared.event(|books, _, _| books.bump(key, level))
+        self.shared
+            .event(|books, wakes, _| books.exact_for(key, wakes).bump(key, level))
     }
 
     /// Changes the cap; lowering it leaves a debt that endings pay, 0 pauses.
@@ -224,7 +182,8 @@ impl Caller {
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
     pub fn set_cap(&self, cap: Limit) -> Result<(), OutOfRange> {
         let key = self.key;
-        self.shared.event(|books, _, _| books.set_cap(key, cap))
+        self.shared
+            .event(|books, wakes, _| books.exact(wakes).set_cap(key, cap))
     }
 }
 
@@ -245,8 +204,8 @@ impl fmt::Debug for Caller {
 
 /// A group of a caller's tasks. Dropping it leaves its tasks as they are.
 pub struct Group {
-    shared: Arc<Shared>,
-    key: GroupKey,
+    pub(super) shared: Arc<Shared>,
+    pub(super) key: GroupKey,
 }
 
 impl Group {
@@ -274,7 +233,7 @@ impl Group {
         let key = self.key;
         let set = self
             .shared
-            .event(|books, _, _| books.backlog().set_limit(key, limit));
+            .event(|books, wakes, _| books.exact(wakes).backlog().set_limit(key, limit));
         set.unwrap_or(Ok(()))
     }
 }

@@ -8,11 +8,12 @@ use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::{Op, Panics, Ticket, Waiters, sealed};
 
+use super::books::Books;
 use super::caller::{Summary, Synced};
 use super::core::How;
 use super::crew::{block, current, unblock};
 use super::reject::SyncError;
-use super::shared::{Books, Shared, leave};
+use super::shared::{Shared, leave};
 use super::stall::Target;
 
 /// The wait of [`Caller::synchronize`](super::Caller::synchronize).
@@ -73,7 +74,10 @@ impl Synchronize<'_> {
         let Self { shared, caller, .. } = *self;
         let reader = current(shared);
         let drawn = &mut self.drawn;
-        shared.poll(cx, |books, spare| {
+        shared.poll(cx, |books, wakes, spare| {
+            if books.is_all_claimed(caller) {
+                books.exact(wakes);
+            }
             let synced = match *drawn {
                 true => books.synchronized(caller),
                 false => books.synchronize(caller),
@@ -130,10 +134,10 @@ impl Op for Release<'_> {
         let Self { shared, caller, .. } = *self;
         if !std::mem::replace(&mut self.begun, true) {
             let cancels = self.how == How::Cancel;
-            shared.event(|books, _, _| {
+            shared.event(|books, wakes, _| {
                 books.release(caller);
                 if cancels {
-                    books.cancel_caller(caller);
+                    books.exact(wakes).cancel_caller(caller);
                 }
             });
             if cancels {
@@ -202,7 +206,7 @@ impl Op for Shutdown<'_> {
             cx,
             &mut self.ticket,
             |books| books.close().then_some(()),
-            Books::shutdown_waiters,
+            |books| books.shutdown_waiters(),
         )
     }
 
@@ -231,7 +235,8 @@ fn poll_line<R>(
     line: impl Fn(&mut Books) -> &mut Waiters<()>,
 ) -> Poll<Result<R, Stalled>> {
     let reader = current(shared);
-    let looked = shared.poll(cx, |books, spare| {
+    let looked = shared.poll(cx, |books, wakes, spare| {
+        books.exact(wakes);
         let stalled = reader.is_some_and(|n| books.is_stalled(n));
         let result = match done(books) {
             Some(result) => Ok(result),

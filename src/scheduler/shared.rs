@@ -10,17 +10,18 @@ use crate::slab::Key;
 use crate::sync::{Arc, Tally};
 use crate::wait::{Guarded, Panics, WakeBatch, look_twice};
 
+use super::books::Books;
 use super::cell::{Job, drop_quietly};
-use super::core::{Core, How};
-use super::crew::{self, Crew};
+use super::core::How;
 use super::outcome::Record;
+use super::pool::Crew;
 use super::state::Ended;
-
-pub(super) type Books = Core<Arc<dyn Job>>;
 
 pub(super) struct Shared {
     pub(super) books: Guarded<Books>,
     pub(super) crew: Crew,
+    /// Starts a reader, whatever that is.
+    pub(super) start: fn(&Arc<Shared>, u32),
     /// How long a reader of our own rests before it leaves.
     pub(super) idle: Duration,
     pub(super) log: Option<Sender<Record>>,
@@ -52,6 +53,20 @@ impl Shared {
         result
     }
 
+    /// Looks at the books as they would be if readers took one task at a time:
+    /// no event, unless something is to be put right.
+    pub(super) fn exactly<R>(self: &Arc<Self>, look: impl FnOnce(&mut Books) -> R) -> R {
+        let mut session = self.books.lock();
+        if session.are_exact() {
+            return look(&mut session);
+        }
+        drop(session);
+        self.event(|books, wakes, _| {
+            books.exact(wakes);
+            look(books)
+        })
+    }
+
     fn contained<R>(
         self: &Arc<Self>,
         f: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> R,
@@ -61,6 +76,7 @@ impl Shared {
         let mut session = self.books.lock();
         let now = self.origin.elapsed();
         let (books, wakes) = session.parts();
+        books.advance(now, wakes);
         let result = f(books, wakes, now);
         let mut panics = Panics::default();
         panics.contain(|| {
@@ -91,10 +107,11 @@ impl Shared {
     pub(super) fn poll<R>(
         self: &Arc<Self>,
         cx: &mut Context<'_>,
-        mut f: impl FnMut(&mut Books, &mut Option<Waker>) -> Option<R>,
+        mut f: impl FnMut(&mut Books, &mut WakeBatch, &mut Option<Waker>) -> Option<R>,
     ) -> Poll<R> {
         look_twice(cx, |_, spare| {
-            self.event(|books, _, _| f(books, spare)).map(Poll::Ready)
+            self.event(|books, wakes, _| f(books, wakes, spare))
+                .map(Poll::Ready)
         })
     }
 
@@ -115,9 +132,9 @@ impl Shared {
     pub(super) fn close(self: &Arc<Self>, how: How) {
         let mut panics = Panics::default();
         panics.contain(|| {
-            self.event(|books, _, _| {
+            self.event(|books, wakes, _| {
                 if how == How::Cancel {
-                    books.cancel_all();
+                    books.exact(wakes).cancel_all();
                 }
                 books.close();
             });
@@ -171,7 +188,9 @@ impl<'a> Aftermath<'a> {
         // Taken whole: many may be skipped at once, and the room they took is
         // given back.
         for Ended { job, record } in std::mem::take(&mut books.ended) {
-            self.shared.log(record);
+            if let Some(record) = record {
+                self.shared.log(record);
+            }
             self.unrun.push(job);
         }
     }
@@ -180,7 +199,7 @@ impl<'a> Aftermath<'a> {
 impl Drop for Aftermath<'_> {
     fn drop(&mut self) {
         for n in self.to_start.drain(..) {
-            crew::start(self.shared, n);
+            (self.shared.start)(self.shared, n);
         }
         for job in self.unrun.drain(..) {
             job.discard();

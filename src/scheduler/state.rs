@@ -3,9 +3,11 @@
 use std::task::Waker;
 use std::time::Duration;
 
+use crate::backlog::Ahead;
 use crate::dispatch::GroupKey;
 use crate::slab::Key;
 
+use super::later::Later;
 use super::outcome::{Ending, Record, Run, TaskId};
 
 #[derive(Debug)]
@@ -28,7 +30,17 @@ pub(super) struct TaskState<J> {
 #[derive(Debug)]
 pub(super) enum Phase<J> {
     Waiting(J),
-    Running { reader: u32, start: Duration },
+    /// It is not due.
+    Later(Box<Later<J>>),
+    /// It waits for this reader, which has it and may be running it by now:
+    /// see `books`.
+    Claimed {
+        reader: u32,
+    },
+    Running {
+        reader: u32,
+        start: Duration,
+    },
     Ended(Ending, Option<Run>),
 }
 
@@ -36,17 +48,57 @@ pub(super) enum Phase<J> {
 pub(crate) struct Started<J> {
     pub(crate) task: Key,
     pub(crate) job: J,
-    /// The log's row, but for how and when it ends.
-    pub(crate) record: Record,
+    /// The log's row, but for how and when it ends; if there is a log.
+    pub(crate) record: Option<Record>,
+    pub(crate) start: Duration,
+}
+
+/// A task that a reader is to run after another, and that may go back.
+pub(crate) struct Claimed<J> {
+    pub(crate) ahead: Ahead<Key>,
+    pub(crate) job: J,
+    pub(crate) record: Option<Record>,
+}
+
+impl<J> Claimed<J> {
+    pub(crate) fn task(&self) -> Key {
+        self.ahead.claim.item
+    }
+
+    /// Reader `reader` runs it now.
+    pub(crate) fn starts(self, reader: u32, start: Duration) -> Started<J> {
+        let task = self.task();
+        let Self { job, record, .. } = self;
+        let run = Run {
+            reader,
+            start,
+            end: start,
+        };
+        let record = record.map(|row| Record {
+            run: Some(run),
+            ..row
+        });
+        Started {
+            task,
+            job,
+            record,
+            start,
+        }
+    }
 }
 
 /// A task that ended without running.
 pub(crate) struct Ended<J> {
     pub(crate) job: J,
-    pub(crate) record: Record,
+    pub(crate) record: Option<Record>,
 }
 
 impl<J> TaskState<J> {
+    /// Whether it has not started, and no reader has it.
+    pub(super) fn waits(&self) -> bool {
+        matches!(self.phase, Phase::Waiting(_) | Phase::Later(_))
+    }
+
     /// Its run, were it to end now.
     pub(super) fn run(&self, end: Duration) -> Option<Run> {
         match self.phase {

@@ -7,7 +7,7 @@ use crate::sync::Arc;
 
 use super::core::Core;
 use super::outcome::TaskId;
-use super::state::Phase;
+use super::state::{Phase, TaskState};
 
 /// What a scheduler was doing at one moment. Taking it costs O(n log n) under the
 /// scheduler's lock, n the tasks that have not ended or whose handles are kept.
@@ -93,6 +93,11 @@ pub enum Why {
     Hold,
     /// Nothing but a reader is missing.
     Reader,
+    /// It is not to start before this time.
+    NotDue {
+        /// Since the scheduler was made, as all times here.
+        due: Duration,
+    },
 }
 
 /// A caller.
@@ -125,13 +130,13 @@ impl<J> Core<J> {
                     reader,
                     start,
                 }),
-                Phase::Waiting(_) => waiting.push(WaitingTask {
-                    id: task.id,
-                    caller: self.caller(task.caller).name.clone(),
-                    tier: task.tier,
-                    queued: task.queued,
-                    why: self.why(task.group, task.seq),
-                }),
+                Phase::Waiting(_) | Phase::Claimed { .. } => {
+                    waiting.push(self.waiting_task(task, self.why(task.group, task.seq)));
+                }
+                Phase::Later(ref later) => {
+                    let due = later.timer.at();
+                    waiting.push(self.waiting_task(task, Why::NotDue { due }));
+                }
                 Phase::Ended(..) => {}
             }
         }
@@ -143,6 +148,16 @@ impl<J> Core<J> {
             waiting,
             callers: self.callers_status(),
             log_lost,
+        }
+    }
+
+    fn waiting_task(&self, task: &TaskState<J>, why: Why) -> WaitingTask {
+        WaitingTask {
+            id: task.id,
+            caller: self.caller(task.caller).name.clone(),
+            tier: task.tier,
+            queued: task.queued,
+            why,
         }
     }
 

@@ -52,7 +52,7 @@ impl<R, E> Task<R, E> {
     pub fn cancel(&self) -> bool {
         let key = self.key;
         self.shared
-            .event(|books, wakes, now| books.cancel(key, now, wakes))
+            .event(|books, wakes, now| books.exact_for(key, wakes).cancel(key, now, wakes))
     }
 
     /// Lets go of the handle; the task runs all the same.
@@ -61,7 +61,8 @@ impl<R, E> Task<R, E> {
     /// Whether it has ended; does not wait.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.shared.books.lock().ending(self.key).1.is_some()
+        let key = self.key;
+        self.shared.exactly(|books| books.ending(key).1.is_some())
     }
 }
 
@@ -113,8 +114,8 @@ impl<R, E> Op for OutcomeOp<'_, R, E> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let task = &*self.task;
         let reader = current(&task.shared);
-        let looked = task.shared.poll(cx, |books, spare| {
-            if let (queued, Some(ended)) = books.ending(task.key) {
+        let looked = task.shared.poll(cx, |books, wakes, spare| {
+            if let (queued, Some(ended)) = books.exact_for(task.key, wakes).ending(task.key) {
                 return Some(Ok((queued, ended)));
             }
             if reader.is_some_and(|n| books.is_stalled(n)) {

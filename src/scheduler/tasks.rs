@@ -25,6 +25,9 @@ impl<J> Core<J> {
         if let Err(refused) = self.admissible(caller, placing) {
             return Err((refused, job));
         }
+        if !placing.after.is_zero() {
+            return Ok(self.submit_later(caller, placing, job, now));
+        }
         let lane = self.caller(caller).lane;
         let group = placing.group.unwrap_or_else(|| {
             let own = self.backlog.add_group(lane, Limit::SERIAL, STANDING_LEVEL);
@@ -69,14 +72,19 @@ impl<J> Core<J> {
         }
     }
 
-    /// Counts a task that is in the backlog now; one that comes after a failure
-    /// in a lower tier is skipped at once.
+    /// Counts a task that is in the backlog now.
     fn accept(&mut self, key: Key, seq: u64, tier: u32, now: Duration) {
-        self.last.0 += 1;
-        self.unfinished += 1;
         let task = self.task_mut(key);
         (task.seq, task.tier) = (seq, tier);
-        let caller = task.caller;
+        self.count_in(key, tier, now);
+    }
+
+    /// Counts a new task; one that comes after a failure in a lower tier is
+    /// skipped at once.
+    pub(super) fn count_in(&mut self, key: Key, tier: u32, now: Duration) {
+        self.last.0 += 1;
+        self.unfinished += 1;
+        let caller = self.task(key).caller;
         self.link(key);
         let c = self.caller_mut(caller);
         c.submitted();
@@ -91,11 +99,16 @@ impl<J> Core<J> {
     pub(crate) fn retract(&mut self, key: Key, wakes: &mut WakeBatch) -> Option<J> {
         let state = self.task(key);
         let (id, caller, group, seq) = (state.id, state.caller, state.group, state.seq);
-        if !matches!(state.phase, Phase::Waiting(_)) {
-            return None;
+        match &state.phase {
+            Phase::Waiting(_) => _ = self.backlog.remove(group, seq),
+            Phase::Later(later) => {
+                let timer = later.timer;
+                self.clock.cancel(timer);
+                self.backlog.unpin(group);
+            }
+            _ => return None,
         }
-        self.unlink(key);
-        self.backlog.remove(group, seq);
+        self.take_out(key);
         let job = self.forget(key);
         self.count(caller, id, None, wakes);
         Some(job)
@@ -105,12 +118,13 @@ impl<J> Core<J> {
     fn forget(&mut self, key: Key) -> J {
         match self.tasks.remove(key).map(|task| task.phase) {
             Some(Phase::Waiting(job)) => job,
+            Some(Phase::Later(later)) => later.job,
             _ => unreachable!("it was just made"),
         }
     }
 
     pub(super) fn start(&mut self, task: Key, reader: u32, now: Duration) -> Started<J> {
-        self.unlink(task);
+        self.take_out(task);
         let running = Phase::Running { reader, start: now };
         let phase = &mut self.task_mut(task).phase;
         match std::mem::replace(phase, running) {
@@ -118,22 +132,23 @@ impl<J> Core<J> {
                 task,
                 job,
                 record: self.record(task, Ending::Ok, now),
+                start: now,
             },
             _ => unreachable!("what is in the backlog waits"),
         }
     }
 
-    /// The log's row for a task that ends so.
-    fn record(&self, task: Key, ending: Ending, now: Duration) -> Record {
+    /// The log's row for a task that ends so; `None` if nobody keeps a log.
+    pub(super) fn record(&self, task: Key, ending: Ending, now: Duration) -> Option<Record> {
         let state = self.task(task);
-        Record {
+        self.rows.then(|| Record {
             id: state.id,
             caller: self.caller(state.caller).name.clone(),
             tier: state.tier,
             queued: state.queued,
             run: state.run(now),
             ending,
-        }
+        })
     }
 
     /// A running task ended; its reader looks for the next. If that skips other
@@ -147,11 +162,22 @@ impl<J> Core<J> {
         now: Duration,
         wakes: &mut WakeBatch,
     ) {
-        let state = self.task(task);
-        let (group, tier, caller) = (state.group, state.tier, state.caller);
-        if let Phase::Running { reader, .. } = state.phase {
+        if let Phase::Running { reader, .. } = self.task(task).phase {
             self.readers.finished(reader);
         }
+        self.conclude_run(task, ending, now, wakes);
+    }
+
+    /// A running task ended, whatever its reader does now.
+    pub(super) fn conclude_run(
+        &mut self,
+        task: Key,
+        ending: Ending,
+        now: Duration,
+        wakes: &mut WakeBatch,
+    ) {
+        let state = self.task(task);
+        let (group, tier, caller) = (state.group, state.tier, state.caller);
         self.backlog.complete(group, tier);
         if ending.is_failure() && self.caller_mut(caller).failed(tier) {
             self.end_waiting(caller, Ending::Skipped, now, wakes, usize::MAX);
@@ -196,12 +222,17 @@ impl<J> Core<J> {
 
     /// Cancels one task if it still waits.
     pub(crate) fn cancel(&mut self, task: Key, now: Duration, wakes: &mut WakeBatch) -> bool {
-        let state = self.tasks.get(task);
-        let waits = state.is_some_and(|s| matches!(s.phase, Phase::Waiting(_)));
+        let waits = self.waits(task);
         if waits {
             self.withdraw(task, Ending::Cancelled, now, wakes);
         }
         waits
+    }
+
+    /// Whether it waits, and no reader has it.
+    pub(crate) fn waits(&self, task: Key) -> bool {
+        let state = self.tasks.get(task);
+        state.is_some_and(TaskState::waits)
     }
 
     /// Bumps the group of a task that has not ended.
@@ -241,16 +272,31 @@ impl<J> Core<J> {
     }
 
     /// Takes a waiting task out of the backlog with an ending.
-    fn withdraw(&mut self, key: Key, ending: Ending, now: Duration, wakes: &mut WakeBatch) {
+    pub(super) fn withdraw(
+        &mut self,
+        key: Key,
+        ending: Ending,
+        now: Duration,
+        wakes: &mut WakeBatch,
+    ) {
         let record = self.record(key, ending, now);
-        self.unlink(key);
+        self.take_out(key);
         let state = self.task_mut(key);
         let (group, seq) = (state.group, state.seq);
         let ended = Phase::Ended(ending, None);
-        if let Phase::Waiting(job) = std::mem::replace(&mut state.phase, ended) {
-            self.ended.push(Ended { job, record });
+        match std::mem::replace(&mut state.phase, ended) {
+            Phase::Waiting(job) => {
+                self.ended.push(Ended { job, record });
+                self.backlog.remove(group, seq);
+            }
+            Phase::Later(later) => {
+                let job = later.job;
+                self.ended.push(Ended { job, record });
+                self.clock.cancel(later.timer);
+                self.backlog.unpin(group);
+            }
+            _ => unreachable!("it waits"),
         }
-        self.backlog.remove(group, seq);
         self.conclude(key, ending, now, wakes);
     }
 
@@ -290,7 +336,14 @@ impl<J> Core<J> {
         }
     }
 
-    fn link(&mut self, key: Key) {
+    /// A waiting task waits no more: a reader has it, or it ends unrun.
+    pub(super) fn take_out(&mut self, key: Key) {
+        self.unlink(key);
+        let TaskState { id, caller, .. } = *self.task(key);
+        self.pressing |= self.caller_mut(caller).taken(id);
+    }
+
+    pub(super) fn link(&mut self, key: Key) {
         let caller = self.task(key).caller;
         let first = self.caller_mut(caller).waiting.replace(key);
         self.task_mut(key).next = first;
@@ -315,7 +368,7 @@ impl<J> Core<J> {
         self.tasks.get(task).expect(HELD)
     }
 
-    fn task_mut(&mut self, task: Key) -> &mut TaskState<J> {
+    pub(super) fn task_mut(&mut self, task: Key) -> &mut TaskState<J> {
         self.tasks.get_mut(task).expect(HELD)
     }
 }

@@ -1,4 +1,8 @@
-//! What only a reader that cannot be started, beside one that rests, shows.
+//! The parts of a scheduler without threads. Here what only a reader that cannot be
+//! started, beside one that rests, shows.
+
+mod ahead;
+mod later;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};

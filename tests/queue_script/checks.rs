@@ -60,7 +60,14 @@ impl Driver {
             })
             .collect();
         // Lanes have no names: those without groups can only be told apart so.
-        lanes.sort_by_key(|lane| format!("{lane:?}"));
+        lanes.sort_by_key(|lane| {
+            let first = lane.groups.first().map(|group| group.group);
+            let cap = match lane.cap {
+                Limit::AtMost(most) => u64::from(most),
+                Limit::Unlimited => u64::MAX,
+            };
+            (first, lane.weight, cap)
+        });
         self.log.push(Seen::After(Picture {
             closed: snapshot.closed,
             counts: (snapshot.waiting, snapshot.in_flight, snapshot.eligible),

@@ -277,3 +277,20 @@ fn a_lane_whose_group_is_poisoned_keeps_its_turn() {
     drop(failing);
     assert_eq!(serve(&queue), ["good", "d"]);
 }
+
+#[test]
+fn a_shorter_back_off_does_not_end_a_longer_one() {
+    let (queue, lane) = built(Queue::builder().back_off(SECOND, 8 * SECOND));
+    let pair = conversation(&lane, Limit::AtMost(2), 100);
+    pair.send_all(["a", "b"]).unwrap();
+    fail(&queue, "a");
+    assert_eq!(queue.advance(SECOND), None);
+    let (a, b) = (take(&queue).unwrap(), take(&queue).unwrap());
+    // Until 3, and then until 2.
+    drop(a);
+    drop(b);
+    assert_eq!(queue.advance(2 * SECOND), Some(3 * SECOND));
+    assert!(take(&queue).is_none());
+    assert_eq!(queue.advance(3 * SECOND), None);
+    assert_eq!(serve(&queue), ["a", "b"]);
+}

@@ -16,37 +16,25 @@ use crate::stage::{Held, end, finishes, gives, one_caller, scheduler};
 fn a_cancelled_tier_lets_no_higher_one_start() {
     const MANY: u64 = 5_000;
     finishes(|| {
-        let (scheduler, caller) = one_caller(4);
-        let paused = caller.group(Limit::AtMost(0), 100).unwrap();
-        let hold = scheduler.hold();
-        let submit = |place: Place<'_>| caller.exec_with(place, || Ok::<_, ()>(())).unwrap();
-        for _ in 0..MANY {
-            submit(Place::new().tier(1)).detach();
+        for shuts_down in [false, true] {
+            let (scheduler, caller) = one_caller(4);
+            let paused = caller.group(Limit::AtMost(0), 100).unwrap();
+            let hold = scheduler.hold();
+            let submit = |place: Place<'_>| caller.exec_with(place, || Ok::<_, ()>(())).unwrap();
+            for _ in 0..MANY {
+                submit(Place::new().tier(1)).detach();
+            }
+            submit(Place::new().group(&paused)).detach();
+            drop(hold);
+            let summary = if shuts_down {
+                scheduler.shutdown(How::Cancel).wait().unwrap();
+                caller.synchronize().wait().unwrap()
+            } else {
+                caller.release(How::Cancel).wait().unwrap()
+            };
+            assert_eq!((summary.ok, summary.cancelled), (0, MANY + 1));
+            end(&scheduler);
         }
-        submit(Place::new().group(&paused)).detach();
-        drop(hold);
-        let summary = caller.release(How::Cancel).wait().unwrap();
-        assert_eq!((summary.ok, summary.cancelled), (0, MANY + 1));
-        end(&scheduler);
-    });
-}
-
-#[test]
-fn a_shutdown_that_cancels_lets_no_higher_tier_start() {
-    const MANY: u64 = 5_000;
-    finishes(|| {
-        let (scheduler, caller) = one_caller(4);
-        let paused = caller.group(Limit::AtMost(0), 100).unwrap();
-        let hold = scheduler.hold();
-        let submit = |place: Place<'_>| caller.exec_with(place, || Ok::<_, ()>(())).unwrap();
-        for _ in 0..MANY {
-            submit(Place::new().tier(1)).detach();
-        }
-        submit(Place::new().group(&paused)).detach();
-        drop(hold);
-        scheduler.shutdown(How::Cancel).wait().unwrap();
-        let summary = caller.synchronize().wait().unwrap();
-        assert_eq!((summary.ok, summary.cancelled), (0, MANY + 1));
     });
 }
 

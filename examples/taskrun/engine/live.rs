@@ -86,6 +86,8 @@ impl<'a> Live<'a> {
         let scheduler = Scheduler::builder()
             .readers(options.readers)
             .bypass(bypass(options))
+            // The rows of a list start in their exact order.
+            .claims(1)
             .log(sender)
             .build()
             .expect(IN_RANGE);

@@ -11,10 +11,10 @@ use conversant_schedules::queue::Queue;
 use shuttle::sync::Mutex;
 use shuttle::thread;
 
-#[test]
-fn a_group_that_ends_against_two_senders() {
-    schedules::explore(|| {
-        let queue = Arc::new(Queue::<i32>::new());
+fn two_senders(capacity: Limit) {
+    schedules::explore(move || {
+        let queue = Queue::<i32>::builder().capacity(capacity).build().unwrap();
+        let queue = Arc::new(queue);
         let orders = Arc::new(Keyed::new(queue.lane(1, Limit::Unlimited).unwrap()));
         let seen = Arc::new(Mutex::new((false, Vec::new())));
         let reading = [(), ()].map(|()| {
@@ -37,7 +37,7 @@ fn a_group_that_ends_against_two_senders() {
             let orders = orders.clone();
             thread::spawn(move || {
                 for n in from..from + 3 {
-                    orders.send("the one key", n).unwrap();
+                    orders.send_wait("the one key", n).wait().unwrap();
                 }
             })
         });
@@ -52,4 +52,15 @@ fn a_group_that_ends_against_two_senders() {
         );
         assert!(orders.is_empty());
     });
+}
+
+#[test]
+fn a_group_that_ends_against_two_senders() {
+    two_senders(Limit::Unlimited);
+}
+
+/// The group has nearly always ended by the time that there is room.
+#[test]
+fn two_senders_that_wait_for_room() {
+    two_senders(Limit::AtMost(1));
 }

@@ -1,0 +1,99 @@
+//! Claims that go back leave everything as it was.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::backlog::{Ahead, Backlog};
+use crate::limit::{Bypass, Limit};
+
+/// Lane, group in it, tier, bump.
+type Arrival = (usize, usize, u32, Option<u8>);
+
+const GROUPS: [(u32, u8); 4] = [(1, 100), (2, 100), (3, 200), (1, 50)];
+
+fn backlog(arrivals: &[Arrival]) -> Backlog<usize> {
+    let mut backlog = Backlog::new(Bypass::AtMost(2));
+    let groups: Vec<Vec<_>> = [(); 3]
+        .map(|()| {
+            // Of a larger weight a lane that left the round robin has lost the rest.
+            let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
+            let group = |(limit, level)| {
+                let limit = Limit::AtMost(limit);
+                backlog.add_group(lane, limit, level).unwrap()
+            };
+            GROUPS.map(group).to_vec()
+        })
+        .to_vec();
+    for (n, &(lane, group, tier, bump)) in arrivals.iter().enumerate() {
+        // One whose tier goes down is refused.
+        _ = backlog.send(groups[lane][group], Some(tier), bump, n);
+    }
+    backlog
+}
+
+/// All that is left, each done before the next is taken.
+fn order(mut backlog: Backlog<usize>) -> Vec<usize> {
+    let mut order = vec![];
+    while let Some(claim) = backlog.claim(false) {
+        order.push(claim.item);
+        backlog.complete(claim.group, claim.tier);
+    }
+    order
+}
+
+fn arrival() -> impl Strategy<Value = Arrival> {
+    let bump = proptest::option::weighted(0.2, any::<u8>());
+    (0..3_usize, 0..GROUPS.len(), 0..2_u32, bump)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn claims_that_go_back_change_no_order(
+        arrivals in vec(arrival(), 0..40),
+        done in 0..10_usize,
+        ahead in 0..20_usize,
+    ) {
+        let left = |ahead: usize| {
+            let mut backlog = backlog(&arrivals);
+            for claim in (0..done).map_while(|_| backlog.claim(false)).collect::<Vec<_>>() {
+                backlog.complete(claim.group, claim.tier);
+            }
+            let (waits, runs) = (backlog.waiting(), backlog.in_flight());
+            let eligible = backlog.eligible();
+            let claims: Vec<Ahead<_>> = (0..ahead).map_while(|_| backlog.claim_ahead()).collect();
+            claims.into_iter().rev().for_each(|claim| backlog.undo(claim));
+            assert_eq!((backlog.waiting(), backlog.in_flight()), (waits, runs));
+            assert_eq!(backlog.eligible(), eligible);
+            order(backlog)
+        };
+        prop_assert_eq!(left(ahead), left(0));
+    }
+}
+
+/// The lane whose turn goes back again and again is not passed over for it.
+#[test]
+fn a_lane_does_not_lose_the_turns_that_go_back() {
+    let mut backlog = Backlog::new(Bypass::default());
+    let mut send = |name: usize, weight: u32| {
+        let lane = backlog.add_lane(weight, Limit::Unlimited).unwrap();
+        for _ in 0..10 {
+            let group = backlog.add_group(lane, Limit::SERIAL, 100).unwrap();
+            backlog.send(group, None, None, name).unwrap();
+        }
+    };
+    send(1, 1);
+    send(2, 3);
+    send(3, 1);
+    let mut served = vec![];
+    for ahead in 0..10 {
+        served.push(backlog.claim(false).unwrap().item);
+        let claims: Vec<_> = (0..ahead).map(|_| backlog.claim_ahead().unwrap()).collect();
+        claims
+            .into_iter()
+            .rev()
+            .for_each(|claim| backlog.undo(claim));
+    }
+    assert_eq!(served, [1, 2, 2, 2, 3, 1, 2, 2, 2, 3]);
+}

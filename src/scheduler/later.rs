@@ -1,0 +1,197 @@
+//! Tasks that start not before a time, and the reader that keeps the time.
+//!
+//! Until it is due such a task is absent: it has an empty group, or a pin on the
+//! one that it is for, and stands nowhere. Its caller counts it like any other, so
+//! that a synchronize, a release and a shutdown wait for it.
+//!
+//! Protocol: every event begins with [`advance`](Core::advance), by which what is
+//! due arrives like a new submission. So that there is an event when the next one
+//! is due, one resting reader is the keeper: it sleeps until then and no longer,
+//! and looks. If there is none, one is sent for like for work.
+//!
+//! Invariants:
+//! 1. A task is in `timers` exactly if its phase is `Later`.
+//! 2. While something is in `timers`, and the readers are the scheduler's own: the
+//!    keeper sleeps until that is due at the latest, or a reader is on its way to
+//!    become it, or as many as there may be are busy, each of which looks when it
+//!    is done, or none could be started.
+//! 3. Readers are told to leave for good only when nothing is in `timers`.
+
+use std::time::Duration;
+
+use crate::limit::Limit;
+use crate::slab::Key;
+use crate::timers::{Timer, Timers};
+use crate::wait::WakeBatch;
+
+use super::core::{Core, Placing, STANDING_LEVEL};
+use super::outcome::{Ending, TaskId};
+use super::state::{Phase, TaskState};
+
+/// A task that is not due, and where it goes then.
+#[derive(Debug)]
+pub(super) struct Later<J> {
+    pub(super) job: J,
+    pub(super) timer: Timer,
+    tier: Option<u32>,
+    bump: Option<u8>,
+}
+
+/// What is due when, and who keeps the time.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    timers: Timers<Key>,
+    /// The resting reader that sleeps until then at the latest.
+    keeper: Option<(u32, Duration)>,
+    /// Readers rest, so that one of them can keep the time.
+    readers_keep: bool,
+}
+
+impl Clock {
+    /// Readers of the scheduler's own keep the time.
+    pub(super) fn by_readers(&mut self) {
+        self.readers_keep = true;
+    }
+
+    /// Nothing is to come.
+    pub(super) fn is_empty(&self) -> bool {
+        self.timers.is_empty()
+    }
+
+    /// Takes one out that is not to come any more.
+    pub(super) fn cancel(&mut self, timer: Timer) {
+        self.timers.cancel(timer);
+    }
+
+    /// Whether a reader is wanted to keep the time: one, or none.
+    pub(super) fn wants_keeper(&self) -> u64 {
+        let due = self.timers.next().filter(|_| self.readers_keep);
+        let unkept = due.is_some_and(|due| self.keeper.is_none_or(|(_, until)| due < until));
+        u64::from(unkept)
+    }
+
+    /// Reader `n` goes to rest: until when, if it keeps the time.
+    fn keep(&mut self, n: u32) -> Option<Duration> {
+        let due = self.timers.next().filter(|_| self.readers_keep)?;
+        if self.wants_keeper() > 0 || self.is_kept_by(n) {
+            self.keeper = Some((n, due));
+        }
+        self.is_kept_by(n).then_some(due)
+    }
+
+    /// Reader `n` does not rest.
+    pub(super) fn is_up(&mut self, n: u32) {
+        if self.is_kept_by(n) {
+            self.keeper = None;
+        }
+    }
+
+    fn is_kept_by(&self, n: u32) -> bool {
+        self.keeper.is_some_and(|(keeper, _)| keeper == n)
+    }
+}
+
+impl<J> Core<J> {
+    /// Takes a task that is admissible and to start not before
+    /// `placing.after` from now.
+    pub(super) fn submit_later(
+        &mut self,
+        caller: Key,
+        placing: Placing,
+        job: J,
+        now: Duration,
+    ) -> Key {
+        let lane = self.caller(caller).lane;
+        let group = match placing.group {
+            Some(group) => {
+                self.backlog.pin(group);
+                group
+            }
+            None => {
+                let own = self.backlog.add_group(lane, Limit::SERIAL, STANDING_LEVEL);
+                own.expect("a serial group is in range")
+            }
+        };
+        let Placing {
+            tier, bump, after, ..
+        } = placing;
+        let key = self.tasks.insert(TaskState {
+            id: TaskId(self.last.0 + 1),
+            caller,
+            group,
+            seq: 0,
+            tier: tier.unwrap_or(0),
+            queued: now,
+            phase: Phase::Ended(Ending::Cancelled, None),
+            detached: false,
+            waker: None,
+            prev: None,
+            next: None,
+        });
+        let timer = self.clock.timers.set(now.saturating_add(after), key);
+        let later = Later {
+            job,
+            timer,
+            tier,
+            bump,
+        };
+        self.task_mut(key).phase = Phase::Later(Box::new(later));
+        self.count_in(key, tier.unwrap_or(0), now);
+        key
+    }
+
+    /// It is `now`: what is due arrives. The callers whose tasks those are.
+    pub(super) fn advance(&mut self, now: Duration, wakes: &mut WakeBatch) -> Vec<Key> {
+        let mut callers = Vec::new();
+        self.clock.timers.advance(now);
+        while let Some((_, task)) = self.clock.timers.due() {
+            let caller = self.task(task).caller;
+            self.arrive(task, now, wakes);
+            if self.callers.get(caller).is_some() && !callers.contains(&caller) {
+                callers.push(caller);
+            }
+        }
+        callers
+    }
+
+    /// When the next task is due that is not yet.
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        self.clock.timers.next()
+    }
+
+    /// Reader `n` found nothing and goes to rest: until when, if it is the one
+    /// that keeps the time.
+    pub(super) fn keep_time(&mut self, n: u32) -> Option<Duration> {
+        self.clock.keep(n)
+    }
+
+    /// Whether reader `n` must not leave, since it keeps the time.
+    pub(super) fn keeps_time(&self, n: u32) -> bool {
+        self.clock.is_kept_by(n) && !self.clock.is_empty()
+    }
+
+    /// A task is due. If its group's last task is in a higher tier it follows it
+    /// there, where it would otherwise wait for itself.
+    fn arrive(&mut self, key: Key, now: Duration, wakes: &mut WakeBatch) {
+        let state = self.task_mut(key);
+        let group = state.group;
+        let phase = std::mem::replace(&mut state.phase, Phase::Ended(Ending::Cancelled, None));
+        let Phase::Later(later) = phase else {
+            unreachable!("by invariant 1");
+        };
+        let Later {
+            job, tier, bump, ..
+        } = *later;
+        state.phase = Phase::Waiting(job);
+        let sent = self.backlog.send(group, tier, bump, key);
+        let sent = sent.or_else(|(_, key)| self.backlog.send(group, None, bump, key));
+        let (seq, tier) = sent.expect("the last tier does not go down");
+        self.backlog.unpin(group);
+        let state = self.task_mut(key);
+        (state.seq, state.tier) = (seq, tier);
+        let caller = state.caller;
+        if self.caller(caller).skips(tier) {
+            self.withdraw(key, Ending::Skipped, now, wakes);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Where readers run: on threads of our own, or on the embedder's pool.
+
+use std::fmt;
+
+/// A pool of the embedder's that runs readers.
+///
+/// A reader submitted here takes tasks and runs them until none is eligible,
+/// then returns; it never parks, and is submitted again when there is work. Let
+/// the scheduler have no more readers than the pool has threads: a reader that
+/// waits in the pool's own queue counts as one that is about to start.
+///
+/// Implemented for closures, so that a rayon pool is
+/// `move |job| { pool.spawn(job); Ok(()) }`.
+pub trait Pool: Send + Sync {
+    /// Runs `job` soon, on some thread. A job that is dropped unrun counts as
+    /// one that could not be started. On a pool that runs it at once, on the
+    /// submitting thread, tasks must not wait for tasks of the same scheduler:
+    /// the reader that could run them may be below them on the stack.
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError`] if it cannot be run; the scheduler reports it and tries
+    /// again at the next event. A task that was taken because a reader was
+    /// about to start, which then could not be, waits until then.
+    fn submit(&self, job: Box<dyn FnOnce() + Send>) -> Result<(), PoolError>;
+}
+
+impl<F> Pool for F
+where
+    F: Fn(Box<dyn FnOnce() + Send>) -> Result<(), PoolError> + Send + Sync,
+{
+    fn submit(&self, job: Box<dyn FnOnce() + Send>) -> Result<(), PoolError> {
+        self(job)
+    }
+}
+
+/// Why a pool does not run a reader.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolError(String);
+
+impl PoolError {
+    /// For the reason `why`.
+    pub fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+impl fmt::Display for PoolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PoolError {}
+
+/// Where readers run.
+pub(super) enum Crew {
+    /// On threads of our own, which rest between tasks.
+    Threads,
+    /// On the embedder's pool.
+    Pool(Box<dyn Pool>),
+}

@@ -1,0 +1,288 @@
+//! Tasks that are not due, in virtual time: what they keep from nobody, when they
+//! arrive, and who keeps the time.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use crate::dispatch::GroupKey;
+use crate::limit::{Bypass, Limit};
+use crate::scheduler::caller::{OnFailure, Synced};
+use crate::scheduler::core::{Core, Placing};
+use crate::scheduler::outcome::Ending;
+use crate::scheduler::stall::Target;
+use crate::scheduler::status::Why;
+use crate::slab::Key;
+use crate::wait::WakeBatch;
+
+struct World {
+    core: Core<&'static str>,
+    caller: Key,
+    wakes: WakeBatch,
+    now: Duration,
+}
+
+fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+impl World {
+    fn new(readers: u32, failures: OnFailure) -> Self {
+        let mut core = Core::new(readers, Bypass::default()).unwrap();
+        core.clock.by_readers();
+        let caller = core.add_caller(Arc::from("main"), 1, Limit::Unlimited, failures);
+        Self {
+            core,
+            caller: caller.unwrap(),
+            wakes: WakeBatch::new(),
+            now: Duration::ZERO,
+        }
+    }
+
+    fn group(&mut self) -> GroupKey {
+        self.core
+            .add_group(self.caller, Limit::SERIAL, 100)
+            .unwrap()
+    }
+
+    fn submit(&mut self, name: &'static str, placing: Placing) -> Key {
+        let taken = self.core.submit(self.caller, placing, name, self.now);
+        let task = taken.ok().unwrap();
+        self.settle();
+        task
+    }
+
+    /// In seconds from now.
+    fn later(&mut self, name: &'static str, after: u64) -> Key {
+        let after = at(after);
+        self.submit(
+            name,
+            Placing {
+                after,
+                ..Placing::default()
+            },
+        )
+    }
+
+    fn go_to(&mut self, seconds: u64) {
+        self.now = at(seconds);
+        self.core.advance(self.now, &mut self.wakes);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        assert!(self.core.settle(&mut self.wakes));
+        self.wakes.fire();
+    }
+
+    /// One reader, that does what there is to do, one after the other.
+    fn run(&mut self) -> Vec<&'static str> {
+        let mut done = Vec::new();
+        while let Some(started) = self.core.claim(1, self.now) {
+            done.push(started.job);
+            self.core
+                .finish(started.task, Ending::Ok, self.now, &mut self.wakes);
+            self.settle();
+        }
+        done
+    }
+
+    /// Reader `n` finds nothing and rests: until when, if it keeps the time.
+    fn rests(&mut self, n: u32) -> Option<Duration> {
+        assert!(self.core.claim(n, self.now).is_none());
+        let due = self.core.keep_time(n);
+        drop(self.core.rest(n, Some(Waker::noop().clone())));
+        self.settle();
+        due
+    }
+
+    fn sent_for(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.core.to_start)
+    }
+
+    fn why(&self) -> Vec<Why> {
+        let waiting = self.core.status(0).waiting;
+        waiting.into_iter().map(|task| task.why).collect()
+    }
+}
+
+#[test]
+fn it_starts_when_it_is_due_and_not_before() {
+    let mut world = World::new(1, OnFailure::Continue);
+    world.later("ten", 10);
+    world.later("five", 5);
+    world.submit("now", Placing::default());
+    assert_eq!(world.run(), ["now"]);
+    let due = |seconds| Why::NotDue { due: at(seconds) };
+    assert_eq!(world.why(), [due(10), due(5)]);
+    world.go_to(4);
+    assert!(world.run().is_empty());
+    world.go_to(5);
+    assert_eq!(world.run(), ["five"]);
+    world.go_to(60);
+    assert_eq!(world.run(), ["ten"]);
+    assert_eq!(world.core.next_due(), None);
+}
+
+/// In its group, and in its tier, others go ahead as if it were not there.
+#[test]
+fn until_it_is_due_it_keeps_nobody_from_anything() {
+    let mut world = World::new(1, OnFailure::Continue);
+    let group = world.group();
+    let placing = |tier, after| Placing {
+        tier: Some(tier),
+        group: Some(group),
+        after: at(after),
+        ..Placing::default()
+    };
+    world.submit("low, later", placing(0, 5));
+    world.submit("first", placing(1, 0));
+    world.submit("high", placing(2, 0));
+    assert_eq!(world.run(), ["first", "high"]);
+    // Nothing of the group is outstanding any more: the tier is its own.
+    world.go_to(5);
+    let high = world.submit("high again", placing(2, 0));
+    assert_eq!(world.run(), ["low, later", "high again"]);
+    assert_eq!(world.core.ending(high).1.unwrap().0, Ending::Ok);
+    // Beside a task in a higher tier it goes there.
+    world.submit("raised", placing(0, 5));
+    world.submit("before", placing(3, 0));
+    world.go_to(10);
+    assert_eq!(world.core.status(0).waiting[0].tier, 3);
+    assert_eq!(world.run(), ["before", "raised"]);
+}
+
+#[test]
+fn a_synchronize_covers_it_from_its_submission() {
+    let mut world = World::new(1, OnFailure::Continue);
+    world.later("later", 5);
+    assert!(matches!(
+        world.core.synchronize(world.caller),
+        Synced::NotYet
+    ));
+    world.go_to(5);
+    assert_eq!(world.run(), ["later"]);
+    let synced = world.core.synchronized(world.caller);
+    assert!(matches!(synced, Synced::Done(summary) if summary.tasks == 1));
+}
+
+/// Its own group goes with it, and a group that is asked for is kept for it.
+#[test]
+fn it_can_be_cancelled_and_leaves_nothing() {
+    let mut world = World::new(1, OnFailure::Continue);
+    let later = world.later("later", 5);
+    let group = world.group();
+    let placing = Placing {
+        group: Some(group),
+        after: at(7),
+        ..Placing::default()
+    };
+    let in_group = world.submit("kept", placing);
+    world.core.backlog().unpin(group);
+    let World {
+        core, wakes, now, ..
+    } = &mut world;
+    assert!(core.cancel(later, *now, wakes));
+    assert!(!core.cancel(later, *now, wakes));
+    assert_eq!(core.next_due(), Some(at(7)));
+    assert!(core.backlog().contains(group));
+    assert_eq!(core.retract(in_group, wakes), Some("kept"));
+    assert!(!core.backlog().contains(group));
+    assert_eq!(core.next_due(), None);
+    assert_eq!(core.backlog().groups().count(), 0);
+    let ended: Vec<_> = core.ended.drain(..).map(|ended| ended.job).collect();
+    assert_eq!(ended, ["later"]);
+    world.go_to(9);
+    assert!(world.run().is_empty());
+}
+
+/// Its tier is known: at once. Else when it is due.
+#[test]
+fn a_failure_skips_it() {
+    let mut world = World::new(1, OnFailure::SkipHigherTiers);
+    let placing = |tier, after| Placing {
+        tier,
+        after: at(after),
+        ..Placing::default()
+    };
+    let [above, lowest] = [Some(2), None].map(|tier| world.submit("later", placing(tier, 5)));
+    world.submit("fails", placing(Some(1), 0));
+    let failing = world.core.claim(1, world.now).unwrap();
+    let World {
+        core, wakes, now, ..
+    } = &mut world;
+    let failed = Ending::Failed;
+    core.finish(failing.task, failed, *now, wakes);
+    assert_eq!(core.ending(above).1.unwrap().0, Ending::Skipped);
+    let new = world.submit("new", placing(Some(2), 1));
+    assert_eq!(world.core.ending(new).1.unwrap().0, Ending::Skipped);
+    assert!(world.core.ending(lowest).1.is_none());
+    world.go_to(5);
+    assert_eq!(world.run(), ["later"]);
+}
+
+/// One reader is sent for, keeps the time alone, and hands it on when it works.
+#[test]
+fn one_reader_keeps_the_time() {
+    let mut world = World::new(3, OnFailure::Continue);
+    world.later("ten", 10);
+    assert_eq!(world.sent_for(), [1], "to keep the time");
+    assert_eq!(world.rests(1), Some(at(10)));
+    assert!(world.core.keeps_time(1));
+    world.later("twenty", 20);
+    assert!(world.sent_for().is_empty());
+    // Sooner than it sleeps: it is woken, and sleeps for less.
+    world.later("five", 5);
+    assert_eq!(world.core.readers().coming(), 1);
+    assert_eq!(world.rests(1), Some(at(5)));
+    // Work takes it, and another one comes to keep the time.
+    world.submit("work", Placing::default());
+    let work = world.core.claim(1, world.now).unwrap();
+    world.settle();
+    assert_eq!(world.sent_for(), [2]);
+    assert_eq!(world.rests(2), Some(at(5)));
+    let World {
+        core, wakes, now, ..
+    } = &mut world;
+    core.finish(work.task, Ending::Ok, *now, wakes);
+    assert_eq!(world.rests(1), None, "the other does");
+    assert!(!world.core.keeps_time(1));
+    // If it goes, the other does it.
+    world.core.retire(2);
+    world.settle();
+    assert_eq!(world.core.readers().coming(), 1);
+    assert_eq!(world.rests(1), Some(at(5)));
+    assert!(world.sent_for().is_empty());
+}
+
+#[test]
+fn readers_leave_a_closed_scheduler_when_nothing_is_to_come() {
+    let mut world = World::new(2, OnFailure::Continue);
+    world.later("later", 10);
+    assert_eq!(world.sent_for(), [1]);
+    assert_eq!(world.rests(1), Some(at(10)));
+    assert!(!world.core.close());
+    world.settle();
+    assert!(!world.core.readers().must_leave());
+    world.go_to(10);
+    assert_eq!(world.run(), ["later"]);
+    assert!(world.core.readers().must_leave());
+    world.core.retire(1);
+    world.settle();
+    assert!(world.sent_for().is_empty());
+    assert!(world.core.close());
+}
+
+/// A blocked task may be helped by one that is to come, if a reader is left for it.
+#[test]
+fn no_wait_stalls_while_something_is_to_come_for_another_reader() {
+    for (readers, stalls) in [(1, true), (2, false)] {
+        let mut world = World::new(readers, OnFailure::Continue);
+        world.submit("waits", Placing::default());
+        assert!(world.core.claim(1, world.now).is_some());
+        let later = world.later("later", 10);
+        world.core.block(1, Target::Task(later));
+        world.settle();
+        assert_eq!(world.core.is_stalled(1), stalls);
+    }
+}
