@@ -92,16 +92,22 @@ struct World {
 const UNLIMITED: usize = usize::MAX;
 /// Deliveries of one turn.
 const QUANTUM: u32 = 4;
+/// Messages of a queue that is bounded.
+const CAPACITY: u32 = 5;
 
 impl World {
-    fn new() -> Self {
-        let queues = [(), ()].map(|()| {
+    /// The far queue with a capacity, or without.
+    fn new(bounded: bool) -> Self {
+        let capacity = bounded.then_some(CAPACITY);
+        let queues = [None, capacity].map(|capacity| {
             let builder = Queue::builder().attempts(Limit::Unlimited).quantum(QUANTUM);
-            builder.build().unwrap()
+            let capacity = capacity.map_or(Limit::Unlimited, Limit::AtMost);
+            builder.capacity(capacity).build().unwrap()
         });
         let lanes = [0, 1].map(|n: usize| queues[n].lane(1, Limit::Unlimited).unwrap());
         let limits = [(Limit::AtMost(2), 2), (Limit::Unlimited, UNLIMITED)];
         let mut model = Model::default();
+        model.queues[1].capacity = capacity.map(u64::from);
         let shared = [0, 1].map(|n| lanes[n].group(limits[n].0, 100).unwrap());
         let shared_in_model = [0, 1].map(|n| model.group(n, limits[n].1));
         Self {
@@ -169,7 +175,7 @@ impl World {
                 Refused::Ended => No::Ended,
                 Refused::PeerEnded => No::PeerEnded,
                 Refused::PeerGone => No::PeerGone,
-                Refused::Full => panic!("there is no capacity"),
+                Refused::Full => No::Full,
             }
         });
         assert_eq!(sent, self.model.send(id, self.sent));
@@ -390,8 +396,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn dialogs_do_what_lists_do(operations in operations()) {
-        let mut world = World::new();
+    fn dialogs_do_what_lists_do(operations in operations(), bounded: bool) {
+        let mut world = World::new(bounded);
         for operation in &operations {
             world.run(operation);
             world.compare();

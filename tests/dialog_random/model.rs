@@ -54,6 +54,8 @@ pub(crate) struct Group {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueState {
+    /// The most that wait or are in flight, if there is such a number.
+    pub(crate) capacity: Option<u64>,
     pub(crate) closed: bool,
     pub(crate) gone: bool,
 }
@@ -64,6 +66,7 @@ pub(crate) enum No {
     Ended,
     PeerEnded,
     PeerGone,
+    Full,
 }
 
 /// Why nothing is received.
@@ -206,6 +209,7 @@ impl Model {
             (Phase::Ended, _) => Err(No::Ended),
             (_, Phase::Draining | Phase::Ended) => Err(No::PeerEnded),
             _ if self.queues[1 - side].closed => Err(No::PeerGone),
+            _ if self.is_full(1 - side) => Err(No::Full),
             _ => {
                 self.put((dialog, 1 - side), Word::Message(message), false);
                 Ok(())
@@ -213,9 +217,15 @@ impl Model {
         }
     }
 
-    /// Whether somebody will receive what is put there.
+    fn is_full(&self, queue: usize) -> bool {
+        let (waiting, in_flight, _) = self.holds(queue);
+        let capacity = self.queues[queue].capacity;
+        capacity.is_some_and(|most| waiting + in_flight >= most)
+    }
+
+    /// Whether somebody will receive what is put there, also if it is full.
     fn hears(&self, queue: usize) -> bool {
-        let QueueState { closed, gone } = self.queues[queue];
+        let QueueState { closed, gone, .. } = self.queues[queue];
         let (waiting, in_flight, _) = self.holds(queue);
         !gone && (!closed || waiting + in_flight > 0)
     }
@@ -364,10 +374,8 @@ impl Model {
     }
 
     pub(crate) fn drop_queue(&mut self, queue: usize) {
-        self.queues[queue] = QueueState {
-            closed: true,
-            gone: true,
-        };
+        let state = &mut self.queues[queue];
+        (state.closed, state.gone) = (true, true);
         let groups = self.groups.values_mut();
         for group in groups.filter(|group| group.queue == queue) {
             group.waiting.clear();
