@@ -12,6 +12,7 @@
 mod aside;
 mod back;
 mod deal;
+mod first;
 mod messages;
 mod picture;
 
@@ -23,6 +24,7 @@ use messages::{Entry, Messages};
 
 pub use back::Ahead;
 pub use deal::{Account, Dealt};
+pub use first::ordinal;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

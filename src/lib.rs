@@ -5,7 +5,7 @@
 //! its own is used; below it, everything is driven by its caller: threads, async
 //! tasks, a pool, or the [`simulator`] in virtual time.
 //!
-//! Start at [`queue`] to pass messages, at [`scheduler`] to run tasks, at
+//! Start at [`queue`] to pass messages, at [`dialog`] to talk both ways, at [`scheduler`] to run tasks, at
 //! [`simulator`] to try a policy out, at [`lock_table`] to lock a hierarchy, at
 //! [`gate`] to pass tiers, at [`semaphore`] to count permits.
 //!
@@ -41,7 +41,8 @@
 //! | | `keyed.rs` | send by key: the group made on first use, gone when idle |
 //! | | `job_queue.rs` | ordered claims: limits, leases, dead letters |
 //! | | `lock_table.rs` | owners, hierarchy, conversion queue, deadlock search |
-//! | 5 top | `scheduler.rs` | callers, tasks and outcomes, readers, log, status |
+//! | 5 top | `dialog.rs` | two endpoints, events, end and error |
+//! | | `scheduler.rs` | callers, tasks and outcomes, readers, log, status |
 //! | | `simulator.rs` | the scheduler in virtual time |
 
 mod sync;
@@ -87,6 +88,8 @@ pub mod keyed;
 #[cfg(not(loom))]
 pub mod lock_table;
 pub mod queue;
+
+pub mod dialog;
 
 // Threads, clocks and pools are not modelled.
 #[cfg(not(loom))]

@@ -99,6 +99,7 @@ mod refuse;
 mod room;
 mod send_wait;
 mod shared;
+mod sides;
 mod snapshot;
 mod turn;
 
@@ -171,6 +172,7 @@ impl<T> Builder<T> {
     /// so that the bound is exact. A full queue refuses what is
     /// [sent](Conversation::send) at once, also by its own handlers;
     /// [`send_wait`](Conversation::send_wait) waits for room.
+    /// Ends, errors and timers of [dialogs](crate::dialog) ask for no room.
     pub fn capacity(mut self, capacity: Limit) -> Self {
         self.capacity = capacity;
         self
@@ -291,7 +293,8 @@ impl<T> Queue<T> {
     /// Refuses all that is sent from now on, and new lanes, groups and
     /// conversations. What waits, and what is in flight and comes back, is
     /// still delivered; when nothing is left, receives give
-    /// [`Closed`](crate::error::Closed). A second close does nothing.
+    /// [`Closed`](crate::error::Closed). A second close does nothing. Ends and
+    /// errors of [dialogs](crate::dialog) still come in until then.
     pub fn close(&self) {
         self.shared.event(|books| self.shared.close(books));
     }

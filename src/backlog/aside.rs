@@ -2,7 +2,7 @@
 
 use crate::dispatch::{Aside, Blocked, GroupKey};
 
-use super::{Backlog, Claim};
+use super::{Backlog, Claim, ordinal};
 
 impl<T> Backlog<T> {
     /// Messages that wait in poisoned groups.
@@ -23,7 +23,7 @@ impl<T> Backlog<T> {
     /// The number and the earlier attempts of the group's first waiting message.
     pub fn head_of(&self, group: GroupKey) -> Option<(u64, u32)> {
         let head = self.core.data(group)?.head()?;
-        Some((head.seq, head.attempt))
+        Some((ordinal(head.seq), head.attempt))
     }
 
     /// Takes the group's first message out to be looked at, and keeps the group

@@ -10,6 +10,9 @@
 //!    `2 * live + SLACK` entries.
 //! 3. A message that is being looked at is in neither: its entry is `out`,
 //!    empty, and it waits all the same.
+//!
+//! The numbers of those that stand in front of all others begin at [`FRONT`],
+//! so that the order is that of the [`place`]s, not of the numbers.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,6 +22,14 @@ use super::{Claim, Home};
 
 /// Empty entries that are not worth a sweep.
 const SLACK: usize = 16;
+
+/// The numbers above it are of messages put first; no others come so far.
+pub(super) const FRONT: u64 = 1 << 63;
+
+/// Where a number stands: those put first before all others.
+fn place(seq: u64) -> u64 {
+    seq ^ FRONT
+}
 
 #[derive(Debug)]
 pub(super) struct Entry<T> {
@@ -30,6 +41,10 @@ pub(super) struct Entry<T> {
 }
 
 impl<T> Entry<T> {
+    fn place(&self) -> u64 {
+        place(self.seq)
+    }
+
     pub(super) fn claim(self, group: GroupKey, tier: u32) -> Option<Claim<T>> {
         let Self { seq, attempt, .. } = self;
         Some(Claim {
@@ -49,6 +64,8 @@ pub(super) struct Messages<T> {
     live: usize,
     out: Option<Box<Entry<T>>>,
     pub(super) last_seq: u64,
+    /// How many were ever put first.
+    pub(super) last_front: u64,
     pub(super) last_tier: u32,
     pub(super) pins: u32,
     /// Who wants to be told when the group ends.
@@ -64,6 +81,7 @@ impl<T> Messages<T> {
             live: 0,
             out: None,
             last_seq: 0,
+            last_front: 0,
             last_tier: 0,
             pins: 1,
             home: None,
@@ -86,7 +104,11 @@ impl<T> Messages<T> {
     /// The one that waits first, which may be out.
     pub(super) fn head(&self) -> Option<&Entry<T>> {
         match (self.out.as_deref(), self.first()) {
-            (Some(out), Some(first)) => Some(if out.seq < first.seq { out } else { first }),
+            (Some(out), Some(first)) => Some(if out.place() < first.place() {
+                out
+            } else {
+                first
+            }),
             (out, first) => out.or(first),
         }
     }
@@ -114,7 +136,7 @@ impl<T> Messages<T> {
     fn first(&self) -> Option<&Entry<T>> {
         let returned = self.returned.first_key_value().map(|(_, entry)| entry);
         match (self.entries.front(), returned) {
-            (Some(a), Some(b)) => Some(if a.seq < b.seq { a } else { b }),
+            (Some(a), Some(b)) => Some(if a.place() < b.place() { a } else { b }),
             (a, b) => a.or(b),
         }
     }
@@ -122,10 +144,11 @@ impl<T> Messages<T> {
     /// Puts an entry at its place: nearly always the last or the first.
     pub(super) fn put(&mut self, entry: Entry<T>) {
         self.live += 1;
+        let place = entry.place();
         match (self.entries.front(), self.entries.back()) {
-            (Some(first), _) if entry.seq < first.seq => self.entries.push_front(entry),
-            (_, Some(last)) if entry.seq < last.seq => {
-                self.returned.insert(entry.seq, entry);
+            (Some(first), _) if place < first.place() => self.entries.push_front(entry),
+            (_, Some(last)) if place < last.place() => {
+                self.returned.insert(place, entry);
             }
             (Some(_), _) => self.entries.push_back(entry),
             (None, _) => {
@@ -136,8 +159,8 @@ impl<T> Messages<T> {
     }
 
     pub(super) fn pop(&mut self) -> Option<Entry<T>> {
-        let seq = self.first()?.seq;
-        let entry = match self.unreturn(seq) {
+        let place = self.first()?.place();
+        let entry = match self.unreturn(place) {
             Some(entry) => entry,
             None => self.entries.pop_front()?,
         };
@@ -147,10 +170,12 @@ impl<T> Messages<T> {
     }
 
     pub(super) fn remove(&mut self, seq: u64) -> Option<T> {
-        let item = match self.unreturn(seq) {
+        let place = place(seq);
+        let item = match self.unreturn(place) {
             Some(entry) => entry.item,
             None => {
-                let at = self.entries.binary_search_by_key(&seq, |e| e.seq).ok()?;
+                let found = self.entries.binary_search_by_key(&place, Entry::place);
+                let at = found.ok()?;
                 self.entries[at].item.take()
             }
         };
@@ -158,6 +183,13 @@ impl<T> Messages<T> {
         self.live -= 1;
         self.sweep();
         Some(item)
+    }
+
+    /// The numbers of those that `fits`, in no order. O(n).
+    pub(super) fn numbers(&self, mut fits: impl FnMut(&T) -> bool) -> Vec<u64> {
+        let waiting = self.entries.iter().chain(self.returned.values());
+        let fitting = waiting.filter(|entry| entry.item.as_ref().is_some_and(&mut fits));
+        fitting.map(|entry| entry.seq).collect()
     }
 
     /// Lends the first ones, up to so many; they still count.
@@ -194,8 +226,8 @@ impl<T> Messages<T> {
         items
     }
 
-    fn unreturn(&mut self, seq: u64) -> Option<Entry<T>> {
-        let entry = self.returned.remove(&seq)?;
+    fn unreturn(&mut self, place: u64) -> Option<Entry<T>> {
+        let entry = self.returned.remove(&place)?;
         if self.returned.is_empty() {
             // An emptied tree would keep its root's block.
             self.returned = BTreeMap::new();

@@ -3,6 +3,7 @@
 
 mod back;
 mod figures;
+mod first;
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -196,8 +196,8 @@ impl<T> Drop for Group<T> {
 /// ends when it is dropped, or by [`end`](Self::end): what waits is delivered
 /// all the same.
 pub struct Conversation<T> {
-    shared: Arc<Shared<T>>,
-    key: GroupKey,
+    pub(super) shared: Arc<Shared<T>>,
+    pub(super) key: GroupKey,
     /// Whether the pin is being taken out. Written under the lock of the
     /// queue's tokens, and read under that or, later than the policy lock has
     /// seen the pin, under the policy lock.
@@ -206,7 +206,7 @@ pub struct Conversation<T> {
 
 impl<T> Conversation<T> {
     /// Takes over one pin.
-    fn new(shared: &Arc<Shared<T>>, key: GroupKey) -> Self {
+    pub(super) fn new(shared: &Arc<Shared<T>>, key: GroupKey) -> Self {
         Self {
             shared: shared.clone(),
             key,
@@ -230,12 +230,19 @@ impl<T> Conversation<T> {
     /// [`SendError`] with the message, if the queue is closed or full, or the
     /// conversation has ended.
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
+        self.send_holding(message, ())
+    }
+
+    /// As [`send`](Self::send); `held`, a lock, is dropped when the message has
+    /// its place, before any waker runs.
+    pub(crate) fn send_holding<H>(&self, message: T, held: H) -> Result<(), SendError<T>> {
         if self.shared.bounded {
-            return self.send_now(None, message);
+            return self.send_now(None, message, held);
         }
         match self.desk() {
             Ok(desk) => {
                 let posted = desk.post(Post::Send(self.key, message));
+                drop(held);
                 self.shared.posted(posted);
                 Ok(())
             }
@@ -252,7 +259,7 @@ impl<T> Conversation<T> {
     /// As [`send`](Self::send); and if an earlier message of the group is
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
-        self.send_now(Some(tier), message)
+        self.send_now(Some(tier), message, ())
     }
 
     /// Sends all of them as [`send`](Self::send) would, with nothing of others
@@ -334,9 +341,10 @@ impl<T> Conversation<T> {
         SenderId::of(&self.ended)
     }
 
-    /// As an event of its own.
-    fn send_now(&self, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
+    /// As an event of its own, in which `held` is dropped.
+    fn send_now<H>(&self, tier: Option<u32>, message: T, held: H) -> Result<(), SendError<T>> {
         self.shared.event(|books| {
+            let _held = held;
             if let Some(reason) = self.refusal(books, 1) {
                 return Err(SendError { message, reason });
             }

@@ -102,8 +102,8 @@ impl<T> Queue<T> {
     }
 
     /// The message that waits first in a group, without receiving it: the how
-    /// manieth it is of those sent into the group, and how often it was
-    /// delivered in vain. `None` if nothing waits.
+    /// manieth it is of those sent into the group (an error of a dialog: of the
+    /// errors), and how often it was delivered in vain. `None` if nothing waits.
     ///
     /// Its content is not shown, since no code of the user's runs under the
     /// lock: [`try_peek`](Self::try_peek) does.

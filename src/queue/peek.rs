@@ -24,7 +24,8 @@ use super::shared::Shared;
 /// What takes out all that waits, [`drain`](Queue::drain) and
 /// [`shutdown`](Queue::shutdown), leaves the message that is being looked at: it
 /// waits again when the look is over. If the queue is dropped meanwhile it is
-/// dropped with the look, which may outlive the queue.
+/// dropped with the look, which may outlive the queue; so is what waits for a
+/// side of a [dialog](crate::dialog) that ends meanwhile.
 #[must_use = "dropping it ends the look"]
 pub struct Peek<T> {
     shared: Arc<Shared<T>>,
@@ -122,12 +123,7 @@ impl<T> Drop for Peek<T> {
         let message = self.message.take();
         let unwanted = self.shared.event(|books| {
             books.room.let_go(self.holder, 1);
-            let (wanted, unwanted) = match books.gone {
-                true => (None, message),
-                false => (message, None),
-            };
-            books.backlog.put_back(self.group, wanted);
-            unwanted
+            message.and_then(|message| books.end_look(self.group, message))
         });
         drop(unwanted);
     }

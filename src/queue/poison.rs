@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::backlog::Claim;
+use crate::backlog::{Claim, ordinal};
 use crate::dispatch::{Aside, GroupKey};
 use crate::limit::Limit;
 use crate::timers::{Timer, Timers};
@@ -24,7 +24,8 @@ use super::shared::{Books, Shared};
 pub struct Poisoned {
     /// Its name.
     pub group: GroupId,
-    /// Which message it was: the n-th that was sent into the group.
+    /// Which message it was: the n-th that was sent into the group; an error of
+    /// a dialog: the n-th error.
     pub message: u64,
     /// How often it was delivered in vain.
     pub attempts: u32,
@@ -114,7 +115,8 @@ impl<T> Books<T> {
     pub(super) fn fail(&mut self, mut claim: Claim<T>) -> Option<T> {
         claim.attempt = claim.attempt.saturating_add(1);
         let (group, attempt) = (claim.group, claim.attempt);
-        if self.gone || self.asides.poisoned.contains_key(&group) {
+        let wanted = self.wants(&claim.item);
+        if !wanted || self.asides.poisoned.contains_key(&group) {
             return self.give_back(claim);
         }
         let aside = if self.asides.policy.is_last(attempt) {
@@ -151,6 +153,38 @@ impl<T> Books<T> {
         items
     }
 
+    /// Takes out what waits in a pinned group and `fits`. The group goes on if
+    /// that was what it was set aside for, or all that it had.
+    pub(super) fn retract(&mut self, group: GroupKey, fits: impl FnMut(&T) -> bool) -> Vec<T> {
+        let taken = self.backlog.retract(group, fits);
+        let cause = self
+            .asides
+            .poisoned
+            .get(&group)
+            .map(|&(message, _)| message);
+        let cured = taken.iter().any(|&(seq, _)| Some(seq) == cause);
+        if cured || self.backlog.waiting_in(group) == 0 {
+            self.resume(group);
+        }
+        taken.into_iter().map(|(_, message)| message).collect()
+    }
+
+    /// Ends a look at a message, which goes to its place; itself if nobody will
+    /// ever receive it. The group goes on if that was all that it had.
+    pub(super) fn end_look(&mut self, group: GroupKey, message: T) -> Option<T> {
+        if self.wants(&message) {
+            self.backlog.put_back(group, Some(message));
+            return None;
+        }
+        self.backlog.pin(group);
+        self.backlog.put_back(group, None);
+        if self.backlog.waiting_in(group) == 0 {
+            self.resume(group);
+        }
+        self.backlog.unpin(group);
+        Some(message)
+    }
+
     /// Tells the time; when to tell it next.
     pub(super) fn advance(&mut self, now: Duration) -> Option<Duration> {
         self.asides.timers.advance(now);
@@ -168,7 +202,7 @@ impl<T> Shared<T> {
             let poisoned = books.asides.poisoned.iter();
             let listed = poisoned.map(|(&key, &(message, attempts))| Poisoned {
                 group: GroupId::new(self, key),
-                message,
+                message: ordinal(message),
                 attempts,
                 waiting: books.backlog.waiting_in(key),
             });

@@ -22,7 +22,7 @@
 //! 1. `asked` is the sum of all places in line, `told` of those in line that
 //!    have been told; who is refused asks for none.
 //! 2. Until the queue is closed, what is held and `told` together are no more
-//!    than the capacity.
+//!    than the capacity, but for what dialogs put past it (`sides`).
 //! 3. Those who have been told and not refused stand before all others: so one
 //!    in line may go on if and only if it has been told.
 //! 4. A send that is not in line takes only what nobody in line asks for.
@@ -220,11 +220,12 @@ impl<T> Books<T> {
     /// closed; false if the batch is full and more are due.
     pub(super) fn notify_room(&mut self, wakes: &mut WakeBatch) -> bool {
         let held = self.held();
+        let past = self.closed || self.wanted.is_some();
         let (room, closed) = (&mut self.room, self.closed);
         let Limit::AtMost(most) = room.capacity else {
             return true;
         };
-        debug_assert!(closed || held + room.told <= u64::from(most));
+        debug_assert!(past || held + room.told <= u64::from(most));
         while let Some((ticket, places)) = room.first_untold() {
             let told = room.told + places;
             if !closed && held + told > u64::from(most) {

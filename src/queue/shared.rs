@@ -62,6 +62,9 @@ pub(super) struct Books<T> {
     pub(super) gone: bool,
     /// Who keeps groups by a key.
     pub(super) homes: Homes,
+    /// Whether somebody may still receive this message, where not all are
+    /// wanted to the end (`sides`). Of this crate, never the user's.
+    pub(super) wanted: Option<fn(&T) -> bool>,
     /// The tokens' other list, empty between events.
     spare: Vec<Post<T>>,
     /// The live hands.
@@ -81,6 +84,7 @@ impl<T> Shared<T> {
             asides: Asides::new(policy),
             gone: false,
             homes: Homes::default(),
+            wanted: None,
             spare: Vec::new(),
             hands: Hands::new(),
             flagged: false,
@@ -207,7 +211,11 @@ impl<T> Shared<T> {
     pub(super) fn shut(&self, gone: bool) -> Vec<T> {
         self.event(|books| {
             self.close(books);
-            books.gone |= gone;
+            if gone && !books.gone {
+                books.gone = true;
+                let farewells = books.homes.all_gone();
+                books.discard(farewells);
+            }
             let groups = books.backlog.groups();
             let waiting = groups.filter(|&(_, waiting)| waiting > 0);
             // By ascending slot, which is the order of their ids.
@@ -232,10 +240,15 @@ impl<T> Books<T> {
             && self.backlog.in_flight() == 0
     }
 
+    /// Whether anybody will ever receive this message.
+    pub(super) fn wants(&self, message: &T) -> bool {
+        !self.gone && self.wanted.is_none_or(|wanted| wanted(message))
+    }
+
     /// Puts a message back to its place; the message itself if nobody will
     /// ever receive it.
     pub(super) fn give_back(&mut self, claim: Claim<T>) -> Option<T> {
-        if !self.gone {
+        if self.wants(&claim.item) {
             self.backlog.give_back(claim);
             return None;
         }

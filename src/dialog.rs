@@ -1,0 +1,245 @@
+//! Dialogs: two endpoints that talk, each through a queue of its own side.
+//!
+//! What one endpoint sends waits in the other's queue, in a group, like any
+//! message: readers receive it in a turn, in the order in which it was sent,
+//! and complete it. Each [`Received`] event says which [endpoint] it came to,
+//! so that the answer goes back on the dialog that asked.
+//!
+//! ```
+//! use conversant::dialog::{Dialogs, Event, Received};
+//! use conversant::limit::Limit;
+//! use conversant::queue::Queue;
+//!
+//! let (front, back) = (Queue::<Received<u32>>::new(), Queue::new());
+//! let asking = front.lane(1, Limit::Unlimited)?;
+//! let answering = back.lane(1, Limit::Unlimited)?;
+//! let dialogs = Dialogs::new();
+//!
+//! let dialog = dialogs.begin(&asking, &answering)?;
+//! dialog.send(20)?;
+//! dialog.send(21)?;
+//!
+//! // A reader of the back end, that knows no dialog.
+//! while let Ok(mut turn) = back.try_receive() {
+//!     while let Some(delivery) = turn.next() {
+//!         if let Event::Message(number) = delivery.event {
+//!             delivery.endpoint().send(number * 2)?;
+//!         }
+//!         delivery.complete();
+//!     }
+//! }
+//!
+//! let mut answers = Vec::new();
+//! while let Some(answer) = front.try_receive().ok().and_then(|mut turn| turn.next()) {
+//!     answers.push(answer.complete().event);
+//! }
+//! assert_eq!(answers, [Event::Message(40), Event::Message(42)]);
+//!
+//! dialog.end()?;
+//! // The back end sees the end, and lets go of it: nothing is left.
+//! let end = back.try_receive().ok().and_then(|mut turn| turn.next());
+//! assert_eq!(end.map(|end| end.complete().event), Some(Event::End));
+//! assert!(dialogs.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [endpoint]: Received::endpoint
+//!
+//! # How a dialog ends
+//!
+//! Each side ends once, in one of three ways. From then on it sends nothing,
+//! nothing is sent to it, and all that waits to be received by it is dropped;
+//! what of that is in flight can be completed, and is dropped when it is given
+//! back.
+//!
+//! | way | what the peer sees |
+//! |---|---|
+//! | [`end`](EndpointRef::end) | all that was sent to it, and then [`Event::End`] |
+//! | [`end_with`](EndpointRef::end_with) | [`Event::Error`], before all that waits for it; what waits can be received after that |
+//! | [`end_after_drain`](EndpointRef::end_after_drain) | that nothing more is taken; then the end, when this side has received what waited for it and let go of the [`Event::End`] behind that |
+//!
+//! Dropping an [`Endpoint`] is the first: what was said has been said, and the
+//! peer hears that nothing follows. It is no drain, since that would leave work
+//! to readers for a side that nobody owns any more. While the thread is
+//! panicking it is an error with the code [`Fault::GONE`], because then what
+//! was said may be half of it.
+//!
+//! The side that is told of the other's end can still receive what was sent to
+//! it, and its timers, but cannot send. It has ended itself when it says so, or
+//! when the event of the end or error is dropped: [`complete`] hands that out,
+//! and who holds it holds the side open. So a reader that takes no notice of
+//! ends leaks nothing, and neither does a queue that is dropped.
+//!
+//! When both sides have ended nothing of the dialog is left but what is in
+//! flight; [`Dialogs::len`] does not count it, and a group of its own goes with
+//! its last delivery.
+//!
+//! [`complete`]: crate::queue::Delivery::complete
+//!
+//! # When the peer is gone
+//!
+//! - Its side has ended, or is being drained: [`Refused::PeerEnded`].
+//! - Its queue is closed: [`Refused::PeerGone`]. Ends, errors and timers still
+//!   go into a closed queue while its readers drain it.
+//! - Its queue is dropped: its side has ended with an error of the code
+//!   [`Fault::GONE`], which this side receives.
+//!
+//! An [`EndpointRef`] outlives its dialog, and then gives errors; it never
+//! stands for another dialog.
+//!
+//! # Order and limits
+//!
+//! Events of one side stand in its group in the order in which they were sent,
+//! but for errors, which stand before all others of their group; several errors
+//! in a group that dialogs share keep their order. What was received before an
+//! error came, and is given back, follows it. An error stands in tier 0 of its
+//! lane, whatever the group's last tier. Ends, errors and timers do not ask for
+//! the queue's capacity, so that it can be exceeded by them: for each side by
+//! one end or error, one end of its own drain, and the timers that wait.
+//!
+//! # Memory ordering
+//!
+//! That of the queue: what was done before an event was sent is seen by whoever
+//! receives it.
+//!
+//! # Panics and re-entry
+//!
+//! No code of the user's runs under a lock of a dialog: messages are dropped,
+//! and wakers woken, after it, and may call dialogs and queues. If one of them
+//! panics, what the call was for is done, and the panic goes on.
+//!
+//! # Cost
+//!
+//! A send takes the lock of its dialog, which nobody else wants, and is a send
+//! of the queue. Ends and timers are events of the queue each; an end also
+//! looks at each message that waits in its own side's group.
+
+mod endpoint;
+mod event;
+mod hub;
+#[cfg(all(test, loom))]
+mod model;
+mod refuse;
+mod seat;
+mod talk;
+
+use std::fmt;
+use std::time::Duration;
+
+// As in the queue's homes: shared ownership and no more.
+use crate::sync::WakeArc as Arc;
+
+use hub::Hub;
+use talk::Talk;
+
+pub use endpoint::{Endpoint, EndpointId, EndpointRef, Standing};
+pub use event::{Event, Fault, Received};
+pub use refuse::{BeginError, Refused, SendError};
+pub use seat::Seat;
+
+/// Dialogs with messages of one type, and their clock. See the [module](self).
+///
+/// Dropping it leaves its dialogs as they are; only their timers stand still.
+pub struct Dialogs<M: Send + 'static> {
+    hub: Arc<Hub<M>>,
+}
+
+impl<M: Send + 'static> Dialogs<M> {
+    /// None yet, at time 0.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            hub: Arc::new(Hub::new()),
+        }
+    }
+
+    /// A dialog between a side here and one there, each in a group of its own
+    /// or in a [related](Seat) one.
+    ///
+    /// What this returns owns the near side. Nobody owns the far one: its
+    /// readers speak for it, through the events that they receive, and when
+    /// they let go of the end or error it has ended too.
+    ///
+    /// # Errors
+    ///
+    /// [`BeginError`] if one of the queues is closed, or the endpoint to be
+    /// related to has ended and its group is gone.
+    pub fn begin<'a>(
+        &self,
+        near: impl Into<Seat<'a, M>>,
+        far: impl Into<Seat<'a, M>>,
+    ) -> Result<Endpoint<M>, BeginError> {
+        let talk = Talk::begin(&self.hub, [near.into(), far.into()])?;
+        Ok(Endpoint::own(EndpointRef::new(talk, 0)))
+    }
+
+    /// As [`begin`](Self::begin), with both sides owned: `(near, far)`.
+    ///
+    /// # Errors
+    ///
+    /// [`BeginError`] if one of the queues is closed, or the endpoint to be
+    /// related to has ended and its group is gone.
+    pub fn pair<'a>(
+        &self,
+        near: impl Into<Seat<'a, M>>,
+        far: impl Into<Seat<'a, M>>,
+    ) -> Result<(Endpoint<M>, Endpoint<M>), BeginError> {
+        let near = self.begin(near, far)?;
+        let far = near.opposite();
+        Ok((near, Endpoint::own(far)))
+    }
+
+    /// Tells the time, since an origin of the caller's choice; each endpoint
+    /// whose [timer](EndpointRef::set_timer) is due receives an
+    /// [`Event::Timer`]. Gives the time at which to call it again; nothing if
+    /// no timer is set. An earlier time than the last changes nothing.
+    pub fn advance(&self, now: Duration) -> Option<Duration> {
+        Hub::advance(&self.hub, now)
+    }
+
+    /// How many dialogs have a side that has not ended.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.hub.live()
+    }
+
+    /// Whether every dialog is over.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<M: Send + 'static> Default for Dialogs<M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<M: Send + 'static> fmt::Debug for Dialogs<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Dialogs");
+        if let Some(live) = self.hub.try_live() {
+            out.field("live", &live);
+        }
+        out.finish_non_exhaustive()
+    }
+}
+
+/// What may cross threads, and why.
+///
+/// Messages go through the mutexes of queues by value: they must be `Send`, and
+/// need not be `Sync`. A received event lends its message out by reference.
+const _: () = {
+    const fn send_and_sync<H: Send + Sync>() {}
+    const fn send<H: Send>() {}
+
+    /// Stands for any message that is `Send` and no more.
+    type OnlySend = std::cell::Cell<u8>;
+
+    send_and_sync::<Dialogs<OnlySend>>();
+    send_and_sync::<Endpoint<OnlySend>>();
+    send_and_sync::<EndpointRef<OnlySend>>();
+    send::<Received<OnlySend>>();
+    send_and_sync::<Received<u8>>();
+};

@@ -1,0 +1,144 @@
+//! What an endpoint receives.
+
+use std::error::Error;
+use std::fmt;
+use std::num::NonZeroU32;
+
+use crate::error::OutOfRange;
+
+use super::endpoint::{Endpoint, EndpointRef};
+
+/// What came to an endpoint. New kinds may be added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event<M> {
+    /// The peer sent this.
+    Message(M),
+    /// Nothing follows: the peer has ended, or this side asked to end after
+    /// what waited for it.
+    End,
+    /// The peer has ended with an error. What it had sent before and was not
+    /// received yet can be received after this.
+    Error(Fault),
+    /// The endpoint's timer was due.
+    Timer,
+}
+
+/// Why a dialog ended in error: a code, and words for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    code: NonZeroU32,
+    description: String,
+}
+
+impl Fault {
+    /// The code of an error that nobody sent: the peer's queue was dropped, or
+    /// its endpoint was, in a panic.
+    pub const GONE: u32 = u32::MAX;
+
+    /// An error of this code, 1 or more and below [`GONE`](Self::GONE).
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for other codes.
+    pub fn new(code: u32, description: impl Into<String>) -> Result<Self, OutOfRange> {
+        let most = Self::GONE - 1;
+        OutOfRange::check("error code", code, 1, most)?;
+        Ok(Self {
+            code: NonZeroU32::MIN.saturating_add(code - 1),
+            description: description.into(),
+        })
+    }
+
+    pub(super) fn gone(description: &str) -> Self {
+        Self {
+            code: NonZeroU32::MAX,
+            description: description.into(),
+        }
+    }
+
+    /// The code, never 0.
+    #[must_use]
+    pub fn code(&self) -> u32 {
+        self.code.get()
+    }
+
+    /// What it says to people.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Whether nobody sent it: see [`GONE`](Self::GONE).
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.code() == Self::GONE
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error {}: {}", self.code, self.description)
+    }
+}
+
+impl Error for Fault {}
+
+/// An event, with the endpoint that it came to: what stands in the queue of
+/// each side.
+///
+/// Who holds the [`Event::End`] or [`Event::Error`] that told a side of the
+/// end holds that side open; when it is dropped the side has ended.
+pub struct Received<M: Send + 'static> {
+    /// What came.
+    pub event: Event<M>,
+    endpoint: EndpointRef<M>,
+    /// With an end or error: what ends this side.
+    _last: Option<Endpoint<M>>,
+}
+
+impl<M: Send + 'static> Received<M> {
+    /// An event that ends nothing.
+    pub(super) fn plain(endpoint: EndpointRef<M>, event: Event<M>) -> Self {
+        Self {
+            event,
+            endpoint,
+            _last: None,
+        }
+    }
+
+    /// The end of what this endpoint receives, or the error before it.
+    pub(super) fn last(endpoint: EndpointRef<M>, event: Event<M>) -> Self {
+        Self {
+            event,
+            _last: Some(Endpoint::own(endpoint.clone())),
+            endpoint,
+        }
+    }
+
+    /// The endpoint that it came to: to answer, to end, to tell dialogs apart.
+    #[must_use]
+    pub fn endpoint(&self) -> &EndpointRef<M> {
+        &self.endpoint
+    }
+
+    /// Whether its side will still receive it. Asked under its queue's lock.
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.endpoint.has_left()
+    }
+}
+
+/// Without the message, so that every event has it.
+impl<M: Send + 'static> fmt::Debug for Received<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let event = match self.event {
+            Event::Message(_) => "Message",
+            Event::End => "End",
+            Event::Error(_) => "Error",
+            Event::Timer => "Timer",
+        };
+        f.debug_struct("Received")
+            .field("event", &event)
+            .field("endpoint", &self.endpoint.id())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,102 @@
+//! What is refused, and why.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::error::{Closed, Stale};
+use crate::queue::SendReason;
+
+/// Why there is no new dialog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BeginError {
+    /// One of the queues is closed.
+    Closed,
+    /// The endpoint to be related to has ended, and its group is gone.
+    Stale,
+}
+
+/// A message that was not sent, and why.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SendError<M> {
+    /// What was to be sent.
+    pub message: M,
+    /// Why it was not.
+    pub reason: Refused,
+}
+
+/// Why a message was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// This side has ended.
+    Ended,
+    /// The peer has ended, or takes nothing more and ends after what waits.
+    PeerEnded,
+    /// The peer's queue is closed.
+    PeerGone,
+    /// As many messages as the capacity of the peer's queue wait there or are
+    /// in flight, or the room is promised to others.
+    Full,
+}
+
+impl Refused {
+    /// Of a send in the tier of the group's last message, which cannot go down.
+    pub(super) fn by_queue(reason: SendReason) -> Self {
+        match reason {
+            SendReason::Closed => Self::PeerGone,
+            SendReason::Ended => Self::PeerEnded,
+            // The others are those of sends of several, in a tier, or that wait.
+            _ => Self::Full,
+        }
+    }
+}
+
+impl From<Closed> for BeginError {
+    fn from(_: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+impl From<Stale> for BeginError {
+    fn from(_: Stale) -> Self {
+        Self::Stale
+    }
+}
+
+impl fmt::Display for BeginError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => Closed.fmt(f),
+            Self::Stale => Stale.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ended => "this side of the dialog has ended",
+            Self::PeerEnded => "the peer has ended",
+            Self::PeerGone => "the peer's queue is closed",
+            Self::Full => "the peer's queue is full",
+        })
+    }
+}
+
+impl<M> fmt::Display for SendError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not sent: {}", self.reason)
+    }
+}
+
+/// Without the message, so that any message can be unwrapped on.
+impl<M> fmt::Debug for SendError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendError")
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Error for BeginError {}
+impl Error for Refused {}
+impl<M> Error for SendError<M> {}

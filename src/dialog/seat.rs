@@ -1,0 +1,58 @@
+//! Where a side of a dialog has its group.
+
+use crate::queue::{Conversation, Group, Lane};
+
+use super::endpoint::{Endpoint, EndpointRef};
+use super::event::Received;
+use super::refuse::BeginError;
+
+/// Where a side of a dialog has its group: a new one of this lane, or one that
+/// there is.
+///
+/// Made from a `&Lane`, a `&Group`, an `&Endpoint` or an `&EndpointRef`. A new
+/// group is serial, of the default level 100; for another limit or level make
+/// the group first. Sides that share a group share its limit, its level, its
+/// bumps and its order: in a serial one their events are handled one at a time.
+#[derive(Debug)]
+pub enum Seat<'a, M: Send + 'static> {
+    /// A group of its own.
+    Own(&'a Lane<Received<M>>),
+    /// In a group.
+    In(&'a Group<Received<M>>),
+    /// In the group of this endpoint.
+    With(&'a EndpointRef<M>),
+}
+
+impl<'a, M: Send + 'static> From<&'a Lane<Received<M>>> for Seat<'a, M> {
+    fn from(lane: &'a Lane<Received<M>>) -> Self {
+        Self::Own(lane)
+    }
+}
+
+impl<'a, M: Send + 'static> From<&'a Group<Received<M>>> for Seat<'a, M> {
+    fn from(group: &'a Group<Received<M>>) -> Self {
+        Self::In(group)
+    }
+}
+
+impl<'a, M: Send + 'static> From<&'a EndpointRef<M>> for Seat<'a, M> {
+    fn from(endpoint: &'a EndpointRef<M>) -> Self {
+        Self::With(endpoint)
+    }
+}
+
+impl<'a, M: Send + 'static> From<&'a Endpoint<M>> for Seat<'a, M> {
+    fn from(endpoint: &'a Endpoint<M>) -> Self {
+        Self::With(endpoint)
+    }
+}
+
+impl<M: Send + 'static> Seat<'_, M> {
+    pub(super) fn conversation(&self) -> Result<Conversation<Received<M>>, BeginError> {
+        Ok(match self {
+            Self::Own(lane) => lane.conversation()?,
+            Self::In(group) => group.conversation()?,
+            Self::With(endpoint) => endpoint.beside()?,
+        })
+    }
+}

@@ -1,0 +1,291 @@
+//! One dialog: who may say what, and what follows.
+//!
+//! State: how far each side has come, and its timer, under one small mutex; and
+//! each side's conversation, which is the peer's way into its queue.
+//!
+//! ```text
+//!   Open ----> Draining ----> Ended      each side for itself
+//!     |                         ^
+//!     +-------------------------+
+//! ```
+//!
+//! Protocol: what puts an event into a queue takes the dialog's lock, decides,
+//! takes the queue's, puts the event in its place, lets the dialog's go and
+//! then the queue's, and wakes. Lock order: dialog, then queue or hub. Who ends
+//! tells the peer so, and then takes its own waiting messages out of its queue.
+//!
+//! Invariants:
+//! 1. Nothing is put to a side that has ended, and no message to one that is
+//!    draining: so what a side takes out when it leaves is all there will be.
+//! 2. A side that has left receives nothing that is given back: its mark is set
+//!    and read under its queue's lock (`is_wanted`).
+//! 3. A side that has not ended and whose peer has, or that is draining, has an
+//!    end or error waiting or in somebody's hand; with that it ends.
+//! 4. A timer is noted here exactly while it is set in the hub or on its way.
+
+use std::time::Duration;
+
+use crate::dispatch::GroupKey;
+use crate::error::{Closed, Stale};
+use crate::queue::{Conversation, Forget, GroupId};
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, WakeArc as Arc, unique};
+use crate::timers::Timer;
+use crate::wait::Panics;
+
+use super::endpoint::{EndpointRef, Standing};
+use super::event::{Event, Fault, Received};
+use super::hub::Hub;
+use super::refuse::{BeginError, Refused, SendError};
+use super::seat::Seat;
+
+pub(super) struct Talk<M: Send + 'static> {
+    pub(super) number: u64,
+    hub: Arc<Hub<M>>,
+    seats: [Conversation<Received<M>>; 2],
+    /// Invariant 2.
+    left: [AtomicBool; 2],
+    state: Mutex<State>,
+}
+
+struct State {
+    sides: [Side; 2],
+    /// How many sides have ended and left their queues.
+    left: u8,
+}
+
+#[derive(Clone, Copy)]
+struct Side {
+    phase: Phase,
+    timer: Option<Timer>,
+    /// By which its queue knows its keeper.
+    keeper: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    Draining,
+    Ended,
+}
+
+impl State {
+    /// Why this side cannot send.
+    fn refusal(&self, from: usize) -> Option<Refused> {
+        match (self.sides[from].phase, self.sides[1 - from].phase) {
+            (Phase::Ended, _) => Some(Refused::Ended),
+            (_, Phase::Open) => None,
+            _ => Some(Refused::PeerEnded),
+        }
+    }
+
+    /// The side, if it has not ended.
+    fn live(&mut self, side: usize) -> Result<&mut Side, Stale> {
+        let side = &mut self.sides[side];
+        if side.phase == Phase::Ended {
+            return Err(Stale);
+        }
+        Ok(side)
+    }
+}
+
+impl<M: Send + 'static> Talk<M> {
+    pub(super) fn begin(
+        hub: &Arc<Hub<M>>,
+        [near, far]: [Seat<'_, M>; 2],
+    ) -> Result<Arc<Self>, BeginError> {
+        let seats = [near.conversation()?, far.conversation()?];
+        let fresh = Side {
+            phase: Phase::Open,
+            timer: None,
+            keeper: None,
+        };
+        let talk = Arc::new(Self {
+            number: unique(),
+            hub: hub.clone(),
+            seats,
+            left: [AtomicBool::new(false), AtomicBool::new(false)],
+            state: Mutex::new(State {
+                sides: [fresh; 2],
+                left: 0,
+            }),
+        });
+        hub.begun();
+        for side in [0, 1] {
+            let keeper = Arc::new(Keeper(talk.clone(), side));
+            let keeper = talk.seats[side].join(keeper, Received::is_wanted);
+            match keeper {
+                Some(number) => talk.state.lock().sides[side].keeper = Some(number),
+                // Dropped just now: whoever has the other side hears of it.
+                None => talk.gone(side),
+            }
+        }
+        Ok(talk)
+    }
+
+    pub(super) fn group(&self, side: usize) -> GroupId {
+        self.seats[side].group()
+    }
+
+    pub(super) fn beside(&self, side: usize) -> Result<Option<Conversation<Received<M>>>, Closed> {
+        self.seats[side].beside()
+    }
+
+    pub(super) fn has_left(&self, side: usize) -> bool {
+        // Relaxed: under the queue's lock.
+        self.left[side].load(Ordering::Relaxed)
+    }
+
+    pub(super) fn standing(&self, side: usize) -> Standing {
+        let state = self.state.lock();
+        match (state.sides[side].phase, state.sides[1 - side].phase) {
+            (Phase::Ended, _) => Standing::Ended,
+            (_, Phase::Ended) => Standing::PeerEnded,
+            (Phase::Draining, _) => Standing::Draining,
+            (Phase::Open, _) => Standing::Open,
+        }
+    }
+
+    pub(super) fn send(this: &Arc<Self>, from: usize, message: M) -> Result<(), SendError<M>> {
+        let state = this.state.lock();
+        if let Some(reason) = state.refusal(from) {
+            return Err(SendError { message, reason });
+        }
+        let to = EndpointRef::new(this.clone(), 1 - from);
+        let event = Received::plain(to, Event::Message(message));
+        let sent = this.seats[1 - from].send_holding(event, state);
+        sent.map_err(|refused| SendError {
+            message: match refused.message.event {
+                Event::Message(message) => message,
+                _ => unreachable!("what was refused is what was sent"),
+            },
+            reason: Refused::by_queue(refused.reason),
+        })
+    }
+
+    /// Ends a side; `word` is what the peer is told.
+    pub(super) fn end(this: &Arc<Self>, side: usize, word: Event<M>) -> Result<(), Stale> {
+        let mut state = this.state.lock();
+        let mine = state.live(side)?;
+        mine.phase = Phase::Ended;
+        let keeper = mine.keeper.take();
+        if let Some(timer) = mine.timer.take() {
+            this.hub.cancel(timer);
+        }
+        let peer = state.sides[1 - side].phase;
+        let error = matches!(word, Event::Error(_));
+        // One that is draining has its end waiting already; an error does not
+        // wait behind that.
+        let told = peer == Phase::Open || peer == Phase::Draining && error;
+
+        // Each step is taken also if a waker or a drop in another panics.
+        let mut panics = Panics::default();
+        let (mut refused, mut taken) = (None, Vec::new());
+        panics.contain(|| {
+            if told {
+                refused = this.tell(1 - side, word, error, state);
+            } else {
+                drop(state);
+            }
+        });
+        panics.contain(|| taken = this.leave(side, keeper));
+        // What nobody will receive ends the peer's side.
+        panics.contain(|| drop(refused));
+        for message in taken {
+            panics.contain(|| drop(message));
+        }
+        panics.resume();
+        Ok(())
+    }
+
+    /// Has a side receive what waits for it, and then an end.
+    pub(super) fn drain(this: &Arc<Self>, side: usize) -> Result<(), Stale> {
+        let mut state = this.state.lock();
+        let peer = state.sides[1 - side].phase;
+        let mine = state.live(side)?;
+        if mine.phase == Phase::Open && peer != Phase::Ended {
+            mine.phase = Phase::Draining;
+            drop(this.tell(side, Event::End, false, state));
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_timer(this: &Arc<Self>, side: usize, after: Duration) -> Result<(), Stale> {
+        let mut state = this.state.lock();
+        let mine = state.live(side)?;
+        let timer = this.hub.set_after(after, (this.clone(), side));
+        if let Some(earlier) = mine.timer.replace(timer) {
+            this.hub.cancel(earlier);
+        }
+        Ok(())
+    }
+
+    pub(super) fn clear_timer(&self, side: usize) -> Result<bool, Stale> {
+        let mut state = self.state.lock();
+        let timer = state.live(side)?.timer.take();
+        if let Some(timer) = timer {
+            self.hub.cancel(timer);
+        }
+        Ok(timer.is_some())
+    }
+
+    /// A timer was due. It may have been replaced or taken back meanwhile.
+    pub(super) fn ring(self: &Arc<Self>, side: usize, timer: Timer) {
+        let mut state = self.state.lock();
+        let mine = &mut state.sides[side];
+        if mine.timer == Some(timer) {
+            mine.timer = None;
+            let event = Received::plain(EndpointRef::new(self.clone(), side), Event::Timer);
+            drop(self.seats[side].put(event, false, state));
+        }
+    }
+
+    /// The last word to a side; what nobody will receive.
+    fn tell(
+        self: &Arc<Self>,
+        side: usize,
+        word: Event<M>,
+        first: bool,
+        state: MutexGuard<'_, State>,
+    ) -> Option<Received<M>> {
+        let word = Received::last(EndpointRef::new(self.clone(), side), word);
+        self.seats[side].put(word, first, state).err()
+    }
+
+    /// A side that has ended leaves its queue, with what waited for it.
+    fn leave(&self, side: usize, keeper: Option<u64>) -> Vec<Received<M>> {
+        // Relaxed: under the queue's lock.
+        let mark = || self.left[side].store(true, Ordering::Relaxed);
+        let mine = |event: &Received<M>| !event.is_wanted();
+        let mut panics = Panics::default();
+        let mut taken = Vec::new();
+        panics.contain(|| taken = self.seats[side].leave(keeper, mark, mine));
+        let mut state = self.state.lock();
+        state.left += 1;
+        let over = state.left == 2;
+        drop(state);
+        if over {
+            self.hub.over();
+        }
+        panics.resume();
+        taken
+    }
+
+    /// The queue of a side was dropped.
+    fn gone(self: &Arc<Self>, side: usize) {
+        let fault = Fault::gone("the queue of the peer was dropped");
+        // Stale is well: the side had ended before.
+        _ = Self::end(self, side, Event::Error(fault));
+    }
+}
+
+/// What a queue tells of itself to a side.
+struct Keeper<M: Send + 'static>(Arc<Talk<M>>, usize);
+
+impl<M: Send + 'static> Forget for Keeper<M> {
+    /// Its group has an end of its own.
+    fn forget(&self, _place: u64, _group: GroupKey) {}
+
+    fn gone(&self) {
+        self.0.gone(self.1);
+    }
+}

@@ -1,0 +1,155 @@
+//! How a side ends, and what the other sees.
+
+use super::*;
+
+#[test]
+fn ending_a_side_takes_only_its_own_out_of_a_related_group() {
+    let world = World::new();
+    let related = world.far_lane.group(Limit::SERIAL, 100).unwrap();
+    let pair = || world.dialogs.pair(&world.near_lane, &related).unwrap();
+    let ((a, far_a), (b, far_b)) = (pair(), pair());
+    for (n, end) in [&a, &b, &a, &b].into_iter().enumerate() {
+        end.send(["a1", "b1", "a2", "b2"][n]).unwrap();
+    }
+    far_a.end().unwrap();
+    assert_eq!(events(&world.far), [Message("b1"), Message("b2")]);
+    assert_eq!(events(&world.near), [End]);
+    drop((a, b, far_b, related));
+    assert!(world.is_clean());
+}
+
+#[test]
+fn after_end_sending_is_an_error_that_returns_the_message() {
+    let world = World::new();
+    let (near, far) = world.pair();
+    near.end().unwrap();
+    let refused = near.send("late").unwrap_err();
+    assert_eq!((refused.message, refused.reason), ("late", Refused::Ended));
+    // Nobody would receive the answer.
+    let refused = far.send("vain").unwrap_err();
+    assert_eq!(
+        (refused.message, refused.reason),
+        ("vain", Refused::PeerEnded)
+    );
+    assert_eq!(
+        (near.standing(), far.standing()),
+        (Standing::Ended, Standing::PeerEnded)
+    );
+}
+
+#[test]
+fn ending_drops_what_waits_to_be_received_by_the_side_that_ends() {
+    let world = World::new();
+    let (near, far) = world.pair();
+    far.send("x").unwrap();
+    far.send("y").unwrap();
+    assert_eq!(holds(&world.near), (2, 0, 1));
+    near.end().unwrap();
+    assert_eq!(holds(&world.near), (0, 0, 0));
+    assert_eq!(events(&world.far), [End]);
+}
+
+#[test]
+fn a_half_closed_side_receives_what_was_sent_and_then_the_end_in_order() {
+    let world = World::new();
+    let (near, far) = world.pair();
+    near.send("a").unwrap();
+    near.send("b").unwrap();
+    near.end().unwrap();
+    assert_eq!(far.standing(), Standing::PeerEnded);
+    assert_eq!(events(&world.far), [Message("a"), Message("b"), End]);
+    // The end was let go of: the far side has ended too.
+    assert_eq!(far.standing(), Standing::Ended);
+    assert!(world.is_clean());
+}
+
+#[test]
+fn who_holds_the_end_holds_the_side_open() {
+    let world = World::new();
+    let (near, far) = world.pair();
+    near.end().unwrap();
+    let end = next(&world.far).unwrap();
+    assert_eq!(
+        (world.dialogs.len(), far.standing()),
+        (1, Standing::PeerEnded)
+    );
+    drop(end);
+    assert_eq!(far.standing(), Standing::Ended);
+    assert!(world.is_clean());
+}
+
+#[test]
+fn end_after_drain_receives_what_waits_and_can_answer() {
+    let world = World::new();
+    let (near, far) = world.pair();
+    near.send("a").unwrap();
+    far.end_after_drain().unwrap();
+    far.end_after_drain().unwrap();
+    let refused = near.send("late").unwrap_err();
+    assert_eq!(
+        (refused.message, refused.reason),
+        ("late", Refused::PeerEnded)
+    );
+    assert_eq!(
+        (near.standing(), far.standing()),
+        (Standing::Open, Standing::Draining)
+    );
+    let question = next(&world.far).unwrap();
+    question.endpoint().send("answer").unwrap();
+    assert_eq!(events(&world.far), [End]);
+    assert_eq!(far.standing(), Standing::Ended);
+    assert_eq!(events(&world.near), [Message("answer"), End]);
+    assert!(world.is_clean());
+}
+
+#[test]
+fn end_after_drain_meets_the_peers_end_or_error() {
+    for error in [false, true] {
+        let world = World::new();
+        let (near, far) = world.pair();
+        near.send("a").unwrap();
+        far.end_after_drain().unwrap();
+        if error {
+            near.end_with(fault(3)).unwrap();
+            assert_eq!(events(&world.far), [Error(fault(3))]);
+        } else {
+            near.end().unwrap();
+            // One end, not two.
+            assert_eq!(events(&world.far), [Message("a"), End]);
+        }
+        assert_eq!(far.end_after_drain(), Err(Stale));
+        assert!(world.is_clean());
+    }
+}
+
+#[test]
+fn ending_twice_is_stale_and_changes_nothing() {
+    let world = World::new();
+    let (near, far) = world.pair();
+    near.end().unwrap();
+    assert_eq!(near.end(), Err(Stale));
+    assert_eq!(near.end_with(fault(1)), Err(Stale));
+    assert_eq!(near.end_after_drain(), Err(Stale));
+    drop(near);
+    assert_eq!(events(&world.far), [End]);
+    assert_eq!(far.end(), Err(Stale));
+    assert!(world.is_clean());
+}
+
+#[test]
+fn what_is_in_flight_when_its_side_ends_can_be_completed_and_does_not_come_back() {
+    let world = World::new();
+    let related = world.far_lane.group(Limit::AtMost(2), 100).unwrap();
+    let (near, far) = world.dialogs.pair(&world.near_lane, &related).unwrap();
+    drop(related);
+    near.send("a").unwrap();
+    near.send("b").unwrap();
+    let (a, b) = (take(&world.far).unwrap(), take(&world.far).unwrap());
+    far.end().unwrap();
+    a.give_back();
+    assert_eq!(holds(&world.far), (0, 1, 1));
+    assert_eq!(b.complete().event, Message("b"));
+    assert_eq!(events(&world.far), []);
+    drop(near);
+    assert!(world.is_clean());
+}

@@ -1,0 +1,188 @@
+//! Peers, queues and endpoints that are gone.
+
+use super::*;
+
+#[test]
+fn a_stale_handle_is_an_error_and_never_another_dialog() {
+    let world = World::new();
+    let (near, far) = world.pair();
+    let (id, stale, group) = (near.id(), near.clone(), near.group());
+    drop((near, far));
+    assert!(world.is_clean());
+    // A dialog in the same places.
+    let (near, _far) = world.pair();
+    assert_ne!(near.id(), id);
+    assert_ne!(near.group(), group);
+    assert_eq!(stale.send("x").unwrap_err().reason, Refused::Ended);
+    assert_eq!(stale.end(), Err(Stale));
+    assert_eq!(stale.set_timer(Duration::ZERO), Err(Stale));
+    assert_eq!(world.near.bump(group, 200), Err(Stale));
+    assert_eq!(near.standing(), Standing::Open);
+}
+
+#[test]
+fn closing_a_queue_refuses_messages_and_lets_the_end_through() {
+    let world = World::new();
+    let (near, far) = world.pair();
+    near.send("a").unwrap();
+    world.far.close();
+    let refused = near.send("late").unwrap_err();
+    assert_eq!(
+        (refused.message, refused.reason),
+        ("late", Refused::PeerGone)
+    );
+    far.send("x").unwrap();
+    assert_eq!(events(&world.near), [Message("x")]);
+    near.end().unwrap();
+    let a = world.far.receive().wait().unwrap().next().unwrap();
+    assert_eq!(a.complete().event, Message("a"));
+    let end = world.far.receive().wait().unwrap().next().unwrap();
+    assert_eq!(end.complete().event, End);
+    assert_eq!(world.far.receive().wait().err(), Some(Closed));
+    assert!(world.is_clean());
+    let begun = world.dialogs.begin(&world.near_lane, &world.far_lane);
+    assert_eq!(begun.err(), Some(BeginError::Closed));
+    assert!(world.is_clean());
+}
+
+#[test]
+fn the_end_of_a_dialog_with_a_closed_queue_that_is_drained_is_the_end_of_both_sides() {
+    for error in [false, true] {
+        let world = World::new();
+        let (near, far) = world.pair();
+        world.far.close();
+        match error {
+            true => near.end_with(fault(1)).unwrap(),
+            false => near.end().unwrap(),
+        }
+        assert_eq!(far.standing(), Standing::Ended);
+        assert_eq!(world.far.receive().wait().err(), Some(Closed));
+        assert!(world.is_clean());
+    }
+}
+
+#[test]
+fn dropping_the_peers_queue_is_an_error_that_is_received() {
+    let World {
+        dialogs,
+        near: queue,
+        far: gone,
+        near_lane,
+        far_lane,
+    } = World::new();
+    let (near, far) = dialogs.pair(&near_lane, &far_lane).unwrap();
+    near.send("a").unwrap();
+    far.send("x").unwrap();
+    far.set_timer(Duration::ZERO).unwrap();
+    drop(gone);
+    assert_eq!(far.standing(), Standing::Ended);
+    assert_eq!(near.send("late").unwrap_err().reason, Refused::PeerEnded);
+    let error = next(&queue).unwrap();
+    let Error(fault) = &error.event else {
+        panic!("{error:?}");
+    };
+    assert!(fault.is_gone());
+    assert_eq!(events(&queue), [Message("x")]);
+    drop(error);
+    assert_eq!((dialogs.len(), holds(&queue)), (0, (0, 0, 0)));
+    assert_eq!(dialogs.advance(Duration::ZERO), None);
+    assert!(dialogs.begin(&near_lane, &far_lane).is_err());
+}
+
+#[test]
+fn a_dropped_endpoint_ends_its_side_and_in_a_panic_with_an_error() {
+    let world = World::new();
+    let (near, far) = world.pair();
+    near.send("a").unwrap();
+    drop(near);
+    assert_eq!(events(&world.far), [Message("a"), End]);
+    drop(far);
+    let (near, far) = world.pair();
+    near.send("a").unwrap();
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+        let _near = near;
+        panic!("on purpose");
+    }));
+    assert!(panicked.is_err());
+    let error = next(&world.far).unwrap();
+    assert!(matches!(&error.event, Error(fault) if fault.is_gone()));
+    drop((error, far));
+    assert!(world.is_clean());
+}
+
+#[test]
+fn an_endpoint_dropped_inside_a_handler() {
+    let world = World::new();
+    let (near, far) = world.pair();
+    near.send("a").unwrap();
+    near.send("b").unwrap();
+    let mut turn = turn(&world.far).unwrap();
+    let a = turn.next().unwrap();
+    // The turn of its own group is live, and its own delivery in flight.
+    drop(far);
+    assert_eq!(near.standing(), Standing::PeerEnded);
+    assert!(a.endpoint().send("answer").is_err());
+    a.complete();
+    assert!(turn.next().is_none());
+    drop(turn);
+    assert_eq!(events(&world.near), [End]);
+    assert!(world.is_clean());
+}
+
+#[test]
+fn a_detached_endpoint_ends_with_the_dialog_only() {
+    let world = World::new();
+    let (near, far) = world.pair();
+    let far = far.detach();
+    near.send("a").unwrap();
+    assert_eq!(far.standing(), Standing::Open);
+    assert_eq!(events(&world.far), [Message("a")]);
+    drop(near);
+    drop(far);
+    assert_eq!(world.dialogs.len(), 1);
+    assert_eq!(events(&world.far), [End]);
+    assert!(world.is_clean());
+}
+
+/// A look at a message has it to itself; when its side ends meanwhile it does not come back.
+#[test]
+fn what_is_looked_at_when_its_side_ends_goes_with_the_look() {
+    for poisoned in [false, true] {
+        let far = Queue::<Side>::builder().attempts(Limit::AtMost(1)).build();
+        let far = far.unwrap();
+        let far_lane = far.lane(1, Limit::Unlimited).unwrap();
+        let world = World::new();
+        let related = far_lane.group(Limit::SERIAL, 100).unwrap();
+        let (near, end) = world.dialogs.pair(&world.near_lane, &related).unwrap();
+        near.send("a").unwrap();
+        if poisoned {
+            take(&far).unwrap().give_back();
+        }
+        near.send("b").unwrap();
+        let look = far.try_peek(near.peer_group()).unwrap();
+        near.end_with(fault(1)).unwrap();
+        end.end().unwrap();
+        assert_eq!((look.event.clone(), holds(&far).0), (Message("a"), 1));
+        drop(look);
+        assert_eq!((far.poisoned(), holds(&far)), (vec![], (0, 0, 1)));
+        // The group works.
+        let (near, _end) = world.dialogs.pair(&world.near_lane, &related).unwrap();
+        near.send("c").unwrap();
+        assert_eq!(events(&far), [Message("c")]);
+        assert!(world.dialogs.len() == 1);
+    }
+}
+
+/// An error that comes during a look stands before what is looked at.
+#[test]
+fn an_error_overtakes_what_is_looked_at() {
+    let world = World::new();
+    let (near, _far) = world.pair();
+    near.send("a").unwrap();
+    let look = world.far.try_peek(near.peer_group()).unwrap();
+    near.end_with(fault(1)).unwrap();
+    drop(look);
+    let error = next(&world.far).unwrap();
+    assert_eq!(error.event, Error(fault(1)));
+    assert_eq!(events(&world.far), [Message("a")]);
+}

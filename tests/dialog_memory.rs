@@ -1,0 +1,114 @@
+//! What dialogs leave behind: a bounded number of bytes, however they end, also if their queues are
+//! dropped while everything is open. A binary of its own, with an allocator that counts.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicIsize, Ordering};
+use std::time::Duration;
+
+use conversant::dialog::{Dialogs, Fault, Received};
+use conversant::limit::Limit;
+use conversant::queue::{Lane, Queue};
+
+struct Counting;
+
+static LIVE: AtomicIsize = AtomicIsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: as the caller's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: as the caller's.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn live() -> isize {
+    LIVE.load(Ordering::Relaxed)
+}
+
+const COUNT: u64 = if cfg!(debug_assertions) {
+    20_000
+} else {
+    200_000
+};
+
+/// Slots and lines at their smallest, and what is posted, on two queues.
+const LEFT_OVER: isize = 192 * 1024;
+
+type Notes = Queue<Received<u64>>;
+
+fn notes() -> (Notes, Lane<Received<u64>>) {
+    let queue = Notes::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    (queue, lane)
+}
+
+fn drain(queue: &Notes) {
+    while let Ok(mut turn) = queue.try_receive() {
+        while let Some(delivery) = turn.next() {
+            drop(delivery.complete());
+        }
+    }
+}
+
+/// One test, so that nothing else allocates meanwhile.
+#[test]
+fn memory_is_given_back() {
+    let ((near, near_lane), (far, far_lane)) = (notes(), notes());
+    let dialogs = Dialogs::new();
+    let baseline = live();
+    // All open at once, with a timer each, ended in every way.
+    let mut open = Vec::new();
+    for n in 0..COUNT {
+        let endpoint = dialogs.begin(&near_lane, &far_lane).unwrap();
+        endpoint.send(n).unwrap();
+        endpoint.set_timer(Duration::from_secs(n % 7)).unwrap();
+        open.push(endpoint);
+    }
+    dialogs.advance(Duration::from_secs(3));
+    for (n, endpoint) in open.into_iter().enumerate() {
+        match n % 4 {
+            0 => drop(endpoint),
+            1 => endpoint.end().unwrap(),
+            2 => endpoint
+                .end_with(Fault::new(1, "on purpose").unwrap())
+                .unwrap(),
+            _ => endpoint.end_after_drain().unwrap(),
+        }
+    }
+    drain(&near);
+    drain(&far);
+    assert!(dialogs.is_empty());
+    let left = live() - baseline;
+    assert!(left <= LEFT_OVER, "after {COUNT} dialogs: {left} bytes");
+
+    // Nothing of it ended by anybody: the queues are dropped.
+    let ((other_near, other_lane), (other_far, far_lane)) = (notes(), notes());
+    for n in 0..COUNT / 10 {
+        let (near, far) = dialogs.pair(&other_lane, &far_lane).unwrap();
+        near.send(n).unwrap();
+        far.send(n).unwrap();
+        far.set_timer(Duration::from_secs(n % 7)).unwrap();
+        far.end_after_drain().unwrap();
+        near.detach();
+        far.detach();
+    }
+    drop(other_near);
+    drop(other_far);
+    assert!(dialogs.is_empty());
+    drop((other_lane, far_lane));
+    let left = live() - baseline;
+    assert!(
+        left <= LEFT_OVER,
+        "after the queues are dropped: {left} bytes"
+    );
+}
