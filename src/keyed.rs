@@ -61,6 +61,7 @@ use crate::dispatch::GroupKey;
 use crate::error::Stale;
 use crate::limit::Limit;
 use crate::queue::{Forget, GroupId, Home, Lane, LaneError, SendError, Shape};
+use crate::rank::STANDING_LEVEL;
 // As in the queue: shared ownership and no more.
 use crate::sync::{Mutex, WakeArc as Arc};
 
@@ -91,7 +92,7 @@ impl<K: Send + 'static, T> Keyed<K, T> {
     pub fn new(lane: Lane<T>) -> Self {
         let shape = Shape {
             limit: Limit::SERIAL,
-            level: 100,
+            level: STANDING_LEVEL,
         };
         Self::build(lane, shape, RandomState::new())
     }

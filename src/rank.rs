@@ -25,6 +25,9 @@ pub use fifo::Fifo;
 const SLOTS: usize = 512;
 const WORDS: usize = SLOTS / 64;
 
+/// The level of a group that asks for none.
+pub const STANDING_LEVEL: u8 = 100;
+
 /// A place in the order of rank; the higher is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(u16);

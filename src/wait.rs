@@ -33,9 +33,6 @@
 //! granted is published by the lock or word of that operation; the parker
 //! publishes what was done before a wake.
 
-// Until the floors above use every word of it.
-#![allow(dead_code)]
-
 mod batch;
 mod list;
 mod parker;

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::dispatch::{GroupKey, LaneKey};
 use crate::error::{Closed, OutOfRange};
 use crate::limit::Limit;
+use crate::rank::STANDING_LEVEL;
 use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::tokens::Desk;
 
@@ -12,9 +13,6 @@ use super::posts::Post;
 use super::refuse::{LaneError, SendError, SendReason};
 use super::room::SenderId;
 use super::shared::{Books, Shared};
-
-/// The standing level of a group that asks for none.
-const LEVEL: u8 = 100;
 
 /// Names a group, for as long as there is one: a copyable name that pins
 /// nothing. It never names another group, of this queue or of any other.
@@ -75,7 +73,9 @@ impl<T> Lane<T> {
     ///
     /// [`Closed`] if the queue is closed.
     pub fn conversation(&self) -> Result<Conversation<T>, Closed> {
-        let key = self.add_group(Limit::SERIAL, LEVEL).map_err(|_| Closed)?;
+        let key = self
+            .add_group(Limit::SERIAL, STANDING_LEVEL)
+            .map_err(|_| Closed)?;
         Ok(Conversation::new(&self.shared, key))
     }
 

@@ -389,6 +389,3 @@ impl<J> Core<J> {
 }
 
 const OWNED: &str = "a caller exists while its handle or a task of its does";
-
-/// The level of a group that asks for none.
-pub(crate) const STANDING_LEVEL: u8 = 100;

@@ -20,11 +20,12 @@
 use std::time::Duration;
 
 use crate::limit::Limit;
+use crate::rank::STANDING_LEVEL;
 use crate::slab::Key;
 use crate::timers::{Timer, Timers};
 use crate::wait::WakeBatch;
 
-use super::core::{Core, Placing, STANDING_LEVEL};
+use super::core::{Core, Placing};
 use super::outcome::{Ending, TaskId};
 use super::state::{Phase, TaskState};
 

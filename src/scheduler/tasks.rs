@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use crate::error::Stale;
 use crate::limit::Limit;
+use crate::rank::STANDING_LEVEL;
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 
-use super::core::{Core, Placing, Refused, STANDING_LEVEL};
+use super::core::{Core, Placing, Refused};
 use super::outcome::{Ending, Record, Run, TaskId};
 use super::stall::Target;
 use super::state::{Ended, Phase, Started, TaskState};

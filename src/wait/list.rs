@@ -156,7 +156,9 @@ impl<D> Waiters<D> {
     }
 
     /// Takes a waiter out of the line that gives up, and passes a notification
-    /// it has not used on to the next.
+    /// it has not used on to the next. As the lists of the crate do by their
+    /// waking rules; alone it is what the models of waiting use.
+    #[cfg(all(test, not(shuttle)))]
     pub(crate) fn withdraw(&mut self, ticket: Ticket, wakes: &mut WakeBatch) -> Option<Removed<D>> {
         let removed = self.remove(ticket)?;
         if removed.was_notified {

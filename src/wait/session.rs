@@ -50,14 +50,6 @@ impl<S> Guarded<S> {
     pub(crate) fn try_lock(&self) -> Option<Session<'_, S>> {
         self.state.try_lock().map(Session::over)
     }
-
-    pub(crate) fn get_mut(&mut self) -> &mut S {
-        self.state.get_mut()
-    }
-
-    pub(crate) fn into_inner(self) -> S {
-        self.state.into_inner()
-    }
 }
 
 /// The state, locked, with what is to be done after unlocking.
@@ -84,6 +76,7 @@ impl<'a, S> Session<'a, S> {
         (&mut *self.guard, &mut self.after.wakes)
     }
 
+    #[cfg(all(test, not(shuttle)))]
     pub(crate) fn wakes(&mut self) -> &mut WakeBatch {
         &mut self.after.wakes
     }
@@ -131,6 +124,7 @@ impl<'a, S> Session<'a, S> {
 
     /// [`flush`](Self::flush) if the batch is full: for loops that wake many.
     /// True if it did, and the state may have changed.
+    #[cfg(all(test, not(shuttle)))]
     pub(crate) fn flush_if_full(&mut self) -> bool {
         let full = self.after.wakes.is_full();
         if full {
