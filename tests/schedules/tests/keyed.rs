@@ -37,7 +37,10 @@ fn two_senders(capacity: Limit) {
             let orders = orders.clone();
             thread::spawn(move || {
                 for n in from..from + 3 {
-                    orders.send_wait("the one key", n).wait().unwrap();
+                    match capacity {
+                        Limit::Unlimited => orders.send("the one key", n).unwrap(),
+                        Limit::AtMost(_) => orders.send_wait("the one key", n).wait().unwrap(),
+                    }
                 }
             })
         });
