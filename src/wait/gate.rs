@@ -63,6 +63,7 @@ impl Gate {
     }
 
     /// Tells all who wait to look, though there is nothing for them.
+    #[cfg(not(loom))]
     pub(super) fn disturb(&self) {
         let mut session = self.state.lock();
         let (state, wakes) = session.parts();

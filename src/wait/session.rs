@@ -76,7 +76,7 @@ impl<'a, S> Session<'a, S> {
         (&mut *self.guard, &mut self.after.wakes)
     }
 
-    #[cfg(all(test, not(shuttle)))]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn wakes(&mut self) -> &mut WakeBatch {
         &mut self.after.wakes
     }
