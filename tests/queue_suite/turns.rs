@@ -107,6 +107,25 @@ fn next_gives_nothing_against_the_cap_or_the_tier() {
     assert_eq!(turn.next().unwrap().complete(), 3);
 }
 
+/// Without tiers, where a turn may take what it found without asking again.
+#[test]
+fn a_turn_takes_no_more_than_the_cap() {
+    let (queue, lane) = plain();
+    lane.set_cap(TWO).unwrap();
+    let one = conversation(&lane, Limit::Unlimited, 100);
+    one.send_all([1, 2, 3, 4]).unwrap();
+    let mut turn = turn(&queue).unwrap();
+    let first = turn.next().unwrap();
+    let second = turn.next().unwrap();
+    assert!(turn.next().is_none());
+    first.complete();
+    assert_eq!(turn.next().unwrap().complete(), 3);
+    lane.set_cap(Limit::SERIAL).unwrap();
+    assert!(turn.next().is_none());
+    second.complete();
+    assert_eq!(turn.next().unwrap().complete(), 4);
+}
+
 #[test]
 fn a_delivery_does_not_borrow_its_turn() {
     let (queue, lane) = plain();
