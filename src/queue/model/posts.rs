@@ -83,6 +83,7 @@ fn a_hand_is_called_in_while_it_is_played() {
             done
         });
         let mut all = queue.shutdown();
+        assert_eq!(queue.snapshot().waiting, 0);
         let done = worker.join().unwrap();
         all.splice(0..0, done);
         all.extend(queue.shutdown());
