@@ -115,6 +115,7 @@ fn end_after_drain_meets_the_peers_end_or_error() {
         } else {
             near.end().unwrap();
             // One end, not two.
+            assert_eq!(holds(&world.far), (2, 0, 1));
             assert_eq!(events(&world.far), [Message("a"), End]);
         }
         assert_eq!(far.end_after_drain(), Err(Stale));

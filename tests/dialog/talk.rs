@@ -144,7 +144,7 @@ fn a_timer_comes_to_its_own_side_when_it_is_due() {
     assert_eq!(world.dialogs.advance(seconds(30)), None);
     assert_eq!(events(&world.near), []);
     // It goes with its side, and stays with a side that is told of the end.
-    near.set_timer(seconds(1)).unwrap();
+    near.set_timer(seconds(2)).unwrap();
     far.set_timer(seconds(1)).unwrap();
     near.end().unwrap();
     assert_eq!(near.set_timer(seconds(1)), Err(Stale));
