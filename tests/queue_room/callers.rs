@@ -1,0 +1,114 @@
+//! Who waits: owned waits, handlers of the same queue, wakers that panic.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Wake;
+use std::time::Duration;
+
+use super::*;
+
+#[test]
+fn an_owned_wait_keeps_its_conversation() {
+    let (queue, _lane, wide) = full::<u32>(2);
+    let wide = Arc::new(wide);
+    let (_, waker) = Bell::new();
+    let mut first = Conversation::send_wait_owned(&wide, 1);
+    let mut second = Conversation::send_all_wait_owned(&wide, [2]);
+    drop(wide);
+    assert!(poll(&mut first, &waker).is_pending());
+    assert!(poll(&mut second, &waker).is_pending());
+    complete_one(&queue);
+    complete_one(&queue);
+    assert!(matches!(poll(&mut first, &waker), Poll::Ready(Ok(()))));
+    assert!(matches!(poll(&mut second, &waker), Poll::Ready(Ok(()))));
+    assert_eq!(serve(&queue), [1, 2]);
+}
+
+/// The rule of handlers: only where it would wait, and as long as something received lives.
+#[test]
+fn a_handler_never_waits_for_room_in_its_own_full_queue() {
+    let (queue, lane, wide) = full::<u32>(2);
+    let own = |refused: Result<(), SendError<u32>>| {
+        let refused = refused.unwrap_err();
+        assert_eq!((refused.message, refused.reason), (7, SendReason::OwnQueue));
+        assert_eq!(sends(&queue), (0, 0, 0), "it leaves the line");
+    };
+    let mut turn = queue.try_receive().unwrap();
+    own(wide.send_wait(7).wait());
+    let delivery = turn.next().unwrap();
+    own(wide.send_wait(7).wait());
+    drop(turn);
+    own(wide.send_wait(7).wait());
+    // Also one that has stood in line as a task, and one that was told of no room since.
+    let waiting = one(&wide, 7);
+    own(waiting.wait.wait());
+    // Another queue is no concern of this one.
+    let (other, _lane, elsewhere) = full::<u32>(1);
+    let timed = elsewhere.send_wait(7).give_back_after(Duration::ZERO);
+    assert_eq!(timed.unwrap_err().reason, SendReason::TimedOut);
+    // A deadline ends a wait, so that it may wait.
+    let timed = wide.send_wait(7).give_back_after(Duration::ZERO);
+    assert_eq!(timed.unwrap_err().reason, SendReason::TimedOut);
+    // Nor would it wait where there is room.
+    delivery.complete();
+    let delivery = take(&queue).unwrap();
+    wide.send_wait(1).wait().unwrap();
+    // It counts for the thread that received it, wherever it goes.
+    std::thread::scope(|scope| {
+        let given = scope.spawn(move || delivery);
+        let delivery = given.join().unwrap();
+        own(wide.send_wait(7).wait());
+        scope.spawn(move || delivery.give_back()).join().unwrap();
+    });
+    // Nothing is live any more: another thread makes room.
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while sends(&queue).0 == 0 {
+                std::thread::yield_now();
+            }
+            complete_one(&queue);
+        });
+        wide.send_wait(8).wait().unwrap();
+    });
+    assert_eq!(serve(&queue).last(), Some(&8));
+    drop((lane, other));
+}
+
+/// A waker that panics when it is woken.
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        panic!("a waker");
+    }
+}
+
+/// One that is refused passes its room on to the next, whose waker panics: it keeps its message, and the
+/// next its room.
+#[test]
+fn a_waker_that_panics_loses_no_message_and_no_room() {
+    let (queue, lane) = bounded(2);
+    let [high, other] = [(); 2].map(|()| conversation(&lane, Limit::Unlimited, 100));
+    high.send_in(3, 0).unwrap();
+    high.send_in(3, 0).unwrap();
+    let mut down = Waiting::of(high.send_wait(1).in_tier(1));
+    let mut bad = other.send_wait(2);
+    let panics = Waker::from(Arc::new(Panics));
+    assert!(poll(&mut bad, &panics).is_pending());
+    complete_one(&queue);
+    assert_eq!(down.bell.rings(), 1);
+    assert!(unwinds(|| down.poll()));
+    assert_eq!(sends(&queue), (0, 1, 1));
+    assert_eq!(down.wait.into_message(), Some(1));
+    // What is sent while a receive's waker panics is sent.
+    let mut receive = queue.receive();
+    let (_, waker) = Bell::new();
+    serve(&queue);
+    assert!(poll(&mut receive, &panics).is_pending());
+    assert!(unwinds(|| poll(&mut bad, &waker)));
+    assert!(matches!(poll(&mut bad, &waker), Poll::Ready(Ok(()))));
+    assert_eq!(serve(&queue), [2]);
+}
+
+fn unwinds<R>(run: impl FnOnce() -> R) -> bool {
+    catch_unwind(AssertUnwindSafe(run)).is_err()
+}
