@@ -81,6 +81,7 @@
 //! O(log n) with old ages or several tiers. What else a turn found it takes with
 //! neither, unless a capacity, a cap or tiers forbid. What ends leaves nothing.
 
+mod arrivals;
 mod give_back;
 mod hand;
 mod handles;

@@ -14,6 +14,8 @@ pub struct Dealt<T> {
     entries: VecDeque<Entry<T>>,
     /// Units of the group's limit that are free.
     pub room: u32,
+    /// Nothing waits in the group behind them.
+    pub all: bool,
 }
 
 /// What a turn did with what it was dealt.
@@ -31,7 +33,13 @@ impl<T> Dealt<T> {
         Self {
             entries: VecDeque::new(),
             room: 0,
+            all: false,
         }
+    }
+
+    /// Whether everything of the group was taken.
+    pub fn is_all_taken(&self) -> bool {
+        self.all && self.entries.is_empty()
     }
 
     /// The next one, if there is one and room for it.
@@ -46,15 +54,17 @@ impl<T> Dealt<T> {
 impl<T> Backlog<T> {
     /// Deals the live turn of `group` up to so many messages. Until they are
     /// [settled up](Self::settle_up) they count as waiting, and nothing may be
-    /// asked of this group but [`send`](Self::send). `None` if nothing waits, or
-    /// if another limit than the group's could keep the turn from taking it.
+    /// asked of this group but [`send`](Self::send). `None` if another limit
+    /// than the group's could keep the turn from taking it.
     pub fn deal(&mut self, group: GroupKey, most: u32) -> Option<Dealt<T>> {
         if self.tiered {
             return None;
         }
         let room = self.core.free_units(group)?;
-        let entries = self.messages(group).deal(most);
-        (!entries.is_empty()).then_some(Dealt { entries, room })
+        let messages = self.messages(group);
+        let entries = messages.deal(most);
+        let all = entries.len() == messages.len();
+        Some(Dealt { entries, room, all })
     }
 
     /// Takes back what is left of what was dealt, and the account of the rest.

@@ -10,6 +10,13 @@ pub struct LaneKey(pub(super) Key);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupKey(pub(super) Key);
 
+impl GroupKey {
+    /// A small number that no other group has at the same time.
+    pub fn index(self) -> u32 {
+        self.0.index()
+    }
+}
+
 /// A turn that began, with its first unit taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick {

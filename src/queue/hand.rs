@@ -4,10 +4,12 @@
 //! messages behind it, up to the quantum, with so much room of the group's
 //! limit. From then on the turn takes them and its deliveries are done under
 //! the hand's own lock, which nobody else wants; the books hear of it all at
-//! once.
+//! once. A turn that was dealt all that its group had asks [`Arrivals`] whether
+//! something came; if not, it knows that there is nothing.
 //!
-//! State: the messages, the room, and the account of what was taken and done
-//! since the hand was dealt, under one small mutex a turn.
+//! State: the messages, the room, how much had been taken in when they were
+//! dealt, and the account of what was taken and done since, under one small
+//! mutex a turn.
 //!
 //! Protocol: the policy lock may be held when a hand's is taken, never the
 //! other way round. Every event that asks what waits or is in flight, or that
@@ -24,7 +26,9 @@
 //! 2. Once a turn is over its hand changes no more, until its end, which is
 //!    posted, is taken in. So nobody who sleeps waits for what a hand does, and
 //!    what is done after the end of a turn comes after it for the books, too.
-//! 3. No hand is dealt while the queue is closed, has a capacity, or has ever
+//! 3. While a hand is live its group gets messages by posts only: all else
+//!    that changes the group is an event.
+//! 4. No hand is dealt while the queue is closed, has a capacity, or has ever
 //!    used tiers, nor while somebody waits by name; those who change that call
 //!    in all hands first.
 
@@ -52,7 +56,18 @@ struct Held<T> {
     /// The turn is over: what is done from now on is done after its end.
     over: bool,
     dealt: Dealt<T>,
+    /// Of the group's stripe, when it was dealt.
+    taken_in: usize,
     account: Account,
+}
+
+/// What a hand has for its turn.
+pub(super) enum Play<T> {
+    Message(Claim<T>),
+    /// Nothing, and the group has nothing either.
+    Nothing,
+    /// Nothing: ask the books.
+    Ask,
 }
 
 /// The live hands of a queue.
@@ -68,18 +83,27 @@ impl<T> Hand<T> {
                 live: None,
                 over: false,
                 dealt: Dealt::nothing(),
+                taken_in: 0,
                 account: Account::default(),
             }),
         })
     }
 
     /// The next message, if the hand is live and has one and room for it.
-    pub(super) fn play(&self) -> Option<Claim<T>> {
+    pub(super) fn play(&self) -> Play<T> {
         let mut held = self.held.lock();
-        held.live?;
-        let claim = held.dealt.take(self.group)?;
-        held.account.taken += 1;
-        Some(claim)
+        if held.live.is_none() {
+            return Play::Ask;
+        }
+        if let Some(claim) = held.dealt.take(self.group) {
+            held.account.taken += 1;
+            return Play::Message(claim);
+        }
+        let came = self.shared.arrivals.of(self.group) != held.taken_in;
+        if came || !held.dealt.is_all_taken() {
+            return Play::Ask;
+        }
+        Play::Nothing
     }
 
     /// A delivery is done; false if the books must be told.
@@ -116,6 +140,7 @@ impl<T> Books<T> {
         let mut held = hand.held.lock();
         debug_assert!(held.live.is_none());
         held.dealt = dealt;
+        held.taken_in = self.taken_in.of(hand.group);
         held.account = Account::default();
         held.live = Some(self.hands.insert(hand.clone()));
     }

@@ -241,7 +241,7 @@ impl<T> Conversation<T> {
         }
         match self.desk() {
             Ok(desk) => {
-                let posted = desk.post(Post::Send(self.key, message));
+                let posted = self.shared.post_sends(desk, self.key, [message]);
                 drop(held);
                 self.shared.posted(posted);
                 Ok(())
@@ -273,8 +273,7 @@ impl<T> Conversation<T> {
         if !self.shared.bounded {
             return match self.desk() {
                 Ok(desk) => {
-                    let send = |message| Post::Send(self.key, message);
-                    let posted = desk.post_all(messages.into_iter().map(send));
+                    let posted = self.shared.post_sends(desk, self.key, messages);
                     self.shared.posted(posted);
                     Ok(())
                 }

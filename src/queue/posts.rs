@@ -2,9 +2,10 @@
 
 use crate::dispatch::GroupKey;
 use crate::sync::Arc;
+use crate::tokens::{Desk, Posted};
 
 use super::hand::Hand;
-use super::shared::Books;
+use super::shared::{Books, Shared};
 
 /// Something that asks nothing back. The group of each exists: a conversation
 /// pins it, or what is in flight or held keeps it.
@@ -17,11 +18,27 @@ pub(super) enum Post<T> {
     End(Arc<Hand<T>>),
 }
 
+impl<T> Shared<T> {
+    /// Posts messages for a group, with nothing of others in between.
+    pub(super) fn post_sends(
+        &self,
+        desk: Desk<'_, Post<T>>,
+        group: GroupKey,
+        messages: impl IntoIterator<Item = T>,
+    ) -> Posted {
+        desk.post_all(messages.into_iter().map(|message| {
+            self.arrivals.count(group);
+            Post::Send(group, message)
+        }))
+    }
+}
+
 impl<T> Books<T> {
     /// Does what was posted.
     pub(super) fn apply(&mut self, post: Post<T>) {
         match post {
             Post::Send(group, message) => {
+                self.taken_in.count(group);
                 let sent = self.backlog.send(group, None, None, message);
                 debug_assert!(sent.is_ok(), "the last tier does not go down");
             }

@@ -31,6 +31,7 @@ use crate::sync::unique;
 use crate::tokens::{Posted, Tokens};
 use crate::wait::{Guarded, Session, Waiters, WakeBatch};
 
+use super::arrivals::{Arrivals, TakenIn};
 use super::hand::Hands;
 use super::homes::Homes;
 use super::named::Named;
@@ -41,6 +42,8 @@ use super::room::Room;
 pub(super) struct Shared<T> {
     books: Guarded<Books<T>>,
     pub(super) tokens: Tokens<Post<T>>,
+    /// The messages that were posted.
+    pub(super) arrivals: Arrivals,
     /// The most deliveries of one turn.
     pub(super) quantum: u32,
     /// It has a capacity: all that takes or frees room is an event, and nothing
@@ -65,6 +68,8 @@ pub(super) struct Books<T> {
     /// Whether somebody may still receive this message, where not all are
     /// wanted to the end (`sides`). Of this crate, never the user's.
     pub(super) wanted: Option<fn(&T) -> bool>,
+    /// The messages that were posted and taken in.
+    pub(super) taken_in: TakenIn,
     /// The tokens' other list, empty between events.
     spare: Vec<Post<T>>,
     /// The live hands.
@@ -85,6 +90,7 @@ impl<T> Shared<T> {
             gone: false,
             homes: Homes::default(),
             wanted: None,
+            taken_in: TakenIn::new(),
             spare: Vec::new(),
             hands: Hands::new(),
             flagged: false,
@@ -93,6 +99,7 @@ impl<T> Shared<T> {
         Self {
             books: Guarded::new(books),
             tokens: Tokens::new(),
+            arrivals: Arrivals::new(),
             quantum,
             bounded: capacity != Limit::Unlimited,
             number: unique(),

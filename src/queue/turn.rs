@@ -7,7 +7,7 @@ use crate::backlog::Claim;
 use crate::dispatch::{Blocked, GroupKey};
 use crate::sync::Arc;
 
-use super::hand::Hand;
+use super::hand::{Hand, Play};
 use super::handles::GroupId;
 use super::posts::Post;
 use super::shared::{Books, Shared};
@@ -73,8 +73,9 @@ impl<T> Turn<T> {
     /// the first of these is for good.
     ///
     /// Cost: a lock that nobody else wants, for what was there when the turn
-    /// last asked; else the policy lock. With a capacity, a capped lane or tiers
-    /// always the latter, but for the first message.
+    /// last asked and while nothing came since; else the policy lock. With a
+    /// capacity, a capped lane or tiers always the latter, but for the first
+    /// message.
     #[allow(
         clippy::should_implement_trait,
         reason = "after nothing there may be something again"
@@ -86,13 +87,17 @@ impl<T> Turn<T> {
         let left = self.left.checked_sub(1)?;
         let hand = &self.hand;
         let delivery = match hand.play() {
-            Some(claim) => Delivery::new(hand, claim),
-            None => hand.shared.brief(|books| {
+            Play::Message(claim) => Delivery::new(hand, claim),
+            Play::Nothing => return None,
+            Play::Ask => hand.shared.brief(|books| {
                 books.call_in_one(hand);
-                let claim = books.backlog.take(hand.group).ok()?;
-                books.room.hold_more(hand.holder);
-                books.deal(hand, left);
-                Some(Delivery::new(hand, claim))
+                let claim = books.backlog.take(hand.group).ok();
+                let taken = claim.map(|claim| {
+                    books.room.hold_more(hand.holder);
+                    Delivery::new(hand, claim)
+                });
+                books.deal(hand, left + u32::from(taken.is_none()));
+                taken
             })?,
         };
         self.left = left;

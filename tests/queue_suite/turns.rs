@@ -200,3 +200,19 @@ fn a_group_whose_turn_ends_is_the_youngest() {
     assert_eq!((*pair.0, *pair.1), ("a1", "b1"));
     assert!(take(&queue).is_none());
 }
+
+#[test]
+fn a_turn_takes_what_came_back_between_others() {
+    let (queue, lane) = plain();
+    let one = conversation(&lane, Limit::AtMost(3), 100);
+    one.send_all(["a", "b", "c", "d"]).unwrap();
+    let mut first = turn(&queue).unwrap();
+    let [a, b, c] = [(); 3].map(|()| first.next().unwrap());
+    drop(first);
+    b.give_back();
+    c.give_back();
+    a.complete();
+    let mut second = turn(&queue).unwrap();
+    let served: Vec<_> = std::iter::from_fn(|| Some(second.next()?.complete())).collect();
+    assert_eq!(served, ["b", "c", "d"]);
+}

@@ -109,3 +109,31 @@ fn a_turn_outlives_its_queue() {
         assert_eq!(worker.join().unwrap(), Some(1));
     });
 }
+
+/// A turn that is live while two post: what a send put there before the turn
+/// asks is found, though the turn may ask without the policy lock.
+#[test]
+fn a_live_turn_finds_what_was_sent() {
+    explore("a_live_turn_finds_what_was_sent", None, || {
+        let (queue, one) = queue_with_conversation();
+        let one = Arc::new(one);
+        let also = one.clone();
+        // It may be taken in between its own post and what follows.
+        let first = spawn(move || also.send(1).unwrap());
+        let second = spawn(move || {
+            one.send(2).unwrap();
+            one
+        });
+        let turn = queue.try_receive();
+        let one = second.join().unwrap();
+        if let Ok(mut turn) = turn {
+            let mut found = Vec::new();
+            while let Some(delivery) = turn.next() {
+                found.push(delivery.complete());
+            }
+            assert!(found.contains(&2), "{found:?}");
+        }
+        first.join().unwrap();
+        drop(one);
+    });
+}
