@@ -125,7 +125,9 @@ pub use named::{ReceiveByName, ReceiveGroup, ReceiveGroupOwned};
 pub use parcel::{All, Load, One};
 pub use peek::Peek;
 pub use poison::Poisoned;
-pub use receive::{Receive, ReceiveFrom, ReceiveOwned};
+pub use receive::{
+    ManyTurns, OneTurn, Receive, ReceiveFrom, ReceiveMany, ReceiveManyOwned, ReceiveOwned, Wants,
+};
 pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom};
 pub use send_wait::{SendAllWait, SendAllWaitOwned, SendWait, SendWaitOwned, Sending};
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot, Why};
@@ -250,45 +252,6 @@ impl<T> Queue<T> {
             Ok::<_, LaneError>(books.backlog.add_lane(weight, cap)?)
         })?;
         Ok(Lane::new(&self.shared, key))
-    }
-
-    /// Waits for the next turn: that of the first group in line.
-    ///
-    /// Who waits longest is woken first; one that comes just then may be
-    /// faster, and the woken one keeps its place in line.
-    ///
-    /// Cancel safe: a wait that is dropped has received nothing, and if it had
-    /// been woken, the next is.
-    ///
-    /// # Errors
-    ///
-    /// [`Closed`](crate::error::Closed) if the queue is closed, nothing waits
-    /// but in poisoned groups, and nothing is in flight. While something is paused or capped for good
-    /// it waits: until that is resumed or [shut down](Self::shutdown).
-    pub fn receive(&self) -> Wait<Receive<'_, T>> {
-        Wait::new(ReceiveFrom::new(self))
-    }
-
-    /// As [`receive`](Self::receive), for a wait that keeps the queue alive.
-    ///
-    /// # Errors
-    ///
-    /// As [`receive`](Self::receive).
-    pub fn receive_owned(queue: &Arc<Self>) -> Wait<ReceiveOwned<T>> {
-        Wait::new(ReceiveFrom::new(queue.clone()))
-    }
-
-    /// The next turn if one can begin now. It may go ahead of waiting receives
-    /// that have been woken and have not looked yet.
-    ///
-    /// # Errors
-    ///
-    /// [`TryReceive`] if nothing is eligible, or nothing will ever come.
-    pub fn try_receive(&self) -> Result<Turn<T>, TryReceive> {
-        let taken = self
-            .shared
-            .brief(|books| receive::take(&self.shared, books));
-        Ok(taken.ok_or(TryReceive::Empty)??)
     }
 
     /// Refuses all that is sent from now on, and new lanes, groups and

@@ -154,6 +154,13 @@ impl<T> Queue<T> {
         Ok(Turn::new(&self.shared, taken?))
     }
 
+    /// As many receives, one after the other.
+    pub(crate) fn try_receive_many(&self, n: usize) -> Result<Vec<Turn<T>>, TryReceive> {
+        let first = self.try_receive()?;
+        let more = std::iter::from_fn(|| self.try_receive().ok()).take(n.saturating_sub(1));
+        Ok(std::iter::once(first).chain(more).collect())
+    }
+
     pub(crate) fn try_receive_from(&self, name: GroupId) -> Result<Turn<T>, TryReceiveFrom> {
         let stale = TryReceiveFrom::Never(NoTurn::Stale);
         let taken = self.with(name, |model, group| {

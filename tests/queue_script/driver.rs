@@ -106,7 +106,9 @@ impl Driver {
             Kind::DropConversation => _ = remove(&mut self.conversations, op.a),
             Kind::DropGroup => _ = remove(&mut self.groups, op.a),
             Kind::DropLane => _ = remove(&mut self.lanes, op.a),
-            Kind::Receive | Kind::ReceiveFrom | Kind::Next => self.receive(op),
+            Kind::Receive | Kind::ReceiveFrom => self.receive(op),
+            Kind::ReceiveMany => self.receive_many(usize::from(op.b % 8)),
+            Kind::Next => self.next(op.a),
             Kind::DropTurn => self.drop_turn(op.a),
             Kind::Complete | Kind::GiveBack => self.end(op),
             Kind::BumpByName | Kind::Resume | Kind::Drain | Kind::Look => self.by_name(op),
@@ -243,10 +245,7 @@ impl Driver {
     }
 
     fn receive(&mut self, op: &Op) {
-        if op.kind == Kind::Next {
-            return self.next(op.a);
-        }
-        if self.turns.len() == TURNS {
+        if self.turns.len() >= TURNS {
             return;
         }
         let (turn, seen) = if op.kind == Kind::Receive {
@@ -266,7 +265,28 @@ impl Driver {
             (turn.ok(), seen)
         };
         self.log.push(seen);
-        let Some(turn) = turn else { return };
+        if let Some(turn) = turn {
+            self.hold(turn);
+        }
+    }
+
+    fn receive_many(&mut self, n: usize) {
+        if self.turns.len() >= TURNS {
+            return;
+        }
+        let turns = self.queue.try_receive_many(n);
+        let numbers = |turns: &Vec<Turn<u32>>| {
+            let numbers = turns.iter().map(|turn| self.numbers[&turn.group()]);
+            numbers.collect()
+        };
+        let seen = turns.as_ref().map(numbers);
+        self.log.push(Seen::Turns(seen.map_err(|e| *e)));
+        for turn in turns.into_iter().flatten() {
+            self.hold(turn);
+        }
+    }
+
+    fn hold(&mut self, turn: Turn<u32>) {
         let group = self.numbers[&turn.group()];
         assert!(self.turns.iter().all(|(held, ..)| *held != group), "held");
         let first = self.took(group);

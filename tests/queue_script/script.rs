@@ -24,6 +24,7 @@ pub(crate) enum Kind {
     DropGroup,
     DropLane,
     Receive,
+    ReceiveMany,
     ReceiveFrom,
     Next,
     DropTurn,
@@ -38,7 +39,7 @@ pub(crate) enum Kind {
 }
 
 /// How many of 256 bytes mean what.
-const WEIGHTS: [(u8, Kind); 27] = [
+const WEIGHTS: [(u8, Kind); 28] = [
     (2, Kind::Lane),
     (5, Kind::Group),
     (8, Kind::Conversation),
@@ -54,7 +55,8 @@ const WEIGHTS: [(u8, Kind); 27] = [
     (3, Kind::DropConversation),
     (2, Kind::DropGroup),
     (1, Kind::DropLane),
-    (30, Kind::Receive),
+    (22, Kind::Receive),
+    (8, Kind::ReceiveMany),
     (8, Kind::ReceiveFrom),
     (28, Kind::Next),
     (16, Kind::DropTurn),
@@ -204,6 +206,7 @@ pub(crate) enum Seen {
     Set(Result<(), OutOfRange>),
     Named(Result<(), Stale>),
     Turn(Result<usize, TryReceive>),
+    Turns(Result<Vec<usize>, TryReceive>),
     TurnFrom(Result<usize, TryReceiveFrom>),
     Next(Option<InHand>),
     Done(u32),

@@ -7,6 +7,7 @@ mod bad_use;
 mod capacity;
 mod closing;
 mod conversations;
+mod many;
 mod named;
 mod pitfalls;
 mod poison;

@@ -334,3 +334,47 @@ fn a_waiting_receive_takes_what_was_bumped() {
     assert_eq!(waiting[1].got(), 2);
     assert_eq!(serve(&queue), [1]);
 }
+
+#[test]
+fn a_wait_for_many_takes_all_that_came_until_it_looked() {
+    let queue = Queue::new();
+    let [a, b, c] = conversations(&queue);
+    let (bell, waker) = Bell::new();
+    let mut many = queue.receive_many(2);
+    assert!(poll(&mut many, &waker).is_pending());
+    let mut single = Waiting::new(&queue);
+    a.send(1).unwrap();
+    b.send(2).unwrap();
+    c.send(3).unwrap();
+    assert_eq!((bell.rings(), single.bell.rings()), (1, 1));
+    let Poll::Ready(Ok(turns)) = poll(&mut many, &waker) else {
+        panic!("turns");
+    };
+    assert_eq!(turns.len(), 2);
+    // One is left for the other, which had been told.
+    assert_eq!(receives(&queue), (0, 1));
+    assert_eq!(single.got(), 3);
+    drop(turns);
+    assert_eq!(serve(&queue), [1, 2]);
+}
+
+#[test]
+fn a_wait_for_many_that_is_dropped_passes_its_wake_up_on_and_ends_with_the_queue() {
+    let queue = Arc::new(Queue::new());
+    let [a] = conversations(&queue);
+    let (_bell, waker) = Bell::new();
+    let mut many = Queue::receive_many_owned(&queue, 5);
+    assert!(poll(&mut many, &waker).is_pending());
+    let mut single = Waiting::new(&queue);
+    a.send(1).unwrap();
+    assert_eq!(single.bell.rings(), 0);
+    drop(many);
+    assert_eq!(single.bell.rings(), 1);
+    assert_eq!(single.got(), 1);
+    let mut many = queue.receive_many(5);
+    assert!(poll(&mut many, &waker).is_pending());
+    queue.close();
+    let Poll::Ready(Err(Closed)) = poll(&mut many, &waker) else {
+        panic!("closed");
+    };
+}
