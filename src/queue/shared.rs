@@ -129,10 +129,18 @@ impl<T> Shared<T> {
         &'a self,
         change: impl FnOnce(&mut Session<'a, Books<T>>) -> R,
     ) -> R {
+        self.within(self.books.lock(), change)
+    }
+
+    fn within<'a, R>(
+        &'a self,
+        session: Session<'a, Books<T>>,
+        change: impl FnOnce(&mut Session<'a, Books<T>>) -> R,
+    ) -> R {
         // Declared before the session, so that it is dropped after it when a
         // waker panics.
         let result;
-        let mut session = self.books.lock();
+        let mut session = session;
         self.take_in(&mut session);
         result = change(&mut session);
         loop {
@@ -158,8 +166,13 @@ impl<T> Shared<T> {
 
     /// What a post asks for.
     pub(super) fn posted(&self, posted: Posted) {
-        if posted == Posted::Look {
-            self.brief(|_| ());
+        let session = match posted {
+            Posted::Kept => None,
+            Posted::Full => self.books.try_lock(),
+            Posted::Look => Some(self.books.lock()),
+        };
+        if let Some(session) = session {
+            self.within(session, |_| ());
         }
     }
 
