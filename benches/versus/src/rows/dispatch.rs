@@ -26,7 +26,8 @@ use strands::{Rayon, Strands, Tokio};
 const ONE: &str = "conversant Queue, quantum 1";
 const DEFAULT: &str = "conversant Queue, quantum 16";
 const LONG: &str = "conversant Queue, quantum 64";
-const BY_KEY: &str = "conversant Queue, by key";
+const CLAIM: &str = "conversant Queue, 32 turns at once";
+const BY_KEY: &str = "conversant Queue, by key, 32 turns at once";
 const UNORDERED: &str = "SegQueue, unordered";
 const SHARDS: &str = "static shards";
 const MAILBOXES: &str = "mailboxes and run queue";
@@ -56,19 +57,19 @@ pub fn cells() -> Vec<Cell> {
     };
     let mut all = vec![
         cell("D1", "64 conversations, by handle", shape(64, 1))
-            .target(LONG, 0.9, UNORDERED)
+            .target(CLAIM, 0.9, UNORDERED)
             .target(ONE, 1.1, UNORDERED)
-            .target(LONG, 1.0, SHARDS)
-            .target(LONG, 1.0, MAILBOXES)
-            .target(LONG, 1.0, RAYON)
-            .target(LONG, 1.0, TOKIO),
+            .target(CLAIM, 1.0, SHARDS)
+            .target(CLAIM, 1.0, MAILBOXES)
+            .target(CLAIM, 1.0, RAYON)
+            .target(CLAIM, 1.0, TOKIO),
         cell("D2", "10,000 conversations, by handle", shape(10_000, 1))
-            .target(LONG, 1.0, UNORDERED)
+            .target(CLAIM, 1.0, UNORDERED)
             .target(ONE, 2.0, UNORDERED)
-            .target(LONG, 0.25, RAYON)
-            .target(LONG, 0.25, TOKIO),
+            .target(CLAIM, 0.25, RAYON)
+            .target(CLAIM, 0.25, TOKIO),
         cell("D3", "1 million conversations", shape(1_000_000, 1))
-            .target(LONG, 0.9, UNORDERED)
+            .target(CLAIM, 0.9, UNORDERED)
             .target(BY_KEY, 1.5, UNORDERED)
             .target(BY_KEY, 0.7, DASH),
         cell(
@@ -76,13 +77,13 @@ pub fn cells() -> Vec<Cell> {
             "64 conversations, batches of 32, served",
             shape(64, 32),
         )
-        .target(LONG, 0.6, UNORDERED),
+        .target(CLAIM, 0.6, UNORDERED),
         cell(
             "D4",
             "10,000 conversations, batches of 32, served",
             shape(10_000, 32),
         )
-        .target(LONG, 0.6, UNORDERED),
+        .target(CLAIM, 0.6, UNORDERED),
         cell(
             "D4",
             "10,000 conversations, batches of 32, submitting alone",
@@ -106,17 +107,24 @@ fn contenders(shape: Shape) -> Vec<Entry> {
         ordered: false,
         ..shape
     };
-    let ours = |name, quantum| entry(name, Role::Ours, shape, move |_| Ours::new(count, quantum));
+    let ours = |name, quantum| {
+        entry(name, Role::Ours, shape, move |_| {
+            Ours::new(count, quantum, 1)
+        })
+    };
     let mut all = vec![
         entry(UNORDERED, Role::Peer, loose, |_| Unordered::default()),
         ours(ONE, 1),
         ours(DEFAULT, 16),
         ours(LONG, 64),
+        entry(CLAIM, Role::Ours, shape, move |_| Ours::new(count, 16, 32)),
         entry(SHARDS, Role::Peer, shape, |_| Shards::default()),
         entry(MAILBOXES, Role::Peer, shape, |_| Mailboxes::new(count)),
     ];
     if count >= 1_000_000 {
-        all.push(entry(BY_KEY, Role::Ours, shape, |_| ByKey::new(count, 64)));
+        all.push(entry(BY_KEY, Role::Ours, shape, |_| {
+            ByKey::new(count, 16, 32)
+        }));
         all.push(entry(DASH, Role::Peer, shape, |_| DashMailboxes::default()));
     }
     if !shape.submit {

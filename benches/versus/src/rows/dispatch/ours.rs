@@ -1,7 +1,7 @@
 //! This crate's queue, used as its documentation says.
 
 use conversant::limit::Limit;
-use conversant::queue::{Conversation, Lane, Queue};
+use conversant::queue::{Conversation, Lane, Queue, Turn};
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -9,13 +9,15 @@ use super::course::{Log, Message, PAIRS, Way};
 
 pub struct Ours {
     queue: Queue<Message>,
+    /// Turns by one receive.
+    turns: usize,
     _lane: Lane<Message>,
     conversations: Vec<Conversation<Message>>,
     stops: [Conversation<Message>; PAIRS],
 }
 
 impl Ours {
-    pub fn new(conversations: u32, quantum: u32) -> Self {
+    pub fn new(conversations: u32, quantum: u32, turns: usize) -> Self {
         let builder = Queue::builder().quantum(quantum);
         let queue = builder.build().expect("a quantum above 0");
         let lane = queue.lane(1, Limit::Unlimited).expect("it is open");
@@ -24,6 +26,7 @@ impl Ours {
             conversations: (0..conversations).map(|_| conversation()).collect(),
             stops: std::array::from_fn(|_| conversation()),
             queue,
+            turns,
             _lane: lane,
         }
     }
@@ -42,7 +45,7 @@ impl Way for Ours {
     }
 
     fn read(&self, reader: usize, log: &Log) {
-        read(&self.queue, reader, log);
+        self.serve(reader, log);
     }
 
     fn stop(&self, reader: usize) {
@@ -50,19 +53,37 @@ impl Way for Ours {
     }
 }
 
-fn read(queue: &Queue<Message>, reader: usize, log: &Log) {
-    while let Ok(mut turn) = queue.receive().wait() {
-        while let Some(delivery) = turn.next() {
-            let message = *delivery;
-            if !message.is_stop() {
-                log.serve(reader, message);
+impl Ours {
+    fn serve(&self, reader: usize, log: &Log) {
+        if self.turns == 1 {
+            while let Ok(turn) = self.queue.receive().wait() {
+                if !serve(turn, reader, log) {
+                    return;
+                }
             }
-            delivery.complete();
-            if message.is_stop() {
+        }
+        while let Ok(turns) = self.queue.receive_many(self.turns).wait() {
+            // What is left behind a stop goes back to the queue.
+            if !turns.into_iter().all(|turn| serve(turn, reader, log)) {
                 return;
             }
         }
     }
+}
+
+/// False if it was told to stop.
+fn serve(mut turn: Turn<Message>, reader: usize, log: &Log) -> bool {
+    while let Some(delivery) = turn.next() {
+        let message = *delivery;
+        if !message.is_stop() {
+            log.serve(reader, message);
+        }
+        delivery.complete();
+        if message.is_stop() {
+            return false;
+        }
+    }
+    true
 }
 
 /// By key: a map from keys to conversations in front.
@@ -72,8 +93,8 @@ pub struct ByKey {
 }
 
 impl ByKey {
-    pub fn new(conversations: u32, quantum: u32) -> Self {
-        let mut ours = Ours::new(conversations, quantum);
+    pub fn new(conversations: u32, quantum: u32, turns: usize) -> Self {
+        let mut ours = Ours::new(conversations, quantum, turns);
         let handles = ours.conversations.drain(..).enumerate();
         let keys = handles.map(|(at, handle)| (key(at as u32), handle));
         Self {
@@ -96,7 +117,7 @@ impl Way for ByKey {
     }
 
     fn read(&self, reader: usize, log: &Log) {
-        read(&self.ours.queue, reader, log);
+        self.ours.serve(reader, log);
     }
 
     fn stop(&self, reader: usize) {
