@@ -61,7 +61,7 @@ struct Waiting {
 }
 
 enum What {
-    Turn(Pin<Box<dyn Future<Output = Option<Turn<Message>>>>>),
+    Turns(Pin<Box<dyn Future<Output = Vec<Turn<Message>>>>>),
     /// Taken out to be given up.
     Send(Option<Wait<SendWaitOwned<Message>>>),
 }
@@ -116,19 +116,31 @@ impl<'a> Worker<'a> {
                 // Stale if it has just ended.
                 _ = epoch.queue.bump(talk.conversation.group(), level);
             }
-            45..65 => {
+            45..57 => {
                 if let Ok(turn) = epoch.queue.try_receive() {
                     self.serve(turn);
                 }
             }
-            65..73 => {
+            57..65 => {
+                let turns = epoch.queue.try_receive_many(self.random.below(6));
+                self.serve_all(turns.unwrap_or_default());
+            }
+            65..69 => {
                 let turn = async move { epoch.queue.receive().await.ok() };
-                self.wait(What::Turn(Box::pin(turn)));
+                let turns = async move { turn.await.into_iter().collect() };
+                self.wait(What::Turns(Box::pin(turns)));
+            }
+            69..73 => {
+                let n = self.random.below(6);
+                let turns = async move { epoch.queue.receive_many(n).await };
+                let turns = async move { turns.await.unwrap_or_default() };
+                self.wait(What::Turns(Box::pin(turns)));
             }
             73..79 => {
                 let group = epoch.talk(&mut self.random).conversation.group();
                 let turn = async move { epoch.queue.receive_from(group).await.ok() };
-                self.wait(What::Turn(Box::pin(turn)));
+                let turns = async move { turn.await.into_iter().collect() };
+                self.wait(What::Turns(Box::pin(turns)));
             }
             79..83 => {
                 let group = epoch.talk(&mut self.random).conversation.group();
@@ -201,23 +213,31 @@ impl<'a> Worker<'a> {
             let waker = Waker::from(rung.clone());
             let mut cx = Context::from_waker(&waker);
             let ready = match what {
-                What::Turn(turn) => turn.as_mut().poll(&mut cx),
+                What::Turns(turns) => turns.as_mut().poll(&mut cx),
                 What::Send(wait) => {
                     let wait = wait.as_mut().expect("it is not given up");
                     Pin::new(wait).poll(&mut cx).map(|sent| {
                         sent.inspect_err(|refused| refused.message.settled()).ok();
-                        None
+                        Vec::new()
                     })
                 }
             };
             match ready {
                 Poll::Pending => at += 1,
-                Poll::Ready(turn) => {
+                Poll::Ready(turns) => {
                     drop(self.waiting.swap_remove(at));
-                    if let Some(turn) = turn {
-                        self.serve(turn);
-                    }
+                    self.serve_all(turns);
                 }
+            }
+        }
+    }
+
+    /// Sometimes gives the rest back.
+    fn serve_all(&mut self, turns: Vec<Turn<Message>>) {
+        for turn in turns {
+            self.serve(turn);
+            if self.random.below(16) == 0 {
+                return;
             }
         }
     }
