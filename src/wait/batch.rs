@@ -38,6 +38,7 @@ impl WakeBatch {
     /// How many wakers make a full batch.
     pub(crate) const BOUND: usize = model_size(32, 2);
 
+    #[inline]
     pub(crate) const fn new() -> Self {
         Self {
             first: None,
@@ -53,26 +54,34 @@ impl WakeBatch {
         }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.more.len()
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
     /// Time to release the lock and fire.
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.len() >= Self::BOUND
     }
 
     /// Wakes all, in order, then lets the first panic among them go on.
+    #[inline]
     pub(crate) fn fire(&mut self) {
         if !self.is_empty() {
-            let mut panics = Panics::default();
-            self.fire_into(&mut panics);
-            panics.resume();
+            self.fire_all();
         }
+    }
+
+    fn fire_all(&mut self) {
+        let mut panics = Panics::default();
+        self.fire_into(&mut panics);
+        panics.resume();
     }
 
     pub(super) fn fire_into(&mut self, panics: &mut Panics) {
@@ -84,6 +93,7 @@ impl WakeBatch {
 }
 
 impl Drop for WakeBatch {
+    #[inline]
     fn drop(&mut self) {
         self.fire();
     }
@@ -110,6 +120,7 @@ pub(super) struct Leftovers<'a> {
 }
 
 impl<'a> Leftovers<'a> {
+    #[inline]
     pub(super) const fn new() -> Self {
         Self {
             waker: None,
@@ -117,6 +128,7 @@ impl<'a> Leftovers<'a> {
         }
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.waker.is_none() && self.values.is_empty()
     }
@@ -159,7 +171,15 @@ impl Panics {
     }
 
     /// Goes on with the first panic, unless the thread is unwinding already.
+    #[inline]
     pub(crate) fn resume(self) {
+        if self.0.is_some() {
+            self.resume_first();
+        }
+    }
+
+    #[cold]
+    fn resume_first(self) {
         match self.0 {
             Some(payload) if !panicking() => resume_unwind(payload),
             payload => Self(payload).forget(),

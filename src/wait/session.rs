@@ -42,6 +42,7 @@ impl<S> Guarded<S> {
         }
     }
 
+    #[inline]
     pub(crate) fn lock(&self) -> Session<'_, S> {
         Session::over(self.state.lock())
     }
@@ -61,6 +62,7 @@ pub(crate) struct Session<'a, S> {
 }
 
 impl<'a, S> Session<'a, S> {
+    #[inline]
     fn over(guard: MutexGuard<'a, S>) -> Self {
         Self {
             guard,
@@ -164,10 +166,14 @@ struct After<'a> {
 }
 
 impl After<'_> {
+    #[inline]
     fn run(&mut self) {
-        if self.wakes.is_empty() && self.leftovers.is_empty() {
-            return;
+        if !self.wakes.is_empty() || !self.leftovers.is_empty() {
+            self.run_all();
         }
+    }
+
+    fn run_all(&mut self) {
         let mut panics = Panics::default();
         self.wakes.fire_into(&mut panics);
         self.leftovers.drop_into(&mut panics);
@@ -176,6 +182,7 @@ impl After<'_> {
 }
 
 impl Drop for After<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.run();
     }
