@@ -113,6 +113,33 @@ impl<T> Messages<T> {
         }
     }
 
+    /// The tier of the one that waits first.
+    pub(super) fn head_tier(&self) -> Option<u32> {
+        self.head().map(|entry| entry.tier)
+    }
+
+    /// A new one, last, in the tier of the last one unless it has its own:
+    /// its number and its tier.
+    pub(super) fn add(&mut self, tier: Option<u32>, item: T) -> (u64, u32) {
+        let tier = tier.unwrap_or(self.last_tier);
+        self.last_tier = tier;
+        self.last_seq += 1;
+        let seq = self.last_seq;
+        self.put(Entry {
+            seq,
+            tier,
+            attempt: 0,
+            item: Some(item),
+        });
+        (seq, tier)
+    }
+
+    /// Takes the first one, and tells the tier of the one that is first then.
+    pub(super) fn take(&mut self) -> (Option<Entry<T>>, Option<u32>) {
+        let entry = self.pop();
+        (entry, self.head_tier())
+    }
+
     /// Takes the first one out to be looked at; none is out.
     pub(super) fn take_out(&mut self) -> Option<T> {
         let mut entry = self.pop()?;

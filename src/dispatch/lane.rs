@@ -10,7 +10,8 @@ use crate::tiers::Tiers;
 /// 1. `front` is the line of tier `front_tier`; the lines of other tiers
 ///    stand in `parked`, and an empty one stands nowhere.
 /// 2. After `follow`, `front_tier` is the open tier, if one is open.
-/// 3. `units` is what `eligible` gave when the lane was last settled.
+/// 3. `units` is what `eligible` gave when the lane was last settled; if that
+///    is not 0 the lane is in the ring, else it is not.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) weight: u32,
@@ -45,6 +46,7 @@ impl Lane {
     }
 
     /// How many turns could begin now.
+    #[inline]
     pub(super) fn eligible(&self) -> u32 {
         if !self.tiers.startable(self.front_tier) {
             return 0;
@@ -53,14 +55,23 @@ impl Lane {
         standing.min(self.cap.room(self.in_flight))
     }
 
+    /// Whether its cap lets another unit go.
+    pub(super) fn has_room(&self) -> bool {
+        self.cap.room(self.in_flight) > 0
+    }
+
     /// Brings the line of the open tier to the front.
+    #[inline]
     pub(super) fn follow(&mut self) {
-        let Some(open) = self.tiers.open() else {
-            return;
-        };
-        if open == self.front_tier {
-            return;
+        if let Some(open) = self.tiers.open()
+            && open != self.front_tier
+        {
+            self.turn_to(open);
         }
+    }
+
+    #[cold]
+    fn turn_to(&mut self, open: u32) {
         let next = self
             .parked
             .remove(&open)
@@ -87,6 +98,7 @@ impl Lane {
     }
 
     /// How often in a row the oldest group has been overtaken.
+    #[inline]
     pub(super) fn overtaken(&self) -> u32 {
         self.overtaken
     }
@@ -112,6 +124,7 @@ impl Lane {
         }
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, tier: u32, at: Place, group: u32) {
         self.line_or_new(tier).insert(at, group);
     }
@@ -138,10 +151,15 @@ impl Lane {
         self.line_or_new(tier).rerank(group, from, to, place);
     }
 
+    #[inline]
     fn line_or_new(&mut self, tier: u32) -> &mut Line {
         if tier == self.front_tier {
             return &mut self.front;
         }
+        self.parked_line(tier)
+    }
+    #[cold]
+    fn parked_line(&mut self, tier: u32) -> &mut Line {
         self.parked.entry(tier).or_default()
     }
 }

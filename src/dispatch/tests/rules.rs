@@ -282,15 +282,17 @@ fn many_lanes_and_groups_used_once_leave_nothing_behind() {
     }
     assert_eq!(core.eligible(), 20_000);
     for n in 0..20_000 {
-        let pick = core.begin_turn().unwrap();
+        let (pick, ()) = core.begin_turn(|_| ((), None)).unwrap();
         let lane = core.lane_of(pick.group);
+        assert_eq!(pick.lane, lane);
         core.end_turn(pick.group);
         core.finish(pick.group, pick.tier);
         core.settle(lane);
         assert_eq!(core.remove_group(pick.group), Some(n));
         assert!(core.data(pick.group).is_none());
     }
-    assert!(core.begin_turn().is_none() && core.lanes.is_empty() && core.groups.is_empty());
+    assert!(core.begin_turn(|_| ((), None)).is_none());
+    assert!(core.lanes.is_empty() && core.groups.is_empty());
     let kept = core.ring.heap_bytes() + core.lanes.heap_bytes() + core.groups.heap_bytes();
     assert!(kept < 200_000, "{kept} bytes are kept");
 }
