@@ -227,7 +227,6 @@ impl<G> Dispatch<G> {
     pub fn settle(&mut self, lane: LaneKey) {
         let index = lane.0.index();
         let l = at(&mut self.lanes, lane.0);
-        l.follow();
         let units = l.eligible();
         let before = std::mem::replace(&mut l.units, units);
         self.units = self.units - u64::from(before) + u64::from(units);
@@ -318,7 +317,7 @@ fn shift<G>(lane: &mut Lane, groups: &Slab<Group<G>>, group: GroupKey, moved: Mo
         }
         (had, wanted) => {
             if let Some((tier, from)) = had {
-                lane.leave(tier, from, in_tier(tier));
+                lane.leave((tier, index), from, in_tier(tier));
             }
             if let Some((tier, at)) = wanted {
                 lane.insert(tier, at, index);

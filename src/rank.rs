@@ -78,6 +78,7 @@ impl Default for Rank {
 
 impl Rank {
     /// `member`, which does not stand in `slot`, joins it under `seq`.
+    #[inline]
     pub fn insert(&mut self, slot: Slot, seq: u64, member: u32) {
         if let Form::One(only, line) = &mut self.0 {
             if line.is_empty() {
@@ -86,8 +87,7 @@ impl Rank {
             if *only == slot {
                 return line.insert(seq, member);
             }
-            let mut levels = Box::new(Levels::default());
-            levels.adopt(*only, std::mem::take(line));
+            let levels = Levels::of(*only, std::mem::take(line));
             self.0 = Form::Many(levels);
         }
         if let Form::Many(levels) = &mut self.0 {
@@ -96,16 +96,17 @@ impl Rank {
         }
     }
 
-    /// A member of `slot` left; `stands` already says so.
-    pub fn leave(&mut self, slot: Slot, stands: impl Fn(u32, u64) -> bool) {
+    /// `member`, which stood in `slot` under `seq`, left; `stands` already
+    /// says so.
+    pub fn leave(&mut self, slot: Slot, seq: u64, member: u32, stands: impl Fn(u32, u64) -> bool) {
         match &mut self.0 {
             Form::One(only, line) => {
                 debug_assert_eq!(*only, slot);
-                line.leave(stands);
+                line.leave(seq, member, stands);
             }
             Form::Many(levels) => {
                 let index = levels.index(slot);
-                levels.lines[index].leave(stands);
+                levels.lines[index].leave(seq, member, stands);
                 if levels.lines[index].is_empty() {
                     levels.occupied[slot.word()] &= !slot.bit();
                     if levels.occupied == [0; WORDS] {
@@ -118,7 +119,7 @@ impl Rank {
 
     /// The member of the highest slot that has the lowest number there;
     /// `stands(slot, member, seq)` as in [`Fifo`].
-    pub fn best(&mut self, stands: impl Fn(Slot, u32, u64) -> bool) -> Option<u32> {
+    pub fn best(&mut self, mut stands: impl FnMut(Slot, u32, u64) -> bool) -> Option<u32> {
         let (slot, line) = match &mut self.0 {
             Form::One(slot, line) => (*slot, line),
             Form::Many(levels) => {
@@ -156,8 +157,12 @@ impl Levels {
         &mut self.lines[index]
     }
 
-    fn adopt(&mut self, slot: Slot, line: Fifo) {
-        self.occupied[slot.word()] |= slot.bit();
-        *self.line_or_new(slot) = line;
+    /// Only this line, of this slot.
+    #[cold]
+    fn of(slot: Slot, line: Fifo) -> Box<Self> {
+        let mut levels = Box::new(Self::default());
+        levels.occupied[slot.word()] |= slot.bit();
+        *levels.line_or_new(slot) = line;
+        levels
     }
 }

@@ -9,7 +9,7 @@ use crate::tiers::Tiers;
 /// Invariants:
 /// 1. `front` is the line of tier `front_tier`; the lines of other tiers
 ///    stand in `parked`, and an empty one stands nowhere.
-/// 2. After `follow`, `front_tier` is the open tier, if one is open.
+/// 2. After `eligible`, `front_tier` is the open tier, if one is open.
 /// 3. `units` is what `eligible` gave when the lane was last settled; if that
 ///    is not 0 the lane is in the ring, else it is not.
 #[derive(Debug)]
@@ -45,10 +45,17 @@ impl Lane {
         }
     }
 
-    /// How many turns could begin now.
+    /// Brings the line of the open tier to the front, and counts how many
+    /// turns could begin now.
     #[inline]
-    pub(super) fn eligible(&self) -> u32 {
-        if !self.tiers.startable(self.front_tier) {
+    pub(super) fn eligible(&mut self) -> u32 {
+        let Some(open) = self.tiers.open() else {
+            return 0;
+        };
+        if open != self.front_tier {
+            self.turn_to(open);
+        }
+        if self.tiers.draining() {
             return 0;
         }
         let standing = u32::try_from(self.front.len()).unwrap_or(u32::MAX);
@@ -58,16 +65,6 @@ impl Lane {
     /// Whether its cap lets another unit go.
     pub(super) fn has_room(&self) -> bool {
         self.cap.room(self.in_flight) > 0
-    }
-
-    /// Brings the line of the open tier to the front.
-    #[inline]
-    pub(super) fn follow(&mut self) {
-        if let Some(open) = self.tiers.open()
-            && open != self.front_tier
-        {
-            self.turn_to(open);
-        }
     }
 
     #[cold]
@@ -129,12 +126,17 @@ impl Lane {
         self.line_or_new(tier).insert(at, group);
     }
 
-    pub(super) fn leave(&mut self, tier: u32, from: Place, place: impl Fn(u32) -> Option<Place>) {
+    pub(super) fn leave(
+        &mut self,
+        (tier, group): (u32, u32),
+        from: Place,
+        place: impl Fn(u32) -> Option<Place>,
+    ) {
         if tier == self.front_tier {
-            return self.front.leave(from, place);
+            return self.front.leave(group, from, place);
         }
         if let Some(line) = self.parked.get_mut(&tier) {
-            line.leave(from, place);
+            line.leave(group, from, place);
             if line.is_empty() {
                 self.parked.remove(&tier);
             }
