@@ -134,7 +134,8 @@ fn a_lane_that_has_nothing_eligible_after_a_dispatch_forfeits() {
 }
 
 /// Removing a waiting message moves its group to another tier under the same
-/// ready number. Its old place must not be taken for a live one.
+/// ready number. Its old place, behind another group, must not be taken for a
+/// live one.
 #[test]
 fn a_group_whose_first_message_is_removed_does_not_stay_in_the_old_tier() {
     let mut world = world(
@@ -143,9 +144,10 @@ fn a_group_whose_first_message_is_removed_does_not_stay_in_the_old_tier() {
         &[(0, 9), (0, 9), (0, 9)],
         Watch::amended(),
     );
+    send(&mut world, &[1]);
     world.apply(&Op::Send(0, 0, None));
     world.apply(&Op::Send(0, 1, None));
-    send(&mut world, &[1, 2]);
+    send(&mut world, &[2]);
     world.apply(&Op::Remove(0, 0));
     assert_eq!(world.model.why(0), Blocked::Tier);
     assert_eq!(serve(&mut world, 3), [1, 2, 0]);
