@@ -232,8 +232,9 @@ impl<T> Backlog<T> {
 
     /// The turn is over.
     pub fn end_turn(&mut self, group: GroupKey) {
-        let lane = self.core.end_turn(group);
-        self.core.settle(lane);
+        if let Some(lane) = self.core.end_turn(group) {
+            self.core.settle(lane);
+        }
         self.reap(group);
     }
 

@@ -225,15 +225,13 @@ impl<G> Dispatch<G> {
     /// of the ring and its share of [`eligible`](Self::eligible).
     #[inline]
     pub fn settle(&mut self, lane: LaneKey) {
-        let index = lane.0.index();
         let l = at(&mut self.lanes, lane.0);
         let units = l.eligible();
         let before = std::mem::replace(&mut l.units, units);
         self.units = self.units - u64::from(before) + u64::from(units);
-        match (before > 0, units > 0) {
-            (false, true) => _ = self.ring.join(index, l.weight),
-            (true, false) => _ = self.ring.leave(index),
-            _ => {}
+        if (before > 0) != (units > 0) {
+            let weight = (units > 0).then_some(l.weight);
+            self.enlist(lane, weight);
         }
     }
 
@@ -273,6 +271,15 @@ impl<G> Dispatch<G> {
         if let Some(moved) = g.stand() {
             shift(at(lanes, lane.0), groups, group, moved);
         }
+    }
+
+    /// Has the lane join the ring with a weight, or leave it.
+    fn enlist(&mut self, lane: LaneKey, weight: Option<u32>) {
+        let index = lane.0.index();
+        _ = match weight {
+            Some(weight) => self.ring.join(index, weight),
+            None => self.ring.leave(index),
+        };
     }
 
     fn reap_lane(&mut self, lane: LaneKey) {

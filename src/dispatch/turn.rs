@@ -48,19 +48,18 @@ impl<G> Dispatch<G> {
     }
 
     /// The turn is over: a group with work and room stands in line again,
-    /// as the youngest. Returns its lane.
+    /// as the youngest. Returns its lane if that has changed.
     #[inline]
-    pub fn end_turn(&mut self, group: GroupKey) -> LaneKey {
+    pub fn end_turn(&mut self, group: GroupKey) -> Option<LaneKey> {
         let Self { lanes, groups, .. } = self;
         self.clock += 1;
         let g = at(groups, group.0);
         g.held = false;
         g.ready = self.clock;
         let lane = g.lane;
-        if let Some(moved) = g.stand() {
-            shift(at(lanes, lane.0), groups, group, moved);
-        }
-        lane
+        let moved = g.stand()?;
+        shift(at(lanes, lane.0), groups, group, moved);
+        Some(lane)
     }
 
     /// A unit that was taken for a message of `tier` comes back. A group that

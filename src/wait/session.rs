@@ -110,16 +110,25 @@ impl<'a, S> Session<'a, S> {
     /// Calls `step` until it says that nothing is left to do, and flushes
     /// whenever it says otherwise, since the batch is full. All of it is done
     /// also if a waker or value panics: the first panic goes on in the end.
+    #[inline]
     pub(crate) fn settle(&mut self, mut step: impl FnMut(&mut S, &mut WakeBatch) -> bool) {
+        let (state, wakes) = self.parts();
+        if !step(state, wakes) {
+            self.settle_rest(step);
+        }
+    }
+
+    #[cold]
+    fn settle_rest(&mut self, mut step: impl FnMut(&mut S, &mut WakeBatch) -> bool) {
         let mut panics = Panics::default();
         loop {
+            // Unwind safe: `flush` holds the lock again, and `step` left the
+            // state whole.
+            panics.contain(|| self.flush());
             let (state, wakes) = self.parts();
             if step(state, wakes) {
                 break;
             }
-            // Unwind safe: `flush` holds the lock again, and `step` left the
-            // state whole.
-            panics.contain(|| self.flush());
         }
         panics.resume();
     }
