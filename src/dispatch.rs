@@ -274,6 +274,7 @@ impl<G> Dispatch<G> {
     }
 
     /// Has the lane join the ring with a weight, or leave it.
+    #[inline(never)]
     fn enlist(&mut self, lane: LaneKey, weight: Option<u32>) {
         let index = lane.0.index();
         _ = match weight {

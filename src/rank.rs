@@ -98,6 +98,7 @@ impl Rank {
 
     /// `member`, which stood in `slot` under `seq`, left; `stands` already
     /// says so.
+    #[inline]
     pub fn leave(&mut self, slot: Slot, seq: u64, member: u32, stands: impl Fn(u32, u64) -> bool) {
         match &mut self.0 {
             Form::One(only, line) => {
@@ -105,13 +106,8 @@ impl Rank {
                 line.leave(seq, member, stands);
             }
             Form::Many(levels) => {
-                let index = levels.index(slot);
-                levels.lines[index].leave(seq, member, stands);
-                if levels.lines[index].is_empty() {
-                    levels.occupied[slot.word()] &= !slot.bit();
-                    if levels.occupied == [0; WORDS] {
-                        *self = Self::default();
-                    }
+                if !levels.leave(slot, seq, member, stands) {
+                    *self = Self::default();
                 }
             }
         }
@@ -119,14 +115,11 @@ impl Rank {
 
     /// The member of the highest slot that has the lowest number there;
     /// `stands(slot, member, seq)` as in [`Fifo`].
+    #[inline]
     pub fn best(&mut self, mut stands: impl FnMut(Slot, u32, u64) -> bool) -> Option<u32> {
         let (slot, line) = match &mut self.0 {
             Form::One(slot, line) => (*slot, line),
-            Form::Many(levels) => {
-                let slot = levels.highest()?;
-                let index = levels.index(slot);
-                (slot, &mut levels.lines[index])
-            }
+            Form::Many(levels) => levels.highest_line()?,
         };
         let front = line.front(|member, seq| stands(slot, member, seq));
         front.map(|(_, member)| member)
@@ -139,10 +132,28 @@ impl Levels {
         usize::from(self.below[slot.word()]) + here.count_ones() as usize
     }
 
-    fn highest(&self) -> Option<Slot> {
+    fn highest_line(&mut self) -> Option<(Slot, &mut Fifo)> {
         let word = self.occupied.iter().rposition(|&w| w != 0)?;
         let bit = 63 - self.occupied[word].leading_zeros();
-        Some(Slot((word * 64) as u16 + bit as u16))
+        let slot = Slot((word * 64) as u16 + bit as u16);
+        let index = self.index(slot);
+        Some((slot, &mut self.lines[index]))
+    }
+
+    /// A member left; false if it was the last of all.
+    fn leave(
+        &mut self,
+        slot: Slot,
+        seq: u64,
+        member: u32,
+        stands: impl Fn(u32, u64) -> bool,
+    ) -> bool {
+        let index = self.index(slot);
+        self.lines[index].leave(seq, member, stands);
+        if self.lines[index].is_empty() {
+            self.occupied[slot.word()] &= !slot.bit();
+        }
+        self.occupied != [0; WORDS]
     }
 
     fn line_or_new(&mut self, slot: Slot) -> &mut Fifo {

@@ -6,6 +6,8 @@ impl<G> Dispatch<G> {
     /// Begins the next turn and takes its first unit: the group is held, its
     /// bump is used up, and the message that waited first is the owner's,
     /// who takes it out and says what waits first then.
+    // Nearly all callers want the group and the tier only.
+    #[inline(always)]
     pub fn begin_turn<R>(
         &mut self,
         take: impl FnOnce(&mut G) -> (R, Option<u32>),
@@ -20,7 +22,9 @@ impl<G> Dispatch<G> {
         let stood = g.begin(choice.oldest.then_some(overtaken));
         let tier = g.take_unit(lane)?;
         let (taken, head) = take(&mut g.data);
-        g.set_head(head, lane, &mut self.clock);
+        if head.is_some() {
+            g.set_head(head, lane, &mut self.clock);
+        }
         let pick = Pick {
             group,
             lane: g.lane,

@@ -81,6 +81,12 @@ impl Room {
         }
     }
 
+    /// Whether there is a capacity.
+    #[inline]
+    pub(super) fn is_limited(&self) -> bool {
+        self.capacity != Limit::Unlimited
+    }
+
     /// Whether so many never fit.
     pub(super) fn is_beyond(&self, places: u64) -> bool {
         matches!(self.capacity, Limit::AtMost(most) if places > u64::from(most))

@@ -269,8 +269,14 @@ impl<T> Books<T> {
     }
 
     /// Notifies who is due; false if the batch is full and more are.
+    #[inline]
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
-        (self.receives.is_empty() || self.receives.notify_up_to(self.due(), wakes))
+        let nobody = self.receives.is_empty() && self.named.is_empty() && !self.room.is_limited();
+        nobody || self.notify_waiting(wakes)
+    }
+
+    fn notify_waiting(&mut self, wakes: &mut WakeBatch) -> bool {
+        self.receives.notify_up_to(self.due(), wakes)
             && self.notify_named(wakes)
             && self.notify_room(wakes)
     }

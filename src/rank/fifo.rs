@@ -64,6 +64,7 @@ impl Fifo {
     }
 
     /// `member`, which stood under `seq`, left; `stands` already says so.
+    #[inline]
     pub fn leave(&mut self, seq: u64, member: u32, stands: impl Fn(u32, u64) -> bool) {
         self.live -= 1;
         if self.live == 0 {
@@ -72,16 +73,24 @@ impl Fifo {
         if self.tokens.front() == Some(&(seq, member)) {
             self.tokens.pop_front();
         }
-        if self.tokens.len() + self.late.len() > 4 * self.len() + SLACK {
-            self.tokens.retain(|&(seq, member)| stands(member, seq));
-            self.late.retain(|&(seq, member)| stands(member, seq));
-            self.tokens.shrink_to(2 * self.tokens.len());
-        } else if self.tokens.capacity() > 8 * self.tokens.len() + SLACK {
-            self.tokens.shrink_to(2 * self.tokens.len());
+        let (tokens, capacity) = (self.tokens(), self.tokens.capacity());
+        if tokens > 4 * self.len() + SLACK || capacity > 8 * self.tokens.len() + SLACK {
+            self.sweep(stands);
         }
     }
 
+    /// Keeps invariant 4, and the array's block in proportion.
+    #[inline(never)]
+    fn sweep(&mut self, stands: impl Fn(u32, u64) -> bool) {
+        if self.tokens() > 4 * self.len() + SLACK {
+            self.tokens.retain(|&(seq, member)| stands(member, seq));
+            self.late.retain(|&(seq, member)| stands(member, seq));
+        }
+        self.tokens.shrink_to(2 * self.tokens.len());
+    }
+
     /// The member that has the lowest number.
+    #[inline]
     pub fn front(&mut self, mut stands: impl FnMut(u32, u64) -> bool) -> Option<(u64, u32)> {
         if self.live == 0 {
             return None;
@@ -98,6 +107,7 @@ impl Fifo {
     }
 
     /// As [`front`](Self::front), where some came late; the array's first stands.
+    #[inline(never)]
     fn front_of_both(&mut self, mut stands: impl FnMut(u32, u64) -> bool) -> Option<(u64, u32)> {
         while let Some(&(seq, member)) = self.late.first()
             && !stands(member, seq)
@@ -121,7 +131,8 @@ impl Fifo {
         }
     }
 
-    /// Tokens held, stale ones included: for tests of the bound.
+    /// Tokens held, stale ones included.
+    #[inline]
     pub fn tokens(&self) -> usize {
         self.tokens.len() + self.late.len()
     }
