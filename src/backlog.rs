@@ -206,7 +206,9 @@ impl<T> Backlog<T> {
         if let Some(level) = bump {
             self.core.bump(group, level);
         }
-        self.core.settle(touched.lane);
+        if touched.changed || bump.is_some() {
+            self.core.settle(touched.lane);
+        }
         Ok(sent)
     }
 
@@ -241,8 +243,9 @@ impl<T> Backlog<T> {
     /// A message of `tier` that was taken from `group` is done.
     pub fn complete(&mut self, group: GroupKey, tier: u32) {
         self.in_flight -= 1;
-        let lane = self.core.finish(group, tier);
-        self.core.settle(lane);
+        if let Some(lane) = self.core.finish(group, tier) {
+            self.core.settle(lane);
+        }
         self.reap(group);
     }
 
@@ -265,8 +268,8 @@ impl<T> Backlog<T> {
         self.tally(group, 1);
         self.in_flight -= 1;
         self.sync_head(group);
-        let lane = self.core.finish(group, tier);
-        self.core.settle(lane);
+        self.core.finish(group, tier);
+        self.core.settle(self.core.lane_of(group));
     }
 
     /// Takes a waiting message out without a turn; `None` if it does not wait.

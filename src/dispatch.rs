@@ -15,7 +15,8 @@
 //!
 //! Protocol: an event (an arrival with its bump, a dispatch, a completion, a
 //! setting) is one or several calls that change one lane, and then one
-//! [`settle`](Dispatch::settle) of that lane.
+//! [`settle`](Dispatch::settle) of that lane, unless all of them say that there
+//! is nothing to settle.
 //!
 //! The bound, asserted by the tests on every dispatch: let W be the largest
 //! sum of the weights of the lanes in the ring during a wait, w the lane's
@@ -179,8 +180,8 @@ impl<G> Dispatch<G> {
         let Self { lanes, groups, .. } = self;
         let g = at(groups, group.0);
         let (result, head) = change(&mut g.data);
-        let touched = g.touched();
-        if g.head != head {
+        let touched = g.touched(head);
+        if touched.changed {
             let lane = at(lanes, touched.lane.0);
             g.set_head(head, lane, &mut self.clock);
             if let Some(moved) = g.stand() {

@@ -12,8 +12,9 @@ impl<G> Dispatch<G> {
         let Pick {
             group, tier, stood, ..
         } = pick;
-        let lane = self.finish(group, tier);
+        self.finish(group, tier);
         let g = self.group_mut(group);
+        let lane = g.lane;
         g.ready = g.ready.min(stood.ready);
         g.bump = g.bump.or(stood.bump);
         self.lane_mut(lane).undo(stood.overtaken);

@@ -85,9 +85,10 @@ impl<G> Group<G> {
         }
     }
 
-    pub(super) fn touched(&self) -> Touched {
+    pub(super) fn touched(&self, head: Option<u32>) -> Touched {
         Touched {
             lane: self.lane,
+            changed: self.head != head,
             poisoned: self.aside == Some(Aside::Poisoned),
         }
     }

@@ -28,6 +28,8 @@ pub struct Pick {
 pub struct Touched {
     /// The group's lane.
     pub lane: LaneKey,
+    /// Whether what waits first is of another tier than before.
+    pub changed: bool,
     /// Whether the group is poisoned.
     pub poisoned: bool,
 }

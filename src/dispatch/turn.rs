@@ -1,5 +1,8 @@
 //! Turns, and units taken and given back.
 
+use crate::limit::Limit;
+use crate::tiers::Change;
+
 use super::{Blocked, Dispatch, GroupKey, LaneKey, Pick, at, place_in, shift};
 
 impl<G> Dispatch<G> {
@@ -52,7 +55,7 @@ impl<G> Dispatch<G> {
     }
 
     /// The turn is over: a group with work and room stands in line again,
-    /// as the youngest. Returns its lane if that has changed.
+    /// as the youngest. Returns its lane if that is to be settled.
     #[inline]
     pub fn end_turn(&mut self, group: GroupKey) -> Option<LaneKey> {
         let Self { lanes, groups, .. } = self;
@@ -68,9 +71,9 @@ impl<G> Dispatch<G> {
 
     /// A unit that was taken for a message of `tier` comes back. A group that
     /// was not in line until now takes its place as the youngest. Returns its
-    /// lane.
+    /// lane if that is to be settled.
     #[inline]
-    pub fn finish(&mut self, group: GroupKey, tier: u32) -> LaneKey {
+    pub fn finish(&mut self, group: GroupKey, tier: u32) -> Option<LaneKey> {
         let Self { lanes, groups, .. } = self;
         let g = at(groups, group.0);
         if !g.is_ready() {
@@ -81,11 +84,14 @@ impl<G> Dispatch<G> {
         let key = g.lane;
         let lane = at(lanes, key.0);
         lane.in_flight -= 1;
-        _ = lane.tiers.finish(tier);
+        let change = lane.tiers.finish(tier);
         if let Some(moved) = g.stand() {
             shift(lane, groups, group, moved);
+        } else if change == Change::Same && lane.cap == Limit::Unlimited {
+            // What has come back is no room that was wanting.
+            return None;
         }
-        key
+        Some(key)
     }
 
     /// One unit for the message that waits first, which the owner takes out.
