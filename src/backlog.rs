@@ -190,65 +190,62 @@ impl<T> Backlog<T> {
         bump: Option<u8>,
         item: T,
     ) -> Result<(u64, u32), (TierGoesDown, T)> {
-        let idle = self.is_idle(group);
-        let messages = self.messages(group);
-        let last = messages.last_tier;
-        let tier = tier.unwrap_or(last);
-        if tier < last && !idle {
-            return Err((TierGoesDown { last, asked: tier }, item));
+        if let Some(asked) = tier {
+            let last = self.messages(group).last_tier;
+            if asked < last && !self.is_idle(group) {
+                return Err((TierGoesDown { last, asked }, item));
+            }
         }
-        messages.last_tier = tier;
-        messages.last_seq += 1;
-        let seq = messages.last_seq;
-        messages.put(Entry {
-            seq,
-            tier,
-            attempt: 0,
-            item: Some(item),
+        let (sent, touched) = self.core.change(group, |messages| {
+            let sent = messages.add(tier, item);
+            (sent, messages.head_tier())
         });
-        self.tiered |= tier != 0;
+        self.tiered |= sent.1 != 0;
         self.waiting += 1;
-        self.tally(group, 1);
-        self.sync_head(group);
+        self.poisoned += u64::from(touched.poisoned);
         if let Some(level) = bump {
             self.core.bump(group, level);
         }
-        self.core.settle(self.core.lane_of(group));
-        Ok((seq, tier))
+        if touched.changed || bump.is_some() {
+            self.core.settle(touched.lane);
+        }
+        Ok(sent)
     }
 
     /// Begins the next turn with its first message. With `hold` the turn goes
     /// on until [`end_turn`](Self::end_turn), else it is over at once.
     pub fn claim(&mut self, hold: bool) -> Option<Claim<T>> {
-        let pick = self.core.begin_turn()?;
-        let claim = self.pop(pick.group, pick.tier);
+        let (pick, entry) = self.core.begin_turn(Messages::take)?;
+        let claim = self.claimed(pick.group, pick.tier, entry);
         if !hold {
             self.core.end_turn(pick.group);
         }
-        self.core.settle(self.core.lane_of(pick.group));
+        self.core.settle(pick.lane);
         claim
     }
 
     /// One more message for the live turn of `group`.
     pub fn take(&mut self, group: GroupKey) -> Result<Claim<T>, Blocked> {
-        let tier = self.core.take(group)?;
-        let claim = self.pop(group, tier).ok_or(Blocked::Empty)?;
+        let (tier, entry) = self.core.take(group, Messages::take)?;
+        let claim = self.claimed(group, tier, entry).ok_or(Blocked::Empty)?;
         self.core.settle(self.core.lane_of(group));
         Ok(claim)
     }
 
     /// The turn is over.
     pub fn end_turn(&mut self, group: GroupKey) {
-        self.core.end_turn(group);
-        self.core.settle(self.core.lane_of(group));
+        if let Some(lane) = self.core.end_turn(group) {
+            self.core.settle(lane);
+        }
         self.reap(group);
     }
 
     /// A message of `tier` that was taken from `group` is done.
     pub fn complete(&mut self, group: GroupKey, tier: u32) {
         self.in_flight -= 1;
-        self.core.finish(group, tier);
-        self.core.settle(self.core.lane_of(group));
+        if let Some(lane) = self.core.finish(group, tier) {
+            self.core.settle(lane);
+        }
         self.reap(group);
     }
 
@@ -328,17 +325,17 @@ impl<T> Backlog<T> {
         self.core.data_mut(group).expect("the group is pinned")
     }
 
-    fn pop(&mut self, group: GroupKey, tier: u32) -> Option<Claim<T>> {
-        let entry = self.messages(group).pop()?;
+    /// What was taken out of a group, one unit of every limit for it.
+    #[inline]
+    fn claimed(&mut self, group: GroupKey, tier: u32, entry: Option<Entry<T>>) -> Option<Claim<T>> {
+        let entry = entry?;
         self.waiting -= 1;
         self.in_flight += 1;
-        self.sync_head(group);
         entry.claim(group, tier)
     }
 
     fn sync_head(&mut self, group: GroupKey) {
-        let head = self.messages(group).head().map(|e| e.tier);
-        self.core.set_head(group, head);
+        _ = self.core.change(group, |m| ((), m.head_tier()));
     }
 
     /// Whether nothing of the group waits or is in flight.
@@ -346,9 +343,15 @@ impl<T> Backlog<T> {
         self.waiting_in(group) == 0 && self.core.in_flight(group) == 0
     }
 
+    #[inline]
     fn reap(&mut self, group: GroupKey) {
-        let pinned = self.core.data(group).is_none_or(|m| m.pins > 0);
-        if !pinned && self.is_idle(group) && !self.core.is_held(group) {
+        if self.core.data(group).is_some_and(|m| m.pins == 0) {
+            self.reap_unpinned(group);
+        }
+    }
+
+    fn reap_unpinned(&mut self, group: GroupKey) {
+        if self.is_idle(group) && !self.core.is_held(group) {
             let home = self.core.remove_group(group).and_then(|gone| gone.home);
             self.ended.extend(home.map(|home| (home, group)));
         }

@@ -15,7 +15,8 @@
 //!
 //! Protocol: an event (an arrival with its bump, a dispatch, a completion, a
 //! setting) is one or several calls that change one lane, and then one
-//! [`settle`](Dispatch::settle) of that lane.
+//! [`settle`](Dispatch::settle) of that lane, unless all of them say that there
+//! is nothing to settle.
 //!
 //! The bound, asserted by the tests on every dispatch: let W be the largest
 //! sum of the weights of the lanes in the ring during a wait, w the lane's
@@ -38,6 +39,7 @@ mod names;
 mod picture;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
+mod turn;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
@@ -45,11 +47,11 @@ use crate::line::Place;
 use crate::ring::{MAX_WEIGHT, Ring};
 use crate::slab::{Key, Slab};
 
-use group::Group;
+use group::{Group, Moved};
 use lane::Lane;
 
 pub use aside::Aside;
-pub use names::{Blocked, GroupKey, LaneKey, Pick, Stood};
+pub use names::{Blocked, GroupKey, LaneKey, Pick, Stood, Touched};
 pub use picture::{GroupPicture, LanePicture};
 
 /// Lanes, groups, and who is next.
@@ -164,78 +166,29 @@ impl<G> Dispatch<G> {
     /// Says what now waits first in the group. A group that had nothing
     /// waiting takes its ready time.
     pub fn set_head(&mut self, group: GroupKey, head: Option<u32>) {
-        let g = at(&mut self.groups, group.0);
-        let old = std::mem::replace(&mut g.head, head);
-        if old == head {
-            return;
-        }
-        if old.is_none() {
-            self.clock += 1;
-            g.ready = self.clock;
-        }
-        if g.aside != Some(Aside::Poisoned) {
-            let tiers = &mut at(&mut self.lanes, g.lane.0).tiers;
-            if let Some(tier) = head {
-                _ = tiers.arrive(tier);
-            }
-            if let Some(tier) = old {
-                _ = tiers.leave(tier);
-            }
-        }
-        self.stand(group);
+        _ = self.change(group, |_| ((), head));
     }
 
-    /// Begins the next turn and takes its first unit: the group is held, its
-    /// bump is used up, and the message that waited first is the caller's,
-    /// who then says what waits first now.
-    pub fn begin_turn(&mut self) -> Option<Pick> {
-        let index = self.ring.current()?;
+    /// As [`set_head`](Self::set_head), while the owner changes its part of
+    /// the group and then says what waits first.
+    #[inline]
+    pub fn change<R>(
+        &mut self,
+        group: GroupKey,
+        change: impl FnOnce(&mut G) -> (R, Option<u32>),
+    ) -> (R, Touched) {
         let Self { lanes, groups, .. } = self;
-        let lane = lanes.by_index_mut(index)?;
-        let (tier, overtaken) = (lane.front_tier, lane.overtaken());
-        let choice = lane.choose(self.bypass, |g| place_in(groups, g, tier))?;
-        let group = GroupKey(groups.key_at(choice.group)?);
-        let g = groups.by_index_mut(choice.group)?;
-        let stood = g.begin(choice.oldest.then_some(overtaken));
-        let tier = self.take_unit(group)?;
-        self.ring.served();
-        self.stand(group);
-        Some(Pick { group, tier, stood })
-    }
-
-    /// A further unit for the live turn of `group`; what waited first is the
-    /// caller's, as in [`begin_turn`](Self::begin_turn).
-    pub fn take(&mut self, group: GroupKey) -> Result<u32, Blocked> {
-        match self.above(group) {
-            Blocked::InLine => self.take_unit(group).ok_or(Blocked::Empty),
-            blocked => Err(blocked),
+        let g = at(groups, group.0);
+        let (result, head) = change(&mut g.data);
+        let touched = g.touched(head);
+        if touched.changed {
+            let lane = at(lanes, touched.lane.0);
+            g.set_head(head, lane, &mut self.clock);
+            if let Some(moved) = g.stand() {
+                shift(lane, groups, group, moved);
+            }
         }
-    }
-
-    /// The turn is over: a group with work and room stands in line again,
-    /// as the youngest.
-    pub fn end_turn(&mut self, group: GroupKey) {
-        self.clock += 1;
-        let ready = self.clock;
-        let g = self.group_mut(group);
-        g.held = false;
-        g.ready = ready;
-        self.stand(group);
-    }
-
-    /// A unit that was taken for a message of `tier` comes back. A group that
-    /// was not in line until now takes its place as the youngest.
-    pub fn finish(&mut self, group: GroupKey, tier: u32) {
-        let g = at(&mut self.groups, group.0);
-        if !g.is_ready() {
-            self.clock += 1;
-            g.ready = self.clock;
-        }
-        g.in_flight -= 1;
-        let lane = at(&mut self.lanes, g.lane.0);
-        lane.in_flight -= 1;
-        _ = lane.tiers.finish(tier);
-        self.stand(group);
+        (result, touched)
     }
 
     /// Bumps the group's next turn ahead of all that is not bumped. To the
@@ -271,17 +224,15 @@ impl<G> Dispatch<G> {
 
     /// Ends an event: follows the lane's open tier and settles its membership
     /// of the ring and its share of [`eligible`](Self::eligible).
+    #[inline]
     pub fn settle(&mut self, lane: LaneKey) {
-        let index = lane.0.index();
         let l = at(&mut self.lanes, lane.0);
-        l.follow();
         let units = l.eligible();
-        self.units = self.units - u64::from(l.units) + u64::from(units);
-        l.units = units;
-        match (units > 0, self.ring.contains(index)) {
-            (true, false) => _ = self.ring.join(index, l.weight),
-            (false, true) => _ = self.ring.leave(index),
-            _ => {}
+        let before = std::mem::replace(&mut l.units, units);
+        self.units = self.units - u64::from(before) + u64::from(units);
+        if (before > 0) != (units > 0) {
+            let weight = (units > 0).then_some(l.weight);
+            self.enlist(lane, weight);
         }
     }
 
@@ -301,55 +252,36 @@ impl<G> Dispatch<G> {
     /// What keeps the group's first message waiting, a live turn left aside.
     fn above(&self, group: GroupKey) -> Blocked {
         let g = self.group(group);
-        let lane = self.lane(g.lane);
+        let lane = || self.lane(g.lane);
         match g.head {
             None => Blocked::Empty,
             Some(_) if g.aside.is_some() => g.blocked_aside(),
             Some(_) if g.limit == Limit::AtMost(0) => Blocked::Paused,
             Some(_) if !g.has_room() => Blocked::GroupLimit,
-            Some(tier) if !lane.tiers.startable(tier) => Blocked::Tier,
-            Some(_) if lane.cap.room(lane.in_flight) == 0 => Blocked::Cap,
+            Some(tier) if !lane().tiers.startable(tier) => Blocked::Tier,
+            Some(_) if !lane().has_room() => Blocked::Cap,
             Some(_) => Blocked::InLine,
         }
     }
 
-    /// One unit for the message that waits first, whose tier it returns.
-    fn take_unit(&mut self, group: GroupKey) -> Option<u32> {
-        let g = at(&mut self.groups, group.0);
-        let tier = g.head.take()?;
-        g.in_flight += 1;
-        let lane = at(&mut self.lanes, g.lane.0);
-        lane.in_flight += 1;
-        lane.tiers.start(tier);
-        Some(tier)
-    }
-
     /// Puts the group where it belongs after a change.
     fn stand(&mut self, group: GroupKey) {
-        let index = group.0.index();
         let Self { lanes, groups, .. } = self;
         let g = at(groups, group.0);
-        let (had, wanted) = (g.place, g.wanted());
-        if had == wanted {
-            return;
+        let lane = g.lane;
+        if let Some(moved) = g.stand() {
+            shift(at(lanes, lane.0), groups, group, moved);
         }
-        g.place = wanted;
-        let lane = at(lanes, g.lane.0);
-        let groups = &*groups;
-        let in_tier = |tier: u32| move |g: u32| place_in(groups, g, tier);
-        match (had, wanted) {
-            (Some((tier, from)), Some((same, to))) if tier == same && from.ready == to.ready => {
-                lane.rerank((tier, index), from, to, in_tier(tier));
-            }
-            (had, wanted) => {
-                if let Some((tier, from)) = had {
-                    lane.leave(tier, from, in_tier(tier));
-                }
-                if let Some((tier, at)) = wanted {
-                    lane.insert(tier, at, index);
-                }
-            }
-        }
+    }
+
+    /// Has the lane join the ring with a weight, or leave it.
+    #[inline(never)]
+    fn enlist(&mut self, lane: LaneKey, weight: Option<u32>) {
+        let index = lane.0.index();
+        _ = match weight {
+            Some(weight) => self.ring.join(index, weight),
+            None => self.ring.leave(index),
+        };
     }
 
     fn reap_lane(&mut self, lane: LaneKey) {
@@ -379,10 +311,31 @@ impl<G> Dispatch<G> {
 
 const PINNED: &str = "whoever names a lane or group here pins it";
 
+#[inline]
 fn at<T>(slab: &mut Slab<T>, key: Key) -> &mut T {
     slab.get_mut(key).expect(PINNED)
 }
 
+/// Takes a group that `moved` from its old place in the lane to the new one.
+fn shift<G>(lane: &mut Lane, groups: &Slab<Group<G>>, group: GroupKey, moved: Moved) {
+    let index = group.0.index();
+    let in_tier = |tier: u32| move |g: u32| place_in(groups, g, tier);
+    match moved {
+        (Some((tier, from)), Some((same, to))) if tier == same && from.ready == to.ready => {
+            lane.rerank((tier, index), from, to, in_tier(tier));
+        }
+        (had, wanted) => {
+            if let Some((tier, from)) = had {
+                lane.leave((tier, index), from, in_tier(tier));
+            }
+            if let Some((tier, at)) = wanted {
+                lane.insert(tier, at, index);
+            }
+        }
+    }
+}
+
+#[inline]
 fn place_in<G>(groups: &Slab<Group<G>>, group: u32, tier: u32) -> Option<Place> {
     let (stands_in, at) = groups.by_index(group)?.place?;
     (stands_in == tier).then_some(at)

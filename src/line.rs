@@ -38,25 +38,29 @@ pub struct Choice {
 
 impl Line {
     /// How many groups stand in line.
+    #[inline]
     pub fn len(&self) -> usize {
         self.age.len()
     }
 
     /// Whether nobody stands in line.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.age.is_empty()
     }
 
     /// `group` joins at `at`.
+    #[inline]
     pub fn insert(&mut self, at: Place, group: u32) {
         self.rank.insert(at.slot, at.ranked, group);
         self.age.insert(at.ready, group);
     }
 
-    /// A group that stood at `from` left; `place` already says so.
-    pub fn leave(&mut self, from: Place, place: impl Fn(u32) -> Option<Place>) {
-        self.leave_rank(from, &place);
-        self.age.leave(|group, seq| aged(place(group), seq));
+    /// `group`, which stood at `from`, left; `place` already says so.
+    pub fn leave(&mut self, group: u32, from: Place, place: impl Fn(u32) -> Option<Place>) {
+        self.leave_rank(group, from, &place);
+        let stands = |group, seq| aged(place(group), seq);
+        self.age.leave(from.ready, group, stands);
     }
 
     /// `group` moved from one rank to another and kept its age; `place`
@@ -69,7 +73,7 @@ impl Line {
         place: impl Fn(u32) -> Option<Place>,
     ) {
         debug_assert_eq!(from.ready, to.ready);
-        self.leave_rank(from, &place);
+        self.leave_rank(group, from, &place);
         self.rank.insert(to.slot, to.ranked, group);
     }
 
@@ -81,21 +85,28 @@ impl Line {
 
     /// The oldest if `by_age`, else the first by rank.
     pub fn choose(&mut self, by_age: bool, place: impl Fn(u32) -> Option<Place>) -> Option<Choice> {
-        let (_, oldest) = self.age.front(|group, seq| aged(place(group), seq))?;
+        // Who was looked up last, for the other order: often the same.
+        let mut seen = (u32::MAX, None);
+        let (_, oldest) = self.age.front(|group, seq| {
+            seen = (group, place(group));
+            aged(seen.1, seq)
+        })?;
         let group = if by_age {
             oldest
         } else {
-            let stands = |slot, group, seq| ranked(place(group), slot, seq);
-            self.rank.best(stands)?
+            self.rank.best(|slot, group, seq| {
+                let known = seen.0 == group;
+                ranked(if known { seen.1 } else { place(group) }, slot, seq)
+            })?
         };
         let oldest = group == oldest;
         Some(Choice { group, oldest })
     }
 
-    fn leave_rank(&mut self, from: Place, place: impl Fn(u32) -> Option<Place>) {
+    fn leave_rank(&mut self, group: u32, from: Place, place: impl Fn(u32) -> Option<Place>) {
         let slot = from.slot;
         let stands = |group, seq| ranked(place(group), slot, seq);
-        self.rank.leave(slot, stands);
+        self.rank.leave(slot, from.ranked, group, stands);
     }
 }
 

@@ -78,6 +78,7 @@ impl Default for Rank {
 
 impl Rank {
     /// `member`, which does not stand in `slot`, joins it under `seq`.
+    #[inline]
     pub fn insert(&mut self, slot: Slot, seq: u64, member: u32) {
         if let Form::One(only, line) = &mut self.0 {
             if line.is_empty() {
@@ -86,8 +87,7 @@ impl Rank {
             if *only == slot {
                 return line.insert(seq, member);
             }
-            let mut levels = Box::new(Levels::default());
-            levels.adopt(*only, std::mem::take(line));
+            let levels = Levels::of(*only, std::mem::take(line));
             self.0 = Form::Many(levels);
         }
         if let Form::Many(levels) = &mut self.0 {
@@ -96,21 +96,18 @@ impl Rank {
         }
     }
 
-    /// A member of `slot` left; `stands` already says so.
-    pub fn leave(&mut self, slot: Slot, stands: impl Fn(u32, u64) -> bool) {
+    /// `member`, which stood in `slot` under `seq`, left; `stands` already
+    /// says so.
+    #[inline]
+    pub fn leave(&mut self, slot: Slot, seq: u64, member: u32, stands: impl Fn(u32, u64) -> bool) {
         match &mut self.0 {
             Form::One(only, line) => {
                 debug_assert_eq!(*only, slot);
-                line.leave(stands);
+                line.leave(seq, member, stands);
             }
             Form::Many(levels) => {
-                let index = levels.index(slot);
-                levels.lines[index].leave(stands);
-                if levels.lines[index].is_empty() {
-                    levels.occupied[slot.word()] &= !slot.bit();
-                    if levels.occupied == [0; WORDS] {
-                        *self = Self::default();
-                    }
+                if !levels.leave(slot, seq, member, stands) {
+                    *self = Self::default();
                 }
             }
         }
@@ -118,14 +115,11 @@ impl Rank {
 
     /// The member of the highest slot that has the lowest number there;
     /// `stands(slot, member, seq)` as in [`Fifo`].
-    pub fn best(&mut self, stands: impl Fn(Slot, u32, u64) -> bool) -> Option<u32> {
+    #[inline]
+    pub fn best(&mut self, mut stands: impl FnMut(Slot, u32, u64) -> bool) -> Option<u32> {
         let (slot, line) = match &mut self.0 {
             Form::One(slot, line) => (*slot, line),
-            Form::Many(levels) => {
-                let slot = levels.highest()?;
-                let index = levels.index(slot);
-                (slot, &mut levels.lines[index])
-            }
+            Form::Many(levels) => levels.highest_line()?,
         };
         let front = line.front(|member, seq| stands(slot, member, seq));
         front.map(|(_, member)| member)
@@ -138,10 +132,28 @@ impl Levels {
         usize::from(self.below[slot.word()]) + here.count_ones() as usize
     }
 
-    fn highest(&self) -> Option<Slot> {
+    fn highest_line(&mut self) -> Option<(Slot, &mut Fifo)> {
         let word = self.occupied.iter().rposition(|&w| w != 0)?;
         let bit = 63 - self.occupied[word].leading_zeros();
-        Some(Slot((word * 64) as u16 + bit as u16))
+        let slot = Slot((word * 64) as u16 + bit as u16);
+        let index = self.index(slot);
+        Some((slot, &mut self.lines[index]))
+    }
+
+    /// A member left; false if it was the last of all.
+    fn leave(
+        &mut self,
+        slot: Slot,
+        seq: u64,
+        member: u32,
+        stands: impl Fn(u32, u64) -> bool,
+    ) -> bool {
+        let index = self.index(slot);
+        self.lines[index].leave(seq, member, stands);
+        if self.lines[index].is_empty() {
+            self.occupied[slot.word()] &= !slot.bit();
+        }
+        self.occupied != [0; WORDS]
     }
 
     fn line_or_new(&mut self, slot: Slot) -> &mut Fifo {
@@ -156,8 +168,12 @@ impl Levels {
         &mut self.lines[index]
     }
 
-    fn adopt(&mut self, slot: Slot, line: Fifo) {
-        self.occupied[slot.word()] |= slot.bit();
-        *self.line_or_new(slot) = line;
+    /// Only this line, of this slot.
+    #[cold]
+    fn of(slot: Slot, line: Fifo) -> Box<Self> {
+        let mut levels = Box::new(Self::default());
+        levels.occupied[slot.word()] |= slot.bit();
+        *levels.line_or_new(slot) = line;
+        levels
     }
 }

@@ -14,7 +14,8 @@
 //! 3. Every member has a credit of at least 1, and of at most its weight when it last began.
 //! 4. `paid` is the number of directory entries that joins have paid for, one each, and no more than
 //!    there are. The directory is shortened only while all are paid for, which makes that O(1)
-//!    amortised, also for one lane with a high number that comes and goes.
+//!    amortised, also for one lane with a high number that comes and goes; one of up to `SHORT`
+//!    entries stays.
 
 use std::fmt;
 
@@ -23,6 +24,9 @@ mod tests;
 
 /// The largest weight of a lane.
 pub const MAX_WEIGHT: u32 = 1_000_000;
+
+/// A directory of so many entries is not worth giving back.
+const SHORT: usize = 8;
 
 /// Lanes in one page of links.
 const PAGE: usize = 64;
@@ -291,7 +295,7 @@ impl Ring {
         links.members -= 1;
         if links.members == 0 {
             self.spare = entry.take();
-            if self.paid == self.pages.len() {
+            if self.paid == self.pages.len() && self.pages.capacity() > SHORT {
                 self.shorten();
             }
         }

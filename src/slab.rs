@@ -289,6 +289,14 @@ impl<T> Slab<T> {
         })
     }
 
+    /// The key of the value in a slot, and the value, to change it.
+    #[inline]
+    pub fn entry_at(&mut self, index: u32) -> Option<(Key, &mut T)> {
+        let slot = self.slot_mut(index)?;
+        let generation = slot.generation;
+        Some((Key { index, generation }, slot.value.as_mut()?))
+    }
+
     /// All values with their keys, by ascending index. Visits every slot of every chunk.
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         (self.first..)

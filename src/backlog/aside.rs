@@ -2,6 +2,7 @@
 
 use crate::dispatch::{Aside, Blocked, GroupKey};
 
+use super::messages::Messages;
 use super::{Backlog, Claim, ordinal};
 
 impl<T> Backlog<T> {
@@ -89,9 +90,9 @@ impl<T> Backlog<T> {
 
     /// Begins a turn of this group, out of line, with its first message.
     pub fn claim_of(&mut self, group: GroupKey) -> Result<Claim<T>, Blocked> {
-        let pick = self.core.begin_turn_of(group)?;
-        let claim = self.pop(group, pick.tier);
-        self.core.settle(self.core.lane_of(group));
+        let (pick, entry) = self.core.begin_turn_of(group, Messages::take)?;
+        let claim = self.claimed(group, pick.tier, entry);
+        self.core.settle(pick.lane);
         claim.ok_or(Blocked::Empty)
     }
 

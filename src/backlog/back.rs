@@ -2,7 +2,7 @@
 
 use crate::dispatch::{LaneKey, Pick};
 
-use super::messages::Entry;
+use super::messages::{Entry, Messages};
 use super::{Backlog, Claim};
 
 /// A claim that can be undone.
@@ -22,10 +22,10 @@ impl<T> Backlog<T> {
     /// As [`claim`](Self::claim) of a turn that is over at once, to be completed
     /// or undone.
     pub fn claim_ahead(&mut self) -> Option<Ahead<T>> {
-        let pick = self.core.begin_turn()?;
-        let claim = self.pop(pick.group, pick.tier);
+        let (pick, entry) = self.core.begin_turn(Messages::take)?;
+        let claim = self.claimed(pick.group, pick.tier, entry);
         self.core.end_turn(pick.group);
-        self.core.settle(self.core.lane_of(pick.group));
+        self.core.settle(pick.lane);
         claim.map(|claim| Ahead { claim, pick })
     }
 

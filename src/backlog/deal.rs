@@ -57,7 +57,7 @@ impl<T> Backlog<T> {
     /// asked of this group but [`send`](Self::send). `None` if another limit
     /// than the group's could keep the turn from taking it.
     pub fn deal(&mut self, group: GroupKey, most: u32) -> Option<Dealt<T>> {
-        if self.tiered {
+        if self.tiered || self.waiting_in(group) == 0 {
             return None;
         }
         let room = self.core.free_units(group)?;
@@ -74,8 +74,8 @@ impl<T> Backlog<T> {
         self.in_flight = self.in_flight + u64::from(taken) - u64::from(done);
         let messages = self.messages(group);
         messages.deal_back(left.entries, taken);
-        let head = messages.head().map(|e| e.tier);
-        self.core.settle_up(group, taken, done, head);
-        self.core.settle(self.core.lane_of(group));
+        let head = messages.head_tier();
+        let lane = self.core.settle_up(group, taken, done, head);
+        self.core.settle(lane);
     }
 }

@@ -88,6 +88,7 @@ impl<T> Messages<T> {
         }
     }
 
+    #[inline]
     pub(super) fn len(&self) -> usize {
         self.live + usize::from(self.out.is_some())
     }
@@ -102,15 +103,40 @@ impl<T> Messages<T> {
     }
 
     /// The one that waits first, which may be out.
+    #[inline]
     pub(super) fn head(&self) -> Option<&Entry<T>> {
-        match (self.out.as_deref(), self.first()) {
-            (Some(out), Some(first)) => Some(if out.place() < first.place() {
-                out
-            } else {
-                first
-            }),
-            (out, first) => out.or(first),
+        let first = self.first();
+        match self.out.as_deref() {
+            Some(out) if first.is_none_or(|first| out.place() < first.place()) => Some(out),
+            _ => first,
         }
+    }
+
+    /// The tier of the one that waits first.
+    pub(super) fn head_tier(&self) -> Option<u32> {
+        self.head().map(|entry| entry.tier)
+    }
+
+    /// A new one, last, in the tier of the last one unless it has its own:
+    /// its number and its tier.
+    pub(super) fn add(&mut self, tier: Option<u32>, item: T) -> (u64, u32) {
+        let tier = tier.unwrap_or(self.last_tier);
+        self.last_tier = tier;
+        self.last_seq += 1;
+        let seq = self.last_seq;
+        self.put(Entry {
+            seq,
+            tier,
+            attempt: 0,
+            item: Some(item),
+        });
+        (seq, tier)
+    }
+
+    /// Takes the first one, and tells the tier of the one that is first then.
+    pub(super) fn take(&mut self) -> (Option<Entry<T>>, Option<u32>) {
+        let entry = self.pop();
+        (entry, self.head_tier())
     }
 
     /// Takes the first one out to be looked at; none is out.
@@ -133,7 +159,11 @@ impl<T> Messages<T> {
     }
 
     /// The first one of those that are here.
+    #[inline]
     fn first(&self) -> Option<&Entry<T>> {
+        if self.returned.is_empty() {
+            return self.entries.front();
+        }
         let returned = self.returned.first_key_value().map(|(_, entry)| entry);
         match (self.entries.front(), returned) {
             (Some(a), Some(b)) => Some(if a.place() < b.place() { a } else { b }),
@@ -152,17 +182,24 @@ impl<T> Messages<T> {
             }
             (Some(_), _) => self.entries.push_back(entry),
             (None, _) => {
-                self.entries.reserve_exact(1);
+                // Made to measure: most groups never have a second one.
+                if self.entries.capacity() == 0 {
+                    self.entries = VecDeque::with_capacity(1);
+                }
                 self.entries.push_back(entry);
             }
         }
     }
 
     pub(super) fn pop(&mut self) -> Option<Entry<T>> {
-        let place = self.first()?.place();
-        let entry = match self.unreturn(place) {
-            Some(entry) => entry,
-            None => self.entries.pop_front()?,
+        let entry = if self.returned.is_empty() {
+            self.entries.pop_front()?
+        } else {
+            let place = self.first()?.place();
+            match self.unreturn(place) {
+                Some(entry) => entry,
+                None => self.entries.pop_front()?,
+            }
         };
         self.live -= 1;
         self.sweep();
@@ -236,7 +273,16 @@ impl<T> Messages<T> {
     }
 
     /// Keeps the invariants, and memory within a constant factor of what waits.
+    #[inline]
     fn sweep(&mut self) {
+        if self.live == 0 {
+            self.entries = VecDeque::new();
+        } else {
+            self.sweep_some();
+        }
+    }
+
+    fn sweep_some(&mut self) {
         while self.entries.front().is_some_and(|e| e.item.is_none()) {
             self.entries.pop_front();
         }

@@ -65,19 +65,29 @@ impl<G> Dispatch<G> {
     /// As [`begin_turn`](Self::begin_turn) for this group, wherever it stands
     /// in line. Uses up its bump; is no dispatch, but resets the lane's count
     /// if the group is its oldest.
-    pub fn begin_turn_of(&mut self, group: GroupKey) -> Result<Pick, Blocked> {
+    pub fn begin_turn_of<R>(
+        &mut self,
+        group: GroupKey,
+        take: impl FnOnce(&mut G) -> (R, Option<u32>),
+    ) -> Result<(Pick, R), Blocked> {
         match self.why(group) {
             Blocked::InLine => {}
             blocked => return Err(blocked),
         }
         let Self { lanes, groups, .. } = self;
         let ready = at(groups, group.0).ready;
-        let lane = at(lanes, at(groups, group.0).lane.0);
+        let key = at(groups, group.0).lane;
+        let lane = at(lanes, key.0);
         let tier = lane.front_tier;
         lane.served_by_name(ready, |g| place_in(groups, g, tier));
         let stood = at(groups, group.0).begin(None);
-        let tier = self.take_unit(group).ok_or(Blocked::Empty)?;
-        self.stand(group);
-        Ok(Pick { group, tier, stood })
+        let (tier, taken) = self.take_unit(group, take).ok_or(Blocked::Empty)?;
+        let pick = Pick {
+            group,
+            lane: key,
+            tier,
+            stood,
+        };
+        Ok((pick, taken))
     }
 }

@@ -9,12 +9,14 @@ impl<G> Dispatch<G> {
     /// and whom it overtook is overtaken once less. Of several turns the last is
     /// taken back first. Ends the event, as [`settle`](Self::settle) does.
     pub fn undo_turn(&mut self, pick: Pick) {
-        let Pick { group, tier, stood } = pick;
+        let Pick {
+            group, tier, stood, ..
+        } = pick;
         self.finish(group, tier);
         let g = self.group_mut(group);
+        let lane = g.lane;
         g.ready = g.ready.min(stood.ready);
         g.bump = g.bump.or(stood.bump);
-        let lane = g.lane;
         self.lane_mut(lane).undo(stood.overtaken);
         self.stand(group);
         self.settle(lane);

@@ -2,7 +2,7 @@
 
 use crate::limit::Limit;
 
-use super::{Dispatch, GroupKey, at};
+use super::{Dispatch, GroupKey, LaneKey, at, shift};
 
 impl<G> Dispatch<G> {
     /// Units that the group's live turn could take now, if only the group's own
@@ -16,13 +16,25 @@ impl<G> Dispatch<G> {
 
     /// So many units were taken by the live turn of the group, one after the
     /// other, and so many came back, in the only tier of the lane; `head` waits
-    /// first now.
-    pub fn settle_up(&mut self, group: GroupKey, taken: u32, done: u32, head: Option<u32>) {
-        let g = at(&mut self.groups, group.0);
-        let lane = at(&mut self.lanes, g.lane.0);
+    /// first now. Returns the lane.
+    pub fn settle_up(
+        &mut self,
+        group: GroupKey,
+        taken: u32,
+        done: u32,
+        head: Option<u32>,
+    ) -> LaneKey {
+        let Self { lanes, groups, .. } = self;
+        let g = at(groups, group.0);
+        let key = g.lane;
+        let lane = at(lanes, key.0);
         g.in_flight = g.in_flight + taken - done;
         lane.in_flight = lane.in_flight + taken - done;
         lane.tiers.pass(taken, done);
-        self.set_head(group, head);
+        g.set_head(head, lane, &mut self.clock);
+        if let Some(moved) = g.stand() {
+            shift(lane, groups, group, moved);
+        }
+        key
     }
 }

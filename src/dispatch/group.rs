@@ -4,7 +4,14 @@ use crate::limit::Limit;
 use crate::line::Place;
 use crate::rank::Slot;
 
-use super::{Aside, Blocked, LaneKey, Stood};
+use super::lane::Lane;
+use super::{Aside, Blocked, LaneKey, Stood, Touched};
+
+/// The tier in whose line a group stands, and where; or nowhere.
+type Standing = Option<(u32, Place)>;
+
+/// From where to where a group goes.
+pub(super) type Moved = (Standing, Standing);
 
 /// Invariant: `place` is `Some` if and only if the group is ready and not
 /// reserved, but for the moment between a change and the `stand` that follows it.
@@ -26,8 +33,7 @@ pub(super) struct Group<G> {
     pub(super) bump: Option<(u8, u64)>,
     /// When it became ready.
     pub(super) ready: u64,
-    /// The tier in whose line it stands, and where.
-    pub(super) place: Option<(u32, Place)>,
+    pub(super) place: Standing,
     pub(super) data: G,
 }
 
@@ -50,6 +56,7 @@ impl<G> Group<G> {
     }
 
     /// A turn of it begins, which uses up its bump.
+    #[inline]
     pub(super) fn begin(&mut self, overtaken: Option<u32>) -> Stood {
         self.held = true;
         Stood {
@@ -59,11 +66,13 @@ impl<G> Group<G> {
         }
     }
 
+    #[inline]
     pub(super) fn has_room(&self) -> bool {
         self.limit.room(self.in_flight) > 0
     }
 
     /// Work, room under its own limit, and nobody's turn, and not set aside.
+    #[inline]
     pub(super) fn is_ready(&self) -> bool {
         self.head.is_some() && !self.held && self.aside.is_none() && self.has_room()
     }
@@ -76,8 +85,61 @@ impl<G> Group<G> {
         }
     }
 
+    pub(super) fn touched(&self, head: Option<u32>) -> Touched {
+        Touched {
+            lane: self.lane,
+            changed: self.head != head,
+            poisoned: self.aside == Some(Aside::Poisoned),
+        }
+    }
+
+    /// Something else waits first in it, for the tiers of its lane, too.
+    #[inline]
+    pub(super) fn set_head(&mut self, head: Option<u32>, lane: &mut Lane, clock: &mut u64) {
+        let old = std::mem::replace(&mut self.head, head);
+        if old == head {
+            return;
+        }
+        if old.is_none() {
+            *clock += 1;
+            self.ready = *clock;
+        }
+        if self.aside != Some(Aside::Poisoned) {
+            if let Some(tier) = head {
+                _ = lane.tiers.arrive(tier);
+            }
+            if let Some(tier) = old {
+                _ = lane.tiers.leave(tier);
+            }
+        }
+    }
+
+    /// One unit for the message that waits first, whose tier it returns.
+    #[inline]
+    pub(super) fn take_unit(&mut self, lane: &mut Lane) -> Option<u32> {
+        let tier = self.head.take()?;
+        self.in_flight += 1;
+        lane.in_flight += 1;
+        lane.tiers.start(tier);
+        Some(tier)
+    }
+
+    /// Changes its place to where it belongs now, if that is elsewhere. Its
+    /// lane is to be told.
+    #[inline]
+    pub(super) fn stand(&mut self) -> Option<Moved> {
+        let wanted = self.wanted();
+        let had = self.place;
+        if had == wanted {
+            return None;
+        }
+        self.place = wanted;
+        Some((had, wanted))
+    }
+
     /// Where it belongs now.
-    pub(super) fn wanted(&self) -> Option<(u32, Place)> {
+    #[inline]
+    fn wanted(&self) -> Standing {
         let tier = self.head.filter(|_| self.is_ready() && !self.named)?;
         let (slot, ranked) = match self.bump {
             Some((level, when)) => (Slot::bumped(level), when.max(self.ready)),

@@ -9,8 +9,9 @@ use crate::tiers::Tiers;
 /// Invariants:
 /// 1. `front` is the line of tier `front_tier`; the lines of other tiers
 ///    stand in `parked`, and an empty one stands nowhere.
-/// 2. After `follow`, `front_tier` is the open tier, if one is open.
-/// 3. `units` is what `eligible` gave when the lane was last settled.
+/// 2. After `eligible`, `front_tier` is the open tier, if one is open.
+/// 3. `units` is what `eligible` gave when the lane was last settled; if that
+///    is not 0 the lane is in the ring, else it is not.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) weight: u32,
@@ -44,23 +45,30 @@ impl Lane {
         }
     }
 
-    /// How many turns could begin now.
-    pub(super) fn eligible(&self) -> u32 {
-        if !self.tiers.startable(self.front_tier) {
+    /// Brings the line of the open tier to the front, and counts how many
+    /// turns could begin now.
+    #[inline]
+    pub(super) fn eligible(&mut self) -> u32 {
+        let Some(open) = self.tiers.open() else {
+            return 0;
+        };
+        if open != self.front_tier {
+            self.turn_to(open);
+        }
+        if self.tiers.draining() {
             return 0;
         }
         let standing = u32::try_from(self.front.len()).unwrap_or(u32::MAX);
         standing.min(self.cap.room(self.in_flight))
     }
 
-    /// Brings the line of the open tier to the front.
-    pub(super) fn follow(&mut self) {
-        let Some(open) = self.tiers.open() else {
-            return;
-        };
-        if open == self.front_tier {
-            return;
-        }
+    /// Whether its cap lets another unit go.
+    pub(super) fn has_room(&self) -> bool {
+        self.cap.room(self.in_flight) > 0
+    }
+
+    #[cold]
+    fn turn_to(&mut self, open: u32) {
         let next = self
             .parked
             .remove(&open)
@@ -87,6 +95,7 @@ impl Lane {
     }
 
     /// How often in a row the oldest group has been overtaken.
+    #[inline]
     pub(super) fn overtaken(&self) -> u32 {
         self.overtaken
     }
@@ -112,16 +121,22 @@ impl Lane {
         }
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, tier: u32, at: Place, group: u32) {
         self.line_or_new(tier).insert(at, group);
     }
 
-    pub(super) fn leave(&mut self, tier: u32, from: Place, place: impl Fn(u32) -> Option<Place>) {
+    pub(super) fn leave(
+        &mut self,
+        (tier, group): (u32, u32),
+        from: Place,
+        place: impl Fn(u32) -> Option<Place>,
+    ) {
         if tier == self.front_tier {
-            return self.front.leave(from, place);
+            return self.front.leave(group, from, place);
         }
         if let Some(line) = self.parked.get_mut(&tier) {
-            line.leave(from, place);
+            line.leave(group, from, place);
             if line.is_empty() {
                 self.parked.remove(&tier);
             }
@@ -138,10 +153,15 @@ impl Lane {
         self.line_or_new(tier).rerank(group, from, to, place);
     }
 
+    #[inline]
     fn line_or_new(&mut self, tier: u32) -> &mut Line {
         if tier == self.front_tier {
             return &mut self.front;
         }
+        self.parked_line(tier)
+    }
+    #[cold]
+    fn parked_line(&mut self, tier: u32) -> &mut Line {
         self.parked.entry(tier).or_default()
     }
 }

@@ -22,10 +22,23 @@ impl GroupKey {
 pub struct Pick {
     /// Whose turn it is.
     pub group: GroupKey,
+    /// The group's lane.
+    pub lane: LaneKey,
     /// The tier of the message that the unit is for.
     pub tier: u32,
     /// Where the group stood.
     pub stood: Stood,
+}
+
+/// What a change was about, for what follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touched {
+    /// The group's lane.
+    pub lane: LaneKey,
+    /// Whether what waits first is of another tier than before.
+    pub changed: bool,
+    /// Whether the group is poisoned.
+    pub poisoned: bool,
 }
 
 /// Where a group stood before its turn began, so that it can go back.

@@ -22,6 +22,11 @@ struct Direct {
     groups: Vec<GroupKey>,
 }
 
+/// The tier of what waits first in a group.
+fn head(model: &Model, g: usize) -> Option<u32> {
+    model.groups[g].waiting.first().map(|m| m.tier)
+}
+
 /// Puts `value` at `index`, which exists or is the next.
 pub(crate) fn place<T>(list: &mut Vec<T>, index: usize, value: T) {
     if index == list.len() {
@@ -38,8 +43,7 @@ impl Direct {
     }
 
     fn set_head(&mut self, after: &Model, g: usize) {
-        let head = after.groups[g].waiting.first().map(|m| m.tier);
-        self.core.set_head(self.groups[g], head);
+        self.core.set_head(self.groups[g], head(after, g));
     }
 }
 
@@ -88,11 +92,10 @@ impl Subject for Direct {
     }
 
     fn claim(&mut self, after: &Model, hold: bool, is: Option<(usize, Message)>) {
-        let pick = self.core.begin_turn();
-        let named = pick.map(|p| (*self.core.data(p.group).unwrap(), p.tier));
+        let turn = self.core.begin_turn(|&mut g| (g, head(after, g)));
+        let named = turn.map(|(pick, g)| (g, pick.tier));
         assert_eq!(named, is.map(|(g, m)| (g, m.tier)));
         if let Some((g, _)) = is {
-            self.set_head(after, g);
             if !hold {
                 self.core.end_turn(self.groups[g]);
             }
@@ -101,9 +104,11 @@ impl Subject for Direct {
     }
 
     fn take(&mut self, after: &Model, g: usize, is: Result<Message, Blocked>) {
-        assert_eq!(self.core.take(self.groups[g]), is.map(|m| m.tier));
+        let taken = self
+            .core
+            .take(self.groups[g], |&mut g| ((), head(after, g)));
+        assert_eq!(taken.map(|(tier, ())| tier), is.map(|m| m.tier));
         if is.is_ok() {
-            self.set_head(after, g);
             self.settle(g);
         }
     }

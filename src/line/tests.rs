@@ -78,7 +78,8 @@ impl Pair {
     fn leave(&mut self, group: usize) {
         if let Some(from) = self.at[group].take() {
             let at = &self.at;
-            self.line.leave(from, |group| at[group as usize]);
+            self.line
+                .leave(group as u32, from, |group| at[group as usize]);
         }
     }
 

@@ -50,6 +50,9 @@ impl Named {
 impl<T> Books<T> {
     /// Notifies who is due by invariant 3; false if the batch is full and more are.
     pub(super) fn notify_named(&mut self, wakes: &mut WakeBatch) -> bool {
+        if self.named.is_empty() {
+            return true;
+        }
         let mut lines = std::mem::take(&mut self.named.lines);
         let done = lines.iter_mut().all(|(&key, line)| {
             let due = match self.ended(key) {

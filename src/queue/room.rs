@@ -81,6 +81,12 @@ impl Room {
         }
     }
 
+    /// Whether there is a capacity.
+    #[inline]
+    pub(super) fn is_limited(&self) -> bool {
+        self.capacity != Limit::Unlimited
+    }
+
     /// Whether so many never fit.
     pub(super) fn is_beyond(&self, places: u64) -> bool {
         matches!(self.capacity, Limit::AtMost(most) if places > u64::from(most))
@@ -219,12 +225,12 @@ impl<T> Books<T> {
     /// Tells those in line for whom there is room, and all once the queue is
     /// closed; false if the batch is full and more are due.
     pub(super) fn notify_room(&mut self, wakes: &mut WakeBatch) -> bool {
+        let Limit::AtMost(most) = self.room.capacity else {
+            return true;
+        };
         let held = self.held();
         let past = self.closed || self.wanted.is_some();
         let (room, closed) = (&mut self.room, self.closed);
-        let Limit::AtMost(most) = room.capacity else {
-            return true;
-        };
         debug_assert!(past || held + room.told <= u64::from(most));
         while let Some((ticket, places)) = room.first_untold() {
             let told = room.told + places;

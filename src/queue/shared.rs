@@ -181,8 +181,11 @@ impl<T> Shared<T> {
         if self.bounded {
             return;
         }
+        self.tokens.take(&mut books.spare);
+        if books.spare.is_empty() {
+            return;
+        }
         let mut posts = std::mem::take(&mut books.spare);
-        self.tokens.take(&mut posts);
         for post in posts.drain(..) {
             books.apply(post);
         }
@@ -286,7 +289,13 @@ impl<T> Books<T> {
     }
 
     /// Notifies who is due; false if the batch is full and more are.
+    #[inline]
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
+        let nobody = self.receives.is_empty() && self.named.is_empty() && !self.room.is_limited();
+        nobody || self.notify_waiting(wakes)
+    }
+
+    fn notify_waiting(&mut self, wakes: &mut WakeBatch) -> bool {
         self.receives.notify_up_to(self.due(), wakes)
             && self.notify_named(wakes)
             && self.notify_room(wakes)

@@ -49,10 +49,10 @@ impl Pair {
     }
 
     fn leave(&mut self, member: usize) {
-        if let Some((slot, _)) = self.at[member].take() {
+        if let Some((slot, seq)) = self.at[member].take() {
             let at = &self.at;
-            self.rank
-                .leave(slot, |member, seq| at[member as usize] == Some((slot, seq)));
+            let stands = |member, seq| at[member as usize] == Some((slot, seq));
+            self.rank.leave(slot, seq, member as u32, stands);
         }
     }
 

@@ -3,7 +3,9 @@
 //!
 //! State: a [`WakeBatch`] holds wakers in the order they were pushed, the first
 //! of them in place, so that waking one waiter allocates nothing. [`Leftovers`]
-//! holds values whose drop may run the user's code.
+//! holds values whose drop may run the user's code. Their lists are there only
+//! once something is in them: nearly all sessions end with nothing to do, and
+//! dropping two empty lists is more than that.
 //!
 //! Invariants:
 //! 1. Neither runs anything of the user's before it is fired or dropped, and
@@ -31,17 +33,18 @@ use crate::sync::{model_size, panicking};
 #[derive(Default)]
 pub(crate) struct WakeBatch {
     first: Option<Waker>,
-    more: Vec<Waker>,
+    more: Option<Vec<Waker>>,
 }
 
 impl WakeBatch {
     /// How many wakers make a full batch.
     pub(crate) const BOUND: usize = model_size(32, 2);
 
+    #[inline]
     pub(crate) const fn new() -> Self {
         Self {
             first: None,
-            more: Vec::new(),
+            more: None,
         }
     }
 
@@ -49,34 +52,42 @@ impl WakeBatch {
         if self.first.is_none() {
             self.first = Some(waker);
         } else {
-            self.more.push(waker);
+            self.more.get_or_insert_default().push(waker);
         }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.more.len()
+        usize::from(self.first.is_some()) + self.more.as_ref().map_or(0, Vec::len)
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
     /// Time to release the lock and fire.
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.len() >= Self::BOUND
     }
 
     /// Wakes all, in order, then lets the first panic among them go on.
+    #[inline]
     pub(crate) fn fire(&mut self) {
         if !self.is_empty() {
-            let mut panics = Panics::default();
-            self.fire_into(&mut panics);
-            panics.resume();
+            self.fire_all();
         }
     }
 
+    fn fire_all(&mut self) {
+        let mut panics = Panics::default();
+        self.fire_into(&mut panics);
+        panics.resume();
+    }
+
     pub(super) fn fire_into(&mut self, panics: &mut Panics) {
-        let more = std::mem::take(&mut self.more);
+        let more = self.more.take().into_iter().flatten();
         for waker in self.first.take().into_iter().chain(more) {
             panics.contain(|| waker.wake());
         }
@@ -84,6 +95,7 @@ impl WakeBatch {
 }
 
 impl Drop for WakeBatch {
+    #[inline]
     fn drop(&mut self) {
         self.fire();
     }
@@ -106,23 +118,25 @@ impl<T> Dropped for T {}
 #[derive(Default)]
 pub(super) struct Leftovers<'a> {
     waker: Option<Waker>,
-    values: Vec<Box<dyn Dropped + 'a>>,
+    values: Option<Vec<Box<dyn Dropped + 'a>>>,
 }
 
 impl<'a> Leftovers<'a> {
+    #[inline]
     pub(super) const fn new() -> Self {
         Self {
             waker: None,
-            values: Vec::new(),
+            values: None,
         }
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.waker.is_none() && self.values.is_empty()
+        self.waker.is_none() && self.values.is_none()
     }
 
     pub(super) fn add<T: 'a>(&mut self, value: T) {
-        self.values.push(Box::new(value));
+        self.values.get_or_insert_default().push(Box::new(value));
     }
 
     pub(super) fn add_waker(&mut self, waker: Waker) {
@@ -135,7 +149,7 @@ impl<'a> Leftovers<'a> {
         if let Some(waker) = self.waker.take() {
             panics.contain(|| drop(waker));
         }
-        for value in std::mem::take(&mut self.values) {
+        for value in self.values.take().into_iter().flatten() {
             panics.contain(|| drop(value));
         }
     }
@@ -159,7 +173,15 @@ impl Panics {
     }
 
     /// Goes on with the first panic, unless the thread is unwinding already.
+    #[inline]
     pub(crate) fn resume(self) {
+        if self.0.is_some() {
+            self.resume_first();
+        }
+    }
+
+    #[cold]
+    fn resume_first(self) {
         match self.0 {
             Some(payload) if !panicking() => resume_unwind(payload),
             payload => Self(payload).forget(),

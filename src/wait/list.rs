@@ -216,20 +216,24 @@ impl<D> Waiters<D> {
         entries.map(|(&ticket, entry)| (ticket, &entry.data))
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.waiting.len() + self.notified.len()
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.notified.is_empty()
     }
 
     /// How many wait un-notified.
+    #[inline]
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
     /// How many have been told to look and have not looked yet.
+    #[inline]
     pub(crate) fn notified(&self) -> usize {
         self.notified.len()
     }

@@ -42,6 +42,7 @@ impl<S> Guarded<S> {
         }
     }
 
+    #[inline]
     pub(crate) fn lock(&self) -> Session<'_, S> {
         Session::over(self.state.lock())
     }
@@ -61,6 +62,7 @@ pub(crate) struct Session<'a, S> {
 }
 
 impl<'a, S> Session<'a, S> {
+    #[inline]
     fn over(guard: MutexGuard<'a, S>) -> Self {
         Self {
             guard,
@@ -108,16 +110,25 @@ impl<'a, S> Session<'a, S> {
     /// Calls `step` until it says that nothing is left to do, and flushes
     /// whenever it says otherwise, since the batch is full. All of it is done
     /// also if a waker or value panics: the first panic goes on in the end.
+    #[inline]
     pub(crate) fn settle(&mut self, mut step: impl FnMut(&mut S, &mut WakeBatch) -> bool) {
+        let (state, wakes) = self.parts();
+        if !step(state, wakes) {
+            self.settle_rest(step);
+        }
+    }
+
+    #[cold]
+    fn settle_rest(&mut self, mut step: impl FnMut(&mut S, &mut WakeBatch) -> bool) {
         let mut panics = Panics::default();
         loop {
+            // Unwind safe: `flush` holds the lock again, and `step` left the
+            // state whole.
+            panics.contain(|| self.flush());
             let (state, wakes) = self.parts();
             if step(state, wakes) {
                 break;
             }
-            // Unwind safe: `flush` holds the lock again, and `step` left the
-            // state whole.
-            panics.contain(|| self.flush());
         }
         panics.resume();
     }
@@ -164,10 +175,14 @@ struct After<'a> {
 }
 
 impl After<'_> {
+    #[inline]
     fn run(&mut self) {
-        if self.wakes.is_empty() && self.leftovers.is_empty() {
-            return;
+        if !self.wakes.is_empty() || !self.leftovers.is_empty() {
+            self.run_all();
         }
+    }
+
+    fn run_all(&mut self) {
         let mut panics = Panics::default();
         self.wakes.fire_into(&mut panics);
         self.leftovers.drop_into(&mut panics);
@@ -176,6 +191,7 @@ impl After<'_> {
 }
 
 impl Drop for After<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.run();
     }

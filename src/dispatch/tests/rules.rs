@@ -134,7 +134,8 @@ fn a_lane_that_has_nothing_eligible_after_a_dispatch_forfeits() {
 }
 
 /// Removing a waiting message moves its group to another tier under the same
-/// ready number. Its old place must not be taken for a live one.
+/// ready number. Its old place, behind another group, must not be taken for a
+/// live one.
 #[test]
 fn a_group_whose_first_message_is_removed_does_not_stay_in_the_old_tier() {
     let mut world = world(
@@ -143,9 +144,10 @@ fn a_group_whose_first_message_is_removed_does_not_stay_in_the_old_tier() {
         &[(0, 9), (0, 9), (0, 9)],
         Watch::amended(),
     );
+    send(&mut world, &[1]);
     world.apply(&Op::Send(0, 0, None));
     world.apply(&Op::Send(0, 1, None));
-    send(&mut world, &[1, 2]);
+    send(&mut world, &[2]);
     world.apply(&Op::Remove(0, 0));
     assert_eq!(world.model.why(0), Blocked::Tier);
     assert_eq!(serve(&mut world, 3), [1, 2, 0]);
@@ -282,15 +284,17 @@ fn many_lanes_and_groups_used_once_leave_nothing_behind() {
     }
     assert_eq!(core.eligible(), 20_000);
     for n in 0..20_000 {
-        let pick = core.begin_turn().unwrap();
+        let (pick, ()) = core.begin_turn(|_| ((), None)).unwrap();
         let lane = core.lane_of(pick.group);
+        assert_eq!(pick.lane, lane);
         core.end_turn(pick.group);
         core.finish(pick.group, pick.tier);
         core.settle(lane);
         assert_eq!(core.remove_group(pick.group), Some(n));
         assert!(core.data(pick.group).is_none());
     }
-    assert!(core.begin_turn().is_none() && core.lanes.is_empty() && core.groups.is_empty());
+    assert!(core.begin_turn(|_| ((), None)).is_none());
+    assert!(core.lanes.is_empty() && core.groups.is_empty());
     let kept = core.ring.heap_bytes() + core.lanes.heap_bytes() + core.groups.heap_bytes();
     assert!(kept < 200_000, "{kept} bytes are kept");
 }

@@ -73,7 +73,7 @@ impl Pair {
             self.model.remove(&(seq, member));
             let at = &self.at;
             self.fifo
-                .leave(|member, seq| at[member as usize] == Some(seq));
+                .leave(seq, member, |member, seq| at[member as usize] == Some(seq));
         }
     }
 

@@ -45,12 +45,12 @@ pub struct Ranked(Rank);
 
 impl Ranked {
     #[inline(always)]
-    fn leave(&mut self, from: u16, places: &[Place]) {
-        let from_slot = slot(from);
-        self.0.leave(from_slot, |group, seq| {
-            let place = places[group as usize];
-            place.seq == seq && place.level == from
-        });
+    fn leave(&mut self, group: u32, from: Place, places: &[Place]) {
+        self.0
+            .leave(slot(from.level), from.seq, group, |group, seq| {
+                let place = places[group as usize];
+                place.seq == seq && place.level == from.level
+            });
     }
 }
 
@@ -68,16 +68,16 @@ impl Order for Ranked {
             place.seq == seq && slot(place.level) == at
         })?;
         let place = &mut places[group as usize];
+        let from = *place;
         place.seq = NOWHERE;
-        let from = place.level;
-        self.leave(from, places);
-        Some((group, from))
+        self.leave(group, from, places);
+        Some((group, from.level))
     }
 
     #[inline(always)]
     fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
         let from = std::mem::replace(&mut places[group as usize], to);
-        self.leave(from.level, places);
+        self.leave(group, from, places);
         self.0.insert(slot(to.level), to.seq, group);
     }
 }
