@@ -13,9 +13,9 @@ impl<T> Backlog<T> {
     /// what is in flight and comes back would wait for it, and it for that.
     pub fn send_first(&mut self, group: GroupKey, item: T) {
         let messages = self.messages(group);
-        messages.last_front += 1;
+        let seq = messages.next_front();
         messages.put(Entry {
-            seq: FRONT + messages.last_front,
+            seq,
             tier: 0,
             attempt: 0,
             item: Some(item),

@@ -1,7 +1,8 @@
 //! The messages that wait in one group, by sequence number.
 //!
 //! State: an array, and a tree for those that came back out of order. A message
-//! that is removed from the middle leaves an empty entry in the array.
+//! that is removed from the middle leaves an empty entry in the array. What
+//! hardly a group ever has stands apart, in a block of its own.
 //!
 //! Invariants:
 //! 1. The array does not decrease, and its first entry, if there is one, holds
@@ -60,16 +61,31 @@ impl<T> Entry<T> {
 #[derive(Debug)]
 pub(super) struct Messages<T> {
     pub(super) entries: VecDeque<Entry<T>>,
-    returned: BTreeMap<u64, Entry<T>>,
     live: usize,
-    out: Option<Box<Entry<T>>>,
+    apart: Option<Box<Apart<T>>>,
     pub(super) last_seq: u64,
-    /// How many were ever put first.
-    pub(super) last_front: u64,
     pub(super) last_tier: u32,
     pub(super) pins: u32,
     /// Who wants to be told when the group ends.
     pub(super) home: Option<Home>,
+}
+
+#[derive(Debug)]
+struct Apart<T> {
+    returned: BTreeMap<u64, Entry<T>>,
+    out: Option<Entry<T>>,
+    /// How many were ever put first.
+    last_front: u64,
+}
+
+impl<T> Apart<T> {
+    fn new() -> Self {
+        Self {
+            returned: BTreeMap::new(),
+            out: None,
+            last_front: 0,
+        }
+    }
 }
 
 impl<T> Messages<T> {
@@ -77,11 +93,9 @@ impl<T> Messages<T> {
     pub(super) fn new() -> Self {
         Self {
             entries: VecDeque::new(),
-            returned: BTreeMap::new(),
             live: 0,
-            out: None,
+            apart: None,
             last_seq: 0,
-            last_front: 0,
             last_tier: 0,
             pins: 1,
             home: None,
@@ -90,14 +104,48 @@ impl<T> Messages<T> {
 
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.live + usize::from(self.out.is_some())
+        self.live + usize::from(self.out().is_some())
+    }
+
+    /// The one that is out.
+    #[inline]
+    fn out(&self) -> Option<&Entry<T>> {
+        self.apart.as_ref()?.out.as_ref()
+    }
+
+    /// Those that came back out of order, if there are any.
+    #[inline]
+    fn returned(&self) -> Option<&BTreeMap<u64, Entry<T>>> {
+        let returned = &self.apart.as_ref()?.returned;
+        (!returned.is_empty()).then_some(returned)
+    }
+
+    fn apart(&mut self) -> &mut Apart<T> {
+        self.apart.get_or_insert_with(|| Box::new(Apart::new()))
+    }
+
+    /// Gives up the block of what stands apart, if nothing does.
+    fn close_up(&mut self) {
+        let empty = |apart: &mut Box<Apart<T>>| {
+            apart.returned.is_empty() && apart.out.is_none() && apart.last_front == 0
+        };
+        if self.apart.as_mut().is_some_and(empty) {
+            self.apart = None;
+        }
+    }
+
+    /// The number of one that is put first.
+    pub(super) fn next_front(&mut self) -> u64 {
+        let apart = self.apart();
+        apart.last_front += 1;
+        FRONT + apart.last_front
     }
 
     /// No waiting message counts as tried before. O(n).
     pub(super) fn start_anew(&mut self) {
-        let returned = self.returned.values_mut();
-        let out = self.out.as_deref_mut();
-        for entry in self.entries.iter_mut().chain(returned).chain(out) {
+        let apart = self.apart.iter_mut();
+        let apart = apart.flat_map(|apart| apart.returned.values_mut().chain(&mut apart.out));
+        for entry in self.entries.iter_mut().chain(apart) {
             entry.attempt = 0;
         }
     }
@@ -106,7 +154,7 @@ impl<T> Messages<T> {
     #[inline]
     pub(super) fn head(&self) -> Option<&Entry<T>> {
         let first = self.first();
-        match self.out.as_deref() {
+        match self.out() {
             Some(out) if first.is_none_or(|first| out.place() < first.place()) => Some(out),
             _ => first,
         }
@@ -143,28 +191,30 @@ impl<T> Messages<T> {
     pub(super) fn take_out(&mut self) -> Option<T> {
         let mut entry = self.pop()?;
         let item = entry.item.take();
-        self.out = Some(Box::new(entry));
+        self.apart().out = Some(entry);
         item
     }
 
     /// Puts the one that is out to its place, or forgets it if it does not
     /// come back.
     pub(super) fn put_back(&mut self, item: Option<T>) {
-        if let Some(mut entry) = self.out.take()
+        let out = self.apart.as_mut().and_then(|apart| apart.out.take());
+        self.close_up();
+        if let Some(mut entry) = out
             && item.is_some()
         {
             entry.item = item;
-            self.put(*entry);
+            self.put(entry);
         }
     }
 
     /// The first one of those that are here.
     #[inline]
     fn first(&self) -> Option<&Entry<T>> {
-        if self.returned.is_empty() {
+        let Some(returned) = self.returned() else {
             return self.entries.front();
-        }
-        let returned = self.returned.first_key_value().map(|(_, entry)| entry);
+        };
+        let returned = returned.first_key_value().map(|(_, entry)| entry);
         match (self.entries.front(), returned) {
             (Some(a), Some(b)) => Some(if a.place() < b.place() { a } else { b }),
             (a, b) => a.or(b),
@@ -178,7 +228,7 @@ impl<T> Messages<T> {
         match (self.entries.front(), self.entries.back()) {
             (Some(first), _) if place < first.place() => self.entries.push_front(entry),
             (_, Some(last)) if place < last.place() => {
-                self.returned.insert(place, entry);
+                self.apart().returned.insert(place, entry);
             }
             (Some(_), _) => self.entries.push_back(entry),
             (None, _) => {
@@ -192,7 +242,7 @@ impl<T> Messages<T> {
     }
 
     pub(super) fn pop(&mut self) -> Option<Entry<T>> {
-        let entry = if self.returned.is_empty() {
+        let entry = if self.returned().is_none() {
             self.entries.pop_front()?
         } else {
             let place = self.first()?.place();
@@ -224,7 +274,8 @@ impl<T> Messages<T> {
 
     /// The numbers of those that `fits`, in no order. O(n).
     pub(super) fn numbers(&self, mut fits: impl FnMut(&T) -> bool) -> Vec<u64> {
-        let waiting = self.entries.iter().chain(self.returned.values());
+        let returned = self.returned().into_iter().flat_map(BTreeMap::values);
+        let waiting = self.entries.iter().chain(returned);
         let fitting = waiting.filter(|entry| entry.item.as_ref().is_some_and(&mut fits));
         fitting.map(|entry| entry.seq).collect()
     }
@@ -232,7 +283,7 @@ impl<T> Messages<T> {
     /// Lends the first ones, up to so many; they still count.
     pub(super) fn deal(&mut self, most: u32) -> VecDeque<Entry<T>> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        if !self.returned.is_empty() || self.live != self.entries.len() {
+        if self.returned().is_some() || self.live != self.entries.len() {
             return VecDeque::new();
         }
         if self.live <= most {
@@ -264,10 +315,12 @@ impl<T> Messages<T> {
     }
 
     fn unreturn(&mut self, place: u64) -> Option<Entry<T>> {
-        let entry = self.returned.remove(&place)?;
-        if self.returned.is_empty() {
+        let returned = &mut self.apart.as_mut()?.returned;
+        let entry = returned.remove(&place)?;
+        if returned.is_empty() {
             // An emptied tree would keep its root's block.
-            self.returned = BTreeMap::new();
+            *returned = BTreeMap::new();
+            self.close_up();
         }
         Some(entry)
     }
