@@ -16,6 +16,8 @@
 //! 3. `below` says for each word how many known slots the words below it have,
 //!    so that finding a line counts the bits of one word only.
 
+use std::num::NonZeroU16;
+
 mod fifo;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -30,25 +32,34 @@ pub const STANDING_LEVEL: u8 = 100;
 
 /// A place in the order of rank; the higher is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(u16);
+pub struct Slot(NonZeroU16);
 
 impl Slot {
     /// The standing level `level`: below every bumped slot.
     pub fn standing(level: u8) -> Self {
-        Self(u16::from(level))
+        Self::numbered(u16::from(level))
     }
 
     /// Bumped to `level`: above every standing level.
     pub fn bumped(level: u8) -> Self {
-        Self(256 + u16::from(level))
+        Self::numbered(256 + u16::from(level))
+    }
+
+    /// From 0. Kept as one more, so that where nobody stands takes no room.
+    fn numbered(number: u16) -> Self {
+        Self(NonZeroU16::MIN.saturating_add(number))
+    }
+
+    fn number(self) -> u16 {
+        self.0.get() - 1
     }
 
     fn word(self) -> usize {
-        usize::from(self.0) / 64
+        usize::from(self.number()) / 64
     }
 
     fn bit(self) -> u64 {
-        1 << (self.0 % 64)
+        1 << (self.number() % 64)
     }
 }
 
@@ -72,7 +83,7 @@ struct Levels {
 
 impl Default for Rank {
     fn default() -> Self {
-        Self(Form::One(Slot(0), Fifo::default()))
+        Self(Form::One(Slot::standing(0), Fifo::default()))
     }
 }
 
@@ -135,7 +146,7 @@ impl Levels {
     fn highest_line(&mut self) -> Option<(Slot, &mut Fifo)> {
         let word = self.occupied.iter().rposition(|&w| w != 0)?;
         let bit = 63 - self.occupied[word].leading_zeros();
-        let slot = Slot((word * 64) as u16 + bit as u16);
+        let slot = Slot::numbered((word * 64) as u16 + bit as u16);
         let index = self.index(slot);
         Some((slot, &mut self.lines[index]))
     }

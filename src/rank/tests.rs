@@ -19,7 +19,7 @@ enum Op {
 
 fn slot() -> impl Strategy<Value = Slot> {
     let edges = prop::sample::select(vec![0u16, 1, 62, 63, 64, 255, 256, 257, 319, 320, 511]);
-    prop_oneof![4 => edges, 1 => 0..512u16].prop_map(Slot)
+    prop_oneof![4 => edges, 1 => 0..512u16].prop_map(Slot::numbered)
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -61,7 +61,7 @@ impl Pair {
         match *op {
             Op::Join(member, slot) => self.join(member, (slot, self.clock)),
             Op::Return(member) => {
-                let place = self.last[member].unwrap_or((Slot(7), self.clock));
+                let place = self.last[member].unwrap_or((Slot::numbered(7), self.clock));
                 self.join(member, place);
             }
             Op::Leave(member) => self.leave(member),
@@ -112,7 +112,10 @@ proptest! {
 fn every_bump_is_above_every_standing_level() {
     assert!(Slot::bumped(0) > Slot::standing(255));
     assert!(Slot::bumped(255) > Slot::bumped(254) && Slot::standing(1) > Slot::standing(0));
-    assert_eq!((Slot::standing(0), Slot::bumped(255)), (Slot(0), Slot(511)));
+    assert_eq!(
+        (Slot::standing(0), Slot::bumped(255)),
+        (Slot::numbered(0), Slot::numbered(511))
+    );
 }
 
 #[test]
@@ -126,13 +129,13 @@ fn all_slots_at_once_are_served_from_the_top() {
     // In an order that inserts new slots before, between and after known ones.
     for n in 0..members {
         pair.clock += 1;
-        pair.join(n, (Slot((n * 197 % 512) as u16), pair.clock));
+        pair.join(n, (Slot::numbered((n * 197 % 512) as u16), pair.clock));
     }
     for expected in (0..512u16).rev() {
         for _ in 0..2 {
             let best = pair.best().unwrap();
             assert_eq!(Some(best), pair.model_best());
-            assert_eq!(pair.at[best].unwrap().0, Slot(expected));
+            assert_eq!(pair.at[best].unwrap().0, Slot::numbered(expected));
             pair.leave(best);
         }
     }
