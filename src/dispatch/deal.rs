@@ -6,12 +6,15 @@ use super::{Dispatch, GroupKey, LaneKey, at, shift};
 
 impl<G> Dispatch<G> {
     /// Units that the group's live turn could take now, if only the group's own
-    /// limit can keep it from taking what waits; all of that in one tier.
+    /// limit can keep it from taking what waits; all of that in one tier. `None`
+    /// also while more are in flight than the limit: what comes back then is no
+    /// free unit yet.
     pub fn free_units(&self, group: GroupKey) -> Option<u32> {
         let g = self.group(group);
         let lane = self.lane(g.lane);
         let alone = lane.cap == Limit::Unlimited && g.aside.is_none();
-        alone.then(|| g.limit.room(g.in_flight))
+        let debt = matches!(g.limit, Limit::AtMost(most) if g.in_flight > most);
+        (alone && !debt).then(|| g.limit.room(g.in_flight))
     }
 
     /// So many units were taken by the live turn of the group, one after the

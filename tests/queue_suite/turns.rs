@@ -216,3 +216,24 @@ fn a_turn_takes_what_came_back_between_others() {
     let served: Vec<_> = std::iter::from_fn(|| Some(second.next()?.complete())).collect();
     assert_eq!(served, ["b", "c", "d"]);
 }
+
+/// Units that come back pay the debt first.
+#[test]
+fn a_limit_that_is_lowered_in_a_turn_holds_for_it() {
+    let (queue, lane) = plain();
+    let group = lane.group(Limit::AtMost(3), 100).unwrap();
+    let one = group.conversation().unwrap();
+    one.send_all(0..6).unwrap();
+    let mut turn = turn(&queue).unwrap();
+    let taken = [(); 3].map(|()| turn.next().unwrap());
+    group.set_limit(Limit::SERIAL).unwrap();
+    assert!(turn.next().is_none());
+    for delivery in taken {
+        assert!(turn.next().is_none(), "more are in flight than may be");
+        delivery.complete();
+    }
+    let fourth = turn.next().unwrap();
+    assert!(turn.next().is_none());
+    fourth.complete();
+    assert_eq!(turn.next().unwrap().complete(), 4);
+}
