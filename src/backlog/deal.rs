@@ -57,7 +57,7 @@ impl<T> Backlog<T> {
     /// asked of this group but [`send`](Self::send). `None` if another limit
     /// than the group's could keep the turn from taking it.
     pub fn deal(&mut self, group: GroupKey, most: u32) -> Option<Dealt<T>> {
-        if self.tiered || self.waiting_in(group) == 0 {
+        if self.tiered {
             return None;
         }
         let room = self.core.free_units(group)?;
