@@ -79,9 +79,9 @@
 //! A send, a completion and the end of a turn append to one list under a lock
 //! held for that alone; receives take it in under the policy lock, at O(1) each,
 //! O(log n) with old ages or several tiers. What else a turn found it takes with
-//! neither, and that nothing came since it knows with neither, unless a
-//! capacity, a cap or tiers forbid. [`Queue::receive_many`] takes that lock once
-//! for many turns. What ends leaves nothing.
+//! neither, and that nothing came since it knows with neither, where
+//! [`Turn::next`] says. [`Queue::receive_many`] takes that lock once for many
+//! turns. What ends leaves nothing.
 //!
 //! A send takes the policy lock itself if a receive sleeps, which it wakes, with
 //! a capacity, or in a tier that it names; and now and then, if nobody holds it,
@@ -360,6 +360,8 @@ const _: () = {
     send_and_sync::<Conversation<OnlySend>>();
     send_and_sync::<Wait<Receive<'_, OnlySend>>>();
     send_and_sync::<Wait<ReceiveOwned<OnlySend>>>();
+    send_and_sync::<Wait<ReceiveMany<'_, OnlySend>>>();
+    send_and_sync::<Wait<ReceiveManyOwned<OnlySend>>>();
     send_and_sync::<Wait<ReceiveGroup<'_, OnlySend>>>();
     send_and_sync::<Wait<ReceiveGroupOwned<OnlySend>>>();
     send::<Turn<OnlySend>>();

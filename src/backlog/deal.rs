@@ -55,7 +55,8 @@ impl<T> Backlog<T> {
     /// Deals the live turn of `group` up to so many messages. Until they are
     /// [settled up](Self::settle_up) they count as waiting, and nothing may be
     /// asked of this group but [`send`](Self::send). `None` if another limit
-    /// than the group's could keep the turn from taking it.
+    /// than the group's could keep the turn from taking it, or if more are in
+    /// flight than that.
     pub fn deal(&mut self, group: GroupKey, most: u32) -> Option<Dealt<T>> {
         if self.tiered {
             return None;

@@ -2,7 +2,8 @@
 //! without the policy lock, that nothing came since.
 //!
 //! State: for each stripe of groups the number of messages that were posted to
-//! them, and under the policy lock how many of these were taken in. Both wrap.
+//! them, and under the policy lock how many of these were taken in. Both wrap:
+//! so many posts, and no fewer, between a deal and a look would go unseen.
 //!
 //! Protocol: a message is counted under the lock of the tokens under which it
 //! is posted, so that it cannot be taken in before it is counted. Who reads

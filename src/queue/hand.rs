@@ -4,7 +4,7 @@
 //! messages behind it, up to the quantum, with so much room of the group's
 //! limit. From then on the turn takes them and its deliveries are done under
 //! the hand's own lock, which nobody else wants; the books hear of it all at
-//! once. A turn that was dealt all that its group had asks [`Arrivals`] whether
+//! once. A turn that was dealt all that its group had asks the arrivals whether
 //! something came; if not, it knows that there is nothing.
 //!
 //! State: the messages, the room, how much had been taken in when they were
@@ -29,8 +29,9 @@
 //! 3. While a hand is live its group gets messages by posts only: all else
 //!    that changes the group is an event.
 //! 4. No hand is dealt while the queue is closed, has a capacity, or has ever
-//!    used tiers, nor while somebody waits by name; those who change that call
-//!    in all hands first.
+//!    used tiers, nor while somebody waits by name, nor to a group that is set
+//!    aside, above its limit or in a capped lane; those who change that call in
+//!    all hands first.
 
 use crate::backlog::{Account, Claim, Dealt};
 use crate::dispatch::GroupKey;

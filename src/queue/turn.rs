@@ -73,9 +73,10 @@ impl<T> Turn<T> {
     /// the first of these is for good.
     ///
     /// Cost: a lock that nobody else wants, for what was there when the turn
-    /// last asked and while nothing came since; else the policy lock. With a
-    /// capacity, a capped lane or tiers always the latter, but for the first
-    /// message.
+    /// last asked, and as long as nothing came since for its group or another
+    /// in 64; else the policy lock. Always the latter, but for the first
+    /// message, with a capacity, in a capped lane, with tiers, in a closed
+    /// queue, and while somebody waits for any group by name.
     #[allow(
         clippy::should_implement_trait,
         reason = "after nothing there may be something again"
