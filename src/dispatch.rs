@@ -163,14 +163,14 @@ impl<G> Dispatch<G> {
         self.lane(lane).tiers.open()
     }
 
-    /// Says what now waits first in the group. A group that had nothing
-    /// waiting takes its ready time.
+    /// As [`change`](Self::change), of nothing but that.
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub fn set_head(&mut self, group: GroupKey, head: Option<u32>) {
         _ = self.change(group, |_| ((), head));
     }
 
-    /// As [`set_head`](Self::set_head), while the owner changes its part of
-    /// the group and then says what waits first.
+    /// The owner changes its part of the group, and says what waits first then.
+    /// A group that had nothing waiting takes its ready time.
     #[inline]
     pub fn change<R>(
         &mut self,

@@ -160,6 +160,7 @@ impl Lane {
         }
         self.parked_line(tier)
     }
+
     #[cold]
     fn parked_line(&mut self, tier: u32) -> &mut Line {
         self.parked.entry(tier).or_default()

@@ -89,6 +89,8 @@ impl Pair {
                 assert!(!self.slab.contains(key));
                 assert_eq!(self.slab.remove(key), None);
                 assert_ne!(self.slab.key_at(key.index()), Some(key));
+                let there = self.slab.entry_at(key.index()).map(|(there, _)| there);
+                assert_eq!(there, self.slab.key_at(key.index()));
             }
             Op::Write(at) => {
                 let key = self.keys[at.index(self.keys.len())];
@@ -100,6 +102,11 @@ impl Pair {
                     Some(self.next)
                 );
                 assert_eq!(self.slab.key_at(key.index()), Some(key));
+                let entry = self.slab.entry_at(key.index());
+                assert_eq!(
+                    entry.map(|(key, value)| (key, *value)),
+                    Some((key, self.next))
+                );
                 self.model.insert(key, self.next);
             }
         }
