@@ -163,6 +163,9 @@ fn held(
             record.history.wanted.push((wanted, (asks, to)));
             assert_eq!(guard.mode(), if converted { wanted } else { mode });
         }
+        // Until then it had the old mode, for others to be refused for.
+        let changed = record.now();
+        record.history.wanted.push((mode, (asked, changed)));
         asked = asks;
     }
     let mode = guard.mode();
