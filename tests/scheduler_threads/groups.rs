@@ -185,7 +185,12 @@ fn the_bump_of_a_group_is_for_its_next_task_only() {
 #[test]
 fn the_standing_level_ranks_what_is_not_bumped() {
     finishes(|| {
-        let (scheduler, caller) = one_caller(1);
+        // One at a time: who takes ahead passes by a group whose task it has.
+        let builder = conversant::scheduler::Scheduler::builder()
+            .readers(1)
+            .claims(1);
+        let scheduler = builder.build().unwrap();
+        let caller = scheduler.caller("main", Default::default()).unwrap();
         let low = caller.group(Limit::SERIAL, 10).unwrap();
         let high = caller.group(Limit::SERIAL, 200).unwrap();
         let page = Arc::new(Mutex::new(Vec::new()));
