@@ -25,20 +25,18 @@
 //! ```
 //!
 //! State: a map from keys to groups, sharded by hash, each shard under a mutex;
-//! the groups are the queue's.
+//! the groups are the queue's, and the map pins them.
 //!
 //! Protocol: a send locks the shard of its key, looks the key up, and with the
-//! shard locked takes the queue's lock, under which the group is found there or
-//! made, and the message put into it. An event that ends a group tells it
-//! afterwards, under no lock, and the shard forgets the key. Lock order: shard,
-//! then queue; never the other way.
+//! shard locked sends into the group, which it makes if there is none. A group
+//! that has become idle stays for the next message of its key. What is idle is
+//! forgotten when a shard has grown, or a receive finds nothing while much is
+//! kept: up to 1,024 idle groups stay. Lock order: shard, then the queue's.
 //!
 //! Invariants:
 //! 1. All outstanding messages of a key are in one group: whoever makes a group
-//!    for a key holds its shard, and does so only if the old one has ended, and
-//!    a group ends only when nothing of it is outstanding.
-//! 2. Of a key that is forgotten no group is left: it is taken out only under
-//!    the name of the group that has ended, not if it has another by then.
+//!    for a key holds its shard, and an idle one goes only under that lock.
+//! 2. Every group in the map has one pin of the map's.
 //!
 //! No code of the user's runs under a lock but `Eq` of keys, under the shard's:
 //! it must not call this. If it panics, nothing has changed; nothing is sent.
@@ -57,15 +55,17 @@ mod tests;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 
-use crate::dispatch::GroupKey;
 use crate::error::Stale;
 use crate::limit::Limit;
-use crate::queue::{Forget, GroupId, Home, Lane, LaneError, SendError, Shape};
-use crate::rank::STANDING_LEVEL;
-// As in the queue: shared ownership and no more.
-use crate::sync::{Mutex, WakeArc as Arc};
+use crate::queue::{
+    GroupId, GroupRef, Keeping, Kept, Lane, LaneError, Observer, One, SendError, SendReason, Shape,
+    is_idle, waiting_in,
+};
+use crate::ready::STANDING_LEVEL;
+// Shared ownership and no more: nothing is synchronized by it.
+use crate::sync::{Mutex, MutexGuard, WakeArc as Arc};
 
-use map::KeyMap;
+use map::{Entry, KeyMap};
 pub use send_wait::KeyedSendWait;
 
 /// A power of two.
@@ -75,18 +75,21 @@ const SHARDS: usize = 16;
 ///
 /// Shared between threads by reference. Dropping it leaves what was sent to be
 /// delivered.
-pub struct Keyed<K: Send + 'static, T, S = RandomState> {
+pub struct Keyed<K: Send + 'static, T: Send + 'static, S = RandomState> {
     lane: Lane<T>,
     shape: Shape,
     hasher: S,
-    shards: Arc<Shards<K>>,
+    shards: Arc<Shards<K, T>>,
     /// By which the queue knows this keeper.
     number: u64,
 }
 
-struct Shards<K>([Mutex<KeyMap<K>>; SHARDS]);
+struct Shards<K, T> {
+    maps: [Mutex<KeyMap<K, T>>; SHARDS],
+    keeping: Keeping<T>,
+}
 
-impl<K: Send + 'static, T> Keyed<K, T> {
+impl<K: Send + 'static, T: Send + 'static> Keyed<K, T> {
     /// Serial groups of the default level 100 in this lane.
     #[must_use]
     pub fn new(lane: Lane<T>) -> Self {
@@ -98,7 +101,7 @@ impl<K: Send + 'static, T> Keyed<K, T> {
     }
 }
 
-impl<K: Send + 'static, T, S> Keyed<K, T, S> {
+impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
     /// Groups of this limit and standing level, and keys hashed by `hasher`.
     ///
     /// # Errors
@@ -111,9 +114,11 @@ impl<K: Send + 'static, T, S> Keyed<K, T, S> {
     }
 
     fn build(lane: Lane<T>, shape: Shape, hasher: S) -> Self {
-        let shards = std::array::from_fn(|_| Mutex::new(KeyMap::new()));
-        let shards = Arc::new(Shards(shards));
-        let number = lane.move_in(shards.clone());
+        let shards = Arc::new(Shards {
+            maps: std::array::from_fn(|_| Mutex::new(KeyMap::new())),
+            keeping: lane.keeping(),
+        });
+        let number = lane.observe(shards.clone());
         Self {
             lane,
             shape,
@@ -129,25 +134,25 @@ impl<K: Send + 'static, T, S> Keyed<K, T, S> {
         &self.lane
     }
 
-    /// How many keys have a group now. Counts shard by shard: while others
-    /// send and receive, the sum may never have been true.
+    /// How many keys have something that waits or is in flight; forgets all
+    /// others. Counts shard by shard: while others send and receive, the sum
+    /// may never have been true.
     ///
     /// Cost: O(keys).
     #[must_use]
     pub fn len(&self) -> usize {
-        // What has ended is told of first.
-        self.lane.catch_up();
-        self.shards.0.iter().map(|shard| shard.lock().len()).sum()
+        self.shards.trim();
+        self.shards.maps.iter().map(|map| map.lock().len()).sum()
     }
 
-    /// Whether no key has a group.
+    /// Whether nothing of any key waits or is in flight.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> Keyed<K, T, S> {
+impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, T, S> {
     /// Sends a message to the group of a key, in the tier of the group's last
     /// message (0 in a new group). Messages of one key are delivered in the
     /// order in which they were sent.
@@ -155,8 +160,38 @@ impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> Keyed<K, T, S> {
     /// # Errors
     ///
     /// [`SendError`] with the message, if the queue is closed or full.
+    #[inline]
     pub fn send(&self, key: K, message: T) -> Result<(), SendError<T>> {
-        self.post(key, None, message)
+        let hash = self.hasher.hash_one(&key);
+        let shard = self.shards.map(hash).lock();
+        let Some(group) = shard.find(hash, &key) else {
+            return self.send_first(
+                shard,
+                (hash, key),
+                One {
+                    message,
+                    tier: None,
+                },
+            );
+        };
+        match self.lane.send_kept(group, message) {
+            Kept::Sent(after) => {
+                drop(shard);
+                self.lane.after(after);
+                Ok(())
+            }
+            Kept::Special(message) => {
+                let group = GroupRef::clone(group);
+                self.lane.send_kept_in(
+                    &group,
+                    One {
+                        message,
+                        tier: None,
+                    },
+                    shard,
+                )
+            }
+        }
     }
 
     /// As [`send`](Self::send), in a tier.
@@ -166,14 +201,56 @@ impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> Keyed<K, T, S> {
     /// As [`send`](Self::send); and if an earlier message of the key is
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, key: K, tier: u32, message: T) -> Result<(), SendError<T>> {
-        self.post(key, Some(tier), message)
+        let hash = self.hasher.hash_one(&key);
+        let shard = self.shards.map(hash).lock();
+        let Some(group) = shard.find(hash, &key).cloned() else {
+            return self.send_first(
+                shard,
+                (hash, key),
+                One {
+                    message,
+                    tier: Some(tier),
+                },
+            );
+        };
+        self.lane.send_kept_in(
+            &group,
+            One {
+                message,
+                tier: Some(tier),
+            },
+            shard,
+        )
+    }
+
+    /// The first message of a key that has no group.
+    #[cold]
+    fn send_first(
+        &self,
+        mut shard: MutexGuard<'_, KeyMap<K, T>>,
+        (hash, key): (u64, K),
+        load: One<T>,
+    ) -> Result<(), SendError<T>> {
+        let Ok(group) = self.lane.kept_group(self.shape) else {
+            drop(shard);
+            let reason = SendReason::Closed;
+            return Err(SendError {
+                message: load.message,
+                reason,
+            });
+        };
+        // It is in the map before anybody can receive from it.
+        let idle = shard.insert(hash, key, GroupRef::clone(&group));
+        self.shards.keeping.count(1);
+        let sent = self.lane.send_kept_in(&group, load, shard);
+        self.shards.forget(idle);
+        sent
     }
 
     /// How many messages of a key wait.
     #[must_use]
     pub fn waiting(&self, key: &K) -> usize {
-        let group = self.find(key);
-        group.map_or(0, |group| self.lane.waiting_in(group))
+        self.find(key).map_or(0, |group| waiting_in(&group))
     }
 
     /// Bumps the group of a key, as [`Group::bump`](crate::queue::Group::bump).
@@ -183,72 +260,66 @@ impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> Keyed<K, T, S> {
     /// [`Stale`] if it has none: nothing of it is outstanding.
     pub fn bump(&self, key: &K, level: u8) -> Result<(), Stale> {
         let group = self.find(key).ok_or(Stale)?;
-        let bumped = self.lane.bump_group(group, level);
-        bumped.then_some(()).ok_or(Stale)
+        self.lane.bump_kept(&group, level);
+        Ok(())
     }
 
-    /// The group of a key, if it has one: to bump, watch or receive from it.
+    /// The group of a key, if something of it is outstanding: to bump, watch or
+    /// receive from it.
     #[must_use]
     pub fn group(&self, key: &K) -> Option<GroupId> {
         let group = self.find(key)?;
-        self.lane.group_id(group)
+        Some(self.lane.kept_id(&group))
     }
 
-    fn find(&self, key: &K) -> Option<GroupKey> {
+    fn find(&self, key: &K) -> Option<GroupRef<T>> {
         let hash = self.hasher.hash_one(key);
-        self.shards.shard(hash).lock().find(hash, key)
-    }
-
-    fn post(&self, key: K, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
-        let hash = self.hasher.hash_one(&key);
-        let home = Home {
-            number: self.number,
-            place: hash,
-        };
-        // What is left of it is dropped last, under no lock.
-        let mut key = Some(key);
-        let mut shard = self.shards.shard(hash).lock();
-        let known = key.as_ref().and_then(|key| shard.find(hash, key));
-        let placed = |new: Option<GroupKey>| {
-            match (known, new) {
-                (_, None) => {}
-                (Some(old), Some(new)) => shard.replace(hash, old, new),
-                (None, Some(new)) => {
-                    let key = key.take().expect("a message is placed once");
-                    shard.insert(hash, key, new);
-                }
-            }
-            // Before any waker runs.
-            drop(shard);
-        };
-        let sending = (tier, message);
-        self.lane
-            .send_to(known, (home, self.shape), sending, placed)
+        let shard = self.shards.map(hash).lock();
+        let group = shard.find(hash, key)?;
+        (!is_idle(group)).then(|| GroupRef::clone(group))
     }
 }
 
-impl<K> Shards<K> {
-    fn shard(&self, hash: u64) -> &Mutex<KeyMap<K>> {
+impl<K, T> Shards<K, T> {
+    #[inline]
+    fn map(&self, hash: u64) -> &Mutex<KeyMap<K, T>> {
         // The top bits: the map in a shard uses the low ones.
-        &self.0[(hash >> 32) as usize % SHARDS]
+        &self.maps[(hash >> 32) as usize % SHARDS]
+    }
+
+    /// Lets go of groups that are no longer in the map. Under no lock.
+    fn forget(&self, entries: Vec<Entry<K, T>>) {
+        self.keeping.uncount(entries.len());
+        for entry in &entries {
+            self.keeping.unpin(&entry.group);
+        }
+    }
+
+    fn trim(&self) {
+        for map in &self.maps {
+            let idle = map.lock().take_idle();
+            self.forget(idle);
+        }
     }
 }
 
-impl<K: Send> Forget for Shards<K> {
-    fn forget(&self, hash: u64, group: GroupKey) {
-        // The guard is gone before the key.
-        let key = self.shard(hash).lock().remove(hash, group);
-        drop(key);
+impl<K: Send, T: Send> Observer for Shards<K, T> {
+    fn trim(&self) {
+        Shards::trim(self);
     }
 }
 
-impl<K: Send + 'static, T, S> Drop for Keyed<K, T, S> {
+impl<K: Send + 'static, T: Send + 'static, S> Drop for Keyed<K, T, S> {
     fn drop(&mut self) {
-        drop(self.lane.move_out(self.number));
+        drop(self.lane.unobserve(self.number));
+        for map in &self.shards.maps {
+            let all = map.lock().take_all();
+            self.shards.forget(all);
+        }
     }
 }
 
-impl<K: Send + 'static, T, S> fmt::Debug for Keyed<K, T, S> {
+impl<K: Send + 'static, T: Send + 'static, S> fmt::Debug for Keyed<K, T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keyed")
             .field("lane", &self.lane)

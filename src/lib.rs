@@ -59,14 +59,19 @@ pub mod backlog;
 pub mod by_key;
 #[doc(hidden)]
 pub mod dispatch;
+mod group;
 #[doc(hidden)]
 pub mod jobs;
+#[doc(hidden)]
+pub mod lanes;
 #[doc(hidden)]
 pub mod line;
 #[doc(hidden)]
 pub mod rank;
 #[doc(hidden)]
 pub mod readers;
+#[doc(hidden)]
+pub mod ready;
 #[doc(hidden)]
 pub mod ring;
 #[doc(hidden)]
@@ -81,7 +86,6 @@ pub mod wait;
 pub mod gate;
 pub mod intent;
 pub mod semaphore;
-mod tokens;
 
 pub mod job_queue;
 pub mod keyed;

@@ -88,12 +88,11 @@
 //! to take the list in. Everything else that changes or looks at the queue does,
 //! at O(turns that are live) more.
 
-mod arrivals;
+mod close;
+mod delivery;
 mod give_back;
-mod hand;
 mod handles;
-mod homes;
-mod keeping;
+mod kept;
 mod manage;
 #[cfg(all(test, loom))]
 mod model;
@@ -101,14 +100,17 @@ mod named;
 mod parcel;
 mod peek;
 mod poison;
-mod posts;
 mod receive;
 mod refuse;
 mod room;
+mod send;
 mod send_wait;
 mod shared;
 mod sides;
 mod snapshot;
+mod special;
+mod state;
+mod submissions;
 mod turn;
 
 use std::fmt;
@@ -116,37 +118,60 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use crate::error::OutOfRange;
+use crate::group::Group as Slot;
 use crate::limit::{Bypass, Limit};
 use crate::sync::Arc;
 use crate::wait::Wait;
 
-use poison::Policy;
+use poison::Retry;
 use shared::Shared;
 
-pub(crate) use crate::backlog::Home;
+pub use delivery::{Batch, Delivery, Detached};
 pub use give_back::GivesBack;
 pub use handles::{Conversation, Group, GroupId, Lane};
-pub(crate) use homes::Forget;
-pub(crate) use keeping::{InLine, Shape};
-pub use named::{ReceiveByName, ReceiveGroup, ReceiveGroupOwned};
+pub(crate) use kept::{InLine, KEPT_IDLE, Keeping, Kept, Shape, is_idle, waiting_in};
+pub use named::ReceiveFrom;
 pub use parcel::{All, Load, One};
 pub use peek::Peek;
 pub use poison::Poisoned;
-pub use receive::{
-    ManyTurns, OneTurn, Receive, ReceiveFrom, ReceiveMany, ReceiveManyOwned, ReceiveOwned, Wants,
-};
+pub use receive::{Receive, ReceiveMany, Turns};
 pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom};
-pub use send_wait::{SendAllWait, SendAllWaitOwned, SendWait, SendWaitOwned, Sending};
+pub use send_wait::{SendAllWait, SendWait, Sending};
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot, Why};
-pub use turn::{Delivery, Turn};
+pub use turn::Turn;
+
+/// A group, wherever it is referred to.
+pub(crate) type GroupRef<T> = Arc<Slot<T>>;
+
+/// Is told what happens to a queue.
+pub(crate) trait Observer: Send + Sync {
+    /// The queue was dropped. Called once, under no lock.
+    fn gone(&self) {}
+
+    /// What is idle may be forgotten. Called under no lock.
+    fn trim(&self) {}
+}
 
 /// A queue of conversations. See the [module](self).
 ///
-/// Dropping it shuts it down, and drops what waits. Its handles stay valid:
-/// sends are refused, what is in flight can be completed, and what is given
-/// back then is dropped.
+/// A handle: clones are the same queue. When the last is dropped, the queue is
+/// shut down, and what waits is dropped. Lanes, groups and conversations stay
+/// valid: sends are refused, what is in flight can be completed, and what is
+/// given back then is dropped.
 pub struct Queue<T> {
+    owner: Arc<Owner<T>>,
+}
+
+/// What all handles of a queue share.
+struct Owner<T> {
     shared: Arc<Shared<T>>,
+}
+
+impl<T> Clone for Queue<T> {
+    fn clone(&self) -> Self {
+        let owner = Arc::clone(&self.owner);
+        Self { owner }
+    }
 }
 
 /// What a queue is to be.
@@ -154,7 +179,7 @@ pub struct Queue<T> {
 pub struct Builder<T> {
     quantum: u32,
     bypass: Bypass,
-    policy: Policy,
+    retry: Retry,
     capacity: Limit,
     of: PhantomData<fn() -> T>,
 }
@@ -191,7 +216,7 @@ impl<T> Builder<T> {
     /// How often a message is delivered in vain before its group is set aside
     /// as [poisoned](Queue::poisoned); 5 times if nothing is said.
     pub fn attempts(mut self, attempts: Limit) -> Self {
-        self.policy.attempts = attempts;
+        self.retry.attempts = attempts;
         self
     }
 
@@ -200,7 +225,7 @@ impl<T> Builder<T> {
     /// longest; by the clock that [`Queue::advance`] is told. None if nothing
     /// is said. Other groups do not wait; its tier does.
     pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
-        (self.policy.first, self.policy.most) = (first, most);
+        (self.retry.first, self.retry.most) = (first, most);
         self
     }
 
@@ -211,15 +236,16 @@ impl<T> Builder<T> {
     /// [`OutOfRange`] if the quantum, the number of attempts or the capacity is 0.
     pub fn build(self) -> Result<Queue<T>, OutOfRange> {
         OutOfRange::check("quantum", self.quantum, 1, u32::MAX)?;
-        if let Limit::AtMost(attempts) = self.policy.attempts {
+        if let Limit::AtMost(attempts) = self.retry.attempts {
             OutOfRange::check("attempts", attempts, 1, u32::MAX)?;
         }
         if let Limit::AtMost(capacity) = self.capacity {
             OutOfRange::check("capacity", capacity, 1, u32::MAX)?;
         }
-        let shared = Shared::new(self.quantum, self.bypass, self.policy, self.capacity);
+        let shared = Shared::new(self.quantum, self.bypass, self.retry, self.capacity);
         let shared = Arc::new(shared);
-        Ok(Queue { shared })
+        let owner = Arc::new(Owner { shared });
+        Ok(Queue { owner })
     }
 }
 
@@ -236,7 +262,7 @@ impl<T> Queue<T> {
         Builder {
             quantum: 16,
             bypass: Bypass::default(),
-            policy: Policy {
+            retry: Retry {
                 attempts: Limit::AtMost(5),
                 first: Duration::ZERO,
                 most: Duration::ZERO,
@@ -254,11 +280,11 @@ impl<T> Queue<T> {
     /// [`LaneError`] if the queue is closed, the weight is not in
     /// 1..=1,000,000, or the cap is above [`Limit::MAX`].
     pub fn lane(&self, weight: u32, cap: Limit) -> Result<Lane<T>, LaneError> {
-        let key = self.shared.event(|books| {
-            books.open()?;
-            Ok::<_, LaneError>(books.backlog.add_lane(weight, cap)?)
+        let key = self.shared().with_state(|state| {
+            state.open()?;
+            Ok::<_, LaneError>(state.add_lane(weight, cap)?)
         })?;
-        Ok(Lane::new(&self.shared, key))
+        Ok(Lane::new(self.shared(), key))
     }
 
     /// Refuses all that is sent from now on, and new lanes, groups and
@@ -267,7 +293,7 @@ impl<T> Queue<T> {
     /// [`Closed`](crate::error::Closed). A second close does nothing. Ends and
     /// errors of [dialogs](crate::dialog) still come in until then.
     pub fn close(&self) {
-        self.shared.event(|books| self.shared.close(books));
+        self.shared().close();
     }
 
     /// Closes the queue and takes out all that waits: group by group in
@@ -278,13 +304,13 @@ impl<T> Queue<T> {
     ///
     /// Cost: O(groups and messages) under the queue's lock.
     pub fn shutdown(&self) -> Vec<T> {
-        self.shared.shut(false)
+        self.shared().shut(false)
     }
 
     /// Whether nothing more can be sent.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.shared.look(|books| books.closed)
+        self.shared().read(|state| state.closed)
     }
 
     /// What the queue holds, and why what waits waits.
@@ -292,7 +318,12 @@ impl<T> Queue<T> {
     /// Cost: O(lanes and groups) under the queue's lock, and O(n log n) after.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        snapshot::take(&self.shared)
+        snapshot::take(self.shared())
+    }
+
+    #[inline]
+    fn shared(&self) -> &Arc<Shared<T>> {
+        &self.owner.shared
     }
 }
 
@@ -302,7 +333,7 @@ impl<T> Default for Queue<T> {
     }
 }
 
-impl<T> Drop for Queue<T> {
+impl<T> Drop for Owner<T> {
     fn drop(&mut self) {
         drop(self.shared.shut(true));
     }
@@ -310,12 +341,14 @@ impl<T> Drop for Queue<T> {
 
 impl<T> fmt::Debug for Queue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counts = self.shared.try_look(|books| {
-            (
-                books.closed,
-                books.backlog.waiting(),
-                books.backlog.in_flight(),
-            )
+        let counts = self.shared().try_read(|state| {
+            let groups = state.groups.iter();
+            let counts = groups.map(|(_, group)| {
+                let mailbox = group.lock();
+                (u64::from(group.waiting()), u64::from(mailbox.units(false)))
+            });
+            let sums = counts.fold((0, 0), |sums, c| (sums.0 + c.0, sums.1 + c.1));
+            (state.closed, sums.0, sums.1)
         });
         let mut out = f.debug_struct("Queue");
         match counts {
@@ -335,7 +368,7 @@ impl<T> fmt::Debug for Builder<T> {
         f.debug_struct("Builder")
             .field("quantum", &self.quantum)
             .field("bypass", &self.bypass)
-            .field("policy", &self.policy)
+            .field("retry", &self.retry)
             .field("capacity", &self.capacity)
             .finish()
     }
@@ -359,15 +392,14 @@ const _: () = {
     send_and_sync::<Group<OnlySend>>();
     send_and_sync::<Conversation<OnlySend>>();
     send_and_sync::<Wait<Receive<'_, OnlySend>>>();
-    send_and_sync::<Wait<ReceiveOwned<OnlySend>>>();
-    send_and_sync::<Wait<ReceiveMany<'_, OnlySend>>>();
-    send_and_sync::<Wait<ReceiveManyOwned<OnlySend>>>();
-    send_and_sync::<Wait<ReceiveGroup<'_, OnlySend>>>();
-    send_and_sync::<Wait<ReceiveGroupOwned<OnlySend>>>();
-    send::<Turn<OnlySend>>();
-    send::<Delivery<OnlySend>>();
+    send_and_sync::<Wait<ReceiveFrom<'_, OnlySend>>>();
+    send::<Turn<'_, OnlySend>>();
+    send::<Turns<'_, OnlySend>>();
+    send::<Delivery<'_, OnlySend>>();
+    send::<Detached<OnlySend>>();
     send::<Peek<OnlySend>>();
-    send_and_sync::<Turn<u8>>();
-    send_and_sync::<Delivery<u8>>();
+    send_and_sync::<Turn<'_, u8>>();
+    send_and_sync::<Delivery<'_, u8>>();
+    send_and_sync::<Detached<u8>>();
     send_and_sync::<Peek<u8>>();
 };

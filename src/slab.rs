@@ -171,6 +171,20 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Puts in a value that knows its key.
+    ///
+    /// # Panics
+    ///
+    /// If no slot is left, see [`try_insert`](Self::try_insert).
+    pub fn insert_with(&mut self, value: impl FnOnce(Key) -> T) -> Key {
+        let mut value = Some(value);
+        let make = |key| value.take().map(|value| value(key));
+        match self.try_insert_with(make) {
+            Some(key) => key,
+            None => panic!("the slab has no slot left"),
+        }
+    }
+
     /// Puts a value into a free slot.
     ///
     /// # Errors
@@ -180,30 +194,38 @@ impl<T> Slab<T> {
     /// time).
     #[inline]
     pub fn try_insert(&mut self, value: T) -> Result<Key, T> {
-        let number = match self.place_with_room() {
-            Some(number) => number,
-            None => return Err(value),
-        };
+        let mut value = Some(value);
+        let key = self.try_insert_with(|_| value.take());
+        match (key, value) {
+            (Some(key), _) => Ok(key),
+            (None, Some(value)) => Err(value),
+            (None, None) => unreachable!("a value is put in or comes back"),
+        }
+    }
+
+    #[inline]
+    fn try_insert_with(&mut self, make: impl FnOnce(Key) -> Option<T>) -> Option<Key> {
+        let number = self.place_with_room()?;
         let place = &mut self.places[(number - self.first) as usize];
         let Body::Chunk(slots) = &mut place.body else {
             unreachable!("a place with room is a chunk");
         };
         let at = place.first_free;
         let slot = &mut slots[at as usize];
-        place.first_free = slot.next;
-        slot.value = Some(value);
-        place.live += 1;
-        place.highest = place.highest.max(slot.generation.get());
         let key = Key {
             index: number << SHIFT | u32::from(at),
             generation: slot.generation,
         };
+        slot.value = make(key);
+        place.first_free = slot.next;
+        place.live += 1;
+        place.highest = place.highest.max(slot.generation.get());
         self.len += 1;
         if place.first_free == NO_SLOT {
             place.last_free = NO_SLOT;
             self.unlink(number);
         }
-        Ok(key)
+        Some(key)
     }
 
     /// Takes a value out, or nothing if the key is stale.

@@ -32,6 +32,7 @@ pub(crate) use self::real::*;
 
 /// The `Arc` that `std::task::Wake` is implemented for, under loom too.
 pub(crate) use std::sync::Arc as WakeArc;
+pub(crate) use std::sync::OnceLock;
 pub(crate) use std::thread::panicking;
 
 use std::sync::atomic::{AtomicU64 as Unmodelled, Ordering as UnmodelledOrdering};

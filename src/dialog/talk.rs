@@ -25,9 +25,8 @@
 
 use std::time::Duration;
 
-use crate::dispatch::GroupKey;
 use crate::error::{Closed, Stale};
-use crate::queue::{Conversation, Forget, GroupId};
+use crate::queue::{Conversation, GroupId, Observer};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, WakeArc as Arc, unique};
 use crate::timers::Timer;
 use crate::wait::Panics;
@@ -281,10 +280,7 @@ impl<M: Send + 'static> Talk<M> {
 /// What a queue tells of itself to a side.
 struct Keeper<M: Send + 'static>(Arc<Talk<M>>, usize);
 
-impl<M: Send + 'static> Forget for Keeper<M> {
-    /// Its group has an end of its own.
-    fn forget(&self, _place: u64, _group: GroupKey) {}
-
+impl<M: Send + 'static> Observer for Keeper<M> {
     fn gone(&self) {
         self.0.gone(self.1);
     }

@@ -1,34 +1,37 @@
 //! The groups of some keys, by hash.
 //!
-//! A hash is computed once, outside, and kept. So a group can be taken out by
-//! its hash and its own name, without a key and without asking the user's
-//! `Eq`.
+//! A hash is computed once, outside, and kept.
 //!
 //! Invariant: memory is within a constant factor of what stands here.
 
 use hashbrown::HashTable;
 
-use crate::dispatch::GroupKey;
+use crate::queue::{GroupRef, KEPT_IDLE, is_idle};
 
-/// Capacity that is not worth giving back.
-const SLACK: usize = 64;
+use super::SHARDS;
+
+/// Groups of a shard that are not worth a look for idle ones.
+const FEW: usize = KEPT_IDLE / SHARDS;
 
 #[derive(Debug)]
-pub(super) struct KeyMap<K> {
-    entries: HashTable<Entry<K>>,
+pub(super) struct KeyMap<K, T> {
+    entries: HashTable<Entry<K, T>>,
+    /// With so many, an insertion looks for idle ones first.
+    full: usize,
 }
 
 #[derive(Debug)]
-struct Entry<K> {
+pub(super) struct Entry<K, T> {
     hash: u64,
     key: K,
-    group: GroupKey,
+    pub(super) group: GroupRef<T>,
 }
 
-impl<K> KeyMap<K> {
+impl<K, T> KeyMap<K, T> {
     pub(super) fn new() -> Self {
         Self {
             entries: HashTable::new(),
+            full: FEW,
         }
     }
 
@@ -36,37 +39,42 @@ impl<K> KeyMap<K> {
         self.entries.len()
     }
 
-    /// Where the group of a key stands. Asks the user's `Eq`, and changes
-    /// nothing.
-    pub(super) fn find(&self, hash: u64, key: &K) -> Option<GroupKey>
+    /// The group of a key. Asks the user's `Eq`, and changes nothing.
+    #[inline]
+    pub(super) fn find(&self, hash: u64, key: &K) -> Option<&GroupRef<T>>
     where
         K: Eq,
     {
-        let is_it = |entry: &Entry<K>| entry.hash == hash && entry.key == *key;
-        self.entries.find(hash, is_it).map(|entry| entry.group)
+        let is_it = |entry: &Entry<K, T>| entry.hash == hash && entry.key == *key;
+        self.entries.find(hash, is_it).map(|entry| &entry.group)
     }
 
-    /// A key has another group now in place of one that has ended.
-    pub(super) fn replace(&mut self, hash: u64, old: GroupKey, new: GroupKey) {
-        let entry = self.entries.find_mut(hash, |entry| entry.group == old);
-        debug_assert!(entry.is_some(), "the key was found");
-        entry.into_iter().for_each(|entry| entry.group = new);
-    }
-
-    /// A key that has none comes in.
-    pub(super) fn insert(&mut self, hash: u64, key: K, group: GroupKey) {
+    /// A key that has no group comes in. Before that, idle ones may go: those
+    /// come out, and are to be let go of under no lock.
+    pub(super) fn insert(&mut self, hash: u64, key: K, group: GroupRef<T>) -> Vec<Entry<K, T>> {
+        let mut idle = Vec::new();
+        if self.len() >= self.full {
+            idle = self.take_idle();
+        }
         let entry = Entry { hash, key, group };
         self.entries.insert_unique(hash, entry, |entry| entry.hash);
+        idle
     }
 
-    /// Takes a group out, unless its key has another by now.
-    pub(super) fn remove(&mut self, hash: u64, group: GroupKey) -> Option<K> {
-        let is_it = |entry: &Entry<K>| entry.hash == hash && entry.group == group;
-        let (entry, _) = self.entries.find_entry(hash, is_it).ok()?.remove();
-        let (len, capacity) = (self.entries.len(), self.entries.capacity());
-        if capacity > 8 * len + SLACK {
-            self.entries.shrink_to(2 * len, |entry| entry.hash);
-        }
-        Some(entry.key)
+    /// Takes out what is idle.
+    pub(super) fn take_idle(&mut self) -> Vec<Entry<K, T>> {
+        let idle: Vec<_> = self
+            .entries
+            .extract_if(|entry| is_idle(&entry.group))
+            .collect();
+        let len = self.len();
+        self.entries.shrink_to(2 * len, |entry| entry.hash);
+        self.full = FEW.max(2 * len);
+        idle
+    }
+
+    /// Takes out all.
+    pub(super) fn take_all(&mut self) -> Vec<Entry<K, T>> {
+        self.entries.drain().collect()
     }
 }

@@ -4,21 +4,20 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::task::{Context, Poll, Waker};
 
-use crate::dispatch::GroupKey;
-use crate::queue::{GivesBack, Home, InLine, SendError, SendReason};
+use crate::queue::{GivesBack, GroupRef, InLine, SendError, SendReason};
 use crate::wait::{Op, Wait, look_twice, sealed};
 
 use super::Keyed;
 
 /// The wait of [`Keyed::send_wait`].
-pub struct KeyedSendWait<'a, K: Send + 'static, T, S> {
+pub struct KeyedSendWait<'a, K: Send + 'static, T: Send + 'static, S> {
     keyed: &'a Keyed<K, T, S>,
     hash: u64,
     key: Option<K>,
     in_line: InLine<T>,
 }
 
-impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> Keyed<K, T, S> {
+impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, T, S> {
     /// As [`send`](Self::send), as soon as the queue has room: all that is said of
     /// [`Conversation::send_wait`](crate::queue::Conversation::send_wait) holds.
     /// [`in_tier`](Wait::in_tier) says a tier.
@@ -38,8 +37,8 @@ impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> Keyed<K, T, S> {
     }
 }
 
-impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> KeyedSendWait<'_, K, T, S> {
-    /// The lock of the shard is let go before any waker runs: with `placed`.
+impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> KeyedSendWait<'_, K, T, S> {
+    /// The lock of the shard is let go before any waker runs.
     fn look(
         &mut self,
         stand: Option<(&Waker, &mut Option<Waker>)>,
@@ -51,24 +50,21 @@ impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> KeyedSendWait<'_, K, T, S
             in_line,
         } = self;
         let (keyed, hash) = (*keyed, *hash);
-        let home = Home {
-            number: keyed.number,
-            place: hash,
-        };
-        let mut shard = keyed.shards.shard(hash).lock();
-        let known = key.as_ref().and_then(|key| shard.find(hash, key));
-        let placed = |new: Option<GroupKey>| match (known, new) {
-            (_, None) => drop(shard),
-            (Some(old), Some(new)) => shard.replace(hash, old, new),
-            (None, Some(new)) => {
+        let mut shard = keyed.shards.map(hash).lock();
+        let known = key.as_ref().and_then(|key| shard.find(hash, key).cloned());
+        let mut idle = Vec::new();
+        let placed = |new: Option<GroupRef<T>>| {
+            if let Some(group) = new {
                 let key = key.take().expect("a message is placed once");
-                shard.insert(hash, key, new);
+                idle = shard.insert(hash, key, group);
+                keyed.shards.keeping.count(1);
             }
+            drop(shard);
         };
-        let kept = (home, keyed.shape);
-        keyed
-            .lane
-            .send_to_in_turn(known, kept, in_line, stand, placed)
+        let to = (known, keyed.shape);
+        let looked = keyed.lane.send_in_turn(to, in_line, stand, placed);
+        keyed.shards.forget(idle);
+        looked
     }
 
     fn result(&mut self, sent: Result<(), SendReason>) -> Result<(), SendError<T>> {
@@ -80,12 +76,14 @@ impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> KeyedSendWait<'_, K, T, S
     }
 }
 
-impl<K: Send + 'static, T, S> sealed::Sealed for KeyedSendWait<'_, K, T, S> {}
+impl<K: Send + 'static, T: Send + 'static, S> sealed::Sealed for KeyedSendWait<'_, K, T, S> {}
 
 // Nothing in it is ever pinned.
-impl<K: Send + 'static, T, S> Unpin for KeyedSendWait<'_, K, T, S> {}
+impl<K: Send + 'static, T: Send + 'static, S> Unpin for KeyedSendWait<'_, K, T, S> {}
 
-impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> Op for KeyedSendWait<'_, K, T, S> {
+impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Op
+    for KeyedSendWait<'_, K, T, S>
+{
     type Output = Result<(), SendError<T>>;
 
     /// For a thread that waits without a deadline: the rule of handlers.
@@ -106,25 +104,29 @@ impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> Op for KeyedSendWait<'_, 
     }
 }
 
-impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> GivesBack for KeyedSendWait<'_, K, T, S> {
+impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> GivesBack
+    for KeyedSendWait<'_, K, T, S>
+{
     type Message = T;
 
     fn take_back(&mut self) -> Option<T> {
-        self.in_line.load.take().map(|(_, message)| message)
+        self.in_line.load.take().map(|load| load.message)
     }
 }
 
-impl<K: Hash + Eq + Send + 'static, T, S: BuildHasher> Wait<KeyedSendWait<'_, K, T, S>> {
+impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher>
+    Wait<KeyedSendWait<'_, K, T, S>>
+{
     /// Sends it in this tier. See [`Keyed::send_in`].
     pub fn in_tier(mut self, tier: u32) -> Self {
-        if let Some((last, _)) = &mut self.op_mut().in_line.load {
-            *last = Some(tier);
+        if let Some(load) = &mut self.op_mut().in_line.load {
+            load.tier = Some(tier);
         }
         self
     }
 }
 
-impl<K: Send + 'static, T, S> fmt::Debug for KeyedSendWait<'_, K, T, S> {
+impl<K: Send + 'static, T: Send + 'static, S> fmt::Debug for KeyedSendWait<'_, K, T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyedSendWait")
             .field("in_line", &self.in_line.stands())

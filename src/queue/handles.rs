@@ -2,17 +2,18 @@
 
 use std::fmt;
 
-use crate::dispatch::{GroupKey, LaneKey};
 use crate::error::{Closed, OutOfRange};
+use crate::group::{BUMPED, GroupKey, UNPINNED};
+use crate::lanes::LaneKey;
 use crate::limit::Limit;
-use crate::rank::STANDING_LEVEL;
+use crate::ready::STANDING_LEVEL;
 use crate::sync::{Arc, AtomicBool, Ordering};
-use crate::tokens::Desk;
 
-use super::posts::Post;
-use super::refuse::{LaneError, SendError, SendReason};
+use super::GroupRef;
+use super::refuse::LaneError;
 use super::room::SenderId;
-use super::shared::{Books, Shared};
+use super::shared::Shared;
+use super::state::Age;
 
 /// Names a group, for as long as there is one: a copyable name that pins
 /// nothing. It never names another group, of this queue or of any other.
@@ -62,9 +63,9 @@ impl<T> Lane<T> {
     ///
     /// [`LaneError`] if the queue is closed, or the limit above [`Limit::MAX`].
     pub fn group(&self, limit: Limit, level: u8) -> Result<Group<T>, LaneError> {
-        let key = self.add_group(limit, level)?;
-        let shared = self.shared.clone();
-        Ok(Group { shared, key })
+        let group = self.add_group(limit, level)?;
+        let shared = Arc::clone(&self.shared);
+        Ok(Group { shared, group })
     }
 
     /// A conversation in a serial group of its own, at the default level 100.
@@ -73,10 +74,9 @@ impl<T> Lane<T> {
     ///
     /// [`Closed`] if the queue is closed.
     pub fn conversation(&self) -> Result<Conversation<T>, Closed> {
-        let key = self
-            .add_group(Limit::SERIAL, STANDING_LEVEL)
-            .map_err(|_| Closed)?;
-        Ok(Conversation::new(&self.shared, key))
+        let group = self.add_group(Limit::SERIAL, STANDING_LEVEL);
+        let group = group.map_err(|_| Closed)?;
+        Ok(Conversation::new(&self.shared, group))
     }
 
     /// Changes how many messages of this lane may be in flight at once.
@@ -86,8 +86,7 @@ impl<T> Lane<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_cap(&self, cap: Limit) -> Result<(), OutOfRange> {
-        self.shared
-            .event(|books| books.backlog.set_cap(self.key, cap))
+        self.shared.set_cap(self.key, cap)
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared<T>> {
@@ -99,10 +98,10 @@ impl<T> Lane<T> {
     }
 
     /// A group with one pin, which its handle takes over.
-    fn add_group(&self, limit: Limit, level: u8) -> Result<GroupKey, LaneError> {
-        self.shared.event(|books| {
-            books.open()?;
-            Ok(books.backlog.add_group(self.key, limit, level)?)
+    fn add_group(&self, limit: Limit, level: u8) -> Result<GroupRef<T>, LaneError> {
+        self.shared.with_state(|state| {
+            state.open()?;
+            Ok(state.add_group(self.key, limit, level)?)
         })
     }
 }
@@ -110,7 +109,7 @@ impl<T> Lane<T> {
 impl<T> Drop for Lane<T> {
     fn drop(&mut self) {
         self.shared
-            .event(|books| books.backlog.close_lane(self.key));
+            .with_state(|state| state.lanes.end_lane(self.key));
     }
 }
 
@@ -120,14 +119,14 @@ impl<T> Drop for Lane<T> {
 /// waits in it and nothing is in flight; then nothing of it remains.
 pub struct Group<T> {
     pub(super) shared: Arc<Shared<T>>,
-    pub(super) key: GroupKey,
+    pub(super) group: GroupRef<T>,
 }
 
 impl<T> Group<T> {
     /// Its name.
     #[must_use]
     pub fn id(&self) -> GroupId {
-        GroupId::new(&self.shared, self.key)
+        GroupId::new(&self.shared, self.group.key)
     }
 
     /// One more conversation in this group.
@@ -136,12 +135,9 @@ impl<T> Group<T> {
     ///
     /// [`Closed`] if the queue is closed.
     pub fn conversation(&self) -> Result<Conversation<T>, Closed> {
-        self.shared.event(|books| {
-            books.open()?;
-            books.backlog.pin(self.key);
-            Ok(())
-        })?;
-        Ok(Conversation::new(&self.shared, self.key))
+        self.shared.with_state(|state| state.open())?;
+        self.group.lock().pins += 1;
+        Ok(Conversation::new(&self.shared, Arc::clone(&self.group)))
     }
 
     /// Has the group's next turn go ahead of all groups of its lane that are
@@ -150,14 +146,12 @@ impl<T> Group<T> {
     /// the same one the group keeps its place. An idle group keeps its bump
     /// until it has a turn.
     pub fn bump(&self, level: u8) {
-        self.shared
-            .event(|books| books.backlog.bump(self.key, level));
+        self.shared.bump(&self.group, level);
     }
 
     /// Changes the level at which the group stands when it is not bumped.
     pub fn set_level(&self, level: u8) {
-        self.shared
-            .event(|books| books.backlog.set_level(self.key, level));
+        self.shared.set_level(&self.group, level);
     }
 
     /// Changes how many of the group's messages may be in flight at once.
@@ -168,24 +162,19 @@ impl<T> Group<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_limit(&self, limit: Limit) -> Result<(), OutOfRange> {
-        let set = self
-            .shared
-            .event(|books| books.backlog.set_limit(self.key, limit));
-        set.expect(PINNED)
+        self.shared.set_limit(&self.group, limit)
     }
 
     /// How many messages wait in it.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.shared.look(|books| books.backlog.waiting_in(self.key))
+        super::waiting_in(&self.group)
     }
 }
 
-const PINNED: &str = "a handle pins its group";
-
 impl<T> Drop for Group<T> {
     fn drop(&mut self) {
-        self.shared.event(|books| books.backlog.unpin(self.key));
+        self.shared.unpin(&self.group);
     }
 }
 
@@ -197,19 +186,17 @@ impl<T> Drop for Group<T> {
 /// all the same.
 pub struct Conversation<T> {
     pub(super) shared: Arc<Shared<T>>,
-    pub(super) key: GroupKey,
-    /// Whether the pin is being taken out. Written under the lock of the
-    /// queue's tokens, and read under that or, later than the policy lock has
-    /// seen the pin, under the policy lock.
+    pub(super) group: GroupRef<T>,
+    /// Written and read under the group's lock, or the policy lock.
     ended: AtomicBool,
 }
 
 impl<T> Conversation<T> {
     /// Takes over one pin.
-    pub(super) fn new(shared: &Arc<Shared<T>>, key: GroupKey) -> Self {
+    pub(super) fn new(shared: &Arc<Shared<T>>, group: GroupRef<T>) -> Self {
         Self {
-            shared: shared.clone(),
-            key,
+            shared: Arc::clone(shared),
+            group,
             ended: AtomicBool::new(false),
         }
     }
@@ -217,157 +204,99 @@ impl<T> Conversation<T> {
     /// Its group; if it has ended, perhaps a stale name.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.key)
-    }
-
-    /// Sends a message, in the tier of the group's last one (0 before the
-    /// first). Never waits for a reader, also while the group is held.
-    ///
-    /// What was done before the send is seen by whoever receives the message.
-    ///
-    /// # Errors
-    ///
-    /// [`SendError`] with the message, if the queue is closed or full, or the
-    /// conversation has ended.
-    pub fn send(&self, message: T) -> Result<(), SendError<T>> {
-        self.send_holding(message, ())
-    }
-
-    /// As [`send`](Self::send); `held`, a lock, is dropped when the message has
-    /// its place, before any waker runs.
-    pub(crate) fn send_holding<H>(&self, message: T, held: H) -> Result<(), SendError<T>> {
-        if self.shared.bounded {
-            return self.send_now(None, message, held);
-        }
-        match self.desk() {
-            Ok(desk) => {
-                let posted = self.shared.post_sends(desk, self.key, [message]);
-                drop(held);
-                self.shared.posted(posted);
-                Ok(())
-            }
-            Err(reason) => Err(SendError { message, reason }),
-        }
-    }
-
-    /// Sends a message in a tier: it is received when all that had arrived in
-    /// lower tiers of the same lane is done. Endless arrivals in a lower tier
-    /// hold it back for ever.
-    ///
-    /// # Errors
-    ///
-    /// As [`send`](Self::send); and if an earlier message of the group is
-    /// outstanding in a higher tier, for which this one would wait for ever.
-    pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
-        self.send_now(Some(tier), message, ())
-    }
-
-    /// Sends all of them as [`send`](Self::send) would, with nothing of others
-    /// in between: all or none. The iterator is run first, without the lock.
-    ///
-    /// # Errors
-    ///
-    /// As [`send`](Self::send), with all the messages.
-    pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
-        let messages: Vec<T> = messages.into_iter().collect();
-        if !self.shared.bounded {
-            return match self.desk() {
-                Ok(desk) => {
-                    let posted = self.shared.post_sends(desk, self.key, messages);
-                    self.shared.posted(posted);
-                    Ok(())
-                }
-                Err(reason) => Err(SendError {
-                    message: messages,
-                    reason,
-                }),
-            };
-        }
-        self.shared.brief(|books| {
-            if let Some(reason) = self.refusal(books, messages.len()) {
-                let message = messages;
-                return Err(SendError { message, reason });
-            }
-            for message in messages {
-                let sent = books.backlog.send(self.key, None, None, message);
-                debug_assert!(sent.is_ok(), "the last tier does not go down");
-            }
-            Ok(())
-        })
+        GroupId::new(&self.shared, self.group.key)
     }
 
     /// Ends the conversation: sends are refused from now on, what waits is
     /// still delivered. A second end does nothing; a drop ends it too.
     pub fn end(&self) {
-        let desk = self.shared.tokens.lock();
+        let mailbox = self.group.lock();
         // Relaxed: under the lock.
         let before = self.ended.swap(true, Ordering::Relaxed);
-        drop(desk);
+        drop(mailbox);
         if before {
             return;
         }
-        self.shared.event(|books| {
-            books.backlog.unpin(self.key);
+        if self.shared.bounded {
             let sender = self.sender();
-            let (books, wakes) = books.parts();
-            books.room.refuse(sender, wakes);
-        });
-    }
-
-    /// The right to post a message, or why there is none.
-    fn desk(&self) -> Result<Desk<'_, Post<T>>, SendReason> {
-        let desk = self.shared.tokens.lock();
-        // Relaxed: under the lock.
-        if self.ended.load(Ordering::Relaxed) {
-            Err(SendReason::Ended)
-        } else if desk.is_closed() {
-            Err(SendReason::Closed)
-        } else {
-            Ok(desk)
+            self.shared.with_state(|state| {
+                let (state, wakes) = state.parts();
+                state.room.refuse(sender, wakes);
+            });
         }
+        self.shared.unpin(&self.group);
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared<T>> {
-        &self.shared
-    }
-
-    pub(super) fn key(&self) -> GroupKey {
-        self.key
+    /// Whether it has ended. Under the group's lock.
+    #[inline]
+    pub(super) fn has_ended(&self) -> bool {
+        // Relaxed: under the lock.
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// Which it is, while somebody waits to send on it and keeps it where it is.
     pub(super) fn sender(&self) -> SenderId {
         SenderId::of(&self.ended)
     }
-
-    /// As an event of its own, in which `held` is dropped.
-    fn send_now<H>(&self, tier: Option<u32>, message: T, held: H) -> Result<(), SendError<T>> {
-        self.shared.event(|books| {
-            let _held = held;
-            if let Some(reason) = self.refusal(books, 1) {
-                return Err(SendError { message, reason });
-            }
-            let sent = books.backlog.send(self.key, tier, None, message);
-            sent.map(drop).map_err(|(error, message)| SendError {
-                message,
-                reason: SendReason::TierGoesDown(error),
-            })
-        })
-    }
-
-    /// Why so many messages cannot be sent.
-    pub(super) fn refusal(&self, books: &Books<T>, more: usize) -> Option<SendReason> {
-        // Relaxed: under the lock.
-        if self.ended.load(Ordering::Relaxed) {
-            return Some(SendReason::Ended);
-        }
-        books.refusal(more)
-    }
 }
 
 impl<T> Drop for Conversation<T> {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+impl<T> Shared<T> {
+    /// One owner less; the last leaves the group to end after its last message.
+    pub(super) fn unpin(&self, group: &GroupRef<T>) {
+        let mut mailbox = group.lock();
+        if mailbox.pins > 1 {
+            mailbox.pins -= 1;
+            return;
+        }
+        drop(mailbox);
+        self.with_group(group, |_, mailbox| {
+            mailbox.pins -= 1;
+            if mailbox.pins == 0 {
+                mailbox.flags |= UNPINNED;
+            }
+            ((), Age::Same)
+        });
+    }
+
+    pub(super) fn bump(&self, group: &GroupRef<T>, level: u8) {
+        self.with_state(|state| {
+            let mailbox = self.lock_group(state, group);
+            let same = mailbox.bump().is_some_and(|(old, _)| old == level);
+            // One that was claimed uses its bump up at once.
+            if same || state.is_claimed(group, &mailbox) {
+                return;
+            }
+            drop(mailbox);
+            self.change_group(state, group, |state, mailbox| {
+                state.mixed = true;
+                mailbox.rare().bump = (level, state.mint(&self.submissions));
+                mailbox.flags |= BUMPED;
+                ((), Age::Same)
+            });
+        });
+    }
+
+    pub(super) fn set_level(&self, group: &GroupRef<T>, level: u8) {
+        self.with_group(group, |state, mailbox| {
+            state.mixed = true;
+            mailbox.level = level;
+            ((), Age::Same)
+        });
+    }
+
+    pub(super) fn set_limit(&self, group: &GroupRef<T>, limit: Limit) -> Result<(), OutOfRange> {
+        let limit = limit.checked()?;
+        self.with_group(group, |_, mailbox| {
+            mailbox.limit = limit;
+            ((), Age::Same)
+        });
+        Ok(())
     }
 }
 

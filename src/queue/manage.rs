@@ -3,18 +3,21 @@
 
 use std::time::Duration;
 
-use crate::dispatch::GroupKey;
-use crate::error::Stale;
-use crate::sync::Arc;
+use crate::error::{OutOfRange, Stale};
+use crate::group::{CAPPED, GroupKey, ordinal};
+use crate::lanes::LaneKey;
+use crate::limit::Limit;
+use crate::sync::Ordering;
 use crate::wait::Wait;
 
-use super::Queue;
 use super::handles::{Group, GroupId};
-use super::named::{self, ReceiveByName, ReceiveGroup, ReceiveGroupOwned};
+use super::named::ReceiveFrom;
 use super::poison::Poisoned;
 use super::refuse::{NoTurn, TryReceiveFrom};
-use super::shared::Books;
-use super::turn::Turn;
+use super::shared::Shared;
+use super::state::State;
+use super::turn::{Owner, Turn};
+use super::{GroupRef, Queue};
 
 impl<T> Queue<T> {
     /// As [`Group::bump`], by name. To bump a message's group before any
@@ -24,7 +27,9 @@ impl<T> Queue<T> {
     ///
     /// [`Stale`] if there is no such group any more.
     pub fn bump(&self, group: GroupId, level: u8) -> Result<(), Stale> {
-        self.with_group(group, |books, key| _ = books.backlog.bump(key, level))
+        let group = self.find(group)?;
+        self.shared().bump(&group, level);
+        Ok(())
     }
 
     /// Waits for a turn of this group, wherever it stands in line.
@@ -48,18 +53,8 @@ impl<T> Queue<T> {
     /// and nothing will come from the group.
     ///
     /// [`try_receive_from`]: Self::try_receive_from
-    pub fn receive_from(&self, group: GroupId) -> Wait<ReceiveGroup<'_, T>> {
-        Wait::new(ReceiveByName::new(self, group))
-    }
-
-    /// As [`receive_from`](Self::receive_from), for a wait that keeps the queue
-    /// alive.
-    ///
-    /// # Errors
-    ///
-    /// As [`receive_from`](Self::receive_from).
-    pub fn receive_from_owned(queue: &Arc<Self>, group: GroupId) -> Wait<ReceiveGroupOwned<T>> {
-        Wait::new(ReceiveByName::new(queue.clone(), group))
+    pub fn receive_from(&self, group: GroupId) -> Wait<ReceiveFrom<'_, T>> {
+        Wait::new(ReceiveFrom::new(self.shared(), group))
     }
 
     /// A turn of this group if it can begin now, as by
@@ -85,11 +80,12 @@ impl<T> Queue<T> {
     ///
     /// [`TryReceiveFrom`] says whether the group is held, empty, or otherwise
     /// kept, and whether anything can come from it.
-    pub fn try_receive_from(&self, group: GroupId) -> Result<Turn<T>, TryReceiveFrom> {
-        let key = group.key_in(&self.shared);
+    pub fn try_receive_from(&self, group: GroupId) -> Result<Turn<'_, T>, TryReceiveFrom> {
+        let shared = self.shared();
+        let key = group.key_in(shared);
         let key = key.ok_or(TryReceiveFrom::Never(NoTurn::Stale))?;
-        let shared = &self.shared;
-        shared.event(|books| named::take(shared, books, key))
+        let group = shared.with_state(|state| shared.claim_by_name(state, key))?;
+        Ok(Turn::begin(Owner::Borrowed(shared), group))
     }
 
     /// How many messages wait in a group, without receiving one.
@@ -98,7 +94,7 @@ impl<T> Queue<T> {
     ///
     /// [`Stale`] if there is no such group any more.
     pub fn waiting_in(&self, group: GroupId) -> Result<usize, Stale> {
-        self.with_group(group, |books, key| books.backlog.waiting_in(key))
+        Ok(self.find(group)?.waiting() as usize)
     }
 
     /// The message that waits first in a group, without receiving it: the how
@@ -112,7 +108,8 @@ impl<T> Queue<T> {
     ///
     /// [`Stale`] if there is no such group any more.
     pub fn peek(&self, group: GroupId) -> Result<Option<(u64, u32)>, Stale> {
-        self.with_group(group, |books, key| books.backlog.head_of(key))
+        let head = self.find(group)?.lock().head();
+        Ok(head.map(|head| (ordinal(head.place), head.attempts)))
     }
 
     /// The groups that are set aside because a message of theirs was delivered
@@ -121,7 +118,7 @@ impl<T> Queue<T> {
     /// Cost: O(their number) under the queue's lock.
     #[must_use]
     pub fn poisoned(&self) -> Vec<Poisoned> {
-        self.shared.poisoned()
+        self.shared().poisoned()
     }
 
     /// Lets a group go on that is poisoned or in back-off; false if it is
@@ -134,7 +131,7 @@ impl<T> Queue<T> {
     ///
     /// [`Stale`] if there is no such group any more.
     pub fn resume(&self, group: GroupId) -> Result<bool, Stale> {
-        self.with_group(group, Books::resume)
+        self.with_group(group, Shared::resume)
     }
 
     /// Takes out all that waits in a group, in order. If the group was poisoned
@@ -144,7 +141,7 @@ impl<T> Queue<T> {
     ///
     /// [`Stale`] if there is no such group any more.
     pub fn drain(&self, group: GroupId) -> Result<Vec<T>, Stale> {
-        self.with_group(group, Books::drain)
+        self.with_group(group, Shared::drain)
     }
 
     /// Tells the queue the time, since an origin of the caller's choice, and
@@ -154,30 +151,72 @@ impl<T> Queue<T> {
     ///
     /// Without a [back-off](super::Builder::back_off) there is no need to call it.
     pub fn advance(&self, now: Duration) -> Option<Duration> {
-        self.shared.event(|books| books.advance(now))
+        self.shared().advance(now)
     }
 
     fn with_group<R>(
         &self,
         group: GroupId,
-        f: impl FnOnce(&mut Books<T>, GroupKey) -> R,
+        f: impl FnOnce(&Shared<T>, &mut State<T>, &GroupRef<T>) -> R,
     ) -> Result<R, Stale> {
-        let key = group.key_in(&self.shared).ok_or(Stale)?;
-        self.shared.event(|books| {
-            let exists = books.backlog.contains(key);
-            exists.then(|| f(books, key)).ok_or(Stale)
+        let shared = self.shared();
+        let key = group.key_in(shared).ok_or(Stale)?;
+        shared.with_state(|state| {
+            let group = state.group(key).ok_or(Stale)?;
+            Ok(f(shared, state, &group))
         })
+    }
+
+    /// The group of this name.
+    fn find(&self, group: GroupId) -> Result<GroupRef<T>, Stale> {
+        let shared = self.shared();
+        let key = group.key_in(shared).ok_or(Stale)?;
+        shared.find(key).ok_or(Stale)
     }
 }
 
 impl<T> Group<T> {
     /// As [`Queue::resume`].
     pub fn resume(&self) -> bool {
-        self.shared.event(|books| books.resume(self.key))
+        let shared = &self.shared;
+        shared.with_state(|state| shared.resume(state, &self.group))
     }
 
     /// As [`Queue::drain`].
     pub fn drain(&self) -> Vec<T> {
-        self.shared.event(|books| books.drain(self.key))
+        let shared = &self.shared;
+        shared.with_state(|state| shared.drain(state, &self.group))
+    }
+}
+
+impl<T> Shared<T> {
+    /// The group of this key, if it has not ended.
+    pub(super) fn find(&self, key: GroupKey) -> Option<GroupRef<T>> {
+        self.with_state(|state| state.group(key))
+    }
+
+    pub(super) fn set_cap(&self, lane: LaneKey, cap: Limit) -> Result<(), OutOfRange> {
+        let index = lane.index();
+        self.with_state(|state| {
+            state.lanes.set_cap(index, cap)?;
+            if cap != Limit::Unlimited && state.lanes.count_units(index) {
+                self.count_units(state, lane);
+            }
+            // Relaxed: live turns look at the cap under the lock.
+            self.epoch.fetch_add(1, Ordering::Relaxed);
+            state.lanes.settle(index);
+            Ok(())
+        })
+    }
+
+    /// A lane has a cap for the first time: counts what is in use.
+    fn count_units(&self, state: &mut State<T>, lane: LaneKey) {
+        state.mixed = true;
+        for group in state.groups_of(lane) {
+            let mut mailbox = self.lock_group(state, &group);
+            mailbox.flags |= CAPPED;
+            let claimed = state.is_claimed(&group, &mailbox);
+            state.lanes.add_units(lane.index(), mailbox.units(claimed));
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! Receives from a group that is asked for by name.
 //!
-//! While somebody waits for a group by name the group is reserved: it stands in
+//! While somebody waits for a group by name the group is kept back: it stands in
 //! no line, so that other receives neither take it nor are woken for it. The
-//! last named receive that leaves gives the reservation back.
+//! last named receive that leaves lets it go.
 //!
 //! Invariants, under the queue's lock:
-//! 1. A group is reserved exactly while it exists and `lines` has an entry for it.
+//! 1. A group is flagged exactly while it exists and `lines` has an entry for it.
 //! 2. No entry of `lines` is empty, and an emptied map gives its block back.
 //! 3. The waking rule: at the end of every event, one named receive of each
 //!    group whose turn could begin is notified, and all of a group from which
@@ -15,18 +15,22 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Deref;
 use std::task::{Context, Poll, Waker};
 
-use crate::dispatch::{Aside, Blocked, GroupKey};
+use crate::group::{
+    BACKING_OFF, Group, GroupKey, Mailbox, NAMED, POISONED, Phase, STARTED, TIERED,
+};
+use crate::limit::Limit;
 use crate::sync::Arc;
 use crate::wait::{Op, Ticket, Waiters, WakeBatch, look_twice, sealed};
 
-use super::Queue;
+use super::GroupRef;
 use super::handles::GroupId;
 use super::refuse::{NoTurn, TryReceiveFrom};
-use super::shared::{Books, Shared};
-use super::turn::Turn;
+use super::shared::Shared;
+use super::snapshot::Why;
+use super::state::{Age, State};
+use super::turn::{Owner, Turn};
 
 /// Who waits for which group.
 #[derive(Debug, Default)]
@@ -36,6 +40,7 @@ pub(super) struct Named {
 
 impl Named {
     /// Whether nobody waits by name.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -47,17 +52,23 @@ impl Named {
     }
 }
 
-impl<T> Books<T> {
-    /// Notifies who is due by invariant 3; false if the batch is full and more are.
+impl<T> State<T> {
+    /// Notifies who is due; false if the batch is full and more are.
     pub(super) fn notify_named(&mut self, wakes: &mut WakeBatch) -> bool {
         if self.named.is_empty() {
             return true;
         }
         let mut lines = std::mem::take(&mut self.named.lines);
         let done = lines.iter_mut().all(|(&key, line)| {
-            let due = match self.ended(key) {
-                Some(_) => line.len(),
-                None => usize::from(self.backlog.why(key) == Blocked::InLine),
+            let due = match self.group(key) {
+                None => line.len(),
+                Some(group) => {
+                    let mailbox = group.lock();
+                    match self.is_over(&group, &mailbox) {
+                        true => line.len(),
+                        false => usize::from(self.why(&group, &mailbox) == Why::InLine),
+                    }
+                }
             };
             line.notify_up_to(due, wakes)
         });
@@ -65,136 +76,174 @@ impl<T> Books<T> {
         done
     }
 
-    /// Why nothing will ever come from a group.
-    fn ended(&self, key: GroupKey) -> Option<NoTurn> {
-        let Self { backlog, .. } = self;
-        if !backlog.contains(key) {
-            return Some(NoTurn::Stale);
-        }
-        let poisoned = backlog.aside(key) == Some(Aside::Poisoned);
-        let nothing = poisoned || backlog.waiting_in(key) == 0;
-        let over = self.closed && nothing && backlog.in_flight_in(key) == 0;
-        over.then_some(NoTurn::Closed)
+    /// Whether nothing will ever come from a locked group.
+    fn is_over(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> bool {
+        let poisoned = mailbox.flags & POISONED != 0;
+        let nothing = poisoned || group.waiting() == 0;
+        let claimed = self.is_claimed(group, mailbox);
+        self.closed && nothing && mailbox.units(claimed) == 0
     }
 
-    /// As `Waiters::stand`, in the line of a group.
-    fn stand(
-        &mut self,
-        key: GroupKey,
-        ticket: &mut Option<Ticket>,
-        current: &Waker,
-        spare: &mut Option<Waker>,
-    ) -> bool {
-        if ticket.is_none() {
-            if spare.is_none() {
-                return false;
-            }
-            self.backlog.reserve(key, true);
+    /// What keeps the first message of a locked group waiting.
+    pub(super) fn why(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> Why {
+        let lane = group.lane.index();
+        if group.waiting() == 0 {
+            Why::Idle
+        } else if mailbox.phase == Phase::Held || self.is_claimed(group, mailbox) {
+            Why::Held
+        } else if mailbox.flags & POISONED != 0 {
+            Why::Poisoned
+        } else if mailbox.flags & BACKING_OFF != 0 {
+            Why::BackingOff
+        } else if mailbox.limit == Limit::AtMost(0) {
+            Why::Paused
+        } else if !mailbox.has_room() {
+            Why::Limit
+        } else if !self.lanes.may_start(lane, mailbox.counted().unwrap_or(0)) {
+            Why::Tier
+        } else if !self.lanes.has_room(lane) {
+            Why::Cap
+        } else {
+            Why::InLine
         }
-        let line = self.named.lines.entry(key).or_default();
-        line.stand(ticket, current, spare)
     }
 
     /// Takes a named receive out of its line; the waker is to be discarded.
-    fn leave(&mut self, key: GroupKey, ticket: Ticket) -> Option<Waker> {
+    fn leave(&mut self, shared: &Shared<T>, key: GroupKey, ticket: Ticket) -> Option<Waker> {
         let line = self.named.lines.get_mut(&key)?;
         let removed = line.remove(ticket);
         if line.is_empty() {
             self.named.lines.remove(&key);
-            self.backlog.reserve(key, false);
+            self.keep_back(shared, key, false);
         }
         if self.named.lines.is_empty() {
             self.named = Named::default();
         }
         removed?.waker
     }
-}
 
-/// A turn of the group if it can begin, or what keeps it.
-pub(super) fn take<T>(
-    shared: &Arc<Shared<T>>,
-    books: &mut Books<T>,
-    key: GroupKey,
-) -> Result<Turn<T>, TryReceiveFrom> {
-    if let Some(ended) = books.ended(key) {
-        return Err(TryReceiveFrom::Never(ended));
-    }
-    let claimed = Turn::begin_of(shared, books, key);
-    claimed.map_err(|blocked| match blocked {
-        Blocked::Empty => TryReceiveFrom::Empty,
-        Blocked::Held => TryReceiveFrom::Held,
-        blocked => TryReceiveFrom::Blocked(blocked.into()),
-    })
-}
-
-/// The wait of [`Queue::receive_from`].
-pub type ReceiveGroup<'a, T> = ReceiveByName<&'a Queue<T>>;
-
-/// The wait of [`Queue::receive_from_owned`].
-pub type ReceiveGroupOwned<T> = ReceiveByName<Arc<Queue<T>>>;
-
-/// A wait for a turn of one group of the queue that `Q` leads to:
-/// [`ReceiveGroup`] or [`ReceiveGroupOwned`].
-pub struct ReceiveByName<Q> {
-    queue: Q,
-    /// `None` if it is a name of another queue's.
-    key: Option<GroupKey>,
-    ticket: Option<Ticket>,
-}
-
-impl<T, Q: Deref<Target = Queue<T>>> ReceiveByName<Q> {
-    pub(super) fn new(queue: Q, group: GroupId) -> Self {
-        Self {
-            key: group.key_in(&queue.shared),
-            queue,
-            ticket: None,
-        }
-    }
-}
-
-impl<Q> sealed::Sealed for ReceiveByName<Q> {}
-
-impl<T, Q: Deref<Target = Queue<T>> + Unpin> Op for ReceiveByName<Q> {
-    type Output = Result<Turn<T>, NoTurn>;
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { queue, key, ticket } = self;
-        let Some(key) = *key else {
-            return Poll::Ready(Err(NoTurn::Stale));
-        };
-        let shared = &queue.shared;
-        look_twice(cx, |current, spare| {
-            shared.event(|books| {
-                let found = match take(shared, books, key) {
-                    Ok(turn) => Some(Ok(turn)),
-                    Err(TryReceiveFrom::Never(why)) => Some(Err(why)),
-                    Err(_) => None,
-                };
-                if let Some(found) = found {
-                    let waker = ticket.take().and_then(|old| books.leave(key, old));
-                    books.discard_waker(waker);
-                    return Some(Poll::Ready(found));
+    /// Has a group stand in no line, or lets it go.
+    fn keep_back(&mut self, shared: &Shared<T>, key: GroupKey, named: bool) {
+        if let Some(group) = self.group(key) {
+            shared.change_group(self, &group, |_, mailbox| {
+                mailbox.flags &= !NAMED;
+                if named {
+                    mailbox.flags |= NAMED;
                 }
-                let stands = books.stand(key, ticket, current, spare);
-                stands.then_some(Poll::Pending)
-            })
-        })
-    }
-
-    fn cancel(&mut self) {
-        if let (Some(key), Some(ticket)) = (self.key, self.ticket.take()) {
-            self.queue.shared.event(|books| {
-                // If it had been notified, the waking rules pass that on.
-                let waker = books.leave(key, ticket);
-                books.discard_waker(waker);
+                ((), Age::Same)
             });
         }
     }
 }
 
-impl<Q> fmt::Debug for ReceiveByName<Q> {
+impl<T> Shared<T> {
+    /// Claims this group if its turn can begin, or says what keeps it.
+    pub(super) fn claim_by_name(
+        &self,
+        state: &mut State<T>,
+        key: GroupKey,
+    ) -> Result<GroupRef<T>, TryReceiveFrom> {
+        let stale = TryReceiveFrom::Never(NoTurn::Stale);
+        let group = state.group(key).ok_or(stale)?;
+        let mut mailbox = self.lock_group(state, &group);
+        if state.is_over(&group, &mailbox) {
+            return Err(TryReceiveFrom::Never(NoTurn::Closed));
+        }
+        match state.why(&group, &mailbox) {
+            Why::Idle => return Err(TryReceiveFrom::Empty),
+            Why::Held => return Err(TryReceiveFrom::Held),
+            Why::InLine => {}
+            why => return Err(TryReceiveFrom::Blocked(why)),
+        }
+        let lane = group.lane.index();
+        state.lanes.served_by_name(lane, mailbox.ticket);
+        state.unline(&group, &mailbox);
+        state.lanes.take_unit(lane);
+        if mailbox.flags & TIERED != 0
+            && let Some(tier) = mailbox.counted()
+        {
+            state.lanes.start(lane, tier);
+            mailbox.flags |= STARTED;
+        }
+        mailbox.phase = Phase::Ready;
+        state.lanes.settle(lane);
+        drop(mailbox);
+        Ok(group)
+    }
+}
+
+/// The wait of [`Queue::receive_from`](super::Queue::receive_from).
+pub struct ReceiveFrom<'q, T> {
+    shared: &'q Arc<Shared<T>>,
+    /// `None` if it is a name of another queue's.
+    key: Option<GroupKey>,
+    ticket: Option<Ticket>,
+}
+
+impl<'q, T> ReceiveFrom<'q, T> {
+    pub(super) fn new(shared: &'q Arc<Shared<T>>, group: GroupId) -> Self {
+        Self {
+            shared,
+            key: group.key_in(shared),
+            ticket: None,
+        }
+    }
+}
+
+impl<T> sealed::Sealed for ReceiveFrom<'_, T> {}
+
+impl<'q, T> Op for ReceiveFrom<'q, T> {
+    type Output = Result<Turn<'q, T>, NoTurn>;
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self {
+            shared,
+            key,
+            ticket,
+        } = self;
+        let Some(key) = *key else {
+            return Poll::Ready(Err(NoTurn::Stale));
+        };
+        let claimed = look_twice(cx, |current, spare| {
+            shared.with_state(|state| {
+                let found = match shared.claim_by_name(state, key) {
+                    Ok(group) => Some(Ok(group)),
+                    Err(TryReceiveFrom::Never(why)) => Some(Err(why)),
+                    Err(_) => None,
+                };
+                if let Some(found) = found {
+                    let waker = ticket.take().and_then(|old| state.leave(shared, key, old));
+                    state.discard_waker(waker);
+                    return Some(Poll::Ready(found));
+                }
+                if ticket.is_none() {
+                    if spare.is_none() {
+                        return None;
+                    }
+                    state.keep_back(shared, key, true);
+                }
+                let line = state.named.lines.entry(key).or_default();
+                let stands = line.stand(ticket, current, spare);
+                stands.then_some(Poll::Pending)
+            })
+        });
+        claimed.map(|group| Ok(Turn::begin(Owner::Borrowed(*shared), group?)))
+    }
+
+    fn cancel(&mut self) {
+        if let (Some(key), Some(ticket)) = (self.key, self.ticket.take()) {
+            self.shared.with_state(|state| {
+                // If it had been notified, the waking rules pass that on.
+                let waker = state.leave(self.shared, key, ticket);
+                state.discard_waker(waker);
+            });
+        }
+    }
+}
+
+impl<T> fmt::Debug for ReceiveFrom<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReceiveGroup")
+        f.debug_struct("ReceiveFrom")
             .field("in_line", &self.ticket.is_some())
             .finish_non_exhaustive()
     }

@@ -1,59 +1,47 @@
 //! What is to be sent as one, while it waits for room.
 //!
-//! Invariant: it stays here until it is in the queue, so that neither an error
-//! nor a waker that panics loses it.
+//! Invariant: it stays here until it is in the queue, so that no error loses
+//! it.
 
 use std::task::Waker;
 
-use crate::error::TierGoesDown;
 use crate::wait::{Session, Ticket, sealed};
 
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
 use super::room::{self, Asks};
-use super::shared::Books;
+use super::state::State;
 
-/// One message, and its tier.
+/// One message, in a tier of its own or in that of the last.
 #[derive(Debug)]
 pub struct One<T> {
-    message: T,
-    pub(super) tier: Option<u32>,
+    pub(crate) message: T,
+    pub(crate) tier: Option<u32>,
 }
 
-/// Several messages, with nothing of others in between.
+/// Several messages: all or none.
 #[derive(Debug)]
 pub struct All<T>(pub(super) Vec<T>);
 
-/// What is to be sent, and where it stands.
-pub(super) struct Parcel<M> {
-    /// `None` once it is sent or given back.
-    pub(super) load: Option<M>,
-    pub(super) ticket: Option<Ticket>,
-}
-
-/// What is sent as one: [`One`] or [`All`].
+/// What is sent as one.
 pub trait Load<T>: sealed::Sealed + Sized {
-    /// As what it comes back.
+    /// What comes back if it is not sent.
     type Message;
 
-    /// How many messages.
     #[doc(hidden)]
     fn places(&self) -> usize;
 
-    /// Sends it at once.
     #[doc(hidden)]
-    fn send(self, on: &Conversation<T>) -> Result<(), SendError<Self::Message>>;
+    fn tier(&self) -> Option<u32> {
+        None
+    }
 
-    /// Sends each of them.
     #[doc(hidden)]
-    fn put(self, send: &mut Sink<'_, T>) -> Result<(), (TierGoesDown, Self)>;
+    fn each(self, put: impl FnMut(T));
 
     #[doc(hidden)]
     fn into_message(self) -> Self::Message;
 }
-
-/// Sends one message, in a tier.
-type Sink<'a, T> = dyn FnMut(Option<u32>, T) -> Result<(), (TierGoesDown, T)> + 'a;
 
 impl<T> sealed::Sealed for One<T> {}
 impl<T> sealed::Sealed for All<T> {}
@@ -65,17 +53,12 @@ impl<T> Load<T> for One<T> {
         1
     }
 
-    fn send(self, on: &Conversation<T>) -> Result<(), SendError<T>> {
-        match self.tier {
-            None => on.send(self.message),
-            Some(tier) => on.send_in(tier, self.message),
-        }
+    fn tier(&self) -> Option<u32> {
+        self.tier
     }
 
-    fn put(self, send: &mut Sink<'_, T>) -> Result<(), (TierGoesDown, Self)> {
-        let Self { message, tier } = self;
-        let sent = send(tier, message);
-        sent.map_err(|(down, message)| (down, Self { message, tier }))
+    fn each(self, mut put: impl FnMut(T)) {
+        put(self.message);
     }
 
     fn into_message(self) -> T {
@@ -90,16 +73,8 @@ impl<T> Load<T> for All<T> {
         self.0.len()
     }
 
-    fn send(self, on: &Conversation<T>) -> Result<(), SendError<Vec<T>>> {
-        on.send_all(self.0)
-    }
-
-    fn put(self, send: &mut Sink<'_, T>) -> Result<(), (TierGoesDown, Self)> {
-        for message in self.0 {
-            let sent = send(None, message);
-            debug_assert!(sent.is_ok(), "the last tier does not go down");
-        }
-        Ok(())
+    fn each(self, put: impl FnMut(T)) {
+        self.0.into_iter().for_each(put);
     }
 
     fn into_message(self) -> Vec<T> {
@@ -107,11 +82,11 @@ impl<T> Load<T> for All<T> {
     }
 }
 
-impl<T> One<T> {
-    pub(super) fn new(message: T) -> Self {
-        let tier = None;
-        Self { message, tier }
-    }
+/// A load and its place in the line for room.
+pub(super) struct Parcel<M> {
+    /// `None` once it is sent or given back.
+    pub(super) load: Option<M>,
+    pub(super) ticket: Option<Ticket>,
 }
 
 impl<M> Parcel<M> {
@@ -119,7 +94,7 @@ impl<M> Parcel<M> {
     pub(super) fn look<T>(
         &mut self,
         conversation: &Conversation<T>,
-        books: &mut Session<'_, Books<T>>,
+        state: &mut Session<'_, State<T>>,
     ) -> Option<Result<(), SendReason>>
     where
         M: Load<T>,
@@ -127,15 +102,13 @@ impl<M> Parcel<M> {
         let Some(load) = &self.load else {
             return Some(Ok(()));
         };
-        let refusal = conversation.refusal(books, load.places());
-        if let Err(reason) = room::admit(books, &mut self.ticket, refusal)? {
+        let refusal = conversation.refusal(state, load.places());
+        if let Err(reason) = room::admit(state, &mut self.ticket, refusal)? {
             return Some(Err(reason));
         }
-        let mut send = |tier, message| {
-            let sent = books.backlog.send(conversation.key(), tier, None, message);
-            sent.map(drop)
-        };
-        let put = self.load.take()?.put(&mut send);
+        let put = conversation
+            .shared
+            .put(state, &conversation.group, self.load.take()?);
         Some(put.map_err(|(down, load)| {
             self.load = Some(load);
             SendReason::TierGoesDown(down)
@@ -146,7 +119,7 @@ impl<M> Parcel<M> {
     pub(super) fn stand<T>(
         &mut self,
         conversation: &Conversation<T>,
-        books: &mut Books<T>,
+        state: &mut State<T>,
         (current, spare): (&Waker, &mut Option<Waker>),
     ) -> bool
     where
@@ -156,7 +129,7 @@ impl<M> Parcel<M> {
             places: self.load.as_ref().map_or(0, Load::places) as u64,
             sender: Some(conversation.sender()),
         };
-        books.room.stand(&mut self.ticket, asks, current, spare)
+        state.room.stand(&mut self.ticket, asks, current, spare)
     }
 
     /// What came of it, with what was not sent.

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::dispatch::{Blocked, GroupKey};
+use crate::group::{PEEKED, Phase, Taken, ordinal};
 use crate::sync::Arc;
 
-use super::Queue;
 use super::handles::GroupId;
 use super::refuse::{NoTurn, TryReceiveFrom};
 use super::room::Holder;
 use super::shared::Shared;
+use super::state::{Age, Was};
+use super::{GroupRef, Queue};
 
 /// The message that waits first in a group, to look at.
 ///
@@ -29,11 +30,9 @@ use super::shared::Shared;
 #[must_use = "dropping it ends the look"]
 pub struct Peek<T> {
     shared: Arc<Shared<T>>,
-    group: GroupKey,
+    group: GroupRef<T>,
     /// `None` only while it is dropped.
-    message: Option<T>,
-    number: u64,
-    attempts: u32,
+    taken: Option<Taken<T>>,
     holder: Holder,
 }
 
@@ -65,26 +64,32 @@ impl<T> Queue<T> {
     /// `Empty` if nothing waits in it, `Never` if there is no such group.
     pub fn try_peek(&self, group: GroupId) -> Result<Peek<T>, TryReceiveFrom> {
         const STALE: TryReceiveFrom = TryReceiveFrom::Never(NoTurn::Stale);
-        let shared = &self.shared;
-        let group = group.key_in(shared).ok_or(STALE)?;
-        shared.event(|books| {
-            if !books.backlog.contains(group) {
-                return Err(STALE);
+        let shared = self.shared();
+        let key = group.key_in(shared).ok_or(STALE)?;
+        shared.with_state(|state| {
+            let group = state.group(key).ok_or(STALE)?;
+            let mut mailbox = shared.lock_group(state, &group);
+            if mailbox.phase == Phase::Held || state.is_claimed(&group, &mailbox) {
+                return Err(TryReceiveFrom::Held);
             }
-            let message = books.backlog.take_out(group);
-            let message = message.map_err(|blocked| match blocked {
-                Blocked::Held => TryReceiveFrom::Held,
-                _ => TryReceiveFrom::Empty,
-            })?;
-            let head = books.backlog.head_of(group);
-            let (number, attempts) = head.expect("it waits all the same");
+            if group.waiting() == 0 {
+                return Err(TryReceiveFrom::Empty);
+            }
+            let was = state.unline(&group, &mailbox);
+            debug_assert_eq!(was, Was::Out);
+            mailbox.phase = Phase::Held;
+            mailbox.flags |= PEEKED;
+            let taken = group.take(&mut mailbox);
+            // It waits all the same.
+            group.add_waiting(1);
+            mailbox.rare().peeked = taken.as_ref().map(Taken::head);
+            state.place(&shared.submissions, &group, &mut mailbox, (was, Age::Same));
+            drop(mailbox);
             Ok(Peek {
-                shared: shared.clone(),
+                shared: Arc::clone(shared),
                 group,
-                message: Some(message),
-                number,
-                attempts,
-                holder: books.room.hold(1),
+                taken,
+                holder: state.room.hold(),
             })
         })
     }
@@ -94,19 +99,23 @@ impl<T> Peek<T> {
     /// The group that it waits in.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.group)
+        GroupId::new(&self.shared, self.group.key)
     }
 
     /// The how manieth it is of those sent into the group.
     #[must_use]
     pub fn number(&self) -> u64 {
-        self.number
+        ordinal(self.taken().place)
     }
 
     /// How often it was delivered in vain.
     #[must_use]
     pub fn attempts(&self) -> u32 {
-        self.attempts
+        self.taken().attempts
+    }
+
+    fn taken(&self) -> &Taken<T> {
+        self.taken.as_ref().expect("there until it is dropped")
     }
 }
 
@@ -114,16 +123,19 @@ impl<T> Deref for Peek<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.message.as_ref().expect("there until it is dropped")
+        &self.taken().message
     }
 }
 
 impl<T> Drop for Peek<T> {
     fn drop(&mut self) {
-        let message = self.message.take();
-        let unwanted = self.shared.event(|books| {
-            books.room.let_go(self.holder, 1);
-            message.and_then(|message| books.end_look(self.group, message))
+        let Some(taken) = self.taken.take() else {
+            return;
+        };
+        let shared = &self.shared;
+        let unwanted = shared.with_state(|state| {
+            state.room.let_go(self.holder);
+            shared.end_look(state, &self.group, taken)
         });
         drop(unwanted);
     }
@@ -134,8 +146,8 @@ impl<T> fmt::Debug for Peek<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Peek")
             .field("group", &self.group())
-            .field("number", &self.number)
-            .field("attempts", &self.attempts)
+            .field("number", &self.number())
+            .field("attempts", &self.attempts())
             .finish_non_exhaustive()
     }
 }

@@ -1,23 +1,26 @@
 //! What becomes of a group whose message fails: back-off, poison, and the way
 //! back.
 //!
-//! Invariants, under the queue's lock:
-//! 1. A group is in `resting` exactly if it is set aside for back-off, and in
-//!    `poisoned` exactly if it is set aside as poisoned; never in both.
+//! Invariants, under the policy lock:
+//! 1. A group is in `backing_off` exactly if its flag says so, and in
+//!    `poisoned` likewise; never in both.
 //! 2. A group in either has a waiting message, and so exists: whatever takes
-//!    the last one out ([`Books::drain`]) takes the group out of both.
+//!    the last one out takes the group out of both.
 //! 3. An emptied map gives its last block back.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::backlog::{Claim, ordinal};
-use crate::dispatch::{Aside, GroupKey};
+use crate::group::{
+    BACKING_OFF, Flags, GroupKey, Mailbox, PEEKED, POISONED, Phase, SUSPENDED, Taken, ordinal,
+};
 use crate::limit::Limit;
 use crate::timers::{Timer, Timers};
 
+use super::GroupRef;
 use super::handles::GroupId;
-use super::shared::{Books, Shared};
+use super::shared::Shared;
+use super::state::{Age, State, Was};
 
 /// A group that was set aside because a message of it failed too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +38,7 @@ pub struct Poisoned {
 
 /// What a queue does about failures.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Policy {
+pub(super) struct Retry {
     pub(super) attempts: Limit,
     /// The pause after the first failure; zero for none.
     pub(super) first: Duration,
@@ -43,9 +46,14 @@ pub(super) struct Policy {
     pub(super) most: Duration,
 }
 
-impl Policy {
-    fn is_last(self, attempt: u32) -> bool {
-        matches!(self.attempts, Limit::AtMost(most) if attempt >= most)
+impl Retry {
+    /// Whether a message that has failed so often just goes back.
+    pub(super) fn is_plain(self, attempts: u32) -> bool {
+        self.first.is_zero() && !self.is_last(attempts)
+    }
+
+    fn is_last(self, attempts: u32) -> bool {
+        matches!(self.attempts, Limit::AtMost(most) if attempts >= most)
     }
 
     /// The pause after this attempt: doubled after each but the first.
@@ -55,156 +63,189 @@ impl Policy {
     }
 }
 
-/// Who is set aside.
+/// The groups that are set aside.
 #[derive(Debug)]
-pub(super) struct Asides {
-    policy: Policy,
+pub(super) struct Suspended {
     timers: Timers<GroupKey>,
-    resting: BTreeMap<GroupKey, Timer>,
-    /// The number and the attempts of the message that did it.
+    backing_off: BTreeMap<GroupKey, Timer>,
+    /// The place and the attempts of the message that did it.
     poisoned: BTreeMap<GroupKey, (u64, u32)>,
 }
 
-impl Asides {
-    pub(super) fn new(policy: Policy) -> Self {
+impl Suspended {
+    pub(super) fn new() -> Self {
         Self {
-            policy,
             timers: Timers::new(),
-            resting: BTreeMap::new(),
+            backing_off: BTreeMap::new(),
             poisoned: BTreeMap::new(),
         }
     }
 
+    /// A message of a group that is not poisoned has failed: the flag that the
+    /// group has from now on, if any.
+    pub(super) fn failed(
+        &mut self,
+        retry: Retry,
+        group: GroupKey,
+        (place, attempts): (u64, u32),
+    ) -> Flags {
+        if retry.is_last(attempts) {
+            self.forget(group);
+            self.poisoned.insert(group, (place, attempts));
+            return POISONED;
+        }
+        let pause = retry.pause(attempts);
+        if pause.is_zero() {
+            return 0;
+        }
+        let until = self.timers.now().saturating_add(pause);
+        let earlier = self.backing_off.get(&group).copied();
+        if earlier.is_none_or(|timer| timer.at() < until) {
+            if let Some(timer) = earlier {
+                self.timers.cancel(timer);
+            }
+            let timer = self.timers.set(until, group);
+            self.backing_off.insert(group, timer);
+        }
+        BACKING_OFF
+    }
+
     /// Takes a group out of both maps; false if it was in neither.
     fn forget(&mut self, group: GroupKey) -> bool {
-        let timer = self.resting.remove(&group);
+        let timer = self.backing_off.remove(&group);
         if let Some(timer) = timer {
             self.timers.cancel(timer);
         }
         let poison = self.poisoned.remove(&group);
-        if self.resting.is_empty() {
-            self.resting = BTreeMap::new();
+        if self.backing_off.is_empty() {
+            self.backing_off = BTreeMap::new();
         }
         if self.poisoned.is_empty() {
             self.poisoned = BTreeMap::new();
         }
         timer.is_some() || poison.is_some()
     }
-
-    /// A group rests for so long, or for as long as it rests already: then, and
-    /// if there is no pause, false.
-    fn rest(&mut self, group: GroupKey, pause: Duration) -> bool {
-        let until = self.timers.now().saturating_add(pause);
-        let earlier = self.resting.get(&group).copied();
-        if pause.is_zero() || earlier.is_some_and(|timer| timer.at() >= until) {
-            return false;
-        }
-        if let Some(timer) = earlier {
-            self.timers.cancel(timer);
-        }
-        let timer = self.timers.set(until, group);
-        self.resting.insert(group, timer);
-        true
-    }
 }
 
-impl<T> Books<T> {
-    /// A delivery was not completed: its message goes back, and its group is
-    /// set aside if that was the last attempt, or if there is a back-off. The
-    /// message itself if nobody will ever receive it.
-    pub(super) fn fail(&mut self, mut claim: Claim<T>) -> Option<T> {
-        claim.attempt = claim.attempt.saturating_add(1);
-        let (group, attempt) = (claim.group, claim.attempt);
-        let wanted = self.wants(&claim.item);
-        if !wanted || self.asides.poisoned.contains_key(&group) {
-            return self.give_back(claim);
+impl<T> State<T> {
+    /// Lets a locked group go on that is set aside; false if it is not. From
+    /// poison it comes back as the youngest, its attempts begun anew.
+    fn go_on(&mut self, group: GroupKey, mailbox: &mut Mailbox<T>) -> (bool, Age) {
+        let was = self.suspended.forget(group);
+        let poisoned = mailbox.flags & POISONED != 0;
+        mailbox.flags &= !SUSPENDED;
+        if poisoned {
+            mailbox.start_anew();
         }
-        let aside = if self.asides.policy.is_last(attempt) {
-            self.asides.forget(group);
-            self.asides.poisoned.insert(group, (claim.seq, attempt));
-            Some(Aside::Poisoned)
-        } else {
-            let pause = self.asides.policy.pause(attempt);
-            self.asides.rest(group, pause).then_some(Aside::BackingOff)
-        };
-        match aside {
-            Some(aside) => self.backlog.give_back_aside(claim, aside),
-            None => self.backlog.give_back(claim),
-        }
-        None
+        (was, if poisoned { Age::New } else { Age::Same })
     }
 
-    /// Lets a group go on that is set aside; false if it is not.
-    pub(super) fn resume(&mut self, group: GroupKey) -> bool {
-        let was = self.asides.forget(group);
-        if was {
-            self.backlog.set_aside(group, None);
-        }
-        was
-    }
-
-    /// Takes out all that waits in a group that exists; it is set aside no more.
-    pub(super) fn drain(&mut self, group: GroupKey) -> Vec<T> {
-        // Pinned, so that it is there to be let go on.
-        self.backlog.pin(group);
-        let items = self.backlog.drain(group);
-        self.resume(group);
-        self.backlog.unpin(group);
-        items
-    }
-
-    /// Takes out what waits in a pinned group and `fits`. The group goes on if
-    /// that was what it was set aside for, or all that it had.
-    pub(super) fn retract(&mut self, group: GroupKey, fits: impl FnMut(&T) -> bool) -> Vec<T> {
-        let taken = self.backlog.retract(group, fits);
-        let cause = self
-            .asides
-            .poisoned
-            .get(&group)
-            .map(|&(message, _)| message);
-        let cured = taken.iter().any(|&(seq, _)| Some(seq) == cause);
-        if cured || self.backlog.waiting_in(group) == 0 {
-            self.resume(group);
-        }
-        taken.into_iter().map(|(_, message)| message).collect()
-    }
-
-    /// Ends a look at a message, which goes to its place; itself if nobody will
-    /// ever receive it. The group goes on if that was all that it had.
-    pub(super) fn end_look(&mut self, group: GroupKey, message: T) -> Option<T> {
-        if self.wants(&message) {
-            self.backlog.put_back(group, Some(message));
-            return None;
-        }
-        self.backlog.pin(group);
-        self.backlog.put_back(group, None);
-        if self.backlog.waiting_in(group) == 0 {
-            self.resume(group);
-        }
-        self.backlog.unpin(group);
-        Some(message)
-    }
-
-    /// Tells the time; when to tell it next.
-    pub(super) fn advance(&mut self, now: Duration) -> Option<Duration> {
-        self.asides.timers.advance(now);
-        while let Some((_, group)) = self.asides.timers.due() {
-            self.resume(group);
-        }
-        self.asides.timers.next()
+    /// Takes out all that waits in a locked group but what somebody looks at.
+    fn take_all(&mut self, group: &GroupRef<T>, mailbox: &mut Mailbox<T>) -> Vec<Taken<T>> {
+        let taken = mailbox.drain();
+        group.remove_waiting(taken.len() as u32);
+        self.room.give(taken.len() as u64);
+        taken
     }
 }
 
 impl<T> Shared<T> {
+    /// Lets a group go on that is set aside; false if it is not.
+    pub(super) fn resume(&self, state: &mut State<T>, group: &GroupRef<T>) -> bool {
+        self.change_group(state, group, |state, mailbox| {
+            state.go_on(group.key, mailbox)
+        })
+    }
+
+    /// Takes out all that waits in a group; it is set aside no more.
+    pub(super) fn drain(&self, state: &mut State<T>, group: &GroupRef<T>) -> Vec<T> {
+        self.change_group(state, group, |state, mailbox| {
+            let taken = state.take_all(group, mailbox);
+            let (_, age) = state.go_on(group.key, mailbox);
+            let messages = taken.into_iter().map(|taken| taken.message);
+            (messages.collect(), age)
+        })
+    }
+
+    /// Takes out what waits in a group and `fits`. The group goes on if that
+    /// was what it was set aside for, or all that it had.
+    pub(super) fn retract(
+        &self,
+        state: &mut State<T>,
+        group: &GroupRef<T>,
+        mut fits: impl FnMut(&T) -> bool,
+    ) -> Vec<T> {
+        self.change_group(state, group, |state, mailbox| {
+            let cause = state.suspended.poisoned.get(&group.key).copied();
+            let all = state.take_all(group, mailbox).into_iter();
+            let (out, stay): (Vec<_>, Vec<_>) = all.partition(|taken| fits(&taken.message));
+            group.add_waiting(stay.len() as u32);
+            state.room.take(stay.len() as u64);
+            mailbox.restore(stay);
+            let cured = cause.is_some_and(|(place, _)| out.iter().any(|t| t.place == place));
+            let mut age = Age::Same;
+            if cured || group.waiting() == 0 {
+                age = state.go_on(group.key, mailbox).1;
+            }
+            let messages = out.into_iter().map(|taken| taken.message);
+            (messages.collect(), age)
+        })
+    }
+
+    /// Ends a look at a message, which goes to its place; itself if nobody will
+    /// ever receive it. The group goes on if that was all that it had.
+    pub(super) fn end_look(
+        &self,
+        state: &mut State<T>,
+        group: &GroupRef<T>,
+        taken: Taken<T>,
+    ) -> Option<T> {
+        let mut mailbox = self.lock_group(state, group);
+        mailbox.phase = Phase::Idle;
+        mailbox.flags &= !PEEKED;
+        mailbox.rare().peeked = None;
+        group.remove_waiting(1);
+        let mut age = Age::Same;
+        let mut unwanted = None;
+        if self.wants(&taken.message) {
+            group.put_back(&mut mailbox, taken);
+        } else {
+            state.room.give(1);
+            unwanted = Some(taken.message);
+            if group.waiting() == 0 {
+                age = state.go_on(group.key, &mut mailbox).1;
+            }
+        }
+        let ended = (Was::Out, age);
+        state.place(&self.submissions, group, &mut mailbox, ended);
+        unwanted
+    }
+
+    /// Tells the time; when to tell it next.
+    pub(super) fn advance(&self, now: Duration) -> Option<Duration> {
+        self.with_state(|state| {
+            state.suspended.timers.advance(now);
+            while let Some((_, key)) = state.suspended.timers.due() {
+                if let Some(group) = state.group(key) {
+                    self.resume(state, &group);
+                }
+            }
+            state.suspended.timers.next()
+        })
+    }
+
     /// The poisoned groups, by name.
     pub(super) fn poisoned(&self) -> Vec<Poisoned> {
-        self.look(|books| {
-            let poisoned = books.asides.poisoned.iter();
-            let listed = poisoned.map(|(&key, &(message, attempts))| Poisoned {
-                group: GroupId::new(self, key),
-                message: ordinal(message),
-                attempts,
-                waiting: books.backlog.waiting_in(key),
+        self.read(|state| {
+            let poisoned = state.suspended.poisoned.iter();
+            let listed = poisoned.filter_map(|(&key, &(place, attempts))| {
+                let group = state.groups.get(key.0)?;
+                Some(Poisoned {
+                    group: GroupId::new(self, key),
+                    message: ordinal(place),
+                    attempts,
+                    waiting: group.waiting() as usize,
+                })
             });
             listed.collect()
         })

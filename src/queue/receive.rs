@@ -1,257 +1,352 @@
-//! Receiving: a turn, or many at once; now, or by a wait.
+//! The next turn of whichever group comes first, at once or as soon as there is
+//! one.
 
 use std::fmt;
-use std::ops::Deref;
 use std::task::{Context, Poll};
 
 use crate::error::Closed;
+use crate::group::STARTED;
 use crate::sync::Arc;
 use crate::wait::{Op, Ticket, Wait, look_twice, sealed};
 
-use super::Queue;
 use super::refuse::TryReceive;
-use super::shared::{Books, Shared};
-use super::turn::Turn;
+use super::shared::Shared;
+use super::state::State;
+use super::turn::{Owner, Turn};
+use super::{GroupRef, Queue};
 
 impl<T> Queue<T> {
-    /// Waits for the next turn: that of the first group in line.
+    /// Waits for the next turn. Receives are served by whoever comes to look;
+    /// of those that sleep the longest waiting is woken first.
     ///
-    /// Who waits longest is woken first; one that comes just then may be
-    /// faster, and the woken one keeps its place in line.
-    ///
-    /// Cancel safe: a wait that is dropped has received nothing, and if it had
-    /// been woken, the next is.
+    /// Cancel safe: a receive that was woken and is dropped passes the wake-up
+    /// on.
     ///
     /// # Errors
     ///
-    /// [`Closed`] if the queue is closed, nothing waits
-    /// but in poisoned groups, and nothing is in flight. While something is paused or capped for good
-    /// it waits: until that is resumed or [shut down](Self::shutdown).
+    /// [`Closed`] if the queue is closed, and nothing waits or is in flight but
+    /// in poisoned groups.
+    #[inline]
     pub fn receive(&self) -> Wait<Receive<'_, T>> {
-        Wait::new(ReceiveFrom::new(self, OneTurn))
-    }
-
-    /// As [`receive`](Self::receive), for a wait that keeps the queue alive.
-    ///
-    /// # Errors
-    ///
-    /// As [`receive`](Self::receive).
-    pub fn receive_owned(queue: &Arc<Self>) -> Wait<ReceiveOwned<T>> {
-        Wait::new(ReceiveFrom::new(queue.clone(), OneTurn))
-    }
-
-    /// The next turn if one can begin now. It may go ahead of waiting receives
-    /// that have been woken and have not looked yet.
-    ///
-    /// # Errors
-    ///
-    /// [`TryReceive`] if nothing is eligible, or nothing will ever come.
-    pub fn try_receive(&self) -> Result<Turn<T>, TryReceive> {
-        self.try_take(OneTurn)
-    }
-
-    /// Waits for at least one turn, and begins up to `n` that can begin then,
-    /// under one lock. An `n` of 0 is taken as 1.
-    ///
-    /// They are the turns that as many receives, one after the other, would
-    /// give, in that order, and all have begun now: each keeps its group until
-    /// it is dropped, and its first message takes a unit of every limit. So
-    /// whatever comes to the front of the line later, bumped or of a higher
-    /// level, may wait for up to `n` turns of each reader; and other readers
-    /// find less than there is. Those that are dropped untouched, by an early
-    /// return or a panic, have used up their bumps and are the youngest of
-    /// their lanes.
-    ///
-    /// Cost: the lock is held for all of them, O(1) each as one by one, and one
-    /// allocation more.
-    ///
-    /// Cancel safe, and woken, as [`receive`](Self::receive).
-    ///
-    /// ```
-    /// use conversant::limit::Limit;
-    /// use conversant::queue::Queue;
-    ///
-    /// let queue = Queue::new();
-    /// let lane = queue.lane(1, Limit::Unlimited)?;
-    /// let conversations: Vec<_> = (0..3).map(|_| lane.conversation()).collect::<Result<_, _>>()?;
-    /// for (number, conversation) in conversations.iter().enumerate() {
-    ///     conversation.send(number)?;
-    /// }
-    /// let mut served = Vec::new();
-    /// for mut turn in queue.receive_many(2).wait()? {
-    ///     while let Some(delivery) = turn.next() {
-    ///         served.push(delivery.complete());
-    ///     }
-    /// }
-    /// assert_eq!(served, [0, 1]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`receive`](Self::receive).
-    pub fn receive_many(&self, n: usize) -> Wait<ReceiveMany<'_, T>> {
-        Wait::new(ReceiveFrom::new(self, ManyTurns(n)))
-    }
-
-    /// As [`receive_many`](Self::receive_many), for a wait that keeps the queue
-    /// alive.
-    ///
-    /// # Errors
-    ///
-    /// As [`receive`](Self::receive).
-    pub fn receive_many_owned(queue: &Arc<Self>, n: usize) -> Wait<ReceiveManyOwned<T>> {
-        Wait::new(ReceiveFrom::new(queue.clone(), ManyTurns(n)))
-    }
-
-    /// As [`receive_many`](Self::receive_many), of the turns that can begin
-    /// now: at least one.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_receive`](Self::try_receive).
-    pub fn try_receive_many(&self, n: usize) -> Result<Vec<Turn<T>>, TryReceive> {
-        self.try_take(ManyTurns(n))
-    }
-
-    fn try_take<N: Wants<T>>(&self, wants: N) -> Result<N::Received, TryReceive> {
-        let shared = &self.shared;
-        let taken = shared.brief(|books| take(shared, books, wants));
-        Ok(taken.ok_or(TryReceive::Empty)??)
-    }
-}
-
-/// The wait of [`Queue::receive`].
-pub type Receive<'a, T> = ReceiveFrom<&'a Queue<T>, OneTurn>;
-
-/// The wait of [`Queue::receive_owned`].
-pub type ReceiveOwned<T> = ReceiveFrom<Arc<Queue<T>>, OneTurn>;
-
-/// The wait of [`Queue::receive_many`].
-pub type ReceiveMany<'a, T> = ReceiveFrom<&'a Queue<T>, ManyTurns>;
-
-/// The wait of [`Queue::receive_many_owned`].
-pub type ReceiveManyOwned<T> = ReceiveFrom<Arc<Queue<T>>, ManyTurns>;
-
-/// A wait for `N` turns of the queue that `Q` leads to: [`Receive`],
-/// [`ReceiveMany`] or an owned form of these.
-pub struct ReceiveFrom<Q, N> {
-    queue: Q,
-    wants: N,
-    ticket: Option<Ticket>,
-}
-
-/// One turn.
-#[derive(Clone, Copy, Debug)]
-pub struct OneTurn;
-
-/// As many turns as can begin, up to a number.
-#[derive(Clone, Copy, Debug)]
-pub struct ManyTurns(usize);
-
-/// More turns than this at once are not provided for.
-const USUAL: usize = 31;
-
-/// How many turns are wanted: [`OneTurn`] or [`ManyTurns`].
-pub trait Wants<T>: sealed::Sealed + Copy + Unpin {
-    /// What is received.
-    type Received;
-
-    /// Begins them; `None` if none can begin.
-    #[doc(hidden)]
-    fn begin(self, begin: impl FnMut() -> Option<Turn<T>>) -> Option<Self::Received>;
-}
-
-impl sealed::Sealed for OneTurn {}
-impl sealed::Sealed for ManyTurns {}
-
-impl<T> Wants<T> for OneTurn {
-    type Received = Turn<T>;
-
-    fn begin(self, mut begin: impl FnMut() -> Option<Turn<T>>) -> Option<Turn<T>> {
-        begin()
-    }
-}
-
-impl<T> Wants<T> for ManyTurns {
-    type Received = Vec<Turn<T>>;
-
-    fn begin(self, mut begin: impl FnMut() -> Option<Turn<T>>) -> Option<Vec<Turn<T>>> {
-        let first = begin()?;
-        let more = self.0.saturating_sub(1);
-        let mut turns = Vec::with_capacity(1 + more.min(USUAL));
-        turns.push(first);
-        turns.extend(std::iter::from_fn(begin).take(more));
-        Some(turns)
-    }
-}
-
-impl<Q, N> ReceiveFrom<Q, N> {
-    pub(super) fn new(queue: Q, wants: N) -> Self {
-        Self {
-            queue,
-            wants,
+        Wait::new(Receive {
+            shared: self.shared(),
             ticket: None,
+        })
+    }
+
+    /// The next turn, if there is one now.
+    ///
+    /// # Errors
+    ///
+    /// [`TryReceive`] if there is none.
+    #[inline]
+    pub fn try_receive(&self) -> Result<Turn<'_, T>, TryReceive> {
+        let shared = self.shared();
+        match shared.claim() {
+            Some(group) => Ok(Turn::begin(Owner::Borrowed(shared), group)),
+            None => Err(shared.nothing()),
+        }
+    }
+
+    /// Waits for a turn, and claims up to `n` turns, at most 32, under one lock.
+    ///
+    /// They are claimed in order of rank as it is now: a bump that comes later
+    /// overtakes none of them. Each begins when the iterator gives it. What is
+    /// not asked for begins and ends when the iterator is dropped: those groups
+    /// have used up their bumps, and are the youngest of their lanes.
+    ///
+    /// An `n` of 0 gives nothing, at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`receive`](Self::receive).
+    #[inline]
+    pub fn receive_many(&self, n: usize) -> Wait<ReceiveMany<'_, T>> {
+        Wait::new(ReceiveMany {
+            one: Receive {
+                shared: self.shared(),
+                ticket: None,
+            },
+            n,
+        })
+    }
+
+    /// Up to `n` turns, at most 32, if there is one now. See
+    /// [`receive_many`](Self::receive_many).
+    ///
+    /// # Errors
+    ///
+    /// [`TryReceive`] if there is none.
+    #[inline]
+    pub fn try_receive_many(&self, n: usize) -> Result<Turns<'_, T>, TryReceive> {
+        let shared = self.shared();
+        let turns = Turns::claim(shared, n);
+        if turns.left == 0 && n > 0 {
+            return Err(shared.nothing());
+        }
+        Ok(turns)
+    }
+}
+
+/// The most turns that are claimed under one lock.
+const MOST: usize = 32;
+
+/// Turns that were claimed together. See [`Queue::receive_many`].
+#[must_use = "what is not asked for is begun and ended"]
+pub struct Turns<'q, T> {
+    shared: &'q Arc<Shared<T>>,
+    /// From the last to the first.
+    claimed: [Option<GroupRef<T>>; MOST],
+    next: usize,
+    left: usize,
+}
+
+impl<'q, T> Turns<'q, T> {
+    #[inline]
+    fn claim(shared: &'q Arc<Shared<T>>, n: usize) -> Self {
+        let mut turns = Self {
+            shared,
+            claimed: [const { None }; MOST],
+            next: 0,
+            left: 0,
+        };
+        turns.left = shared.claim_many(&mut turns.claimed[..n.min(MOST)]);
+        turns
+    }
+
+    /// How many are still to come.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.left
+    }
+
+    /// Whether none is to come.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.left == 0
+    }
+}
+
+impl<'q, T> Iterator for Turns<'q, T> {
+    type Item = Turn<'q, T>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Turn<'q, T>> {
+        if self.left == 0 {
+            return None;
+        }
+        let group = self.claimed[self.next].take()?;
+        (self.next, self.left) = (self.next + 1, self.left - 1);
+        Some(Turn::begin(Owner::Borrowed(self.shared), group))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<T> ExactSizeIterator for Turns<'_, T> {}
+
+impl<T> Drop for Turns<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.left > 0 {
+            self.for_each(drop);
         }
     }
 }
 
-impl<Q, N> sealed::Sealed for ReceiveFrom<Q, N> {}
+impl<T> fmt::Debug for Turns<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turns")
+            .field("left", &self.left)
+            .finish_non_exhaustive()
+    }
+}
 
-impl<T, Q, N> Op for ReceiveFrom<Q, N>
-where
-    Q: Deref<Target = Queue<T>> + Unpin,
-    N: Wants<T>,
-{
-    type Output = Result<N::Received, Closed>;
+impl<T> State<T> {
+    /// Claims the next group, if there is one.
+    #[inline]
+    fn claim(&mut self) -> Option<GroupRef<T>> {
+        let (group, lane, tiered) = self.lanes.pop()?;
+        if tiered {
+            self.claimed_in_tier(&group, lane);
+        }
+        Some(group)
+    }
 
-    /// Where nothing is found nothing is eligible, so that this event wakes
-    /// nobody and cannot unwind with a new place in line.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self {
-            queue,
-            wants,
-            ticket,
-        } = self;
-        let shared = &queue.shared;
+    #[cold]
+    fn claimed_in_tier(&mut self, group: &GroupRef<T>, lane: u32) {
+        let mut mailbox = group.lock();
+        mailbox.flags |= STARTED;
+        self.lanes.settle(lane);
+    }
+}
+
+impl<T> Shared<T> {
+    /// Claims the next group, if there is one.
+    #[inline]
+    pub(super) fn claim(&self) -> Option<GroupRef<T>> {
+        let mut state = self.lock();
+        if state.mixed || !state.lanes.has_eligible() {
+            state.collect(&self.submissions);
+        }
+        let group = state.claim();
+        if !state.receives.is_empty() {
+            self.wake_due(state);
+        }
+        group
+    }
+
+    /// Fills `claimed` from the first on, as far as there are groups.
+    fn claim_many(&self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
+        let mut state = self.lock();
+        let mut n = 0;
+        if state.mixed {
+            state.collect(&self.submissions);
+        }
+        while n < claimed.len() {
+            let mut group = state.claim();
+            if group.is_none() {
+                state.collect(&self.submissions);
+                group = state.claim();
+            }
+            let Some(group) = group else { break };
+            claimed[n] = Some(group);
+            n += 1;
+        }
+        if !state.receives.is_empty() {
+            self.wake_due(state);
+        }
+        n
+    }
+
+    /// Why a claim found nothing.
+    #[cold]
+    fn nothing(&self) -> TryReceive {
+        match self.read(|state| state.finished()) {
+            true => TryReceive::Closed,
+            false => TryReceive::Empty,
+        }
+    }
+}
+
+/// The wait of [`Queue::receive`].
+pub struct Receive<'q, T> {
+    shared: &'q Arc<Shared<T>>,
+    ticket: Option<Ticket>,
+}
+
+impl<'q, T> Receive<'q, T> {
+    fn turn(&self, group: GroupRef<T>) -> Turn<'q, T> {
+        Turn::begin(Owner::Borrowed(self.shared), group)
+    }
+
+    /// Claims what `claim` finds, or stands in line.
+    fn poll_claim<R>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut claim: impl FnMut(&mut State<T>) -> Option<R>,
+    ) -> Poll<Result<R, Closed>> {
+        let Self { shared, ticket } = self;
+        shared.trim();
         look_twice(cx, |current, spare| {
-            shared.brief(|books| {
-                if let Some(found) = take(shared, books, *wants) {
-                    let removed = ticket.take().and_then(|old| books.receives.remove(old));
-                    books.discard_waker(removed.and_then(|removed| removed.waker));
+            shared.with_state(|state| {
+                let found = claim(state).map(Ok);
+                let found = found.or_else(|| state.finished().then_some(Err(Closed)));
+                if let Some(found) = found {
+                    let removed = ticket.take().and_then(|old| state.receives.remove(old));
+                    state.discard_waker(removed.and_then(|removed| removed.waker));
                     return Some(Poll::Ready(found));
                 }
-                let stands = books.receives.stand(ticket, current, spare);
+                let stands = state.receives.stand(ticket, current, spare);
                 stands.then_some(Poll::Pending)
             })
         })
     }
+}
+
+impl<T> sealed::Sealed for Receive<'_, T> {}
+
+impl<'q, T> Op for Receive<'q, T> {
+    type Output = Result<Turn<'q, T>, Closed>;
+
+    #[inline]
+    fn at_once(&mut self) -> Option<Self::Output> {
+        let group = self.shared.claim()?;
+        Some(Ok(self.turn(group)))
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let claimed = self.poll_claim(cx, State::claim);
+        claimed.map(|claimed| Ok(self.turn(claimed?)))
+    }
 
     fn cancel(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.queue.shared.brief(|books| {
+            self.shared.with_state(|state| {
                 // If it had been notified, the waking rule passes that on.
-                let removed = books.receives.remove(ticket);
-                books.discard_waker(removed.and_then(|removed| removed.waker));
+                let removed = state.receives.remove(ticket);
+                state.discard_waker(removed.and_then(|removed| removed.waker));
             });
         }
     }
 }
 
-/// What is wanted if it can begin, or word that nothing ever will.
-pub(super) fn take<T, N: Wants<T>>(
-    shared: &Arc<Shared<T>>,
-    books: &mut Books<T>,
-    wants: N,
-) -> Option<Result<N::Received, Closed>> {
-    let begun = wants.begin(|| Turn::begin(shared, books)).map(Ok);
-    begun.or_else(|| books.finished().then_some(Err(Closed)))
+/// The wait of [`Queue::receive_many`].
+pub struct ReceiveMany<'q, T> {
+    one: Receive<'q, T>,
+    n: usize,
 }
 
-impl<Q, N> fmt::Debug for ReceiveFrom<Q, N> {
+impl<T> sealed::Sealed for ReceiveMany<'_, T> {}
+
+impl<'q, T> Op for ReceiveMany<'q, T> {
+    type Output = Result<Turns<'q, T>, Closed>;
+
+    #[inline]
+    fn at_once(&mut self) -> Option<Self::Output> {
+        let turns = Turns::claim(self.one.shared, self.n);
+        (turns.left > 0 || self.n == 0).then_some(Ok(turns))
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let (shared, n) = (self.one.shared, self.n);
+        let mut turns = Turns::claim(shared, 0);
+        if n == 0 {
+            return Poll::Ready(Ok(turns));
+        }
+        let claimed = self.one.poll_claim(cx, |state| {
+            for slot in turns.claimed.iter_mut().take(n) {
+                *slot = state.claim();
+                if slot.is_none() {
+                    break;
+                }
+                turns.left += 1;
+            }
+            (turns.left > 0).then_some(())
+        });
+        claimed.map(|claimed| claimed.map(|()| turns))
+    }
+
+    fn cancel(&mut self) {
+        self.one.cancel();
+    }
+}
+
+impl<T> fmt::Debug for Receive<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReceiveFrom")
+        f.debug_struct("Receive")
             .field("in_line", &self.ticket.is_some())
             .finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for ReceiveMany<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReceiveMany")
+            .field("one", &self.one)
+            .field("n", &self.n)
+            .finish()
     }
 }

@@ -13,10 +13,10 @@
 //! ```
 //!
 //! Protocol: a send that finds no room stands in line. Every event ends with
-//! [`notify_room`](Books::notify_room), which tells the first in line, and so on,
-//! as long as there is room for all that have been told. What has been told
-//! of is promised: nobody else takes it. In a queue with a capacity nothing that
-//! takes or frees a place is posted: it is an event of its own.
+//! [`notify`](Room::notify), which tells the first in line, and so on, as long
+//! as there is room for all that have been told. What has been told of is
+//! promised: nobody else takes it. In a queue with a capacity whatever takes or
+//! frees a place is an event.
 //!
 //! Invariants:
 //! 1. `asked` is the sum of all places in line, `told` of those in line that
@@ -38,7 +38,7 @@ use crate::sync::{per_thread, unique};
 use crate::wait::{Session, Ticket, Waiters, WakeBatch};
 
 use super::refuse::SendReason;
-use super::shared::Books;
+use super::state::State;
 
 /// One send in line.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +64,8 @@ pub(super) type Holder = Option<u64>;
 #[derive(Debug)]
 pub(super) struct Room {
     capacity: Limit,
+    /// Places in use: of messages that wait or are in flight.
+    held: u64,
     line: Waiters<Asks>,
     asked: u64,
     told: u64,
@@ -74,6 +76,7 @@ impl Room {
     pub(super) fn new(capacity: Limit) -> Self {
         Self {
             capacity,
+            held: 0,
             line: Waiters::new(),
             asked: 0,
             told: 0,
@@ -94,9 +97,11 @@ impl Room {
 
     /// Whether there is room for so many beside what is held, and what those
     /// in line ask for.
-    fn fits(&self, held: u64, places: u64) -> bool {
+    fn fits(&self, places: u64) -> bool {
         match self.capacity {
-            Limit::AtMost(most) => places == 0 || held + self.asked + places <= u64::from(most),
+            Limit::AtMost(most) => {
+                places == 0 || self.held + self.asked + places <= u64::from(most)
+            }
             Limit::Unlimited => true,
         }
     }
@@ -164,30 +169,39 @@ impl Room {
         (self.line.waiting(), self.line.notified(), self.asked)
     }
 
-    /// The calling thread has received something, and something else maybe.
-    pub(super) fn hold(&mut self, things: u32) -> Holder {
-        if self.capacity == Limit::Unlimited {
+    /// So many places are taken, whether or not they are free.
+    #[inline]
+    pub(super) fn take(&mut self, places: u64) {
+        if self.is_limited() {
+            self.held += places;
+        }
+    }
+
+    /// So many places are free again.
+    #[inline]
+    pub(super) fn give(&mut self, places: u64) {
+        if self.is_limited() {
+            self.held -= places;
+        }
+    }
+
+    /// The calling thread has received something.
+    pub(super) fn hold(&mut self) -> Holder {
+        if !self.is_limited() {
             return None;
         }
         let me = this_thread()?;
-        *self.holders.entry(me).or_default() += things;
+        *self.holders.entry(me).or_default() += 1;
         Some(me)
     }
 
-    /// One more for a thread that has received something.
-    pub(super) fn hold_more(&mut self, holder: Holder) {
-        if let Some(holder) = holder {
-            *self.holders.entry(holder).or_default() += 1;
-        }
-    }
-
-    /// So many of what a thread received are finished or given back.
-    pub(super) fn let_go(&mut self, holder: Holder, things: u32) {
+    /// What a thread received is finished or given back.
+    pub(super) fn let_go(&mut self, holder: Holder) {
         let Some(holder) = holder else {
             return;
         };
         let count = self.holders.entry(holder).or_default();
-        *count -= things;
+        *count -= 1;
         if *count == 0 {
             self.holders.remove(&holder);
         }
@@ -200,9 +214,29 @@ impl Room {
     pub(super) fn is_own(&self) -> bool {
         !self.holders.is_empty() && this_thread().is_some_and(|me| self.holders.contains_key(&me))
     }
+
+    /// Tells those in line for whom there is room, and all once the queue is
+    /// closed; false if the batch is full and more are due.
+    pub(super) fn notify(&mut self, closed: bool, wakes: &mut WakeBatch) -> bool {
+        let Limit::AtMost(most) = self.capacity else {
+            return true;
+        };
+        while let Some((ticket, places)) = self.first_untold() {
+            let told = self.told + places;
+            if !closed && self.held + told > u64::from(most) {
+                break;
+            }
+            if wakes.is_full() {
+                return false;
+            }
+            self.told = told;
+            self.line.notify(ticket, wakes);
+        }
+        true
+    }
 }
 
-impl<T> Books<T> {
+impl<T> State<T> {
     /// Why so many messages cannot be sent by one who is not in line.
     pub(super) fn refusal(&self, more: usize) -> Option<SendReason> {
         let more = more as u64;
@@ -210,51 +244,22 @@ impl<T> Books<T> {
             Some(SendReason::Closed)
         } else if self.room.is_beyond(more) {
             Some(SendReason::AboveCapacity)
-        } else if self.room.fits(self.held(), more) {
+        } else if self.room.fits(more) {
             None
         } else {
             Some(SendReason::Full)
         }
-    }
-
-    /// Messages that have a place.
-    fn held(&self) -> u64 {
-        self.backlog.waiting() + self.backlog.in_flight()
-    }
-
-    /// Tells those in line for whom there is room, and all once the queue is
-    /// closed; false if the batch is full and more are due.
-    pub(super) fn notify_room(&mut self, wakes: &mut WakeBatch) -> bool {
-        let Limit::AtMost(most) = self.room.capacity else {
-            return true;
-        };
-        let held = self.held();
-        let past = self.closed || self.wanted.is_some();
-        let (room, closed) = (&mut self.room, self.closed);
-        debug_assert!(past || held + room.told <= u64::from(most));
-        while let Some((ticket, places)) = room.first_untold() {
-            let told = room.told + places;
-            if !closed && held + told > u64::from(most) {
-                break;
-            }
-            if wakes.is_full() {
-                return false;
-            }
-            room.told = told;
-            room.line.notify(ticket, wakes);
-        }
-        true
     }
 }
 
 /// Whether a send may go on or is refused for good, given what is said to one who
 /// is not in line; either way it is in line no more. `None` if it has to wait.
 pub(super) fn admit<T>(
-    books: &mut Session<'_, Books<T>>,
+    state: &mut Session<'_, State<T>>,
     ticket: &mut Option<Ticket>,
     refusal: Option<SendReason>,
 ) -> Option<Result<(), SendReason>> {
-    let told = ticket.is_some_and(|old| books.room.is_told(old));
+    let told = ticket.is_some_and(|old| state.room.is_told(old));
     let refused = match refusal {
         Some(SendReason::Full) if told => None,
         Some(SendReason::Full) => return None,
@@ -262,26 +267,26 @@ pub(super) fn admit<T>(
         None if ticket.is_some() && !told => return None,
         refused => refused,
     };
-    leave(books, ticket);
+    leave(state, ticket);
     Some(refused.map_or(Ok(()), Err))
 }
 
 /// Takes a send out of the line. If it had been told, the event tells the next.
-pub(super) fn leave<T>(books: &mut Session<'_, Books<T>>, ticket: &mut Option<Ticket>) {
+pub(super) fn leave<T>(state: &mut Session<'_, State<T>>, ticket: &mut Option<Ticket>) {
     if let Some(ticket) = ticket.take() {
-        let waker = books.room.leave(ticket);
-        books.discard_waker(waker);
+        let waker = state.room.leave(ticket);
+        state.discard_waker(waker);
     }
 }
 
 /// The rule of handlers, for a thread that is about to wait without a deadline.
 pub(super) fn refuse_own<T>(
-    books: &mut Session<'_, Books<T>>,
+    state: &mut Session<'_, State<T>>,
     ticket: &mut Option<Ticket>,
 ) -> Option<SendReason> {
-    let own = books.room.is_own();
+    let own = state.room.is_own();
     own.then(|| {
-        leave(books, ticket);
+        leave(state, ticket);
         SendReason::OwnQueue
     })
 }

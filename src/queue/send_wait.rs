@@ -1,10 +1,8 @@
 //! The wait for room, and then the send.
 
 use std::fmt;
-use std::ops::Deref;
 use std::task::{Context, Poll};
 
-use crate::sync::Arc;
 use crate::wait::{Op, Wait, look_twice, sealed};
 
 use super::give_back::GivesBack;
@@ -14,21 +12,14 @@ use super::refuse::SendError;
 use super::room;
 
 /// The wait of [`Conversation::send_wait`].
-pub type SendWait<'a, T> = Sending<&'a Conversation<T>, One<T>>;
-
-/// The wait of [`Conversation::send_wait_owned`].
-pub type SendWaitOwned<T> = Sending<Arc<Conversation<T>>, One<T>>;
+pub type SendWait<'a, T> = Sending<'a, T, One<T>>;
 
 /// The wait of [`Conversation::send_all_wait`].
-pub type SendAllWait<'a, T> = Sending<&'a Conversation<T>, All<T>>;
+pub type SendAllWait<'a, T> = Sending<'a, T, All<T>>;
 
-/// The wait of [`Conversation::send_all_wait_owned`].
-pub type SendAllWaitOwned<T> = Sending<Arc<Conversation<T>>, All<T>>;
-
-/// A wait for room for `M` ([`One`] message or [`All`] of several), to be sent
-/// on the conversation that `C` leads to.
-pub struct Sending<C, M> {
-    conversation: C,
+/// A wait for room for `M`: [`One`] message, or [`All`] of several.
+pub struct Sending<'a, T, M> {
+    conversation: &'a Conversation<T>,
     parcel: Parcel<M>,
 }
 
@@ -100,17 +91,13 @@ impl<T> Conversation<T> {
     /// As [`send`](Self::send) where there is room. To end the conversation
     /// costs a look at all sends in line.
     pub fn send_wait(&self, message: T) -> Wait<SendWait<'_, T>> {
-        Sending::wait(self, One::new(message))
-    }
-
-    /// As [`send_wait`](Self::send_wait), for a wait that keeps the
-    /// conversation alive.
-    ///
-    /// # Errors
-    ///
-    /// As [`send_wait`](Self::send_wait).
-    pub fn send_wait_owned(conversation: &Arc<Self>, message: T) -> Wait<SendWaitOwned<T>> {
-        Sending::wait(conversation.clone(), One::new(message))
+        Sending::wait(
+            self,
+            One {
+                message,
+                tier: None,
+            },
+        )
     }
 
     /// As [`send_wait`](Self::send_wait), for several messages as one, with
@@ -124,24 +111,10 @@ impl<T> Conversation<T> {
     pub fn send_all_wait(&self, messages: impl IntoIterator<Item = T>) -> Wait<SendAllWait<'_, T>> {
         Sending::wait(self, All(messages.into_iter().collect()))
     }
-
-    /// As [`send_all_wait`](Self::send_all_wait), for a wait that keeps the
-    /// conversation alive.
-    ///
-    /// # Errors
-    ///
-    /// As [`send_all_wait`](Self::send_all_wait).
-    pub fn send_all_wait_owned(
-        conversation: &Arc<Self>,
-        messages: impl IntoIterator<Item = T>,
-    ) -> Wait<SendAllWaitOwned<T>> {
-        let messages = All(messages.into_iter().collect());
-        Sending::wait(conversation.clone(), messages)
-    }
 }
 
-impl<C, M> Sending<C, M> {
-    fn wait(conversation: C, load: M) -> Wait<Self>
+impl<'a, T, M> Sending<'a, T, M> {
+    fn wait(conversation: &'a Conversation<T>, load: M) -> Wait<Self>
     where
         Self: Op,
     {
@@ -154,19 +127,19 @@ impl<C, M> Sending<C, M> {
     }
 }
 
-impl<C, M> sealed::Sealed for Sending<C, M> {}
+impl<T, M> sealed::Sealed for Sending<'_, T, M> {}
 
 // Nothing in it is ever pinned.
-impl<C, M> Unpin for Sending<C, M> {}
+impl<T, M> Unpin for Sending<'_, T, M> {}
 
-impl<T, C: Deref<Target = Conversation<T>>, M: Load<T>> Op for Sending<C, M> {
+impl<T, M: Load<T>> Op for Sending<'_, T, M> {
     type Output = Result<(), SendError<M::Message>>;
 
     /// Where there is always room, it is what an immediate send is.
     fn at_once(&mut self) -> Option<Self::Output> {
-        let unlimited = !self.conversation.shared().bounded;
+        let unlimited = !self.conversation.shared.bounded;
         let load = self.parcel.load.take_if(|_| unlimited)?;
-        Some(load.send(&self.conversation))
+        Some(self.conversation.send_load(load))
     }
 
     /// For a thread that waits without a deadline: the rule of handlers.
@@ -175,10 +148,10 @@ impl<T, C: Deref<Target = Conversation<T>>, M: Load<T>> Op for Sending<C, M> {
             conversation,
             parcel,
         } = self;
-        let conversation = &**conversation;
-        let sent = conversation.shared().event(|books| {
-            let looked = parcel.look(conversation, books);
-            looked.or_else(|| room::refuse_own(books, &mut parcel.ticket).map(Err))
+        let conversation = *conversation;
+        let sent = conversation.shared.with_state(|state| {
+            let looked = parcel.look(conversation, state);
+            looked.or_else(|| room::refuse_own(state, &mut parcel.ticket).map(Err))
         });
         sent.map(|sent| parcel.result(sent))
     }
@@ -191,13 +164,13 @@ impl<T, C: Deref<Target = Conversation<T>>, M: Load<T>> Op for Sending<C, M> {
             conversation,
             parcel,
         } = self;
-        let conversation = &**conversation;
+        let conversation = *conversation;
         let sent = look_twice(cx, |current, spare| {
-            conversation.shared().event(|books| {
-                if let Some(sent) = parcel.look(conversation, books) {
+            conversation.shared.with_state(|state| {
+                if let Some(sent) = parcel.look(conversation, state) {
                     return Some(Poll::Ready(sent));
                 }
-                let stands = parcel.stand(conversation, books, (current, spare));
+                let stands = parcel.stand(conversation, state, (current, spare));
                 stands.then_some(Poll::Pending)
             })
         });
@@ -207,12 +180,12 @@ impl<T, C: Deref<Target = Conversation<T>>, M: Load<T>> Op for Sending<C, M> {
     fn cancel(&mut self) {
         let ticket = &mut self.parcel.ticket;
         self.conversation
-            .shared()
-            .event(|books| room::leave(books, ticket));
+            .shared
+            .with_state(|state| room::leave(state, ticket));
     }
 }
 
-impl<T, C: Deref<Target = Conversation<T>>, M: Load<T>> GivesBack for Sending<C, M> {
+impl<T, M: Load<T>> GivesBack for Sending<'_, T, M> {
     type Message = M::Message;
 
     fn take_back(&mut self) -> Option<M::Message> {
@@ -220,7 +193,7 @@ impl<T, C: Deref<Target = Conversation<T>>, M: Load<T>> GivesBack for Sending<C,
     }
 }
 
-impl<T, C: Deref<Target = Conversation<T>>> Wait<Sending<C, One<T>>> {
+impl<T> Wait<Sending<'_, T, One<T>>> {
     /// Sends it in this tier. See [`Conversation::send_in`].
     pub fn in_tier(mut self, tier: u32) -> Self {
         if let Some(load) = &mut self.op_mut().parcel.load {
@@ -230,7 +203,7 @@ impl<T, C: Deref<Target = Conversation<T>>> Wait<Sending<C, One<T>>> {
     }
 }
 
-impl<C, M> fmt::Debug for Sending<C, M> {
+impl<T, M> fmt::Debug for Sending<'_, T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sending")
             .field("in_line", &self.parcel.ticket.is_some())
@@ -249,8 +222,6 @@ const _: () = {
 
     send::<Wait<SendWait<'_, OnlySend>>>();
     send::<Wait<SendAllWait<'_, OnlySend>>>();
-    send::<Wait<SendWaitOwned<OnlySend>>>();
-    send::<Wait<SendAllWaitOwned<OnlySend>>>();
     send_and_sync::<Wait<SendWait<'_, u8>>>();
-    send_and_sync::<Wait<SendAllWaitOwned<u8>>>();
+    send_and_sync::<Wait<SendAllWait<'_, u8>>>();
 };

@@ -5,39 +5,49 @@
 //! lets its own go: so events have the order of the decisions, and no waker
 //! runs under either.
 
-use crate::dispatch::Aside;
 use crate::error::Closed;
-use crate::sync::WakeArc as Arc;
+use crate::group::{POISONED, Phase, UNPINNED};
+use crate::sync::{Arc, Ordering, WakeArc, unique};
 
+use super::Observer;
 use super::handles::Conversation;
-use super::homes::Forget;
+use super::parcel::One;
+use super::state::{Age, Was};
 
 impl<T> Conversation<T> {
     /// One more in the same group, also if this one has ended and something
     /// else keeps the group. `None` if it is gone.
     pub(crate) fn beside(&self) -> Result<Option<Self>, Closed> {
-        let there = self.shared.event(|books| {
-            books.open()?;
-            let there = books.backlog.contains(self.key);
+        let there = self.shared.with_state(|state| {
+            state.open()?;
+            let mut mailbox = self.group.lock();
+            let there = mailbox.phase != Phase::Ended;
             if there {
-                books.backlog.pin(self.key);
+                mailbox.pins += 1;
+                mailbox.flags &= !UNPINNED;
             }
             Ok(there)
         })?;
-        Ok(there.then(|| Self::new(&self.shared, self.key)))
+        Ok(there.then(|| Self::new(&self.shared, Arc::clone(&self.group))))
     }
 
     /// Tells `keeper` if the queue is dropped, by the number that this returns.
     /// From now on the queue drops what comes back and is not `wanted`, which
     /// must be the same for all sides in one queue. `None` if it is gone.
-    pub(crate) fn join(&self, keeper: Arc<dyn Forget>, wanted: fn(&T) -> bool) -> Option<u64> {
-        self.shared.event(|books| {
-            if books.gone {
-                books.discard(keeper);
+    pub(crate) fn join(
+        &self,
+        keeper: WakeArc<dyn Observer>,
+        wanted: fn(&T) -> bool,
+    ) -> Option<u64> {
+        self.shared.with_state(|state| {
+            if self.shared.gone.load(Ordering::Relaxed) {
+                state.discard(keeper);
                 return None;
             }
-            books.wanted = Some(wanted);
-            Some(books.homes.add(keeper))
+            _ = self.shared.wanted.set(wanted);
+            let number = unique();
+            state.observers.insert(number, keeper);
+            Some(number)
         })
     }
 
@@ -50,18 +60,36 @@ impl<T> Conversation<T> {
     ///
     /// The event, if nobody will.
     pub(crate) fn put<H>(&self, event: T, first: bool, held: H) -> Result<(), T> {
-        self.shared.event(|books| {
+        let (shared, group) = (&self.shared, &self.group);
+        shared.with_state(|state| {
             let _held = held;
-            let poisoned = books.backlog.aside(self.key) == Some(Aside::Poisoned);
-            if books.gone || books.finished() && !poisoned {
+            let poisoned = group.lock().flags & POISONED != 0;
+            let gone = shared.gone.load(Ordering::Relaxed);
+            if gone || state.finished() && !poisoned {
                 return Err(event);
             }
-            if first {
-                books.backlog.send_first(self.key, event);
-            } else {
-                let sent = books.backlog.send(self.key, None, None, event);
+            if !first {
+                let message = event;
+                let sent = shared.put(
+                    state,
+                    group,
+                    One {
+                        message,
+                        tier: None,
+                    },
+                );
                 debug_assert!(sent.is_ok(), "the last tier does not go down");
+                return Ok(());
             }
+            state.room.take(1);
+            let mut mailbox = shared.lock_group(state, group);
+            let rises = mailbox.phase == Phase::Idle;
+            let was = state.unline(group, &mailbox);
+            group.add_waiting(1);
+            mailbox.put_first(event);
+            let age = if rises { Age::New } else { Age::Same };
+            state.place(&shared.submissions, group, &mut mailbox, (was, age));
+            debug_assert!(was == Was::Out || mailbox.phase == Phase::Ready);
             Ok(())
         })
     }
@@ -75,11 +103,15 @@ impl<T> Conversation<T> {
         mark: impl FnOnce(),
         fits: impl FnMut(&T) -> bool,
     ) -> Vec<T> {
-        let taken = self.shared.event(|books| {
+        let (shared, group) = (&self.shared, &self.group);
+        let taken = shared.with_state(|state| {
+            // Under the group's lock as well: what comes back asks there.
+            let mailbox = group.lock();
             mark();
-            let keeper = number.and_then(|number| books.homes.remove(number));
-            books.discard(keeper);
-            books.retract(self.key, fits)
+            drop(mailbox);
+            let keeper = number.and_then(|number| state.observers.remove(&number));
+            state.discard(keeper);
+            shared.retract(state, group, fits)
         });
         self.end();
         taken

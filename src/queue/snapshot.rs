@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::dispatch::{Blocked, GroupPicture, LaneKey, LanePicture};
+use crate::lanes::LaneKey;
 use crate::limit::Limit;
 
 use super::handles::GroupId;
 use super::shared::Shared;
 
-/// What a queue held at one moment: everything in it was true at once.
+/// What a queue held. Nothing is claimed, settled or closed while it is taken,
+/// but messages may be sent and turns may end: each group is shown as it was at
+/// one moment of that time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// Nothing more can be sent.
@@ -110,85 +112,70 @@ pub enum Why {
     InLine,
 }
 
-impl From<Blocked> for Why {
-    fn from(blocked: Blocked) -> Self {
-        match blocked {
-            Blocked::Empty => Self::Idle,
-            Blocked::Held => Self::Held,
-            Blocked::Poisoned => Self::Poisoned,
-            Blocked::BackingOff => Self::BackingOff,
-            Blocked::Paused => Self::Paused,
-            Blocked::GroupLimit => Self::Limit,
-            Blocked::Tier => Self::Tier,
-            Blocked::Cap => Self::Cap,
-            Blocked::InLine => Self::InLine,
-        }
-    }
-}
-
-/// What is copied out under the lock.
-struct Copied {
-    snapshot: Snapshot,
-    lanes: Vec<LanePicture>,
-    groups: Vec<(GroupPicture, usize)>,
-}
-
-/// Copies flat lists under the lock, and sorts groups into lanes after it.
+/// Takes the policy lock, and each group's in turn.
 pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
-    let Copied {
-        mut snapshot,
-        lanes,
-        groups,
-    } = shared.look(|books| Copied {
-        snapshot: Snapshot {
-            closed: books.closed,
-            waiting: books.backlog.waiting(),
-            in_flight: books.backlog.in_flight(),
-            eligible: books.backlog.eligible(),
-            receives: ReceivesStatus {
-                waiting: books.receives.waiting(),
-                notified: books.receives.notified(),
-            },
-            named: {
-                let (waiting, notified) = books.named.counts();
-                ReceivesStatus { waiting, notified }
-            },
-            sends: {
-                let (waiting, notified, places) = books.room.counts();
-                SendsStatus {
-                    waiting,
-                    notified,
-                    places,
-                }
-            },
-            lanes: Vec::new(),
-        },
-        lanes: books.backlog.lanes().collect(),
-        groups: books.backlog.groups().collect(),
-    });
-    let mut of_lane: BTreeMap<LaneKey, Vec<GroupStatus>> = BTreeMap::new();
-    for (group, waiting) in groups {
-        let status = GroupStatus {
-            id: GroupId::new(shared, group.group),
-            limit: group.limit,
-            level: group.level,
-            bump: group.bump,
+    shared.read(|state| {
+        let mut of_lane: BTreeMap<LaneKey, Vec<GroupStatus>> = BTreeMap::new();
+        let (mut waiting, mut in_flight) = (0, 0);
+        let groups: Vec<_> = state
+            .groups
+            .iter()
+            .map(|(_, group)| group.clone())
+            .collect();
+        for group in groups {
+            let mailbox = shared.lock_group(state, &group);
+            let claimed = state.is_claimed(&group, &mailbox);
+            let status = GroupStatus {
+                id: GroupId::new(shared, group.key),
+                limit: mailbox.limit,
+                level: mailbox.level,
+                bump: mailbox.bump().map(|(level, _)| level),
+                waiting: group.waiting() as usize,
+                in_flight: mailbox.units(claimed),
+                why: state.why(&group, &mailbox),
+            };
+            waiting += status.waiting as u64;
+            in_flight += u64::from(status.in_flight);
+            of_lane.entry(group.lane).or_default().push(status);
+        }
+        let keys: Vec<_> = state.lanes.keys().collect();
+        let lanes = keys.into_iter().filter_map(|key| {
+            let view = state.lanes.view(key)?;
+            let groups = of_lane.remove(&key).unwrap_or_default();
+            let outstanding =
+                |g: &GroupStatus| g.in_flight > 0 || g.waiting > 0 && g.why != Why::Poisoned;
+            let untiered = !view.tiered && groups.iter().any(outstanding);
+            Some(LaneStatus {
+                weight: view.weight,
+                cap: view.cap,
+                in_flight: groups.iter().map(|group| group.in_flight).sum(),
+                open_tier: view.open_tier.or(untiered.then_some(0)),
+                ending: view.ending,
+                groups,
+            })
+        });
+        let lanes = lanes.collect();
+        let (named_waiting, named_notified) = state.named.counts();
+        let (sends, told, places) = state.room.counts();
+        Snapshot {
+            closed: state.closed,
             waiting,
-            in_flight: group.in_flight,
-            why: group.why.into(),
-        };
-        of_lane.entry(group.lane).or_default().push(status);
-    }
-    snapshot.lanes = lanes
-        .into_iter()
-        .map(|lane| LaneStatus {
-            weight: lane.weight,
-            cap: lane.cap,
-            in_flight: lane.in_flight,
-            open_tier: lane.open_tier,
-            ending: lane.closing,
-            groups: of_lane.remove(&lane.lane).unwrap_or_default(),
-        })
-        .collect();
-    snapshot
+            in_flight,
+            eligible: state.lanes.eligible(usize::MAX) as u64,
+            receives: ReceivesStatus {
+                waiting: state.receives.waiting(),
+                notified: state.receives.notified(),
+            },
+            named: ReceivesStatus {
+                waiting: named_waiting,
+                notified: named_notified,
+            },
+            sends: SendsStatus {
+                waiting: sends,
+                notified: told,
+                places,
+            },
+            lanes,
+        }
+    })
 }

@@ -1,245 +1,257 @@
-//! Turns and deliveries: what a receive gives.
+//! Turns: the exclusive right to receive from one group.
+//!
+//! The plain steps are here: they take the group's lock and nothing else.
+//! Whatever a flag of the group makes rare is in `special`.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
-use crate::backlog::Claim;
-use crate::dispatch::{Blocked, GroupKey};
-use crate::sync::Arc;
+use crate::group::{BARE, BOUNDED, BUMPED, CAPPED, Phase, TIERED, Taken, UNPINNED};
+use crate::sync::{Arc, Ordering};
 
-use super::hand::{Hand, Play};
+use super::GroupRef;
+use super::delivery::{Batch, Delivery};
 use super::handles::GroupId;
-use super::posts::Post;
-use super::shared::{Books, Shared};
+use super::room::Holder;
+use super::shared::Shared;
+use super::special;
+use super::submissions::Token;
+
+/// The queue of a turn: borrowed, or kept.
+pub(super) enum Owner<'q, T> {
+    Borrowed(&'q Arc<Shared<T>>),
+    Kept(Arc<Shared<T>>),
+}
+
+impl<T> Deref for Owner<'_, T> {
+    type Target = Arc<Shared<T>>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<Shared<T>> {
+        match self {
+            Self::Borrowed(shared) => shared,
+            Self::Kept(shared) => shared,
+        }
+    }
+}
 
 /// The exclusive right to receive from one group, until it is dropped.
 ///
-/// It begins with its first delivery already taken, so that every limit is
-/// exact; [`next`](Self::next) hands that one out first. Dropping the turn lets
-/// the next receive go on: a group that has work and room stands in line again,
-/// behind those of its level that were ready before. What has not been handed
-/// out goes back, its attempt not counted.
+/// It holds one unit of the group's limit and of the lane's cap from its claim
+/// to its end. Dropping it lets the next receive go on: a group with work and a
+/// free unit stands in line again, as the youngest.
 ///
-/// To overlap the work of one group (of a limit above 1) drop the turn before
-/// the work begins: take the turn, `next`, drop the turn, work, complete.
-#[must_use = "dropping a turn gives back what it has not handed out"]
-pub struct Turn<T> {
-    hand: Arc<Hand<T>>,
-    /// Taken with the turn and not handed out yet.
-    first: Option<Claim<T>>,
-    /// How many more it may take.
-    left: u32,
+/// Each message is a [`Delivery`], which borrows the turn, so that there is one
+/// at a time; [`Delivery::detach`] makes one that outlives the turn.
+///
+/// A turn that is forgotten (`mem::forget`) keeps its group for ever.
+///
+/// # Cost
+///
+/// One short lock of the group at the beginning and at the end; the first
+/// message comes with it. No lock that readers of other groups take, but in the
+/// cases that the [module](super) lists.
+#[must_use = "dropping a turn lets the next receive have its group"]
+pub struct Turn<'q, T> {
+    shared: Owner<'q, T>,
+    live: Option<Live<T>>,
 }
 
-impl<T> Turn<T> {
-    /// Begins the next turn; made under the lock.
-    pub(super) fn begin(shared: &Arc<Shared<T>>, books: &mut Books<T>) -> Option<Self> {
-        let first = books.backlog.claim(true)?;
-        Some(Self::with(shared, books, first))
+/// What a turn holds.
+pub(super) struct Live<T> {
+    pub(super) group: GroupRef<T>,
+    /// Out of its mailbox: with a delivery, or to be delivered next.
+    pub(super) taken: Option<Taken<T>>,
+    /// How many deliveries it may still make.
+    pub(super) quota: u32,
+    /// The queue's, when the cap was last looked at.
+    pub(super) epoch: u32,
+    /// It holds a unit: the last delivery was not detached.
+    pub(super) unit: bool,
+    /// What is taken counts as started in the lane's tiers.
+    pub(super) counted: bool,
+    pub(super) holder: Holder,
+}
+
+impl<T> Live<T> {
+    /// Begins the turn of a group that was claimed. Never fails: a group that
+    /// was paused meanwhile gives nothing.
+    #[inline]
+    pub(super) fn begin(shared: &Shared<T>, group: GroupRef<T>) -> Self {
+        let mut live = Self {
+            taken: None,
+            quota: shared.quantum,
+            // Relaxed: a hint that a look under the lock is due.
+            epoch: shared.epoch.load(Ordering::Relaxed),
+            unit: true,
+            counted: false,
+            holder: None,
+            group,
+        };
+        let group = &live.group;
+        let mut mailbox = group.lock();
+        if mailbox.flags & (TIERED | BOUNDED) != 0 {
+            drop(mailbox);
+            special::begin(shared, &mut live);
+            return live;
+        }
+        mailbox.phase = Phase::Held;
+        mailbox.flags &= !BUMPED;
+        if mailbox.may_take() {
+            live.taken = group.take(&mut mailbox);
+        }
+        drop(mailbox);
+        live
     }
 
-    /// Begins a turn of this group; made under the lock.
-    pub(super) fn begin_of(
-        shared: &Arc<Shared<T>>,
-        books: &mut Books<T>,
-        group: GroupKey,
-    ) -> Result<Self, Blocked> {
-        let first = books.backlog.claim_of(group)?;
-        Ok(Self::with(shared, books, first))
+    /// Has the next message at hand, if there is one for it now.
+    #[inline]
+    fn advance(&mut self, shared: &Shared<T>) -> bool {
+        if self.taken.is_some() {
+            return true;
+        }
+        let group = &self.group;
+        if group.waiting() == 0 {
+            return false;
+        }
+        let mut mailbox = group.lock();
+        let epoch = shared.epoch.load(Ordering::Relaxed);
+        let look = !self.unit || epoch != self.epoch;
+        if mailbox.flags & TIERED != 0 || mailbox.flags & CAPPED != 0 && look {
+            drop(mailbox);
+            return special::advance(shared, self, epoch);
+        }
+        if !mailbox.may_take() {
+            return false;
+        }
+        self.taken = group.take(&mut mailbox);
+        if self.taken.is_some() && !self.unit {
+            self.unit = true;
+            mailbox.flags &= !BARE;
+        }
+        self.taken.is_some()
     }
 
-    fn with(shared: &Arc<Shared<T>>, books: &mut Books<T>, first: Claim<T>) -> Self {
-        let hand = Hand::new(shared, first.group, books.room.hold(2));
-        let left = shared.quantum - 1;
-        books.deal(&hand, left);
+    /// Ends the turn.
+    #[inline]
+    fn end(mut self, shared: &Shared<T>) {
+        let group = &self.group;
+        let mut mailbox = group.lock();
+        let waiting = group.waiting() + u32::from(self.taken.is_some());
+        let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;
+        if !mailbox.is_plain_but(BARE) || ends {
+            drop(mailbox);
+            return special::end(shared, self);
+        }
+        mailbox.flags &= !BARE;
+        if let Some(taken) = self.taken.take() {
+            group.put_back(&mut mailbox, taken);
+        }
+        let unit = self.unit && mailbox.flags & CAPPED != 0;
+        let posted = if waiting > 0 {
+            shared.submit(group, &mut mailbox, unit)
+        } else {
+            mailbox.phase = Phase::Idle;
+            if !unit {
+                return;
+            }
+            let token = Token::bare(group.lane.index(), true);
+            shared.submissions.post(token).1
+        };
+        drop(mailbox);
+        shared.posted(posted);
+    }
+}
+
+impl<'q, T> Turn<'q, T> {
+    #[inline]
+    pub(super) fn begin(shared: Owner<'q, T>, group: GroupRef<T>) -> Self {
+        let live = Live::begin(&shared, group);
+        Self::over(shared, live)
+    }
+
+    #[inline]
+    pub(super) fn over(shared: Owner<'q, T>, live: Live<T>) -> Self {
         Self {
-            hand,
-            first: Some(first),
-            left,
+            shared,
+            live: Some(live),
         }
     }
 
     /// Whose turn it is.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.hand.shared, self.hand.group)
+        GroupId::new(&self.shared, self.live().group.key)
     }
 
-    /// The group's next message, if the turn may have it now.
+    /// The group's next message.
     ///
-    /// Nothing if the quantum is used up, the group is empty, no unit of its
-    /// limit is free (in a serial group: the last delivery of this turn has not
-    /// been completed or given back), or its lane's cap or tier forbids. Only
-    /// the first of these is for good.
+    /// Nothing if the quantum is used up, if nothing waits, or if no unit is
+    /// free: the group or its lane was paused, a delivery was detached and the
+    /// limit is reached, another tier is open. What comes later may be taken:
+    /// after nothing there may be something again.
     ///
-    /// Cost: a lock that nobody else wants, for what was there when the turn
-    /// last asked, and as long as nothing came since for its group or another
-    /// in 64; else the policy lock. Always the latter, but for the first
-    /// message, with a capacity, in a capped lane, with tiers, in a closed
-    /// queue, and while somebody waits for any group by name.
+    /// A delivery that is dropped was *not* done: its message is delivered
+    /// again. Say [`complete`](Delivery::complete).
     #[allow(
         clippy::should_implement_trait,
-        reason = "after nothing there may be something again"
+        reason = "a delivery borrows the turn, which an iterator cannot say"
     )]
-    pub fn next(&mut self) -> Option<Delivery<T>> {
-        if let Some(claim) = self.first.take() {
-            return Some(Delivery::new(&self.hand, claim));
+    #[inline]
+    pub fn next(&mut self) -> Option<Delivery<'_, T>> {
+        let live = self.live.as_mut().expect(LIVE);
+        if live.quota == 0 || !live.advance(&self.shared) {
+            return None;
         }
-        let left = self.left.checked_sub(1)?;
-        let hand = &self.hand;
-        let delivery = match hand.play() {
-            Play::Message(claim) => Delivery::new(hand, claim),
-            Play::Nothing => return None,
-            Play::Ask => hand.shared.brief(|books| {
-                books.call_in_one(hand);
-                let claim = books.backlog.take(hand.group).ok();
-                let taken = claim.map(|claim| {
-                    books.room.hold_more(hand.holder);
-                    Delivery::new(hand, claim)
-                });
-                books.deal(hand, left + u32::from(taken.is_none()));
-                taken
-            })?,
-        };
-        self.left = left;
-        Some(delivery)
+        live.quota -= 1;
+        Some(Delivery::new(&self.shared, live))
+    }
+
+    /// Up to `n` messages, lent as one: to be completed all or up to some
+    /// number. Nothing where [`next`](Self::next) gives nothing. Each message
+    /// counts in the quantum.
+    pub fn next_batch(&mut self, n: usize) -> Option<Batch<'_, T>> {
+        let live = self.live.as_mut().expect(LIVE);
+        if n == 0 || live.quota == 0 || !live.advance(&self.shared) {
+            return None;
+        }
+        let most = u32::try_from(n).unwrap_or(u32::MAX).min(live.quota);
+        Some(Batch::take(&self.shared, live, most))
+    }
+
+    /// The same turn, with a queue of its own: it may be stored, and outlive
+    /// the queue's handles.
+    pub fn into_owned(mut self) -> Turn<'static, T> {
+        let shared = Arc::clone(&self.shared);
+        let live = self.live.take();
+        Turn {
+            shared: Owner::Kept(shared),
+            live,
+        }
+    }
+
+    #[inline]
+    fn live(&self) -> &Live<T> {
+        self.live.as_ref().expect(LIVE)
     }
 }
 
-impl<T> Drop for Turn<T> {
+const LIVE: &str = "a turn is live until it is dropped";
+
+impl<T> Drop for Turn<'_, T> {
+    #[inline]
     fn drop(&mut self) {
-        let Self { hand, first, .. } = self;
-        let first = first.take();
-        if first.is_none() && !hand.shared.bounded {
-            return Hand::end(hand);
+        if let Some(live) = self.live.take() {
+            live.end(&self.shared);
         }
-        let unwanted = hand.shared.event(|books| {
-            books
-                .room
-                .let_go(hand.holder, 1 + u32::from(first.is_some()));
-            let unwanted = first.and_then(|claim| books.give_back(claim));
-            books.backlog.end_turn(hand.group);
-            unwanted
-        });
-        drop(unwanted);
     }
 }
 
-impl<T> fmt::Debug for Turn<T> {
+impl<T> fmt::Debug for Turn<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Turn")
             .field("group", &self.group())
-            .field("left", &(self.left + u32::from(self.first.is_some())))
-            .finish_non_exhaustive()
-    }
-}
-
-/// A message in hand, with one unit of its group's limit and of its lane's cap.
-///
-/// It is done when [`complete`](Self::complete) is called, and only then. If it
-/// is dropped instead, on purpose or because its handler panics, it goes back
-/// to its place in its conversation and is delivered again, as the next
-/// attempt, after a back-off if the queue has one; after the last attempt its
-/// group is [poisoned](super::Queue::poisoned). With a limit above 1, messages sent after it may have been
-/// delivered in between.
-///
-/// It may outlive the turn that it came from, and the queue.
-#[must_use = "dropping a delivery gives it back"]
-pub struct Delivery<T> {
-    hand: Arc<Hand<T>>,
-    /// `None` only in the call that consumes it.
-    claim: Option<Claim<T>>,
-}
-
-impl<T> Delivery<T> {
-    fn new(hand: &Arc<Hand<T>>, claim: Claim<T>) -> Self {
-        Self {
-            hand: hand.clone(),
-            claim: Some(claim),
-        }
-    }
-
-    /// The group it came from.
-    #[must_use]
-    pub fn group(&self) -> GroupId {
-        GroupId::new(&self.hand.shared, self.hand.group)
-    }
-
-    /// Which delivery of this message it is: 1 is the first.
-    #[must_use]
-    pub fn attempt(&self) -> u32 {
-        self.claim().attempt.saturating_add(1)
-    }
-
-    /// The message's tier.
-    #[must_use]
-    pub fn tier(&self) -> u32 {
-        self.claim().tier
-    }
-
-    /// It is done: frees its unit and hands the message out.
-    ///
-    /// # Panics
-    ///
-    /// If the waker of a receive that this wakes panics; the message is done
-    /// all the same, and dropped.
-    pub fn complete(mut self) -> T {
-        let claim = self.claim.take().expect(IN_HAND);
-        let (hand, group, tier) = (&self.hand, claim.group, claim.tier);
-        if hand.shared.bounded {
-            hand.shared.event(|books| {
-                books.room.let_go(hand.holder, 1);
-                books.backlog.complete(group, tier);
-            });
-        } else if !hand.done() {
-            hand.shared.post(Post::Done(group, tier));
-        }
-        claim.item
-    }
-
-    /// It is not done: puts it back to its place, to be delivered again as the
-    /// next attempt. The same as dropping it.
-    pub fn give_back(self) {}
-
-    fn claim(&self) -> &Claim<T> {
-        self.claim.as_ref().expect(IN_HAND)
-    }
-}
-
-const IN_HAND: &str = "a delivery holds its message until it is consumed";
-
-impl<T> Deref for Delivery<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.claim().item
-    }
-}
-
-impl<T> DerefMut for Delivery<T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.claim.as_mut().expect(IN_HAND).item
-    }
-}
-
-impl<T> Drop for Delivery<T> {
-    fn drop(&mut self) {
-        if let Some(claim) = self.claim.take() {
-            drop(self.hand.shared.event(|books| {
-                books.room.let_go(self.hand.holder, 1);
-                books.fail(claim)
-            }));
-        }
-    }
-}
-
-/// Without the message, so that every delivery has it.
-impl<T> fmt::Debug for Delivery<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Delivery")
-            .field("group", &self.group())
-            .field("tier", &self.tier())
-            .field("attempt", &self.attempt())
+            .field("left", &self.live().quota)
             .finish_non_exhaustive()
     }
 }

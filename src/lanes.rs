@@ -1,0 +1,451 @@
+//! Who is next: lanes that take turns, each with its groups in line.
+//!
+//! The decision core of a [queue](crate::queue): plain data without messages,
+//! without locks. It hears of a group when that has work and room, when its
+//! turn begins, and when a unit of a lane's cap or a tier comes back.
+//!
+//! State: lanes in a slab, the eligible ones linked in a ring; in each lane the
+//! line of the open tier, and those of other tiers parked.
+//!
+//! Invariants, at the end of each event, which is when [`Lanes::settle`] was
+//! called for each lane that it touched:
+//! 1. A lane is in the ring if and only if somebody stands in the line of its
+//!    open tier, the tier does not drain, and the cap has room.
+//! 2. `line` is that of the open tier, if one is open; no parked line is empty.
+//! 3. A member of the ring has a credit of 1 to its weight.
+//!
+//! Source: weighted round robin as in Katevenis et al., 1991; the bound on
+//! overtaking is proven in `docs/fairness.md`.
+
+mod tiered;
+
+use crate::error::OutOfRange;
+use crate::limit::{Bypass, Limit};
+use crate::ready::{Line, Rank};
+use crate::slab::{Key, Slab};
+
+use tiered::Tiered;
+
+/// The largest weight of a lane.
+pub const MAX_WEIGHT: u32 = 1_000_000;
+
+/// A lane's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LaneKey(Key);
+
+impl LaneKey {
+    /// Its index, while it exists.
+    #[inline]
+    pub fn index(self) -> u32 {
+        self.0.index()
+    }
+}
+
+/// How a group stands in line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The tier of its first message.
+    pub tier: u32,
+    /// Its ready time.
+    pub ticket: u64,
+    /// Its rank.
+    pub rank: Rank,
+    /// The later of its bump and its ready time.
+    pub tie: u64,
+}
+
+#[derive(Debug)]
+struct Lane<G> {
+    line: Line<G>,
+    cap: Limit,
+    /// It has, or had, a cap: units are counted.
+    counts: bool,
+    /// Units in use, if they are counted.
+    in_use: u32,
+    /// How many times in a row the oldest group was overtaken.
+    overtaken: u32,
+    in_ring: bool,
+    prev: u32,
+    next: u32,
+    credit: u32,
+    weight: u32,
+    groups: u32,
+    /// Its handle is gone: it goes with its last group.
+    ending: bool,
+    tiered: Option<Box<Tiered<G>>>,
+}
+
+impl<G> Lane<G> {
+    fn new(weight: u32, cap: Limit) -> Self {
+        Self {
+            line: Line::new(),
+            cap,
+            counts: cap != Limit::Unlimited,
+            in_use: 0,
+            overtaken: 0,
+            in_ring: false,
+            prev: 0,
+            next: 0,
+            credit: 0,
+            weight,
+            groups: 0,
+            ending: false,
+            tiered: None,
+        }
+    }
+
+    /// How many turns could begin now.
+    #[inline]
+    fn eligible(&self) -> usize {
+        if self.tiered.as_ref().is_some_and(|tiered| tiered.is_shut()) {
+            return 0;
+        }
+        match self.cap {
+            Limit::Unlimited => self.line.len(),
+            cap => self.line.len().min(cap.room(self.in_use) as usize),
+        }
+    }
+
+    #[inline]
+    fn is_eligible(&self) -> bool {
+        let open = self.tiered.as_ref().is_none_or(|t| !t.is_shut());
+        open && !self.line.is_empty() && self.has_room()
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.cap == Limit::Unlimited || self.cap.room(self.in_use) > 0
+    }
+
+    /// The line of a tier, if there is one.
+    fn line_of(&mut self, tier: u32) -> Option<&mut Line<G>> {
+        match &mut self.tiered {
+            Some(tiered) if tiered.front != tier => tiered.parked.get_mut(&tier),
+            _ => Some(&mut self.line),
+        }
+    }
+
+    fn line_or_new(&mut self, tier: u32) -> &mut Line<G> {
+        match &mut self.tiered {
+            Some(tiered) if tiered.front != tier => tiered.parked.entry(tier).or_default(),
+            _ => &mut self.line,
+        }
+    }
+}
+
+/// A lane as its owner sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneView {
+    /// Turns in a row.
+    pub weight: u32,
+    /// The most units in use.
+    pub cap: Limit,
+    /// Units in use, if they are counted.
+    pub in_use: u32,
+    /// The tier that is open, if tiers are in use.
+    pub open_tier: Option<u32>,
+    /// Whether tiers are in use.
+    pub tiered: bool,
+    /// Its handle is gone.
+    pub ending: bool,
+}
+
+/// Lanes and who stands in them. See the [module](self).
+#[derive(Debug)]
+pub struct Lanes<G> {
+    lanes: Slab<Lane<G>>,
+    /// Members of the ring.
+    members: u32,
+    /// The lane that is served next; means nothing without a member.
+    current: u32,
+    bypass: Bypass,
+}
+
+impl<G> Lanes<G> {
+    /// No lane.
+    pub fn new(bypass: Bypass) -> Self {
+        Self {
+            lanes: Slab::new(),
+            members: 0,
+            current: 0,
+            bypass,
+        }
+    }
+
+    /// A lane that takes up to `weight` turns in a row, with at most `cap`
+    /// units in use.
+    pub fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
+        OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
+        let lane = Lane::new(weight, cap.checked()?);
+        Ok(LaneKey(self.lanes.insert(lane)))
+    }
+
+    /// The lane goes with its last group, or now if it has none.
+    pub fn end_lane(&mut self, lane: LaneKey) {
+        self.lane_mut(lane.index()).ending = true;
+        self.reap(lane);
+    }
+
+    /// One more group in a lane.
+    pub fn add_group(&mut self, lane: LaneKey) {
+        self.lane_mut(lane.index()).groups += 1;
+    }
+
+    /// A group that stands nowhere is gone.
+    pub fn remove_group(&mut self, lane: LaneKey) {
+        self.lane_mut(lane.index()).groups -= 1;
+        self.reap(lane);
+    }
+
+    fn reap(&mut self, lane: LaneKey) {
+        let gone = self.lane_mut(lane.index());
+        if gone.ending && gone.groups == 0 {
+            debug_assert!(!gone.in_ring);
+            self.lanes.remove(lane.0);
+        }
+    }
+
+    /// How many lanes there are.
+    pub fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Whether there is no lane.
+    pub fn is_empty(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
+    /// Whether some lane is in the ring.
+    #[inline]
+    pub fn has_eligible(&self) -> bool {
+        self.members > 0
+    }
+
+    /// How many turns could begin now; counts no further than `most`.
+    pub fn eligible(&self, most: usize) -> usize {
+        let (mut lane, mut sum) = (self.current, 0);
+        for _ in 0..self.members {
+            if sum >= most {
+                break;
+            }
+            sum += self.lane(lane).eligible();
+            lane = self.lane(lane).next;
+        }
+        sum.min(most)
+    }
+
+    /// A group joins the line of tier 0 at the end of its standing level: its
+    /// ticket is higher than all before. Settles the lane.
+    #[inline]
+    pub fn push(&mut self, lane: u32, ticket: u64, level: u8, group: G) {
+        let l = self.lane_mut(lane);
+        l.line_or_new(0).push(ticket, level, group);
+        if !l.in_ring {
+            self.settle(lane);
+        }
+    }
+
+    /// As [`push`](Self::push), in any tier. To be settled.
+    pub fn push_in(&mut self, lane: u32, tier: u32, (ticket, level): (u64, u8), group: G) {
+        let line = self.lane_mut(lane).line_or_new(tier);
+        line.push(ticket, level, group);
+    }
+
+    /// A group joins wherever it belongs. To be settled.
+    pub fn insert(&mut self, lane: u32, at: Standing, group: G) {
+        let line = self.lane_mut(lane).line_or_new(at.tier);
+        line.insert(at.ticket, at.rank, at.tie, group);
+    }
+
+    /// Whether a group of this tier and ticket stands in line.
+    pub fn contains(&mut self, lane: u32, tier: u32, ticket: u64) -> bool {
+        let line = self.lane_mut(lane).line_of(tier);
+        line.is_some_and(|line| line.contains(ticket))
+    }
+
+    /// Takes a group out of line. To be settled.
+    pub fn remove(&mut self, lane: u32, tier: u32, ticket: u64) -> Option<G> {
+        let lane = self.lane_mut(lane);
+        let line = lane.line_of(tier)?;
+        let group = line.remove(ticket)?;
+        if line.is_empty()
+            && let Some(tiered) = &mut lane.tiered
+        {
+            tiered.parked.remove(&tier);
+        }
+        Some(group)
+    }
+
+    /// A group of this age is served by name: if nobody in line is older, the
+    /// count of overtakings starts anew.
+    pub fn served_by_name(&mut self, lane: u32, ticket: u64) {
+        let lane = self.lane_mut(lane);
+        if lane.line.oldest().is_none_or(|oldest| ticket <= oldest) {
+            lane.overtaken = 0;
+        }
+    }
+
+    /// Begins the next turn: the group is out of line, with a unit of its
+    /// lane's cap, and in a lane with tiers a message of the open one has
+    /// started. Says which lane, and whether it has tiers.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(G, u32, bool)> {
+        if self.members == 0 {
+            return None;
+        }
+        let (current, bypass) = (self.current, self.bypass);
+        let lane = self.lane_mut(current);
+        let (group, oldest) = lane.line.pop(bypass.spent(lane.overtaken))?;
+        lane.overtaken = if oldest {
+            0
+        } else {
+            lane.overtaken.saturating_add(1)
+        };
+        if lane.counts {
+            lane.in_use += 1;
+        }
+        let tiered = lane.tiered.as_mut();
+        let has_tiers = tiered.is_some();
+        if let Some(tiered) = tiered {
+            tiered.tiers.start(tiered.front);
+        }
+        lane.credit -= 1;
+        if lane.credit == 0 {
+            lane.credit = lane.weight;
+            self.current = lane.next;
+        }
+        let lane = self.lane(current);
+        // With tiers the owner has to say first what waits next in the group.
+        if !has_tiers && !lane.is_eligible() {
+            self.settle(current);
+        }
+        Some((group, current, has_tiers))
+    }
+
+    /// One more unit of the cap, if there is room. To be settled.
+    pub fn take_unit(&mut self, lane: u32) -> bool {
+        let lane = self.lane_mut(lane);
+        let room = lane.has_room();
+        if room && lane.counts {
+            lane.in_use += 1;
+        }
+        room
+    }
+
+    /// Whether units are counted.
+    pub fn counts_units(&self, lane: u32) -> bool {
+        self.lane(lane).counts
+    }
+
+    /// Units are counted from now on; `false` if they were already.
+    pub fn count_units(&mut self, lane: u32) -> bool {
+        !std::mem::replace(&mut self.lane_mut(lane).counts, true)
+    }
+
+    /// So many units were in use before they were counted. To be settled.
+    pub fn add_units(&mut self, lane: u32, units: u32) {
+        self.lane_mut(lane).in_use += units;
+    }
+
+    /// A unit of the cap comes back. Settles the lane.
+    #[inline]
+    pub fn unit_back(&mut self, lane: u32) {
+        let l = self.lane_mut(lane);
+        l.in_use = l.in_use.saturating_sub(1);
+        self.settle(lane);
+    }
+
+    /// Whether the cap is not exceeded.
+    pub fn is_within_cap(&self, lane: u32) -> bool {
+        match self.lane(lane).cap {
+            Limit::AtMost(most) => self.lane(lane).in_use <= most,
+            Limit::Unlimited => true,
+        }
+    }
+
+    /// Whether the cap has room for one more.
+    pub fn has_room(&self, lane: u32) -> bool {
+        self.lane(lane).has_room()
+    }
+
+    /// The lane's cap.
+    pub fn cap(&self, lane: u32) -> Limit {
+        self.lane(lane).cap
+    }
+
+    /// Changes the cap. To be settled.
+    pub fn set_cap(&mut self, lane: u32, cap: Limit) -> Result<(), OutOfRange> {
+        let cap = cap.checked()?;
+        self.lane_mut(lane).cap = cap;
+        Ok(())
+    }
+
+    /// The lane joins the ring at its tail, or leaves it, as invariant 1 says.
+    pub fn settle(&mut self, lane: u32) {
+        let l = self.lane_mut(lane);
+        if let Some(tiered) = &mut l.tiered {
+            tiered.turn_to_open(&mut l.line);
+        }
+        match (l.in_ring, l.is_eligible()) {
+            (false, true) => self.join(lane),
+            (true, false) => self.leave(lane),
+            _ => {}
+        }
+    }
+
+    fn join(&mut self, lane: u32) {
+        let (prev, next) = if self.members == 0 {
+            self.current = lane;
+            (lane, lane)
+        } else {
+            (self.lane(self.current).prev, self.current)
+        };
+        self.members += 1;
+        let l = self.lane_mut(lane);
+        (l.in_ring, l.credit, l.prev, l.next) = (true, l.weight, prev, next);
+        self.lane_mut(prev).next = lane;
+        self.lane_mut(next).prev = lane;
+    }
+
+    /// Forfeits what is left of its credit.
+    fn leave(&mut self, lane: u32) {
+        let l = self.lane_mut(lane);
+        l.in_ring = false;
+        let (prev, next) = (l.prev, l.next);
+        self.lane_mut(prev).next = next;
+        self.lane_mut(next).prev = prev;
+        if self.current == lane {
+            self.current = next;
+        }
+        self.members -= 1;
+    }
+
+    /// What the owner may see of a lane.
+    pub fn view(&self, lane: LaneKey) -> Option<LaneView> {
+        self.lanes.get(lane.0).map(|lane| LaneView {
+            weight: lane.weight,
+            cap: lane.cap,
+            in_use: lane.in_use,
+            open_tier: lane.tiered.as_ref().and_then(|t| t.tiers.open()),
+            tiered: lane.tiered.is_some(),
+            ending: lane.ending,
+        })
+    }
+
+    /// All lanes, by slot.
+    pub fn keys(&self) -> impl Iterator<Item = LaneKey> {
+        self.lanes.iter().map(|(key, _)| LaneKey(key))
+    }
+
+    #[inline]
+    fn lane(&self, lane: u32) -> &Lane<G> {
+        self.lanes.by_index(lane).expect(PINNED)
+    }
+
+    #[inline]
+    fn lane_mut(&mut self, lane: u32) -> &mut Lane<G> {
+        self.lanes.by_index_mut(lane).expect(PINNED)
+    }
+}
+
+const PINNED: &str = "a lane is there while a handle or a group of it is";

@@ -1,0 +1,111 @@
+//! A lane in which tiers are in use.
+
+use std::collections::BTreeMap;
+
+use crate::ready::Line;
+use crate::tiers::Tiers;
+
+use super::Lanes;
+
+/// The tiers of one lane: what is counted is the first message of each group,
+/// and what is being worked on.
+#[derive(Debug)]
+pub(super) struct Tiered<G> {
+    pub(super) tiers: Tiers,
+    /// The tier whose line is the lane's.
+    pub(super) front: u32,
+    pub(super) parked: BTreeMap<u32, Line<G>>,
+}
+
+impl<G> Tiered<G> {
+    fn new() -> Self {
+        Self {
+            tiers: Tiers::new(),
+            front: 0,
+            parked: BTreeMap::new(),
+        }
+    }
+
+    /// Whether nothing may start: no tier is open, or the open one drains.
+    pub(super) fn is_shut(&self) -> bool {
+        self.tiers.open().is_none() || self.tiers.draining()
+    }
+
+    /// Brings the line of the open tier to the front.
+    pub(super) fn turn_to_open(&mut self, line: &mut Line<G>) {
+        let Some(open) = self.tiers.open().filter(|&open| open != self.front) else {
+            return;
+        };
+        let next = self.parked.remove(&open).unwrap_or_default();
+        let last = std::mem::replace(line, next);
+        if !last.is_empty() {
+            self.parked.insert(self.front, last);
+        }
+        self.front = open;
+    }
+}
+
+/// What is reported of messages in lanes with tiers. All of it is to be settled.
+impl<G> Lanes<G> {
+    /// Tiers are in use from now on; `false` if they were already.
+    pub fn use_tiers(&mut self, lane: u32) -> bool {
+        let lane = self.lane_mut(lane);
+        let new = lane.tiered.is_none();
+        if new {
+            lane.tiered = Some(Box::new(Tiered::new()));
+        }
+        new
+    }
+
+    /// What waits first in a group is of tier `new` now, and was of tier `old`.
+    pub fn change_head(&mut self, lane: u32, old: Option<u32>, new: Option<u32>) {
+        if old == new {
+            return;
+        }
+        let tiers = self.tiers(lane);
+        if let Some(tier) = new {
+            _ = tiers.arrive(tier);
+        }
+        if let Some(tier) = old {
+            _ = tiers.leave(tier);
+        }
+    }
+
+    /// Whether a message of this tier may start now.
+    pub fn may_start(&self, lane: u32, tier: u32) -> bool {
+        let tiered = self.lane(lane).tiered.as_ref();
+        tiered.is_none_or(|tiered| tiered.tiers.startable(tier))
+    }
+
+    /// The first message of a group, of this tier, starts.
+    pub fn start(&mut self, lane: u32, tier: u32) {
+        self.tiers(lane).start(tier);
+    }
+
+    /// A message of tier 0 has started before tiers came into use.
+    pub fn arrive_and_start(&mut self, lane: u32) {
+        let tiers = self.tiers(lane);
+        _ = tiers.arrive(0);
+        tiers.start(0);
+    }
+
+    /// A message that had started is done.
+    pub fn finish(&mut self, lane: u32, tier: u32) {
+        _ = self.tiers(lane).finish(tier);
+    }
+
+    /// A message that had started waits again, first in its group.
+    pub fn unstart(&mut self, lane: u32, tier: u32) {
+        _ = self.tiers(lane).give_back(tier);
+    }
+
+    /// A message of this tier that waits counts no more.
+    pub fn leave_tier(&mut self, lane: u32, tier: u32) {
+        _ = self.tiers(lane).leave(tier);
+    }
+
+    fn tiers(&mut self, lane: u32) -> &mut Tiers {
+        let tiered = self.lane_mut(lane).tiered.as_mut();
+        &mut tiered.expect("tiers are in use").tiers
+    }
+}

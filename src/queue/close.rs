@@ -1,0 +1,54 @@
+//! The end of a queue: closing it, and taking out what waits.
+
+use crate::group::CLOSED;
+use crate::sync::{Arc, Ordering};
+
+use super::GroupRef;
+use super::shared::Shared;
+use super::state::State;
+
+impl<T> Shared<T> {
+    /// Refuses all that is sent from now on. O(groups).
+    pub(super) fn close(&self) {
+        self.with_state(|state| self.close_under(state));
+    }
+
+    fn close_under(&self, state: &mut State<T>) {
+        if std::mem::replace(&mut state.closed, true) {
+            return;
+        }
+        for group in all_groups(state) {
+            let mut mailbox = self.lock_group(state, &group);
+            mailbox.flags |= CLOSED;
+            let claimed = state.is_claimed(&group, &mailbox);
+            state.count_closed(&group, &mut mailbox, claimed);
+        }
+    }
+
+    /// Closes, and takes out what waits: group by group, in ascending order of
+    /// their ids. With `gone` nobody receives any more.
+    pub(super) fn shut(&self, gone: bool) -> Vec<T> {
+        let mut observers = Vec::new();
+        let messages = self.with_state(|state| {
+            self.close_under(state);
+            // Relaxed: decided under the policy lock.
+            if gone && !self.gone.swap(true, Ordering::Relaxed) {
+                observers.extend(std::mem::take(&mut state.observers).into_values());
+            }
+            let mut messages = Vec::new();
+            for group in all_groups(state) {
+                messages.append(&mut self.drain(state, &group));
+            }
+            messages
+        });
+        for observer in &observers {
+            observer.gone();
+        }
+        messages
+    }
+}
+
+fn all_groups<T>(state: &State<T>) -> Vec<GroupRef<T>> {
+    let groups = state.groups.iter().map(|(_, group)| Arc::clone(group));
+    groups.collect()
+}

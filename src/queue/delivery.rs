@@ -1,0 +1,323 @@
+//! Deliveries: a message in hand, which is done when somebody says so.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use crate::group::{BARE, CAPPED, Phase, SWEPT, TIERED, Taken, UNPINNED};
+use crate::sync::Arc;
+
+use super::GroupRef;
+use super::handles::GroupId;
+use super::room::Holder;
+use super::shared::Shared;
+use super::special;
+use super::submissions::{Posted, Token};
+use super::turn::Live;
+
+/// A message in hand, borrowed from its turn.
+///
+/// [`complete`](Self::complete) says that it is done, and gives the message
+/// out. Dropped, also by a panic, it is given back: the message goes to its old
+/// place, with its attempt counted. After the last
+/// [attempt](super::Builder::attempts) its group is poisoned.
+#[must_use = "dropping a delivery gives it back"]
+pub struct Delivery<'t, T> {
+    shared: &'t Arc<Shared<T>>,
+    live: &'t mut Live<T>,
+}
+
+impl<'t, T> Delivery<'t, T> {
+    #[inline]
+    pub(super) fn new(shared: &'t Arc<Shared<T>>, live: &'t mut Live<T>) -> Self {
+        Self { shared, live }
+    }
+
+    /// The group that it came from.
+    #[must_use]
+    pub fn group(&self) -> GroupId {
+        GroupId::new(self.shared, self.live.group.key)
+    }
+
+    /// Which delivery of this message it is: the first is 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.taken().attempts.saturating_add(1)
+    }
+
+    /// The message's tier.
+    #[must_use]
+    pub fn tier(&self) -> u32 {
+        self.taken().tier
+    }
+
+    /// The message is done. What was done before is seen by whoever has the
+    /// group's next turn.
+    #[inline]
+    pub fn complete(self) -> T {
+        let taken = self.live.taken.take().expect(IN_HAND);
+        if self.live.counted || self.shared.bounded {
+            special::completed(self.shared, self.live, taken.tier, 1);
+        }
+        taken.message
+    }
+
+    /// The same as dropping it.
+    pub fn give_back(self) {}
+
+    /// Takes it out of its turn: it keeps the turn's units of the group's limit
+    /// and of the lane's cap until it is completed or given back. The turn
+    /// takes another for its next message.
+    pub fn detach(self) -> Detached<T> {
+        let live = &mut *self.live;
+        let taken = live.taken.take().expect(IN_HAND);
+        let mut mailbox = live.group.lock();
+        mailbox.detached += 1;
+        mailbox.flags |= BARE;
+        if mailbox.flags & SWEPT != 0 {
+            mailbox.flags &= !SWEPT;
+            live.counted = true;
+        }
+        drop(mailbox);
+        live.unit = false;
+        let counted = std::mem::take(&mut live.counted);
+        let holder = match self.shared.bounded {
+            true => self.shared.with_state(|state| state.room.hold()),
+            false => None,
+        };
+        Detached {
+            shared: Arc::clone(self.shared),
+            group: Arc::clone(&live.group),
+            taken: Some(taken),
+            counted,
+            holder,
+        }
+    }
+
+    fn taken(&self) -> &Taken<T> {
+        self.live.taken.as_ref().expect(IN_HAND)
+    }
+}
+
+const IN_HAND: &str = "a delivery holds its message until it is consumed";
+
+impl<T> Deref for Delivery<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.taken().message
+    }
+}
+
+impl<T> DerefMut for Delivery<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.live.taken.as_mut().expect(IN_HAND).message
+    }
+}
+
+impl<T> Drop for Delivery<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(taken) = self.live.taken.take() {
+            special::fail(self.shared, self.live, taken);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Delivery<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delivery")
+            .field("group", &self.group())
+            .field("tier", &self.tier())
+            .field("attempt", &self.attempt())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Several messages in hand, borrowed from their turn. See
+/// [`Turn::next_batch`](super::Turn::next_batch).
+///
+/// Dropped, all that was not completed goes back to its place, with the attempt
+/// of its first message counted: the one at which its reader failed.
+#[must_use = "dropping a batch gives it back"]
+pub struct Batch<'t, T> {
+    shared: &'t Arc<Shared<T>>,
+    live: &'t mut Live<T>,
+    /// Behind the one that `live` holds, in order.
+    rest: Vec<Taken<T>>,
+}
+
+impl<'t, T> Batch<'t, T> {
+    /// One is at hand already.
+    pub(super) fn take(shared: &'t Arc<Shared<T>>, live: &'t mut Live<T>, most: u32) -> Self {
+        let mut rest = Vec::new();
+        let group = &live.group;
+        let mut mailbox = group.lock();
+        // With tiers each message has to ask whether it may start.
+        if mailbox.flags & TIERED == 0 && mailbox.may_take() {
+            let more = group.waiting().min(most - 1);
+            rest.reserve_exact(more as usize);
+            rest.extend((0..more).map_while(|_| group.take(&mut mailbox)));
+        }
+        drop(mailbox);
+        live.quota -= 1 + rest.len() as u32;
+        Self { shared, live, rest }
+    }
+
+    /// How many messages there are; at least 1.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub fn len(&self) -> usize {
+        usize::from(self.live.taken.is_some()) + self.rest.len()
+    }
+
+    /// The messages, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let all = self.live.taken.iter().chain(&self.rest);
+        all.map(|taken| &taken.message)
+    }
+
+    /// All are done.
+    pub fn complete(self) -> Vec<T> {
+        let all = self.len();
+        self.complete_up_to(all)
+    }
+
+    /// The first `n` are done; the others are given back, and the first of them
+    /// has failed.
+    pub fn complete_up_to(mut self, n: usize) -> Vec<T> {
+        let n = n.min(self.len());
+        if n == 0 {
+            return Vec::new();
+        }
+        let first = self.live.taken.take().expect(IN_HAND);
+        let tier = first.tier;
+        let mut done = Vec::with_capacity(n);
+        done.push(first.message);
+        done.extend(self.rest.drain(..n - 1).map(|taken| taken.message));
+        if self.live.counted || self.shared.bounded {
+            special::completed(self.shared, self.live, tier, n as u64);
+        }
+        done
+    }
+}
+
+impl<T> Drop for Batch<'_, T> {
+    fn drop(&mut self) {
+        let mut rest = std::mem::take(&mut self.rest);
+        let failed = self.live.taken.take();
+        let failed = failed.or_else(|| (!rest.is_empty()).then(|| rest.remove(0)));
+        if !rest.is_empty() {
+            let unwanted = special::return_untouched(self.shared, self.live, rest);
+            drop(unwanted);
+        }
+        if let Some(failed) = failed {
+            special::fail(self.shared, self.live, failed);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Batch<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A delivery that may outlive its turn. It keeps one unit of its group's limit
+/// and of its lane's cap until it is completed or given back.
+#[must_use = "dropping a delivery gives it back"]
+pub struct Detached<T> {
+    pub(super) shared: Arc<Shared<T>>,
+    pub(super) group: GroupRef<T>,
+    pub(super) taken: Option<Taken<T>>,
+    /// It counts as started in the lane's tiers.
+    pub(super) counted: bool,
+    pub(super) holder: Holder,
+}
+
+impl<T> Detached<T> {
+    /// The group that it came from.
+    #[must_use]
+    pub fn group(&self) -> GroupId {
+        GroupId::new(&self.shared, self.group.key)
+    }
+
+    /// Which delivery of this message it is: the first is 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.taken().attempts.saturating_add(1)
+    }
+
+    /// The message's tier.
+    #[must_use]
+    pub fn tier(&self) -> u32 {
+        self.taken().tier
+    }
+
+    /// The message is done, and its units are free again.
+    pub fn complete(mut self) -> T {
+        let taken = self.taken.take().expect(IN_HAND);
+        let mut mailbox = self.group.lock();
+        let ends = mailbox.flags & UNPINNED != 0 && mailbox.phase == Phase::Idle;
+        if ends || !mailbox.is_plain_but(BARE) {
+            drop(mailbox);
+            special::finished(&self, taken.tier);
+            return taken.message;
+        }
+        mailbox.detached -= 1;
+        let unit = mailbox.flags & CAPPED != 0;
+        let posted = if mailbox.phase == Phase::Blocked {
+            self.shared.submit(&self.group, &mut mailbox, unit)
+        } else if unit {
+            let token = Token::bare(self.group.lane.index(), true);
+            self.shared.submissions.post(token).1
+        } else {
+            Posted::Kept
+        };
+        drop(mailbox);
+        self.shared.posted(posted);
+        taken.message
+    }
+
+    /// The same as dropping it.
+    pub fn give_back(self) {}
+
+    fn taken(&self) -> &Taken<T> {
+        self.taken.as_ref().expect(IN_HAND)
+    }
+}
+
+impl<T> Deref for Detached<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.taken().message
+    }
+}
+
+impl<T> DerefMut for Detached<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.taken.as_mut().expect(IN_HAND).message
+    }
+}
+
+impl<T> Drop for Detached<T> {
+    fn drop(&mut self) {
+        if let Some(taken) = self.taken.take() {
+            special::fail_detached(self, taken);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Detached<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Detached")
+            .field("group", &self.group())
+            .field("tier", &self.tier())
+            .field("attempt", &self.attempt())
+            .finish_non_exhaustive()
+    }
+}

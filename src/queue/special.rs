@@ -1,0 +1,286 @@
+//! The steps of turns and deliveries where a flag of the group makes them
+//! special: the same steps as in `turn` and `delivery`, with every rule in
+//! them, under the policy lock and the group's.
+
+use crate::group::{
+    BARE, BUMPED, CAPPED, Group, Mailbox, PEEKED, POISONED, Phase, STARTED, SUSPENDED, SWEPT,
+    TIERED, Taken,
+};
+
+use super::GroupRef;
+use super::delivery::Detached;
+use super::shared::Shared;
+use super::state::{Age, State, Was};
+use super::turn::Live;
+
+const LIVE: (Was, Age) = (Was::Out, Age::Same);
+
+/// Begins a turn in a lane with tiers, or in a queue with a capacity.
+#[cold]
+pub(super) fn begin<T>(shared: &Shared<T>, live: &mut Live<T>) {
+    shared.with_state(|state| {
+        live.holder = state.room.hold();
+        let group = &live.group;
+        let mut mailbox = shared.lock_group(state, group);
+        mailbox.phase = Phase::Held;
+        mailbox.flags &= !BUMPED;
+        if mailbox.flags & STARTED != 0 {
+            live.taken = take_started(state, group, &mut mailbox);
+            live.counted = live.taken.is_some();
+        } else if mailbox.may_take() {
+            live.taken = group.take(&mut mailbox);
+        }
+        state.place(&shared.submissions, group, &mut mailbox, LIVE);
+    });
+}
+
+/// The message that started when its group was claimed, if it is still there.
+fn take_started<T>(
+    state: &mut State<T>,
+    group: &Group<T>,
+    mailbox: &mut Mailbox<T>,
+) -> Option<Taken<T>> {
+    let lane = group.lane.index();
+    mailbox.flags &= !STARTED;
+    let tier = mailbox.rare().counted.take()?;
+    let head = mailbox.head().map(|head| head.tier);
+    if mailbox.may_take() && head == Some(tier) {
+        return group.take(mailbox);
+    }
+    state.lanes.unstart(lane, tier);
+    mailbox.rare().counted = Some(tier);
+    None
+}
+
+/// The next message of a turn in a lane with tiers, or of one that needs a unit
+/// of the lane's cap.
+#[cold]
+pub(super) fn advance<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool {
+    shared.with_state(|state| {
+        let group = &live.group;
+        let lane = group.lane.index();
+        let mut mailbox = shared.lock_group(state, group);
+        settle_swept(state, group, &mut mailbox);
+        let head = mailbox.head().filter(|_| mailbox.may_take());
+        let Some(head) = head.filter(|head| state.lanes.may_start(lane, head.tier)) else {
+            state.lanes.settle(lane);
+            return false;
+        };
+        let room = match live.unit {
+            true => state.lanes.is_within_cap(lane),
+            false => state.lanes.take_unit(lane),
+        };
+        if room {
+            live.epoch = epoch;
+            live.unit = true;
+            mailbox.flags &= !BARE;
+            if mailbox.flags & TIERED != 0 {
+                state.lanes.start(lane, head.tier);
+                mailbox.rare().counted = None;
+                live.counted = true;
+            }
+            live.taken = group.take(&mut mailbox);
+        }
+        state.place(&shared.submissions, group, &mut mailbox, LIVE);
+        room
+    })
+}
+
+/// A turn whose message was taken before tiers came into use, and is done.
+fn settle_swept<T>(state: &mut State<T>, group: &Group<T>, mailbox: &mut Mailbox<T>) {
+    if mailbox.flags & SWEPT != 0 {
+        mailbox.flags &= !SWEPT;
+        state.lanes.finish(group.lane.index(), 0);
+    }
+}
+
+/// So many messages are done, in a lane with tiers or a queue with a capacity.
+#[cold]
+pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messages: u64) {
+    let counted = std::mem::take(&mut live.counted);
+    let lane = live.group.lane.index();
+    shared.with_state(|state| {
+        state.room.give(messages);
+        if counted {
+            state.lanes.finish(lane, tier);
+            state.lanes.settle(lane);
+        }
+    });
+}
+
+/// A message that was not done goes back. It is dropped under no lock if
+/// nobody will ever receive it.
+#[cold]
+pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, mut taken: Taken<T>) {
+    taken.attempts = taken.attempts.saturating_add(1);
+    let mut unwanted = None;
+    if shared.retry.is_plain(taken.attempts) {
+        let group = &live.group;
+        let mut mailbox = group.lock();
+        if mailbox.is_plain_but(BARE) {
+            if shared.wants(&taken.message) {
+                group.put_back(&mut mailbox, taken);
+            } else {
+                unwanted = Some(taken);
+            }
+            drop(mailbox);
+            drop(unwanted);
+            return;
+        }
+    }
+    let counted = std::mem::take(&mut live.counted);
+    let unwanted = shared.with_state(|state| {
+        let group = &live.group;
+        let mut mailbox = shared.lock_group(state, group);
+        let counted = counted || mailbox.flags & SWEPT != 0;
+        mailbox.flags &= !SWEPT;
+        let unwanted = give_back(shared, state, group, &mut mailbox, (taken, counted, true));
+        state.place(&shared.submissions, group, &mut mailbox, LIVE);
+        unwanted
+    });
+    drop(unwanted);
+}
+
+/// Puts a message back under both locks; the message itself if nobody will ever
+/// receive it. `counted`: it counts as started; `failed`: its attempt counts.
+fn give_back<T>(
+    shared: &Shared<T>,
+    state: &mut State<T>,
+    group: &GroupRef<T>,
+    mailbox: &mut Mailbox<T>,
+    (taken, counted, failed): (Taken<T>, bool, bool),
+) -> Option<T> {
+    let (lane, tier) = (group.lane.index(), taken.tier);
+    if !shared.wants(&taken.message) {
+        state.room.give(1);
+        if counted {
+            state.lanes.finish(lane, tier);
+        }
+        return Some(taken.message);
+    }
+    let (place, attempts) = (taken.place, taken.attempts);
+    if failed && mailbox.flags & POISONED == 0 {
+        let flag = state
+            .suspended
+            .failed(shared.retry, group.key, (place, attempts));
+        if flag == POISONED {
+            mailbox.flags &= !SUSPENDED;
+        }
+        mailbox.flags |= flag;
+    }
+    group.put_back(mailbox, taken);
+    if counted {
+        // Both wait: what comes back, and what waited first until now.
+        state.lanes.unstart(lane, tier);
+        state.count_head(group, mailbox);
+        state.lanes.leave_tier(lane, tier);
+    }
+    None
+}
+
+/// Messages that nobody looked at go back.
+pub(super) fn return_untouched<T>(
+    shared: &Shared<T>,
+    live: &mut Live<T>,
+    messages: Vec<Taken<T>>,
+) -> Vec<T> {
+    let mut unwanted = Vec::new();
+    shared.with_state(|state| {
+        let group = &live.group;
+        let mut mailbox = shared.lock_group(state, group);
+        for taken in messages.into_iter().rev() {
+            let message = (taken, false, false);
+            unwanted.extend(give_back(shared, state, group, &mut mailbox, message));
+        }
+        state.place(&shared.submissions, group, &mut mailbox, LIVE);
+    });
+    unwanted
+}
+
+/// Ends a turn.
+#[cold]
+pub(super) fn end<T>(shared: &Shared<T>, live: Live<T>) {
+    let Live {
+        group,
+        taken,
+        unit,
+        counted,
+        holder,
+        ..
+    } = live;
+    let unwanted = shared.with_state(|state| {
+        let mut mailbox = shared.lock_group(state, &group);
+        let lane = group.lane.index();
+        state.room.let_go(holder);
+        if unit && mailbox.flags & CAPPED != 0 {
+            state.lanes.unit_back(lane);
+        }
+        let mut unwanted = None;
+        if let Some(taken) = taken {
+            let counted = counted || mailbox.flags & SWEPT != 0;
+            mailbox.flags &= !SWEPT;
+            let message = (taken, counted, false);
+            unwanted = give_back(shared, state, &group, &mut mailbox, message);
+        } else {
+            settle_swept(state, &group, &mut mailbox);
+        }
+        mailbox.flags &= !BARE;
+        mailbox.phase = Phase::Idle;
+        let ended = (Was::Out, Age::New);
+        state.place(&shared.submissions, &group, &mut mailbox, ended);
+        unwanted
+    });
+    drop(unwanted);
+}
+
+/// A detached delivery is done.
+#[cold]
+pub(super) fn finished<T>(delivery: &Detached<T>, tier: u32) {
+    let shared = &delivery.shared;
+    shared.with_state(|state| {
+        release(shared, state, delivery, |state, mailbox| {
+            state.room.give(1);
+            if delivery.counted || mailbox.flags & TIERED != 0 {
+                state.lanes.finish(delivery.group.lane.index(), tier);
+            }
+        });
+    });
+}
+
+/// A detached delivery was not done: its message goes back.
+#[cold]
+pub(super) fn fail_detached<T>(delivery: &Detached<T>, mut taken: Taken<T>) {
+    let (shared, group) = (&delivery.shared, &delivery.group);
+    taken.attempts = taken.attempts.saturating_add(1);
+    let unwanted = shared.with_state(|state| {
+        release(shared, state, delivery, |state, mailbox| {
+            let counted = delivery.counted || mailbox.flags & TIERED != 0;
+            give_back(shared, state, group, mailbox, (taken, counted, true))
+        })
+    });
+    drop(unwanted);
+}
+
+/// The units of a detached delivery come back. The group was not ready if no
+/// unit was free: then it is the youngest now.
+fn release<T, R>(
+    shared: &Shared<T>,
+    state: &mut State<T>,
+    delivery: &Detached<T>,
+    finish: impl FnOnce(&mut State<T>, &mut Mailbox<T>) -> R,
+) -> R {
+    let group = &delivery.group;
+    state.room.let_go(delivery.holder);
+    shared.change_group(state, group, |state, mailbox| {
+        let ready = mailbox.phase == Phase::Ready;
+        mailbox.detached -= 1;
+        if mailbox.flags & CAPPED != 0 {
+            state.lanes.unit_back(group.lane.index());
+        }
+        if mailbox.flags & PEEKED != 0 {
+            mailbox.ticket = state.mint(&shared.submissions);
+        }
+        let result = finish(state, mailbox);
+        (result, if ready { Age::Same } else { Age::New })
+    })
+}

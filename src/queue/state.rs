@@ -1,0 +1,303 @@
+//! What the policy lock of a queue protects, and how a group's place follows
+//! from its state.
+//!
+//! Invariants, at the end of each event:
+//! 1. A group stands in line if and only if its phase is Ready and no reader
+//!    has claimed it; then it has work and room, and no flag keeps it back.
+//! 2. In a lane with tiers each group counts in the tier of its first message,
+//!    but for poisoned ones; and each message that has started.
+//! 3. `draining` is the number of groups in a closed queue that hold, or are
+//!    about to hold, something that can be received.
+//! 4. `groups` holds every group that has not ended.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Closed, OutOfRange};
+use crate::group::{
+    BOUNDED, CAPPED, CLOSED, COUNTED, Flags, Group, GroupKey, Mailbox, NAMED, PEEKED, POISONED,
+    Phase, STARTED, TIERED, UNPINNED,
+};
+use crate::lanes::{LaneKey, Lanes, Standing};
+use crate::limit::{Bypass, Limit};
+use crate::ready::Rank;
+use crate::slab::Slab;
+use crate::sync::{Arc, WakeArc};
+use crate::wait::Waiters;
+
+use super::named::Named;
+use super::poison::Suspended;
+use super::room::Room;
+use super::submissions::{Kind, Submissions, Token};
+use super::{GroupRef, Observer};
+
+pub(super) struct State<T> {
+    pub(super) lanes: Lanes<GroupRef<T>>,
+    pub(super) groups: Slab<GroupRef<T>>,
+    /// Receives that wait for a turn of any group.
+    pub(super) receives: Waiters<()>,
+    pub(super) named: Named,
+    pub(super) suspended: Suspended,
+    /// Who is told when the queue is gone.
+    pub(super) observers: BTreeMap<u64, WakeArc<dyn Observer>>,
+    pub(super) closed: bool,
+    pub(super) draining: u64,
+    pub(super) room: Room,
+    /// The other list of the submissions, empty between events.
+    spare: Vec<Token<T>>,
+    /// What the submissions were last told of sleepers.
+    pub(super) asleep: bool,
+    /// A token may overtake what stands in line: there are several lanes or
+    /// levels, or a group was bumped.
+    pub(super) mixed: bool,
+    level: Option<u8>,
+}
+
+/// Where a group was before a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Was {
+    /// Not in line, or taken out of it for the change.
+    Out,
+    /// Claimed: a reader is about to begin its turn.
+    Claimed,
+}
+
+/// When a group became ready, after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Age {
+    /// When it did before.
+    Same,
+    /// Now.
+    New,
+}
+
+impl<T> State<T> {
+    pub(super) fn new(bypass: Bypass, capacity: Limit) -> Self {
+        Self {
+            lanes: Lanes::new(bypass),
+            groups: Slab::new(),
+            receives: Waiters::new(),
+            named: Named::default(),
+            suspended: Suspended::new(),
+            observers: BTreeMap::new(),
+            closed: false,
+            draining: 0,
+            room: Room::new(capacity),
+            spare: Vec::new(),
+            asleep: false,
+            mixed: false,
+            level: None,
+        }
+    }
+
+    /// Nothing new is made in a closed queue.
+    pub(super) fn open(&self) -> Result<(), Closed> {
+        if self.closed { Err(Closed) } else { Ok(()) }
+    }
+
+    /// Closed, and nothing is left that could be received.
+    pub(super) fn finished(&self) -> bool {
+        self.closed && self.draining == 0
+    }
+
+    pub(super) fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
+        let key = self.lanes.add_lane(weight, cap)?;
+        self.mixed |= self.lanes.len() > 1 || cap != Limit::Unlimited;
+        Ok(key)
+    }
+
+    /// A group with one pin.
+    pub(super) fn add_group(
+        &mut self,
+        lane: LaneKey,
+        limit: Limit,
+        level: u8,
+    ) -> Result<GroupRef<T>, OutOfRange> {
+        let limit = limit.checked()?;
+        let view = self.lanes.view(lane);
+        let mut flags: Flags = 0;
+        if self.lanes.counts_units(lane.index()) {
+            flags |= CAPPED;
+        }
+        if view.is_some_and(|view| view.tiered) {
+            flags |= TIERED;
+        }
+        if self.room.is_limited() {
+            flags |= BOUNDED;
+        }
+        if *self.level.get_or_insert(level) != level {
+            self.mixed = true;
+        }
+        let mailbox = Mailbox::new(limit, level, flags);
+        let group = |key| Arc::new(Group::new(GroupKey(key), lane, mailbox));
+        let key = self.groups.insert_with(group);
+        self.lanes.add_group(lane);
+        Ok(Arc::clone(self.groups.get(key).expect("just put in")))
+    }
+
+    /// The group of this key, if it has not ended.
+    pub(super) fn group(&self, key: GroupKey) -> Option<GroupRef<T>> {
+        self.groups.get(key.0).map(Arc::clone)
+    }
+
+    /// The groups of a lane. O(groups).
+    pub(super) fn groups_of(&self, lane: LaneKey) -> Vec<GroupRef<T>> {
+        let all = self.groups.iter().map(|(_, group)| group);
+        all.filter(|group| group.lane == lane)
+            .map(Arc::clone)
+            .collect()
+    }
+
+    /// Takes in what was submitted, in its order.
+    #[inline]
+    pub(super) fn collect(&mut self, submissions: &Submissions<T>) {
+        if submissions.has_some() {
+            self.collect_some(submissions);
+        }
+    }
+
+    fn collect_some(&mut self, submissions: &Submissions<T>) {
+        let mut tokens = std::mem::take(&mut self.spare);
+        let first = submissions.take(&mut tokens);
+        for (ticket, token) in (first..).zip(tokens.drain(..)) {
+            if token.unit {
+                self.lanes.unit_back(token.lane);
+            }
+            if let (Kind::Ready, Some(group)) = (token.kind, token.group) {
+                self.lanes.push(token.lane, ticket, token.level, group);
+            }
+        }
+        tokens.shrink_to(Submissions::<T>::LONG);
+        self.spare = tokens;
+    }
+
+    /// A number after all tickets so far, all of which are taken in.
+    pub(super) fn mint(&mut self, submissions: &Submissions<T>) -> u64 {
+        loop {
+            if let Some(number) = submissions.mint() {
+                return number;
+            }
+            self.collect_some(submissions);
+        }
+    }
+
+    /// Takes a locked group out of line for a change. What was submitted has
+    /// been taken in since it was locked.
+    pub(super) fn unline(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> Was {
+        if mailbox.phase != Phase::Ready {
+            return Was::Out;
+        }
+        let (lane, tier) = (group.lane.index(), mailbox.counted().unwrap_or(0));
+        match self.lanes.remove(lane, tier, mailbox.ticket) {
+            Some(_) => Was::Out,
+            None => Was::Claimed,
+        }
+    }
+
+    /// Whether a locked group that is Ready was claimed.
+    pub(super) fn is_claimed(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> bool {
+        let (lane, tier) = (group.lane.index(), mailbox.counted().unwrap_or(0));
+        mailbox.phase == Phase::Ready && !self.lanes.contains(lane, tier, mailbox.ticket)
+    }
+
+    /// Puts a locked group where it belongs after a change, and all that
+    /// follows from that: tiers, the count of a closed queue, its end.
+    pub(super) fn place(
+        &mut self,
+        submissions: &Submissions<T>,
+        group: &GroupRef<T>,
+        mailbox: &mut Mailbox<T>,
+        (was, age): (Was, Age),
+    ) {
+        let lane = group.lane.index();
+        self.count_head(group, mailbox);
+        if was == Was::Out && !matches!(mailbox.phase, Phase::Held | Phase::Ended) {
+            self.stand(submissions, group, mailbox, age);
+        }
+        self.count_closed(group, mailbox, was == Was::Claimed);
+        let idle = mailbox.phase == Phase::Idle && mailbox.detached == 0;
+        self.lanes.settle(lane);
+        if idle && mailbox.flags & UNPINNED != 0 {
+            mailbox.phase = Phase::Ended;
+            self.groups.remove(group.key.0);
+            self.lanes.remove_group(group.lane);
+        } else if idle {
+            mailbox.close_up();
+        }
+    }
+
+    fn stand(
+        &mut self,
+        submissions: &Submissions<T>,
+        group: &GroupRef<T>,
+        mailbox: &mut Mailbox<T>,
+        age: Age,
+    ) {
+        if group.waiting() == 0 {
+            mailbox.phase = Phase::Idle;
+            return;
+        }
+        if age == Age::New {
+            mailbox.ticket = self.mint(submissions);
+        }
+        if !mailbox.may_take() || mailbox.flags & NAMED != 0 {
+            mailbox.phase = Phase::Blocked;
+            return;
+        }
+        mailbox.phase = Phase::Ready;
+        let lane = group.lane.index();
+        let tier = mailbox.counted().unwrap_or(0);
+        let (ticket, level) = (mailbox.ticket, mailbox.level);
+        let (rank, tie) = match mailbox.bump() {
+            Some((level, when)) => (Rank::bumped(level), when.max(ticket)),
+            None if age == Age::New => {
+                let group = Arc::clone(group);
+                return self.lanes.push_in(lane, tier, (ticket, level), group);
+            }
+            None => (Rank::standing(level), ticket),
+        };
+        self.mixed = true;
+        let at = Standing {
+            tier,
+            ticket,
+            rank,
+            tie,
+        };
+        self.lanes.insert(lane, at, Arc::clone(group));
+    }
+
+    /// Keeps invariant 2.
+    pub(super) fn count_head(&mut self, group: &Group<T>, mailbox: &mut Mailbox<T>) {
+        if mailbox.flags & TIERED == 0 || mailbox.flags & (STARTED | PEEKED) != 0 {
+            return;
+        }
+        let head = mailbox.head().filter(|_| mailbox.flags & POISONED == 0);
+        let head = head.map(|head| head.tier);
+        let counted = std::mem::replace(&mut mailbox.rare().counted, head);
+        self.lanes.change_head(group.lane.index(), counted, head);
+    }
+
+    /// Keeps invariant 3.
+    pub(super) fn count_closed(
+        &mut self,
+        group: &Group<T>,
+        mailbox: &mut Mailbox<T>,
+        claimed: bool,
+    ) {
+        if mailbox.flags & CLOSED == 0 {
+            return;
+        }
+        let waits = group.waiting() > 0 && mailbox.flags & POISONED == 0;
+        let busy = waits || mailbox.units(claimed) > 0;
+        match (mailbox.flags & COUNTED != 0, busy) {
+            (false, true) => {
+                mailbox.flags |= COUNTED;
+                self.draining += 1;
+            }
+            (true, false) => {
+                mailbox.flags &= !COUNTED;
+                self.draining -= 1;
+            }
+            _ => {}
+        }
+    }
+}
