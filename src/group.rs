@@ -132,8 +132,8 @@ pub(crate) struct Mailbox<T> {
     pub(crate) phase: Phase,
     pub(crate) level: u8,
     pub(crate) flags: Flags,
-    /// The most units at once.
-    pub(crate) limit: Limit,
+    /// The most units at once; [`NO_LIMIT`] if there is no limit.
+    limit: u32,
     /// Units of detached deliveries.
     pub(crate) detached: u32,
     pub(crate) pins: u32,
@@ -189,8 +189,15 @@ impl<T> Group<T> {
         mailbox.append(message);
     }
 
-    /// Takes the first message out, if its tier may start.
+    /// Takes the first message out, where no odd one waits.
     #[inline]
+    pub(crate) fn take_plain(&self, mailbox: &mut Mailbox<T>) -> Option<Taken<T>> {
+        let taken = mailbox.take_plain()?;
+        self.remove_waiting(1);
+        Some(taken)
+    }
+
+    /// Takes the first message out.
     pub(crate) fn take(&self, mailbox: &mut Mailbox<T>) -> Option<Taken<T>> {
         let taken = match mailbox.flags & ODD {
             0 => mailbox.take_plain(),
@@ -207,13 +214,23 @@ impl<T> Group<T> {
     }
 }
 
+/// No number of deliveries reaches it.
+const NO_LIMIT: u32 = u32::MAX;
+
+fn number_of(limit: Limit) -> u32 {
+    match limit {
+        Limit::AtMost(most) => most,
+        Limit::Unlimited => NO_LIMIT,
+    }
+}
+
 impl<T> Mailbox<T> {
     pub(crate) fn new(limit: Limit, level: u8, flags: Flags) -> Self {
         Self {
             phase: Phase::Idle,
             level,
             flags,
-            limit,
+            limit: number_of(limit),
             detached: 0,
             pins: 1,
             ticket: 0,
@@ -227,16 +244,24 @@ impl<T> Mailbox<T> {
     /// Whether a unit of its limit is free for a turn.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        match self.limit {
-            Limit::AtMost(most) => self.detached < most,
-            Limit::Unlimited => true,
-        }
+        self.detached < self.limit
     }
 
     /// Whether no flag but `these` asks for more than the plain step.
     #[inline]
     pub(crate) fn is_plain_but(&self, these: Flags) -> bool {
         self.flags & !(HARMLESS | these) == 0
+    }
+
+    pub(crate) fn limit(&self) -> Limit {
+        match self.limit {
+            NO_LIMIT => Limit::Unlimited,
+            most => Limit::AtMost(most),
+        }
+    }
+
+    pub(crate) fn set_limit(&mut self, limit: Limit) {
+        self.limit = number_of(limit);
     }
 
     /// Whether its turn may take what waits, but for caps and tiers.
@@ -290,15 +315,23 @@ impl<T> Mailbox<T> {
     #[inline]
     fn take_plain(&mut self) -> Option<Taken<T>> {
         let message = self.first.take()?;
+        if self.rest.is_some() {
+            self.move_up();
+        }
+        let number = self.next;
+        self.next += 1;
+        Some(Taken::plain(number, message))
+    }
+
+    /// The second is the first now.
+    #[inline(never)]
+    fn move_up(&mut self) {
         if let Some(rest) = &mut self.rest {
             self.first = rest.pop_front();
             if self.first.is_none() && rest.capacity() > KEEP {
                 self.rest = None;
             }
         }
-        let number = self.next;
-        self.next += 1;
-        Some(Taken::plain(number, message))
     }
 
     fn plain_len(&self) -> u64 {

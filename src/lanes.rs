@@ -4,7 +4,7 @@
 //! without locks. It hears of a group when that has work and room, when its
 //! turn begins, and when a unit of a lane's cap or a tier comes back.
 //!
-//! State: lanes in a slab, the eligible ones linked in a ring; in each lane the
+//! State: lanes by index, the eligible ones linked in a ring; in each lane the
 //! line of the open tier, and those of other tiers parked.
 //!
 //! Invariants, at the end of each event, which is when [`Lanes::settle`] was
@@ -22,22 +22,21 @@ mod tiered;
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::ready::{Line, Rank};
-use crate::slab::{Key, Slab};
 
 use tiered::Tiered;
 
 /// The largest weight of a lane.
 pub const MAX_WEIGHT: u32 = 1_000_000;
 
-/// A lane's name.
+/// A lane's name, while a handle or a group of it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LaneKey(Key);
+pub struct LaneKey(u32);
 
 impl LaneKey {
-    /// Its index, while it exists.
+    /// Its index.
     #[inline]
     pub fn index(self) -> u32 {
-        self.0.index()
+        self.0
     }
 }
 
@@ -153,7 +152,9 @@ pub struct LaneView {
 /// Lanes and who stands in them. See the [module](self).
 #[derive(Debug)]
 pub struct Lanes<G> {
-    lanes: Slab<Lane<G>>,
+    lanes: Vec<Option<Box<Lane<G>>>>,
+    /// Indices without a lane.
+    free: Vec<u32>,
     /// Members of the ring.
     members: u32,
     /// The lane that is served next; means nothing without a member.
@@ -165,7 +166,8 @@ impl<G> Lanes<G> {
     /// No lane.
     pub fn new(bypass: Bypass) -> Self {
         Self {
-            lanes: Slab::new(),
+            lanes: Vec::new(),
+            free: Vec::new(),
             members: 0,
             current: 0,
             bypass,
@@ -176,8 +178,13 @@ impl<G> Lanes<G> {
     /// units in use.
     pub fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
         OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
-        let lane = Lane::new(weight, cap.checked()?);
-        Ok(LaneKey(self.lanes.insert(lane)))
+        let lane = Some(Box::new(Lane::new(weight, cap.checked()?)));
+        let index = self.free.pop().unwrap_or(self.lanes.len() as u32);
+        match self.lanes.get_mut(index as usize) {
+            Some(slot) => *slot = lane,
+            None => self.lanes.push(lane),
+        }
+        Ok(LaneKey(index))
     }
 
     /// The lane goes with its last group, or now if it has none.
@@ -201,18 +208,22 @@ impl<G> Lanes<G> {
         let gone = self.lane_mut(lane.index());
         if gone.ending && gone.groups == 0 {
             debug_assert!(!gone.in_ring);
-            self.lanes.remove(lane.0);
+            self.lanes[lane.0 as usize] = None;
+            self.free.push(lane.0);
+            if self.free.len() == self.lanes.len() {
+                (self.lanes, self.free) = (Vec::new(), Vec::new());
+            }
         }
     }
 
     /// How many lanes there are.
     pub fn len(&self) -> usize {
-        self.lanes.len()
+        self.lanes.len() - self.free.len()
     }
 
     /// Whether there is no lane.
     pub fn is_empty(&self) -> bool {
-        self.lanes.is_empty()
+        self.len() == 0
     }
 
     /// Whether some lane is in the ring.
@@ -301,6 +312,29 @@ impl<G> Lanes<G> {
         } else {
             lane.overtaken.saturating_add(1)
         };
+        lane.credit -= 1;
+        let (next, spent) = (lane.next, lane.credit == 0);
+        if spent {
+            lane.credit = lane.weight;
+        }
+        let special = lane.counts || lane.tiered.is_some();
+        let empty = lane.line.is_empty();
+        if spent {
+            self.current = next;
+        }
+        let mut has_tiers = false;
+        if special {
+            has_tiers = self.popped_special(current);
+        } else if empty {
+            self.leave(current);
+        }
+        Some((group, current, has_tiers))
+    }
+
+    /// Counts what a turn takes under a cap or in a tier.
+    #[cold]
+    fn popped_special(&mut self, current: u32) -> bool {
+        let lane = self.lane_mut(current);
         if lane.counts {
             lane.in_use += 1;
         }
@@ -309,17 +343,11 @@ impl<G> Lanes<G> {
         if let Some(tiered) = tiered {
             tiered.tiers.start(tiered.front);
         }
-        lane.credit -= 1;
-        if lane.credit == 0 {
-            lane.credit = lane.weight;
-            self.current = lane.next;
-        }
-        let lane = self.lane(current);
         // With tiers the owner has to say first what waits next in the group.
-        if !has_tiers && !lane.is_eligible() {
+        if !has_tiers && !self.lane(current).is_eligible() {
             self.settle(current);
         }
-        Some((group, current, has_tiers))
+        has_tiers
     }
 
     /// One more unit of the cap, if there is room. To be settled.
@@ -422,7 +450,8 @@ impl<G> Lanes<G> {
 
     /// What the owner may see of a lane.
     pub fn view(&self, lane: LaneKey) -> Option<LaneView> {
-        self.lanes.get(lane.0).map(|lane| LaneView {
+        let lane = self.lanes.get(lane.0 as usize)?.as_ref();
+        lane.map(|lane| LaneView {
             weight: lane.weight,
             cap: lane.cap,
             in_use: lane.in_use,
@@ -434,17 +463,18 @@ impl<G> Lanes<G> {
 
     /// All lanes, by slot.
     pub fn keys(&self) -> impl Iterator<Item = LaneKey> {
-        self.lanes.iter().map(|(key, _)| LaneKey(key))
+        let lanes = (0..).zip(&self.lanes);
+        lanes.filter_map(|(index, lane)| lane.as_ref().map(|_| LaneKey(index)))
     }
 
     #[inline]
     fn lane(&self, lane: u32) -> &Lane<G> {
-        self.lanes.by_index(lane).expect(PINNED)
+        self.lanes[lane as usize].as_ref().expect(PINNED)
     }
 
     #[inline]
     fn lane_mut(&mut self, lane: u32) -> &mut Lane<G> {
-        self.lanes.by_index_mut(lane).expect(PINNED)
+        self.lanes[lane as usize].as_mut().expect(PINNED)
     }
 }
 

@@ -216,6 +216,7 @@ impl<G> Line<G> {
         }
     }
 
+    #[inline(never)]
     fn pop_ranked(&mut self, oldest_first: bool) -> Option<(G, bool)> {
         let oldest = self.oldest()?;
         if oldest_first {
@@ -326,6 +327,7 @@ impl<G> Line<G> {
         }
     }
 
+    #[inline(never)]
     fn emptied(&mut self) {
         self.first += self.entries.len() as u64;
         self.entries.clear();

@@ -293,7 +293,7 @@ impl<T> Shared<T> {
     pub(super) fn set_limit(&self, group: &GroupRef<T>, limit: Limit) -> Result<(), OutOfRange> {
         let limit = limit.checked()?;
         self.with_group(group, |_, mailbox| {
-            mailbox.limit = limit;
+            mailbox.set_limit(limit);
             ((), Age::Same)
         });
         Ok(())

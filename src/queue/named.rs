@@ -95,7 +95,7 @@ impl<T> State<T> {
             Why::Poisoned
         } else if mailbox.flags & BACKING_OFF != 0 {
             Why::BackingOff
-        } else if mailbox.limit == Limit::AtMost(0) {
+        } else if mailbox.limit() == Limit::AtMost(0) {
             Why::Paused
         } else if !mailbox.has_room() {
             Why::Limit

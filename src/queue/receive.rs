@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use crate::error::Closed;
 use crate::group::STARTED;
 use crate::sync::Arc;
-use crate::wait::{Op, Ticket, Wait, look_twice, sealed};
+use crate::wait::{Op, Session, Ticket, Wait, look_twice, sealed};
 
 use super::refuse::TryReceive;
 use super::shared::Shared;
@@ -193,7 +193,7 @@ impl<T> Shared<T> {
         }
         let group = state.claim();
         if !state.receives.is_empty() {
-            self.wake_due(state);
+            self.wake_due(Session::over(state));
         }
         group
     }
@@ -216,7 +216,7 @@ impl<T> Shared<T> {
             n += 1;
         }
         if !state.receives.is_empty() {
-            self.wake_due(state);
+            self.wake_due(Session::over(state));
         }
         n
     }

@@ -31,6 +31,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::task::Waker;
 
 use crate::limit::Limit;
@@ -59,7 +60,7 @@ impl SenderId {
 }
 
 /// A thread that received something; `None` where that is not counted.
-pub(super) type Holder = Option<u64>;
+pub(super) type Holder = Option<NonZeroU64>;
 
 #[derive(Debug)]
 pub(super) struct Room {
@@ -69,7 +70,7 @@ pub(super) struct Room {
     line: Waiters<Asks>,
     asked: u64,
     told: u64,
-    holders: BTreeMap<u64, u32>,
+    holders: BTreeMap<NonZeroU64, u32>,
 }
 
 impl Room {
@@ -292,15 +293,15 @@ pub(super) fn refuse_own<T>(
 }
 
 /// The calling thread's number; `None` while its locals are destroyed.
-fn this_thread() -> Option<u64> {
+fn this_thread() -> Option<NonZeroU64> {
     per_thread! {
         static ME: Cell<u64> = const { Cell::new(0) };
     }
     let known = ME.try_with(Cell::get).ok()?;
     if known > 0 {
-        return Some(known);
+        return NonZeroU64::new(known);
     }
     let new = unique() + 1;
     ME.try_with(|me| me.set(new)).ok()?;
-    Some(new)
+    NonZeroU64::new(new)
 }

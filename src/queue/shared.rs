@@ -138,8 +138,8 @@ impl<T> Shared<T> {
 
     /// The state, for a claim that ends plainly.
     #[inline]
-    pub(super) fn lock(&self) -> Session<'_, State<T>> {
-        self.state.lock()
+    pub(super) fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock_plain()
     }
 
     /// Does what a submission asks for.

@@ -127,7 +127,7 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
             let claimed = state.is_claimed(&group, &mailbox);
             let status = GroupStatus {
                 id: GroupId::new(shared, group.key),
-                limit: mailbox.limit,
+                limit: mailbox.limit(),
                 level: mailbox.level,
                 bump: mailbox.bump().map(|(level, _)| level),
                 waiting: group.waiting() as usize,

@@ -90,30 +90,43 @@ impl<T> Live<T> {
         };
         let group = &live.group;
         let mut mailbox = group.lock();
-        if mailbox.flags & (TIERED | BOUNDED) != 0 {
+        if mailbox.flags != 0 {
             drop(mailbox);
-            special::begin(shared, &mut live);
+            live.begin_flagged(shared);
             return live;
         }
         mailbox.phase = Phase::Held;
-        mailbox.flags &= !BUMPED;
-        if mailbox.may_take() {
-            live.taken = group.take(&mut mailbox);
+        if mailbox.has_room() {
+            live.taken = group.take_plain(&mut mailbox);
         }
         drop(mailbox);
         live
     }
 
+    #[inline(never)]
+    fn begin_flagged(&mut self, shared: &Shared<T>) {
+        let group = &self.group;
+        let mut mailbox = group.lock();
+        if mailbox.flags & (TIERED | BOUNDED) != 0 {
+            drop(mailbox);
+            return special::begin(shared, self);
+        }
+        mailbox.phase = Phase::Held;
+        mailbox.flags &= !BUMPED;
+        if mailbox.may_take() {
+            self.taken = group.take(&mut mailbox);
+        }
+    }
+
     /// Has the next message at hand, if there is one for it now.
     #[inline]
     fn advance(&mut self, shared: &Shared<T>) -> bool {
-        if self.taken.is_some() {
-            return true;
-        }
+        self.taken.is_some() || self.group.waiting() > 0 && self.take_next(shared)
+    }
+
+    #[inline(never)]
+    fn take_next(&mut self, shared: &Shared<T>) -> bool {
         let group = &self.group;
-        if group.waiting() == 0 {
-            return false;
-        }
         let mut mailbox = group.lock();
         let epoch = shared.epoch.load(Ordering::Relaxed);
         let look = !self.unit || epoch != self.epoch;
@@ -132,16 +145,27 @@ impl<T> Live<T> {
         self.taken.is_some()
     }
 
-    /// Ends the turn.
+    /// Ends the turn, if that is plain; false if not.
     #[inline]
-    fn end(mut self, shared: &Shared<T>) {
+    fn end(&mut self, shared: &Shared<T>) -> bool {
+        let group = &self.group;
+        let mut mailbox = group.lock();
+        if mailbox.flags == 0 && self.taken.is_none() && group.waiting() == 0 {
+            mailbox.phase = Phase::Idle;
+            return true;
+        }
+        drop(mailbox);
+        self.end_with_work(shared)
+    }
+
+    #[inline(never)]
+    fn end_with_work(&mut self, shared: &Shared<T>) -> bool {
         let group = &self.group;
         let mut mailbox = group.lock();
         let waiting = group.waiting() + u32::from(self.taken.is_some());
         let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;
         if !mailbox.is_plain_but(BARE) || ends {
-            drop(mailbox);
-            return special::end(shared, self);
+            return false;
         }
         mailbox.flags &= !BARE;
         if let Some(taken) = self.taken.take() {
@@ -153,13 +177,14 @@ impl<T> Live<T> {
         } else {
             mailbox.phase = Phase::Idle;
             if !unit {
-                return;
+                return true;
             }
             let token = Token::bare(group.lane.index(), true);
             shared.submissions.post(token).1
         };
         drop(mailbox);
         shared.posted(posted);
+        true
     }
 }
 
@@ -241,8 +266,11 @@ const LIVE: &str = "a turn is live until it is dropped";
 impl<T> Drop for Turn<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(live) = self.live.take() {
-            live.end(&self.shared);
+        if let Some(live) = &mut self.live
+            && !live.end(&self.shared)
+            && let Some(live) = self.live.take()
+        {
+            special::end(&self.shared, live);
         }
     }
 }

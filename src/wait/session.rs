@@ -47,6 +47,13 @@ impl<S> Guarded<S> {
         Session::over(self.state.lock())
     }
 
+    /// The state, for a step that wakes nobody. [`Session::over`] makes it a
+    /// session if it has to after all.
+    #[inline]
+    pub(crate) fn lock_plain(&self) -> MutexGuard<'_, S> {
+        self.state.lock()
+    }
+
     /// The session if nobody holds the mutex: what `Debug` uses.
     pub(crate) fn try_lock(&self) -> Option<Session<'_, S>> {
         self.state.try_lock().map(Session::over)
@@ -63,7 +70,7 @@ pub(crate) struct Session<'a, S> {
 
 impl<'a, S> Session<'a, S> {
     #[inline]
-    fn over(guard: MutexGuard<'a, S>) -> Self {
+    pub(crate) fn over(guard: MutexGuard<'a, S>) -> Self {
         Self {
             guard,
             after: After {

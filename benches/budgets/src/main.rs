@@ -1,0 +1,262 @@
+//! One program per path, for counting instructions: `.ci/budgets` runs each
+//! under `valgrind --tool=callgrind` for two numbers of rounds and divides the
+//! difference by the operations, so that what begins and ends a run does not
+//! count. One thread; the same at every run of one build.
+//!
+//! `budgets` alone lists the paths; `budgets PATH ROUNDS` runs one and prints
+//! how many operations a round has.
+
+use std::hint::black_box;
+
+use conversant::gate::TierGate;
+use conversant::intent::IntentLock;
+use conversant::keyed::Keyed;
+use conversant::limit::Limit;
+use conversant::modes::Mode;
+use conversant::queue::{Conversation, Queue};
+use conversant::semaphore::Semaphore;
+
+type Path = fn(rounds: usize) -> usize;
+
+const PATHS: &[(&str, Path)] = &[
+    ("message-alone-claim-1", |n| alone(n, &Plain, 1)),
+    ("message-alone-claim-32", |n| alone(n, &Plain, 32)),
+    ("four-in-a-turn-claim-1", |n| four(n, 1)),
+    ("four-in-a-turn-claim-32", |n| four(n, 32)),
+    ("levels-16-claim-1", |n| alone(n, &Levels, 1)),
+    ("levels-16-claim-32", |n| alone(n, &Levels, 32)),
+    ("lanes-4-claim-1", |n| alone(n, &Lanes, 1)),
+    ("lanes-4-claim-32", |n| alone(n, &Lanes, 32)),
+    ("cap-claim-1", |n| alone(n, &Capped, 1)),
+    ("cap-claim-32", |n| alone(n, &Capped, 32)),
+    ("bumps-1-percent-claim-32", |n| alone(n, &Bumps, 32)),
+    ("give-backs-1-percent-claim-32", |n| {
+        alone(n, &GiveBacks, 32)
+    }),
+    ("by-key-claim-32", by_key),
+    ("detached", detached),
+    ("send-into-a-busy-group", busy_send),
+    ("semaphore-pair", semaphore),
+    ("intent-pair", intent),
+    ("gate-step", gate),
+];
+
+/// Groups, each with one message a round.
+const GROUPS: usize = 64;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let path = args
+        .first()
+        .and_then(|name| PATHS.iter().find(|p| p.0 == name));
+    let rounds = args.get(1).and_then(|rounds| rounds.parse().ok());
+    match (path, rounds) {
+        (Some((_, run)), Some(rounds)) => println!("{}", run(rounds)),
+        _ => PATHS.iter().for_each(|(name, _)| println!("{name}")),
+    }
+}
+
+/// How the groups of a run differ.
+trait Kind {
+    fn lane(&self, _group: usize) -> usize {
+        0
+    }
+
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    fn cap(&self) -> Limit {
+        Limit::Unlimited
+    }
+
+    fn level(&self, _group: usize) -> u8 {
+        100
+    }
+
+    fn bumps(&self, _message: usize) -> bool {
+        false
+    }
+
+    fn gives_back(&self, _message: usize) -> bool {
+        false
+    }
+}
+
+struct Plain;
+struct Levels;
+struct Lanes;
+struct Capped;
+struct Bumps;
+struct GiveBacks;
+
+impl Kind for Plain {}
+
+impl Kind for Levels {
+    fn level(&self, group: usize) -> u8 {
+        (group % 16) as u8
+    }
+}
+
+impl Kind for Lanes {
+    fn lane(&self, group: usize) -> usize {
+        group % 4
+    }
+
+    fn lanes(&self) -> usize {
+        4
+    }
+}
+
+impl Kind for Capped {
+    fn cap(&self) -> Limit {
+        Limit::AtMost(48)
+    }
+}
+
+impl Kind for Bumps {
+    fn bumps(&self, message: usize) -> bool {
+        message % 100 == 0
+    }
+}
+
+impl Kind for GiveBacks {
+    fn gives_back(&self, message: usize) -> bool {
+        message % 100 == 0
+    }
+}
+
+fn queue(kind: &impl Kind) -> (Queue<u64>, Vec<Conversation<u64>>) {
+    let queue = Queue::new();
+    let lane = |_| queue.lane(1, kind.cap()).expect("open");
+    let lanes: Vec<_> = (0..kind.lanes()).map(lane).collect();
+    let conversation = |group| {
+        let lane = &lanes[kind.lane(group)];
+        let group = lane.group(Limit::SERIAL, kind.level(group)).expect("open");
+        group.conversation().expect("open")
+    };
+    let conversations = (0..GROUPS).map(conversation).collect();
+    (queue, conversations)
+}
+
+/// Serves what waits, claiming so many turns at once.
+fn serve(queue: &Queue<u64>, claim: usize, kind: &impl Kind, served: &mut usize) {
+    let mut deliver = |mut turn: conversant::queue::Turn<'_, u64>| {
+        while let Some(delivery) = turn.next() {
+            *served += 1;
+            if kind.gives_back(*served) && delivery.attempt() == 1 {
+                delivery.give_back();
+            } else {
+                black_box(delivery.complete());
+            }
+        }
+    };
+    if claim == 1 {
+        while let Ok(turn) = queue.try_receive() {
+            deliver(turn);
+        }
+    } else {
+        while let Ok(turns) = queue.try_receive_many(claim) {
+            turns.for_each(&mut deliver);
+        }
+    }
+}
+
+/// One message in each group, each alone in its turn.
+fn alone(rounds: usize, kind: &impl Kind, claim: usize) -> usize {
+    let (queue, conversations) = queue(kind);
+    let (mut sent, mut served) = (0, 0);
+    for round in 0..rounds {
+        for conversation in &conversations {
+            sent += 1;
+            if kind.bumps(sent) {
+                queue.bump(conversation.group(), 200).expect("there");
+            }
+            conversation.send(round as u64).expect("open");
+        }
+        serve(&queue, claim, kind, &mut served);
+    }
+    GROUPS
+}
+
+fn four(rounds: usize, claim: usize) -> usize {
+    let (queue, conversations) = queue(&Plain);
+    let mut served = 0;
+    for round in 0..rounds {
+        for conversation in &conversations {
+            for _ in 0..4 {
+                conversation.send(round as u64).expect("open");
+            }
+        }
+        serve(&queue, claim, &Plain, &mut served);
+    }
+    4 * GROUPS
+}
+
+fn by_key(rounds: usize) -> usize {
+    let queue = Queue::new();
+    let keyed = Keyed::new(queue.lane(1, Limit::Unlimited).expect("open"));
+    let mut served = 0;
+    for round in 0..rounds {
+        for key in 0..GROUPS as u64 {
+            keyed.send(key, round as u64).expect("open");
+        }
+        serve(&queue, 32, &Plain, &mut served);
+    }
+    GROUPS
+}
+
+fn detached(rounds: usize) -> usize {
+    let (queue, conversations) = queue(&Plain);
+    for round in 0..rounds {
+        for conversation in &conversations {
+            conversation.send(round as u64).expect("open");
+        }
+        while let Ok(mut turn) = queue.try_receive() {
+            let delivery = turn.next().expect("its first").detach();
+            drop(turn);
+            black_box(delivery.complete());
+        }
+    }
+    GROUPS
+}
+
+/// What is sent stays: the growth of the array counts.
+fn busy_send(rounds: usize) -> usize {
+    let (queue, conversations) = queue(&Plain);
+    conversations[0].send(0).expect("open");
+    let turn = queue.try_receive().expect("one");
+    for round in 0..rounds {
+        for _ in 0..GROUPS {
+            conversations[0].send(round as u64).expect("open");
+        }
+    }
+    // What is left is not to be counted.
+    std::mem::forget((turn.into_owned(), queue, conversations));
+    GROUPS
+}
+
+fn semaphore(rounds: usize) -> usize {
+    let semaphore = Semaphore::new(2).expect("in range");
+    for _ in 0..rounds {
+        drop(black_box(semaphore.acquire(1).wait()));
+    }
+    1
+}
+
+fn intent(rounds: usize) -> usize {
+    let lock = IntentLock::new();
+    for _ in 0..rounds {
+        drop(black_box(lock.lock(Mode::Ix).wait()));
+    }
+    1
+}
+
+fn gate(rounds: usize) -> usize {
+    let gate = TierGate::new();
+    for round in 0..rounds {
+        let mut ticket = gate.join_ref(round as u32);
+        _ = black_box(ticket.enter().wait());
+    }
+    1
+}
