@@ -37,6 +37,7 @@ mod batch;
 mod list;
 mod parker;
 mod session;
+mod slots;
 
 #[cfg(all(test, not(shuttle)))]
 mod gate;
