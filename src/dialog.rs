@@ -105,8 +105,9 @@
 //! # Panics and re-entry
 //!
 //! No code of the user's runs under a lock of a dialog: messages are dropped,
-//! and wakers woken, after it, and may call dialogs and queues. If one of them
-//! panics, what the call was for is done, and the panic goes on.
+//! and wakers woken, after it, and may call dialogs and queues. A waker that
+//! panics stops nobody. If the drop of a message panics, what the call was for is
+//! done, and the panic goes on.
 //!
 //! # Cost
 //!

@@ -67,8 +67,8 @@
 //! not call the queue. If it panics the panic goes on, that one operation has
 //! done nothing, and the queue goes on; completing, giving back, limits and
 //! leases compare nothing. Keys, jobs and wakers are dropped, and wakers woken,
-//! without the lock; they may call the queue. If a waker panics, the panic goes
-//! on in the call that woke it, when all others have been woken.
+//! without the lock; they may call the queue. A waker that panics stops nobody:
+//! all others are woken, and the call that woke it goes on.
 //!
 //! # Memory ordering
 //!

@@ -219,18 +219,11 @@ impl<K, S> Shared<K, S> {
             waste: &mut waste,
         };
         let (books, wakes) = event.session.parts();
-        let result = f(books, wakes);
-        loop {
-            let (books, wakes) = event.session.parts();
-            if books.settle(wakes, true) {
-                return result;
-            }
-            event.session.flush();
-        }
+        f(books, wakes)
     }
 }
 
-/// A locked table that is settled before it is let go, also if a waker panics.
+/// A locked table that is settled before it is let go, also if the event panics.
 struct Event<'a, 'w, K> {
     session: Session<'a, Books<K>>,
     waste: &'w mut Vec<Waste<K>>,
@@ -238,9 +231,8 @@ struct Event<'a, 'w, K> {
 
 impl<K> Drop for Event<'_, '_, K> {
     fn drop(&mut self) {
-        let (books, wakes) = self.session.parts();
-        books.settle(wakes, false);
-        std::mem::swap(self.waste, &mut books.waste);
+        self.session.settle(Books::settle);
+        std::mem::swap(self.waste, &mut self.session.waste);
     }
 }
 

@@ -70,9 +70,8 @@
 //!
 //! No code of the user's runs under the queue's lock: wakers, the drops of
 //! messages, and the iterator of [`Conversation::send_all`] run without it, and
-//! may call the queue. If a waker panics, the panic goes on in the call that
-//! woke it, when all others have been woken; what that call was for is done, or
-//! undone as by a drop of what it would have returned.
+//! may call the queue. A waker that panics stops nobody: all others are woken,
+//! and the call that woke it goes on.
 //!
 //! # Cost
 //!

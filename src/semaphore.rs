@@ -51,7 +51,6 @@
 //!    closed, or above the limit.
 //! 8. Permits that were taken are in the hands of a [`Permit`] before any code
 //!    of the user's runs.
-//! 9. A pass over the line is finished also if a waker panics (`line::Service`).
 //!
 //! Memory ordering: in `word`.
 //!

@@ -37,14 +37,13 @@ pub(crate) use std::thread::panicking;
 
 use std::sync::atomic::{AtomicU64 as Unmodelled, Ordering as UnmodelledOrdering};
 
+/// Whether this is a build for a model.
+pub(crate) const MODELLED: bool = cfg!(any(loom, shuttle));
+
 /// `normal`, or `modelled` in a build for a model, so that small models reach
 /// the edges of bounded things.
 pub(crate) const fn model_size(normal: usize, modelled: usize) -> usize {
-    if cfg!(any(loom, shuttle)) {
-        modelled
-    } else {
-        normal
-    }
+    if MODELLED { modelled } else { normal }
 }
 
 /// A count for people to read: never modelled, and nothing is decided by it.

@@ -25,7 +25,8 @@
 //! 2. A blocking call sleeps only after a poll that was Pending, and polls
 //!    again after every sleep, also after the one that the deadline ended.
 //! 3. No code of the user's (clone, wake and drop of a waker) runs under an
-//!    internal lock.
+//!    internal lock. A waker that panics when it is woken or dropped stops
+//!    nobody (`batch`).
 //! 4. `block` and `unblock` come in pairs, around everything between the first
 //!    sleep and the end of an untimed blocking call.
 //!
@@ -37,6 +38,7 @@ mod batch;
 mod list;
 mod parker;
 mod session;
+mod slots;
 
 #[cfg(all(test, not(shuttle)))]
 mod gate;
@@ -56,7 +58,7 @@ use crate::error::TimedOut;
 
 #[allow(unused_imports, reason = "the floors above take what they need")]
 pub(crate) use self::{
-    batch::{Panics, WakeBatch},
+    batch::{Panics, Spare, WakeBatch, drop_quietly},
     list::{Removed, Ticket, Waiters},
     session::{Guarded, Session},
 };
@@ -123,11 +125,10 @@ pub(crate) fn look_twice<R>(
     mut look: impl FnMut(&Waker, &mut Option<Waker>) -> Option<Poll<R>>,
 ) -> Poll<R> {
     let current = cx.waker();
-    let mut spare = None;
-    if let Some(looked) = look(current, &mut spare) {
+    if let Some(looked) = look(current, &mut Spare::default()) {
         return looked;
     }
-    spare = Some(current.clone());
+    let mut spare = Spare::of(current);
     look(current, &mut spare).unwrap_or(Poll::Pending)
 }
 
@@ -186,8 +187,7 @@ impl<O: Op> Wait<O> {
 
     /// Blocks the calling thread until the operation is done.
     ///
-    /// A panic of a waker that runs on this thread meanwhile cancels the wait
-    /// and goes on. Waits may be nested on one thread.
+    /// Waits may be nested on one thread.
     // Where it need not wait, all of it is to be one piece of code at its caller's.
     #[inline(always)]
     pub fn wait(mut self) -> O::Output {

@@ -251,7 +251,7 @@ fn a_waker_that_panics_keeps_no_other_from_being_woken() {
     assert!(poll(&mut waits[0], &bad).is_pending());
     assert!(poll(&mut waits[1], &good).is_pending());
     let jobs = [1, 2].map(|n| (n, n, Place::new()));
-    assert!(catch_unwind(AssertUnwindSafe(|| queue.push_all(jobs))).is_err());
+    assert_eq!(queue.push_all(jobs).unwrap().len(), 2);
     assert_eq!((bad.times(), good.times()), (1, 1));
     assert!(poll(&mut waits[1], &good).is_ready());
     assert_eq!(queue.counts().ready, 2, "its claims were dropped");

@@ -145,7 +145,7 @@ impl IntentLock {
         let _ = stripes.leave(stripe, own.mode);
     }
 
-    /// One in line is polled again. `spare` comes back with a waker to drop.
+    /// One in line is polled again. `spare` may come back with a waker to drop.
     pub(super) fn look_from_line(
         &self,
         ticket: Ticket,
@@ -168,7 +168,7 @@ impl IntentLock {
         if let Some(place) = taken {
             let removed = line.leave(ticket).expect("in line");
             line.exchanged(claim, place);
-            *spare = removed.waker;
+            session.discard_waker(removed.waker);
             return taken;
         }
         let waker = spare.take().expect("a waker for one who may wait");

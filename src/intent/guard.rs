@@ -40,8 +40,8 @@ impl Handle for Arc<IntentLock> {}
 ///
 /// # Panics
 ///
-/// Dropping, and a downgrade, goes on with the panic of a waker that it wakes;
-/// the mode is released by then, and all others that were to be woken have been.
+/// Dropping and a downgrade never do: a waker that they wake and that panics
+/// stops nobody.
 #[must_use = "the mode is released when this is dropped"]
 pub struct Guard<L: Handle> {
     lock: L,

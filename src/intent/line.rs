@@ -14,7 +14,8 @@
 //!    `granted`.
 //! 2. Requests stand by age. A conversion stands ahead of everybody who waits for
 //!    what it holds, whoever came first: they cannot go on before it does.
-//! 3. What has become empty has given its memory back.
+//! 3. What has become empty has given its memory back, but for a few slots of
+//!    the list.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;

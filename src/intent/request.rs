@@ -9,7 +9,7 @@ use super::guard::{Guard, Handle};
 use super::{IntentLock, Place};
 use crate::modes::Mode;
 use crate::sync::{Arc, model_size, spin_loop, yield_now};
-use crate::wait::{Op, Ticket, sealed};
+use crate::wait::{Op, Spare, Ticket, sealed};
 
 /// How long a thread looks for its mode before it stands in line. By time, since
 /// a pause instruction takes from 4 to 140 cycles. The model does not spin.
@@ -128,7 +128,7 @@ impl<L: Handle> Op for Request<L> {
             return Poll::Ready(guard);
         }
         // Cloned before the lock is taken, dropped after it if not needed.
-        let mut spare = Some(cx.waker().clone());
+        let mut spare = Spare::of(cx.waker());
         let place = match self.ticket {
             Some(ticket) => self.lock().look_from_line(ticket, &mut spare),
             None => match self.lock().stand_in_line(self.mode, &mut spare) {
@@ -139,10 +139,10 @@ impl<L: Handle> Op for Request<L> {
                 }
             },
         };
-        // In the guard's hands before any code of the user's runs.
-        let granted = place.map(|place| self.granted(place));
-        drop(spare);
-        granted.map_or(Poll::Pending, Poll::Ready)
+        match place {
+            Some(place) => Poll::Ready(self.granted(place)),
+            None => Poll::Pending,
+        }
     }
 
     fn cancel(&mut self) {
@@ -176,7 +176,7 @@ impl<L: Handle> Op for Convert<'_, L> {
             return Poll::Ready(Ok(()));
         }
         // Cloned before the lock is taken, dropped after it if not needed.
-        let mut spare = Some(cx.waker().clone());
+        let mut spare = Spare::of(cx.waker());
         let place = match guard.waiting() {
             Some(ticket) => guard.lock().look_from_line(ticket, &mut spare),
             None => {
@@ -190,8 +190,7 @@ impl<L: Handle> Op for Convert<'_, L> {
                     Ok(Some(Entered::Taken(place))) => Some(place),
                     Ok(Some(Entered::InLine(ticket))) => {
                         guard.waits(ticket);
-                        // Who came along to the front may go on now. After the
-                        // ticket is safe: wakers may panic.
+                        // Who came along to the front may go on now.
                         guard.lock().serve();
                         None
                     }
@@ -202,9 +201,7 @@ impl<L: Handle> Op for Convert<'_, L> {
         let Some(place) = place else {
             return Poll::Pending;
         };
-        // Before any code of the user's runs.
         guard.holds(asked, place);
-        drop(spare);
         Poll::Ready(Ok(()))
     }
 

@@ -80,8 +80,7 @@ impl<K, J> Claim<K, J> {
     ///
     /// # Panics
     ///
-    /// If the drop of key or job does, or the waker of a claim that this wakes;
-    /// the job is done all the same.
+    /// If the drop of key or job does; the job is done all the same.
     pub fn complete(mut self) -> Result<(), Expired> {
         self.over = true;
         let pick = self.pick;

@@ -74,13 +74,9 @@ impl<K, J> Shared<K, J> {
         &'a self,
         change: impl FnOnce(&mut Session<'a, Books<K, J>>) -> R,
     ) -> R {
-        // Declared before the session, so that it is dropped after it when a
-        // waker panics.
-        let result;
         let mut session = self.books.lock();
-        result = change(&mut session);
+        let result = change(&mut session);
         session.settle(Books::notify_due);
-        drop(session);
         result
     }
 

@@ -28,7 +28,7 @@ use super::shards::{Locked, Name, NodeId, Shards, State};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
 use crate::sync::Arc;
-use crate::wait::WakeBatch;
+use crate::wait::{Spare, WakeBatch};
 
 pub(super) struct Books<K> {
     pub(super) nodes: Slab<Node<K>>,
@@ -75,7 +75,7 @@ pub(super) enum Outcome<K> {
 pub(super) enum Waste<K> {
     Key(Arc<K>),
     Name(Name<K>),
-    Waker(Waker),
+    Waker(Spare),
     Report(Arc<Report<K>>),
 }
 
@@ -211,7 +211,8 @@ impl<K> Books<K> {
     }
 
     pub(super) fn waste_waker(&mut self, waker: Option<Waker>) {
-        self.waste.extend(waker.map(Waste::Waker));
+        let spare = waker.map(Spare::from);
+        self.waste.extend(spare.map(Waste::Waker));
     }
 
     /// The operation has failed or given up: leaves the queue and puts back what it took.
@@ -257,12 +258,12 @@ impl<K> Books<K> {
         }
     }
 
-    /// Grants whatever can be granted. False if it is bounded and the batch is full: there may be
-    /// more to do when that has been fired.
-    pub(super) fn settle(&mut self, wakes: &mut WakeBatch, bounded: bool) -> bool {
+    /// Grants whatever can be granted. False if the batch is full: there may be more to do when
+    /// that has been fired.
+    pub(super) fn settle(&mut self, wakes: &mut WakeBatch) -> bool {
         while let Some(&node) = self.dirty.last() {
             while let Some(found) = self.nodes.get_mut(node) {
-                if bounded && wakes.is_full() {
+                if wakes.is_full() {
                     return false;
                 }
                 let Some((owner, before)) = found.grant_next() else {

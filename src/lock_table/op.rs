@@ -144,19 +144,23 @@ fn go_on<K: Resource>(
     waker: Option<Waker>,
 ) -> Attempt<K> {
     if books.waits(owner) {
-        match (books.take_outcome(owner), waker) {
-            (Some(Outcome::Deadlock(report)), _) => return Attempt::Deadlock(report),
-            (Some(Outcome::Closed), _) => return Attempt::Closed,
-            (Some(Outcome::Granted), waker) => {
+        let ended = match books.take_outcome(owner) {
+            Some(Outcome::Deadlock(report)) => Attempt::Deadlock(report),
+            Some(Outcome::Closed) => Attempt::Closed,
+            Some(Outcome::Granted) => {
                 plan.granted();
                 return ask(books, wakes, (shards, owner), plan, waker);
             }
-            (None, None) => return Attempt::WantsWaker,
-            (None, Some(waker)) => {
+            None => {
+                let Some(waker) = waker else {
+                    return Attempt::WantsWaker;
+                };
                 books.rewait(owner, waker);
                 return Attempt::Waits;
             }
-        }
+        };
+        books.waste_waker(waker);
+        return ended;
     }
     ask(books, wakes, (shards, owner), plan, waker)
 }

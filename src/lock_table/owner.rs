@@ -129,7 +129,7 @@ impl<K, S> Owner<K, S> {
         if self.holds.changes.is_empty() {
             return;
         }
-        // Taken out, so that nothing is entered twice if somebody's waker panics.
+        // Taken out, so that nothing is entered twice if the drop of a name panics.
         let mut changes = std::mem::take(&mut self.holds.changes);
         let (shared, id) = (&self.shared, self.id);
         if !shared.shards.lower(id, &changes, &mut self.waste) {

@@ -1,9 +1,9 @@
 //! A task's body: first what is to be run, then what it gave.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::sync::Mutex;
+use crate::wait::drop_quietly;
 
 use super::outcome::{Ending, Verdict};
 
@@ -85,14 +85,5 @@ where
             Body::Gave(verdict) => Some(verdict),
             _ => None,
         }
-    }
-}
-
-/// Drops a value of the user's; a panic of its drop goes no further. The
-/// payload of such a panic is leaked, since dropping it might panic again.
-pub(super) fn drop_quietly<T>(value: T) {
-    let dropped: Result<(), Box<dyn Any + Send>> = catch_unwind(AssertUnwindSafe(|| drop(value)));
-    if let Err(payload) = dropped {
-        std::mem::forget(payload);
     }
 }

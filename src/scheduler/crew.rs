@@ -15,10 +15,10 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::sync::{Arc, Builder as ThreadBuilder, model_size, per_thread};
-use crate::wait::{Op, Wait, WakeBatch, look_twice, sealed};
+use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
 
 use super::books::{Books, Ran, Taken, Tray};
-use super::cell::{Job, drop_quietly};
+use super::cell::Job;
 use super::pool::Crew;
 use super::shared::Shared;
 use super::stall::Target;
@@ -193,7 +193,7 @@ impl Drop for Seat {
             Stage::Working => {
                 let leave =
                     |books: &mut Books, wakes: &mut WakeBatch, _| books.leave(self.n, wakes);
-                self.shared.reader_event(leave);
+                self.shared.event(leave);
             }
             Stage::SentFor => self.shared.start_failed(self.n),
         }
@@ -299,7 +299,7 @@ fn turn(
     look: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> Option<Found>,
 ) -> Option<Found> {
     let mut left = None;
-    let found = shared.reader_event(|books, wakes, now| {
+    let found = shared.event(|books, wakes, now| {
         if let Some(Done { ran, job }) = done {
             left = Some(job);
             if let Some(taken) = books.finish(n, ran, now, wakes) {
@@ -365,7 +365,7 @@ impl Op for Next<'_> {
 
     fn cancel(&mut self) {
         let Self { n, rest, .. } = *self;
-        self.shared.reader_event(|books, _, now| {
+        self.shared.event(|books, _, now| {
             let rested = rest.leaves.get().is_some_and(|leaves| leaves <= now);
             if rested && !books.keeps_time(n) {
                 books.retire(n);

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use crate::error::Stalled;
 use crate::slab::Key;
 use crate::sync::Arc;
-use crate::wait::{Op, Panics, Ticket, Waiters, sealed};
+use crate::wait::{Op, Spare, Ticket, Waiters, sealed};
 
 use super::books::Books;
 use super::caller::{Summary, Synced};
@@ -45,8 +45,8 @@ impl Op for Synchronize<'_> {
         let first = !self.drawn;
         let looked = catch_unwind(AssertUnwindSafe(|| self.look(cx)));
         looked.unwrap_or_else(|panic| {
-            // A waker of the user's. Nobody will cancel a wait whose first
-            // poll panicked.
+            // A waker of the user's, when it was cloned. Nobody will cancel a
+            // wait whose first poll panicked.
             if first && self.drawn {
                 self.cancel();
             }
@@ -56,8 +56,9 @@ impl Op for Synchronize<'_> {
 
     fn cancel(&mut self) {
         let Self { shared, caller, .. } = *self;
-        let waker = shared.books.lock().abandon_synchronize(caller);
-        drop(waker);
+        let mut session = shared.books.lock();
+        let gone = session.abandon_synchronize(caller);
+        session.discard_waker(gone);
     }
 
     fn block(&mut self) {
@@ -141,9 +142,7 @@ impl Op for Release<'_> {
                 }
             });
             if cancels {
-                let mut panics = Panics::default();
-                shared.cancel_waiting(caller, &mut panics);
-                panics.resume();
+                shared.cancel_waiting(caller);
             }
         }
         poll_line(
@@ -246,7 +245,7 @@ fn poll_line<R>(
                 return None;
             }
         };
-        Some((result, step_out(line(books), ticket)))
+        Some((result, step_out(line(books), ticket).map(Spare::from)))
     });
     looked.map(|(result, _unused_waker)| result)
 }

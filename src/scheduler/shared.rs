@@ -8,10 +8,10 @@ use crossbeam_channel::Sender;
 
 use crate::slab::Key;
 use crate::sync::{Arc, Tally};
-use crate::wait::{Guarded, Panics, WakeBatch, look_twice};
+use crate::wait::{Guarded, WakeBatch, drop_quietly, look_twice};
 
 use super::books::Books;
-use super::cell::{Job, drop_quietly};
+use super::cell::Job;
 use super::core::How;
 use super::outcome::Record;
 use super::pool::Crew;
@@ -32,24 +32,23 @@ pub(super) struct Shared {
 impl Shared {
     /// One event: `f` under the lock, then what follows from it, then, with
     /// the lock let go, the wakers it gathered, the readers it sent for and
-    /// the tasks it ended unrun. A panic of a waker goes on when all is done.
+    /// the tasks it ended unrun. None of those can make it unwind.
     pub(super) fn event<R>(
         self: &Arc<Self>,
         f: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> R,
     ) -> R {
-        let (result, panics) = self.contained(f);
-        panics.resume();
-        result
-    }
-
-    /// An event of a reader: a panic of somebody's waker is none of its
-    /// business, and must not take with it what it has claimed.
-    pub(super) fn reader_event<R>(
-        self: &Arc<Self>,
-        f: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> R,
-    ) -> R {
-        let (result, panics) = self.contained(f);
-        panics.forget();
+        // Declared first, so that it is dropped last, also on unwinding.
+        let mut aftermath = Aftermath::of(self);
+        let mut session = self.books.lock();
+        let now = self.origin.elapsed();
+        let (books, wakes) = session.parts();
+        books.advance(now, wakes);
+        let result = f(books, wakes, now);
+        session.settle(|books, wakes| {
+            let settled = books.settle(wakes);
+            aftermath.take_from(books);
+            settled
+        });
         result
     }
 
@@ -67,29 +66,6 @@ impl Shared {
         })
     }
 
-    fn contained<R>(
-        self: &Arc<Self>,
-        f: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> R,
-    ) -> (R, Panics) {
-        // Declared first, so that it is dropped last, also on unwinding.
-        let mut aftermath = Aftermath::of(self);
-        let mut session = self.books.lock();
-        let now = self.origin.elapsed();
-        let (books, wakes) = session.parts();
-        books.advance(now, wakes);
-        let result = f(books, wakes, now);
-        let mut panics = Panics::default();
-        panics.contain(|| {
-            session.settle(|books, wakes| {
-                let settled = books.settle(wakes);
-                aftermath.take_from(books);
-                settled
-            });
-        });
-        panics.contain(|| drop(session));
-        (result, panics)
-    }
-
     /// Reader `n` could not be started. No event: it is not sent for again
     /// before the next. May be called while unwinding.
     pub(super) fn start_failed(&self, n: u32) {
@@ -97,9 +73,6 @@ impl Shared {
         let (books, wakes) = session.parts();
         books.start_failed(n);
         books.settle_waits(wakes);
-        let mut panics = Panics::default();
-        panics.contain(|| drop(session));
-        panics.forget();
     }
 
     /// An event that looks for something and, if there is nothing, leaves a
@@ -116,37 +89,26 @@ impl Shared {
     }
 
     /// Cancels all that waits in a caller that is released and paused, a batch
-    /// at a time, also if wakers panic.
-    pub(super) fn cancel_waiting(self: &Arc<Self>, caller: Key, panics: &mut Panics) {
-        let mut done = false;
-        while !done {
-            let some = || {
-                done = self.event(|books, wakes, now| books.cancel_some(caller, now, wakes));
-            };
-            // What it cancelled before a panic is cancelled: this ends.
-            panics.contain(some);
-        }
+    /// at a time.
+    pub(super) fn cancel_waiting(self: &Arc<Self>, caller: Key) {
+        while !self.event(|books, wakes, now| books.cancel_some(caller, now, wakes)) {}
     }
 
     /// Nothing more is taken; what waits is done, or cancelled.
     pub(super) fn close(self: &Arc<Self>, how: How) {
-        let mut panics = Panics::default();
-        panics.contain(|| {
-            self.event(|books, wakes, _| {
-                if how == How::Cancel {
-                    books.exact(wakes).cancel_all();
-                }
-                books.close();
-            });
+        self.event(|books, wakes, _| {
+            if how == How::Cancel {
+                books.exact(wakes).cancel_all();
+            }
+            books.close();
         });
         if how == How::Cancel {
             // No task is added any more: who has none waiting now will not.
             let callers = self.books.lock().waiting_callers();
             for caller in callers {
-                self.cancel_waiting(caller, &mut panics);
+                self.cancel_waiting(caller);
             }
         }
-        panics.resume();
     }
 
     pub(super) fn log(&self, record: Record) {

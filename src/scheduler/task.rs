@@ -140,9 +140,9 @@ impl<R, E> Op for OutcomeOp<'_, R, E> {
     }
 
     fn cancel(&mut self) {
-        let key = self.task.key;
-        let waker = self.task.shared.books.lock().task_waker(key).take();
-        drop(waker);
+        let mut session = self.task.shared.books.lock();
+        let gone = session.task_waker(self.task.key).take();
+        session.discard_waker(gone);
     }
 
     fn block(&mut self) {

@@ -10,7 +10,7 @@ use super::error::AcquireError;
 use super::permit::{Handle, Permit};
 use super::word::Take;
 use crate::sync::{Arc, model_size, spin_loop, yield_now};
-use crate::wait::{Op, Ticket, sealed};
+use crate::wait::{Op, Spare, Ticket, sealed};
 
 /// How long a thread looks for permits before it stands in line. By time, since
 /// a pause instruction takes from 4 to 140 cycles. The model does not spin.
@@ -176,12 +176,12 @@ impl<S: Handle> Op for Request<S> {
         {
             return Poll::Ready(Ok(permit));
         }
-        // Cloned before the lock is taken.
-        let waker = cx.waker().clone();
+        // Cloned before the lock is taken, dropped after it if not needed.
+        let mut spare = Spare::of(cx.waker());
         let semaphore = self.semaphore.as_ref().expect("there until it is granted");
         let looked = match self.ticket {
-            Some(ticket) => semaphore.look_from_line(ticket, waker),
-            None => match semaphore.stand_in_line(self.count, self.made_at, waker) {
+            Some(ticket) => semaphore.look_from_line(ticket, &mut spare),
+            None => match semaphore.stand_in_line(self.count, self.made_at, &mut spare) {
                 Entered::Taken(permit) => Poll::Ready(Ok(permit)),
                 Entered::Refused(error) => Poll::Ready(Err(error)),
                 Entered::InLine(ticket) => {

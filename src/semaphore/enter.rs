@@ -39,24 +39,22 @@ impl Semaphore {
         &self,
         count: u32,
         made_at: &'static Location<'static>,
-        waker: Waker,
+        spare: &mut Option<Waker>,
     ) -> Entered<'_> {
         let mut line = self.line.lock();
         if let Err(error) = self.admissible(&line, count) {
             return Entered::Refused(error);
         }
-        let taken = match self.word.take_or_wait(count, line.asked, self.bypass) {
-            Take::Taken => Permit::of(self, count),
-            Take::Closed => return Entered::Refused(AcquireError::Closed),
+        match self.word.take_or_wait(count, line.asked, self.bypass) {
+            Take::Taken => Entered::Taken(Permit::of(self, count)),
+            Take::Closed => Entered::Refused(AcquireError::Closed),
             Take::NotNow => {
+                let waker = spare.take().expect("a waker for one who may wait");
                 line.asked += u64::from(count);
                 let claim = Claim { count, made_at };
-                return Entered::InLine(line.waiters.register(claim, waker));
+                Entered::InLine(line.waiters.register(claim, waker))
             }
-        };
-        // Here, so that a panic of theirs gives the permit back.
-        drop((line, waker));
-        Entered::Taken(taken)
+        }
     }
 
     fn admissible(&self, line: &Line, count: u32) -> Result<(), AcquireError> {
@@ -69,32 +67,29 @@ impl Semaphore {
         }
     }
 
-    /// One in line is polled again.
+    /// One in line is polled again. `spare` may come back with a waker to drop.
     pub(super) fn look_from_line(
         &self,
         ticket: Ticket,
-        waker: Waker,
+        spare: &mut Option<Waker>,
     ) -> Poll<Result<Permit<&Self>, AcquireError>> {
         let mut session = self.line.lock();
         let line = &mut *session;
-        let found = match line.collect_grant(ticket) {
-            Some(claim) => Permit::of(self, claim.count),
-            None => match self.find(line, ticket) {
-                Ok((permit, removed)) => {
-                    session.discard_waker(removed.waker);
-                    permit
-                }
-                Err(Some(error)) => return Poll::Ready(Err(error)),
-                Err(None) => {
-                    let old = line.wait_again(ticket, waker);
-                    session.discard_waker(old);
-                    return Poll::Pending;
-                }
-            },
-        };
-        // Here, so that a panic of theirs gives the permit back.
-        drop((session, waker));
-        Poll::Ready(Ok(found))
+        if let Some(claim) = line.collect_grant(ticket) {
+            return Poll::Ready(Ok(Permit::of(self, claim.count)));
+        }
+        match self.find(line, ticket) {
+            Ok((permit, removed)) => {
+                session.discard_waker(removed.waker);
+                Poll::Ready(Ok(permit))
+            }
+            Err(Some(error)) => Poll::Ready(Err(error)),
+            Err(None) => {
+                let waker = spare.take().expect("a waker for one who may wait");
+                *spare = line.wait_again(ticket, waker);
+                Poll::Pending
+            }
+        }
     }
 
     /// Takes what one in line asks for, if that is there beside what those ahead

@@ -23,7 +23,8 @@
 //! Invariants:
 //! 1. `asked` and `told` are the sums that they say.
 //! 2. A ticket is in one of `waiters` and `granted` at most.
-//! 3. What has become empty has given its memory back.
+//! 3. What has become empty has given its memory back, but for a few slots of
+//!    the list.
 
 use std::collections::BTreeMap;
 use std::panic::Location;

@@ -34,8 +34,7 @@ impl Handle for Arc<Semaphore> {}
 ///
 /// # Panics
 ///
-/// Dropping goes on with the panic of a waker that it wakes; the permits are
-/// back by then, and all others that were to be woken have been.
+/// Dropping never does: a waker that it wakes and that panics stops nobody.
 #[must_use = "permits are given back when this is dropped"]
 pub struct Permit<S: Handle> {
     semaphore: S,

@@ -57,13 +57,11 @@ enum TurnedAway {
     Some(Vec<Ticket>),
 }
 
-/// One pass over the line, in bounded batches. If a waker panics between two of
-/// them, dropping the service finishes it: nobody stays asleep for that.
+/// One pass over the line, in bounded batches.
 #[must_use]
 struct Service<'a> {
     semaphore: &'a Semaphore,
     turned_away: TurnedAway,
-    done: bool,
 }
 
 impl<'a> Service<'a> {
@@ -71,26 +69,21 @@ impl<'a> Service<'a> {
         Self {
             semaphore,
             turned_away,
-            done: false,
         }
     }
 
-    fn run(&mut self, mut session: Session<'_, Line>) {
-        while self.step(&mut session) {
-            session.flush();
-        }
-        self.done = true;
+    fn run(mut self, mut session: Session<'_, Line>) {
+        session.settle(|line, wakes| self.fill(line, wakes));
     }
 
-    /// Fills a batch. True if it is full, and there may be more to do.
-    fn step(&mut self, session: &mut Session<'_, Line>) -> bool {
-        let (line, wakes) = session.parts();
+    /// Fills a batch. False if it is full, and there may be more to do.
+    fn fill(&mut self, line: &mut Line, wakes: &mut WakeBatch) -> bool {
         while !wakes.is_full() {
             if !self.turn_one_away(line, wakes) && !self.serve_one(line, wakes) {
-                return false;
+                return true;
             }
         }
-        true
+        false
     }
 
     fn turn_one_away(&mut self, line: &mut Line, wakes: &mut WakeBatch) -> bool {
@@ -145,15 +138,5 @@ impl<'a> Service<'a> {
             }
         }
         fits
-    }
-}
-
-impl Drop for Service<'_> {
-    fn drop(&mut self) {
-        if !self.done {
-            self.done = true;
-            let session = self.semaphore.line.lock();
-            self.run(session);
-        }
     }
 }

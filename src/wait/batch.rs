@@ -3,23 +3,103 @@
 //!
 //! State: a [`WakeBatch`] holds wakers in the order they were pushed, the first
 //! of them in place, so that waking one waiter allocates nothing. [`Leftovers`]
-//! holds values whose drop may run the user's code. Their lists are there only
-//! once something is in them: nearly all sessions end with nothing to do, and
-//! dropping two empty lists is more than that.
+//! holds wakers to drop in the same way, and values whose drop may run the
+//! user's code. Their lists are there only once something is in them: nearly all
+//! sessions end with nothing to do, and dropping two empty lists is more than
+//! that.
 //!
 //! Invariants:
 //! 1. Neither runs anything of the user's before it is fired or dropped, and
 //!    whoever owns one fires or drops it with no internal lock held.
-//! 2. One that panics does not keep the others from running: the first panic
-//!    goes on when all are done, later ones are forgotten; so are all of them
-//!    while the thread is unwinding already.
+//! 2. A waker that panics, when it is woken or dropped, stops nobody: the panic
+//!    ends here, where std's hook has told of it, and the next one has its turn.
+//!    So no operation unwinds because of somebody else's waker.
+//! 3. A value that panics when it is dropped keeps no other from being dropped:
+//!    the first panic goes on when all are done, later ones are forgotten; so
+//!    are all of them while the thread is unwinding already.
 
 use std::any::Any;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
 
-use crate::sync::{model_size, panicking};
+use crate::sync::{MODELLED, model_size, panicking};
+
+/// Runs what is the user's, and lets its panic go no further; false if there
+/// was one. In a model it goes on: it may be the verdict of the checker.
+fn contained(run: impl FnOnce()) -> bool {
+    // Unwind safe: `run` leaves what it shares with us whole before it runs
+    // anything of the user's.
+    let Err(payload) = catch_unwind(AssertUnwindSafe(run)) else {
+        return true;
+    };
+    if MODELLED && !panicking() {
+        resume_unwind(payload);
+    }
+    forget(payload);
+    false
+}
+
+/// Drops a payload. What comes of its drop is leaked: that could panic again.
+#[cold]
+fn forget(payload: Box<dyn Any + Send>) {
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(again);
+    }
+}
+
+/// Drops a value of the user's; a panic of its drop goes no further.
+pub(crate) fn drop_quietly<T>(value: T) {
+    contained(|| drop(value));
+}
+
+/// Wakers in order.
+#[derive(Default)]
+struct Wakers {
+    first: Option<Waker>,
+    more: Option<Vec<Waker>>,
+}
+
+impl Wakers {
+    const fn new() -> Self {
+        Self {
+            first: None,
+            more: None,
+        }
+    }
+
+    fn push(&mut self, waker: Waker) {
+        if self.first.is_none() {
+            self.first = Some(waker);
+        } else {
+            self.more.get_or_insert_default().push(waker);
+        }
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.more.as_ref().map_or(0, Vec::len)
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// Has each of them woken, or dropped, by invariant 2.
+    fn finish(&mut self, each: fn(Waker)) {
+        let more = self.more.take().into_iter().flatten();
+        let mut wakers = self.first.take().into_iter().chain(more);
+        // One that panics is out of the iterator by then.
+        let mut rest = || {
+            for waker in wakers.by_ref() {
+                each(waker);
+            }
+        };
+        while !contained(&mut rest) {}
+    }
+}
 
 /// Wakers gathered under a lock, to be woken after it.
 ///
@@ -32,8 +112,7 @@ use crate::sync::{model_size, panicking};
 /// [`is_full`]: WakeBatch::is_full
 #[derive(Default)]
 pub(crate) struct WakeBatch {
-    first: Option<Waker>,
-    more: Option<Vec<Waker>>,
+    wakers: Wakers,
 }
 
 impl WakeBatch {
@@ -43,27 +122,22 @@ impl WakeBatch {
     #[inline]
     pub(crate) const fn new() -> Self {
         Self {
-            first: None,
-            more: None,
+            wakers: Wakers::new(),
         }
     }
 
     pub(crate) fn push(&mut self, waker: Waker) {
-        if self.first.is_none() {
-            self.first = Some(waker);
-        } else {
-            self.more.get_or_insert_default().push(waker);
-        }
+        self.wakers.push(waker);
     }
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.more.as_ref().map_or(0, Vec::len)
+        self.wakers.len()
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.first.is_none()
+        self.wakers.is_empty()
     }
 
     /// Time to release the lock and fire.
@@ -72,7 +146,7 @@ impl WakeBatch {
         self.len() >= Self::BOUND
     }
 
-    /// Wakes all, in order, then lets the first panic among them go on.
+    /// Wakes all, in order.
     #[inline]
     pub(crate) fn fire(&mut self) {
         if !self.is_empty() {
@@ -81,16 +155,7 @@ impl WakeBatch {
     }
 
     fn fire_all(&mut self) {
-        let mut panics = Panics::default();
-        self.fire_into(&mut panics);
-        panics.resume();
-    }
-
-    pub(super) fn fire_into(&mut self, panics: &mut Panics) {
-        let more = self.more.take().into_iter().flatten();
-        for waker in self.first.take().into_iter().chain(more) {
-            panics.contain(|| waker.wake());
-        }
+        self.wakers.finish(Waker::wake);
     }
 }
 
@@ -109,15 +174,56 @@ impl fmt::Debug for WakeBatch {
     }
 }
 
+/// Room for one waker, outside of the lock: a clone to leave under it, and what
+/// is not needed there in its place. What is left is dropped with it, quietly.
+#[derive(Debug, Default)]
+pub(crate) struct Spare(Option<Waker>);
+
+impl Spare {
+    /// With a clone.
+    pub(crate) fn of(waker: &Waker) -> Self {
+        Self::from(waker.clone())
+    }
+}
+
+impl From<Waker> for Spare {
+    fn from(waker: Waker) -> Self {
+        Self(Some(waker))
+    }
+}
+
+impl Deref for Spare {
+    type Target = Option<Waker>;
+
+    fn deref(&self) -> &Option<Waker> {
+        &self.0
+    }
+}
+
+impl DerefMut for Spare {
+    fn deref_mut(&mut self) -> &mut Option<Waker> {
+        &mut self.0
+    }
+}
+
+impl Drop for Spare {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(waker) = self.0.take() {
+            drop_quietly(waker);
+        }
+    }
+}
+
 /// Anything at all, to be dropped.
 trait Dropped {}
 impl<T> Dropped for T {}
 
-/// Values to be dropped after the lock: a waker that was replaced in place,
-/// anything else boxed.
+/// What is to be dropped after the lock: wakers, and boxed values. Dropping this
+/// drops them.
 #[derive(Default)]
 pub(super) struct Leftovers<'a> {
-    waker: Option<Waker>,
+    wakers: Wakers,
     values: Option<Vec<Box<dyn Dropped + 'a>>>,
 }
 
@@ -125,14 +231,9 @@ impl<'a> Leftovers<'a> {
     #[inline]
     pub(super) const fn new() -> Self {
         Self {
-            waker: None,
+            wakers: Wakers::new(),
             values: None,
         }
-    }
-
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.waker.is_none() && self.values.is_none()
     }
 
     pub(super) fn add<T: 'a>(&mut self, value: T) {
@@ -140,22 +241,30 @@ impl<'a> Leftovers<'a> {
     }
 
     pub(super) fn add_waker(&mut self, waker: Waker) {
-        if let Some(earlier) = self.waker.replace(waker) {
-            self.add(earlier);
-        }
+        self.wakers.push(waker);
     }
 
-    pub(super) fn drop_into(&mut self, panics: &mut Panics) {
-        if let Some(waker) = self.waker.take() {
-            panics.contain(|| drop(waker));
-        }
+    fn drop_all(&mut self) {
+        self.wakers.finish(drop);
+        let mut panics = Panics::default();
         for value in self.values.take().into_iter().flatten() {
             panics.contain(|| drop(value));
+        }
+        panics.resume();
+    }
+}
+
+impl Drop for Leftovers<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.wakers.is_empty() || self.values.is_some() {
+            self.drop_all();
         }
     }
 }
 
-/// The first panic of several things that must all be run.
+/// The first panic of several things that must all be run: drops of values of
+/// the user's.
 #[derive(Default)]
 pub(crate) struct Panics(Option<Box<dyn Any + Send>>);
 
@@ -166,8 +275,7 @@ impl Panics {
             if self.0.is_none() {
                 self.0 = Some(payload);
             } else {
-                // Its drop could panic again, and nobody is left to tell.
-                std::mem::forget(payload);
+                forget(payload);
             }
         }
     }
@@ -175,21 +283,11 @@ impl Panics {
     /// Goes on with the first panic, unless the thread is unwinding already.
     #[inline]
     pub(crate) fn resume(self) {
-        if self.0.is_some() {
-            self.resume_first();
+        if let Some(payload) = self.0 {
+            if !panicking() {
+                resume_unwind(payload);
+            }
+            forget(payload);
         }
-    }
-
-    #[cold]
-    fn resume_first(self) {
-        match self.0 {
-            Some(payload) if !panicking() => resume_unwind(payload),
-            payload => Self(payload).forget(),
-        }
-    }
-
-    /// Lets the first panic go no further.
-    pub(crate) fn forget(self) {
-        std::mem::forget(self.0);
     }
 }

@@ -1,8 +1,10 @@
 //! Who waits, in the order they came.
 //!
-//! State: a ticket per waiter, given out in rising order and never twice; two
-//! ordered maps by ticket. A waiter stands in `waiting` with its waker, or in
-//! `notified`, its waker having gone into a batch.
+//! State: a ticket per waiter, with a number that only rises; the waiters in
+//! slots, linked in that order (`slots`). A waiter keeps its slot and its link
+//! until it is removed, so its place is never lost. While it waits it has its
+//! waker, and stands in a second chain, of those who wait. One that is notified
+//! has given its waker to a batch, and leaves that chain.
 //!
 //! ```text
 //!   register -> waiting --notify--> notified --rewait--> waiting
@@ -18,29 +20,38 @@
 //! look would count a sleeper among the awake, and wake nobody.
 //!
 //! Invariants:
-//! 1. A ticket is in exactly one of the two maps until it is removed, and only
-//!    the operation that registered it removes it.
-//! 2. Every waiter in `waiting` has a waker; no waiter in `notified` has.
-//! 3. A waiter keeps its place: `rewait` puts it back by its ticket, before
-//!    everybody who came later.
+//! 1. A ticket's number is given out once. It opens the ticket's slot only while
+//!    that number stands there, and only the operation that registered it
+//!    removes it.
+//! 2. A waiter stands in the chain of those who wait if and only if it has a
+//!    waker; `waiting` counts them.
+//! 3. Both chains rise by number: `rewait` puts a waiter back before everybody
+//!    who came later.
 //! 4. A notification is never lost: who leaves notified without having taken
 //!    anything passes it on (`withdraw`).
-//! 5. A map that becomes empty gives its last block back.
+//! 5. A list that becomes empty gives a large block of slots back.
 //! 6. No waker is cloned, woken or dropped in here: they come in as values, and
 //!    leave into a batch or as return values.
 //!
-//! Cost: every operation on a ticket is O(log n); a map that empties and fills
-//! again allocates a block each time, which a sleeping waiter dwarfs.
+//! Cost: every operation is O(1), but for the growth of the slots, and for a
+//! `rewait` of one who has people waiting on both sides: that looks both ways
+//! for the nearest of them, past those who are notified. When all of n are
+//! notified and all look in vain, in whatever order, this is n log n at most.
 
-use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::task::Waker;
 
 use super::batch::WakeBatch;
+use super::slots::{Chain, NONE, Slots};
 
 /// A place in line. A lower one came earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Ticket(u64);
+pub(crate) struct Ticket {
+    // Compared first: no two are the same.
+    number: NonZeroU64,
+    slot: u32,
+}
 
 /// What a waiter left behind.
 #[derive(Debug)]
@@ -54,31 +65,43 @@ pub(crate) struct Removed<D> {
 
 /// The waiters of one thing, first come first.
 pub(crate) struct Waiters<D> {
-    next: u64,
-    waiting: BTreeMap<Ticket, Waiting<D>>,
-    notified: BTreeMap<Ticket, D>,
+    slots: Slots<Waiter<D>>,
+    next: NonZeroU64,
+    waiting: usize,
 }
 
-struct Waiting<D> {
-    waker: Waker,
+struct Waiter<D> {
+    number: NonZeroU64,
+    /// `None`: it is notified.
+    waker: Option<Waker>,
     data: D,
 }
 
 impl<D> Waiters<D> {
     pub(crate) const fn new() -> Self {
         Self {
-            next: 0,
-            waiting: BTreeMap::new(),
-            notified: BTreeMap::new(),
+            slots: Slots::new(),
+            next: NonZeroU64::MIN,
+            waiting: 0,
         }
     }
 
     /// Puts a waiter at the end of the line.
     pub(crate) fn register(&mut self, data: D, waker: Waker) -> Ticket {
-        let ticket = Ticket(self.next);
-        self.next += 1;
-        self.waiting.insert(ticket, Waiting { waker, data });
-        ticket
+        let number = self.next;
+        // One for each nanosecond lasts for 500 years.
+        self.next = number.checked_add(1).expect("a number is left");
+        let slot = self.slots.insert(Waiter {
+            number,
+            waker: Some(waker),
+            data,
+        });
+        for chain in [Chain::Line, Chain::Waiting] {
+            let last = self.slots.prev(chain, NONE);
+            self.slots.link(chain, last, slot);
+        }
+        self.waiting += 1;
+        Ticket { number, slot }
     }
 
     /// A waiter was polled again: it waits with this waker now, at its old
@@ -89,27 +112,32 @@ impl<D> Waiters<D> {
     ///
     /// If the ticket has been removed.
     pub(crate) fn rewait(&mut self, ticket: Ticket, waker: Waker) -> Option<Waker> {
-        if let Some(entry) = self.waiting.get_mut(&ticket) {
-            if entry.waker.will_wake(&waker) {
+        let waiter = self
+            .waiter_mut(ticket)
+            .expect("a waiter that has not been removed");
+        if let Some(old) = &mut waiter.waker {
+            if old.will_wake(&waker) {
                 return Some(waker);
             }
-            return Some(std::mem::replace(&mut entry.waker, waker));
+            return Some(std::mem::replace(old, waker));
         }
-        let data = take(&mut self.notified, ticket).expect("a waiter that has not been removed");
-        self.waiting.insert(ticket, Waiting { waker, data });
+        waiter.waker = Some(waker);
+        let before = self.waiting_before(ticket);
+        self.slots.link(Chain::Waiting, before, ticket.slot);
+        self.waiting += 1;
         None
     }
 
     /// Whether the ticket waits un-notified with a waker for the same task, so
     /// that there is no need to clone one for [`rewait`](Self::rewait).
     pub(crate) fn waits_with(&self, ticket: Ticket, waker: &Waker) -> bool {
-        let entry = self.waiting.get(&ticket);
-        entry.is_some_and(|entry| entry.waker.will_wake(waker))
+        let own = self.waiter(ticket).and_then(|own| own.waker.as_ref());
+        own.is_some_and(|own| own.will_wake(waker))
     }
 
     /// Tells the longest waiting un-notified waiter to look again.
     pub(crate) fn notify_next(&mut self, wakes: &mut WakeBatch) -> Option<Ticket> {
-        let (&ticket, _) = self.waiting.first_key_value()?;
+        let (ticket, _) = self.iter_waiting().next()?;
         self.notify(ticket, wakes);
         Some(ticket)
     }
@@ -130,27 +158,28 @@ impl<D> Waiters<D> {
     /// Tells this waiter to look again. False if it has been told already, or
     /// is gone.
     pub(crate) fn notify(&mut self, ticket: Ticket, wakes: &mut WakeBatch) -> bool {
-        let Some(Waiting { waker, data }) = take(&mut self.waiting, ticket) else {
+        let waker = self.waiter_mut(ticket).and_then(|own| own.waker.take());
+        let Some(waker) = waker else {
             return false;
         };
         wakes.push(waker);
-        self.notified.insert(ticket, data);
+        self.slots.unlink(Chain::Waiting, ticket.slot);
+        self.waiting -= 1;
         true
     }
 
     /// Takes a waiter out of the line: it has what it came for.
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<Removed<D>> {
-        if let Some(Waiting { waker, data }) = take(&mut self.waiting, ticket) {
-            return Some(Removed {
-                was_notified: false,
-                waker: Some(waker),
-                data,
-            });
+        let waits = self.waiter(ticket)?.waker.is_some();
+        if waits {
+            self.slots.unlink(Chain::Waiting, ticket.slot);
+            self.waiting -= 1;
         }
-        let data = take(&mut self.notified, ticket)?;
+        self.slots.unlink(Chain::Line, ticket.slot);
+        let Waiter { waker, data, .. } = self.slots.remove(ticket.slot)?;
         Some(Removed {
-            was_notified: true,
-            waker: None,
+            was_notified: !waits,
+            waker,
             data,
         })
     }
@@ -168,74 +197,104 @@ impl<D> Waiters<D> {
     }
 
     pub(crate) fn is_notified(&self, ticket: Ticket) -> bool {
-        self.notified.contains_key(&ticket)
+        self.waiter(ticket).is_some_and(|own| own.waker.is_none())
     }
 
     pub(crate) fn get(&self, ticket: Ticket) -> Option<&D> {
-        let waiting = self.waiting.get(&ticket).map(|entry| &entry.data);
-        waiting.or_else(|| self.notified.get(&ticket))
+        self.waiter(ticket).map(|own| &own.data)
     }
 
     pub(crate) fn get_mut(&mut self, ticket: Ticket) -> Option<&mut D> {
-        let waiting = self.waiting.get_mut(&ticket).map(|entry| &mut entry.data);
-        waiting.or_else(|| self.notified.get_mut(&ticket))
+        self.waiter_mut(ticket).map(|own| &mut own.data)
     }
 
     /// The longest waiting of all, notified or not.
     pub(crate) fn front(&self) -> Option<(Ticket, &D)> {
-        let waiting = self.waiting.first_key_value();
-        let waiting = waiting.map(|(&ticket, entry)| (ticket, &entry.data));
-        let notified = self.notified.first_key_value();
-        let notified = notified.map(|(&ticket, data)| (ticket, data));
-        match (waiting, notified) {
-            (Some(a), Some(b)) => Some(if a.0 < b.0 { a } else { b }),
-            (a, b) => a.or(b),
-        }
+        self.iter().next()
     }
 
     /// All of them by ticket, notified or not.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Ticket, &D)> {
-        let mut waiting = self.iter_waiting().peekable();
-        let mut notified = self.notified.iter().peekable();
-        std::iter::from_fn(move || {
-            let first_waits = match (waiting.peek(), notified.peek()) {
-                (Some((a, _)), Some((b, _))) => a < *b,
-                (one, _) => one.is_some(),
-            };
-            if first_waits {
-                waiting.next()
-            } else {
-                notified.next().map(|(&ticket, data)| (ticket, data))
-            }
-        })
+        self.along(Chain::Line)
     }
 
     /// The un-notified ones by ticket.
     pub(crate) fn iter_waiting(&self) -> impl Iterator<Item = (Ticket, &D)> {
-        let entries = self.waiting.iter();
-        entries.map(|(&ticket, entry)| (ticket, &entry.data))
+        self.along(Chain::Waiting)
     }
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.waiting.len() + self.notified.len()
+        self.slots.len()
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.notified.is_empty()
+        self.slots.len() == 0
     }
 
     /// How many wait un-notified.
     #[inline]
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.waiting
     }
 
     /// How many have been told to look and have not looked yet.
     #[inline]
     pub(crate) fn notified(&self) -> usize {
-        self.notified.len()
+        self.slots.len() - self.waiting
+    }
+
+    /// Its waiter, by invariant 1.
+    fn waiter(&self, ticket: Ticket) -> Option<&Waiter<D>> {
+        let found = self.slots.get(ticket.slot);
+        found.filter(|found| found.number == ticket.number)
+    }
+
+    fn waiter_mut(&mut self, ticket: Ticket) -> Option<&mut Waiter<D>> {
+        let found = self.slots.get_mut(ticket.slot);
+        found.filter(|found| found.number == ticket.number)
+    }
+
+    fn along(&self, chain: Chain) -> impl Iterator<Item = (Ticket, &D)> {
+        self.slots.chain(chain).filter_map(|slot| {
+            let Waiter { number, data, .. } = self.slots.get(slot)?;
+            let ticket = Ticket {
+                number: *number,
+                slot,
+            };
+            Some((ticket, data))
+        })
+    }
+
+    /// The slot of the last of those who wait and came before this one, who is
+    /// in line and not yet among them.
+    fn waiting_before(&self, ticket: Ticket) -> u32 {
+        let slots = &self.slots;
+        let later = |slot| {
+            let other = slots.get(slot);
+            other.is_none_or(|other| other.number > ticket.number)
+        };
+        if later(slots.next(Chain::Waiting, NONE)) {
+            return NONE;
+        }
+        let last = slots.prev(Chain::Waiting, NONE);
+        if !later(last) {
+            return last;
+        }
+        // Somebody waits on either side: both searches would end.
+        let waits = |slot| slots.get(slot).is_some_and(|other| other.waker.is_some());
+        let (mut back, mut forth) = (ticket.slot, ticket.slot);
+        loop {
+            back = slots.prev(Chain::Line, back);
+            if waits(back) {
+                return back;
+            }
+            forth = slots.next(Chain::Line, forth);
+            if waits(forth) {
+                return slots.prev(Chain::Waiting, forth);
+            }
+        }
     }
 }
 
@@ -276,15 +335,6 @@ impl<D> Waiters<D> {
     }
 }
 
-/// Removes, by invariant 5.
-fn take<V>(map: &mut BTreeMap<Ticket, V>, ticket: Ticket) -> Option<V> {
-    let value = map.remove(&ticket);
-    if map.is_empty() {
-        *map = BTreeMap::new();
-    }
-    value
-}
-
 impl<D> Default for Waiters<D> {
     fn default() -> Self {
         Self::new()
@@ -294,8 +344,8 @@ impl<D> Default for Waiters<D> {
 impl<D> fmt::Debug for Waiters<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Waiters")
-            .field("waiting", &self.waiting.len())
-            .field("notified", &self.notified.len())
+            .field("waiting", &self.waiting())
+            .field("notified", &self.notified())
             .finish_non_exhaustive()
     }
 }

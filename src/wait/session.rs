@@ -8,10 +8,11 @@
 //!
 //! Invariants:
 //! 1. The mutex is unlocked before the first waker is woken and before the
-//!    first value is dropped: `guard` is declared before `after`, and fields are
-//!    dropped in the order they are declared.
-//! 2. A session always holds its mutex as far as its owner can see: `flush`
-//!    locks again also when a waker panics.
+//!    first value is dropped: `guard` is declared before the others, and fields
+//!    are dropped in the order they are declared.
+//! 2. A session always holds its mutex as far as its owner can see.
+//! 3. Only the end of a session can unwind, for a value of the user's whose drop
+//!    panics: nothing is woken or left undone after that (`batch`).
 //!
 //! Memory ordering: none of its own; the mutex publishes `S`.
 
@@ -19,7 +20,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::task::Waker;
 
-use super::batch::{Leftovers, Panics, WakeBatch};
+use super::batch::{Leftovers, WakeBatch};
 use crate::sync::{Mutex, MutexGuard};
 
 /// State under a mutex that is only ever held as a [`Session`].
@@ -63,9 +64,11 @@ impl<S> Guarded<S> {
 /// The state, locked, with what is to be done after unlocking.
 #[must_use]
 pub(crate) struct Session<'a, S> {
-    // The order of these two fields is invariant 1.
+    // The order of these fields is invariant 1. Wakes come before drops: somebody
+    // waits for the former.
     guard: MutexGuard<'a, S>,
-    after: After<'a>,
+    wakes: WakeBatch,
+    leftovers: Leftovers<'a>,
 }
 
 impl<'a, S> Session<'a, S> {
@@ -73,78 +76,60 @@ impl<'a, S> Session<'a, S> {
     pub(crate) fn over(guard: MutexGuard<'a, S>) -> Self {
         Self {
             guard,
-            after: After {
-                wakes: WakeBatch::new(),
-                leftovers: Leftovers::new(),
-            },
+            wakes: WakeBatch::new(),
+            leftovers: Leftovers::new(),
         }
     }
 
     /// The state and the batch, borrowed side by side.
     pub(crate) fn parts(&mut self) -> (&mut S, &mut WakeBatch) {
-        (&mut *self.guard, &mut self.after.wakes)
+        (&mut *self.guard, &mut self.wakes)
     }
 
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn wakes(&mut self) -> &mut WakeBatch {
-        &mut self.after.wakes
+        &mut self.wakes
     }
 
-    /// Has `value` dropped after the mutex is unlocked.
+    /// Has `value` dropped after the mutex is unlocked, at the session's end.
     pub(crate) fn discard<T: 'a>(&mut self, value: T) {
-        self.after.leftovers.add(value);
+        self.leftovers.add(value);
     }
 
-    /// [`discard`](Self::discard) for the waker that another replaced; the
-    /// first one in a session is kept without a box.
+    /// [`discard`](Self::discard) for a waker that another replaced: without a
+    /// box, and quietly.
     pub(crate) fn discard_waker(&mut self, waker: Option<Waker>) {
         if let Some(waker) = waker {
-            self.after.leftovers.add_waker(waker);
+            self.leftovers.add_waker(waker);
         }
     }
 
-    /// Unlocks, wakes and drops what has gathered, and locks again. What was
-    /// read from the state before may no longer hold.
-    ///
-    /// # Panics
-    ///
-    /// Goes on with the first panic of a waker or value, locked again.
+    /// Unlocks, wakes who has gathered, and locks again. What was read from the
+    /// state before may no longer hold.
+    #[cold]
     pub(crate) fn flush(&mut self) {
-        let after = &mut self.after;
-        MutexGuard::unlocked(&mut self.guard, || after.run());
+        let wakes = &mut self.wakes;
+        MutexGuard::unlocked(&mut self.guard, || wakes.fire());
     }
 
     /// Calls `step` until it says that nothing is left to do, and flushes
-    /// whenever it says otherwise, since the batch is full. All of it is done
-    /// also if a waker or value panics: the first panic goes on in the end.
+    /// whenever it says otherwise, since the batch is full.
     #[inline]
     pub(crate) fn settle(&mut self, mut step: impl FnMut(&mut S, &mut WakeBatch) -> bool) {
-        let (state, wakes) = self.parts();
-        if !step(state, wakes) {
-            self.settle_rest(step);
-        }
-    }
-
-    #[cold]
-    fn settle_rest(&mut self, mut step: impl FnMut(&mut S, &mut WakeBatch) -> bool) {
-        let mut panics = Panics::default();
         loop {
-            // Unwind safe: `flush` holds the lock again, and `step` left the
-            // state whole.
-            panics.contain(|| self.flush());
             let (state, wakes) = self.parts();
             if step(state, wakes) {
-                break;
+                return;
             }
+            self.flush();
         }
-        panics.resume();
     }
 
     /// [`flush`](Self::flush) if the batch is full: for loops that wake many.
     /// True if it did, and the state may have changed.
     #[cfg(all(test, not(shuttle)))]
     pub(crate) fn flush_if_full(&mut self) -> bool {
-        let full = self.after.wakes.is_full();
+        let full = self.wakes.is_full();
         if full {
             self.flush();
         }
@@ -170,36 +155,7 @@ impl<S: fmt::Debug> fmt::Debug for Session<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
             .field("state", &**self)
-            .field("wakes", &self.after.wakes)
+            .field("wakes", &self.wakes)
             .finish_non_exhaustive()
-    }
-}
-
-/// Wakes come before drops: somebody waits for the former.
-struct After<'a> {
-    wakes: WakeBatch,
-    leftovers: Leftovers<'a>,
-}
-
-impl After<'_> {
-    #[inline]
-    fn run(&mut self) {
-        if !self.wakes.is_empty() || !self.leftovers.is_empty() {
-            self.run_all();
-        }
-    }
-
-    fn run_all(&mut self) {
-        let mut panics = Panics::default();
-        self.wakes.fire_into(&mut panics);
-        self.leftovers.drop_into(&mut panics);
-        panics.resume();
-    }
-}
-
-impl Drop for After<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.run();
     }
 }

@@ -82,23 +82,72 @@ fn withdrawing_passes_a_notification_on() {
 }
 
 #[test]
+fn a_ticket_that_is_gone_opens_nothing() {
+    let mut list = Waiters::new();
+    let mut wakes = WakeBatch::new();
+    let gone = list.register('a', noop());
+    drop(list.remove(gone));
+    // It has the slot of the one before.
+    let waker = Waker::from(counting());
+    let here = list.register('b', waker.clone());
+    assert!(gone < here);
+    assert!(list.get(gone).is_none() && list.get_mut(gone).is_none());
+    assert!(!list.waits_with(gone, &waker));
+    assert!(!list.notify(gone, &mut wakes) && !list.is_notified(gone));
+    assert!(list.remove(gone).is_none());
+    assert!(list.waits_with(here, &waker));
+    assert_eq!((list.len(), list.waiting(), wakes.len()), (1, 1, 0));
+}
+
+/// All are notified and look in vain, in an order that leaves notified ones on
+/// both sides of each: everybody has the old place again.
+#[test]
+fn those_who_look_in_vain_in_any_order_keep_their_places() {
+    let mut list = Waiters::new();
+    let mut wakes = WakeBatch::new();
+    let tickets: Vec<_> = (0..101).map(|i| list.register(i, noop())).collect();
+    while list.notify_next(&mut wakes).is_some() {}
+    for i in 0..101 {
+        assert!(list.rewait(tickets[i * 37 % 101], noop()).is_none());
+    }
+    let waiting: Vec<_> = list.iter_waiting().map(|(ticket, _)| ticket).collect();
+    assert_eq!(waiting, tickets);
+}
+
+#[test]
 fn an_empty_list_has_given_its_memory_back() {
     let before = heap::held_by_this_thread();
     let mut list = Waiters::new();
-    for n in [1, 1_000] {
-        let tickets: Vec<_> = (0..n).map(|i| list.register(i, noop())).collect();
-        let mut wakes = WakeBatch::new();
-        while list.notify_next(&mut wakes).is_some() {}
-        for &ticket in tickets.iter().step_by(2) {
-            list.rewait(ticket, noop());
-        }
-        assert!(heap::held_by_this_thread() > before);
+    let tickets: Vec<_> = (0..1_000).map(|i| list.register(i, noop())).collect();
+    let mut wakes = WakeBatch::new();
+    while list.notify_next(&mut wakes).is_some() {}
+    for &ticket in tickets.iter().step_by(2) {
+        list.rewait(ticket, noop());
+    }
+    assert!(heap::held_by_this_thread() > before);
+    for ticket in tickets {
+        drop(list.remove(ticket));
+    }
+    drop(wakes);
+    assert_eq!(heap::held_by_this_thread(), before);
+    assert!(list.is_empty());
+}
+
+#[test]
+fn a_small_list_allocates_once() {
+    let before = heap::held_by_this_thread();
+    let mut list = Waiters::new();
+    let mut held = None;
+    for _ in 0..3 {
+        let tickets = [0; 8].map(|data: u64| list.register(data, noop()));
+        let now = heap::held_by_this_thread();
+        assert_eq!(now, *held.get_or_insert(now));
         for ticket in tickets {
             drop(list.remove(ticket));
         }
+        assert_eq!(heap::held_by_this_thread(), now);
     }
-    assert_eq!(heap::held_by_this_thread(), before);
-    assert!(list.is_empty());
+    assert!((1..1_000).contains(&(heap::held_by_this_thread() - before)));
 }
 
 #[derive(Clone, Debug)]
@@ -176,6 +225,10 @@ proptest! {
             let expected: Vec<_> = oracle.iter().map(|(&t, e)| (t, e.0)).collect();
             let all: Vec<_> = list.iter().map(|(t, &d)| (t, d)).collect();
             prop_assert_eq!(&all, &expected);
+            let expected_waiting = oracle.iter().filter(|(_, e)| !e.1).map(|(&t, e)| (t, e.0));
+            let waiting: Vec<_> = list.iter_waiting().map(|(t, &d)| (t, d)).collect();
+            prop_assert_eq!(list.waiting(), waiting.len());
+            prop_assert_eq!(waiting, expected_waiting.collect::<Vec<_>>());
             prop_assert_eq!(list.front().map(|(t, &d)| (t, d)), expected.first().copied());
             prop_assert_eq!(list.notified(), oracle.values().filter(|e| e.1).count());
             prop_assert_eq!(list.len(), oracle.len());
