@@ -32,7 +32,7 @@ fn is_idle(semaphore: &Semaphore, limit: u32) {
     assert_eq!(snapshot.overtakings, 0);
     assert_eq!(snapshot.available, i64::from(limit));
     assert_eq!(snapshot.limit, limit);
-    assert!(!semaphore.word.look().has_waiters());
+    assert!(!semaphore.word.load().has_waiters());
 }
 
 /// Adds one under a permit. Relaxed: only the semaphore orders it.
