@@ -1,62 +1,37 @@
 //! A lock with the six modes of [`modes`](crate::modes): many may read and many
 //! may change what lies below, together, and yet one can have it all.
 //!
-//! State: one word (`word`) with the number of holders of each mode; under one
-//! lock the line of those who wait (`line`). Where there are stripes (`stripes`),
-//! IS and IX are counted there as long as nobody holds or wants more. Holders
-//! that do not fit in their count of the word spill: they are counted under the
-//! lock, and all who want anything look there.
-//!
-//! ```text
-//!                 compatible with all held,         otherwise
-//!                 line empty or bound not reached
-//!   lock -------+------------------------------> guard <----------+ downgrade
-//!               |                                ^ | ^ |          |
-//!               +--> in line --told, and looks --+ | | +-- convert, like lock
-//!                       |                          v |
-//!                       +---- handed over ---------|-+
-//!                                                  v drop: released
-//! ```
+//! State: one word (`word`) with the number of holders of each mode; those who
+//! wait, in the queue of a [turnstile](crate::turnstile), which says how they are
+//! served. Where there are stripes (`stripes`), IS and IX are counted there as
+//! long as nobody holds or wants more. Holders that do not fit in their count of
+//! the word spill: they are counted under the lock of the queue, and all who want
+//! anything look there.
 //!
 //! Protocol: taking is one exchange of the word, releasing one subtraction. One
-//! who finds a conflict sets WAITERS and UNTOLD in the very word that had it, and
-//! stands in line under the lock that it holds meanwhile. A release that sees
-//! UNTOLD takes the lock after its subtraction and serves the line (`service`):
-//! it tells those who can go on to look. While all of those have been told,
-//! releases pass the line by; one that looks in vain sets UNTOLD in the very word
-//! that had a conflict, and one that takes its mode sets it for those behind. A
-//! taker that sees WAITERS counts one overtaking in the exchange that takes. At
-//! the bound it may take only what stands against nobody in line, which is seen
-//! under the lock, and every release serves the line, handing over to the front.
-//! Conversions go the same ways, but stand ahead of all who wait for what they
-//! hold.
+//! in the queue goes on as soon as it conflicts with nothing held and nobody
+//! ahead. Conversions go the same ways, but wait ahead of all who wait for what
+//! they hold. Who takes its mode sets UNNOTIFIED for those behind.
 //!
-//! Invariants:
+//! Invariants, beside the turnstile's:
 //! 1. No two conflicting modes are held at once, and what the word, the stripes
 //!    and the spill say is what is held or granted.
-//! 2. WAITERS is set if and only if somebody is in line, at every moment at which
-//!    the lock is free. The overtakings are 0 without WAITERS.
-//! 3. What is held outside the word is seen by all who mind: SLOW is set, or
+//! 2. What is held outside the word is seen by all who mind: SLOW is set, or
 //!    nothing but IS and IX is, in stripes, and OPEN is set. OPEN means that
 //!    nobody holds or waits for more than IX.
-//! 4. Whoever in line can go on has been told, or handed what it asks for, when
-//!    the lock is free and every release that must serve has had it since.
-//! 5. One in line takes only what stands against nobody ahead of it.
-//! 6. Overtakings never exceed the bound, and are cleared only when the front
-//!    gets its mode.
-//! 7. Conversions that wait can always go on when those go that do not wait: of
-//!    two that stand against each other the later was refused, and longer cycles
+//! 3. One in the queue takes only what conflicts with nobody ahead of it.
+//! 4. Conversions that wait can always go on when those go that do not wait: of
+//!    two that conflict with each other the later was refused, and longer cycles
 //!    of modes that are held together do not exist without such a pair.
 //!
 //! Memory ordering: in `word`, and in `stripes` for those.
 
 mod bits;
-mod enter;
+mod claim;
 mod error;
 mod guard;
-mod line;
+mod queue;
 mod request;
-mod service;
 mod snapshot;
 mod stripes;
 mod word;
@@ -73,18 +48,19 @@ pub use self::guard::{Guard, Handle, OwnedGuard};
 pub use self::request::{Convert, Lock, LockOwned, Request};
 pub use self::snapshot::{Snapshot, Standing, WaiterState};
 
-use self::bits::{Release, is_strong};
-use self::line::Line;
+use self::bits::{OPEN, is_strong};
+use self::claim::{Claim, Elsewhere};
 use self::stripes::{Left, Stripes};
 use self::word::Word;
 use crate::limit::Bypass;
 use crate::modes::Mode;
 use crate::sync::Arc;
+use crate::turnstile::{Admission, Released, Turnstile, WaitQueue};
 use crate::wait::{Guarded, Wait};
 
 /// Where one who holds the lock is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub(crate) enum Place {
     Word,
     Stripe(u32),
     /// There was no room in the word.
@@ -151,9 +127,8 @@ enum Place {
 /// ```
 pub struct IntentLock {
     word: Word,
-    bypass: Bypass,
     stripes: Option<Stripes>,
-    line: Guarded<Line>,
+    queue: Guarded<WaitQueue<Self>>,
 }
 
 impl IntentLock {
@@ -196,17 +171,16 @@ impl IntentLock {
 
     fn with_stripes(stripes: Option<Stripes>) -> Self {
         Self {
-            word: Word::new(stripes.is_some()),
-            bypass: Self::DEFAULT_BYPASS,
+            word: Word::new(if stripes.is_some() { OPEN } else { 0 }),
             stripes,
-            line: Guarded::new(Line::new()),
+            queue: Guarded::new(WaitQueue::new(Elsewhere::default())),
         }
     }
 
     /// The same with another bound on overtaking. Bounds above 511 count as that.
     #[must_use]
     pub fn with_bypass(mut self, bypass: Bypass) -> Self {
-        self.bypass = bits::countable(bypass);
+        self.word.0.set_bypass(bypass);
         self
     }
 
@@ -247,7 +221,7 @@ impl IntentLock {
     /// If not.
     #[inline]
     pub fn try_lock(&self, mode: Mode) -> Result<Guard<&Self>, WouldBlock> {
-        let place = self.take(mode).or_else(|| self.try_in_line(mode));
+        let place = self.take(mode).or_else(|| self.try_in_queue(mode));
         Ok(Guard::of(self, mode, place.ok_or(WouldBlock)?))
     }
 
@@ -257,7 +231,7 @@ impl IntentLock {
     ///
     /// As there.
     pub fn try_lock_owned(lock: &Arc<Self>, mode: Mode) -> Result<OwnedGuard, WouldBlock> {
-        let place = lock.take(mode).or_else(|| lock.try_in_line(mode));
+        let place = lock.take(mode).or_else(|| lock.try_in_queue(mode));
         let place = place.ok_or(WouldBlock)?;
         Ok(Guard::of(lock.clone(), mode, place))
     }
@@ -267,10 +241,10 @@ impl IntentLock {
     /// nobody waits it does not.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let line = self.line.lock();
-        let bits = self.word.look();
+        let queue = self.queue.lock();
+        let bits = self.word.load();
         let mut held = Mode::ALL.map(|mode| bits.count(mode));
-        for (held, spilled) in held.iter_mut().zip(line.spill.0) {
+        for (held, spilled) in held.iter_mut().zip(queue.state.0) {
             *held += spilled;
         }
         if let Some(stripes) = &self.stripes {
@@ -281,7 +255,11 @@ impl IntentLock {
         Snapshot {
             held,
             overtakings: bits.overtakings(),
-            waiters: line.standing(),
+            waiters: queue.snapshot(|Claim { ask, own }, state| Standing {
+                asked: ask,
+                held: own.map(|own| own.mode),
+                state,
+            }),
         }
     }
 
@@ -290,13 +268,19 @@ impl IntentLock {
     fn take(&self, mode: Mode) -> Option<Place> {
         if let Some(stripes) = &self.stripes
             && !is_strong(mode)
-            && self.word.look().is_open()
+            && self.word.load().is_open()
         {
             return self.take_in_stripe(stripes, mode);
         }
-        self.word
-            .take(mode, None, self.bypass)
-            .then_some(Place::Word)
+        self.word.take(mode, None).then_some(Place::Word)
+    }
+
+    /// One that found nothing looks again, exactly this time.
+    fn try_in_queue(&self, mode: Mode) -> Option<Place> {
+        match self.try_exactly(&mut Claim::of(mode)) {
+            Admission::Granted(place) => Some(place),
+            Admission::NotNow | Admission::Refused(_) => None,
+        }
     }
 
     #[inline]
@@ -321,7 +305,7 @@ impl IntentLock {
     fn release(&self, mode: Mode, place: Place) {
         if place != Place::Word || self.stripes.is_some() {
             self.release_striped(mode, place);
-        } else if self.word.release(mode, self.bypass) == Release::Serve {
+        } else if self.word.release(mode) == Released::Serve {
             self.serve();
         }
     }
@@ -333,10 +317,10 @@ impl IntentLock {
             (Place::Stripe(stripe), Some(stripes)) => self.leave_stripe(stripes, stripe, mode),
             (Place::Word, Some(stripes)) => {
                 let released = match stripes.are_wanted(mode) {
-                    true => self.word.release_and_open(mode, self.bypass),
-                    false => self.word.release(mode, self.bypass),
+                    true => self.word.release_and_open(mode),
+                    false => self.word.release(mode),
                 };
-                if released == Release::Serve {
+                if released == Released::Serve {
                     self.serve();
                 }
             }
@@ -346,22 +330,15 @@ impl IntentLock {
 
     #[cold]
     fn release_spilled(&self, mode: Mode) {
-        let mut session = self.line.lock();
-        session.spill.0[mode as usize] -= 1;
-        self.serve_line(session);
+        let mut session = self.queue.lock();
+        session.state.0[mode as usize] -= 1;
+        self.serve_queue(session);
     }
 
     /// Whether the word alone does not say what can be had.
     fn is_exact_under_the_lock(&self) -> bool {
-        let bits = self.word.look();
+        let bits = self.word.load();
         bits.is_open() || bits.is_slow()
-    }
-
-    /// Whether the word may let somebody take who has just found that it would
-    /// not: nobody is kept from it for good by the bound.
-    fn worth_a_look(&self) -> bool {
-        let bits = self.word.look();
-        !bits.has_waiters() || !self.bypass.spent(bits.overtakings())
     }
 }
 
@@ -374,9 +351,9 @@ impl Default for IntentLock {
 impl fmt::Debug for IntentLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IntentLock")
-            .field("word", &self.word.look())
+            .field("word", &self.word.load())
             .field("stripes", &self.stripes.as_ref().map_or(0, Stripes::len))
-            .field("bypass", &self.bypass)
+            .field("bypass", &self.word.bypass)
             .finish_non_exhaustive()
     }
 }

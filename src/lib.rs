@@ -33,6 +33,7 @@
 //! | | `backlog.rs` | the messages that wait, over dispatch |
 //! | | `jobs.rs` | which job is next: ring, orders, limits, due times, leases |
 //! | 2 waiting | `wait.rs` | the one way to wait and to wake |
+//! | | `turnstile.rs` | the wait queue with bounded overtaking |
 //! | 3 primitives | `semaphore.rs` | the counting semaphore |
 //! | | `gate.rs` | the tier gate |
 //! | | `tokens.rs` | what is posted to the next holder of a policy lock, and who sleeps |
@@ -81,6 +82,7 @@ pub mod timers;
 
 pub mod modes;
 
+mod turnstile;
 pub mod wait;
 
 pub mod gate;

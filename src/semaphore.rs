@@ -1,70 +1,38 @@
 //! A counting semaphore: FIFO among those who wait, with bounded overtaking, an
 //! exact limit, and grants that are whole or not at all.
 //!
-//! State: one word (`word`), and under one lock the limit and the line of those
-//! who wait (`line`). The limit less what is out is `available`, in the word.
+//! State: one word (`word`), and the limit beside those who wait, in the queue
+//! of a [turnstile](crate::turnstile), which says how they are served. The limit
+//! less what is out is `available`, in the word.
 //!
-//! ```text
-//!                 available >= n,                   otherwise
-//!                 line empty or bound not reached
-//!   acquire ----+------------------------------> permit
-//!               |                                   ^ |
-//!               +--> in line --told, and looks -----+ | drop
-//!                       |                           ^ v
-//!                       +---- handed over ----------+ available += n
-//! ```
+//! Protocol: taking is one exchange of the word, giving back one addition. What
+//! is new beside the turnstile: a limit and a close dismiss those who can have
+//! nothing any more, and then serve the rest.
 //!
-//! Protocol: taking is one exchange of the word, giving back one addition. One
-//! who finds too little sets WAITERS and UNTOLD in the very word that had too
-//! little, and stands in line under the lock that it holds meanwhile. A
-//! give-back that sees UNTOLD takes the lock after its addition and serves the
-//! line: it leaves the permits in the word and tells those in front, as many as
-//! there is enough for, to look. While all in line have been told, give-backs
-//! pass them by, for they will look; one that looks in vain sets UNTOLD in the
-//! very word that had too little. A taker that sees WAITERS counts one
-//! overtaking in the exchange that takes. At the bound it may take only what
-//! nobody in line has a right to, and every give-back serves the line, taking
-//! the permits out of the word for the first. A cancel, a new limit, a close
-//! serve the line just so.
+//! A thread looks for about two microseconds before it waits in the queue, and
+//! one that was notified watches the word, for as long as that keeps changing,
+//! before it looks in vain: to tell it again would cost the holder ten cache
+//! misses.
 //!
-//! A thread looks for about two microseconds before it stands in line, and one
-//! that was told watches the word, for as long as that keeps changing, before it
-//! looks in vain: to tell it again would cost the holder ten cache misses.
-//!
-//! Invariants:
+//! Invariants, beside the turnstile's:
 //! 1. `available` + out + granted = limit, at every moment at which the lock is
 //!    free.
-//! 2. WAITERS is set if and only if somebody is in line, and UNTOLD if somebody
-//!    is who has not been told, at every moment at which the lock is free. The
-//!    overtakings are 0 without WAITERS.
-//! 3. One in line has a right to its permits when there are enough for it and
-//!    all ahead of it. Whoever has is told, or handed them, when the lock is
-//!    free and every give-back that must serve has had it since its addition.
-//! 4. One in line takes only what it has a right to; nobody in line overtakes.
-//! 5. A mark "told" is cleared under the lock, and by the exchange that finds too
-//!    little: a give-back before it is seen by it, one after it sees UNTOLD, and
-//!    then finds the mark cleared.
-//! 6. Overtakings never exceed the bound, and are cleared only when the front
-//!    gets its permits: so one in line is overtaken at most bound times for each
-//!    grant up to and including its own.
-//! 7. One that is no longer in line and was granted nothing was turned away:
+//! 2. One in the queue has a right to its permits when there are enough for it
+//!    and all ahead of it, and takes only what it has a right to.
+//! 3. One that is no longer in the queue and was granted nothing was refused:
 //!    closed, or above the limit.
-//! 8. Permits that were taken are in the hands of a [`Permit`] before any code
-//!    of the user's runs.
 //!
 //! Memory ordering: in `word`.
 //!
-//! Who can lose what: a waiter that was told or granted and is never polled
+//! Who can lose what: a waiter that was notified or granted and is never polled
 //! again keeps back what it asked for, as long as it is neither polled nor
 //! dropped, and nothing else. [`Semaphore::snapshot`] shows it with the place in
 //! the source that it is from.
 
 mod acquire;
-mod enter;
 mod error;
-mod line;
 mod permit;
-mod service;
+mod queue;
 mod snapshot;
 mod word;
 
@@ -81,11 +49,12 @@ pub use self::error::{AcquireError, TryAcquireError};
 pub use self::permit::{Handle, OwnedPermit, Permit};
 pub use self::snapshot::{Snapshot, Standing, WaiterState};
 
-use self::line::Line;
-use self::word::{Bits, Put, Take, Word};
+use self::queue::{Claim, State};
+use self::word::{Bits, Word};
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::sync::Arc;
+use crate::turnstile::{Admission, Released, Turnstile, WaitQueue};
 use crate::wait::{Guarded, Wait};
 
 /// A counting semaphore.
@@ -147,8 +116,7 @@ use crate::wait::{Guarded, Wait};
 /// ```
 pub struct Semaphore {
     word: Word,
-    bypass: Bypass,
-    line: Guarded<Line>,
+    queue: Guarded<WaitQueue<Self>>,
 }
 
 impl Semaphore {
@@ -166,9 +134,8 @@ impl Semaphore {
     pub fn new(limit: u32) -> Result<Self, OutOfRange> {
         OutOfRange::check("limit", limit, 0, Limit::MAX)?;
         Ok(Self {
-            word: Word::new(limit),
-            bypass: Self::DEFAULT_BYPASS,
-            line: Guarded::new(Line::new(limit)),
+            word: Word::of(limit, Self::DEFAULT_BYPASS),
+            queue: Guarded::new(WaitQueue::new(State { limit })),
         })
     }
 
@@ -176,7 +143,7 @@ impl Semaphore {
     /// that.
     #[must_use]
     pub fn with_bypass(mut self, bypass: Bypass) -> Self {
-        self.bypass = word::countable(bypass);
+        self.word.set_bypass(bypass);
         self
     }
 
@@ -226,10 +193,8 @@ impl Semaphore {
     /// moment, so that the reason is exact.
     #[inline]
     pub fn try_acquire(&self, count: u32) -> Result<Permit<&Self>, TryAcquireError> {
-        match self.word.take(count, self.bypass) {
-            Take::Taken => Ok(Permit::of(self, count)),
-            Take::NotNow | Take::Closed => self.try_in_line(count),
-        }
+        self.try_now(count)?;
+        Ok(Permit::of(self, count))
     }
 
     /// [`try_acquire`](Self::try_acquire) for a permit that keeps the semaphore
@@ -242,10 +207,8 @@ impl Semaphore {
         semaphore: &Arc<Self>,
         count: u32,
     ) -> Result<OwnedPermit, TryAcquireError> {
-        let permit = semaphore.try_acquire(count)?;
-        let owned = Permit::of(semaphore.clone(), count);
-        permit.pass_on();
-        Ok(owned)
+        semaphore.try_now(count)?;
+        Ok(Permit::of(semaphore.clone(), count))
     }
 
     /// Makes `limit` the limit, exactly: lowered below what is out it leaves a
@@ -265,20 +228,20 @@ impl Semaphore {
     /// Out of date when it is returned, if others take or give back.
     #[must_use]
     pub fn available(&self) -> i64 {
-        self.word.look().available()
+        self.word.load().available()
     }
 
     /// Closes for good: who waits gets [`AcquireError::Closed`], and so does who
     /// asks later. Permits that are out, or granted and not yet collected, stay
     /// valid, and are given back as usual.
     pub fn close(&self) {
-        self.close_line();
+        self.close_queue();
     }
 
     /// Whether it is closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.word.look().is_closed()
+        self.word.load().is_closed()
     }
 
     /// The semaphore at this moment, with those who wait. Holds up those who
@@ -286,36 +249,73 @@ impl Semaphore {
     /// back while nobody waits it does not.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let line = self.line.lock();
-        let bits = self.word.look();
+        let queue = self.queue.lock();
+        let bits = self.word.load();
         Snapshot {
-            limit: line.limit,
+            limit: queue.state.limit,
             available: bits.available(),
             overtakings: bits.overtakings(),
             closed: bits.is_closed(),
-            waiters: line.standing(),
+            waiters: queue.snapshot(|Claim { count, made_at }, state| Standing {
+                count,
+                state,
+                made_at,
+            }),
+        }
+    }
+
+    /// [`try_acquire`](Self::try_acquire) without a permit: what is taken is to
+    /// be [released](Self::release).
+    #[allow(dead_code, reason = "for the capacity of a queue")]
+    #[inline]
+    pub(crate) fn try_take(&self, count: u32) -> bool {
+        self.try_now(count).is_ok()
+    }
+
+    /// Takes `count` permits at once, there or not: what is missing is a debt.
+    /// It waits for nobody and overtakes everybody, uncounted, also once the
+    /// semaphore is closed. The caller sees to it that no more than
+    /// [`Limit::MAX`] are out.
+    #[allow(dead_code, reason = "for the capacity of a queue")]
+    pub(crate) fn acquire_past(&self, count: u32) {
+        self.word.take_past(count);
+    }
+
+    /// Gives `count` permits back that were taken without a [`Permit`], or are
+    /// in one that has been [passed on](Permit::pass_on).
+    #[inline]
+    pub(crate) fn release(&self, count: u32) {
+        if self.word.put(count) == Released::Serve {
+            self.serve();
         }
     }
 
     #[inline]
-    fn put(&self, count: u32) -> Put {
-        self.word.put(count, self.bypass)
+    fn try_now(&self, count: u32) -> Result<(), TryAcquireError> {
+        if self.word.take(count) {
+            return Ok(());
+        }
+        let made_at = Location::caller();
+        match self.try_exactly(&mut Claim { count, made_at }) {
+            Admission::Granted(()) => Ok(()),
+            Admission::NotNow => Err(TryAcquireError::NoPermits),
+            Admission::Refused(error) => Err(error.into()),
+        }
     }
 
-    /// Whether one who is not in line could soon be served.
+    /// Whether one who is not in the queue could soon be served.
     fn worth_a_look(&self) -> bool {
-        let bits = self.word.look();
-        !(bits.is_closed() || bits.has_waiters() && self.bypass.spent(bits.overtakings()))
+        !(self.is_closed() || self.word.is_shut())
     }
 }
 
 impl fmt::Debug for Semaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bits: Bits = self.word.look();
+        let bits: Bits = self.word.load();
         f.debug_struct("Semaphore")
             .field("available", &bits.available())
             .field("closed", &bits.is_closed())
-            .field("bypass", &self.bypass)
+            .field("bypass", &self.word.bypass)
             .finish_non_exhaustive()
     }
 }

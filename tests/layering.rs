@@ -18,7 +18,7 @@ const FLOORS: &[&[&str]] = &[
         "modes", "rank", "line", "by_key", "ring", "tiers", "timers", "readers", "dispatch",
         "backlog", "jobs",
     ],
-    &["wait"],
+    &["wait", "turnstile"],
     &["semaphore", "intent", "gate", "inbox", "tokens"],
     &["queue", "keyed", "job_queue", "lock_table"],
     &["dialog", "scheduler", "simulator"],

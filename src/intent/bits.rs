@@ -1,10 +1,10 @@
 //! What the state word says at one moment, and what it says next.
 //!
 //! ```text
-//!   63    48 47    32 31    16 15         7   6   5   4   3      2      1        0
-//!  +--------+--------+--------+------------+---+-----+---+------+------+--------+---------+
-//!  |   S    |   IX   |   IS   | overtaking | X | SIX | U | OPEN | SLOW | UNTOLD | WAITERS |
-//!  +--------+--------+--------+------------+---+-----+---+------+------+--------+---------+
+//!   63    48 47    32 31    16 15         7   6   5   4   3      2      1            0
+//!  +--------+--------+--------+------------+---+-----+---+------+------+------------+---------+
+//!  |   S    |   IX   |   IS   | overtaking | X | SIX | U | OPEN | SLOW | UNNOTIFIED | WAITERS |
+//!  +--------+--------+--------+------------+---+-----+---+------+------+------------+---------+
 //! ```
 //!
 //! Three counts and three bits say how many hold which mode here. SLOW: more may
@@ -13,19 +13,17 @@
 //!
 //! Who may change what: held modes and `overtakings` up, whoever takes; held
 //! modes down, and OPEN set where nobody holds or wants more than IX, whoever
-//! releases; all else under the line's lock.
+//! releases; all else under the queue's lock.
 
 use std::fmt;
 
 use super::Place;
 use crate::limit::Bypass;
 use crate::modes::Mode;
+use crate::turnstile::{self, UNNOTIFIED, WAITERS};
 
-pub(super) const WAITERS: u64 = 1;
-pub(super) const UNTOLD: u64 = 1 << 1;
 pub(super) const SLOW: u64 = 1 << 2;
 pub(super) const OPEN: u64 = 1 << 3;
-const OVERTAKING: u64 = 1 << 7;
 pub(super) const OVERTAKINGS: u64 = 0xFF80;
 const COUNT: u64 = 0xFFFF;
 
@@ -73,17 +71,8 @@ pub(super) const fn is_strong(mode: Mode) -> bool {
     !matches!(mode, Mode::Is | Mode::Ix)
 }
 
-/// A bound that the word can count to.
-pub(super) fn countable(bypass: Bypass) -> Bypass {
-    match bypass {
-        Bypass::AtMost(most) => Bypass::AtMost(most.min((OVERTAKINGS / OVERTAKING) as u32)),
-        Bypass::Unbounded => Bypass::Unbounded,
-    }
-}
-
 /// What the word said at one moment.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bits(pub(super) u64);
+pub(super) type Bits = turnstile::Bits<OVERTAKINGS>;
 
 /// What somebody under the lock asks for.
 #[derive(Clone, Copy, Debug)]
@@ -95,32 +84,10 @@ pub(super) struct Ask {
     pub(super) elsewhere: u8,
 }
 
-/// Whether a release concerns anybody in line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub(super) enum Release {
-    /// Nobody waits, or all who could go on will look anyway.
-    Done,
-    /// The line must be served.
-    Serve,
-    /// Nothing has changed: what it is to become does not fit in the word.
-    Full,
-}
-
 impl Bits {
     pub(super) fn count(self, mode: Mode) -> u64 {
         let field = self.0 & FIELD[mode as usize];
         field / ONE[mode as usize]
-    }
-
-    #[inline]
-    pub(super) fn overtakings(self) -> u32 {
-        ((self.0 & OVERTAKINGS) / OVERTAKING) as u32
-    }
-
-    #[inline]
-    pub(super) fn has_waiters(self) -> bool {
-        self.0 & WAITERS != 0
     }
 
     #[inline]
@@ -168,10 +135,10 @@ impl Bits {
         }
     }
 
-    /// After a taker that is not in line and has not the lock took `mode` for
+    /// After a taker that is not in the queue and has not the lock took `mode` for
     /// `own`, overtaking whoever waits.
     #[inline]
-    pub(super) fn overtaken(self, mode: Mode, own: Option<Mode>, bypass: Bypass) -> Option<Self> {
+    pub(super) fn taken(self, mode: Mode, own: Option<Mode>, bypass: Bypass) -> Option<Self> {
         let rest = self.without(own);
         if !rest.admits(mode) || rest.is_full(mode) {
             return None;
@@ -184,40 +151,13 @@ impl Bits {
         if self.is_slow() || own.is_some() {
             return None;
         }
-        taken.counted(bypass)
-    }
-
-    /// One overtaking more, if that may be.
-    #[inline]
-    pub(super) fn counted(self, bypass: Bypass) -> Option<Self> {
-        match bypass {
-            Bypass::Unbounded => Some(self),
-            _ if bypass.spent(self.overtakings()) => None,
-            Bypass::AtMost(_) => Some(Self(self.0 + OVERTAKING)),
-        }
-    }
-
-    /// At the front it ends a run of overtakings; the only one in line takes
-    /// WAITERS with it.
-    pub(super) fn left_line(self, front: bool, only: bool) -> Self {
-        match (front, only) {
-            (_, true) => Self(self.0 & !(OVERTAKINGS | WAITERS | UNTOLD)),
-            (true, false) => Self(self.0 & !OVERTAKINGS | UNTOLD),
-            (false, false) => Self(self.0 | UNTOLD),
-        }
+        taken.overtaken(bypass)
     }
 
     /// Stripes open where nobody holds or wants more than IX.
     pub(super) fn reopened(self) -> Self {
         let shut = self.0 & (STRONG | WAITERS | SLOW) != 0;
         if shut { self } else { Self(self.0 | OPEN) }
-    }
-
-    #[inline]
-    pub(super) fn after_release(self, bypass: Bypass) -> Release {
-        let serve =
-            self.has_waiters() && (self.0 & UNTOLD != 0 || bypass.spent(self.overtakings()));
-        if serve { Release::Serve } else { Release::Done }
     }
 }
 
@@ -228,7 +168,7 @@ impl fmt::Debug for Bits {
             held.entry(&mode, &self.count(mode));
         }
         held.entry(&"overtakings", &self.overtakings());
-        held.entry(&"flags", &(self.0 & (WAITERS | UNTOLD | SLOW | OPEN)));
+        held.entry(&"flags", &(self.0 & (WAITERS | UNNOTIFIED | SLOW | OPEN)));
         held.finish()
     }
 }

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::ops::Deref;
 
-use super::bits::Release;
-use super::error::{NotWeaker, WouldBlock};
-use super::line::Own;
+use super::claim::{Claim, Own};
+use super::error::{Deadlock, NotWeaker, WouldBlock};
 use super::request::Convert;
 use super::stripes::Left;
 use super::{IntentLock, Place};
 use crate::modes::Mode;
 use crate::sync::Arc;
+use crate::turnstile::{Admission, Released, Turnstile, Wakers};
 use crate::wait::{Ticket, Wait};
 
 mod sealed {
@@ -47,7 +47,7 @@ pub struct Guard<L: Handle> {
     lock: L,
     mode: Mode,
     place: Place,
-    /// A conversion that was forgotten in line.
+    /// A conversion that waits.
     waiting: Option<Ticket>,
 }
 
@@ -110,7 +110,7 @@ impl<L: Handle> Guard<L> {
     /// # Ok::<(), conversant::intent::Deadlock>(())
     /// ```
     pub fn convert(&mut self, mode: Mode) -> Wait<Convert<'_, L>> {
-        self.leave_line();
+        self.leave_queue();
         let asked = self.mode.join(mode);
         Wait::new(Convert::new(self, asked))
     }
@@ -122,19 +122,13 @@ impl<L: Handle> Guard<L> {
     ///
     /// If not; the guard holds what it held.
     pub fn try_convert(&mut self, mode: Mode) -> Result<(), WouldBlock> {
-        self.leave_line();
+        self.leave_queue();
         let asked = self.mode.join(mode);
         if self.convert_now(asked) {
             return Ok(());
         }
-        let mut own = self.own();
-        let entered = self.lock.convert_in_line(&mut own, asked, None);
-        self.place = own.place;
-        match entered {
-            Ok(Some(super::enter::Entered::Taken(place))) => {
-                self.holds(asked, place);
-                Ok(())
-            }
+        match self.look(asked, None) {
+            Admission::Granted(()) => Ok(()),
             _ => Err(WouldBlock),
         }
     }
@@ -157,7 +151,7 @@ impl<L: Handle> Guard<L> {
     /// # Ok::<(), conversant::intent::NotWeaker>(())
     /// ```
     pub fn downgrade(&mut self, mode: Mode) -> Result<(), NotWeaker> {
-        self.leave_line();
+        self.leave_queue();
         let held = self.mode;
         if !held.covers(mode) {
             return Err(NotWeaker { held, asked: mode });
@@ -178,10 +172,9 @@ impl<L: Handle> Guard<L> {
             }
             Place::Word => {
                 let open = lock.stripes.is_some();
-                match lock.word.weaken(from, to, open, lock.bypass) {
-                    Release::Full => return self.weaken_under_the_lock(from, to),
-                    Release::Serve => true,
-                    Release::Done => false,
+                match lock.word.weaken(from, to, open) {
+                    None => return self.weaken_under_the_lock(from, to),
+                    Some(released) => released == Released::Serve,
                 }
             }
             Place::Spill => return self.weaken_under_the_lock(from, to),
@@ -193,18 +186,18 @@ impl<L: Handle> Guard<L> {
 
     #[cold]
     fn weaken_under_the_lock(&mut self, from: Mode, to: Mode) {
-        let mut session = self.lock.line.lock();
-        let line = &mut *session;
+        let mut session = self.lock.queue.lock();
+        let spill = &mut session.state;
         if self.place == Place::Spill {
-            line.spill.0[from as usize] -= 1;
+            spill.0[from as usize] -= 1;
         }
         let in_word = (self.place == Place::Word).then_some(from);
         self.place = self.lock.word.move_in(to, in_word);
-        line.counted(to, self.place);
-        self.lock.serve_line(session);
+        spill.counted(to, self.place);
+        self.lock.serve_queue(session);
     }
 
-    /// What the guard holds, for the line.
+    /// What the guard holds, for the queue.
     pub(super) fn own(&self) -> Own {
         Own {
             mode: self.mode,
@@ -212,22 +205,37 @@ impl<L: Handle> Guard<L> {
         }
     }
 
-    pub(super) fn moved_to(&mut self, place: Place) {
-        self.place = place;
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
     }
 
-    pub(super) fn holds(&mut self, mode: Mode, place: Place) {
-        self.mode = mode;
-        self.place = place;
-        self.waiting = None;
-    }
-
-    pub(super) fn waiting(&self) -> Option<Ticket> {
-        self.waiting
-    }
-
-    pub(super) fn waits(&mut self, ticket: Ticket) {
-        self.waiting = Some(ticket);
+    /// Looks exactly, and with wakers waits if there is nothing. Where what it
+    /// holds is counted may change even then.
+    #[cold]
+    pub(super) fn look(
+        &mut self,
+        asked: Mode,
+        wakers: Option<&mut Wakers>,
+    ) -> Admission<(), Deadlock> {
+        let mut claim = Claim {
+            ask: asked,
+            own: Some(self.own()),
+        };
+        let admission = match wakers {
+            Some(wakers) => self.lock.poll_queue(&mut claim, &mut self.waiting, wakers),
+            None => self.lock.try_exactly(&mut claim),
+        };
+        let mut held = claim.own.expect("as above");
+        let admission = match admission {
+            Admission::Granted(place) => {
+                held = Own { mode: asked, place };
+                Admission::Granted(())
+            }
+            Admission::NotNow => Admission::NotNow,
+            Admission::Refused(deadlock) => Admission::Refused(deadlock),
+        };
+        (self.mode, self.place) = (held.mode, held.place);
+        admission
     }
 
     /// True if it holds `asked` already, or could have it by one exchange.
@@ -237,17 +245,16 @@ impl<L: Handle> Guard<L> {
             return true;
         }
         let lock = &*self.lock;
-        let taken =
-            self.place == Place::Word && lock.word.take(asked, Some(self.mode), lock.bypass);
+        let taken = self.place == Place::Word && lock.word.take(asked, Some(self.mode));
         if taken {
             self.mode = asked;
         }
         taken
     }
 
-    /// Gives a conversion up that stands in line.
+    /// Gives a conversion up that waits.
     #[inline]
-    pub(super) fn leave_line(&mut self) {
+    pub(super) fn leave_queue(&mut self) {
         if let Some(ticket) = self.waiting.take() {
             self.give_up(ticket);
         }
@@ -255,15 +262,15 @@ impl<L: Handle> Guard<L> {
 
     #[cold]
     fn give_up(&mut self, ticket: Ticket) {
-        let place = self.lock.leave_line(ticket);
-        self.place = place.expect("a conversion has something of its own");
+        let own = self.lock.leave_queue(ticket).and_then(|claim| claim.own);
+        self.place = own.expect("a conversion has something of its own").place;
     }
 }
 
 impl<L: Handle> Drop for Guard<L> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.leave_line();
+        self.leave_queue();
         self.lock.release(self.mode, self.place);
     }
 }

@@ -31,7 +31,7 @@ fn is_idle(lock: &IntentLock) {
     let snapshot = lock.snapshot();
     assert_eq!(snapshot.held, [0; 6]);
     assert_eq!((snapshot.waiters.len(), snapshot.overtakings), (0, 0));
-    assert!(!lock.word.look().has_waiters());
+    assert!(!lock.word.load().has_waiters());
 }
 
 /// Adds one under a mode that excludes all others who do. Relaxed: only the lock
@@ -141,7 +141,7 @@ fn timeout_races_grant() {
     });
 }
 
-/// One told looks while others overtake it: UNTOLD must be left in the very word
+/// One told looks while others overtake it: UNNOTIFIED must be left in the very word
 /// that had the conflict.
 #[test]
 fn looked_in_vain() {

@@ -1,22 +1,15 @@
 //! The waiting operations.
 
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
-use super::enter::Entered;
+use super::claim::Claim;
 use super::error::Deadlock;
 use super::guard::{Guard, Handle};
 use super::{IntentLock, Place};
 use crate::modes::Mode;
-use crate::sync::{Arc, model_size, spin_loop, yield_now};
-use crate::wait::{Op, Spare, Ticket, sealed};
-
-/// How long a thread looks for its mode before it stands in line. By time, since
-/// a pause instruction takes from 4 to 140 cycles. The model does not spin.
-const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
-
-/// How rarely it looks at most.
-const MOST_PAUSES: u32 = 64;
+use crate::sync::Arc;
+use crate::turnstile::{Admission, Turnstile, Wakers, back_off};
+use crate::wait::{Op, Ticket, sealed};
 
 /// A wait for a mode: what [`IntentLock::lock`] and [`IntentLock::lock_owned`]
 /// wait with.
@@ -66,41 +59,13 @@ impl<L: Handle> Request<L> {
     #[cold]
     #[inline(never)]
     fn insist(&mut self) -> Option<Guard<L>> {
-        // Nothing may stand against it but that the lock must be asked.
-        if self.lock().is_exact_under_the_lock()
-            && let Some(place) = self.lock().try_in_line(self.mode)
-        {
-            return Some(self.granted(place));
-        }
-        self.back_off()
-    }
-
-    /// Looks for a moment, ever less often.
-    #[cold]
-    fn back_off(&mut self) -> Option<Guard<L>> {
-        if BACK_OFF.is_zero() {
-            return None;
-        }
-        let start = Instant::now();
-        let mut pauses = 1;
-        while self.lock().worth_a_look() && start.elapsed() < BACK_OFF {
-            for _ in 0..pauses {
-                spin_loop();
-            }
-            if pauses < MOST_PAUSES {
-                pauses *= 2;
-            }
-            if let Some(guard) = self.take() {
-                return Some(guard);
-            }
-        }
-        for _ in 0..3 {
-            yield_now();
-            if let Some(guard) = self.take() {
-                return Some(guard);
-            }
-        }
-        None
+        let (lock, mode) = (self.lock(), self.mode);
+        // It may conflict with nothing, and the lock must only be asked.
+        let asked = lock.is_exact_under_the_lock();
+        let place = asked.then(|| lock.try_in_queue(mode)).flatten();
+        let back_off = || back_off(|| !lock.word.is_shut(), || lock.take(mode));
+        let place = place.or_else(back_off)?;
+        Some(self.granted(place))
     }
 }
 
@@ -127,27 +92,22 @@ impl<L: Handle> Op for Request<L> {
         {
             return Poll::Ready(guard);
         }
-        // Cloned before the lock is taken, dropped after it if not needed.
-        let mut spare = Spare::of(cx.waker());
-        let place = match self.ticket {
-            Some(ticket) => self.lock().look_from_line(ticket, &mut spare),
-            None => match self.lock().stand_in_line(self.mode, &mut spare) {
-                Entered::Taken(place) => Some(place),
-                Entered::InLine(ticket) => {
-                    self.ticket = Some(ticket);
-                    None
-                }
-            },
+        let mut wakers = Wakers::of(cx);
+        let mut claim = Claim::of(self.mode);
+        let lock = self.lock.as_ref().expect("there until it is granted");
+        let polled = match lock.poll_queue(&mut claim, &mut self.ticket, &mut wakers) {
+            Admission::Granted(place) => Poll::Ready(self.granted(place)),
+            Admission::NotNow => Poll::Pending,
+            Admission::Refused(_) => unreachable!("it converts nothing"),
         };
-        match place {
-            Some(place) => Poll::Ready(self.granted(place)),
-            None => Poll::Pending,
-        }
+        // Once the guard is made: a panic of theirs releases it.
+        drop(wakers);
+        polled
     }
 
     fn cancel(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.lock().leave_line(ticket);
+            self.lock().leave_queue(ticket);
         }
     }
 }
@@ -172,40 +132,26 @@ impl<L: Handle> Op for Convert<'_, L> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Deadlock>> {
         let (guard, asked) = (&mut *self.guard, self.asked);
-        if guard.waiting().is_none() && guard.convert_now(asked) {
+        let waited = guard.is_waiting();
+        if !waited && guard.convert_now(asked) {
             return Poll::Ready(Ok(()));
         }
-        // Cloned before the lock is taken, dropped after it if not needed.
-        let mut spare = Spare::of(cx.waker());
-        let place = match guard.waiting() {
-            Some(ticket) => guard.lock().look_from_line(ticket, &mut spare),
-            None => {
-                let mut own = guard.own();
-                let entered = guard
-                    .lock()
-                    .convert_in_line(&mut own, asked, Some(&mut spare));
-                guard.moved_to(own.place);
-                match entered {
-                    Err(deadlock) => return Poll::Ready(Err(deadlock)),
-                    Ok(Some(Entered::Taken(place))) => Some(place),
-                    Ok(Some(Entered::InLine(ticket))) => {
-                        guard.waits(ticket);
-                        // Who came along to the front may go on now.
-                        guard.lock().serve();
-                        None
-                    }
-                    Ok(None) => unreachable!("it waits"),
+        let mut wakers = Wakers::of(cx);
+        match guard.look(asked, Some(&mut wakers)) {
+            Admission::Granted(()) => Poll::Ready(Ok(())),
+            Admission::Refused(deadlock) => Poll::Ready(Err(deadlock)),
+            Admission::NotNow => {
+                if !waited {
+                    // Who came along to the front may go on now. After the
+                    // ticket is safe: wakers may panic.
+                    guard.lock().serve();
                 }
+                Poll::Pending
             }
-        };
-        let Some(place) = place else {
-            return Poll::Pending;
-        };
-        guard.holds(asked, place);
-        Poll::Ready(Ok(()))
+        }
     }
 
     fn cancel(&mut self) {
-        self.guard.leave_line();
+        self.guard.leave_queue();
     }
 }

@@ -1,6 +1,7 @@
 //! What a lock looks like at one moment.
 
 use crate::modes::Mode;
+pub use crate::turnstile::WaiterState;
 
 /// A lock at one moment. What is held in stripes is read one by one, so that of
 /// IS and IX a few may be counted that never were there together.
@@ -25,18 +26,6 @@ pub struct Standing {
     pub held: Option<Mode>,
     /// What it has been told.
     pub state: WaiterState,
-}
-
-/// What one who waits has been told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WaiterState {
-    /// Nothing: somebody who holds the lock, or waits ahead of it, stands
-    /// against it.
-    Waiting,
-    /// That nobody does, and has not looked since; others may be quicker.
-    Told,
-    /// It has been given the mode, and has not collected it.
-    Granted,
 }
 
 impl Snapshot {

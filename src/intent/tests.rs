@@ -31,6 +31,6 @@ fn is_idle(lock: &IntentLock) {
     assert_eq!(snapshot.held, [0; 6], "{lock:?}");
     assert_eq!(snapshot.overtakings, 0);
     assert!(snapshot.waiters.is_empty());
-    assert!(!lock.word.look().has_waiters());
+    assert!(!lock.word.load().has_waiters());
     assert!(lock.try_lock(Mode::X).is_ok());
 }

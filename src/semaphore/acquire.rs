@@ -5,19 +5,15 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::Semaphore;
-use super::enter::Entered;
 use super::error::AcquireError;
 use super::permit::{Handle, Permit};
-use super::word::Take;
-use crate::sync::{Arc, model_size, spin_loop, yield_now};
-use crate::wait::{Op, Spare, Ticket, sealed};
+use super::queue::Claim;
+use crate::sync::{Arc, spin_loop};
+use crate::turnstile::{Admission, BACK_OFF, Turnstile, Wakers, back_off};
+use crate::wait::{Op, Ticket, sealed};
 
-/// How long a thread looks for permits before it stands in line. By time, since
-/// a pause instruction takes from 4 to 140 cycles. The model does not spin.
-const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
-
-/// How long at most a thread that was told watches others overtake it: a bound's
-/// number of short sections.
+/// How long at most a thread that was notified watches others overtake it: a
+/// bound's number of short sections.
 const WATCH: Duration = Duration::from_micros(100);
 
 /// A wait for permits: what [`Semaphore::acquire`] and
@@ -26,9 +22,8 @@ const WATCH: Duration = Duration::from_micros(100);
 pub struct Request<S: Handle> {
     /// Taken into the permit.
     semaphore: Option<S>,
-    count: u32,
+    claim: Claim,
     ticket: Option<Ticket>,
-    made_at: &'static Location<'static>,
 }
 
 /// What [`Semaphore::acquire`] waits with.
@@ -42,9 +37,8 @@ impl<S: Handle> Request<S> {
     pub(super) fn new(semaphore: S, count: u32, made_at: &'static Location<'static>) -> Self {
         Self {
             semaphore: Some(semaphore),
-            count,
+            claim: Claim { count, made_at },
             ticket: None,
-            made_at,
         }
     }
 
@@ -57,59 +51,37 @@ impl<S: Handle> Request<S> {
     fn granted(&mut self) -> Permit<S> {
         self.ticket = None;
         let semaphore = self.semaphore.take().expect("there until it is granted");
-        Permit::of(semaphore, self.count)
+        Permit::of(semaphore, self.claim.count)
     }
 
     #[inline]
     fn take(&mut self) -> Option<Permit<S>> {
-        let semaphore = self.semaphore();
-        match semaphore.word.take(self.count, semaphore.bypass) {
-            Take::Taken => Some(self.granted()),
-            Take::NotNow | Take::Closed => None,
-        }
+        let taken = self.semaphore().word.take(self.claim.count);
+        taken.then(|| self.granted())
     }
 
     /// Looks for a moment, ever less often.
     #[cold]
     fn back_off(&mut self) -> Option<Permit<S>> {
-        if BACK_OFF.is_zero() {
-            return None;
-        }
-        let start = Instant::now();
-        let mut pauses = 1;
-        while self.semaphore().worth_a_look() && start.elapsed() < BACK_OFF {
-            for _ in 0..pauses {
-                spin_loop();
-            }
-            if pauses < 64 {
-                pauses *= 2;
-            }
-            if let Some(permit) = self.take() {
-                return Some(permit);
-            }
-        }
-        for _ in 0..3 {
-            yield_now();
-            if let Some(permit) = self.take() {
-                return Some(permit);
-            }
-        }
-        None
+        let (semaphore, count) = (self.semaphore(), self.claim.count);
+        let taken = back_off(
+            || semaphore.worth_a_look(),
+            || semaphore.word.take(count).then_some(()),
+        );
+        taken.map(|()| self.granted())
     }
 
-    /// A thread that has been told looks whether it was granted; if not, it
-    /// watches for its chance before it takes its place among the untold again.
+    /// A thread that has been notified looks whether it was granted; if not, it
+    /// watches for its chance before it is among those who were not again.
     #[cold]
-    fn glance(&mut self, ticket: Ticket) -> Option<Result<Permit<S>, AcquireError>> {
+    fn glance(&mut self, ticket: Ticket) -> Option<Permit<S>> {
         let semaphore = self.semaphore();
-        let glanced = semaphore.glance_from_line(ticket)?;
-        if glanced.is_pending() {
-            semaphore.watch(self.count);
-            return None;
-        }
-        match glanced.map(|found| found.map(Permit::pass_on)) {
-            Poll::Pending => None,
-            Poll::Ready(found) => Some(found.map(|()| self.granted())),
+        match semaphore.glance(ticket)? {
+            Poll::Ready(()) => Some(self.granted()),
+            Poll::Pending => {
+                semaphore.watch(self.claim.count);
+                None
+            }
         }
     }
 }
@@ -122,7 +94,7 @@ impl Semaphore {
         if BACK_OFF.is_zero() {
             return;
         }
-        let mut seen = self.word.look();
+        let mut seen = self.word.load();
         let begun = Instant::now();
         let mut since = begun;
         let mut free = false;
@@ -130,7 +102,7 @@ impl Semaphore {
             for _ in 0..8 {
                 spin_loop();
             }
-            let now = self.word.look();
+            let now = self.word.load();
             if !self.worth_a_look() || now.overtakings() < seen.overtakings() {
                 return;
             }
@@ -161,12 +133,9 @@ impl<S: Handle> Op for Request<S> {
     }
 
     fn attempt(&mut self) -> Option<Self::Output> {
-        if let Some(ticket) = self.ticket {
-            return self.glance(ticket);
-        }
-        match self.take() {
-            Some(permit) => Some(Ok(permit)),
-            None => self.back_off().map(Ok),
+        match self.ticket {
+            Some(ticket) => self.glance(ticket).map(Ok),
+            None => self.take().or_else(|| self.back_off()).map(Ok),
         }
     }
 
@@ -176,28 +145,22 @@ impl<S: Handle> Op for Request<S> {
         {
             return Poll::Ready(Ok(permit));
         }
-        // Cloned before the lock is taken, dropped after it if not needed.
-        let mut spare = Spare::of(cx.waker());
+        let mut wakers = Wakers::of(cx);
         let semaphore = self.semaphore.as_ref().expect("there until it is granted");
-        let looked = match self.ticket {
-            Some(ticket) => semaphore.look_from_line(ticket, &mut spare),
-            None => match semaphore.stand_in_line(self.count, self.made_at, &mut spare) {
-                Entered::Taken(permit) => Poll::Ready(Ok(permit)),
-                Entered::Refused(error) => Poll::Ready(Err(error)),
-                Entered::InLine(ticket) => {
-                    self.ticket = Some(ticket);
-                    Poll::Pending
-                }
-            },
+        let admission = semaphore.poll_queue(&mut self.claim, &mut self.ticket, &mut wakers);
+        let polled = match admission {
+            Admission::Granted(()) => Poll::Ready(Ok(self.granted())),
+            Admission::NotNow => Poll::Pending,
+            Admission::Refused(error) => Poll::Ready(Err(error)),
         };
-        // The permits change hands with nothing in between that could panic.
-        let passed_on = looked.map(|found| found.map(Permit::pass_on));
-        passed_on.map(|found| found.map(|()| self.granted()))
+        // Once the permit is made: a panic of theirs gives it back.
+        drop(wakers);
+        polled
     }
 
     fn cancel(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.semaphore().leave_line(ticket);
+            self.semaphore().leave_queue(ticket);
         }
     }
 }

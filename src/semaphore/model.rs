@@ -32,7 +32,7 @@ fn is_idle(semaphore: &Semaphore, limit: u32) {
     assert_eq!(snapshot.overtakings, 0);
     assert_eq!(snapshot.available, i64::from(limit));
     assert_eq!(snapshot.limit, limit);
-    assert!(!semaphore.word.look().has_waiters());
+    assert!(!semaphore.word.load().has_waiters());
 }
 
 /// Adds one under a permit. Relaxed: only the semaphore orders it.
@@ -263,6 +263,27 @@ fn lower_and_raise() {
         other.join().unwrap();
         drop(both);
         is_idle(&semaphore, 3);
+    });
+}
+
+/// One takes past the limit what one who waits has a right to, and releases it
+/// without a permit: the other gets it then, if it had not before.
+#[test]
+fn past_races_a_waiter() {
+    explore("semaphore_past_races_a_waiter", Some(4), || {
+        let semaphore = semaphore(1, 1);
+        assert!(semaphore.try_take(1));
+        let waiter = semaphore.clone();
+        let waiter = spawn(move || drop(waiter.acquire(1).wait().unwrap()));
+        let other = semaphore.clone();
+        let other = spawn(move || {
+            other.acquire_past(1);
+            other.release(1);
+        });
+        semaphore.release(1);
+        waiter.join().unwrap();
+        other.join().unwrap();
+        is_idle(&semaphore, 1);
     });
 }
 

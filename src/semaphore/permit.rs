@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::Deref;
 
 use super::Semaphore;
-use super::word::Put;
 use crate::sync::Arc;
 
 mod sealed {
@@ -51,9 +50,10 @@ impl<S: Handle> Permit<S> {
         Self { semaphore, count }
     }
 
-    /// Drops the handle; the permits go on under another.
+    /// Drops the handle; the permits go on under another, or until they are
+    /// [released](Semaphore::release) without one.
     #[inline]
-    pub(super) fn pass_on(mut self) {
+    pub(crate) fn pass_on(mut self) {
         self.count = 0;
     }
 
@@ -126,8 +126,8 @@ impl<S: Handle> Permit<S> {
 impl<S: Handle> Drop for Permit<S> {
     #[inline]
     fn drop(&mut self) {
-        if self.count > 0 && self.semaphore.put(self.count) == Put::Serve {
-            self.semaphore.serve();
+        if self.count > 0 {
+            self.semaphore.release(self.count);
         }
     }
 }

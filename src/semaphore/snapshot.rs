@@ -2,6 +2,8 @@
 
 use std::panic::Location;
 
+pub use crate::turnstile::WaiterState;
+
 /// A semaphore at one moment: all of it belongs together.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -30,15 +32,4 @@ pub struct Standing {
     /// The call of `acquire` or `acquire_owned` that the wait is from: names a
     /// waiter that was told or granted and is never polled.
     pub made_at: &'static Location<'static>,
-}
-
-/// What one who waits has been told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WaiterState {
-    /// Nothing: there is not enough for it and those ahead of it.
-    Waiting,
-    /// That there is enough, and has not looked since; takers may be quicker.
-    Told,
-    /// It has been given its permits, and has not collected them.
-    Granted,
 }

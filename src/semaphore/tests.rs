@@ -1,83 +1,182 @@
-//! The edges of the state word; everything else is tested from outside, in
+//! The edges of the state word, and what is taken without a permit; everything
+//! else is tested from outside, in
 //! `tests/semaphore_*.rs`.
 
-use super::word::{Put, Take, Word, countable};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use super::word::Word;
+use super::{Acquire, AcquireError, Permit, Semaphore, WaiterState};
 use crate::limit::{Bypass, Limit};
+use crate::turnstile::Released;
+use crate::wait::Wait;
+
+type Acquired<'a> = Result<Permit<&'a Semaphore>, AcquireError>;
+
+fn poll<'a>(wait: &mut Wait<Acquire<'a>>) -> Poll<Acquired<'a>> {
+    Pin::new(wait).poll(&mut Context::from_waker(Waker::noop()))
+}
 
 const MOST: u32 = (1 << 29) - 1;
 
 #[test]
 fn bounds_are_clipped_to_what_the_word_counts() {
     for (asked, most) in [(0, 0), (MOST - 1, MOST - 1), (MOST, MOST), (u32::MAX, MOST)] {
-        assert_eq!(countable(Bypass::AtMost(asked)), Bypass::AtMost(most));
+        let word = Word::of(1, Bypass::AtMost(asked));
+        assert_eq!(word.bypass, Bypass::AtMost(most));
     }
-    assert_eq!(countable(Bypass::Unbounded), Bypass::Unbounded);
+    assert_eq!(Word::of(1, Bypass::Unbounded).bypass, Bypass::Unbounded);
 }
 
 /// The count reaches its end and carries into nothing.
 #[test]
 fn the_last_overtaking() {
-    let bypass = countable(Bypass::AtMost(u32::MAX));
-    let word = Word::with_overtakings(5, MOST - 1);
-    assert_eq!(word.take(1, bypass), Take::Taken);
+    let word = Word::with_overtakings(5, MOST - 1, Bypass::AtMost(u32::MAX));
+    assert!(word.take(1));
     assert_eq!(
-        (word.look().available(), word.look().overtakings()),
+        (word.load().available(), word.load().overtakings()),
         (4, MOST)
     );
-    assert_eq!(word.take(1, bypass), Take::NotNow);
-    assert_eq!(word.put(1, bypass), Put::Serve);
+    assert!(!word.take(1));
+    assert_eq!(word.put(1), Released::Serve);
     assert_eq!(
-        (word.look().available(), word.look().overtakings()),
+        (word.load().available(), word.load().overtakings()),
         (5, MOST)
     );
 }
 
 #[test]
 fn unbounded_counts_nothing() {
-    let word = Word::with_overtakings(2, 0);
-    assert_eq!(word.take(1, Bypass::Unbounded), Take::Taken);
-    assert_eq!(word.look().overtakings(), 0);
-    assert_eq!(word.put(1, Bypass::Unbounded), Put::Done);
+    let word = Word::with_overtakings(2, 0, Bypass::Unbounded);
+    assert!(word.take(1));
+    assert_eq!(word.load().overtakings(), 0);
+    assert_eq!(word.put(1), Released::Done);
 }
 
 /// From the largest limit to the largest debt, and back: nothing spills into the
 /// flags or out of them.
 #[test]
 fn available_has_the_whole_range() {
-    let bypass = Bypass::AtMost(0);
-    let word = Word::new(Limit::MAX);
-    assert_eq!(word.take(Limit::MAX, bypass), Take::Taken);
+    let word = Word::of(Limit::MAX, Bypass::AtMost(0));
+    assert!(word.take(Limit::MAX));
     word.shift(-i64::from(Limit::MAX));
-    assert_eq!(word.look().available(), -i64::from(Limit::MAX));
-    assert_eq!(word.take(1, bypass), Take::NotNow);
+    assert_eq!(word.load().available(), -i64::from(Limit::MAX));
+    assert!(!word.take(1));
     word.close();
-    assert_eq!(word.put(Limit::MAX, bypass), Put::Done);
-    assert_eq!(word.look().available(), 0);
-    assert_eq!(word.look().overtakings(), 0);
+    assert_eq!(word.put(Limit::MAX), Released::Done);
+    assert_eq!(word.load().available(), 0);
+    assert_eq!(word.load().overtakings(), 0);
     word.shift(i64::from(Limit::MAX));
-    assert_eq!(word.look().available(), i64::from(Limit::MAX));
-    assert!(word.look().is_closed() && !word.look().has_waiters());
-    assert_eq!(word.take(1, bypass), Take::Closed);
+    assert_eq!(word.load().available(), i64::from(Limit::MAX));
+    assert!(word.load().is_closed() && !word.load().has_waiters());
+    assert!(!word.take(1));
 }
 
-/// Give-backs pass by those who have been told, but not at the bound.
+/// Give-backs pass by those who have been notified, but not at the bound.
 #[test]
 fn who_must_serve() {
-    let bypass = Bypass::AtMost(2);
-    let word = Word::new(1);
-    assert_eq!(word.take(1, bypass), Take::Taken);
-    assert_eq!(word.put(1, bypass), Put::Done);
-    assert_eq!(word.take_or_wait(2, 0, bypass), Take::NotNow);
-    assert_eq!(word.put(1, bypass), Put::Serve);
-    word.all_told();
-    assert_eq!(word.put(1, bypass), Put::Done);
+    let word = Word::of(1, Bypass::AtMost(2));
+    assert!(word.take(1));
+    assert_eq!(word.put(1), Released::Done);
+    assert!(!word.take_or_wait(2, 0, true));
+    assert_eq!(word.put(1), Released::Serve);
+    word.all_notified();
+    assert_eq!(word.put(1), Released::Done);
     for _ in 0..2 {
-        assert_eq!(word.take(1, bypass), Take::Taken);
+        assert!(word.take(1));
     }
-    assert_eq!(word.put(1, bypass), Put::Serve);
-    assert_eq!(word.take(1, bypass), Take::NotNow);
-    // Beyond what those in line ask for it is free.
-    assert_eq!(word.take_behind(1, 1, bypass), Take::Taken);
+    assert_eq!(word.put(1), Released::Serve);
+    assert!(!word.take(1));
+    // Beyond what those in the queue ask for it is free.
+    assert!(word.take_or_wait(1, 1, false));
     assert!(word.hand_over(1, false));
-    assert_eq!(word.look().overtakings(), 0);
+    assert_eq!(word.load().overtakings(), 0);
+}
+
+/// What a queue's capacity takes without a permit.
+#[test]
+fn past_the_limit_is_a_debt() {
+    let semaphore = Semaphore::new(2).unwrap();
+    assert!(semaphore.try_take(1));
+    semaphore.acquire_past(4);
+    assert_eq!(semaphore.available(), -3);
+    assert!(!semaphore.try_take(1));
+    semaphore.release(3);
+    assert!(!semaphore.try_take(1));
+    semaphore.release(1);
+    assert!(semaphore.try_take(1));
+    semaphore.release(2);
+    assert_eq!(semaphore.available(), 2);
+    semaphore.close();
+    assert!(!semaphore.try_take(1));
+    semaphore.acquire_past(3);
+    assert_eq!(semaphore.available(), -1);
+    semaphore.release(3);
+    assert_eq!(semaphore.available(), 2);
+}
+
+/// One that was notified loses its permit to one that takes past the limit, is
+/// overtaken by nobody for that, and has it when the debt is paid.
+#[test]
+fn past_one_who_waits() {
+    let semaphore = Semaphore::new(1).unwrap();
+    let semaphore = semaphore.with_bypass(Bypass::AtMost(1));
+    assert!(semaphore.try_take(1));
+    let mut wait = semaphore.acquire(1);
+    assert!(poll(&mut wait).is_pending());
+    semaphore.release(1);
+    assert_eq!(semaphore.snapshot().waiters[0].state, WaiterState::Told);
+    semaphore.acquire_past(2);
+    assert_eq!(semaphore.snapshot().overtakings, 0);
+    assert!(poll(&mut wait).is_pending());
+    semaphore.release(1);
+    assert_eq!(semaphore.snapshot().waiters[0].state, WaiterState::Waiting);
+    semaphore.release(1);
+    assert_eq!(semaphore.snapshot().waiters[0].state, WaiterState::Told);
+    let Poll::Ready(Ok(permit)) = poll(&mut wait) else {
+        panic!("there is one");
+    };
+    permit.pass_on();
+    assert_eq!(semaphore.available(), 0);
+    semaphore.release(1);
+    assert_eq!(semaphore.available(), 1);
+}
+
+/// A debt at the bound: nothing is handed over before it is paid.
+#[test]
+fn past_at_the_bound() {
+    let semaphore = Semaphore::new(1).unwrap();
+    let semaphore = semaphore.with_bypass(Bypass::AtMost(0));
+    semaphore.acquire_past(2);
+    let mut wait = semaphore.acquire(1);
+    assert!(poll(&mut wait).is_pending());
+    semaphore.release(1);
+    assert_eq!(semaphore.snapshot().waiters[0].state, WaiterState::Waiting);
+    semaphore.release(1);
+    assert_eq!(semaphore.snapshot().waiters[0].state, WaiterState::Granted);
+    assert!(poll(&mut wait).is_ready());
+}
+
+/// Tries without a permit overtake as often as the bound says, not once more.
+#[test]
+fn a_take_obeys_the_bound() {
+    for bound in [0, 1, 7] {
+        let semaphore = Semaphore::new(2).unwrap();
+        let semaphore = semaphore.with_bypass(Bypass::AtMost(bound));
+        assert!(semaphore.try_take(2));
+        let mut wait = semaphore.acquire(2);
+        assert!(poll(&mut wait).is_pending());
+        semaphore.release(1);
+        let mut overtaken = 0;
+        while semaphore.try_take(1) {
+            overtaken += 1;
+            semaphore.release(1);
+            assert!(overtaken <= bound);
+        }
+        assert_eq!(overtaken, bound);
+        semaphore.release(1);
+        assert!(!semaphore.try_take(1));
+        assert!(poll(&mut wait).is_ready());
+    }
 }

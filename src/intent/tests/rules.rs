@@ -1,5 +1,6 @@
 //! The rules one by one.
 
+use std::future::Future;
 use std::time::Duration;
 
 use super::super::stripes::PATIENCE;
@@ -207,7 +208,7 @@ fn a_full_count_spills() {
         assert_eq!(lock.snapshot().held, [0, 0, 0, 0, 0, 1]);
         drop(guards);
         is_idle(&lock);
-        assert!(!lock.word.look().is_slow());
+        assert!(!lock.word.load().is_slow());
     }
 }
 
@@ -261,4 +262,32 @@ fn stripes_open_again() {
     assert!(matches!(place(&again), Place::Stripe(_)));
     drop((again, weak));
     is_idle(&lock);
+}
+
+/// A waker that is replaced, and one that is left when its wait is dropped, go
+/// under no lock: here they look at it.
+#[test]
+fn wakers_are_dropped_under_no_lock() {
+    struct Looks(Arc<IntentLock>);
+    impl std::task::Wake for Looks {
+        fn wake(self: std::sync::Arc<Self>) {}
+    }
+    impl Drop for Looks {
+        fn drop(&mut self) {
+            assert_eq!(self.0.snapshot().overtakings, 0);
+        }
+    }
+    for lock in forms().map(Arc::new) {
+        let guard = lock.lock(X).wait();
+        let mut wait = lock.lock(S);
+        for _ in 0..3 {
+            let waker = std::task::Waker::from(std::sync::Arc::new(Looks(lock.clone())));
+            let mut cx = std::task::Context::from_waker(&waker);
+            let polled = std::pin::Pin::new(&mut wait).poll(&mut cx);
+            assert!(polled.is_pending());
+        }
+        drop(wait);
+        drop(guard);
+        is_idle(&lock);
+    }
 }

@@ -1,0 +1,133 @@
+//! What those who wait ask for and hold, and where they stand for it.
+//!
+//! Requests stand by age. A conversion stands ahead of everybody who waits for
+//! what it holds, whoever came first: they cannot go on before it does.
+
+use std::task::Waker;
+
+use super::error::Deadlock;
+use super::{IntentLock, Place};
+use crate::modes::Mode;
+use crate::turnstile::{self, WaitQueue};
+use crate::wait::Ticket;
+
+/// What one in the queue holds meanwhile, and where that is counted: never in a
+/// stripe.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own {
+    pub(super) mode: Mode,
+    pub(super) place: Place,
+}
+
+/// One request or conversion.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub(super) ask: Mode,
+    pub(super) own: Option<Own>,
+}
+
+impl turnstile::Claim for Claim {}
+
+impl Claim {
+    pub(super) fn of(ask: Mode) -> Self {
+        Self { ask, own: None }
+    }
+
+    pub(super) fn own_in(self, place: Place) -> Option<Mode> {
+        let own = self.own.filter(|own| own.place == place)?;
+        Some(own.mode)
+    }
+
+    /// Whether another asks for what this one's own mode conflicts with.
+    fn holds_up(self, asks: u8) -> bool {
+        self.own.is_some_and(|own| own.mode.conflicts() & asks != 0)
+    }
+}
+
+/// How many hold IS, IX and S where the word does not say so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Elsewhere(pub(super) [u64; 3]);
+
+impl Elsewhere {
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == [0; 3]
+    }
+
+    /// The set of modes, without one holder of `own`.
+    pub(super) fn modes(mut self, own: Option<Mode>) -> u8 {
+        if let Some(own) = own {
+            self.0[own as usize] -= 1;
+        }
+        let held = Mode::ALL.iter().zip(self.0).filter(|&(_, count)| count > 0);
+        held.fold(0, |set, (mode, _)| set | mode.bit())
+    }
+
+    /// What was asked for is now counted at `place`, and what was held for it
+    /// nowhere.
+    pub(super) fn exchanged(&mut self, claim: Claim, place: Place) {
+        if let Some(own) = claim.own_in(Place::Spill) {
+            self.0[own as usize] -= 1;
+        }
+        self.counted(claim.ask, place);
+    }
+
+    pub(super) fn counted(&mut self, mode: Mode, place: Place) {
+        if place == Place::Spill {
+            self.0[mode as usize] += 1;
+        }
+    }
+}
+
+pub(super) type Queue = WaitQueue<IntentLock>;
+
+/// What they ask for, as a set.
+pub(super) fn asks(claims: impl Iterator<Item = Claim>) -> u8 {
+    claims.fold(0, |set, claim| set | claim.ask.bit())
+}
+
+impl Queue {
+    /// Those whom a new one would stand behind.
+    pub(super) fn ahead_of_new(&self, claim: Claim) -> impl Iterator<Item = Claim> {
+        let claims = self.iter().map(|(_, other)| other);
+        claims.take_while(move |other| !claim.holds_up(other.ask.bit()))
+    }
+
+    /// Puts a conversion where it belongs.
+    pub(super) fn enqueue_conversion(&mut self, claim: Claim, waker: Waker) -> Ticket {
+        let at = self.ahead_of_new(claim).count();
+        let last = at == self.len();
+        let ticket = self.enqueue(claim, waker);
+        if last {
+            return ticket;
+        }
+        // Conversions behind `at` that hold what this one waits for, or what one
+        // of those waits for, come along. Who holds up another is ahead of it, so
+        // one pass from the back, where this one is, finds them all.
+        let mut asks = 0;
+        self.move_ahead(at, |other| {
+            let comes = asks == 0 || other.holds_up(asks);
+            if comes {
+                asks |= other.ask.bit();
+            }
+            comes
+        });
+        ticket
+    }
+
+    /// Why this conversion can never be granted: one in the queue waits for what
+    /// it holds, and holds what it asks for.
+    pub(super) fn deadlock(&self, own: Mode, ask: Mode) -> Option<Deadlock> {
+        let mut conversions = self.iter().filter_map(|(_, other)| {
+            let held = other.own?.mode;
+            Some((held, other.ask))
+        });
+        let (other_held, other_asked) =
+            conversions.find(|&(held, asked)| !ask.compatible(held) && !asked.compatible(own))?;
+        Some(Deadlock {
+            held: own,
+            asked: ask,
+            other_held,
+            other_asked,
+        })
+    }
+}

@@ -1,0 +1,247 @@
+//! What the lock tells its turnstile: who may take, where one waits, who is
+//! notified.
+//!
+//! Whoever can go on beside all that is held, all that those ahead of it were
+//! notified of, and all that those ahead of it still wait for, is notified. Before
+//! a pass over the queue UNNOTIFIED is set, so that no release in between goes by;
+//! after it that is cleared if all who were not notified conflict with somebody
+//! ahead of them who was, or, by way of others, wait for one who does: nothing but
+//! its leaving the queue lets them go on, and then UNNOTIFIED is set again or the
+//! queue served.
+
+use std::task::Waker;
+
+use super::bits::{Ask, is_strong};
+use super::claim::{Claim, Elsewhere, Queue, asks};
+use super::error::Deadlock;
+use super::stripes::Stripes;
+use super::word::Enter;
+use super::{IntentLock, Place};
+use crate::modes::Mode;
+use crate::turnstile::{Admission, AdmissionOf, Turnstile};
+use crate::wait::{Guarded, Ticket, WakeBatch};
+
+/// What those further ahead in a pass mean to those behind.
+#[derive(Default)]
+struct Ahead {
+    /// What those were notified of who can have it.
+    promised: u8,
+    /// What those ask for who stay.
+    staying: u8,
+    /// What those ask for who will look, or wait for those.
+    covered: u8,
+    /// Somebody waits for nothing but a release.
+    unnotified: bool,
+}
+
+impl Ahead {
+    fn add(&mut self, ask: Mode, fits: bool, notified: bool) {
+        let bit = ask.bit();
+        if fits || notified || self.covered & ask.conflicts() != 0 {
+            self.covered |= bit;
+        } else {
+            self.unnotified = true;
+        }
+        if fits {
+            self.promised |= bit;
+        } else {
+            self.staying |= bit;
+        }
+    }
+
+    /// Nobody behind can be notified, and what must be known of it is.
+    fn blocks_all(&self) -> bool {
+        let all_covered = self.covered & Mode::X.bit() != 0;
+        let all_stay = self.staying & Mode::X.bit() != 0;
+        all_covered || (all_stay && self.unnotified)
+    }
+}
+
+impl Turnstile for IntentLock {
+    type Claim = Claim;
+    type Grant = Place;
+    type Refusal = Deadlock;
+    /// The holders for whom there is no room in the word.
+    type State = Elsewhere;
+
+    fn queue(&self) -> &Guarded<Queue> {
+        &self.queue
+    }
+
+    fn is_at_bound(&self) -> bool {
+        self.word.is_at_bound()
+    }
+
+    fn nobody_waits(&self) {
+        self.word.nobody_waits();
+    }
+
+    /// Where a conversion is counted may change even if there is nothing for it.
+    fn admit(&self, queue: &mut Queue, claim: &mut Claim, waits: bool) -> AdmissionOf<Self> {
+        self.move_out_of_stripe(&mut queue.state, claim);
+        if waits
+            && let Some(own) = claim.own
+            && let Some(deadlock) = queue.deadlock(own.mode, claim.ask)
+        {
+            return Admission::Refused(deadlock);
+        }
+        self.enter(queue, *claim, waits)
+    }
+
+    fn enqueue(&self, queue: &mut Queue, claim: Claim, waker: Waker) -> Ticket {
+        match claim.own {
+            Some(_) => queue.enqueue_conversion(claim, waker),
+            None => queue.enqueue(claim, waker),
+        }
+    }
+
+    fn admit_queued(&self, queue: &mut Queue, ticket: Ticket) -> AdmissionOf<Self> {
+        let claim = queue.claim(ticket);
+        let ahead = asks(queue.ahead_of(ticket));
+        if ahead & claim.ask.conflicts() != 0 {
+            self.word.some_unnotified();
+            return Admission::NotNow;
+        }
+        let ask = self.ask(queue.state, claim);
+        let Some(place) = self.word.take_queued(ask, ahead == 0, queue.len() == 1) else {
+            return Admission::NotNow;
+        };
+        queue.state.exchanged(claim, place);
+        Admission::Granted(place)
+    }
+
+    fn hand_over(&self, spill: &mut Elsewhere, claim: Claim, only: bool) -> Option<Place> {
+        let place = self.word.hand_over(self.ask(*spill, claim), only)?;
+        spill.exchanged(claim, place);
+        Some(place)
+    }
+
+    fn put_back(&self, spill: &mut Elsewhere, claim: &mut Claim, place: Place) {
+        if place == Place::Spill {
+            spill.0[claim.ask as usize] -= 1;
+        }
+        let granted = (place == Place::Word).then_some(claim.ask);
+        if let Some(own) = &mut claim.own {
+            own.place = self.word.move_in(own.mode, granted);
+            spill.counted(own.mode, own.place);
+        } else if let Some(mode) = granted {
+            let _ = self.word.release(mode);
+        }
+    }
+
+    fn prepare(&self, queue: &Queue) {
+        // Also where nobody waits: SLOW is cleared.
+        let _ = self.elsewhere(queue.state);
+        if !queue.is_empty() {
+            self.word.some_unnotified();
+            return;
+        }
+        if let Some(stripes) = &self.stripes {
+            stripes.unmark();
+        }
+        self.reopen(queue.state);
+    }
+
+    fn notify(&self, queue: &mut Queue, wakes: &mut WakeBatch) -> bool {
+        let mut ahead = Ahead::default();
+        let mut due = Vec::new();
+        let mut full = false;
+        for (ticket, claim) in queue.iter() {
+            let fits = (ahead.staying | ahead.promised) & claim.ask.conflicts() == 0
+                && self.word.load().grants(self.ask(queue.state, claim));
+            let notified = queue.is_notified(ticket);
+            if fits && !notified {
+                full = wakes.len() + due.len() >= WakeBatch::BOUND;
+                if full {
+                    break;
+                }
+                due.push((ticket, claim));
+            }
+            ahead.add(claim.ask, fits, notified);
+            if ahead.blocks_all() {
+                break;
+            }
+        }
+        for (ticket, claim) in due {
+            queue.notify(ticket, claim, wakes);
+        }
+        if !full && !ahead.unnotified {
+            self.word.all_notified();
+        }
+        !full
+    }
+}
+
+impl IntentLock {
+    fn enter(&self, queue: &mut Queue, claim: Claim, waits: bool) -> AdmissionOf<Self> {
+        let overtakes = asks(queue.ahead_of_new(claim)) & claim.ask.conflicts() != 0;
+        if !is_strong(claim.ask) {
+            self.reopen(queue.state);
+        }
+        loop {
+            if is_strong(claim.ask) && self.stripes.is_some() && self.word.shut() {
+                Stripes::after_shutting();
+            }
+            let ask = self.ask(queue.state, claim);
+            match self.word.enter(ask, overtakes, waits) {
+                Enter::Taken(place) => {
+                    queue.state.exchanged(claim, place);
+                    return Admission::Granted(place);
+                }
+                // A release opened them since.
+                Enter::Open => {}
+                Enter::NotNow => return Admission::NotNow,
+            }
+        }
+    }
+
+    /// What is held elsewhere belongs to what one asks the word for.
+    fn ask(&self, spill: Elsewhere, claim: Claim) -> Ask {
+        Ask {
+            mode: claim.ask,
+            own: claim.own_in(Place::Word),
+            elsewhere: self.elsewhere(spill).modes(claim.own_in(Place::Spill)),
+        }
+    }
+
+    /// What is held and does not stand in the word. It becomes only less while
+    /// the lock is held, and what is in a stripe serves the queue when it leaves.
+    fn elsewhere(&self, spill: Elsewhere) -> Elsewhere {
+        if !self.word.load().is_slow() {
+            return Elsewhere::default();
+        }
+        let mut elsewhere = spill;
+        if let Some(stripes) = &self.stripes {
+            let inside = stripes.held_and_marked();
+            elsewhere.0[Mode::Is as usize] += inside.is;
+            elsewhere.0[Mode::Ix as usize] += inside.ix;
+        }
+        if elsewhere.is_empty() {
+            self.word.all_here();
+        }
+        elsewhere
+    }
+
+    /// Opens the stripes, if nobody holds or wants more than IX.
+    fn reopen(&self, spill: Elsewhere) {
+        if self.stripes.is_some() && spill.is_empty() {
+            self.word.reopen();
+        }
+    }
+
+    /// A conversion is counted in the word. Nobody gets between the two counts
+    /// who minds: while one is in a stripe, the word is open or slow, and who
+    /// wants more than IX needs the lock.
+    fn move_out_of_stripe(&self, spill: &mut Elsewhere, claim: &mut Claim) {
+        let (Some(own), Some(stripes)) = (&mut claim.own, &self.stripes) else {
+            return;
+        };
+        let Place::Stripe(stripe) = own.place else {
+            return;
+        };
+        own.place = self.word.move_in(own.mode, None);
+        spill.counted(own.mode, own.place);
+        // Who waits for it to leave waits for the word now.
+        let _ = stripes.leave(stripe, own.mode);
+    }
+}

@@ -1,0 +1,189 @@
+//! What the semaphore tells its turnstile: who may take, who is notified, who is
+//! refused.
+//!
+//! The permits stay in the word when one in the queue is notified: it has a right
+//! to them when there are enough for it and all ahead of it.
+
+use std::panic::Location;
+use std::task::Poll;
+
+use super::Semaphore;
+use super::error::AcquireError;
+use crate::turnstile::{self, Admission, AdmissionOf, Turnstile, WaitQueue};
+use crate::wait::{Guarded, Session, Ticket, WakeBatch};
+
+/// One request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub(super) count: u32,
+    pub(super) made_at: &'static Location<'static>,
+}
+
+impl turnstile::Claim for Claim {
+    fn amount(self) -> u64 {
+        u64::from(self.count)
+    }
+}
+
+/// What stands under the lock.
+pub(crate) struct State {
+    pub(super) limit: u32,
+}
+
+type Queue = WaitQueue<Semaphore>;
+
+impl Turnstile for Semaphore {
+    type Claim = Claim;
+    type Grant = ();
+    type Refusal = AcquireError;
+    type State = State;
+
+    fn queue(&self) -> &Guarded<Queue> {
+        &self.queue
+    }
+
+    fn is_at_bound(&self) -> bool {
+        self.word.is_at_bound()
+    }
+
+    fn nobody_waits(&self) {
+        self.word.nobody_waits();
+    }
+
+    fn admit(&self, queue: &mut Queue, claim: &mut Claim, waits: bool) -> AdmissionOf<Self> {
+        match self.refusal(queue, *claim) {
+            Some(error) => Admission::Refused(error),
+            None if self.word.take_or_wait(claim.count, queue.asked(), waits) => {
+                Admission::Granted(())
+            }
+            None => Admission::NotNow,
+        }
+    }
+
+    fn admit_queued(&self, queue: &mut Queue, ticket: Ticket) -> AdmissionOf<Self> {
+        if self.is_closed() {
+            // It may be in the queue still, and is dismissed in its turn.
+            return Admission::Refused(AcquireError::Closed);
+        }
+        let Some(Claim { count, .. }) = queue.get(ticket) else {
+            return Admission::Refused(AcquireError::AboveLimit);
+        };
+        let ahead = |available| sum_ahead(queue, ticket, available);
+        match self.word.take_queued(count, queue.len() == 1, ahead) {
+            true => Admission::Granted(()),
+            false => Admission::NotNow,
+        }
+    }
+
+    fn hand_over(&self, _: &mut State, claim: Claim, only: bool) -> Option<()> {
+        let taken = !self.is_closed() && self.word.hand_over(claim.count, only);
+        taken.then_some(())
+    }
+
+    fn put_back(&self, _: &mut State, claim: &mut Claim, (): ()) {
+        let _ = self.word.put(claim.count);
+    }
+
+    fn notify(&self, queue: &mut Queue, wakes: &mut WakeBatch) -> bool {
+        while let Some((ticket, claim)) = queue.first_unnotified() {
+            let bits = self.word.load();
+            let ahead = queue.sum_ahead_of_unnotified(ticket);
+            let ahead = ahead.or_else(|| sum_ahead(queue, ticket, bits.available()));
+            let fits = ahead.is_some_and(|ahead| bits.covers(ahead, claim.count));
+            if bits.is_closed() || !fits {
+                return true;
+            }
+            if wakes.is_full() {
+                return false;
+            }
+            queue.notify(ticket, claim, wakes);
+            if queue.all_notified() {
+                self.word.all_notified();
+            }
+        }
+        true
+    }
+}
+
+/// What those ahead of one in the queue ask for, unless that is more than
+/// `available`.
+fn sum_ahead(queue: &Queue, ticket: Ticket, available: i64) -> Option<u64> {
+    let mut ahead = queue.ahead_of(ticket);
+    ahead.try_fold(0, |sum, claim| {
+        let sum = sum + u64::from(claim.count);
+        let beyond = i64::try_from(sum).is_ok_and(|sum| sum > available);
+        (!beyond).then_some(sum)
+    })
+}
+
+impl Semaphore {
+    fn refusal(&self, queue: &Queue, claim: Claim) -> Option<AcquireError> {
+        if self.is_closed() {
+            Some(AcquireError::Closed)
+        } else if claim.count > queue.state.limit {
+            Some(AcquireError::AboveLimit)
+        } else {
+            None
+        }
+    }
+
+    /// Looks whether one in the queue was granted, and leaves all as it is if
+    /// not. `Pending`: it has been notified, so that releases pass by, and must
+    /// look again soon.
+    pub(super) fn glance(&self, ticket: Ticket) -> Option<Poll<()>> {
+        let mut queue = self.queue.lock();
+        if queue.collect(ticket).is_some() {
+            return Some(Poll::Ready(()));
+        }
+        queue.is_notified(ticket).then_some(Poll::Pending)
+    }
+
+    /// Makes the limit what `new` says of the old one, and of the available
+    /// permits what remains beside those that are out.
+    pub(super) fn change_limit(&self, given_up: u32, new: impl FnOnce(u32) -> u32) {
+        let mut session = self.queue.lock();
+        let old = session.state.limit;
+        let limit = new(old);
+        session.state.limit = limit;
+        let by = i64::from(limit) - i64::from(old) + i64::from(given_up);
+        if by != 0 {
+            self.word.shift(by);
+        }
+        if limit < old {
+            self.refuse_queued(session);
+        } else {
+            self.serve_queue(session);
+        }
+    }
+
+    /// Refuses everybody in the queue.
+    pub(super) fn close_queue(&self) {
+        let session = self.queue.lock();
+        self.word.close();
+        self.refuse_queued(session);
+    }
+
+    /// Dismisses whoever can have nothing any more, and serves the rest.
+    fn refuse_queued(&self, mut session: Session<'_, Queue>) {
+        let refused = |queue: &Queue, claim| self.refusal(queue, claim).is_some();
+        let those = session
+            .iter()
+            .filter(|&(_, claim)| refused(&session, claim));
+        let tickets: Vec<Ticket> = those.map(|(ticket, _)| ticket).collect();
+        let mut tickets = tickets.into_iter();
+        session.settle(|queue, wakes| {
+            while !wakes.is_full()
+                && let Some(ticket) = tickets.next()
+            {
+                // It may have left while a batch was fired, or the limit risen again.
+                if queue.get(ticket).is_some_and(|claim| refused(queue, claim)) {
+                    let _ = queue.dismiss(ticket, wakes);
+                    if queue.is_empty() {
+                        self.nobody_waits();
+                    }
+                }
+            }
+            !wakes.is_full() && self.pass(queue, wakes)
+        });
+    }
+}

@@ -1,0 +1,276 @@
+//! The wait queue with bounded overtaking: who takes at once, who waits, who is
+//! notified next, and what is handed over. Semaphore and intent lock stand on
+//! it, and say what can be had.
+//!
+//! State: in a word of the primitive two flags and the overtakings (`word`);
+//! under one lock those who wait (`queue`), and what the primitive keeps there.
+//!
+//! ```text
+//!             can be had,                       otherwise
+//!             queue empty or bound not reached
+//!   claim ---+-----------------------------> granted
+//!            |                                ^  ^ |
+//!            +-> queued --notified, looks ----+  | |
+//!                   |                            | v
+//!                   +------- handed over --------+ released
+//! ```
+//!
+//! Protocol: taking is one exchange of the word, releasing one change of it. One
+//! who finds too little sets WAITERS and UNNOTIFIED in the very word that had too
+//! little, and is put in the queue under the lock that it holds meanwhile. A
+//! release that sees UNNOTIFIED takes the lock after it, and serves: it leaves
+//! what it gave in the word, and notifies those who can have what they ask for.
+//! While all of those have been notified, releases pass them by, for they will
+//! look; one that looks in vain sets UNNOTIFIED in the very word that had too
+//! little. A taker that sees WAITERS counts one overtaking in the exchange that
+//! takes. At the bound it may take only what nobody in the queue has a right to,
+//! and every release serves, and takes what it can out of the word for the front.
+//! A cancel serves just so.
+//!
+//! Invariants:
+//! 1. WAITERS is set if and only if somebody is in the queue, and the overtakings
+//!    are 0 without it, at every moment at which the lock is free.
+//! 2. Whoever can go on has been notified, or handed what it asks for, when the
+//!    lock is free and every release that must serve has had it since.
+//! 3. Nobody in the queue overtakes.
+//! 4. The mark "notified" is cleared under the lock, and by the exchange that
+//!    finds too little: a release before is seen by it, one after it sees
+//!    UNNOTIFIED, and then finds the mark cleared.
+//! 5. Overtakings never exceed the bound, and are cleared only when the front
+//!    gets what it asks for: so one who waits is overtaken at most bound times for
+//!    each grant up to and including its own.
+//! 6. What was taken is in the hands of the primitive's guard before any code of
+//!    the user's runs: wakers cross the lock in [`Wakers`].
+//! 7. A service is finished also if a waker panics (`Session::settle`).
+
+mod queue;
+mod word;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
+
+pub(crate) use self::queue::WaitQueue;
+pub use self::queue::WaiterState;
+pub(crate) use self::word::{Bits, Released, UNNOTIFIED, WAITERS, Word};
+
+use crate::sync::{model_size, spin_loop, yield_now};
+use crate::wait::{Guarded, Session, Ticket, WakeBatch};
+
+/// What one asks for.
+pub(crate) trait Claim: Copy {
+    /// How much of it, where that adds up.
+    fn amount(self) -> u64 {
+        1
+    }
+}
+
+/// What comes of a claim.
+#[derive(Debug)]
+pub(crate) enum Admission<G, R> {
+    Granted(G),
+    NotNow,
+    Refused(R),
+}
+
+/// What comes of a claim at `T`.
+pub(crate) type AdmissionOf<T> = Admission<<T as Turnstile>::Grant, <T as Turnstile>::Refusal>;
+
+/// Wakers that cross the lock: the clone that may be left in the queue, made
+/// before, and the one that was there, dropped after.
+pub(crate) struct Wakers {
+    new: Option<Waker>,
+    old: Option<Waker>,
+}
+
+impl Wakers {
+    pub(crate) fn of(cx: &Context<'_>) -> Self {
+        Self {
+            new: Some(cx.waker().clone()),
+            old: None,
+        }
+    }
+
+    fn leave(&mut self) -> Waker {
+        self.new.take().expect("left once")
+    }
+}
+
+/// A primitive that grants claims or lets them wait.
+pub(crate) trait Turnstile: Sized {
+    type Claim: Claim;
+    /// What one that was granted must know.
+    type Grant: Copy;
+    type Refusal;
+    /// What else stands under the lock.
+    type State;
+
+    fn queue(&self) -> &Guarded<WaitQueue<Self>>;
+
+    /// As [`Word::is_at_bound`].
+    fn is_at_bound(&self) -> bool;
+
+    /// As [`Word::nobody_waits`].
+    fn nobody_waits(&self);
+
+    /// Under the lock: takes for one who is not in the queue, by the bound, or
+    /// leaves WAITERS in the very word that had too little, if it is to wait.
+    fn admit(
+        &self,
+        queue: &mut WaitQueue<Self>,
+        claim: &mut Self::Claim,
+        waits: bool,
+    ) -> AdmissionOf<Self>;
+
+    /// Puts one in the queue.
+    fn enqueue(&self, queue: &mut WaitQueue<Self>, claim: Self::Claim, waker: Waker) -> Ticket {
+        queue.enqueue(claim, waker)
+    }
+
+    /// Takes for one in the queue what nobody ahead of it has a right to, or
+    /// leaves UNNOTIFIED in the very word that had too little.
+    fn admit_queued(&self, queue: &mut WaitQueue<Self>, ticket: Ticket) -> AdmissionOf<Self>;
+
+    /// Takes for the front, the only one in the queue or not, if that can be.
+    fn hand_over(
+        &self,
+        state: &mut Self::State,
+        claim: Self::Claim,
+        only: bool,
+    ) -> Option<Self::Grant>;
+
+    /// Puts back what was handed over to one that does not want it. Whether
+    /// anybody waits is known under the lock.
+    fn put_back(&self, state: &mut Self::State, claim: &mut Self::Claim, grant: Self::Grant);
+
+    /// Before the queue is served, also if nobody is there.
+    fn prepare(&self, _queue: &WaitQueue<Self>) {}
+
+    /// Notifies whoever can go on, and clears UNNOTIFIED if none is left that a
+    /// release could let. False if the batch is full, and there may be more.
+    fn notify(&self, queue: &mut WaitQueue<Self>, wakes: &mut WakeBatch) -> bool;
+
+    /// One that found too little looks again, exactly this time.
+    #[cold]
+    fn try_exactly(&self, claim: &mut Self::Claim) -> AdmissionOf<Self> {
+        self.admit(&mut self.queue().lock(), claim, false)
+    }
+
+    /// One that found too little is polled: it looks again, from where it is in
+    /// the queue, and waits there if it must.
+    #[cold]
+    fn poll_queue(
+        &self,
+        claim: &mut Self::Claim,
+        ticket: &mut Option<Ticket>,
+        wakers: &mut Wakers,
+    ) -> AdmissionOf<Self> {
+        let mut queue = self.queue().lock();
+        let Some(queued) = *ticket else {
+            let admission = self.admit(&mut queue, claim, true);
+            if let Admission::NotNow = admission {
+                *ticket = Some(self.enqueue(&mut queue, *claim, wakers.leave()));
+            }
+            return admission;
+        };
+        if let Some((_, grant)) = queue.collect(queued) {
+            *ticket = None;
+            return Admission::Granted(grant);
+        }
+        let admission = self.admit_queued(&mut queue, queued);
+        match admission {
+            Admission::Granted(_) => {
+                *ticket = None;
+                wakers.old = queue.remove(queued).and_then(|removed| removed.waker);
+            }
+            Admission::NotNow => wakers.old = queue.rewait(queued, wakers.leave()),
+            Admission::Refused(_) => {}
+        }
+        admission
+    }
+
+    /// One that waits gives up, or does not want what it was handed. What it
+    /// asked for; `None` if it was refused, and has not looked since.
+    fn leave_queue(&self, ticket: Ticket) -> Option<Self::Claim> {
+        let mut session = self.queue().lock();
+        let queue = &mut *session;
+        let claim = if let Some((mut claim, grant)) = queue.collect(ticket) {
+            self.put_back(&mut queue.state, &mut claim, grant);
+            claim
+        } else {
+            let removed = queue.remove(ticket)?;
+            if queue.is_empty() {
+                self.nobody_waits();
+            }
+            session.discard_waker(removed.waker);
+            removed.data
+        };
+        self.serve_queue(session);
+        Some(claim)
+    }
+
+    /// Something has come back that somebody in the queue may be waiting for.
+    #[cold]
+    fn serve(&self) {
+        self.serve_queue(self.queue().lock());
+    }
+
+    fn serve_queue(&self, mut session: Session<'_, WaitQueue<Self>>) {
+        session.settle(|queue, wakes| self.pass(queue, wakes));
+    }
+
+    /// Hands over to the front while the bound is reached, then notifies. False
+    /// if the batch is full, and there may be more.
+    fn pass(&self, queue: &mut WaitQueue<Self>, wakes: &mut WakeBatch) -> bool {
+        self.prepare(queue);
+        while self.is_at_bound()
+            && let Some((ticket, claim)) = queue.front()
+        {
+            if wakes.is_full() {
+                return false;
+            }
+            let only = queue.len() == 1;
+            let Some(grant) = self.hand_over(&mut queue.state, claim, only) else {
+                break;
+            };
+            queue.grant(ticket, grant, wakes);
+        }
+        queue.is_empty() || self.notify(queue, wakes)
+    }
+}
+
+/// How long a thread looks before it waits in the queue. By time, since a pause
+/// instruction takes from 4 to 140 cycles. The model does not spin.
+pub(crate) const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
+
+/// How rarely it looks at most.
+const MOST_PAUSES: u32 = 64;
+
+/// Tries to take for a moment, ever less often, while that is worth it, and lets
+/// other threads run before it gives up.
+#[cold]
+pub(crate) fn back_off<T>(
+    worth: impl Fn() -> bool,
+    mut take: impl FnMut() -> Option<T>,
+) -> Option<T> {
+    if BACK_OFF.is_zero() {
+        return None;
+    }
+    let start = Instant::now();
+    let mut pauses = 1;
+    while worth() && start.elapsed() < BACK_OFF {
+        for _ in 0..pauses {
+            spin_loop();
+        }
+        pauses = MOST_PAUSES.min(pauses * 2);
+        if let Some(taken) = take() {
+            return Some(taken);
+        }
+    }
+    (0..3).find_map(|_| {
+        yield_now();
+        take()
+    })
+}

@@ -1,0 +1,242 @@
+//! Those who wait, under one lock: in which order, what each asks for, who has
+//! been notified, and who has been given what it asked for.
+//!
+//! State: `waiters` holds the claims by age. `order` is empty while that is the
+//! order in which they are served. `granted` holds what was handed over to
+//! waiters that have not been polled since; they are out of the queue.
+//!
+//! ```text
+//!             enqueue            notify
+//!   (claim) ----------> waiting <------> notified
+//!                          |     rewait     |
+//!                          +---- grant -----+--> granted
+//!                          |                |       |
+//!                          +-- remove ------+       | collect
+//!                          v                        v
+//!                        (gone) <-------------------+
+//! ```
+//!
+//! A plain value: what may be taken, and who is notified, the primitive decides.
+//!
+//! Invariants:
+//! 1. `asked` and `notified` are the sums that they say.
+//! 2. A ticket is in one of `waiters` and `granted` at most, and in `order`, if
+//!    that is not empty, if and only if it is in `waiters`.
+//! 3. What has become empty has given its memory back.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::task::Waker;
+
+use super::{Claim, Turnstile};
+use crate::wait::{Removed, Ticket, Waiters, WakeBatch};
+
+/// What one who waits has been told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaiterState {
+    /// Nothing: what it asks for cannot be had, or not by it yet.
+    Waiting,
+    /// That it can be had, and has not looked since; others may be quicker.
+    Told,
+    /// It has been given what it asks for, and has not collected it.
+    Granted,
+}
+
+/// What stands under the lock of a turnstile.
+pub(crate) struct WaitQueue<T: Turnstile> {
+    /// What the primitive keeps there besides.
+    pub(crate) state: T::State,
+    waiters: Waiters<T::Claim>,
+    order: VecDeque<Ticket>,
+    /// The sum of all amounts in `waiters`.
+    asked: u64,
+    /// The sum of those that have been notified.
+    notified: u64,
+    /// Nobody younger than this has ever been notified.
+    last_notified: Option<Ticket>,
+    granted: BTreeMap<Ticket, (T::Claim, T::Grant)>,
+}
+
+impl<T: Turnstile> WaitQueue<T> {
+    pub(crate) const fn new(state: T::State) -> Self {
+        Self {
+            state,
+            waiters: Waiters::new(),
+            order: VecDeque::new(),
+            asked: 0,
+            notified: 0,
+            last_notified: None,
+            granted: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.waiters.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiters.is_empty()
+    }
+
+    pub(crate) fn asked(&self) -> u64 {
+        self.asked
+    }
+
+    pub(crate) fn get(&self, ticket: Ticket) -> Option<T::Claim> {
+        self.waiters.get(ticket).copied()
+    }
+
+    /// What one asks for that nobody but itself takes out of the queue.
+    pub(crate) fn claim(&self, ticket: Ticket) -> T::Claim {
+        self.get(ticket).expect("one in the queue")
+    }
+
+    /// All in the queue, in the order in which they are served.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Ticket, T::Claim)> {
+        let (mut by_age, mut by_order) = (self.waiters.iter(), self.order.iter());
+        let is_by_age = self.order.is_empty();
+        std::iter::from_fn(move || match is_by_age {
+            true => by_age.next().map(|(ticket, &claim)| (ticket, claim)),
+            false => by_order.next().map(|&ticket| (ticket, self.claim(ticket))),
+        })
+    }
+
+    pub(crate) fn front(&self) -> Option<(Ticket, T::Claim)> {
+        match self.order.front() {
+            Some(&ticket) => Some((ticket, self.claim(ticket))),
+            None => self.waiters.front().map(|(ticket, &claim)| (ticket, claim)),
+        }
+    }
+
+    /// What those ahead of this one ask for.
+    pub(crate) fn ahead_of(&self, ticket: Ticket) -> impl Iterator<Item = T::Claim> {
+        let ahead = self.iter().take_while(move |&(other, _)| other != ticket);
+        ahead.map(|(_, claim)| claim)
+    }
+
+    pub(crate) fn is_notified(&self, ticket: Ticket) -> bool {
+        self.waiters.is_notified(ticket)
+    }
+
+    pub(crate) fn all_notified(&self) -> bool {
+        self.waiters.waiting() == 0
+    }
+
+    /// The oldest that has not been notified; where all are served by age.
+    pub(crate) fn first_unnotified(&self) -> Option<(Ticket, T::Claim)> {
+        let (ticket, claim) = self.waiters.iter_waiting().next()?;
+        Some((ticket, *claim))
+    }
+
+    /// The sum of what those ahead of [that one](Self::first_unnotified) ask
+    /// for, if it is known without a walk: unless a younger one has been
+    /// notified, which takes one that looked in vain.
+    pub(crate) fn sum_ahead_of_unnotified(&self, ticket: Ticket) -> Option<u64> {
+        let in_order = self.last_notified.is_none_or(|last| last < ticket);
+        in_order.then_some(self.notified)
+    }
+
+    /// Puts one at the end.
+    pub(crate) fn enqueue(&mut self, claim: T::Claim, waker: Waker) -> Ticket {
+        self.asked += claim.amount();
+        let ticket = self.waiters.register(claim, waker);
+        if !self.order.is_empty() {
+            self.order.push_back(ticket);
+        }
+        ticket
+    }
+
+    /// Moves those ahead of the one at `at` who are to `come`, asked from the end
+    /// on, and leaves them in their order.
+    pub(crate) fn move_ahead(&mut self, at: usize, mut come: impl FnMut(T::Claim) -> bool) {
+        if self.order.is_empty() {
+            self.order = self.waiters.iter().map(|(ticket, _)| ticket).collect();
+        }
+        let mut moved = Vec::new();
+        for i in (at..self.order.len()).rev() {
+            if come(self.claim(self.order[i])) {
+                moved.extend(self.order.remove(i));
+            }
+        }
+        for ticket in moved {
+            self.order.insert(at, ticket);
+        }
+    }
+
+    /// Tells one in the queue to look.
+    pub(crate) fn notify(&mut self, ticket: Ticket, claim: T::Claim, wakes: &mut WakeBatch) {
+        if self.waiters.notify(ticket, wakes) {
+            self.notified += claim.amount();
+            self.last_notified = self.last_notified.max(Some(ticket));
+        }
+    }
+
+    /// One that looked in vain is among the sleepers again, so that the next
+    /// release, which waits for the lock, tells it.
+    pub(super) fn rewait(&mut self, ticket: Ticket, waker: Waker) -> Option<Waker> {
+        if self.is_notified(ticket) {
+            self.notified -= self.claim(ticket).amount();
+        }
+        self.waiters.rewait(ticket, waker)
+    }
+
+    /// Takes one out of the queue, whatever for.
+    pub(super) fn remove(&mut self, ticket: Ticket) -> Option<Removed<T::Claim>> {
+        let removed = self.waiters.remove(ticket)?;
+        let amount = removed.data.amount();
+        self.asked -= amount;
+        if removed.was_notified {
+            self.notified -= amount;
+        }
+        if let Some(at) = self.order.iter().position(|&other| other == ticket) {
+            self.order.remove(at);
+            if self.order.is_empty() {
+                self.order = VecDeque::new();
+            }
+        }
+        Some(removed)
+    }
+
+    /// Takes one out of the queue, and wakes it if it does not know that there is
+    /// something to see.
+    pub(crate) fn dismiss(&mut self, ticket: Ticket, wakes: &mut WakeBatch) -> Option<T::Claim> {
+        let removed = self.remove(ticket)?;
+        if let Some(waker) = removed.waker {
+            wakes.push(waker);
+        }
+        Some(removed.data)
+    }
+
+    /// [`dismiss`](Self::dismiss), with what it asked for.
+    pub(super) fn grant(&mut self, ticket: Ticket, grant: T::Grant, wakes: &mut WakeBatch) {
+        let claim = self.dismiss(ticket, wakes);
+        self.granted
+            .extend(claim.map(|claim| (ticket, (claim, grant))));
+    }
+
+    /// What one has been handed, once.
+    pub(crate) fn collect(&mut self, ticket: Ticket) -> Option<(T::Claim, T::Grant)> {
+        if self.granted.is_empty() {
+            return None;
+        }
+        let granted = self.granted.remove(&ticket);
+        if self.granted.is_empty() {
+            // An empty map keeps its last block otherwise.
+            self.granted = BTreeMap::new();
+        }
+        granted
+    }
+
+    /// All that wait, in the order in which they are served.
+    pub(crate) fn snapshot<S>(&self, waiter: impl Fn(T::Claim, WaiterState) -> S) -> Vec<S> {
+        let granted = self.granted.values();
+        let granted = granted.map(|&(claim, _)| (claim, WaiterState::Granted));
+        let queued = self
+            .iter()
+            .map(|(ticket, claim)| match self.is_notified(ticket) {
+                true => (claim, WaiterState::Told),
+                false => (claim, WaiterState::Waiting),
+            });
+        let all = granted.chain(queued);
+        all.map(|(claim, state)| waiter(claim, state)).collect()
+    }
+}
