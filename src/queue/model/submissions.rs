@@ -1,8 +1,10 @@
-//! What is posted, and what a turn does with its hand, beside the policy lock.
+//! What is submitted beside the policy lock: sends, ends of turns and detached
+//! deliveries, against readers that fall asleep.
 
-use super::queue_with_conversation;
+use super::{detached, queue_with_conversation, receive_one};
+use crate::error::Closed;
 use crate::limit::Limit;
-use crate::queue::{Conversation, Queue, Turn};
+use crate::queue::{Conversation, Queue, SendReason, Turn};
 use crate::sync::{Arc, explore, spawn};
 
 /// Two senders of one conversation and of another; whatever a send that has
@@ -40,41 +42,64 @@ fn a_send_races_a_shutdown() {
     });
 }
 
-/// A turn with a message in its hand; its conversation stays, since what makes
-/// a group or ends it is an event, which calls hands in.
-fn turn_with_hand(queue: &Queue<u8>) -> (Turn<u8>, Conversation<u8>) {
+/// A send that was taken before the close is received, also by who sleeps; one
+/// that comes after it has its message back.
+#[test]
+fn a_send_races_a_close() {
+    explore("a_send_races_a_close", Some(3), || {
+        let (queue, conversation) = queue_with_conversation();
+        let sender = spawn(move || match conversation.send(1) {
+            Ok(()) => true,
+            Err(error) => {
+                assert_eq!((error.message, error.reason), (1, SendReason::Closed));
+                false
+            }
+        });
+        let other = queue.clone();
+        let closer = spawn(move || other.close());
+        let first = receive_one(&queue);
+        assert_eq!(sender.join().unwrap(), first == Ok(1));
+        closer.join().unwrap();
+        assert_eq!(receive_one(&queue), Err(Closed));
+    });
+}
+
+/// A turn of two messages, and the conversation, which stays.
+fn turn_of_two(queue: &Queue<u8>) -> (Turn<'static, u8>, Conversation<u8>) {
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let conversation = lane.conversation().unwrap();
     drop(lane);
     conversation.send_all([1, 2]).unwrap();
-    (queue.try_receive().unwrap(), conversation)
+    (queue.try_receive().unwrap().into_owned(), conversation)
 }
 
-/// Who sees what was done with a hand sees what was posted before it.
+/// Who sees what was done in a turn sees what was sent before it.
 #[test]
-fn hands_and_posts_are_seen_in_order() {
-    explore("hands_and_posts_are_seen_in_order", None, || {
+fn turns_and_sends_are_seen_in_order() {
+    explore("turns_and_sends_are_seen_in_order", None, || {
         let (queue, conversation) = queue_with_conversation();
-        let (mut turn, _stays) = turn_with_hand(&queue);
+        let (mut turn, stays) = turn_of_two(&queue);
+        let (sent_to, turn_of) = (conversation.group(), turn.group());
         let worker = spawn(move || {
             conversation.send(0).unwrap();
             turn.next().unwrap().complete();
+            turn.next().unwrap().complete();
             (turn, conversation)
         });
-        let picture = queue.snapshot();
-        let seen = (picture.waiting, picture.in_flight);
-        assert!([(1, 1), (2, 1), (2, 0)].contains(&seen), "{seen:?}");
-        drop(worker.join().unwrap());
+        if queue.waiting_in(turn_of) == Ok(0) {
+            assert_eq!(queue.waiting_in(sent_to), Ok(1));
+        }
+        drop((worker.join().unwrap(), stays));
     });
 }
 
-/// The rest of a hand is called in while its turn takes from it: one message is
-/// had by one of the two.
+/// What waits is taken out while a turn takes from it: one message is had by one
+/// of the two.
 #[test]
-fn a_hand_is_called_in_while_it_is_played() {
-    explore("a_hand_is_called_in_while_it_is_played", None, || {
-        let queue = Arc::new(Queue::new());
-        let (mut turn, _stays) = turn_with_hand(&queue);
+fn a_shutdown_while_a_turn_is_live() {
+    explore("a_shutdown_while_a_turn_is_live", None, || {
+        let queue = Queue::new();
+        let (mut turn, _stays) = turn_of_two(&queue);
         let worker = spawn(move || {
             let mut done = Vec::new();
             while let Some(delivery) = turn.next() {
@@ -98,27 +123,26 @@ fn a_hand_is_called_in_while_it_is_played() {
 fn a_turn_outlives_its_queue() {
     explore("a_turn_outlives_its_queue", None, || {
         let queue = Queue::new();
-        let (mut turn, stays) = turn_with_hand(&queue);
+        let (mut turn, stays) = turn_of_two(&queue);
         drop(stays);
         let worker = spawn(move || {
-            let first = turn.next();
+            let first = turn.next().map(|delivery| delivery.complete());
             drop(turn);
-            first.map(|delivery| delivery.complete())
+            first
         });
         drop(queue);
         assert_eq!(worker.join().unwrap(), Some(1));
     });
 }
 
-/// A turn that is live while two post: what a send put there before the turn
-/// asks is found, though the turn may ask without the policy lock.
+/// A turn that is live while two send: what a send put there before the turn
+/// asks is found, though the turn may ask without any lock.
 #[test]
 fn a_live_turn_finds_what_was_sent() {
     explore("a_live_turn_finds_what_was_sent", None, || {
         let (queue, one) = queue_with_conversation();
         let one = Arc::new(one);
         let also = one.clone();
-        // It may be taken in between its own post and what follows.
         let first = spawn(move || also.send(1).unwrap());
         let second = spawn(move || {
             one.send(2).unwrap();
@@ -135,5 +159,78 @@ fn a_live_turn_finds_what_was_sent() {
         }
         first.join().unwrap();
         drop(one);
+    });
+}
+
+/// Two sends while the turn of their group ends and its reader goes to sleep:
+/// both are received, by one token or by two.
+#[test]
+fn two_sends_race_the_end_of_a_turn_and_a_sleep() {
+    explore(
+        "two_sends_race_the_end_of_a_turn_and_a_sleep",
+        Some(3),
+        || {
+            let (queue, one) = queue_with_conversation();
+            one.send(0).unwrap();
+            let mut turn = queue.try_receive().unwrap();
+            let one = Arc::new(one);
+            let senders = [1, 2].map(|message| {
+                let one = one.clone();
+                spawn(move || one.send(message).unwrap())
+            });
+            assert_eq!(turn.next().unwrap().complete(), 0);
+            drop(turn);
+            let found = [(); 2].map(|()| receive_one(&queue).unwrap());
+            assert_eq!(found[0] + found[1], 3);
+            for sender in senders {
+                sender.join().unwrap();
+            }
+            let left = queue.snapshot();
+            assert_eq!((left.waiting, left.in_flight, left.eligible), (0, 0, 0));
+        },
+    );
+}
+
+/// The turn lets go of a serial group while its detached delivery is completed,
+/// and a reader goes to sleep: whoever is last puts the group in line.
+#[test]
+fn a_detached_delivery_races_the_end_of_its_turn() {
+    explore(
+        "a_detached_delivery_races_the_end_of_its_turn",
+        Some(3),
+        || {
+            let queue = Queue::new();
+            let (mut turn, stays) = turn_of_two(&queue);
+            let delivery = turn.next().unwrap().detach();
+            let ending = spawn(move || drop(turn));
+            let worker = spawn(move || delivery.complete());
+            assert_eq!(receive_one(&queue), Ok(2));
+            ending.join().unwrap();
+            assert_eq!(worker.join().unwrap(), 1);
+            let left = queue.snapshot();
+            assert_eq!((left.waiting, left.in_flight, left.eligible), (0, 0, 0));
+            drop(stays);
+        },
+    );
+}
+
+/// A delivery that is given back against a send and a reader that goes to sleep:
+/// both messages are received, the first first.
+#[test]
+fn a_delivery_given_back_races_a_send() {
+    explore("a_delivery_given_back_races_a_send", Some(3), || {
+        let (queue, one) = queue_with_conversation();
+        one.send(1).unwrap();
+        let delivery = detached(&queue);
+        let worker = spawn(move || drop(delivery));
+        let sender = spawn(move || {
+            one.send(2).unwrap();
+            one
+        });
+        for expected in [1, 2] {
+            assert_eq!(receive_one(&queue), Ok(expected));
+        }
+        worker.join().unwrap();
+        drop(sender.join().unwrap());
     });
 }
