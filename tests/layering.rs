@@ -16,10 +16,10 @@ const FLOORS: &[&[&str]] = &[
     &["sync", "error", "limit", "slab"],
     &[
         "modes", "rank", "line", "by_key", "ring", "tiers", "timers", "readers", "dispatch",
-        "backlog", "jobs",
+        "backlog", "ready", "lanes", "jobs",
     ],
     &["wait", "turnstile"],
-    &["semaphore", "intent", "gate", "inbox", "tokens"],
+    &["semaphore", "gate", "intent", "group"],
     &["queue", "keyed", "job_queue", "lock_table"],
     &["dialog", "scheduler", "simulator"],
 ];

@@ -112,7 +112,7 @@ impl<T> Submissions<T> {
         list.next += 1;
         let posted = if list.asleep {
             Posted::Look
-        } else if list.tokens.len() % Self::LONG == 0 {
+        } else if list.tokens.len().is_multiple_of(Self::LONG) {
             Posted::Long
         } else {
             Posted::Kept
