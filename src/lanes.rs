@@ -236,7 +236,11 @@ impl<G> Lanes<G> {
     #[inline]
     pub fn push(&mut self, lane: u32, ticket: u64, level: u8, group: G) {
         let l = self.lane_mut(lane);
-        l.line_or_new(0).push(ticket, level, group);
+        if l.tiered.is_some() {
+            l.line_or_new(0).push(ticket, level, group);
+            return self.settle(lane);
+        }
+        l.line.push(ticket, level, group);
         if !l.in_ring {
             self.settle(lane);
         }
