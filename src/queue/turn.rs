@@ -151,7 +151,7 @@ impl<T> Live<T> {
         let group = &self.group;
         let mut mailbox = group.lock();
         if mailbox.flags == 0 && self.taken.is_none() && group.waiting() == 0 {
-            mailbox.phase = Phase::Idle;
+            mailbox.rest_idle();
             return true;
         }
         drop(mailbox);
@@ -175,7 +175,7 @@ impl<T> Live<T> {
         let posted = if waiting > 0 {
             shared.submit(group, &mut mailbox, unit)
         } else {
-            mailbox.phase = Phase::Idle;
+            mailbox.rest_idle();
             if !unit {
                 return true;
             }
