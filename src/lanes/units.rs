@@ -1,0 +1,66 @@
+//! What a lane has in use, under a cap that can change.
+
+use crate::error::OutOfRange;
+use crate::limit::Limit;
+
+use super::Lanes;
+
+impl<G> Lanes<G> {
+    /// One more unit of the cap, if there is room. To be settled.
+    pub fn take_unit(&mut self, lane: u32) -> bool {
+        let lane = self.lane_mut(lane);
+        let room = lane.has_room();
+        if room && lane.counts {
+            lane.in_use += 1;
+        }
+        room
+    }
+
+    /// Whether units are counted.
+    pub fn counts_units(&self, lane: u32) -> bool {
+        self.lane(lane).counts
+    }
+
+    /// Units are counted from now on; `false` if they were already.
+    pub fn count_units(&mut self, lane: u32) -> bool {
+        !std::mem::replace(&mut self.lane_mut(lane).counts, true)
+    }
+
+    /// So many units were in use before they were counted. To be settled.
+    pub fn add_units(&mut self, lane: u32, units: u32) {
+        self.lane_mut(lane).in_use += units;
+    }
+
+    /// A unit of the cap comes back. Settles the lane.
+    #[inline]
+    pub fn unit_back(&mut self, lane: u32) {
+        let l = self.lane_mut(lane);
+        l.in_use = l.in_use.saturating_sub(1);
+        self.settle(lane);
+    }
+
+    /// Whether the cap is not exceeded.
+    pub fn is_within_cap(&self, lane: u32) -> bool {
+        match self.lane(lane).cap {
+            Limit::AtMost(most) => self.lane(lane).in_use <= most,
+            Limit::Unlimited => true,
+        }
+    }
+
+    /// Whether the cap has room for one more.
+    pub fn has_room(&self, lane: u32) -> bool {
+        self.lane(lane).has_room()
+    }
+
+    /// The lane's cap.
+    pub fn cap(&self, lane: u32) -> Limit {
+        self.lane(lane).cap
+    }
+
+    /// Changes the cap. To be settled.
+    pub fn set_cap(&mut self, lane: u32, cap: Limit) -> Result<(), OutOfRange> {
+        let cap = cap.checked()?;
+        self.lane_mut(lane).cap = cap;
+        Ok(())
+    }
+}
