@@ -2,7 +2,7 @@
 //! may change what lies below, together, and yet one can have it all.
 //!
 //! State: one word (`word`) with the number of holders of each mode; those who
-//! wait, in the queue of a [turnstile](crate::turnstile), which says how they are
+//! wait, in the queue of a turnstile (`turnstile.rs`), which says how they are
 //! served. Where there are stripes (`stripes`), IS and IX are counted there as
 //! long as nobody holds or wants more. Holders that do not fit in their count of
 //! the word spill: they are counted under the lock of the queue, and all who want
@@ -221,7 +221,7 @@ impl IntentLock {
     /// If not.
     #[inline]
     pub fn try_lock(&self, mode: Mode) -> Result<Guard<&Self>, WouldBlock> {
-        let place = self.take(mode).or_else(|| self.try_in_queue(mode));
+        let place = self.take(mode).or_else(|| self.take_exactly(mode));
         Ok(Guard::of(self, mode, place.ok_or(WouldBlock)?))
     }
 
@@ -231,7 +231,7 @@ impl IntentLock {
     ///
     /// As there.
     pub fn try_lock_owned(lock: &Arc<Self>, mode: Mode) -> Result<OwnedGuard, WouldBlock> {
-        let place = lock.take(mode).or_else(|| lock.try_in_queue(mode));
+        let place = lock.take(mode).or_else(|| lock.take_exactly(mode));
         let place = place.ok_or(WouldBlock)?;
         Ok(Guard::of(lock.clone(), mode, place))
     }
@@ -276,7 +276,7 @@ impl IntentLock {
     }
 
     /// One that found nothing looks again, exactly this time.
-    fn try_in_queue(&self, mode: Mode) -> Option<Place> {
+    fn take_exactly(&self, mode: Mode) -> Option<Place> {
         match self.try_exactly(&mut Claim::of(mode)) {
             Admission::Granted(place) => Some(place),
             Admission::NotNow | Admission::Refused(_) => None,

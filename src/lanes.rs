@@ -17,9 +17,10 @@
 //! Source: weighted round robin as in Katevenis et al., 1991; the bound on
 //! overtaking is proven in `docs/fairness.md`.
 
+mod caps;
 mod tiered;
 mod turn;
-mod units;
+mod view;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
@@ -28,6 +29,7 @@ use crate::ready::{Line, Rank};
 use tiered::Tiered;
 
 pub use turn::Begun;
+pub use view::LaneView;
 
 /// The largest weight of a lane.
 pub const MAX_WEIGHT: u32 = 1_000_000;
@@ -134,23 +136,6 @@ impl<G> Lane<G> {
             _ => &mut self.line,
         }
     }
-}
-
-/// A lane as its owner sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LaneView {
-    /// Turns in a row.
-    pub weight: u32,
-    /// The most units in use.
-    pub cap: Limit,
-    /// Units in use, if they are counted.
-    pub in_use: u32,
-    /// The tier that is open, if tiers are in use.
-    pub open_tier: Option<u32>,
-    /// Whether tiers are in use.
-    pub tiered: bool,
-    /// Its handle is gone.
-    pub ending: bool,
 }
 
 /// Lanes and who stands in them. See the [module](self).
@@ -263,7 +248,11 @@ impl<G> Lanes<G> {
     #[inline]
     pub fn push(&mut self, lane: u32, ticket: u64, level: u8, group: G) {
         let l = self.lane_mut(lane);
-        l.line_or_new(0).push(ticket, level, group);
+        if l.tiered.is_some() {
+            l.line_or_new(0).push(ticket, level, group);
+            return self.settle(lane);
+        }
+        l.line.push(ticket, level, group);
         if !l.in_ring {
             self.settle(lane);
         }
@@ -357,25 +346,6 @@ impl<G> Lanes<G> {
         if self.current == lane {
             self.current = next;
         }
-    }
-
-    /// What the owner may see of a lane.
-    pub fn view(&self, lane: LaneKey) -> Option<LaneView> {
-        let lane = self.lanes.get(lane.0 as usize)?.as_ref();
-        lane.map(|lane| LaneView {
-            weight: lane.weight,
-            cap: lane.cap,
-            in_use: lane.in_use,
-            open_tier: lane.tiered.as_ref().and_then(|t| t.tiers.open()),
-            tiered: lane.tiered.is_some(),
-            ending: lane.ending,
-        })
-    }
-
-    /// All lanes, by slot.
-    pub fn keys(&self) -> impl Iterator<Item = LaneKey> {
-        let lanes = (0..).zip(&self.lanes);
-        lanes.filter_map(|(index, lane)| lane.as_ref().map(|_| LaneKey(index)))
     }
 
     #[inline]

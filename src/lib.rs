@@ -28,15 +28,15 @@
 //! | | `tiers.rs` | which tier is open |
 //! | | `timers.rs` | what is due when, by the embedder's clock |
 //! | | `readers.rs` | when to start, wake and retire a reader |
-//! | | `lanes.rs` | who is next: lanes in a ring, their lines, caps, tiers, bypass |
+//! | | `lanes.rs` | who is next: weighted lanes, caps, tiers, bypass |
 //! | | `backlog.rs` | groups with the messages that wait, in lanes |
 //! | | `jobs.rs` | which job is next: ring, orders, limits, due times, leases |
 //! | 2 waiting | `wait.rs` | the one way to wait and to wake |
 //! | | `turnstile.rs` | the wait queue with bounded overtaking |
 //! | 3 primitives | `semaphore.rs` | the counting semaphore |
 //! | | `gate.rs` | the tier gate |
-//! | | `tokens.rs` | what is posted to the next holder of a policy lock, and who sleeps |
 //! | | `intent.rs` | one lock, six modes; striped form for hot roots |
+//! | | `group.rs` | one group: its messages and its phase |
 //! | 4 exchange | `queue.rs` | conversations, groups, lanes, turns, deliveries |
 //! | | `keyed.rs` | send by key: the group made on first use, gone when idle |
 //! | | `job_queue.rs` | ordered claims: limits, leases, dead letters |

@@ -28,6 +28,35 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Turns and deliveries
+//!
+//! A [`Turn`] is the exclusive right to receive from one group. It holds one
+//! unit of the group's limit and of the lane's cap from its claim to its end.
+//! A [`Delivery`] borrows its turn, so that there is one at a time: say
+//! [`complete`](Delivery::complete) when its message is done, for one that is
+//! dropped is delivered again. [`Turn::next_batch`] lends several at once.
+//! [`Delivery::detach`] makes a [`Detached`] one, which outlives its turn and
+//! keeps the turn's unit: drop the turn then, and the next message of the group
+//! can be worked on beside it, as far as the group's limit allows.
+//!
+//! ```
+//! use conversant::limit::Limit;
+//! use conversant::queue::Queue;
+//!
+//! let queue = Queue::new();
+//! let lane = queue.lane(1, Limit::Unlimited)?;
+//! let pair = lane.group(Limit::AtMost(2), 100)?.conversation()?;
+//! pair.send_all(["one", "two", "three"])?;
+//! let mut at_work = Vec::new();
+//! while let Ok(mut turn) = queue.try_receive() {
+//!     at_work.extend(turn.next().map(|delivery| delivery.detach()));
+//! }
+//! assert_eq!(at_work.len(), 2);
+//! assert_eq!(at_work.remove(0).complete(), "one");
+//! assert_eq!(queue.try_receive()?.next().map(|delivery| delivery.complete()), Some("three"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # What stands in line
 //!
 //! A group stands in line if and only if it has work and every limit above it
@@ -42,12 +71,13 @@
 //!   sent, and completed exactly once, however many readers there are.
 //! - A delivery that is not completed, because it is dropped or its handler
 //!   panics, is delivered again, from its old place; after the last attempt
-//!   only its group is set aside, and everything else goes on.
-//! - No more messages of a group are in flight than its limit says, nor of a
-//!   lane than its cap says; a group has at most one turn at a time.
+//!   only its group is poisoned, and everything else goes on.
+//! - Turns and detached deliveries of a group are no more than its limit says,
+//!   nor those of a lane than its cap says; a group has at most one turn at a
+//!   time. A limit of 0 is a pause.
 //! - Between lanes: weighted round robin over turns. Within a lane: bumped
 //!   groups first, then by standing level, then by age; the oldest eligible
-//!   group is overtaken at most [`Bypass`] times in a row. Let W be the
+//!   group is overtaken at most [`Bypass`](crate::limit::Bypass) times in a row. Let W be the
 //!   largest sum of the weights of the lanes with eligible work meanwhile, w
 //!   the lane's own and K the bypass: a group that is i-th by age among the
 //!   groups of its lane with work and no live turn starts its next turn within
@@ -68,25 +98,29 @@
 //!
 //! # Panics and re-entry
 //!
-//! No code of the user's runs under the queue's lock: wakers, the drops of
-//! messages, and the iterator of [`Conversation::send_all`] run without it, and
-//! may call the queue. A waker that panics stops nobody: all others are woken,
-//! and the call that woke it goes on.
+//! No code of the user's runs under the queue's locks: wakers, the drops of
+//! messages, and the iterator of [`Conversation::send_all`] run without them,
+//! and may call the queue. A waker that panics stops nobody: its panic ends
+//! where it was woken.
 //!
 //! # Cost
 //!
-//! A send, a completion and the end of a turn append to one list under a lock
-//! held for that alone; receives take it in under the policy lock, at O(1) each,
-//! O(log n) with old ages or several tiers. What else a turn found it takes with
-//! neither, and that nothing came since it knows with neither, where
-//! [`Turn::next`] says. [`Queue::receive_many`] takes that lock once for many
-//! turns. What ends leaves nothing.
+//! A group keeps its own messages, under a lock of its own. A send, a message
+//! within a turn and the end of a turn take that lock alone; whoever makes a
+//! group ready appends a token to one list, under a lock held for the append.
+//! Claiming takes the policy lock, once for up to 32 turns, and takes the list
+//! in: O(1) a group, O(log n) for groups that are bumped or come back with an
+//! old age. What waits in a group does not matter to its turn. A sender that
+//! finds the list long takes it in itself.
 //!
-//! A send takes the policy lock itself if a receive sleeps, which it wakes, with
-//! a capacity, or in a tier that it names; and now and then, if nobody holds it,
-//! to take the list in. Everything else that changes or looks at the queue does,
-//! at O(turns that are live) more.
+//! These steps take the policy lock each time: all of a lane in which tiers are
+//! in use, of a queue with a capacity, of a closed queue; a group's that is
+//! bumped, poisoned, in back-off, waited for by name or looked at; what makes,
+//! changes or ends a lane, a group or a conversation; a send while a receive
+//! sleeps. [`Queue::close`], [`Queue::snapshot`], [`Queue::shutdown`], the first
+//! cap of a lane and its first tier cost O(groups).
 
+mod builder;
 mod close;
 mod delivery;
 mod give_back;
@@ -113,18 +147,15 @@ mod submissions;
 mod turn;
 
 use std::fmt;
-use std::marker::PhantomData;
-use std::time::Duration;
 
-use crate::error::OutOfRange;
 use crate::group::Group as Slot;
-use crate::limit::{Bypass, Limit};
+use crate::limit::Limit;
 use crate::sync::Arc;
 use crate::wait::Wait;
 
-use poison::Retry;
 use shared::Shared;
 
+pub use builder::Builder;
 pub use delivery::{Batch, Delivery, Detached};
 pub use give_back::GivesBack;
 pub use handles::{Conversation, Group, GroupId, Lane};
@@ -173,81 +204,6 @@ impl<T> Clone for Queue<T> {
     }
 }
 
-/// What a queue is to be.
-#[must_use]
-pub struct Builder<T> {
-    quantum: u32,
-    bypass: Bypass,
-    retry: Retry,
-    capacity: Limit,
-    of: PhantomData<fn() -> T>,
-}
-
-impl<T> Builder<T> {
-    /// The most deliveries of one turn, 1 or more; 16 if nothing is said.
-    ///
-    /// A group with much work keeps its reader for so many messages before the
-    /// reader must look who is next; a bump waits for as long. A reader that
-    /// takes fewer from each turn is free to.
-    pub fn quantum(mut self, quantum: u32) -> Self {
-        self.quantum = quantum;
-        self
-    }
-
-    /// How many times in a row the oldest eligible group of a lane may be
-    /// overtaken; at most 64 times if nothing is said.
-    pub fn bypass(mut self, bypass: Bypass) -> Self {
-        self.bypass = bypass;
-        self
-    }
-
-    /// How many messages the queue holds at most, those in flight counted; no
-    /// limit if nothing is said. A message that is given back keeps its room,
-    /// so that the bound is exact. A full queue refuses what is
-    /// [sent](Conversation::send) at once, also by its own handlers;
-    /// [`send_wait`](Conversation::send_wait) waits for room.
-    /// Ends, errors and timers of [dialogs](crate::dialog) ask for no room.
-    pub fn capacity(mut self, capacity: Limit) -> Self {
-        self.capacity = capacity;
-        self
-    }
-
-    /// How often a message is delivered in vain before its group is set aside
-    /// as [poisoned](Queue::poisoned); 5 times if nothing is said.
-    pub fn attempts(mut self, attempts: Limit) -> Self {
-        self.retry.attempts = attempts;
-        self
-    }
-
-    /// A group whose delivery was not completed pauses for `first`, after the
-    /// same message's next failure for twice that, and so on, for `most` at the
-    /// longest; by the clock that [`Queue::advance`] is told. None if nothing
-    /// is said. Other groups do not wait; its tier does.
-    pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
-        (self.retry.first, self.retry.most) = (first, most);
-        self
-    }
-
-    /// The queue.
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfRange`] if the quantum, the number of attempts or the capacity is 0.
-    pub fn build(self) -> Result<Queue<T>, OutOfRange> {
-        OutOfRange::check("quantum", self.quantum, 1, u32::MAX)?;
-        if let Limit::AtMost(attempts) = self.retry.attempts {
-            OutOfRange::check("attempts", attempts, 1, u32::MAX)?;
-        }
-        if let Limit::AtMost(capacity) = self.capacity {
-            OutOfRange::check("capacity", capacity, 1, u32::MAX)?;
-        }
-        let shared = Shared::new(self.quantum, self.bypass, self.retry, self.capacity);
-        let shared = Arc::new(shared);
-        let owner = Arc::new(Owner { shared });
-        Ok(Queue { owner })
-    }
-}
-
 impl<T> Queue<T> {
     /// A queue with the defaults of its [`Builder`].
     #[must_use]
@@ -258,17 +214,7 @@ impl<T> Queue<T> {
 
     /// A queue to order.
     pub fn builder() -> Builder<T> {
-        Builder {
-            quantum: 16,
-            bypass: Bypass::default(),
-            retry: Retry {
-                attempts: Limit::AtMost(5),
-                first: Duration::ZERO,
-                most: Duration::ZERO,
-            },
-            capacity: Limit::Unlimited,
-            of: PhantomData,
-        }
+        Builder::new()
     }
 
     /// A lane that takes up to `weight` turns in a row, with at most `cap`
@@ -320,6 +266,12 @@ impl<T> Queue<T> {
         snapshot::take(self.shared())
     }
 
+    fn over(shared: Shared<T>) -> Self {
+        let shared = Arc::new(shared);
+        let owner = Arc::new(Owner { shared });
+        Self { owner }
+    }
+
     #[inline]
     fn shared(&self) -> &Arc<Shared<T>> {
         &self.owner.shared
@@ -359,17 +311,6 @@ impl<T> fmt::Debug for Queue<T> {
             None => _ = out.field("locked", &true),
         }
         out.finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for Builder<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("quantum", &self.quantum)
-            .field("bypass", &self.bypass)
-            .field("retry", &self.retry)
-            .field("capacity", &self.capacity)
-            .finish()
     }
 }
 

@@ -2,7 +2,7 @@
 //! exact limit, and grants that are whole or not at all.
 //!
 //! State: one word (`word`), and the limit beside those who wait, in the queue
-//! of a [turnstile](crate::turnstile), which says how they are served. The limit
+//! of a turnstile (`turnstile.rs`), which says how they are served. The limit
 //! less what is out is `available`, in the word.
 //!
 //! Protocol: taking is one exchange of the word, giving back one addition. What

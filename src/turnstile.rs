@@ -193,7 +193,7 @@ pub(crate) trait Turnstile: Sized {
 
     /// One that waits gives up, or does not want what it was handed. What it
     /// asked for; `None` if it was refused, and has not looked since.
-    fn leave_queue(&self, ticket: Ticket) -> Option<Self::Claim> {
+    fn cancel(&self, ticket: Ticket) -> Option<Self::Claim> {
         let mut session = self.queue().lock();
         let queue = &mut *session;
         let claim = if let Some((mut claim, grant)) = queue.collect(ticket) {

@@ -18,7 +18,7 @@ use conversant::dialog::{
 };
 use conversant::error::{Closed, Stale};
 use conversant::limit::Limit;
-use conversant::queue::{Delivery, Lane, Queue};
+use conversant::queue::{Detached, Lane, Queue};
 
 use queue_support::{plain, take, turn};
 
@@ -69,7 +69,7 @@ fn fault(code: u32) -> Fault {
 
 /// The next event, completed and held.
 fn next(queue: &Queue<Side>) -> Option<Side> {
-    take(queue).map(Delivery::complete)
+    take(queue).map(Detached::complete)
 }
 
 /// All events that can be had now; each is let go of before the next is taken.

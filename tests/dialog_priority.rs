@@ -10,7 +10,7 @@ use std::thread;
 use conversant::dialog::{Dialogs, Endpoint, Event, Received};
 use conversant::error::Stale;
 use conversant::limit::{Bypass, Limit};
-use conversant::queue::{Delivery, Lane, Queue};
+use conversant::queue::{Lane, Queue};
 
 use queue_support::{Bell, plain, poll, take, turn};
 
@@ -55,10 +55,10 @@ impl Service {
     }
 }
 
-fn number(delivery: &Delivery<Received<u8>>) -> u8 {
-    match delivery.event {
+fn number(received: &Received<u8>) -> u8 {
+    match received.event {
         Event::Message(number) => number,
-        _ => panic!("{delivery:?} is no message"),
+        _ => panic!("{received:?} is no message"),
     }
 }
 
@@ -137,7 +137,7 @@ fn fault_a_bumped_but_locked_group_stalls_no_reader() {
     let locked = service.ask(0);
     let _other = service.ask(0);
     let mut live = turn(&service.back).unwrap();
-    let delivery = live.next().unwrap();
+    let delivery = live.next().unwrap().detach();
     locked.send(255).unwrap();
     service.bump(&locked, 255);
     // The other reader goes past it.

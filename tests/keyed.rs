@@ -13,7 +13,7 @@ use conversant::keyed::Keyed;
 use conversant::limit::Limit;
 use conversant::queue::{LaneError, Queue, SendReason, TryReceive};
 
-fn keyed<K: Hash + Eq + Send, T>(queue: &Queue<T>) -> Keyed<K, T> {
+fn keyed<K: Send + 'static, T: Send + 'static>(queue: &Queue<T>) -> Keyed<K, T> {
     let lane = queue.lane(1, Limit::Unlimited).expect("the queue is open");
     Keyed::new(lane)
 }
@@ -35,7 +35,7 @@ fn one_group_a_key_as_long_as_something_is_outstanding() {
     orders.send("anna", 1).unwrap();
     let group = orders.group(&"anna").expect("it has one");
     let mut turn = queue.try_receive().unwrap();
-    let delivery = turn.next().unwrap();
+    let delivery = turn.next().unwrap().detach();
     drop(turn);
     // Nothing waits, one is in flight: the group stays.
     orders.send("anna", 2).unwrap();
@@ -255,6 +255,9 @@ fn a_key_may_call_its_keeper_when_it_is_dropped() {
     orders.send(key(), 2).unwrap();
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     assert_eq!(served(&queue), [1, 2]);
+    // An idle group is kept with its key until somebody counts.
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert!(orders.is_empty());
     assert_eq!(asked.load(Ordering::Relaxed), 2);
     queue.close();
     assert!(orders.send(key(), 3).is_err());

@@ -14,7 +14,7 @@ use conversant::queue::{Queue, SendReason};
 
 use queue_support::{Bell, poll, serve, take};
 
-fn bounded<T>(capacity: u32) -> (Queue<T>, Keyed<&'static str, T>) {
+fn bounded<T: Send + 'static>(capacity: u32) -> (Queue<T>, Keyed<&'static str, T>) {
     let capacity = Limit::AtMost(capacity);
     let queue = Queue::builder().capacity(capacity).build().unwrap();
     let orders = Keyed::new(queue.lane(1, Limit::Unlimited).unwrap());

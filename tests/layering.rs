@@ -18,7 +18,7 @@ const FLOORS: &[&[&str]] = &[
         "modes", "ready", "by_key", "ring", "tiers", "timers", "readers", "lanes", "backlog", "jobs",
     ],
     &["wait", "turnstile"],
-    &["semaphore", "intent", "gate", "inbox", "tokens"],
+    &["semaphore", "gate", "intent", "group"],
     &["queue", "keyed", "job_queue", "lock_table"],
     &["dialog", "scheduler", "simulator"],
 ];

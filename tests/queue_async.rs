@@ -81,7 +81,7 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    fn poll(&mut self) -> Poll<Result<Turn<u8>, Closed>> {
+    fn poll(&mut self) -> Poll<Result<Turn<'a, u8>, Closed>> {
         poll(&mut self.receive, &self.waker)
     }
 

@@ -28,13 +28,13 @@ type Sent<M> = Poll<Result<(), SendError<M>>>;
 
 /// A send that waits, polled by hand, with its bell.
 struct Waiting<'a, T, M: Load<T>> {
-    wait: Wait<Sending<&'a Conversation<T>, M>>,
+    wait: Wait<Sending<'a, T, M>>,
     bell: Arc<Bell>,
     waker: Waker,
 }
 
 impl<'a, T, M: Load<T>> Waiting<'a, T, M> {
-    fn of(wait: Wait<Sending<&'a Conversation<T>, M>>) -> Self {
+    fn of(wait: Wait<Sending<'a, T, M>>) -> Self {
         let (bell, waker) = Bell::new();
         let mut waiting = Self { wait, bell, waker };
         assert!(waiting.poll().is_pending());

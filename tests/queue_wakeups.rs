@@ -24,7 +24,8 @@ fn blocked_readers_sleep_while_nothing_is_eligible() {
     );
     low.send_in(0, "low").unwrap();
     one.send("one").unwrap();
-    let [low_in_hand, one_in_hand] = [(); 2].map(|()| queue.try_receive().unwrap().next().unwrap());
+    let take = |()| queue.try_receive().unwrap().next().unwrap().detach();
+    let [low_in_hand, one_in_hand] = [(); 2].map(take);
     group.set_limit(Limit::AtMost(0)).unwrap();
 
     let (served, log) = mpsc::channel();

@@ -166,9 +166,9 @@ impl Service {
 
 /// The back end, when its work on a request is done: the answer goes back on
 /// the dialog that asked.
-pub(crate) fn conclude(options: &Options, delivery: Delivery<Received<Note>>) {
-    let asking = delivery.endpoint();
-    if let Event::Message(Note::Request { number, .. }) = delivery.event {
+pub(crate) fn conclude(options: &Options, request: &Received<Note>) {
+    let asking = request.endpoint();
+    if let Event::Message(Note::Request { number, .. }) = request.event {
         if options.fail.contains(&number) {
             let fault = Fault::new(FAILED, format!("the work on {number} failed"));
             _ = asking.end_with(fault.expect("the code is in range"));
@@ -178,5 +178,4 @@ pub(crate) fn conclude(options: &Options, delivery: Delivery<Received<Note>>) {
             _ = asking.end();
         }
     }
-    delivery.complete();
 }

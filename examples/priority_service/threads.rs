@@ -74,7 +74,8 @@ fn serve(options: &Options, service: &Service, order: &Mutex<Vec<u32>>) -> Vec<u
                 }
                 thread::sleep(Duration::from_millis(options.work));
             }
-            conclude(options, delivery);
+            conclude(options, &delivery);
+            delivery.complete();
         }
     }
     served

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use conversant::dialog::{Event, Received};
-use conversant::queue::{Delivery, Turn};
+use conversant::queue::{Detached, Turn};
 
 use crate::Options;
 use crate::clients::Clients;
@@ -16,8 +16,8 @@ use crate::service::{Note, Service, conclude};
 /// A reader of the back end.
 #[derive(Default)]
 struct Reader {
-    turn: Option<Turn<Received<Note>>>,
-    work: Option<Delivery<Received<Note>>>,
+    turn: Option<Turn<'static, Received<Note>>>,
+    work: Option<Detached<Received<Note>>>,
     served: Vec<u32>,
 }
 
@@ -91,7 +91,8 @@ impl Play<'_> {
                     self.now = at;
                     self.done.pop();
                     if let Some(work) = self.readers[reader].work.take() {
-                        conclude(self.options, work);
+                        conclude(self.options, &work);
+                        work.complete();
                     }
                     self.pass_on();
                     self.take(reader);
@@ -132,7 +133,7 @@ impl Play<'_> {
         while reader.work.is_none() {
             let Some(turn) = &mut reader.turn else {
                 match self.service.back.try_receive() {
-                    Ok(turn) => reader.turn = Some(turn),
+                    Ok(turn) => reader.turn = Some(turn.into_owned()),
                     Err(_) => break,
                 }
                 continue;
@@ -144,7 +145,8 @@ impl Play<'_> {
             match delivery.event {
                 Event::Message(Note::Request { number: asked, .. }) => {
                     reader.served.push(asked);
-                    reader.work = Some(delivery);
+                    // The work goes on while this thread does other things.
+                    reader.work = Some(delivery.detach());
                     let at = self.now + Duration::from_secs(self.options.work);
                     self.done.push(Reverse((at, self.order.len(), number)));
                     self.order.push(asked);

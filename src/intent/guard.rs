@@ -4,13 +4,13 @@ use std::fmt;
 use std::ops::Deref;
 
 use super::claim::{Claim, Own};
-use super::error::{Deadlock, NotWeaker, WouldBlock};
+use super::error::{NotWeaker, WouldBlock};
 use super::request::Convert;
 use super::stripes::Left;
 use super::{IntentLock, Place};
 use crate::modes::Mode;
 use crate::sync::Arc;
-use crate::turnstile::{Admission, Released, Turnstile, Wakers};
+use crate::turnstile::{Admission, AdmissionOf, Released, Turnstile, Wakers};
 use crate::wait::{Ticket, Wait};
 
 mod sealed {
@@ -110,7 +110,7 @@ impl<L: Handle> Guard<L> {
     /// # Ok::<(), conversant::intent::Deadlock>(())
     /// ```
     pub fn convert(&mut self, mode: Mode) -> Wait<Convert<'_, L>> {
-        self.leave_queue();
+        self.cancel_conversion();
         let asked = self.mode.join(mode);
         Wait::new(Convert::new(self, asked))
     }
@@ -122,13 +122,13 @@ impl<L: Handle> Guard<L> {
     ///
     /// If not; the guard holds what it held.
     pub fn try_convert(&mut self, mode: Mode) -> Result<(), WouldBlock> {
-        self.leave_queue();
+        self.cancel_conversion();
         let asked = self.mode.join(mode);
         if self.convert_now(asked) {
             return Ok(());
         }
-        match self.look(asked, None) {
-            Admission::Granted(()) => Ok(()),
+        match self.convert_exactly(asked, None) {
+            Admission::Granted(_) => Ok(()),
             _ => Err(WouldBlock),
         }
     }
@@ -151,7 +151,7 @@ impl<L: Handle> Guard<L> {
     /// # Ok::<(), conversant::intent::NotWeaker>(())
     /// ```
     pub fn downgrade(&mut self, mode: Mode) -> Result<(), NotWeaker> {
-        self.leave_queue();
+        self.cancel_conversion();
         let held = self.mode;
         if !held.covers(mode) {
             return Err(NotWeaker { held, asked: mode });
@@ -212,11 +212,11 @@ impl<L: Handle> Guard<L> {
     /// Looks exactly, and with wakers waits if there is nothing. Where what it
     /// holds is counted may change even then.
     #[cold]
-    pub(super) fn look(
+    pub(super) fn convert_exactly(
         &mut self,
         asked: Mode,
         wakers: Option<&mut Wakers>,
-    ) -> Admission<(), Deadlock> {
+    ) -> AdmissionOf<IntentLock> {
         let mut claim = Claim {
             ask: asked,
             own: Some(self.own()),
@@ -225,16 +225,10 @@ impl<L: Handle> Guard<L> {
             Some(wakers) => self.lock.poll_queue(&mut claim, &mut self.waiting, wakers),
             None => self.lock.try_exactly(&mut claim),
         };
-        let mut held = claim.own.expect("as above");
-        let admission = match admission {
-            Admission::Granted(place) => {
-                held = Own { mode: asked, place };
-                Admission::Granted(())
-            }
-            Admission::NotNow => Admission::NotNow,
-            Admission::Refused(deadlock) => Admission::Refused(deadlock),
-        };
-        (self.mode, self.place) = (held.mode, held.place);
+        self.place = claim.own.expect("as above").place;
+        if let Admission::Granted(place) = admission {
+            (self.mode, self.place) = (asked, place);
+        }
         admission
     }
 
@@ -254,7 +248,7 @@ impl<L: Handle> Guard<L> {
 
     /// Gives a conversion up that waits.
     #[inline]
-    pub(super) fn leave_queue(&mut self) {
+    pub(super) fn cancel_conversion(&mut self) {
         if let Some(ticket) = self.waiting.take() {
             self.give_up(ticket);
         }
@@ -262,7 +256,7 @@ impl<L: Handle> Guard<L> {
 
     #[cold]
     fn give_up(&mut self, ticket: Ticket) {
-        let own = self.lock.leave_queue(ticket).and_then(|claim| claim.own);
+        let own = self.lock.cancel(ticket).and_then(|claim| claim.own);
         self.place = own.expect("a conversion has something of its own").place;
     }
 }
@@ -270,7 +264,7 @@ impl<L: Handle> Guard<L> {
 impl<L: Handle> Drop for Guard<L> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.leave_queue();
+        self.cancel_conversion();
         self.lock.release(self.mode, self.place);
     }
 }

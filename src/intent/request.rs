@@ -62,7 +62,7 @@ impl<L: Handle> Request<L> {
         let (lock, mode) = (self.lock(), self.mode);
         // It may conflict with nothing, and the lock must only be asked.
         let asked = lock.is_exact_under_the_lock();
-        let place = asked.then(|| lock.try_in_queue(mode)).flatten();
+        let place = asked.then(|| lock.take_exactly(mode)).flatten();
         let back_off = || back_off(|| !lock.word.is_shut(), || lock.take(mode));
         let place = place.or_else(back_off)?;
         Some(self.granted(place))
@@ -107,7 +107,7 @@ impl<L: Handle> Op for Request<L> {
 
     fn cancel(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.lock().leave_queue(ticket);
+            self.lock().cancel(ticket);
         }
     }
 }
@@ -137,8 +137,8 @@ impl<L: Handle> Op for Convert<'_, L> {
             return Poll::Ready(Ok(()));
         }
         let mut wakers = Wakers::of(cx);
-        match guard.look(asked, Some(&mut wakers)) {
-            Admission::Granted(()) => Poll::Ready(Ok(())),
+        match guard.convert_exactly(asked, Some(&mut wakers)) {
+            Admission::Granted(_) => Poll::Ready(Ok(())),
             Admission::Refused(deadlock) => Poll::Ready(Err(deadlock)),
             Admission::NotNow => {
                 if !waited {
@@ -152,6 +152,6 @@ impl<L: Handle> Op for Convert<'_, L> {
     }
 
     fn cancel(&mut self) {
-        self.guard.leave_queue();
+        self.guard.cancel_conversion();
     }
 }

@@ -4,15 +4,42 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::map::KeyMap;
-use crate::dispatch::{Dispatch, GroupKey};
-use crate::limit::{Bypass, Limit};
+use crate::limit::Limit;
+use crate::queue::{GroupId, GroupRef, Kept, Lane, Queue, Shape};
 use crate::wait::tests::heap::held_by_this_thread;
 
-fn groups(count: usize) -> Vec<GroupKey> {
-    let mut core = Dispatch::new(Bypass::default());
-    let lane = core.add_lane(1, Limit::Unlimited).unwrap();
-    let group = |_| core.add_group(lane, Limit::SERIAL, 100, ()).unwrap();
-    (0..count).map(group).collect()
+const SHAPE: Shape = Shape {
+    limit: Limit::SERIAL,
+    level: 100,
+};
+
+fn queue() -> (Queue<u8>, Lane<u8>) {
+    let queue = Queue::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    (queue, lane)
+}
+
+/// A group with a message.
+fn busy(lane: &Lane<u8>) -> GroupRef<u8> {
+    let group = lane.kept_group(SHAPE).unwrap();
+    send(lane, &group);
+    group
+}
+
+fn send(lane: &Lane<u8>, group: &GroupRef<u8>) {
+    match lane.send_kept(group, 0) {
+        Kept::Sent(after) => lane.after(after),
+        Kept::Special(_) => panic!("nothing is special"),
+    }
+}
+
+/// Has the group serve all that it has.
+fn serve(queue: &Queue<u8>, group: GroupId) {
+    while let Ok(mut turn) = queue.try_receive_from(group) {
+        while let Some(delivery) = turn.next() {
+            delivery.complete();
+        }
+    }
 }
 
 /// Few hashes, so that many keys share one.
@@ -22,16 +49,19 @@ fn hash(key: u8) -> u64 {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// The key has the next group.
-    Put(u8),
-    /// The n-th group ends.
-    End(usize),
+    /// Something is sent by a key.
+    Send(u8),
+    /// All of a key is served.
+    Serve(u8),
+    /// What is idle is forgotten.
+    Trim,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        (0..9u8).prop_map(Step::Put),
-        (0..40usize).prop_map(Step::End)
+        3 => (0..9u8).prop_map(Step::Send),
+        3 => (0..9u8).prop_map(Step::Serve),
+        1 => Just(Step::Trim),
     ];
     vec(step, 0..40)
 }
@@ -39,61 +69,89 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #[test]
     fn agrees_with_a_list(steps in steps()) {
-        let mut fresh = groups(40).into_iter();
-        let mut made = Vec::new();
+        let (queue, lane) = queue();
         let mut map = KeyMap::new();
-        let mut list: Vec<(u8, GroupKey)> = Vec::new();
+        // By key: the group, and whether something waits in it.
+        let mut list: Vec<(u8, GroupId, bool)> = Vec::new();
         for step in steps {
             match step {
-                Step::Put(key) => {
-                    let new = fresh.next().unwrap();
-                    made.push(new);
-                    match list.iter_mut().find(|(other, _)| *other == key) {
-                        Some((_, group)) => {
-                            map.replace(hash(key), *group, new);
-                            *group = new;
-                        }
-                        None => {
-                            map.insert(hash(key), key, new);
-                            list.push((key, new));
-                        }
+                Step::Send(key) => {
+                    if let Some(entry) = list.iter_mut().find(|entry| entry.0 == key) {
+                        send(&lane, map.find(hash(key), &key).unwrap());
+                        entry.2 = true;
+                    } else {
+                        let group = busy(&lane);
+                        list.push((key, lane.kept_id(&group), true));
+                        let idle = map.insert(hash(key), key, group);
+                        prop_assert!(idle.is_empty(), "there are few");
                     }
                 }
-                Step::End(n) => {
-                    let Some(&group) = made.get(n) else { continue };
-                    let at = list.iter().position(|&(_, its)| its == group);
-                    let key = at.map(|at| list.swap_remove(at).0);
-                    // One that has been replaced may be looked for anywhere.
-                    for place in 0..3 {
-                        let right = key.is_some_and(|key| hash(key) == place);
-                        prop_assert_eq!(map.remove(place, group), key.filter(|_| right));
+                Step::Serve(key) => {
+                    if let Some(entry) = list.iter_mut().find(|entry| entry.0 == key) {
+                        serve(&queue, entry.1);
+                        entry.2 = false;
                     }
+                }
+                Step::Trim => {
+                    let idle = map.take_idle();
+                    let mut gone: Vec<_> = idle.iter().map(|e| lane.kept_id(&e.group)).collect();
+                    let of_list = list.extract_if(.., |entry| !entry.2).map(|entry| entry.1);
+                    let mut expected: Vec<_> = of_list.collect();
+                    gone.sort_unstable();
+                    expected.sort_unstable();
+                    prop_assert_eq!(gone, expected);
                 }
             }
             prop_assert_eq!(map.len(), list.len());
             for key in 0..9 {
-                let stands = list.iter().find(|&&(other, _)| other == key);
-                prop_assert_eq!(map.find(hash(key), &key), stands.map(|&(_, group)| group));
+                let stands = list.iter().find(|entry| entry.0 == key);
+                let found = map.find(hash(key), &key).map(|group| lane.kept_id(group));
+                prop_assert_eq!(found, stands.map(|entry| entry.1));
             }
         }
+        prop_assert_eq!(map.take_all().len(), list.len());
+        prop_assert_eq!(map.len(), 0);
     }
+}
+
+/// An insertion looks for idle ones when the map has doubled, or has few; so many
+/// stay at most.
+#[test]
+fn an_insertion_forgets_what_is_idle() {
+    let (queue, lane) = queue();
+    let mut map = KeyMap::new();
+    let (mut at_work, mut most) = (0, 0);
+    for key in 0..10_000_u64 {
+        let group = busy(&lane);
+        let id = lane.kept_id(&group);
+        drop(map.insert(key, key, group));
+        match key % 100 {
+            0 => at_work += 1,
+            _ => serve(&queue, id),
+        }
+        most = most.max(map.len());
+    }
+    assert!(most <= 64 + 2 * at_work, "{most} for {at_work} at work");
+    drop(map.take_idle());
+    assert_eq!(map.len(), at_work);
 }
 
 #[test]
 fn a_burst_is_given_back() {
-    let all = groups(10_000);
+    let (queue, lane) = queue();
+    let all: Vec<_> = (0..10_000).map(|_| busy(&lane)).collect();
     let before = held_by_this_thread();
     let mut map = KeyMap::new();
-    for (key, &group) in all.iter().enumerate() {
-        map.insert(key as u64, key, group);
+    for (key, group) in all.iter().enumerate() {
+        let idle = map.insert(key as u64, key, group.clone());
+        assert!(idle.is_empty(), "all are at work");
     }
     let burst = held_by_this_thread() - before;
-    for (key, &group) in all.iter().enumerate().skip(10) {
-        assert_eq!(map.remove(key as u64, group), Some(key));
+    for group in &all[10..] {
+        serve(&queue, lane.kept_id(group));
     }
+    assert_eq!(map.take_idle().len(), 9_990);
     assert!(held_by_this_thread() - before < burst / 50);
-    for (key, &group) in all.iter().enumerate().take(10) {
-        assert_eq!(map.remove(key as u64, group), Some(key));
-    }
+    assert_eq!(map.take_all().len(), 10);
     assert!(held_by_this_thread() - before < burst / 50);
 }

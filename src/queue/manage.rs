@@ -94,7 +94,7 @@ impl<T> Queue<T> {
     ///
     /// [`Stale`] if there is no such group any more.
     pub fn waiting_in(&self, group: GroupId) -> Result<usize, Stale> {
-        Ok(self.find(group)?.waiting() as usize)
+        Ok(super::waiting_in(&self.find(group)?))
     }
 
     /// The message that waits first in a group, without receiving it: the how

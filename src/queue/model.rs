@@ -1,28 +1,35 @@
 //! Loom models of a queue: a lost wake-up shows as a deadlock, which loom
 //! reports. Each prints how many interleavings there were, and its bound.
 
-mod posts;
+mod flags;
 mod room;
+mod submissions;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
-use super::{Conversation, Queue};
+use super::{Conversation, Delivery, Detached, Queue};
 use crate::error::Closed;
 use crate::limit::Limit;
 use crate::sync::{Arc, AtomicBool, Ordering, explore, spawn};
 
-fn queue_with_conversation() -> (Arc<Queue<u8>>, Conversation<u8>) {
+fn queue_with_conversation() -> (Queue<u8>, Conversation<u8>) {
     let queue = Queue::new();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let conversation = lane.conversation().unwrap();
-    (Arc::new(queue), conversation)
+    (queue, conversation)
 }
 
 fn receive_one(queue: &Queue<u8>) -> Result<u8, Closed> {
     let mut turn = queue.receive().wait()?;
     Ok(turn.next().unwrap().complete())
+}
+
+/// The first message of the next turn, which is let go.
+fn detached(queue: &Queue<u8>) -> Detached<u8> {
+    let mut turn = queue.try_receive().unwrap();
+    turn.next().map(Delivery::detach).unwrap()
 }
 
 /// The first wait races the first send.
@@ -59,13 +66,14 @@ fn the_end_of_a_turn_wakes_the_next_receive() {
 fn a_cancelled_receive_passes_its_wake_on() {
     explore("a_cancelled_receive_passes_its_wake_on", Some(3), || {
         let (queue, conversation) = queue_with_conversation();
-        let mut first = Queue::receive_owned(&queue);
+        let mut first = queue.receive();
         let mut cx = Context::from_waker(Waker::noop());
         assert!(Pin::new(&mut first).poll(&mut cx).is_pending());
-        let canceller = spawn(move || drop(first));
+        let other = queue.clone();
+        let reader = spawn(move || receive_one(&other));
         let sender = spawn(move || conversation.send(1).unwrap());
-        assert_eq!(receive_one(&queue), Ok(1));
-        canceller.join().unwrap();
+        drop(first);
+        assert_eq!(reader.join().unwrap(), Ok(1));
         sender.join().unwrap();
         let receives = queue.snapshot().receives;
         assert_eq!((receives.waiting, receives.notified), (0, 0));
@@ -78,7 +86,7 @@ fn the_end_wakes_a_receive() {
     explore("the_end_wakes_a_receive", Some(3), || {
         let (queue, conversation) = queue_with_conversation();
         conversation.send(1).unwrap();
-        let last = queue.try_receive().unwrap().next().unwrap();
+        let last = detached(&queue);
         let worker = spawn(move || last.complete());
         let other = queue.clone();
         let closer = spawn(move || other.close());
@@ -117,7 +125,7 @@ fn a_receive_that_was_woken_for_nothing_is_woken_again() {
 #[test]
 fn two_readers_and_a_bump_take_the_best_two() {
     explore("two_readers_and_a_bump_take_the_best_two", None, || {
-        let queue = Arc::new(Queue::new());
+        let queue = Queue::new();
         let lane = queue.lane(1, Limit::Unlimited).unwrap();
         // Of two messages each, with room for both and a level of its own: only
         // the turn keeps the second reader away.
@@ -131,7 +139,7 @@ fn two_readers_and_a_bump_take_the_best_two() {
             let (queue, has_bumped) = (queue.clone(), has_bumped.clone());
             spawn(move || {
                 let bumped = has_bumped.load(Ordering::Acquire);
-                (queue.try_receive().unwrap(), bumped)
+                (queue.try_receive().unwrap().into_owned(), bumped)
             })
         });
         queue.bump(bumped, 255).unwrap();
@@ -151,7 +159,7 @@ fn a_send_races_the_end_of_a_turn() {
     explore("a_send_races_the_end_of_a_turn", Some(3), || {
         let (queue, conversation) = queue_with_conversation();
         conversation.send(1).unwrap();
-        let mut turn = queue.try_receive().unwrap();
+        let mut turn = queue.try_receive().unwrap().into_owned();
         let worker = spawn(move || {
             assert_eq!(turn.next().unwrap().complete(), 1);
             drop(turn);

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use crate::error::Closed;
 use crate::group::STARTED;
 use crate::sync::Arc;
+use crate::turnstile::back_off;
 use crate::wait::{Op, Session, Ticket, Wait, look_twice, sealed};
 
 use super::refuse::TryReceive;
@@ -242,6 +243,16 @@ impl<'q, T> Receive<'q, T> {
         Turn::begin(Owner::Borrowed(self.shared), group)
     }
 
+    /// Looks for a moment whether something is submitted, before it stands in
+    /// line: while nobody sleeps, a send need not look whom to wake.
+    fn look_around<R>(&self, mut claim: impl FnMut() -> Option<R>) -> Option<R> {
+        if self.ticket.is_some() {
+            return None;
+        }
+        let submissions = &self.shared.submissions;
+        back_off(|| true, || submissions.has_some().then(&mut claim).flatten())
+    }
+
     /// Claims what `claim` finds, or stands in line.
     fn poll_claim<R>(
         &mut self,
@@ -277,7 +288,18 @@ impl<'q, T> Op for Receive<'q, T> {
         Some(Ok(self.turn(group)))
     }
 
+    fn attempt(&mut self) -> Option<Self::Output> {
+        let shared = self.shared;
+        let group = self.look_around(|| shared.claim())?;
+        Some(Ok(self.turn(group)))
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.ticket.is_none()
+            && let Some(group) = self.shared.claim()
+        {
+            return Poll::Ready(Ok(self.turn(group)));
+        }
         let claimed = self.poll_claim(cx, State::claim);
         claimed.map(|claimed| Ok(self.turn(claimed?)))
     }
@@ -308,6 +330,12 @@ impl<'q, T> Op for ReceiveMany<'q, T> {
     fn at_once(&mut self) -> Option<Self::Output> {
         let turns = Turns::claim(self.one.shared, self.n);
         (turns.left > 0 || self.n == 0).then_some(Ok(turns))
+    }
+
+    fn attempt(&mut self) -> Option<Self::Output> {
+        let (shared, n) = (self.one.shared, self.n);
+        let claim = || Some(Turns::claim(shared, n)).filter(|turns| turns.left > 0);
+        self.one.look_around(claim).map(Ok)
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -27,7 +27,7 @@ use crate::wait::Waiters;
 use super::named::Named;
 use super::poison::Suspended;
 use super::room::Room;
-use super::submissions::{Kind, Submissions, Token};
+use super::submissions::{Submissions, Token};
 use super::{GroupRef, Observer};
 
 pub(super) struct State<T> {
@@ -157,14 +157,15 @@ impl<T> State<T> {
 
     fn collect_some(&mut self, submissions: &Submissions<T>) {
         let mut tokens = std::mem::take(&mut self.spare);
-        let first = submissions.take(&mut tokens);
-        for (ticket, token) in (first..).zip(tokens.drain(..)) {
+        let mut ticket = submissions.take(&mut tokens);
+        for token in tokens.drain(..) {
             if token.unit {
                 self.lanes.unit_back(token.lane);
             }
-            if let (Kind::Ready, Some(group)) = (token.kind, token.group) {
+            if let Some(group) = token.group {
                 self.lanes.push(token.lane, ticket, token.level, group);
             }
+            ticket += 1;
         }
         tokens.shrink_to(Submissions::<T>::LONG);
         self.spare = tokens;

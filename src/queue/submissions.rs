@@ -20,21 +20,14 @@ use crate::sync::{Arc, AtomicBool, Mutex, Ordering, model_size};
 
 use super::GroupRef;
 
-/// What a token says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// The group stands in line with its standing level.
-    Ready,
-    /// Only its number is wanted, or the unit that came back with it.
-    Bare,
-}
-
+/// One step on the list. Without a group only its number is wanted, or the unit
+/// that came back with it.
 pub(super) struct Token<T> {
-    pub(super) kind: Kind,
     pub(super) level: u8,
     /// A unit of the lane's cap came back with it.
     pub(super) unit: bool,
     pub(super) lane: u32,
+    /// Stands in line with its standing level.
     pub(super) group: Option<GroupRef<T>>,
 }
 
@@ -42,7 +35,6 @@ impl<T> Token<T> {
     #[inline]
     pub(super) fn ready(group: &GroupRef<T>, level: u8, unit: bool) -> Self {
         Self {
-            kind: Kind::Ready,
             level,
             unit,
             lane: group.lane.index(),
@@ -52,7 +44,6 @@ impl<T> Token<T> {
 
     pub(super) fn bare(lane: u32, unit: bool) -> Self {
         Self {
-            kind: Kind::Bare,
             level: 0,
             unit,
             lane,
@@ -112,7 +103,7 @@ impl<T> Submissions<T> {
         list.next += 1;
         let posted = if list.asleep {
             Posted::Look
-        } else if list.tokens.len() % Self::LONG == 0 {
+        } else if list.tokens.len().is_multiple_of(Self::LONG) {
             Posted::Long
         } else {
             Posted::Kept

@@ -76,7 +76,7 @@ pub(super) struct Live<T> {
 impl<T> Live<T> {
     /// Begins the turn of a group that was claimed. Never fails: a group that
     /// was paused meanwhile gives nothing.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin(shared: &Shared<T>, group: GroupRef<T>) -> Self {
         let mut live = Self {
             taken: None,
@@ -189,13 +189,13 @@ impl<T> Live<T> {
 }
 
 impl<'q, T> Turn<'q, T> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin(shared: Owner<'q, T>, group: GroupRef<T>) -> Self {
         let live = Live::begin(&shared, group);
         Self::over(shared, live)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn over(shared: Owner<'q, T>, live: Live<T>) -> Self {
         Self {
             shared,

@@ -160,7 +160,7 @@ impl<S: Handle> Op for Request<S> {
 
     fn cancel(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.semaphore().leave_queue(ticket);
+            self.semaphore().cancel(ticket);
         }
     }
 }

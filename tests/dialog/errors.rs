@@ -81,10 +81,10 @@ fn errors_of_dialogs_in_one_group_keep_their_order() {
     b.end_with(fault(2)).unwrap();
     let mut both: Vec<_> = (0..2).map(|_| take(&world.far).unwrap()).collect();
     let codes =
-        |both: &[Delivery<Side>]| -> Vec<_> { both.iter().map(|d| d.event.clone()).collect() };
+        |both: &[Detached<Side>]| -> Vec<_> { both.iter().map(|d| d.event.clone()).collect() };
     assert_eq!(codes(&both), [Error(fault(1)), Error(fault(2))]);
     // Back in the other order: to their places.
-    both.into_iter().rev().for_each(Delivery::give_back);
+    both.into_iter().rev().for_each(Detached::give_back);
     both = (0..2).map(|_| take(&world.far).unwrap()).collect();
     assert_eq!(codes(&both), [Error(fault(1)), Error(fault(2))]);
 }

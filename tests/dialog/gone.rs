@@ -34,10 +34,12 @@ fn closing_a_queue_refuses_messages_and_lets_the_end_through() {
     far.send("x").unwrap();
     assert_eq!(events(&world.near), [Message("x")]);
     near.end().unwrap();
-    let a = world.far.receive().wait().unwrap().next().unwrap();
-    assert_eq!(a.complete().event, Message("a"));
-    let end = world.far.receive().wait().unwrap().next().unwrap();
-    assert_eq!(end.complete().event, End);
+    let mut turn = world.far.receive().wait().unwrap();
+    assert_eq!(turn.next().unwrap().complete().event, Message("a"));
+    drop(turn);
+    let mut turn = world.far.receive().wait().unwrap();
+    assert_eq!(turn.next().unwrap().complete().event, End);
+    drop(turn);
     assert_eq!(world.far.receive().wait().err(), Some(Closed));
     assert!(world.is_clean());
     let begun = world.dialogs.begin(&world.near_lane, &world.far_lane);

@@ -7,7 +7,7 @@ use conversant::dialog::{
     Dialogs, Endpoint, EndpointRef, Event, Fault, Received, Refused, Seat, Standing,
 };
 use conversant::limit::Limit;
-use conversant::queue::{Delivery, Group, Lane, NoTurn, Queue, TryReceiveFrom, Why};
+use conversant::queue::{Delivery, Detached, Group, Lane, NoTurn, Queue, TryReceiveFrom, Why};
 
 use crate::model::{Item, Model, No, Nothing, SideId, Word};
 use crate::operations::Operation;
@@ -24,9 +24,9 @@ pub(crate) struct World {
     /// By dialog and side; owned until dropped.
     owners: Vec<[Option<Endpoint<Note>>; 2]>,
     sides: Vec<[EndpointRef<Note>; 2]>,
-    in_flight: Vec<(Item, Delivery<Received<Note>>)>,
+    in_flight: Vec<(Item, Detached<Received<Note>>)>,
     held: Vec<(Item, Received<Note>)>,
-    turn: Option<conversant::queue::Turn<Received<Note>>>,
+    turn: Option<conversant::queue::Turn<'static, Received<Note>>>,
     model: Model,
     now: Duration,
     sent: u32,
@@ -130,10 +130,11 @@ impl World {
             return;
         };
         let turn = queue.try_receive_from(self.at(id).group());
+        let turn = turn.map(conversant::queue::Turn::into_owned);
         let expected = self.model.receive(id);
         let nothing = match turn {
             Ok(mut turn) => {
-                let delivery = turn.next().expect("a turn begins with one");
+                let delivery = turn.next().expect("a turn begins with one").detach();
                 let item = expected.unwrap_or_else(|no| panic!("{no:?}, but got {delivery:?}"));
                 if keep {
                     self.model.turn = Some((self.model.side(id).group, QUANTUM - 1));
@@ -152,7 +153,7 @@ impl World {
         assert_eq!(expected, Err(nothing));
     }
 
-    fn take(&mut self, item: Item, delivery: Delivery<Received<Note>>) {
+    fn take(&mut self, item: Item, delivery: Detached<Received<Note>>) {
         let got = (word(&delivery.event), delivery.attempt());
         assert_eq!(got, (item.word, item.attempt + 1));
         assert_eq!(delivery.endpoint(), self.at(item.to));
@@ -163,7 +164,8 @@ impl World {
         let Some(turn) = &mut self.turn else {
             return;
         };
-        match (turn.next(), self.model.next()) {
+        let next = turn.next().map(Delivery::detach);
+        match (next, self.model.next()) {
             (Some(delivery), Some(item)) => self.take(item, delivery),
             (None, None) => {}
             (got, expected) => panic!("{got:?} for {expected:?}"),

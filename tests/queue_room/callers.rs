@@ -10,8 +10,10 @@ fn an_owned_wait_keeps_its_conversation() {
     let (queue, _lane, wide) = full::<u32>(2);
     let wide = Arc::new(wide);
     let (_, waker) = Bell::new();
-    let mut first = Conversation::send_wait_owned(&wide, 1);
-    let mut second = Conversation::send_all_wait_owned(&wide, [2]);
+    let to = wide.clone();
+    let mut first = Box::pin(async move { to.send_wait(1).await });
+    let to = wide.clone();
+    let mut second = Box::pin(async move { to.send_all_wait([2]).await });
     drop(wide);
     assert!(poll(&mut first, &waker).is_pending());
     assert!(poll(&mut second, &waker).is_pending());
@@ -33,7 +35,7 @@ fn a_handler_never_waits_for_room_in_its_own_full_queue() {
     };
     let mut turn = queue.try_receive().unwrap();
     own(wide.send_wait(7).wait());
-    let delivery = turn.next().unwrap();
+    let delivery = turn.next().unwrap().detach();
     own(wide.send_wait(7).wait());
     drop(turn);
     own(wide.send_wait(7).wait());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use conversant::error::TierGoesDown;
 use conversant::keyed::Keyed;
-use conversant::queue::Delivery;
+use conversant::queue::Detached;
 
 use super::*;
 
@@ -185,7 +185,7 @@ fn the_tier_is_that_of_the_moment_and_can_be_said() {
     assert!(down.is_sent());
     assert!(last.is_sent());
     let tiers = |queue| {
-        let delivery: Delivery<u32> = take(queue).unwrap();
+        let delivery: Detached<u32> = take(queue).unwrap();
         (delivery.tier(), delivery.complete())
     };
     assert_eq!(tiers(&queue), (1, 1));

@@ -1,6 +1,6 @@
 //! Random sends, waits and completions, against a list.
 
-use conversant::queue::Delivery;
+use conversant::queue::Detached;
 
 use crate::queue_support::Random;
 
@@ -73,7 +73,7 @@ fn as_a_list_has_it() {
                 }
                 3 | 4 => hands.extend(take(&queue)),
                 5 if !hands.is_empty() => {
-                    let hand: Delivery<usize> = hands.swap_remove(random.below(hands.len()));
+                    let hand: Detached<usize> = hands.swap_remove(random.below(hands.len()));
                     if random.below(3) > 0 {
                         hand.complete();
                         naive.held -= 1;

@@ -138,13 +138,14 @@ fn whatever_makes_work_eligible_wakes() {
                 .send_all([1, 2])
                 .unwrap();
             let mut turn = turn(queue).unwrap();
-            std::mem::forget(turn.next());
+            std::mem::forget(turn.next().unwrap().detach());
+            let turn = turn.into_owned();
             Box::new(move || drop(turn))
         }),
         ("a turn not used", |queue| {
             let [a] = conversations(queue);
             a.send(1).unwrap();
-            let turn = turn(queue).unwrap();
+            let turn = turn(queue).unwrap().into_owned();
             Box::new(move || drop(turn))
         }),
         ("a tier", |queue| {
@@ -298,9 +299,10 @@ fn a_shutdown_that_takes_the_last_message_wakes_all() {
 
 #[test]
 fn an_owned_receive_keeps_the_queue_alive() {
-    let queue = Arc::new(Queue::new());
+    let queue = Queue::new();
     let [a] = conversations(&queue);
-    let mut receive = Queue::receive_owned(&queue);
+    let of = queue.clone();
+    let mut receive = Box::pin(async move { of.receive().await.map(Turn::into_owned) });
     let (bell, waker) = Bell::new();
     assert!(poll(&mut receive, &waker).is_pending());
     drop(queue);
@@ -309,8 +311,8 @@ fn an_owned_receive_keeps_the_queue_alive() {
     let Poll::Ready(Ok(mut turn)) = poll(&mut receive, &waker) else {
         panic!("a turn");
     };
-    assert_eq!(turn.next().unwrap().complete(), 1);
     drop(receive);
+    assert_eq!(turn.next().unwrap().complete(), 1);
     assert!(a.send(2).is_err(), "the queue is gone");
 }
 
@@ -360,10 +362,14 @@ fn a_wait_for_many_takes_all_that_came_until_it_looked() {
 
 #[test]
 fn a_wait_for_many_that_is_dropped_passes_its_wake_up_on_and_ends_with_the_queue() {
-    let queue = Arc::new(Queue::new());
+    let queue = Queue::new();
     let [a] = conversations(&queue);
     let (_bell, waker) = Bell::new();
-    let mut many = Queue::receive_many_owned(&queue, 5);
+    let of = queue.clone();
+    let mut many = Box::pin(async move {
+        let mut turns = of.receive_many(5).await?;
+        Ok::<_, Closed>(turns.next().map(Turn::into_owned))
+    });
     assert!(poll(&mut many, &waker).is_pending());
     let mut single = Waiting::new(&queue);
     a.send(1).unwrap();

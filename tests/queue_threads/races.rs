@@ -5,7 +5,7 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use conversant::limit::Limit;
-use conversant::queue::{Delivery, Queue, SendReason};
+use conversant::queue::{Detached, Queue, SendReason};
 
 use crate::queue_support;
 
@@ -24,7 +24,7 @@ fn ordered_receipt_and_concurrent_work() {
             scope.spawn(|| {
                 let mut met = false;
                 while let Ok(mut turn) = queue.receive().wait() {
-                    let delivery = turn.next().unwrap();
+                    let delivery = turn.next().unwrap().detach();
                     if log.try_lock().is_err() {
                         panic!("two at once");
                     }
@@ -51,11 +51,11 @@ fn racing_claims_never_exceed_the_limit() {
     let start = Barrier::new(4);
     for _ in 0..200 {
         one.send_all([(); 12]).unwrap();
-        let held: Vec<Delivery<()>> = thread::scope(|scope| {
+        let held: Vec<Detached<()>> = thread::scope(|scope| {
             let claim = || {
                 start.wait();
                 // A turn of another reader may be live for a moment: all try often enough.
-                let claim = |_| queue.try_receive().ok().and_then(|mut turn| turn.next());
+                let claim = |_| Some(queue.try_receive().ok()?.next()?.detach());
                 (0..4).filter_map(claim).collect::<Vec<_>>()
             };
             let claimers: Vec<_> = (0..3).map(|_| scope.spawn(claim)).collect();
@@ -66,7 +66,7 @@ fn racing_claims_never_exceed_the_limit() {
                 .collect()
         });
         assert!((1..=2).contains(&held.len()));
-        held.into_iter().for_each(|delivery| delivery.complete());
+        held.into_iter().for_each(|held| held.complete());
         while let Some(delivery) = queue_support::take(&queue) {
             delivery.complete();
         }

@@ -1,12 +1,13 @@
 //! Senders, readers, bumps, limits that change and handlers that panic, all at once.
 
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 
 use conversant::limit::{Bypass, Limit};
-use conversant::queue::{Conversation, Delivery, Queue};
+use conversant::queue::{Conversation, Delivery, Detached, Queue};
 
 use crate::queue_support::Random;
 
@@ -20,6 +21,32 @@ struct Message {
     group: usize,
     sender: usize,
     number: usize,
+}
+
+/// A message in hand, borrowed from its turn or taken out of it.
+trait Hand: Deref<Target = Message> {
+    fn complete(self);
+    fn give_back(self);
+}
+
+impl Hand for Delivery<'_, Message> {
+    fn complete(self) {
+        Delivery::complete(self);
+    }
+
+    fn give_back(self) {
+        Delivery::give_back(self);
+    }
+}
+
+impl Hand for Detached<Message> {
+    fn complete(self) {
+        Detached::complete(self);
+    }
+
+    fn give_back(self) {
+        Detached::give_back(self);
+    }
 }
 
 /// What handlers saw.
@@ -58,7 +85,7 @@ impl World {
     }
 
     /// Handles one delivery: sometimes gives it back, sometimes panics.
-    fn handle(&self, delivery: Delivery<Message>, random: &mut Random) {
+    fn handle(&self, delivery: impl Hand, random: &mut Random) {
         let message = *delivery;
         let group = message.group;
         let others = self.in_hand[group].fetch_add(1, Ordering::SeqCst);
@@ -87,7 +114,7 @@ impl World {
                 self.failures.fetch_add(1, Ordering::SeqCst);
                 delivery.give_back();
             }
-            _ => _ = delivery.complete(),
+            _ => delivery.complete(),
         }
     }
 
@@ -97,9 +124,17 @@ impl World {
             if random.below(10) == 0 {
                 continue;
             }
-            while let Some(delivery) = turn.next() {
-                assert_eq!(turn.group(), delivery.group());
+            let group = turn.group();
+            loop {
+                let Some(delivery) = turn.next() else { break };
+                assert_eq!(group, delivery.group());
                 if random.below(3) == 0 {
+                    let delivery = delivery.detach();
+                    // With the turn, which may go on, or without.
+                    if random.below(2) == 0 {
+                        self.handle(delivery, &mut random);
+                        continue;
+                    }
                     drop(turn);
                     self.handle(delivery, &mut random);
                     break;

@@ -235,7 +235,7 @@ impl Run<'_> {
                 if let Some(who) = self.choose(nth, |actor| actor.is_waiting()) {
                     self.actors[who].waits = None;
                     if self.actors[who].converts_to.take().is_some() {
-                        self.actors[who].guard.as_mut().unwrap().leave_queue();
+                        self.actors[who].guard.as_mut().unwrap().cancel_conversion();
                     }
                     self.naive.line.retain(|waits| waits.0 != who);
                 }

@@ -5,20 +5,26 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
-use super::receive_one;
+use super::{detached, receive_one};
 use crate::limit::Limit;
-use crate::queue::{Conversation, Delivery, Queue, SendReason};
+use crate::queue::{Conversation, Detached, Queue, SendReason};
 use crate::sync::{Arc, explore, spawn};
 
 /// A queue of one place, two conversations, and the delivery that has the place.
 #[allow(clippy::type_complexity)]
-fn full() -> (Arc<Queue<u8>>, [Arc<Conversation<u8>>; 2], Delivery<u8>) {
+fn full() -> (Queue<u8>, [Arc<Conversation<u8>>; 2], Detached<u8>) {
+    let (queue, both) = about_to_be_full();
+    let delivery = detached(&queue);
+    (queue, both, delivery)
+}
+
+/// As [`full`], before its message is received.
+fn about_to_be_full() -> (Queue<u8>, [Arc<Conversation<u8>>; 2]) {
     let queue = Queue::builder().capacity(Limit::AtMost(1)).build().unwrap();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let both = [(); 2].map(|()| Arc::new(lane.conversation().unwrap()));
     both[0].send(0).unwrap();
-    let delivery = queue.try_receive().unwrap().next().unwrap();
-    (Arc::new(queue), both, delivery)
+    (queue, both)
 }
 
 fn left(queue: &Queue<u8>) -> (u64, usize, usize) {
@@ -53,14 +59,14 @@ fn a_completion_wakes_one_send_after_the_other() {
 fn a_cancelled_send_passes_its_room_on() {
     explore("a_cancelled_send_passes_its_room_on", Some(3), || {
         let (queue, [one, two], delivery) = full();
-        let mut first = Conversation::send_wait_owned(&one, 1);
+        let mut first = one.send_wait(1);
         let mut cx = Context::from_waker(Waker::noop());
         assert!(Pin::new(&mut first).poll(&mut cx).is_pending());
-        let canceller = spawn(move || first.into_message());
+        let worker = spawn(move || delivery.complete());
         let sender = spawn(move || two.send_wait(2).wait().unwrap());
-        delivery.complete();
+        assert_eq!(first.into_message(), Some(1));
+        worker.join().unwrap();
         sender.join().unwrap();
-        assert_eq!(canceller.join().unwrap(), Some(1));
         assert_eq!(left(&queue), (1, 0, 0));
     });
 }
@@ -133,14 +139,17 @@ fn an_end_alone_ends_a_send_that_waits() {
 #[test]
 fn an_immediate_send_takes_no_promised_room() {
     explore("an_immediate_send_takes_no_promised_room", Some(3), || {
-        let (queue, [one, two], delivery) = full();
-        let mut first = Conversation::send_wait_owned(&one, 1);
+        let (queue, [one, two]) = about_to_be_full();
+        // Of another thread: who has received it does not wait.
+        let other = queue.clone();
+        let delivery = spawn(move || detached(&other)).join().unwrap();
+        let mut first = one.send_wait(1);
         let mut cx = Context::from_waker(Waker::noop());
         assert!(Pin::new(&mut first).poll(&mut cx).is_pending());
         let immediate = spawn(move || two.send(2).unwrap_err().reason);
-        let waiting = spawn(move || first.wait().unwrap());
-        delivery.complete();
-        waiting.join().unwrap();
+        let worker = spawn(move || delivery.complete());
+        first.wait().unwrap();
+        worker.join().unwrap();
         assert_eq!(immediate.join().unwrap(), SendReason::Full);
         assert_eq!(left(&queue), (1, 0, 0));
     });

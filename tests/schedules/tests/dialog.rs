@@ -15,14 +15,14 @@ type Notes = Queue<Received<u32>>;
 
 struct World {
     dialogs: Arc<Dialogs<u32>>,
-    near: Arc<Notes>,
-    far: Arc<Notes>,
+    near: Notes,
+    far: Notes,
     lanes: [Lane<Received<u32>>; 2],
 }
 
 impl World {
     fn new() -> Self {
-        let (near, far) = (Arc::new(Notes::new()), Arc::new(Notes::new()));
+        let (near, far) = (Notes::new(), Notes::new());
         let lanes = [&near, &far].map(|queue| queue.lane(1, Limit::Unlimited).unwrap());
         Self {
             dialogs: Arc::new(Dialogs::new()),

@@ -14,7 +14,6 @@ use shuttle::thread;
 fn two_senders(capacity: Limit) {
     schedules::explore(move || {
         let queue = Queue::<i32>::builder().capacity(capacity).build().unwrap();
-        let queue = Arc::new(queue);
         let orders = Arc::new(Keyed::new(queue.lane(1, Limit::Unlimited).unwrap()));
         let seen = Arc::new(Mutex::new((false, Vec::new())));
         let reading = [(), ()].map(|()| {

@@ -58,7 +58,7 @@ fn read(queue: &Queue<u32>, seen: &Mutex<Seen>, mut give_back: bool) {
 }
 
 fn conversations() {
-    let queue = Arc::new(Queue::builder().quantum(2).build().unwrap());
+    let queue = Queue::builder().quantum(2).build().unwrap();
     let seen = Arc::new(Mutex::new(Seen::default()));
     let readers = [false, true].map(|give_back| {
         let (queue, seen) = (queue.clone(), seen.clone());
@@ -91,7 +91,7 @@ fn two_senders_two_readers_bump_close() {
 #[test]
 fn close_wakes_all() {
     schedules::explore(|| {
-        let queue = Arc::new(Queue::<u32>::new());
+        let queue = Queue::<u32>::new();
         let readers = [(), ()].map(|()| {
             let queue = queue.clone();
             thread::spawn(move || assert!(queue.receive().wait().is_err()))
@@ -106,7 +106,6 @@ fn close_wakes_all() {
 /// off they have in hand.
 fn senders_wait_for_room(early: bool) {
     let queue = Queue::builder().capacity(Limit::AtMost(2)).build().unwrap();
-    let queue = Arc::new(queue);
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let seen = Arc::new(Mutex::new(Seen::default()));
     let readers = [false, true].map(|give_back| {
@@ -180,7 +179,7 @@ fn a_close_ends_senders_that_wait() {
 #[test]
 fn readers_and_bumps_take_the_best() {
     schedules::explore(|| {
-        let queue = Arc::new(Queue::new());
+        let queue = Queue::new();
         let lane = queue.lane(1, Limit::Unlimited).unwrap();
         // Only a turn keeps another reader away: there is room for all, and
         // each has a level of its own.
@@ -203,7 +202,7 @@ fn readers_and_bumps_take_the_best() {
             let (queue, done, turns) = (queue.clone(), done.clone(), turns.clone());
             thread::spawn(move || {
                 let bumped = done.lock().unwrap().clone();
-                let turn = queue.try_receive().unwrap();
+                let turn = queue.try_receive().unwrap().into_owned();
                 turns.lock().unwrap().push((turn, bumped));
             })
         });

@@ -19,15 +19,16 @@ use crate::race::race;
 use crate::work::work;
 
 use course::{Course, Log, PAIRS, Shape, Way};
-use ours::{ByKey, Ours};
+use ours::{ByKey, Claim, Features, Ours};
 use peers::{DashMailboxes, Mailboxes, Shards, Unordered};
 use strands::{Rayon, Strands, Tokio};
 
 const ONE: &str = "conversant Queue, quantum 1";
-const DEFAULT: &str = "conversant Queue, quantum 16";
-const LONG: &str = "conversant Queue, quantum 64";
-const CLAIM: &str = "conversant Queue, 32 turns at once";
-const BY_KEY: &str = "conversant Queue, by key, 32 turns at once";
+const NEXT: &str = "conversant Queue, next";
+const BATCH: &str = "conversant Queue, batches";
+const CLAIM: &str = "conversant Queue, 32 turns at once, next";
+const CLAIM_BATCH: &str = "conversant Queue, 32 turns at once, batches";
+const BY_KEY: &str = "conversant Keyed, 32 turns at once";
 const UNORDERED: &str = "SegQueue, unordered";
 const SHARDS: &str = "static shards";
 const MAILBOXES: &str = "mailboxes and run queue";
@@ -57,46 +58,52 @@ pub fn cells() -> Vec<Cell> {
     };
     let mut all = vec![
         cell("D1", "64 conversations, by handle", shape(64, 1))
-            .target(CLAIM, 0.9, UNORDERED)
-            .target(ONE, 1.1, UNORDERED)
-            .target(CLAIM, 1.0, SHARDS)
-            .target(CLAIM, 1.0, MAILBOXES)
-            .target(CLAIM, 1.0, RAYON)
-            .target(CLAIM, 1.0, TOKIO),
+            .target(BATCH, 1.0, UNORDERED)
+            .target(CLAIM_BATCH, 1.0, UNORDERED)
+            .target(BATCH, 1.0, MAILBOXES)
+            .target(CLAIM_BATCH, 1.0, MAILBOXES)
+            .target(ONE, 2.5, UNORDERED),
         cell("D2", "10,000 conversations, by handle", shape(10_000, 1))
-            .target(CLAIM, 1.0, UNORDERED)
-            .target(ONE, 2.0, UNORDERED)
-            .target(CLAIM, 0.25, RAYON)
-            .target(CLAIM, 0.25, TOKIO),
+            .target(CLAIM_BATCH, 1.5, UNORDERED)
+            .target(CLAIM_BATCH, 1.1, MAILBOXES)
+            .target(CLAIM_BATCH, 0.45, RAYON),
         cell("D3", "1 million conversations", shape(1_000_000, 1))
-            .target(CLAIM, 0.9, UNORDERED)
-            .target(BY_KEY, 1.5, UNORDERED)
-            .target(BY_KEY, 0.7, DASH),
+            .target(CLAIM_BATCH, 1.9, UNORDERED)
+            .target(CLAIM_BATCH, 0.7, MAILBOXES)
+            .target(BY_KEY, 2.5, UNORDERED)
+            .target(BY_KEY, 0.5, DASH),
         cell(
             "D4",
             "64 conversations, batches of 32, served",
             shape(64, 32),
         )
-        .target(CLAIM, 0.6, UNORDERED),
+        .target(CLAIM_BATCH, 0.7, UNORDERED),
         cell(
             "D4",
             "10,000 conversations, batches of 32, served",
             shape(10_000, 32),
         )
-        .target(CLAIM, 0.6, UNORDERED),
+        .target(CLAIM_BATCH, 0.7, UNORDERED),
         cell(
             "D4",
             "10,000 conversations, batches of 32, submitting alone",
             submit(10_000, 32),
         )
-        .target(DEFAULT, 0.6, UNORDERED),
+        .target(NEXT, 0.7, UNORDERED),
         cell(
             "D4",
             "10,000 conversations, one by one, submitting alone",
             submit(10_000, 1),
         ),
-        cell("D5", "64 conversations, 1 us of work each", long).target(DEFAULT, 1.1, IDEAL),
+        cell("D5", "64 conversations, 1 us of work each", long)
+            .target(NEXT, 1.0, UNORDERED)
+            .target(NEXT, 1.1, IDEAL),
     ];
+    for (row, count) in [("F1", 64), ("F2", 10_000)] {
+        let title = format!("{count} conversations, the price of each feature");
+        let features = move || features(shape(count, 1));
+        all.push(Cell::new(row, &title, features).unit("message"));
+    }
     all.extend(latency::cells());
     all
 }
@@ -107,24 +114,24 @@ fn contenders(shape: Shape) -> Vec<Entry> {
         ordered: false,
         ..shape
     };
-    let ours = |name, quantum| {
+    let ours = |name, claim| {
         entry(name, Role::Ours, shape, move |_| {
-            Ours::new(count, quantum, 1)
+            Ours::new(count, claim, Features::default())
         })
     };
     let mut all = vec![
         entry(UNORDERED, Role::Peer, loose, |_| Unordered::default()),
-        ours(ONE, 1),
-        ours(DEFAULT, 16),
-        ours(LONG, 64),
-        entry(CLAIM, Role::Ours, shape, move |_| Ours::new(count, 16, 32)),
+        ours(ONE, Claim::new(1, 1, 1)),
+        ours(NEXT, Claim::new(16, 1, 1)),
+        ours(BATCH, Claim::new(16, 1, 16)),
+        ours(CLAIM, Claim::new(16, 32, 1)),
+        ours(CLAIM_BATCH, Claim::new(16, 32, 16)),
         entry(SHARDS, Role::Peer, shape, |_| Shards::default()),
         entry(MAILBOXES, Role::Peer, shape, |_| Mailboxes::new(count)),
     ];
     if count >= 1_000_000 {
-        all.push(entry(BY_KEY, Role::Ours, shape, |_| {
-            ByKey::new(count, 16, 32)
-        }));
+        let claim = Claim::new(16, 32, 16);
+        all.push(entry(BY_KEY, Role::Ours, shape, move |_| ByKey::new(claim)));
         all.push(entry(DASH, Role::Peer, shape, |_| DashMailboxes::default()));
     }
     if !shape.submit {
@@ -145,6 +152,66 @@ fn contenders(shape: Shape) -> Vec<Entry> {
         all.push(Entry::limit(IDEAL, alone));
     }
     all
+}
+
+/// Rows F: the queue beside itself, with one feature more.
+fn features(shape: Shape) -> Vec<Entry> {
+    let count = shape.conversations;
+    let plain = Features::default();
+    let claim = Claim::new(16, 32, 1);
+    let one = Claim::new(16, 1, 1);
+    // What is bumped or given back keeps its order, but each is checked by its sender's numbers.
+    let ours = |name, claim, features| {
+        entry(name, Role::Ours, shape, move |_| {
+            Ours::new(count, claim, features)
+        })
+    };
+    vec![
+        ours("plain", claim, plain),
+        ours(
+            "1 % given back",
+            claim,
+            Features {
+                give_backs: true,
+                ..plain
+            },
+        ),
+        ours(
+            "4 lanes",
+            claim,
+            Features {
+                lanes: true,
+                ..plain
+            },
+        ),
+        ours(
+            "16 levels",
+            claim,
+            Features {
+                levels: true,
+                ..plain
+            },
+        ),
+        ours(
+            "1 % bumps",
+            claim,
+            Features {
+                bumps: true,
+                ..plain
+            },
+        ),
+        ours("cap", claim, Features { cap: true, ..plain }),
+        ours("all of these", claim, Features::ALL),
+        ours("plain, one turn a receive", one, plain),
+        ours(
+            "detached",
+            one,
+            Features {
+                detached: true,
+                ..plain
+            },
+        ),
+    ]
 }
 
 fn entry<W: Way>(name: &str, role: Role, shape: Shape, way: impl FnOnce(&Arc<Log>) -> W) -> Entry {

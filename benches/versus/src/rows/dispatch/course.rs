@@ -37,6 +37,11 @@ impl Message {
     pub fn is_stop(self) -> bool {
         self.sender == u32::MAX
     }
+
+    /// Its number among those of its sender.
+    pub fn seq(self) -> u32 {
+        self.seq
+    }
 }
 
 /// What has been received, counted by each reader on a cache line of its own.

@@ -1,40 +1,164 @@
 //! This crate's queue, used as its documentation says.
 
+use conversant::keyed::Keyed;
 use conversant::limit::Limit;
-use conversant::queue::{Conversation, Lane, Queue, Turn};
-use dashmap::DashMap;
+use conversant::queue::{Conversation, Delivery, Lane, Queue, Turn};
 use rustc_hash::FxBuildHasher;
 
 use super::course::{Log, Message, PAIRS, Way};
 
+/// What the queue is asked for beside order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Features {
+    /// Each hundredth delivery is given back once.
+    pub give_backs: bool,
+    /// Conversations stand in four lanes.
+    pub lanes: bool,
+    /// Conversations stand at sixteen levels.
+    pub levels: bool,
+    /// Each hundredth message bumps its conversation.
+    pub bumps: bool,
+    /// Each lane has a cap, which is never reached.
+    pub cap: bool,
+    /// Deliveries are detached, and outlive their turns.
+    pub detached: bool,
+}
+
+impl Features {
+    pub const ALL: Self = Self {
+        give_backs: true,
+        lanes: true,
+        levels: true,
+        bumps: true,
+        cap: true,
+        detached: false,
+    };
+}
+
+/// How turns are claimed and served.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim {
+    pub quantum: u32,
+    /// Turns by one receive.
+    pub turns: usize,
+    /// Messages by one call in a turn.
+    pub batch: usize,
+}
+
+impl Claim {
+    pub const fn new(quantum: u32, turns: usize, batch: usize) -> Self {
+        Self {
+            quantum,
+            turns,
+            batch,
+        }
+    }
+}
+
 pub struct Ours {
     queue: Queue<Message>,
-    /// Turns by one receive.
-    turns: usize,
-    _lane: Lane<Message>,
+    claim: Claim,
+    features: Features,
+    lanes: Vec<Lane<Message>>,
     conversations: Vec<Conversation<Message>>,
     stops: [Conversation<Message>; PAIRS],
 }
 
 impl Ours {
-    pub fn new(conversations: u32, quantum: u32, turns: usize) -> Self {
-        let builder = Queue::builder().quantum(quantum);
+    pub fn new(conversations: u32, claim: Claim, features: Features) -> Self {
+        let builder = Queue::builder().quantum(claim.quantum);
         let queue = builder.build().expect("a quantum above 0");
-        let lane = queue.lane(1, Limit::Unlimited).expect("it is open");
-        let conversation = || lane.conversation().expect("it is open");
+        let cap = if features.cap {
+            Limit::AtMost(1_000)
+        } else {
+            Limit::Unlimited
+        };
+        let count = if features.lanes { 4 } else { 1 };
+        let lane = |_| queue.lane(1, cap).expect("it is open");
+        let lanes: Vec<_> = (0..count).map(lane).collect();
+        let conversation = |at: u32| {
+            let lane = &lanes[at as usize % count];
+            let level = if features.levels { at % 16 } else { 100 };
+            let group = lane.group(Limit::SERIAL, level as u8).expect("it is open");
+            group.conversation().expect("it is open")
+        };
         Self {
-            conversations: (0..conversations).map(|_| conversation()).collect(),
-            stops: std::array::from_fn(|_| conversation()),
+            conversations: (0..conversations).map(conversation).collect(),
+            stops: std::array::from_fn(|at| conversation(at as u32)),
             queue,
-            turns,
-            _lane: lane,
+            claim,
+            features,
+            lanes,
         }
     }
+
+    fn serve(&self, reader: usize, log: &Log) {
+        if self.claim.turns == 1 {
+            while let Ok(turn) = self.queue.receive().wait() {
+                if !self.serve_turn(turn, reader, log) {
+                    return;
+                }
+            }
+        }
+        while let Ok(mut turns) = self.queue.receive_many(self.claim.turns).wait() {
+            // What is left behind a stop goes back to the queue.
+            if !turns.all(|turn| self.serve_turn(turn, reader, log)) {
+                return;
+            }
+        }
+    }
+
+    /// False if it was told to stop.
+    fn serve_turn(&self, mut turn: Turn<'_, Message>, reader: usize, log: &Log) -> bool {
+        if self.features.detached {
+            let Some(delivery) = turn.next().map(Delivery::detach) else {
+                return true;
+            };
+            drop(turn);
+            return one(*delivery, reader, log, || _ = delivery.complete());
+        }
+        if self.claim.batch > 1 {
+            while let Some(batch) = turn.next_batch(self.claim.batch) {
+                let goes_on = batch
+                    .iter()
+                    .all(|&message| one(message, reader, log, || ()));
+                batch.complete();
+                if !goes_on {
+                    return false;
+                }
+            }
+            return true;
+        }
+        while let Some(delivery) = turn.next() {
+            if self.features.give_backs && delivery.seq() % 100 == 0 && delivery.attempt() == 1 {
+                delivery.give_back();
+                continue;
+            }
+            if !one(*delivery, reader, log, || _ = delivery.complete()) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Serves a message; false if it is a stop.
+#[inline]
+fn one(message: Message, reader: usize, log: &Log, complete: impl FnOnce()) -> bool {
+    if !message.is_stop() {
+        log.serve(reader, message);
+    }
+    complete();
+    !message.is_stop()
 }
 
 impl Way for Ours {
     fn send(&self, message: Message) {
         let conversation = &self.conversations[message.conversation as usize];
+        if self.features.bumps && message.seq() % 100 == 0 {
+            let bumped = self.queue.bump(conversation.group(), 200);
+            bumped.expect("it is there");
+        }
         conversation.send(message).expect("it is open");
     }
 
@@ -53,54 +177,19 @@ impl Way for Ours {
     }
 }
 
-impl Ours {
-    fn serve(&self, reader: usize, log: &Log) {
-        if self.turns == 1 {
-            while let Ok(turn) = self.queue.receive().wait() {
-                if !serve(turn, reader, log) {
-                    return;
-                }
-            }
-        }
-        while let Ok(turns) = self.queue.receive_many(self.turns).wait() {
-            // What is left behind a stop goes back to the queue.
-            if !turns.into_iter().all(|turn| serve(turn, reader, log)) {
-                return;
-            }
-        }
-    }
-}
-
-/// False if it was told to stop.
-fn serve(mut turn: Turn<Message>, reader: usize, log: &Log) -> bool {
-    while let Some(delivery) = turn.next() {
-        let message = *delivery;
-        if !message.is_stop() {
-            log.serve(reader, message);
-        }
-        delivery.complete();
-        if message.is_stop() {
-            return false;
-        }
-    }
-    true
-}
-
-/// By key: a map from keys to conversations in front.
+/// By key.
 pub struct ByKey {
     ours: Ours,
-    keys: DashMap<u64, Conversation<Message>, FxBuildHasher>,
+    keyed: Keyed<u64, Message, FxBuildHasher>,
 }
 
 impl ByKey {
-    pub fn new(conversations: u32, quantum: u32, turns: usize) -> Self {
-        let mut ours = Ours::new(conversations, quantum, turns);
-        let handles = ours.conversations.drain(..).enumerate();
-        let keys = handles.map(|(at, handle)| (key(at as u32), handle));
-        Self {
-            keys: keys.collect(),
-            ours,
-        }
+    pub fn new(claim: Claim) -> Self {
+        let mut ours = Ours::new(0, claim, Features::default());
+        let lane = ours.lanes.pop().expect("one lane");
+        let keyed = Keyed::with(lane, Limit::SERIAL, 100, FxBuildHasher);
+        let keyed = keyed.expect("it is open");
+        Self { ours, keyed }
     }
 }
 
@@ -111,8 +200,7 @@ pub fn key(conversation: u32) -> u64 {
 
 impl Way for ByKey {
     fn send(&self, message: Message) {
-        let conversation = self.keys.get(&key(message.conversation));
-        let sent = conversation.expect("it is there").send(message);
+        let sent = self.keyed.send(key(message.conversation), message);
         sent.expect("it is open");
     }
 

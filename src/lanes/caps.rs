@@ -1,4 +1,4 @@
-//! What a lane has in use, under a cap that can change.
+//! The caps of lanes: units in use, and how many may be.
 
 use crate::error::OutOfRange;
 use crate::limit::Limit;

@@ -1,0 +1,219 @@
+//! Row O: senders that outrun the readers, in a queue without a capacity.
+//!
+//! Beside it, crossbeam-channel under the same load. Prints what was received a
+//! second, the longest receive, and, of ours, the longest bump, the longest
+//! snapshot and the longest wait with a time-out of 10 ms.
+//!
+//!     cargo run --release -p conversant-versus --bin overload -- --seconds 30
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use comfy_table::Table;
+use conversant::limit::Limit;
+use conversant::queue::{Conversation, Queue};
+
+#[derive(Parser)]
+struct Options {
+    /// How long each load lasts.
+    #[arg(long, default_value_t = 5)]
+    seconds: u64,
+    /// Only so many readers.
+    #[arg(long)]
+    readers: Option<usize>,
+}
+
+const SENDERS: usize = 2;
+
+/// How fast each sender goes.
+#[derive(Clone, Copy, Debug)]
+enum Rate {
+    Full,
+    PerSecond(u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    rate: Rate,
+    readers: usize,
+    conversations: usize,
+    lasts: Duration,
+}
+
+#[derive(Default)]
+struct Seen {
+    sent: AtomicU64,
+    received: AtomicU64,
+    /// In nanoseconds, each the longest.
+    receive: AtomicU64,
+    bump: AtomicU64,
+    snapshot: AtomicU64,
+    time_out: AtomicU64,
+}
+
+fn longest(of: &AtomicU64, since: Instant) {
+    of.fetch_max(since.elapsed().as_nanos() as u64, Relaxed);
+}
+
+/// Sends at the rate until told to stop.
+fn send_at(rate: Rate, stop: &AtomicBool, seen: &Seen, mut send: impl FnMut(u64)) {
+    let (start, mut sent) = (Instant::now(), 0);
+    while !stop.load(Relaxed) {
+        if let Rate::PerSecond(most) = rate
+            && sent >= start.elapsed().as_micros() as u64 * (most / SENDERS as u64) / 1_000_000
+        {
+            thread::yield_now();
+            continue;
+        }
+        for _ in 0..64 {
+            sent += 1;
+            send(sent);
+        }
+    }
+    seen.sent.fetch_add(sent, Relaxed);
+}
+
+fn ours(load: Load) -> Seen {
+    let (seen, stop) = (Seen::default(), AtomicBool::new(false));
+    let queue = Queue::new();
+    let lane = queue.lane(1, Limit::Unlimited).expect("open");
+    let conversation = |_| lane.conversation().expect("open");
+    let conversations: Vec<Conversation<u64>> = (0..load.conversations).map(conversation).collect();
+    thread::scope(|scope| {
+        for sender in 0..SENDERS {
+            let (seen, stop, conversations) = (&seen, &stop, &conversations);
+            scope.spawn(move || {
+                send_at(load.rate, stop, seen, |n| {
+                    let at = (n as usize * SENDERS + sender) % conversations.len();
+                    conversations[at].send(n).expect("open");
+                });
+            });
+        }
+        for _ in 0..load.readers {
+            let (seen, stop, queue) = (&seen, &stop, &queue);
+            scope.spawn(move || {
+                let mut received = 0;
+                while !stop.load(Relaxed) {
+                    let began = Instant::now();
+                    let turn = queue.receive().wait_timeout(Duration::from_millis(10));
+                    longest(&seen.receive, began);
+                    let Ok(Ok(mut turn)) = turn else { continue };
+                    while let Some(delivery) = turn.next() {
+                        delivery.complete();
+                        received += 1;
+                    }
+                }
+                seen.received.fetch_add(received, Relaxed);
+            });
+        }
+        let (began, probe) = (
+            Instant::now(),
+            lane.group(Limit::AtMost(0), 0).expect("open"),
+        );
+        while began.elapsed() < load.lasts {
+            thread::sleep(Duration::from_millis(20));
+            let before = Instant::now();
+            conversations
+                .first()
+                .map(|first| queue.bump(first.group(), 200));
+            longest(&seen.bump, before);
+            let before = Instant::now();
+            drop(queue.snapshot());
+            longest(&seen.snapshot, before);
+            let before = Instant::now();
+            let nothing = queue
+                .receive_from(probe.id())
+                .wait_timeout(Duration::from_millis(10));
+            assert!(nothing.is_err(), "a paused group gives nothing");
+            longest(&seen.time_out, before);
+        }
+        stop.store(true, Relaxed);
+    });
+    seen
+}
+
+fn crossbeam(load: Load) -> Seen {
+    let (seen, stop) = (Seen::default(), AtomicBool::new(false));
+    let (to, from) = crossbeam_channel::unbounded::<u64>();
+    thread::scope(|scope| {
+        for _ in 0..SENDERS {
+            let (seen, stop, to) = (&seen, &stop, &to);
+            scope.spawn(move || {
+                send_at(load.rate, stop, seen, |n| to.send(n).expect("open"));
+            });
+        }
+        for _ in 0..load.readers {
+            let (seen, stop, from) = (&seen, &stop, &from);
+            scope.spawn(move || {
+                let mut received = 0;
+                while !stop.load(Relaxed) {
+                    let began = Instant::now();
+                    let message = from.recv_timeout(Duration::from_millis(10));
+                    longest(&seen.receive, began);
+                    received += u64::from(message.is_ok());
+                }
+                seen.received.fetch_add(received, Relaxed);
+            });
+        }
+        thread::sleep(load.lasts);
+        stop.store(true, Relaxed);
+    });
+    seen
+}
+
+fn main() {
+    let options = Options::parse();
+    let lasts = Duration::from_secs(options.seconds);
+    let mut table = Table::new();
+    table.set_header([
+        "load",
+        "who",
+        "sent M/s",
+        "received M/s",
+        "receive ms",
+        "bump ms",
+        "snapshot ms",
+        "10 ms time-out",
+    ]);
+    let rates = [
+        Rate::Full,
+        Rate::PerSecond(1_000_000),
+        Rate::PerSecond(2_000_000),
+    ];
+    for rate in rates {
+        for readers in [1, 2] {
+            if options.readers.is_some_and(|only| only != readers) {
+                continue;
+            }
+            for conversations in [1, 10_000] {
+                let load = Load {
+                    rate,
+                    readers,
+                    conversations,
+                    lasts,
+                };
+                let name = format!("{rate:?}, {readers} readers, {conversations}");
+                for (who, seen) in [("conversant", ours(load)), ("crossbeam", crossbeam(load))] {
+                    let each = |n: &AtomicU64| {
+                        let rate = n.load(Relaxed) as f64 / lasts.as_secs_f64() / 1e6;
+                        format!("{rate:.2}")
+                    };
+                    let ms = |n: &AtomicU64| format!("{:.2}", n.load(Relaxed) as f64 / 1e6);
+                    table.add_row([
+                        name.clone(),
+                        who.into(),
+                        each(&seen.sent),
+                        each(&seen.received),
+                        ms(&seen.receive),
+                        ms(&seen.bump),
+                        ms(&seen.snapshot),
+                        ms(&seen.time_out),
+                    ]);
+                }
+            }
+        }
+    }
+    println!("{table}");
+}

@@ -1,0 +1,110 @@
+//! What a queue is to be, before it is one.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use crate::error::OutOfRange;
+use crate::limit::{Bypass, Limit};
+
+use super::Queue;
+use super::poison::Retry;
+use super::shared::Shared;
+
+/// What a queue is to be.
+#[must_use]
+pub struct Builder<T> {
+    quantum: u32,
+    bypass: Bypass,
+    retry: Retry,
+    capacity: Limit,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> Builder<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            quantum: 16,
+            bypass: Bypass::default(),
+            retry: Retry {
+                attempts: Limit::AtMost(5),
+                first: Duration::ZERO,
+                most: Duration::ZERO,
+            },
+            capacity: Limit::Unlimited,
+            of: PhantomData,
+        }
+    }
+
+    /// The most deliveries of one turn, 1 or more; 16 if nothing is said.
+    ///
+    /// A group with much work keeps its reader for so many messages before the
+    /// reader must look who is next; a bump waits for as long. A reader that
+    /// takes fewer from each turn is free to.
+    pub fn quantum(mut self, quantum: u32) -> Self {
+        self.quantum = quantum;
+        self
+    }
+
+    /// How many times in a row the oldest eligible group of a lane may be
+    /// overtaken; at most 64 times if nothing is said.
+    pub fn bypass(mut self, bypass: Bypass) -> Self {
+        self.bypass = bypass;
+        self
+    }
+
+    /// How many messages the queue holds at most, those in flight counted; no
+    /// limit if nothing is said. A message that is given back keeps its room,
+    /// so that the bound is exact. A full queue refuses what is
+    /// [sent](super::Conversation::send) at once, also by its own handlers;
+    /// [`send_wait`](super::Conversation::send_wait) waits for room.
+    /// Ends, errors and timers of [dialogs](crate::dialog) ask for no room.
+    pub fn capacity(mut self, capacity: Limit) -> Self {
+        self.capacity = capacity;
+        self
+    }
+
+    /// How often a message is delivered in vain before its group is set aside
+    /// as [poisoned](Queue::poisoned); 5 times if nothing is said.
+    pub fn attempts(mut self, attempts: Limit) -> Self {
+        self.retry.attempts = attempts;
+        self
+    }
+
+    /// A group whose delivery was not completed pauses for `first`, after the
+    /// same message's next failure for twice that, and so on, for `most` at the
+    /// longest; by the clock that [`Queue::advance`] is told. None if nothing
+    /// is said. Other groups do not wait; its tier does.
+    pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
+        (self.retry.first, self.retry.most) = (first, most);
+        self
+    }
+
+    /// The queue.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] if the quantum, the number of attempts or the capacity is 0.
+    pub fn build(self) -> Result<Queue<T>, OutOfRange> {
+        OutOfRange::check("quantum", self.quantum, 1, u32::MAX)?;
+        if let Limit::AtMost(attempts) = self.retry.attempts {
+            OutOfRange::check("attempts", attempts, 1, u32::MAX)?;
+        }
+        if let Limit::AtMost(capacity) = self.capacity {
+            OutOfRange::check("capacity", capacity, 1, u32::MAX)?;
+        }
+        let shared = Shared::new(self.quantum, self.bypass, self.retry, self.capacity);
+        Ok(Queue::over(shared))
+    }
+}
+
+impl<T> fmt::Debug for Builder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("quantum", &self.quantum)
+            .field("bypass", &self.bypass)
+            .field("retry", &self.retry)
+            .field("capacity", &self.capacity)
+            .finish()
+    }
+}
