@@ -4,8 +4,7 @@
 
 use std::hint::black_box;
 
-use conversant::backlog::Backlog;
-use conversant::dispatch::GroupKey;
+use conversant::backlog::{Backlog, GroupKey};
 use conversant::limit::{Bypass, Limit};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 

@@ -1,33 +1,53 @@
-//! The messages that wait, by group, over the dispatch core.
+//! The messages that wait, by group, and who is next.
 //!
-//! This is the plain form: every call is one event of `dispatch`, made under
-//! whatever lock or in whatever thread the owner likes. Queue, scheduler and
-//! simulator stand on it, so all of them decide alike.
+//! This is the plain form: every call is one event, made under whatever lock or
+//! in whatever thread the owner likes. Scheduler and simulator stand on it; the
+//! queue, whose groups have locks of their own, stands on the same
+//! [`lanes`](crate::lanes), so all of them decide alike.
 //!
-//! Invariants:
-//! 1. A group's head in the core is the tier of its first waiting message.
-//! 2. A group that nobody pins, with nothing waiting, no turn and nothing in
+//! The bound, asserted by the tests on every dispatch: let W be the largest
+//! sum of the weights of the lanes in the ring during a wait, w the lane's
+//! own, K the bypass. A group that is i-th by age among its lane's groups with
+//! work and no live turn (paused ones keep their age) starts its next turn
+//! within `(ceil((i * (K + 1) + R * K) / w) + L) * W` dispatches counted while
+//! it is eligible. L is how often meanwhile it stopped being eligible, and R
+//! in how many of these interruptions another group reset the lane's count:
+//! none, if only caps interrupt.
+//!
+//! Invariants, at the end of each event:
+//! 1. A group stands in line if and only if it is ready: it has work and room,
+//!    and no live turn. It stands in the line of its head's tier.
+//! 2. A group counts in the tier of its head, the message that waits first; so
+//!    does each message in flight.
+//! 3. A group that nobody pins, with nothing waiting, no turn and nothing in
 //!    flight, does not exist.
+//!
+//! Cost: O(1) a call, and O(log n) where a group comes back into line under
+//! an old age (after a pause) or a lane has several tiers outstanding.
 
-mod aside;
 mod back;
-mod deal;
-mod first;
+mod group;
 mod messages;
-mod picture;
+mod stand;
 
-use crate::dispatch::{Blocked, Dispatch, GroupKey, LaneKey};
 use crate::error::{OutOfRange, TierGoesDown};
+use crate::lanes::{Begun, LaneKey};
 use crate::limit::{Bypass, Limit};
+use crate::slab::{Key, Slab};
 
-use messages::{Entry, Messages};
+use back::Stood;
+use group::Group;
+use messages::Entry;
+use stand::{Age, Order};
 
 pub use back::Ahead;
-pub use deal::{Account, Dealt};
-pub use first::ordinal;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
+
+/// A group's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupKey(Key);
 
 /// A message taken from its group, with one unit of every limit.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,40 +64,43 @@ pub struct Claim<T> {
     pub item: T,
 }
 
-/// Who keeps a group by a name of its own: what the owner of the backlog makes
-/// of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Home {
-    /// Which of those who do.
-    pub number: u64,
-    /// Where it keeps the group.
-    pub place: u64,
+/// Why a group's work is not being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Blocked {
+    /// Nothing waits in it.
+    Empty,
+    /// A turn of it is live.
+    Held,
+    /// Its limit is 0.
+    Paused,
+    /// As many as its limit allows are in flight.
+    GroupLimit,
+    /// Its tier is not the one that is open, or the open one drains because a
+    /// lower one has work.
+    Tier,
+    /// As many as its lane's cap allows are in flight.
+    Cap,
+    /// Nothing: it stands in line for a reader.
+    InLine,
 }
 
 /// Lanes, groups and their waiting messages.
 #[derive(Debug)]
 pub struct Backlog<T> {
-    core: Dispatch<Messages<T>>,
+    order: Order,
+    groups: Slab<Group<T>>,
     waiting: u64,
     in_flight: u64,
-    /// Groups with a home that ended and were not taken out yet.
-    ended: Vec<(Home, GroupKey)>,
-    /// Of the waiting ones those in poisoned groups.
-    poisoned: u64,
-    /// A message has been in another tier than 0.
-    tiered: bool,
 }
 
 impl<T> Backlog<T> {
     /// Nothing yet.
     pub fn new(bypass: Bypass) -> Self {
         Self {
-            core: Dispatch::new(bypass),
+            order: Order::new(bypass),
+            groups: Slab::new(),
             waiting: 0,
             in_flight: 0,
-            ended: Vec::new(),
-            poisoned: 0,
-            tiered: false,
         }
     }
 
@@ -91,25 +114,26 @@ impl<T> Backlog<T> {
         self.in_flight
     }
 
-    /// How many turns could begin now.
-    pub fn eligible(&self) -> u64 {
-        self.core.eligible()
+    /// How many turns could begin now; counts no further than `most`.
+    pub fn eligible(&self, most: u64) -> u64 {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        self.order.lanes.eligible(most) as u64
     }
 
     /// A lane; it goes when it is closed and its last group is gone.
     pub fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
-        self.core.add_lane(weight, cap)
+        self.order.add_lane(weight, cap)
     }
 
     /// The lane's owner will add no more groups.
     pub fn close_lane(&mut self, lane: LaneKey) {
-        self.core.close_lane(lane);
+        self.order.lanes.end_lane(lane);
     }
 
-    /// Changes the lane's cap.
+    /// Changes the lane's cap; lowering it leaves a debt, 0 is a pause.
     pub fn set_cap(&mut self, lane: LaneKey, cap: Limit) -> Result<(), OutOfRange> {
-        self.core.set_cap(lane, cap)?;
-        self.core.settle(lane);
+        self.order.lanes.set_cap(lane.index(), cap)?;
+        self.order.lanes.settle(lane.index());
         Ok(())
     }
 
@@ -120,63 +144,64 @@ impl<T> Backlog<T> {
         limit: Limit,
         level: u8,
     ) -> Result<GroupKey, OutOfRange> {
-        self.core.add_group(lane, limit, level, Messages::new())
+        let limit = limit.checked()?;
+        self.order.lanes.add_group(lane);
+        Ok(GroupKey(self.groups.insert(Group::new(lane, limit, level))))
     }
 
-    /// Has the group's end told to `home`.
-    pub fn settle_at(&mut self, group: GroupKey, home: Home) {
-        self.messages(group).home = Some(home);
-    }
-
-    /// The groups with a home that have ended since this was last asked.
-    pub fn take_ended(&mut self) -> Vec<(Home, GroupKey)> {
-        std::mem::take(&mut self.ended)
+    /// Groups that exist.
+    pub fn group_count(&self) -> usize {
+        self.groups.len()
     }
 
     /// Whether the group exists.
     pub fn contains(&self, group: GroupKey) -> bool {
-        self.core.data(group).is_some()
+        self.groups.contains(group.0)
     }
 
     /// One more owner of the group.
     pub fn pin(&mut self, group: GroupKey) {
-        self.messages(group).pins += 1;
+        at(&mut self.groups, group).pins += 1;
     }
 
     /// One owner less; the last leaves the group to end after its last message.
     pub fn unpin(&mut self, group: GroupKey) {
-        self.messages(group).pins -= 1;
+        at(&mut self.groups, group).pins -= 1;
         self.reap(group);
     }
 
     /// The group's lane; `None` if it does not exist any more.
     pub fn lane_of(&self, group: GroupKey) -> Option<LaneKey> {
-        self.core.data(group).map(|_| self.core.lane_of(group))
+        self.groups.get(group.0).map(|g| g.lane)
     }
 
     /// The number of the group's first waiting message.
     pub fn first_in(&self, group: GroupKey) -> Option<u64> {
-        Some(self.core.data(group)?.head()?.seq)
+        Some(self.groups.get(group.0)?.messages.head()?.seq)
     }
 
     /// The tier that is open in a lane.
     pub fn open_tier(&self, lane: LaneKey) -> Option<u32> {
-        self.core.open_tier(lane)
+        self.order.lanes.view(lane)?.open_tier
     }
 
     /// Messages of a lane in flight.
     pub fn lane_in_flight(&self, lane: LaneKey) -> u32 {
-        self.core.lane_in_flight(lane)
+        self.order.lanes.view(lane).map_or(0, |lane| lane.in_use)
     }
 
     /// What keeps the group's first message waiting.
     pub fn why(&self, group: GroupKey) -> Blocked {
-        self.core.why(group)
+        match self.groups.get(group.0) {
+            None => Blocked::Empty,
+            Some(g) if g.held => Blocked::Held,
+            Some(g) => self.order.above(g),
+        }
     }
 
     /// Messages that wait in the group.
     pub fn waiting_in(&self, group: GroupKey) -> usize {
-        self.core.data(group).map_or(0, Messages::len)
+        self.groups.get(group.0).map_or(0, |g| g.messages.len())
     }
 
     /// Puts a message last in its group and bumps the group, as one event;
@@ -190,24 +215,23 @@ impl<T> Backlog<T> {
         bump: Option<u8>,
         item: T,
     ) -> Result<(u64, u32), (TierGoesDown, T)> {
+        let g = at(&mut self.groups, group);
         if let Some(asked) = tier {
-            let last = self.messages(group).last_tier;
-            if asked < last && !self.is_idle(group) {
+            let last = g.messages.last_tier;
+            if asked < last && !g.is_idle() {
                 return Err((TierGoesDown { last, asked }, item));
             }
         }
-        let (sent, touched) = self.core.change(group, |messages| {
-            let sent = messages.add(tier, item);
-            (sent, messages.head_tier())
-        });
-        self.tiered |= sent.1 != 0;
+        let sent = g.messages.add(tier, item);
         self.waiting += 1;
-        self.poisoned += u64::from(touched.poisoned);
-        if let Some(level) = bump {
-            self.core.bump(group, level);
-        }
-        if touched.changed || bump.is_some() {
-            self.core.settle(touched.lane);
+        // Else it waits behind what waits there.
+        if g.head.is_none() || bump.is_some() {
+            self.order.unline(g);
+            let age = self.order.count_head(g, Age::Same);
+            if let Some(level) = bump {
+                self.order.bump(g, level);
+            }
+            self.order.place(group.0.index(), g, age);
         }
         Ok(sent)
     }
@@ -215,145 +239,148 @@ impl<T> Backlog<T> {
     /// Begins the next turn with its first message. With `hold` the turn goes
     /// on until [`end_turn`](Self::end_turn), else it is over at once.
     pub fn claim(&mut self, hold: bool) -> Option<Claim<T>> {
-        let (pick, entry) = self.core.begin_turn(Messages::take)?;
-        let claim = self.claimed(pick.group, pick.tier, entry);
-        if !hold {
-            self.core.end_turn(pick.group);
-        }
-        self.core.settle(pick.lane);
-        claim
+        self.begin(hold).map(|(claim, _)| claim)
+    }
+
+    /// The turn uses up the group's bump.
+    #[inline]
+    fn begin(&mut self, hold: bool) -> Option<(Claim<T>, Stood)> {
+        let Begun {
+            group: index,
+            overtaken,
+            ..
+        } = self.order.lanes.begin()?;
+        let (key, g) = self.groups.entry_at(index)?;
+        let stood = Stood {
+            ticket: g.ticket,
+            bump: g.bump.take(),
+            overtaken,
+        };
+        g.held = hold;
+        let entry = g.start_head()?;
+        self.order.place(index, g, Age::New);
+        Some((self.claimed(GroupKey(key), entry)?, stood))
     }
 
     /// One more message for the live turn of `group`.
     pub fn take(&mut self, group: GroupKey) -> Result<Claim<T>, Blocked> {
-        let (tier, entry) = self.core.take(group, Messages::take)?;
-        let claim = self.claimed(group, tier, entry).ok_or(Blocked::Empty)?;
-        self.core.settle(self.core.lane_of(group));
-        Ok(claim)
+        let g = at(&mut self.groups, group);
+        match self.order.above(g) {
+            Blocked::InLine => {}
+            blocked => return Err(blocked),
+        }
+        self.order.start_head(g);
+        let entry = g.start_head().ok_or(Blocked::Empty)?;
+        self.order.place(group.0.index(), g, Age::Same);
+        self.claimed(group, entry).ok_or(Blocked::Empty)
     }
 
-    /// The turn is over.
+    /// The turn is over: a group with work and room is the youngest in line.
     pub fn end_turn(&mut self, group: GroupKey) {
-        if let Some(lane) = self.core.end_turn(group) {
-            self.core.settle(lane);
-        }
+        let g = at(&mut self.groups, group);
+        g.held = false;
+        self.order.place(group.0.index(), g, Age::New);
         self.reap(group);
     }
 
-    /// A message of `tier` that was taken from `group` is done.
+    /// A message of `tier` that was taken from `group` is done. A group that was
+    /// not in line until now takes its place as the youngest.
     pub fn complete(&mut self, group: GroupKey, tier: u32) {
         self.in_flight -= 1;
-        if let Some(lane) = self.core.finish(group, tier) {
-            self.core.settle(lane);
+        let g = at(&mut self.groups, group);
+        let ready = g.is_ready();
+        g.in_flight -= 1;
+        self.order.finish(g, tier);
+        if !ready {
+            self.order.stand(group.0.index(), g, Age::New);
         }
+        self.order.unit_back(g);
         self.reap(group);
     }
 
     /// A message goes back to its place; `attempt` is what it will say next.
     pub fn give_back(&mut self, claim: Claim<T>) {
-        let Claim {
-            group,
-            seq,
-            tier,
-            attempt,
-            item,
-        } = claim;
-        self.messages(group).put(Entry {
-            seq,
-            tier,
-            attempt,
-            item: Some(item),
-        });
-        self.waiting += 1;
-        self.tally(group, 1);
-        self.in_flight -= 1;
-        self.sync_head(group);
-        self.core.finish(group, tier);
-        self.core.settle(self.core.lane_of(group));
+        self.put_back(claim, None);
     }
 
     /// Takes a waiting message out without a turn; `None` if it does not wait.
     pub fn remove(&mut self, group: GroupKey, seq: u64) -> Option<T> {
-        let item = self.core.data_mut(group)?.remove(seq)?;
+        let g = self.groups.get_mut(group.0)?;
+        let item = g.messages.remove(seq)?;
         self.waiting -= 1;
-        self.tally(group, -1);
-        self.sync_head(group);
-        self.core.settle(self.core.lane_of(group));
+        if g.head != g.messages.head_tier() {
+            self.order.unline(g);
+            self.order.place(group.0.index(), g, Age::Same);
+        }
         self.reap(group);
         Some(item)
     }
 
     /// Takes out all that waits in a group, in order.
     pub fn drain(&mut self, group: GroupKey) -> Vec<T> {
-        let items = self.messages(group).drain();
+        let g = at(&mut self.groups, group);
+        let items = g.messages.drain();
         self.waiting -= items.len() as u64;
-        self.tally(group, -(items.len() as i64));
-        self.sync_head(group);
-        self.core.settle(self.core.lane_of(group));
+        self.order.unline(g);
+        self.order.place(group.0.index(), g, Age::Same);
         self.reap(group);
         items
     }
 
-    /// Bumps a group; false if it does not exist any more.
+    /// Bumps a group's next turn ahead of all that is not bumped. To the level
+    /// that it has it keeps its place. False if it does not exist any more.
     pub fn bump(&mut self, group: GroupKey, level: u8) -> bool {
-        self.change(group, |core| core.bump(group, level)).is_some()
-    }
-
-    /// Changes a group's standing level; false if it does not exist any more.
-    pub fn set_level(&mut self, group: GroupKey, level: u8) -> bool {
-        self.change(group, |core| core.set_level(group, level))
+        self.change(group, |order, g| order.bump(g, level))
             .is_some()
     }
 
-    /// Changes a group's limit; `None` if it does not exist any more.
-    pub fn set_limit(&mut self, group: GroupKey, limit: Limit) -> Option<Result<(), OutOfRange>> {
-        self.change(group, |core| core.set_limit(group, limit))
+    /// Changes a group's standing level; it keeps its age. False if it does not
+    /// exist any more.
+    pub fn set_level(&mut self, group: GroupKey, level: u8) -> bool {
+        self.change(group, |_, g| g.level = level).is_some()
     }
 
+    /// Changes a group's limit; lowering it leaves a debt, 0 is a pause. `None` if
+    /// it does not exist any more.
+    pub fn set_limit(&mut self, group: GroupKey, limit: Limit) -> Option<Result<(), OutOfRange>> {
+        self.change(group, |_, g| {
+            g.limit = limit.checked()?;
+            Ok(())
+        })
+    }
+
+    /// Takes a group out of line for a change, and puts it where it belongs then.
     fn change<R>(
         &mut self,
         group: GroupKey,
-        f: impl FnOnce(&mut Dispatch<Messages<T>>) -> R,
+        change: impl FnOnce(&mut Order, &mut Group<T>) -> R,
     ) -> Option<R> {
-        self.core.data(group)?;
-        let result = f(&mut self.core);
-        self.core.settle(self.core.lane_of(group));
+        let g = self.groups.get_mut(group.0)?;
+        self.order.unline(g);
+        let result = change(&mut self.order, g);
+        self.order.place(group.0.index(), g, Age::Same);
         Some(result)
-    }
-
-    fn messages(&mut self, group: GroupKey) -> &mut Messages<T> {
-        self.core.data_mut(group).expect("the group is pinned")
     }
 
     /// What was taken out of a group, one unit of every limit for it.
     #[inline]
-    fn claimed(&mut self, group: GroupKey, tier: u32, entry: Option<Entry<T>>) -> Option<Claim<T>> {
-        let entry = entry?;
+    fn claimed(&mut self, group: GroupKey, entry: Entry<T>) -> Option<Claim<T>> {
         self.waiting -= 1;
         self.in_flight += 1;
-        entry.claim(group, tier)
-    }
-
-    fn sync_head(&mut self, group: GroupKey) {
-        _ = self.core.change(group, |m| ((), m.head_tier()));
-    }
-
-    /// Whether nothing of the group waits or is in flight.
-    fn is_idle(&self, group: GroupKey) -> bool {
-        self.waiting_in(group) == 0 && self.core.in_flight(group) == 0
+        entry.claim(group)
     }
 
     #[inline]
     fn reap(&mut self, group: GroupKey) {
-        if self.core.data(group).is_some_and(|m| m.pins == 0) {
-            self.reap_unpinned(group);
+        if self.groups.get(group.0).is_some_and(Group::is_over) {
+            let gone = self.groups.remove(group.0);
+            gone.into_iter()
+                .for_each(|gone| self.order.lanes.remove_group(gone.lane));
         }
     }
+}
 
-    fn reap_unpinned(&mut self, group: GroupKey) {
-        if self.is_idle(group) && !self.core.is_held(group) {
-            let home = self.core.remove_group(group).and_then(|gone| gone.home);
-            self.ended.extend(home.map(|home| (home, group)));
-        }
-    }
+#[inline]
+fn at<T>(groups: &mut Slab<Group<T>>, group: GroupKey) -> &mut Group<T> {
+    groups.get_mut(group.0).expect("the group is pinned")
 }

@@ -19,6 +19,7 @@
 
 mod caps;
 mod tiered;
+mod turn;
 mod view;
 
 use crate::error::OutOfRange;
@@ -26,6 +27,8 @@ use crate::limit::{Bypass, Limit};
 use crate::ready::{Line, Rank};
 
 use tiered::Tiered;
+
+pub use turn::Begun;
 pub use view::LaneView;
 
 /// The largest weight of a lane.
@@ -220,15 +223,24 @@ impl<G> Lanes<G> {
 
     /// How many turns could begin now; counts no further than `most`.
     pub fn eligible(&self, most: usize) -> usize {
-        let (mut lane, mut sum) = (self.current, 0);
-        for _ in 0..self.members {
+        let mut sum = 0;
+        for lane in self.ring() {
             if sum >= most {
                 break;
             }
             sum += self.lane(lane).eligible();
-            lane = self.lane(lane).next;
         }
         sum.min(most)
+    }
+
+    /// The members of the ring in the order in which their turns begin.
+    pub fn ring(&self) -> impl Iterator<Item = u32> {
+        let mut next = self.current;
+        (0..self.members).map(move |_| {
+            let lane = next;
+            next = self.lane(lane).next;
+            lane
+        })
     }
 
     /// A group joins the line of tier 0 at the end of its standing level: its
@@ -286,60 +298,6 @@ impl<G> Lanes<G> {
         }
     }
 
-    /// Begins the next turn: the group is out of line, with a unit of its
-    /// lane's cap, and in a lane with tiers a message of the open one has
-    /// started. Says which lane, and whether it has tiers.
-    #[inline]
-    pub fn pop(&mut self) -> Option<(G, u32, bool)> {
-        if self.members == 0 {
-            return None;
-        }
-        let (current, bypass) = (self.current, self.bypass);
-        let lane = self.lane_mut(current);
-        let (group, oldest) = lane.line.pop(bypass.spent(lane.overtaken))?;
-        lane.overtaken = if oldest {
-            0
-        } else {
-            lane.overtaken.saturating_add(1)
-        };
-        lane.credit -= 1;
-        let (next, spent) = (lane.next, lane.credit == 0);
-        if spent {
-            lane.credit = lane.weight;
-        }
-        let special = lane.counts || lane.tiered.is_some();
-        let empty = lane.line.is_empty();
-        if spent {
-            self.current = next;
-        }
-        let mut has_tiers = false;
-        if special {
-            has_tiers = self.popped_special(current);
-        } else if empty {
-            self.leave(current);
-        }
-        Some((group, current, has_tiers))
-    }
-
-    /// Counts what a turn takes under a cap or in a tier.
-    #[cold]
-    fn popped_special(&mut self, current: u32) -> bool {
-        let lane = self.lane_mut(current);
-        if lane.counts {
-            lane.in_use += 1;
-        }
-        let tiered = lane.tiered.as_mut();
-        let has_tiers = tiered.is_some();
-        if let Some(tiered) = tiered {
-            tiered.tiers.start(tiered.front);
-        }
-        // With tiers the owner has to say first what waits next in the group.
-        if !has_tiers && !self.lane(current).is_eligible() {
-            self.settle(current);
-        }
-        has_tiers
-    }
-
     /// The lane joins the ring at its tail, or leaves it, as invariant 1 says.
     pub fn settle(&mut self, lane: u32) {
         let l = self.lane_mut(lane);
@@ -354,30 +312,40 @@ impl<G> Lanes<G> {
     }
 
     fn join(&mut self, lane: u32) {
-        let (prev, next) = if self.members == 0 {
-            self.current = lane;
-            (lane, lane)
-        } else {
-            (self.lane(self.current).prev, self.current)
-        };
-        self.members += 1;
         let l = self.lane_mut(lane);
-        (l.in_ring, l.credit, l.prev, l.next) = (true, l.weight, prev, next);
-        self.lane_mut(prev).next = lane;
-        self.lane_mut(next).prev = lane;
+        (l.in_ring, l.credit, l.prev) = (true, l.weight, lane);
+        if self.members == 0 {
+            self.current = lane;
+        }
+        self.members += 1;
+        self.link(lane);
     }
 
     /// Forfeits what is left of its credit.
     fn leave(&mut self, lane: u32) {
+        self.lane_mut(lane).in_ring = false;
+        self.unlink(lane);
+        self.members -= 1;
+    }
+
+    /// Links a lane in before the current one, which is the tail.
+    fn link(&mut self, lane: u32) {
+        let next = self.current;
+        let prev = self.lane(next).prev;
         let l = self.lane_mut(lane);
-        l.in_ring = false;
+        (l.prev, l.next) = (prev, next);
+        self.lane_mut(prev).next = lane;
+        self.lane_mut(next).prev = lane;
+    }
+
+    fn unlink(&mut self, lane: u32) {
+        let l = self.lane(lane);
         let (prev, next) = (l.prev, l.next);
         self.lane_mut(prev).next = next;
         self.lane_mut(next).prev = prev;
         if self.current == lane {
             self.current = next;
         }
-        self.members -= 1;
     }
 
     #[inline]

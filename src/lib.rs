@@ -22,17 +22,14 @@
 //! | | `limit.rs` | limits, and bounds on overtaking |
 //! | | `slab.rs` | slots behind keys that never match a later value |
 //! | 1 policy | `modes.rs` | lock modes: compatible, join, covers, what parents need |
-//! | | `rank.rs` | a bump band above 256 standing levels |
-//! | | `line.rs` | the groups of one tier in line, by rank and by age |
+//! | | `ready.rs` | who stands in one line: by rank, with the oldest at hand |
 //! | | `by_key.rs` | order by (key, sequence): trees in one store |
 //! | | `ring.rs` | weighted round robin of lanes |
 //! | | `tiers.rs` | which tier is open |
 //! | | `timers.rs` | what is due when, by the embedder's clock |
 //! | | `readers.rs` | when to start, wake and retire a reader |
-//! | | `dispatch.rs` | who is next: ring, line, limits, tiers, bypass |
-//! | | `backlog.rs` | the messages that wait, over dispatch |
-//! | | `ready.rs` | who stands in one line: by rank, with the oldest at hand |
 //! | | `lanes.rs` | who is next: weighted lanes, caps, tiers, bypass |
+//! | | `backlog.rs` | groups with the messages that wait, in lanes |
 //! | | `jobs.rs` | which job is next: ring, orders, limits, due times, leases |
 //! | 2 waiting | `wait.rs` | the one way to wait and to wake |
 //! | | `turnstile.rs` | the wait queue with bounded overtaking |
@@ -60,17 +57,11 @@ pub mod slab;
 pub mod backlog;
 #[doc(hidden)]
 pub mod by_key;
-#[doc(hidden)]
-pub mod dispatch;
 mod group;
 #[doc(hidden)]
 pub mod jobs;
 #[doc(hidden)]
 pub mod lanes;
-#[doc(hidden)]
-pub mod line;
-#[doc(hidden)]
-pub mod rank;
 #[doc(hidden)]
 pub mod readers;
 #[doc(hidden)]

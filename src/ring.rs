@@ -209,28 +209,6 @@ impl Ring {
         }
     }
 
-    /// A turn that this lane took is taken back: it is the current one, and has that turn left. Of
-    /// several turns the last is taken back first. No member: `false`.
-    pub fn undo(&mut self, lane: u32) -> bool {
-        if !self.contains(lane) {
-            return false;
-        }
-        if lane == self.current {
-            let link = self.member_mut(lane);
-            link.credit = link.weight.min(link.credit + 1);
-            return true;
-        }
-        let Link { prev, next, .. } = *self.member(lane);
-        self.member_mut(prev).next = next;
-        self.member_mut(next).prev = prev;
-        let next = std::mem::replace(&mut self.current, lane);
-        let prev = std::mem::replace(&mut self.member_mut(next).prev, lane);
-        self.member_mut(prev).next = lane;
-        let link = self.member_mut(lane);
-        (link.prev, link.next, link.credit) = (prev, next, 1);
-        true
-    }
-
     /// Gives a member another weight, which counts from its next credit on. No member: `false`.
     ///
     /// The weight is bounded as in [`join`](Self::join).

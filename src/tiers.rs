@@ -195,16 +195,6 @@ impl Tiers {
         }
     }
 
-    /// Of the only tier that has outstanding tasks, so many began to run, each as soon as another
-    /// had come to wait in its place, and so many that ran are done.
-    #[inline]
-    pub fn pass(&mut self, started: u32, done: u32) {
-        let running = self.running + u64::from(started);
-        debug_assert!(self.others.is_empty(), "the open tier changed unseen");
-        debug_assert!(running >= u64::from(done), "not so many run");
-        self.running = running.saturating_sub(u64::from(done));
-    }
-
     /// A running task is done, however it ended.
     #[inline]
     pub fn finish(&mut self, tier: u32) -> Change {

@@ -15,8 +15,7 @@ use syn::visit::{self, Visit};
 const FLOORS: &[&[&str]] = &[
     &["sync", "error", "limit", "slab"],
     &[
-        "modes", "rank", "line", "by_key", "ring", "tiers", "timers", "readers", "dispatch",
-        "backlog", "ready", "lanes", "jobs",
+        "modes", "ready", "by_key", "ring", "tiers", "timers", "readers", "lanes", "backlog", "jobs",
     ],
     &["wait", "turnstile"],
     &["semaphore", "gate", "intent", "group"],

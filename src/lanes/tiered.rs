@@ -77,6 +77,12 @@ impl<G> Lanes<G> {
         tiered.is_none_or(|tiered| tiered.tiers.startable(tier))
     }
 
+    /// Whether the open tier starts nothing new, since a lower one has work.
+    pub fn drains(&self, lane: u32) -> bool {
+        let tiered = self.lane(lane).tiered.as_ref();
+        tiered.is_some_and(|tiered| tiered.tiers.draining())
+    }
+
     /// The first message of a group, of this tier, starts.
     pub fn start(&mut self, lane: u32, tier: u32) {
         self.tiers(lane).start(tier);

@@ -12,7 +12,7 @@ use super::state::{Claimed, Phase};
 impl<J> Core<J> {
     /// One more task for reader `n`, which runs one already.
     pub(super) fn claim_ahead(&mut self, n: u32) -> Option<Claimed<J>> {
-        if self.startable() == 0 {
+        if self.startable(1) == 0 {
             return None;
         }
         let ahead = self.backlog.claim_ahead()?;

@@ -45,7 +45,7 @@ impl<J> Core<J> {
         if !self.clock.is_empty() && self.readers.busy() < self.readers.max() {
             return;
         }
-        if self.startable() > 0 && self.readers.coming() > 0 {
+        if self.startable(1) > 0 && self.readers.coming() > 0 {
             return;
         }
         match self.stalls.give_up() {

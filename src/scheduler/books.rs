@@ -243,8 +243,9 @@ impl Books {
     /// it they are at most `most`.
     fn load(&mut self, n: u32, mut last: Key, most: u32) -> Option<Arc<Tray>> {
         let readers = u64::from(self.core.readers().max());
-        let share = (self.core.startable() + 1) / readers;
-        let most = share.min(u64::from(most.min(self.claims)));
+        let most = u64::from(most.min(self.claims));
+        let share = (self.core.startable(most * readers) + 1) / readers;
+        let most = share.min(most);
         if most <= 1 {
             return None;
         }

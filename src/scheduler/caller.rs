@@ -14,7 +14,7 @@
 
 use std::task::Waker;
 
-use crate::dispatch::LaneKey;
+use crate::lanes::LaneKey;
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::Waiters;

@@ -16,8 +16,7 @@
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::backlog::Backlog;
-use crate::dispatch::GroupKey;
+use crate::backlog::{Backlog, GroupKey};
 use crate::error::{OutOfRange, TierGoesDown};
 use crate::limit::{Bypass, Limit};
 use crate::readers::{Move, Readers};
@@ -243,7 +242,7 @@ impl<J> Core<J> {
     /// Reader `n` looks for work, having rested, arrived or finished.
     pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
         self.clock.is_up(n);
-        if !self.readers.look(n) || self.startable() == 0 {
+        if !self.readers.look(n) || self.startable(1) == 0 {
             return None;
         }
         let claim = self.backlog.claim(false)?;
@@ -291,15 +290,18 @@ impl<J> Core<J> {
 
     /// Which reader to start or wake next, if more are called for.
     pub(crate) fn plan(&mut self) -> Option<Move> {
-        let wanted = self.startable() + self.clock.wants_keeper();
+        // One more than those who come is as good as any number.
+        let enough = u64::from(self.readers.coming()) + 1;
+        let wanted = self.startable(enough) + self.clock.wants_keeper();
         self.readers.plan(wanted)
     }
 
-    /// How many tasks could start now, were there readers.
-    pub(super) fn startable(&self) -> u64 {
+    /// How many tasks could start now, were there readers; counts no further
+    /// than `most`.
+    pub(super) fn startable(&self, most: u64) -> u64 {
         match self.is_held() || self.cancelling {
             true => 0,
-            false => self.backlog.eligible(),
+            false => self.backlog.eligible(most),
         }
     }
 
@@ -312,7 +314,7 @@ impl<J> Core<J> {
 
     /// Whether there is something to do for a reader that comes.
     pub(super) fn calls_for_readers(&self) -> bool {
-        self.startable() + self.clock.wants_keeper() > 0
+        self.startable(1) + self.clock.wants_keeper() > 0
     }
 
     /// Whether somebody wants no task to start.

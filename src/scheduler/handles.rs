@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::dispatch::GroupKey;
+use crate::backlog::GroupKey;
 use crate::error::{OutOfRange, Stale};
 use crate::limit::Limit;
 use crate::slab::Key;

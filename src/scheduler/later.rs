@@ -20,7 +20,7 @@
 use std::time::Duration;
 
 use crate::limit::Limit;
-use crate::rank::STANDING_LEVEL;
+use crate::ready::STANDING_LEVEL;
 use crate::slab::Key;
 use crate::timers::{Timer, Timers};
 use crate::wait::WakeBatch;

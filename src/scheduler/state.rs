@@ -3,8 +3,7 @@
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::backlog::Ahead;
-use crate::dispatch::GroupKey;
+use crate::backlog::{Ahead, GroupKey};
 use crate::slab::Key;
 
 use super::later::Later;

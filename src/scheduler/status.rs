@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::dispatch::Blocked;
+use crate::backlog::{Blocked, GroupKey};
 use crate::sync::Arc;
 
 use super::core::Core;
@@ -161,13 +161,12 @@ impl<J> Core<J> {
         }
     }
 
-    fn why(&self, group: crate::dispatch::GroupKey, seq: u64) -> Why {
+    fn why(&self, group: GroupKey, seq: u64) -> Why {
         if self.backlog.first_in(group) != Some(seq) {
             return Why::Behind;
         }
         match self.backlog.why(group) {
-            // The scheduler sets no group aside.
-            Blocked::Paused | Blocked::Poisoned | Blocked::BackingOff => Why::Paused,
+            Blocked::Paused => Why::Paused,
             Blocked::GroupLimit | Blocked::Held => Why::GroupLimit,
             Blocked::Tier => {
                 let lane = self.backlog.lane_of(group);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::error::Stale;
 use crate::limit::Limit;
-use crate::rank::STANDING_LEVEL;
+use crate::ready::STANDING_LEVEL;
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 

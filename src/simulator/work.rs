@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::dispatch::GroupKey;
+use crate::backlog::GroupKey;
 use crate::scheduler::{Ending, Placing, Record};
 use crate::slab::Key;
 

@@ -4,7 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::backlog::{Ahead, Backlog};
+use crate::lanes::{Lanes, Standing};
 use crate::limit::{Bypass, Limit};
+use crate::ready::Rank;
 
 /// Lane, group in it, tier, bump.
 type Arrival = (usize, usize, u32, Option<u8>);
@@ -61,11 +63,11 @@ proptest! {
                 backlog.complete(claim.group, claim.tier);
             }
             let (waits, runs) = (backlog.waiting(), backlog.in_flight());
-            let eligible = backlog.eligible();
+            let eligible = backlog.eligible(u64::MAX);
             let claims: Vec<Ahead<_>> = (0..ahead).map_while(|_| backlog.claim_ahead()).collect();
             claims.into_iter().rev().for_each(|claim| backlog.undo(claim));
             assert_eq!((backlog.waiting(), backlog.in_flight()), (waits, runs));
-            assert_eq!(backlog.eligible(), eligible);
+            assert_eq!(backlog.eligible(u64::MAX), eligible);
             order(backlog)
         };
         prop_assert_eq!(left(ahead), left(0));
@@ -96,4 +98,41 @@ fn a_lane_does_not_lose_the_turns_that_go_back() {
             .for_each(|claim| backlog.undo(claim));
     }
     assert_eq!(served, [1, 2, 2, 2, 3, 1, 2, 2, 2, 3]);
+}
+
+/// Lanes alone: the oldest of lane 0 has been overtaken once, and a bumped group
+/// of lane 1 takes the first of its two turns.
+#[test]
+fn a_turn_of_a_lane_goes_back_with_its_credit_and_its_count() {
+    let mut lanes = Lanes::new(Bypass::AtMost(2));
+    let mut lane = |weight| lanes.add_lane(weight, Limit::Unlimited).unwrap().index();
+    let (first, second) = (lane(1), lane(2));
+    lanes.push(first, 1, 9, 'a');
+    lanes.push(first, 2, 10, 'b');
+    lanes.push(second, 3, 9, 'c');
+    lanes.push(second, 4, 10, 'd');
+    let stood = [(first, 2), (second, 4), (second, 3)];
+    for _ in 0..5 {
+        let turns: Vec<_> = (0..3).map(|_| lanes.begin().unwrap()).collect();
+        assert!(turns.iter().map(|turn| turn.group).eq("bdc".chars()));
+        let counts: Vec<_> = turns.iter().map(|turn| turn.overtaken).collect();
+        assert_eq!(counts, [None, None, Some(1)]);
+        lanes.settle(second);
+        assert!(lanes.ring().eq([first]));
+        for (turn, (lane, ticket)) in turns.into_iter().zip(stood).rev() {
+            let rank = Rank::standing(if turn.group == 'c' { 9 } else { 10 });
+            let at = Standing {
+                tier: 0,
+                ticket,
+                rank,
+                tie: ticket,
+            };
+            lanes.insert(lane, at, turn.group);
+            lanes.settle(lane);
+            lanes.undo(lane, turn.overtaken);
+        }
+        assert!(lanes.ring().eq([first, second]));
+    }
+    let rest = std::iter::from_fn(|| lanes.pop()).map(|(group, ..)| group);
+    assert!(rest.eq("bdca".chars()));
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::backlog::Backlog;
-use crate::dispatch::LaneKey;
+use crate::backlog::{Backlog, GroupKey};
+use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 
 /// Tenths of a second.
@@ -24,7 +24,7 @@ struct Loop {
     now: Time,
     free: BTreeSet<u32>,
     /// By end, then by start.
-    running: Vec<(Row, crate::dispatch::GroupKey, u32)>,
+    running: Vec<(Row, GroupKey, u32)>,
     log: Vec<Row>,
 }
 
@@ -67,7 +67,7 @@ impl Loop {
             self.log.push(row);
             self.running.push((row, claim.group, claim.tier));
         }
-        assert!(self.free.is_empty() || self.backlog.eligible() == 0);
+        assert!(self.free.is_empty() || self.backlog.eligible(u64::MAX) == 0);
     }
 
     /// Runs on to `until`: what ends then has ended, and what follows started.
@@ -94,7 +94,7 @@ impl Loop {
     fn run_on(&mut self) {
         self.run(Time::MAX);
         let counts = (self.backlog.waiting(), self.backlog.in_flight());
-        assert_eq!((counts, self.backlog.core.groups().count()), ((0, 0), 0));
+        assert_eq!((counts, self.backlog.group_count()), ((0, 0), 0));
     }
 
     fn order(&self) -> Vec<u32> {
@@ -283,7 +283,7 @@ fn d2_jobs_of_two_groups_with_limit_one() {
     };
     assert_eq!(claim(&mut backlog, 6), [1, 2, 3, 4, 6, 8]);
     assert_eq!(claim(&mut backlog, 6), [10, 12]);
-    assert_eq!((backlog.waiting(), backlog.eligible()), (4, 0));
+    assert_eq!((backlog.waiting(), backlog.eligible(u64::MAX)), (4, 0));
     backlog.complete(named[0], 0);
     assert_eq!(claim(&mut backlog, 6), [5]);
     backlog.complete(named[1], 0);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::dispatch::GroupKey;
+use crate::backlog::GroupKey;
 use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::{OnFailure, Synced};
 use crate::scheduler::core::{Core, Placing};
@@ -189,7 +189,7 @@ fn it_can_be_cancelled_and_leaves_nothing() {
     assert_eq!(core.retract(in_group, wakes), Some("kept"));
     assert!(!core.backlog().contains(group));
     assert_eq!(core.next_due(), None);
-    assert_eq!(core.backlog().groups().count(), 0);
+    assert_eq!(core.backlog().group_count(), 0);
     let ended: Vec<_> = core.ended.drain(..).map(|ended| ended.job).collect();
     assert_eq!(ended, ["later"]);
     world.go_to(9);

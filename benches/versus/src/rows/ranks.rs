@@ -12,13 +12,13 @@ use std::cmp::Reverse;
 
 use anyhow::{Result, ensure};
 
-use self::orders::{Backlogged, Bitmap, Heap, Order, Queue, Ranked, Tree};
+use self::orders::{Backlogged, Bitmap, Heap, Lined, Order, Queue, Tree};
 use crate::contender::{Cell, Contender, Entry, Role, Sample};
 use crate::race::{alone, pin};
 use crate::work::Draw;
 
 const LIMIT: &str = "bitmap limit";
-const OURS: &str = "conversant Rank";
+const OURS: &str = "conversant Line";
 const HEAP: &str = "BinaryHeap";
 
 /// Standing levels are below this, bumped ones above.
@@ -78,7 +78,7 @@ pub struct Place {
 fn contenders(shape: Shape) -> Vec<Entry> {
     let mut all = vec![
         Entry::limit(LIMIT, Pending::new(Bitmap::new(shape.groups), shape)),
-        entry(OURS, Role::Ours, Ranked::default(), shape),
+        entry(OURS, Role::Ours, Lined::default(), shape),
         entry(
             "conversant Backlog, whole turn",
             Role::Ours,

@@ -6,10 +6,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
-use conversant::backlog::Backlog;
-use conversant::dispatch::{GroupKey, LaneKey};
+use conversant::backlog::{Backlog, GroupKey};
+use conversant::lanes::LaneKey;
 use conversant::limit::{Bypass, Limit};
-use conversant::rank::{Rank, Slot};
+use conversant::ready::{Line, Rank};
 use priority_queue::PriorityQueue;
 use rustc_hash::FxBuildHasher;
 
@@ -29,56 +29,40 @@ pub trait Order {
     fn bump(&mut self, group: u32, to: Place, places: &mut [Place]);
 }
 
-/// The sequence number of a group that stands nowhere.
-const NOWHERE: u64 = 0;
-
-fn slot(level: u16) -> Slot {
-    match level.checked_sub(BUMPED) {
-        Some(bumped) => Slot::bumped(bumped as u8),
-        None => Slot::standing(level as u8),
-    }
-}
-
-/// As the dispatch core uses it: the record says who stands where, tokens that it disowns are stale.
+/// As the lanes use it: groups join under a ticket, which says where they stand.
 #[derive(Default)]
-pub struct Ranked(Rank);
+pub struct Lined(Line<u32>);
 
-impl Ranked {
+impl Lined {
     #[inline(always)]
-    fn leave(&mut self, group: u32, from: Place, places: &[Place]) {
-        self.0
-            .leave(slot(from.level), from.seq, group, |group, seq| {
-                let place = places[group as usize];
-                place.seq == seq && place.level == from.level
-            });
+    fn join(&mut self, group: u32, place: Place) {
+        match place.level.checked_sub(BUMPED) {
+            None => self.0.push(place.seq, place.level as u8, group),
+            Some(bumped) => {
+                let rank = Rank::bumped(bumped as u8);
+                self.0.insert(place.seq, rank, place.seq, group);
+            }
+        }
     }
 }
 
-impl Order for Ranked {
+impl Order for Lined {
     #[inline(always)]
     fn push(&mut self, group: u32, places: &[Place]) {
-        let place = places[group as usize];
-        self.0.insert(slot(place.level), place.seq, group);
+        self.join(group, places[group as usize]);
     }
 
     #[inline(always)]
     fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)> {
-        let group = self.0.best(|at, group, seq| {
-            let place = places[group as usize];
-            place.seq == seq && slot(place.level) == at
-        })?;
-        let place = &mut places[group as usize];
-        let from = *place;
-        place.seq = NOWHERE;
-        self.leave(group, from, places);
-        Some((group, from.level))
+        let (group, _) = self.0.pop(false)?;
+        Some((group, places[group as usize].level))
     }
 
     #[inline(always)]
     fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
         let from = std::mem::replace(&mut places[group as usize], to);
-        self.leave(group, from, places);
-        self.0.insert(slot(to.level), to.seq, group);
+        self.0.remove(from.seq);
+        self.join(group, to);
     }
 }
 

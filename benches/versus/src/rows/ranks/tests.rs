@@ -41,7 +41,7 @@ fn a_wrong_order_is_caught() {
 #[test]
 fn all_contenders_give_the_same_order() {
     for bumps in [false, true] {
-        check(Ranked::default(), bumps).unwrap();
+        check(Lined::default(), bumps).unwrap();
         check(Backlogged::new(), bumps).unwrap();
         check(Tree::default(), bumps).unwrap();
         check(Queue::default(), bumps).unwrap();

@@ -1,11 +1,13 @@
 //! Single rules, with the expected order written out.
 
+use super::bound::Watch;
+use super::is_empty;
 use super::world::{Op, Setup, World};
-use super::{Direct, Watch};
-use crate::dispatch::{Blocked, Dispatch};
+use crate::backlog::{Backlog, Blocked};
 use crate::limit::{Bypass, Limit};
+use crate::wait::tests::heap::held_by_this_thread;
 
-fn world(bypass: Bypass, lanes: &[(u32, Limit)], groups: &[(usize, u8)], watch: Watch) -> Script {
+fn world(bypass: Bypass, lanes: &[(u32, Limit)], groups: &[(usize, u8)], watch: Watch) -> World {
     let groups = groups
         .iter()
         .map(|&(lane, level)| (lane, Limit::SERIAL, level))
@@ -18,25 +20,23 @@ fn world(bypass: Bypass, lanes: &[(u32, Limit)], groups: &[(usize, u8)], watch: 
     World::new(&setup, watch)
 }
 
-type Script = World<Direct>;
-
 const FREE: (u32, Limit) = (1, Limit::Unlimited);
 
-fn send(world: &mut Script, groups: &[usize]) {
+fn send(world: &mut World, groups: &[usize]) {
     for &g in groups {
         world.apply(&Op::Send(g, 0, None));
     }
 }
 
 /// A turn of one message, which is still in flight.
-fn start(world: &mut Script) -> Option<usize> {
+fn start(world: &mut World) -> Option<usize> {
     let is = world.model.clone().claim(false).map(|(g, _)| g);
     world.apply(&Op::Claim(false));
     is
 }
 
 /// So many turns of one message each, done one after the other.
-fn serve(world: &mut Script, turns: usize) -> Vec<usize> {
+fn serve(world: &mut World, turns: usize) -> Vec<usize> {
     let mut order = Vec::new();
     for _ in 0..turns {
         order.extend(start(world));
@@ -257,44 +257,44 @@ fn a_lowered_cap_leaves_a_debt() {
 
 #[test]
 fn numbers_out_of_range_are_refused_and_change_nothing() {
-    let mut core = Dispatch::<()>::new(Bypass::default());
-    assert!(core.add_lane(0, Limit::Unlimited).is_err());
-    assert!(core.add_lane(1_000_001, Limit::Unlimited).is_err());
+    let mut backlog = Backlog::new(Bypass::default());
+    assert!(backlog.add_lane(0, Limit::Unlimited).is_err());
+    assert!(backlog.add_lane(1_000_001, Limit::Unlimited).is_err());
     let above = Limit::AtMost(Limit::MAX + 1);
-    assert!(core.add_lane(1, above).is_err() && core.lanes.is_empty());
-    let lane = core.add_lane(1, Limit::AtMost(Limit::MAX)).unwrap();
-    assert!(core.add_group(lane, above, 0, ()).is_err() && core.groups.is_empty());
-    assert!(core.set_cap(lane, above).is_err());
-    let group = core.add_group(lane, Limit::SERIAL, 0, ()).unwrap();
-    assert!(core.set_limit(group, above).is_err());
-    core.set_head(group, Some(1));
-    core.settle(lane);
-    assert_eq!((core.eligible(), core.why(group)), (1, Blocked::InLine));
+    assert!(backlog.add_lane(1, above).is_err() && is_empty(&backlog));
+    let lane = backlog.add_lane(1, Limit::AtMost(Limit::MAX)).unwrap();
+    assert!(backlog.add_group(lane, above, 0).is_err() && backlog.groups.is_empty());
+    assert!(backlog.set_cap(lane, above).is_err());
+    let group = backlog.add_group(lane, Limit::SERIAL, 0).unwrap();
+    assert!(backlog.set_limit(group, above).unwrap().is_err());
+    backlog.send(group, Some(1), None, ()).unwrap();
+    assert!(backlog.set_limit(group, above).unwrap().is_err());
+    assert_eq!(
+        (backlog.eligible(9), backlog.why(group)),
+        (1, Blocked::InLine)
+    );
 }
 
 #[test]
 fn many_lanes_and_groups_used_once_leave_nothing_behind() {
-    let mut core = Dispatch::new(Bypass::default());
+    let before = held_by_this_thread();
+    let mut backlog = Backlog::new(Bypass::default());
     for n in 0..20_000 {
-        let lane = core.add_lane(1, Limit::SERIAL).unwrap();
-        let group = core.add_group(lane, Limit::SERIAL, 100, n).unwrap();
-        core.set_head(group, Some(n % 3));
-        core.settle(lane);
-        core.close_lane(lane);
+        let lane = backlog.add_lane(1, Limit::SERIAL).unwrap();
+        let group = backlog.add_group(lane, Limit::SERIAL, 100).unwrap();
+        backlog.send(group, Some(n % 3), None, n).unwrap();
+        backlog.unpin(group);
+        backlog.close_lane(lane);
     }
-    assert_eq!(core.eligible(), 20_000);
+    assert_eq!(backlog.eligible(u64::MAX), 20_000);
     for n in 0..20_000 {
-        let (pick, ()) = core.begin_turn(|_| ((), None)).unwrap();
-        let lane = core.lane_of(pick.group);
-        assert_eq!(pick.lane, lane);
-        core.end_turn(pick.group);
-        core.finish(pick.group, pick.tier);
-        core.settle(lane);
-        assert_eq!(core.remove_group(pick.group), Some(n));
-        assert!(core.data(pick.group).is_none());
+        let claim = backlog.claim(true).unwrap();
+        assert_eq!(claim.item, n);
+        backlog.end_turn(claim.group);
+        backlog.complete(claim.group, claim.tier);
+        assert!(!backlog.contains(claim.group));
     }
-    assert!(core.begin_turn(|_| ((), None)).is_none());
-    assert!(core.lanes.is_empty() && core.groups.is_empty());
-    let kept = core.ring.heap_bytes() + core.lanes.heap_bytes() + core.groups.heap_bytes();
+    assert!(backlog.claim(true).is_none() && is_empty(&backlog));
+    let kept = held_by_this_thread() - before;
     assert!(kept < 200_000, "{kept} bytes are kept");
 }

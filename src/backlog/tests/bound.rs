@@ -1,6 +1,6 @@
 //! The bound of the fairness rules, checked on every dispatch.
 //!
-//! With `W`, `w`, `K`, `i` and `L` as in the header of `dispatch`, a group
+//! With `W`, `w`, `K`, `i` and `L` as in the header of `backlog`, a group
 //! starts its next turn within `(ceil(i * (K + 1) / w) + L) * W` dispatches
 //! counted while it is eligible. Two readings are watched:
 //!
@@ -33,27 +33,27 @@ struct Wait {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Watch {
+pub(super) struct Watch {
     waits: Vec<Option<Wait>>,
     letter: bool,
     /// The longest wait in percent of its bound.
-    pub(crate) tightest: u64,
+    pub(super) tightest: u64,
 }
 
 impl Watch {
-    pub(crate) fn letter() -> Self {
+    pub(super) fn letter() -> Self {
         Self {
             letter: true,
             ..Self::default()
         }
     }
 
-    pub(crate) fn amended() -> Self {
+    pub(super) fn amended() -> Self {
         Self::default()
     }
 
     /// After an event, which was a dispatch of `picked` if that is given.
-    pub(crate) fn observe(&mut self, model: &Model, picked: Option<usize>) {
+    pub(super) fn observe(&mut self, model: &Model, picked: Option<usize>) {
         self.waits.resize(model.groups.len(), None);
         let Bypass::AtMost(k) = model.bypass else {
             return;

@@ -1,40 +1,15 @@
-//! Random events, told to a subject and to the model alike.
+//! Random events, told to a backlog and to the model alike.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::bound::Watch;
-use super::model::{Group, Lane, Message, Model};
-use crate::dispatch::Blocked;
+use super::model::{Group, Lane, Model};
+use super::subject::Subject;
 use crate::limit::{Bypass, Limit};
 
-/// What is tested. The model has seen the event already: `after`.
-pub(crate) trait Subject {
-    fn new(bypass: Bypass) -> Self;
-    fn add_lane(&mut self, lane: usize, weight: u32, cap: Limit);
-    /// The lane has no groups any more.
-    fn drop_lane(&mut self, lane: usize);
-    fn add_group(&mut self, g: usize, lane: usize, limit: Limit, level: u8);
-    /// The group is idle.
-    fn drop_group(&mut self, g: usize);
-    fn send(&mut self, after: &Model, g: usize, tier: u32, bump: Option<u8>, is: Option<Message>);
-    fn claim(&mut self, after: &Model, hold: bool, is: Option<(usize, Message)>);
-    fn take(&mut self, after: &Model, g: usize, is: Result<Message, Blocked>);
-    fn end_turn(&mut self, g: usize);
-    fn finish(&mut self, g: usize, message: Message);
-    fn give_back(&mut self, after: &Model, g: usize, message: Message);
-    fn remove(&mut self, after: &Model, g: usize, message: Message);
-    fn bump(&mut self, g: usize, level: u8);
-    fn set_level(&mut self, g: usize, level: u8);
-    fn set_limit(&mut self, g: usize, limit: Limit);
-    fn set_cap(&mut self, lane: usize, cap: Limit);
-    fn check(&self, model: &Model);
-    /// Lanes and groups are all dropped: nothing is left.
-    fn check_empty(&self);
-}
-
 #[derive(Clone, Debug)]
-pub(crate) enum Op {
+pub(super) enum Op {
     /// `tier` counts from that of the group's last message while it has any.
     Send(usize, u32, Option<u8>),
     Claim(bool),
@@ -54,10 +29,10 @@ pub(crate) enum Op {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Setup {
-    pub(crate) bypass: Bypass,
-    pub(crate) lanes: Vec<(u32, Limit)>,
-    pub(crate) groups: Vec<(usize, Limit, u8)>,
+pub(super) struct Setup {
+    pub(super) bypass: Bypass,
+    pub(super) lanes: Vec<(u32, Limit)>,
+    pub(super) groups: Vec<(usize, Limit, u8)>,
 }
 
 fn level() -> impl Strategy<Value = u8> {
@@ -76,7 +51,7 @@ fn cap() -> impl Strategy<Value = Limit> {
     prop::sample::select(all)
 }
 
-pub(crate) fn setup() -> impl Strategy<Value = Setup> {
+pub(super) fn setup() -> impl Strategy<Value = Setup> {
     let bypass = prop::sample::select(vec![
         Bypass::AtMost(0),
         Bypass::AtMost(1),
@@ -97,7 +72,7 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
 }
 
 /// Without tiers and pauses: nothing comes back into line under an old age.
-pub(crate) fn calm_op() -> impl Strategy<Value = Op> {
+pub(super) fn calm_op() -> impl Strategy<Value = Op> {
     let g = || 0..16usize;
     prop_oneof![
         8 => (g(), prop::option::weighted(0.2, level())).prop_map(|(g, b)| Op::Send(g, 0, b)),
@@ -115,7 +90,7 @@ pub(crate) fn calm_op() -> impl Strategy<Value = Op> {
     ]
 }
 
-pub(crate) fn op() -> impl Strategy<Value = Op> {
+pub(super) fn op() -> impl Strategy<Value = Op> {
     let g = || 0..16usize;
     let limit = prop_oneof![2 => Just(Limit::AtMost(0)), 3 => limit()];
     let bump = prop::option::weighted(0.2, level());
@@ -128,17 +103,17 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-pub(crate) struct World<S> {
-    pub(crate) model: Model,
-    pub(crate) subject: S,
-    pub(crate) watch: Watch,
+pub(super) struct World {
+    pub(super) model: Model,
+    pub(super) subject: Subject,
+    pub(super) watch: Watch,
 }
 
-impl<S: Subject> World<S> {
-    pub(crate) fn new(setup: &Setup, watch: Watch) -> Self {
+impl World {
+    pub(super) fn new(setup: &Setup, watch: Watch) -> Self {
         let mut world = Self {
             model: Model::new(setup.bypass),
-            subject: S::new(setup.bypass),
+            subject: Subject::new(setup.bypass),
             watch,
         };
         for (lane, &(weight, cap)) in setup.lanes.iter().enumerate() {
@@ -152,7 +127,7 @@ impl<S: Subject> World<S> {
         world
     }
 
-    pub(crate) fn apply(&mut self, op: &Op) {
+    pub(super) fn apply(&mut self, op: &Op) {
         let (groups, lanes) = (self.model.groups.len(), self.model.lanes.len());
         let before = self.model.eligible();
         let mut picked = None;
@@ -161,7 +136,7 @@ impl<S: Subject> World<S> {
             Op::Claim(hold) => {
                 let is = self.model.claim(hold);
                 assert_eq!(is.is_some(), before > 0, "work is done if there is any");
-                self.subject.claim(&self.model, hold, is);
+                self.subject.claim(hold, is);
                 picked = is.map(|(g, _)| g);
             }
             Op::Finish(n) | Op::GiveBack(n) => self.land(n, matches!(op, Op::GiveBack(_))),
@@ -201,7 +176,7 @@ impl<S: Subject> World<S> {
         let (g, message) = flying[nth % flying.len()];
         if back {
             self.model.give_back(g, message.seq);
-            self.subject.give_back(&self.model, g, message);
+            self.subject.give_back(g, message);
         } else {
             self.model.finish(g, message.seq);
             self.subject.finish(g, message);
@@ -213,7 +188,7 @@ impl<S: Subject> World<S> {
         match *op {
             Op::Take(_) if held => {
                 let is = self.model.take(g);
-                self.subject.take(&self.model, g, is);
+                self.subject.take(g, is);
             }
             Op::EndTurn(_) if held => {
                 self.model.end_turn(g);
@@ -222,7 +197,7 @@ impl<S: Subject> World<S> {
             Op::Remove(_, nth) => {
                 if let Some(&message) = self.model.groups[g].waiting.get(nth) {
                     self.model.remove(g, nth);
-                    self.subject.remove(&self.model, g, message);
+                    self.subject.remove(g, message);
                 }
             }
             Op::Bump(_, level) => {
@@ -274,7 +249,7 @@ impl<S: Subject> World<S> {
     }
 
     /// Everything is let go and done, and then nothing is left.
-    pub(crate) fn drain(mut self) {
+    pub(super) fn drain(mut self) {
         (0..self.model.lanes.len()).for_each(|l| self.apply(&Op::SetCap(l, Limit::Unlimited)));
         for g in 0..self.model.groups.len() {
             self.apply(&Op::EndTurn(g));

@@ -1,0 +1,158 @@
+//! How a group's place follows from its state.
+//!
+//! Protocol: take the group out of line, change it, and put it where it belongs
+//! then. The lane is settled once for each event.
+
+use crate::error::OutOfRange;
+use crate::lanes::{LaneKey, Lanes, Standing};
+use crate::limit::{Bypass, Limit};
+use crate::ready::Rank;
+
+use super::Blocked;
+use super::group::Group;
+
+/// When a group became ready, after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Age {
+    /// When it did before.
+    Same,
+    /// Now.
+    New,
+}
+
+/// The lanes, with the indices of the groups that stand there.
+#[derive(Debug)]
+pub(super) struct Order {
+    pub(super) lanes: Lanes<u32>,
+    /// The last number given out: tickets, and times of bumps.
+    clock: u64,
+}
+
+impl Order {
+    pub(super) fn new(bypass: Bypass) -> Self {
+        Self {
+            lanes: Lanes::new(bypass),
+            clock: 0,
+        }
+    }
+
+    /// Every lane counts its units and tiers from the first message on.
+    pub(super) fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
+        let lane = self.lanes.add_lane(weight, cap)?;
+        self.lanes.count_units(lane.index());
+        self.lanes.use_tiers(lane.index());
+        Ok(lane)
+    }
+
+    fn mint(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// Takes a group out of line for a change, if it stands there.
+    pub(super) fn unline<T>(&mut self, g: &Group<T>) {
+        if let Some(tier) = g.head.filter(|_| g.is_ready()) {
+            let stood = self.lanes.remove(g.lane.index(), tier, g.ticket);
+            debug_assert!(stood.is_some(), "who is ready stands in line");
+        }
+    }
+
+    /// Puts a group that stands nowhere where it belongs, and settles its lane.
+    #[inline]
+    pub(super) fn place<T>(&mut self, index: u32, g: &mut Group<T>, age: Age) {
+        self.stand(index, g, age);
+        self.lanes.settle(g.lane.index());
+    }
+
+    /// As [`place`](Self::place); the lane is to be settled.
+    #[inline]
+    pub(super) fn stand<T>(&mut self, index: u32, g: &mut Group<T>, age: Age) {
+        let age = self.count_head(g, age);
+        if age == Age::New {
+            g.ticket = self.mint();
+        }
+        let Some(tier) = g.head.filter(|_| g.is_ready()) else {
+            return;
+        };
+        let (lane, ticket) = (g.lane.index(), g.ticket);
+        if age == Age::New && g.bump.is_none() {
+            self.lanes.push_in(lane, tier, (ticket, g.level), index);
+        } else {
+            self.insert(index, g, tier);
+        }
+    }
+
+    /// Wherever its bump or its old age puts it.
+    fn insert<T>(&mut self, index: u32, g: &Group<T>, tier: u32) {
+        let ticket = g.ticket;
+        let (rank, tie) = match g.bump {
+            Some((level, when)) => (Rank::bumped(level), when.max(ticket)),
+            None => (Rank::standing(g.level), ticket),
+        };
+        let at = Standing {
+            tier,
+            ticket,
+            rank,
+            tie,
+        };
+        self.lanes.insert(g.lane.index(), at, index);
+    }
+
+    /// Counts the group in the tier of what waits first in it. If nothing did
+    /// until now, it becomes ready now.
+    #[inline]
+    pub(super) fn count_head<T>(&mut self, g: &mut Group<T>, age: Age) -> Age {
+        let head = g.messages.head_tier();
+        let counted = std::mem::replace(&mut g.head, head);
+        if counted == head {
+            return age;
+        }
+        self.lanes.change_head(g.lane.index(), counted, head);
+        match counted {
+            None => Age::New,
+            Some(_) => age,
+        }
+    }
+
+    /// Bumps a group that stands nowhere; to the level that it has it stays.
+    pub(super) fn bump<T>(&mut self, g: &mut Group<T>, level: u8) {
+        let when = self.mint();
+        if g.bump.is_none_or(|(old, _)| old != level) {
+            g.bump = Some((level, when));
+        }
+    }
+
+    /// A further message of a live turn starts. To be settled.
+    pub(super) fn start_head<T>(&mut self, g: &Group<T>) {
+        let lane = g.lane.index();
+        self.lanes.take_unit(lane);
+        g.head
+            .into_iter()
+            .for_each(|tier| self.lanes.start(lane, tier));
+    }
+
+    /// A message of this tier runs no more. To be settled.
+    #[inline]
+    pub(super) fn finish<T>(&mut self, g: &Group<T>, tier: u32) {
+        self.lanes.finish(g.lane.index(), tier);
+    }
+
+    /// A unit of the lane's cap comes back. Settles the lane.
+    #[inline]
+    pub(super) fn unit_back<T>(&mut self, g: &Group<T>) {
+        self.lanes.unit_back(g.lane.index());
+    }
+
+    /// What keeps the group's first message waiting, a live turn left aside.
+    pub(super) fn above<T>(&self, g: &Group<T>) -> Blocked {
+        let lane = g.lane.index();
+        match g.head {
+            None => Blocked::Empty,
+            Some(_) if g.limit == Limit::AtMost(0) => Blocked::Paused,
+            Some(_) if !g.has_room() => Blocked::GroupLimit,
+            Some(tier) if !self.lanes.may_start(lane, tier) => Blocked::Tier,
+            Some(_) if !self.lanes.has_room(lane) => Blocked::Cap,
+            Some(_) => Blocked::InLine,
+        }
+    }
+}

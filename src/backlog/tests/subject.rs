@@ -1,0 +1,173 @@
+//! A backlog as the world sees it, beside the model.
+
+use super::is_empty;
+use super::model::{Message, Model};
+use crate::backlog::{Backlog, Blocked, Claim, GroupKey};
+use crate::error::TierGoesDown;
+use crate::lanes::LaneKey;
+use crate::limit::{Bypass, Limit};
+
+/// The item says its group and number.
+type Item = (usize, u64);
+
+/// A backlog that hears of every event after the model has: `after`.
+pub(super) struct Subject {
+    backlog: Backlog<Item>,
+    lanes: Vec<LaneKey>,
+    groups: Vec<GroupKey>,
+    flying: Vec<(usize, Claim<Item>)>,
+}
+
+/// Puts `value` at `index`, which exists or is the next.
+fn place<T>(list: &mut Vec<T>, index: usize, value: T) {
+    if index == list.len() {
+        list.push(value);
+    } else {
+        list[index] = value;
+    }
+}
+
+impl Subject {
+    fn took(&mut self, g: usize, claim: Claim<Item>, is: Message) {
+        assert_eq!((claim.group, claim.item), (self.groups[g], (g, is.seq)));
+        let Claim {
+            seq, tier, attempt, ..
+        } = claim;
+        assert_eq!(Message { seq, tier, attempt }, is);
+        self.flying.push((g, claim));
+    }
+
+    fn land(&mut self, g: usize, seq: u64) -> Claim<Item> {
+        let at = |f: &(usize, Claim<Item>)| f.0 == g && f.1.seq == seq;
+        let at = self.flying.iter().position(at).unwrap();
+        self.flying.remove(at).1
+    }
+
+    pub(super) fn new(bypass: Bypass) -> Self {
+        Self {
+            backlog: Backlog::new(bypass),
+            lanes: Vec::new(),
+            groups: Vec::new(),
+            flying: Vec::new(),
+        }
+    }
+
+    pub(super) fn add_lane(&mut self, lane: usize, weight: u32, cap: Limit) {
+        let key = self.backlog.add_lane(weight, cap).unwrap();
+        place(&mut self.lanes, lane, key);
+    }
+
+    pub(super) fn drop_lane(&mut self, lane: usize) {
+        self.backlog.close_lane(self.lanes[lane]);
+    }
+
+    pub(super) fn add_group(&mut self, g: usize, lane: usize, limit: Limit, level: u8) {
+        let lane = self.lanes[lane];
+        let key = self.backlog.add_group(lane, limit, level).unwrap();
+        assert_eq!(self.backlog.lane_of(key), Some(lane));
+        place(&mut self.groups, g, key);
+    }
+
+    pub(super) fn drop_group(&mut self, g: usize) {
+        let key = self.groups[g];
+        assert!(self.backlog.contains(key));
+        self.backlog.unpin(key);
+        assert!(!self.backlog.contains(key) && self.backlog.lane_of(key).is_none());
+        assert!(!self.backlog.bump(key, 1) && !self.backlog.set_level(key, 1));
+        assert!(self.backlog.set_limit(key, Limit::SERIAL).is_none());
+        assert_eq!(self.backlog.remove(key, 1), None);
+    }
+
+    pub(super) fn send(&mut self, after: &Model, g: usize, tier: u32, bump: Option<u8>, is: Option<Message>) {
+        let seq = after.groups[g].last_seq;
+        let item = (g, if is.is_some() { seq } else { 0 });
+        let sent = self.backlog.send(self.groups[g], Some(tier), bump, item);
+        let last = after.groups[g].last_tier;
+        let refused = (TierGoesDown { last, asked: tier }, item);
+        assert_eq!(sent, is.map(|m| (m.seq, m.tier)).ok_or(refused));
+    }
+
+    pub(super) fn claim(&mut self, hold: bool, is: Option<(usize, Message)>) {
+        let claim = self.backlog.claim(hold);
+        assert_eq!(claim.is_some(), is.is_some());
+        if let (Some(claim), Some((g, message))) = (claim, is) {
+            self.took(g, claim, message);
+        }
+    }
+
+    pub(super) fn take(&mut self, g: usize, is: Result<Message, Blocked>) {
+        match (self.backlog.take(self.groups[g]), is) {
+            (Ok(claim), Ok(message)) => self.took(g, claim, message),
+            (taken, is) => assert_eq!(taken.err(), is.err()),
+        }
+    }
+
+    pub(super) fn end_turn(&mut self, g: usize) {
+        self.backlog.end_turn(self.groups[g]);
+    }
+
+    pub(super) fn finish(&mut self, g: usize, message: Message) {
+        let claim = self.land(g, message.seq);
+        self.backlog.complete(claim.group, claim.tier);
+    }
+
+    pub(super) fn give_back(&mut self, g: usize, message: Message) {
+        let mut claim = self.land(g, message.seq);
+        claim.attempt += 1;
+        self.backlog.give_back(claim);
+    }
+
+    pub(super) fn remove(&mut self, g: usize, message: Message) {
+        let item = self.backlog.remove(self.groups[g], message.seq);
+        assert_eq!(item, Some((g, message.seq)));
+        assert_eq!(self.backlog.remove(self.groups[g], message.seq), None);
+    }
+
+    pub(super) fn bump(&mut self, g: usize, level: u8) {
+        assert!(self.backlog.bump(self.groups[g], level));
+    }
+
+    pub(super) fn set_level(&mut self, g: usize, level: u8) {
+        assert!(self.backlog.set_level(self.groups[g], level));
+    }
+
+    pub(super) fn set_limit(&mut self, g: usize, limit: Limit) {
+        assert_eq!(self.backlog.set_limit(self.groups[g], limit), Some(Ok(())));
+    }
+
+    pub(super) fn set_cap(&mut self, lane: usize, cap: Limit) {
+        self.backlog.set_cap(self.lanes[lane], cap).unwrap();
+    }
+
+    pub(super) fn check(&self, model: &Model) {
+        let backlog = &self.backlog;
+        let waiting: usize = model.groups.iter().map(|g| g.waiting.len()).sum();
+        assert_eq!(backlog.waiting(), waiting as u64);
+        assert_eq!(backlog.in_flight() as usize, model.flying().len());
+        let eligible = model.eligible();
+        assert_eq!(backlog.eligible(u64::MAX), eligible);
+        assert_eq!(backlog.eligible(1), eligible.min(1));
+        assert_eq!(backlog.order.lanes.has_eligible(), eligible > 0);
+        for (g, (&key, group)) in self.groups.iter().zip(&model.groups).enumerate() {
+            assert_eq!(backlog.waiting_in(key), group.waiting.len());
+            assert_eq!(backlog.why(key), model.why(g), "group {g}");
+            assert_eq!(backlog.first_in(key), group.waiting.first().map(|m| m.seq));
+            let own = backlog.groups.get(key.0).unwrap();
+            assert_eq!(own.held, group.held);
+            assert_eq!(own.in_flight as usize, group.flying.len());
+            let entries = &own.messages.entries;
+            assert!(entries.front().is_none_or(|e| e.item.is_some()));
+            assert!(entries.iter().map(|e| e.seq).is_sorted());
+        }
+        for (l, (&key, lane)) in self.lanes.iter().zip(&model.lanes).enumerate() {
+            assert_eq!(backlog.open_tier(key), lane.open, "lane {l}");
+            assert_eq!(backlog.lane_in_flight(key) as usize, model.lane_in_flight(l));
+        }
+        let ring = model.ring.iter().map(|&(l, _)| self.lanes[l].index());
+        assert!(backlog.order.lanes.ring().eq(ring), "the order of the lanes");
+    }
+
+    pub(super) fn check_empty(&self) {
+        assert!(is_empty(&self.backlog));
+    }
+}

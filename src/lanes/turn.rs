@@ -1,0 +1,122 @@
+//! A turn begins, or is taken back as if it never had.
+
+use super::Lanes;
+
+/// A turn that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begun<G> {
+    /// Whose it is.
+    pub group: G,
+    /// In which lane.
+    pub lane: u32,
+    /// If the group was the lane's oldest: how often it had been overtaken.
+    pub overtaken: Option<u32>,
+}
+
+impl<G> Lanes<G> {
+    /// Begins the next turn: the group is out of line, with a unit of its
+    /// lane's cap, and in a lane with tiers a message of the open one has
+    /// started. Says which lane, and whether it has tiers.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(G, u32, bool)> {
+        let (Begun { group, lane, .. }, special, empty) = self.choose()?;
+        let mut has_tiers = false;
+        if special {
+            has_tiers = self.count_turn(lane);
+            // With tiers the owner has to say first what waits next in the group.
+            if !has_tiers && !self.lane(lane).is_eligible() {
+                self.settle(lane);
+            }
+        } else if empty {
+            self.leave(lane);
+        }
+        Some((group, lane, has_tiers))
+    }
+
+    /// As [`pop`](Self::pop) of a turn that may be over at once: the lane keeps
+    /// its place until it is settled.
+    #[inline]
+    pub fn begin(&mut self) -> Option<Begun<G>> {
+        let (begun, special, _) = self.choose()?;
+        if special {
+            self.count_turn(begun.lane);
+        }
+        Some(begun)
+    }
+
+    /// Who is next, and its lane's turn; whether the lane has a cap or tiers,
+    /// and whether its line is empty now.
+    #[inline(always)]
+    fn choose(&mut self) -> Option<(Begun<G>, bool, bool)> {
+        if self.members == 0 {
+            return None;
+        }
+        let (current, bypass) = (self.current, self.bypass);
+        let lane = self.lane_mut(current);
+        let (group, oldest) = lane.line.pop(bypass.spent(lane.overtaken))?;
+        let overtaken = oldest.then_some(lane.overtaken);
+        lane.overtaken = if oldest {
+            0
+        } else {
+            lane.overtaken.saturating_add(1)
+        };
+        lane.credit -= 1;
+        let (next, spent) = (lane.next, lane.credit == 0);
+        if spent {
+            lane.credit = lane.weight;
+        }
+        let special = lane.counts || lane.tiered.is_some();
+        let empty = lane.line.is_empty();
+        if spent {
+            self.current = next;
+        }
+        let begun = Begun {
+            group,
+            lane: current,
+            overtaken,
+        };
+        Some((begun, special, empty))
+    }
+
+    /// Counts what a turn takes under a cap or in a tier; says whether the lane
+    /// has tiers.
+    #[cold]
+    fn count_turn(&mut self, lane: u32) -> bool {
+        let lane = self.lane_mut(lane);
+        if lane.counts {
+            lane.in_use += 1;
+        }
+        let tiered = lane.tiered.as_mut();
+        let has_tiers = tiered.is_some();
+        if let Some(tiered) = tiered {
+            tiered.tiers.start(tiered.front);
+        }
+        has_tiers
+    }
+
+    /// A turn is taken back, whose group stands where it stood and whose unit
+    /// is back; the lane is settled. The lane is the current one and has that
+    /// turn again, if it is in the ring, and whom the turn overtook is overtaken
+    /// once less; `overtaken` is what the turn said. Of several turns the last is
+    /// taken back first.
+    pub fn undo(&mut self, lane: u32, overtaken: Option<u32>) {
+        let l = self.lane_mut(lane);
+        l.overtaken = match overtaken {
+            Some(before) => l.overtaken.saturating_add(before),
+            None => l.overtaken.saturating_sub(1),
+        };
+        if !l.in_ring {
+            return;
+        }
+        if lane == self.current {
+            let l = self.lane_mut(lane);
+            l.credit = l.weight.min(l.credit + 1);
+            return;
+        }
+        // Its credit was used up, or it left and came back: it stands elsewhere.
+        self.unlink(lane);
+        self.link(lane);
+        self.current = lane;
+        self.lane_mut(lane).credit = 1;
+    }
+}
