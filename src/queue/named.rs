@@ -87,10 +87,10 @@ impl<T> State<T> {
     /// What keeps the first message of a locked group waiting.
     pub(super) fn why(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> Why {
         let lane = group.lane.index();
-        if group.waiting() == 0 {
-            Why::Idle
-        } else if mailbox.phase == Phase::Held || self.is_claimed(group, mailbox) {
+        if mailbox.phase == Phase::Held || self.is_claimed(group, mailbox) {
             Why::Held
+        } else if group.waiting() == 0 {
+            Why::Idle
         } else if mailbox.flags & POISONED != 0 {
             Why::Poisoned
         } else if mailbox.flags & BACKING_OFF != 0 {
