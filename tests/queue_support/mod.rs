@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use conversant::limit::Limit;
-use conversant::queue::{Conversation, Delivery, Lane, Queue, TryReceive, Turn};
+use conversant::queue::{Conversation, Detached, Lane, Queue, TryReceive, Turn};
 
 /// A queue with one lane without bounds.
 pub(crate) fn plain<T>() -> (Queue<T>, Lane<T>) {
@@ -24,12 +24,12 @@ pub(crate) fn conversation<T>(lane: &Lane<T>, limit: Limit, level: u8) -> Conver
 }
 
 /// The first delivery of the next turn, the turn let go.
-pub(crate) fn take<T>(queue: &Queue<T>) -> Option<Delivery<T>> {
-    turn(queue)?.next()
+pub(crate) fn take<T>(queue: &Queue<T>) -> Option<Detached<T>> {
+    Some(turn(queue)?.next()?.detach())
 }
 
 /// The next turn, if there is one now; not closed.
-pub(crate) fn turn<T>(queue: &Queue<T>) -> Option<Turn<T>> {
+pub(crate) fn turn<T>(queue: &Queue<T>) -> Option<Turn<'_, T>> {
     match queue.try_receive() {
         Ok(turn) => Some(turn),
         Err(TryReceive::Empty) => None,

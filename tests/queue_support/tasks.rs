@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use conversant::limit::{Bypass, Limit};
-use conversant::queue::{Conversation, Delivery, Lane, Queue, Turn};
+use conversant::queue::{Conversation, Detached, Lane, Queue, Turn};
 
 /// A task: how long it takes and what it is sent with.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub(crate) enum Event {
 /// How readers treat their turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// Take the turn, next, drop the turn, run, complete.
+    /// Take the turn, next, detach, drop the turn, run, complete.
     LetGo,
     /// Keep the turn until the message is done.
     Hold,
@@ -53,8 +53,8 @@ pub(crate) struct Run {
 struct Busy {
     end: u64,
     task: usize,
-    delivery: Delivery<usize>,
-    turn: Option<Turn<usize>>,
+    delivery: Detached<usize>,
+    turn: Option<Turn<'static, usize>>,
 }
 
 struct Driver<'a> {
@@ -129,6 +129,7 @@ impl<'a> Driver<'a> {
                 break;
             };
             assert!(eligible > 0);
+            let turn = turn.into_owned();
             self.dispatch(reader, turn);
         }
         self.run.events.len() > before
@@ -160,8 +161,8 @@ impl<'a> Driver<'a> {
         self.note(Event::Arrival(task));
     }
 
-    fn dispatch(&mut self, reader: usize, mut turn: Turn<usize>) {
-        let delivery = turn.next().expect("a turn begins with a delivery");
+    fn dispatch(&mut self, reader: usize, mut turn: Turn<'static, usize>) {
+        let delivery = turn.next().expect("a turn begins with a delivery").detach();
         let task = *delivery;
         let end = self.now + self.jobs[task].duration;
         self.run.spans[task] = (self.now, end);
