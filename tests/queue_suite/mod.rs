@@ -7,6 +7,7 @@ mod bad_use;
 mod capacity;
 mod closing;
 mod conversations;
+mod live;
 mod many;
 mod named;
 mod pitfalls;
@@ -15,6 +16,7 @@ mod rank_and_fairness;
 mod requests;
 mod tiers;
 mod turns;
+mod units;
 
 use conversant::limit::Limit;
 
