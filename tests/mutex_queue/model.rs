@@ -263,8 +263,8 @@ impl<T> Model<T> {
         let startable = self.startable(lane);
         let has_room = room(self.lanes[&lane].cap, self.in_flight_of(lane)) > 0;
         move |g| match g.head() {
+            _ if g.phase != Phase::Free => Why::Held,
             None => Why::Idle,
-            Some(_) if g.phase != Phase::Free => Why::Held,
             Some(_) if g.poisoned.is_some() => Why::Poisoned,
             Some(_) if g.resting.is_some() => Why::BackingOff,
             Some(_) if g.limit == Limit::AtMost(0) => Why::Paused,
