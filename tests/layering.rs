@@ -15,7 +15,8 @@ use syn::visit::{self, Visit};
 const FLOORS: &[&[&str]] = &[
     &["sync", "error", "limit", "slab"],
     &[
-        "modes", "ready", "by_key", "ring", "tiers", "timers", "readers", "lanes", "backlog", "jobs",
+        "modes", "ready", "by_key", "ring", "tiers", "timers", "readers", "lanes", "backlog",
+        "jobs",
     ],
     &["wait", "turnstile"],
     &["semaphore", "gate", "intent", "group"],

@@ -250,7 +250,10 @@ impl<'q, T> Receive<'q, T> {
             return None;
         }
         let submissions = &self.shared.submissions;
-        back_off(|| true, || submissions.has_some().then(&mut claim).flatten())
+        back_off(
+            || true,
+            || submissions.has_some().then(&mut claim).flatten(),
+        )
     }
 
     /// Claims what `claim` finds, or stands in line.

@@ -78,7 +78,14 @@ impl Subject {
         assert_eq!(self.backlog.remove(key, 1), None);
     }
 
-    pub(super) fn send(&mut self, after: &Model, g: usize, tier: u32, bump: Option<u8>, is: Option<Message>) {
+    pub(super) fn send(
+        &mut self,
+        after: &Model,
+        g: usize,
+        tier: u32,
+        bump: Option<u8>,
+        is: Option<Message>,
+    ) {
         let seq = after.groups[g].last_seq;
         let item = (g, if is.is_some() { seq } else { 0 });
         let sent = self.backlog.send(self.groups[g], Some(tier), bump, item);
@@ -161,10 +168,16 @@ impl Subject {
         }
         for (l, (&key, lane)) in self.lanes.iter().zip(&model.lanes).enumerate() {
             assert_eq!(backlog.open_tier(key), lane.open, "lane {l}");
-            assert_eq!(backlog.lane_in_flight(key) as usize, model.lane_in_flight(l));
+            assert_eq!(
+                backlog.lane_in_flight(key) as usize,
+                model.lane_in_flight(l)
+            );
         }
         let ring = model.ring.iter().map(|&(l, _)| self.lanes[l].index());
-        assert!(backlog.order.lanes.ring().eq(ring), "the order of the lanes");
+        assert!(
+            backlog.order.lanes.ring().eq(ring),
+            "the order of the lanes"
+        );
     }
 
     pub(super) fn check_empty(&self) {

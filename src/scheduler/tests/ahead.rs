@@ -365,6 +365,10 @@ fn caps_count_what_is_taken() {
     let mut world = World::with_tasks(2, 8, 20);
     world.books.set_cap(world.caller, Limit::AtMost(4)).unwrap();
     let (_, tray) = world.claim(1, 8).unwrap();
-    assert_eq!(world.books.startable(u64::MAX), 2, "a share of what the cap allows");
+    assert_eq!(
+        world.books.startable(u64::MAX),
+        2,
+        "a share of what the cap allows"
+    );
     assert_eq!(world.rest(&tray.unwrap(), 1, 1), [2]);
 }
