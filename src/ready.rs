@@ -206,14 +206,10 @@ impl<G> Line<G> {
         if !self.is_plain() {
             return self.pop_ranked(oldest_first);
         }
-        loop {
-            let entry = self.entries.pop_front()?;
-            self.first += 1;
-            if let Some(group) = entry.group {
-                self.took_plain();
-                return Some((group, true));
-            }
-        }
+        let group = self.entries.pop_front()?.group?;
+        self.first += 1;
+        self.took_plain();
+        Some((group, true))
     }
 
     #[inline(never)]
@@ -306,10 +302,6 @@ impl<G> Line<G> {
 
     fn take_plain(&mut self, at: usize) -> Option<G> {
         let group = self.entries.get_mut(at)?.group.take()?;
-        while self.entries.front().is_some_and(|e| e.group.is_none()) {
-            self.entries.pop_front();
-            self.first += 1;
-        }
         self.took_plain();
         let gaps = self.entries.len() - self.plain;
         if gaps > self.plain + SLACK {
@@ -324,6 +316,16 @@ impl<G> Line<G> {
         self.plain -= 1;
         if self.plain == 0 {
             self.emptied();
+        } else if self.entries.len() > self.plain {
+            self.skip_gaps();
+        }
+    }
+
+    /// Keeps the first entry no gap.
+    fn skip_gaps(&mut self) {
+        while self.entries.front().is_some_and(|e| e.group.is_none()) {
+            self.entries.pop_front();
+            self.first += 1;
         }
     }
 

@@ -28,7 +28,7 @@ pub(crate) enum Event {
 /// How readers treat their turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// Take the turn, next, drop the turn, run, complete.
+    /// Take the turn, next, detach, drop the turn, run, complete.
     LetGo,
     /// Keep the turn until the message is done.
     Hold,
@@ -162,8 +162,7 @@ impl<'a> Driver<'a> {
     }
 
     fn dispatch(&mut self, reader: usize, mut turn: Turn<'static, usize>) {
-        let delivery = turn.next().expect("a turn begins with a delivery");
-        let delivery = delivery.detach();
+        let delivery = turn.next().expect("a turn begins with a delivery").detach();
         let task = *delivery;
         let end = self.now + self.jobs[task].duration;
         self.run.spans[task] = (self.now, end);
