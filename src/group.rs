@@ -28,6 +28,8 @@
 //! without the lock, as a hint.
 
 mod odd;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 
 use std::collections::VecDeque;
 
