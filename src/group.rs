@@ -28,6 +28,8 @@
 //! without the lock, as a hint.
 
 mod odd;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 
 use std::collections::VecDeque;
 
@@ -38,8 +40,8 @@ use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
 
 pub(crate) use odd::{Head, Odd, Taken, ordinal};
 
-/// Capacity for messages that an idle group keeps.
-const KEEP: usize = 64;
+/// Capacity for messages that an idle group keeps: the least that an array has.
+const KEEP: usize = 4;
 
 /// Where a group is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -325,14 +327,25 @@ impl<T> Mailbox<T> {
         Some(Taken::plain(number, message))
     }
 
+    /// Nothing waits, and its turn is over: gives back what a burst has left.
+    #[inline]
+    pub(crate) fn rest_idle(&mut self) {
+        self.phase = Phase::Idle;
+        if self.rest.is_some() {
+            self.shrink();
+        }
+    }
+
+    #[inline(never)]
+    fn shrink(&mut self) {
+        self.rest = self.rest.take().filter(|rest| rest.capacity() <= KEEP);
+    }
+
     /// The second is the first now.
     #[inline(never)]
     fn move_up(&mut self) {
         if let Some(rest) = &mut self.rest {
             self.first = rest.pop_front();
-            if self.first.is_none() && rest.capacity() > KEEP {
-                self.rest = None;
-            }
         }
     }
 

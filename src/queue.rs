@@ -144,6 +144,8 @@ mod snapshot;
 mod special;
 mod state;
 mod submissions;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 mod turn;
 
 use std::fmt;

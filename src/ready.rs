@@ -206,18 +206,17 @@ impl<G> Line<G> {
         if !self.is_plain() {
             return self.pop_ranked(oldest_first);
         }
-        loop {
-            let entry = self.entries.pop_front()?;
-            self.first += 1;
-            if let Some(group) = entry.group {
-                self.took_plain();
-                return Some((group, true));
-            }
-        }
+        let group = self.entries.pop_front()?.group?;
+        self.first += 1;
+        self.took_plain();
+        Some((group, true))
     }
 
     #[inline(never)]
     fn pop_ranked(&mut self, oldest_first: bool) -> Option<(G, bool)> {
+        if self.odd.is_none() && !oldest_first {
+            return self.pop_level();
+        }
         let oldest = self.oldest()?;
         if oldest_first {
             return Some((self.remove(oldest)?, true));
@@ -233,6 +232,22 @@ impl<G> Line<G> {
             (None, odd) => odd?.1,
         };
         Some((self.take_odd(ticket)?, ticket == oldest))
+    }
+
+    /// The first of the highest level, where nobody is odd.
+    fn pop_level(&mut self) -> Option<(G, bool)> {
+        let levels = self.levels.as_mut()?;
+        loop {
+            let (level, position) = levels.first()?;
+            levels.pop(level);
+            let at = position.wrapping_sub(self.first) as usize;
+            let entry = self.entries.get_mut(at);
+            if let Some(group) = entry.and_then(|entry| entry.group.take()) {
+                self.took_plain();
+                self.close_gaps();
+                return Some((group, at == 0));
+            }
+        }
     }
 
     /// The first plain group by rank: its standing, and its place in the array.
@@ -306,17 +321,18 @@ impl<G> Line<G> {
 
     fn take_plain(&mut self, at: usize) -> Option<G> {
         let group = self.entries.get_mut(at)?.group.take()?;
-        while self.entries.front().is_some_and(|e| e.group.is_none()) {
-            self.entries.pop_front();
-            self.first += 1;
-        }
         self.took_plain();
-        let gaps = self.entries.len() - self.plain;
-        if gaps > self.plain + SLACK {
+        self.close_gaps();
+        Some(group)
+    }
+
+    /// Keeps invariant 3.
+    #[inline]
+    fn close_gaps(&mut self) {
+        if self.entries.len() > 2 * self.plain + SLACK {
             self.entries.retain(|entry| entry.group.is_some());
             self.sort_levels();
         }
-        Some(group)
     }
 
     #[inline]
@@ -324,6 +340,16 @@ impl<G> Line<G> {
         self.plain -= 1;
         if self.plain == 0 {
             self.emptied();
+        } else if self.entries.len() > self.plain {
+            self.skip_gaps();
+        }
+    }
+
+    /// Keeps invariant 1.
+    fn skip_gaps(&mut self) {
+        while self.entries.front().is_some_and(|e| e.group.is_none()) {
+            self.entries.pop_front();
+            self.first += 1;
         }
     }
 

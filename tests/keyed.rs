@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use conversant::error::Stale;
 use conversant::keyed::Keyed;
@@ -122,6 +123,38 @@ fn a_tier_does_not_go_down_within_a_key() {
     orders.send_in("b", 1, 'z').unwrap();
     // Nothing of tier 2 runs, so the lower one opens.
     assert_eq!(served(&queue), ['z', 'x']);
+}
+
+#[test]
+fn what_is_in_flight_keeps_its_group() {
+    let queue = Queue::new();
+    let orders = keyed(&queue);
+    orders.send("a", 1).unwrap();
+    let mut turn = queue.try_receive().unwrap();
+    let group = turn.group();
+    let delivery = turn.next().unwrap().detach();
+    drop(turn);
+    assert_eq!((orders.len(), orders.group(&"a")), (1, Some(group)));
+    orders.send("a", 2).unwrap();
+    assert_eq!(queue.try_receive().unwrap_err(), TryReceive::Empty);
+    delivery.complete();
+    assert_eq!(served(&queue), [2]);
+    assert!(orders.is_empty());
+}
+
+/// A receive that finds nothing has what is idle forgotten, if that is much.
+#[test]
+fn a_burst_of_keys_is_forgotten() {
+    let queue = Queue::new();
+    let orders = keyed(&queue);
+    for key in 0..3_000 {
+        orders.send(key, key).unwrap();
+    }
+    assert_eq!(served(&queue).len(), 3_000);
+    let groups = || queue.snapshot().lanes[0].groups.len();
+    assert_eq!(groups(), 3_000);
+    assert!(queue.receive().wait_timeout(Duration::ZERO).is_err());
+    assert_eq!(groups(), 0);
 }
 
 #[test]
@@ -315,4 +348,24 @@ fn senders_and_readers_race_over_few_keys() {
     );
     assert!(seen.values().all(|served| served.is_sorted()));
     assert!(orders.is_empty());
+}
+
+/// Whoever reads, and however: of keys that are at rest a bounded number is kept.
+#[test]
+fn idle_keys_are_forgotten_by_a_receive_that_finds_nothing() {
+    for waits in [false, true] {
+        let queue = Queue::new();
+        let orders = keyed(&queue);
+        for key in 0..10_000_u32 {
+            orders.send(key, key).unwrap();
+        }
+        assert_eq!(served(&queue).len(), 10_000);
+        if waits {
+            let late = queue.receive().wait_timeout(std::time::Duration::ZERO);
+            assert!(late.is_err());
+        }
+        let kept = queue.snapshot().lanes[0].groups.len();
+        assert!(kept <= 1024, "{kept}");
+        assert!(orders.is_empty());
+    }
 }

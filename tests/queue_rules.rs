@@ -49,18 +49,25 @@ fn debug_shows_and_never_blocks() {
     let one = group.conversation().unwrap();
     one.send_all([1, 2]).unwrap();
     let mut turn = turn(&queue).unwrap();
-    let delivery = turn.next().unwrap();
     let shown = format!("{queue:?}");
     assert_eq!(
         shown,
         "Queue { closed: false, waiting: 1, in_flight: 1, .. }"
     );
+    let shown_turn = format!("{turn:?}");
+    let delivery = turn.next().unwrap();
+    let shown_delivery = format!("{delivery:?}");
+    let detached = delivery.detach();
+    let batch = format!("{:?}", turn.next_batch(2));
     for shown in [
         format!("{lane:?}"),
         format!("{group:?}"),
         format!("{one:?}"),
-        format!("{turn:?}"),
-        format!("{delivery:?}"),
+        shown_turn,
+        shown_delivery,
+        batch,
+        format!("{detached:?}"),
+        format!("{:?}", queue.try_receive_many(0)),
         format!("{:?}", queue.receive()),
         format!("{:?}", Queue::<u8>::builder()),
     ] {

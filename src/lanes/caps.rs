@@ -34,9 +34,16 @@ impl<G> Lanes<G> {
     /// A unit of the cap comes back. Settles the lane.
     #[inline]
     pub fn unit_back(&mut self, lane: u32) {
-        let l = self.lane_mut(lane);
-        l.in_use = l.in_use.saturating_sub(1);
+        self.return_unit(lane);
         self.settle(lane);
+    }
+
+    /// As [`unit_back`](Self::unit_back), in the middle of an event. To be
+    /// settled.
+    #[inline]
+    pub fn return_unit(&mut self, lane: u32) {
+        let lane = self.lane_mut(lane);
+        lane.in_use = lane.in_use.saturating_sub(1);
     }
 
     /// Whether the cap is not exceeded.

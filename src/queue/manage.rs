@@ -84,8 +84,9 @@ impl<T> Queue<T> {
         let shared = self.shared();
         let key = group.key_in(shared);
         let key = key.ok_or(TryReceiveFrom::Never(NoTurn::Stale))?;
+        let epoch = shared.epoch();
         let group = shared.with_state(|state| shared.claim_by_name(state, key))?;
-        Ok(Turn::begin(Owner::Borrowed(shared), group))
+        Ok(Turn::begin(Owner::Borrowed(shared), group, epoch))
     }
 
     /// How many messages wait in a group, without receiving one.

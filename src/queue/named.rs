@@ -204,6 +204,7 @@ impl<'q, T> Op for ReceiveFrom<'q, T> {
         let Some(key) = *key else {
             return Poll::Ready(Err(NoTurn::Stale));
         };
+        let epoch = shared.epoch();
         let claimed = look_twice(cx, |current, spare| {
             shared.with_state(|state| {
                 let found = match shared.claim_by_name(state, key) {
@@ -227,7 +228,7 @@ impl<'q, T> Op for ReceiveFrom<'q, T> {
                 stands.then_some(Poll::Pending)
             })
         });
-        claimed.map(|group| Ok(Turn::begin(Owner::Borrowed(*shared), group?)))
+        claimed.map(|group| Ok(Turn::begin(Owner::Borrowed(*shared), group?, epoch)))
     }
 
     fn cancel(&mut self) {

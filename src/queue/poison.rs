@@ -198,12 +198,14 @@ impl<T> Shared<T> {
         &self,
         state: &mut State<T>,
         group: &GroupRef<T>,
-        taken: Taken<T>,
+        mut taken: Taken<T>,
     ) -> Option<T> {
         let mut mailbox = self.lock_group(state, group);
         mailbox.phase = Phase::Idle;
         mailbox.flags &= !PEEKED;
-        mailbox.rare().peeked = None;
+        if let Some(head) = mailbox.rare().peeked.take() {
+            taken.attempts = head.attempts;
+        }
         group.remove_waiting(1);
         let mut age = Age::Same;
         let mut unwanted = None;

@@ -43,8 +43,9 @@ impl<T> Queue<T> {
     #[inline]
     pub fn try_receive(&self) -> Result<Turn<'_, T>, TryReceive> {
         let shared = self.shared();
+        let epoch = shared.epoch();
         match shared.claim() {
-            Some(group) => Ok(Turn::begin(Owner::Borrowed(shared), group)),
+            Some(group) => Ok(Turn::begin(Owner::Borrowed(shared), group, epoch)),
             None => Err(shared.nothing()),
         }
     }
@@ -100,6 +101,8 @@ pub struct Turns<'q, T> {
     claimed: [Option<GroupRef<T>>; MOST],
     next: usize,
     left: usize,
+    /// The queue's epoch, from before they were claimed.
+    epoch: u32,
 }
 
 impl<'q, T> Turns<'q, T> {
@@ -110,6 +113,7 @@ impl<'q, T> Turns<'q, T> {
             claimed: [const { None }; MOST],
             next: 0,
             left: 0,
+            epoch: shared.epoch(),
         };
         turns.left = shared.claim_many(&mut turns.claimed[..n.min(MOST)]);
         turns
@@ -138,7 +142,7 @@ impl<'q, T> Iterator for Turns<'q, T> {
         }
         let group = self.claimed[self.next].take()?;
         (self.next, self.left) = (self.next + 1, self.left - 1);
-        Some(Turn::begin(Owner::Borrowed(self.shared), group))
+        Some(Turn::begin(Owner::Borrowed(self.shared), group, self.epoch))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -225,6 +229,7 @@ impl<T> Shared<T> {
     /// Why a claim found nothing.
     #[cold]
     fn nothing(&self) -> TryReceive {
+        self.trim();
         match self.read(|state| state.finished()) {
             true => TryReceive::Closed,
             false => TryReceive::Empty,
@@ -239,8 +244,8 @@ pub struct Receive<'q, T> {
 }
 
 impl<'q, T> Receive<'q, T> {
-    fn turn(&self, group: GroupRef<T>) -> Turn<'q, T> {
-        Turn::begin(Owner::Borrowed(self.shared), group)
+    fn turn(&self, group: GroupRef<T>, epoch: u32) -> Turn<'q, T> {
+        Turn::begin(Owner::Borrowed(self.shared), group, epoch)
     }
 
     /// Looks for a moment whether something is submitted, before it stands in
@@ -250,7 +255,10 @@ impl<'q, T> Receive<'q, T> {
             return None;
         }
         let submissions = &self.shared.submissions;
-        back_off(|| true, || submissions.has_some().then(&mut claim).flatten())
+        back_off(
+            || true,
+            || submissions.has_some().then(&mut claim).flatten(),
+        )
     }
 
     /// Claims what `claim` finds, or stands in line.
@@ -284,24 +292,27 @@ impl<'q, T> Op for Receive<'q, T> {
 
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {
+        let epoch = self.shared.epoch();
         let group = self.shared.claim()?;
-        Some(Ok(self.turn(group)))
+        Some(Ok(self.turn(group, epoch)))
     }
 
     fn attempt(&mut self) -> Option<Self::Output> {
         let shared = self.shared;
+        let epoch = shared.epoch();
         let group = self.look_around(|| shared.claim())?;
-        Some(Ok(self.turn(group)))
+        Some(Ok(self.turn(group, epoch)))
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let epoch = self.shared.epoch();
         if self.ticket.is_none()
             && let Some(group) = self.shared.claim()
         {
-            return Poll::Ready(Ok(self.turn(group)));
+            return Poll::Ready(Ok(self.turn(group, epoch)));
         }
         let claimed = self.poll_claim(cx, State::claim);
-        claimed.map(|claimed| Ok(self.turn(claimed?)))
+        claimed.map(|claimed| Ok(self.turn(claimed?, epoch)))
     }
 
     fn cancel(&mut self) {

@@ -161,6 +161,13 @@ impl<T> Shared<T> {
         }
     }
 
+    /// Whether it has changed says whether a look at the cap is due.
+    #[inline]
+    pub(super) fn epoch(&self) -> u32 {
+        // Relaxed: a hint, decided under the lock.
+        self.epoch.load(Ordering::Relaxed)
+    }
+
     /// A look at the state that changes nothing but what was submitted.
     pub(super) fn read<R>(&self, read: impl FnOnce(&mut State<T>) -> R) -> R {
         self.with_state(|state| read(state))

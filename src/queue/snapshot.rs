@@ -1,7 +1,8 @@
 //! A picture of a queue at one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::group::POISONED;
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 
@@ -116,6 +117,7 @@ pub enum Why {
 pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
     shared.read(|state| {
         let mut of_lane: BTreeMap<LaneKey, Vec<GroupStatus>> = BTreeMap::new();
+        let mut outstanding = BTreeSet::new();
         let (mut waiting, mut in_flight) = (0, 0);
         let groups: Vec<_> = state
             .groups
@@ -136,15 +138,17 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
             };
             waiting += status.waiting as u64;
             in_flight += u64::from(status.in_flight);
+            let counts = status.waiting > 0 && mailbox.flags & POISONED == 0;
+            if counts || status.in_flight > 0 {
+                outstanding.insert(group.lane);
+            }
             of_lane.entry(group.lane).or_default().push(status);
         }
         let keys: Vec<_> = state.lanes.keys().collect();
         let lanes = keys.into_iter().filter_map(|key| {
             let view = state.lanes.view(key)?;
             let groups = of_lane.remove(&key).unwrap_or_default();
-            let outstanding =
-                |g: &GroupStatus| g.in_flight > 0 || g.waiting > 0 && g.why != Why::Poisoned;
-            let untiered = !view.tiered && groups.iter().any(outstanding);
+            let untiered = !view.tiered && outstanding.contains(&key);
             Some(LaneStatus {
                 weight: view.weight,
                 cap: view.cap,

@@ -213,7 +213,7 @@ pub(super) fn end<T>(shared: &Shared<T>, live: Live<T>) {
         let lane = group.lane.index();
         state.room.let_go(holder);
         if unit && mailbox.flags & CAPPED != 0 {
-            state.lanes.unit_back(lane);
+            state.lanes.return_unit(lane);
         }
         let mut unwanted = None;
         if let Some(taken) = taken {
@@ -261,8 +261,8 @@ pub(super) fn fail_detached<T>(delivery: &Detached<T>, mut taken: Taken<T>) {
     drop(unwanted);
 }
 
-/// The units of a detached delivery come back. The group was not ready if no
-/// unit was free: then it is the youngest now.
+/// The units of a detached delivery come back. A group that was not ready, as
+/// no unit was free, or that is set aside by that, is the youngest now.
 fn release<T, R>(
     shared: &Shared<T>,
     state: &mut State<T>,
@@ -275,12 +275,13 @@ fn release<T, R>(
         let ready = mailbox.phase == Phase::Ready;
         mailbox.detached -= 1;
         if mailbox.flags & CAPPED != 0 {
-            state.lanes.unit_back(group.lane.index());
+            state.lanes.return_unit(group.lane.index());
         }
         if mailbox.flags & PEEKED != 0 {
             mailbox.ticket = state.mint(&shared.submissions);
         }
         let result = finish(state, mailbox);
-        (result, if ready { Age::Same } else { Age::New })
+        let stays = ready && mailbox.flags & SUSPENDED == 0;
+        (result, if stays { Age::Same } else { Age::New })
     })
 }

@@ -234,7 +234,7 @@ impl<T> State<T> {
         age: Age,
     ) {
         if group.waiting() == 0 {
-            mailbox.phase = Phase::Idle;
+            mailbox.rest_idle();
             return;
         }
         if age == Age::New {

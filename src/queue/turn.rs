@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use crate::group::{BARE, BOUNDED, BUMPED, CAPPED, Phase, TIERED, Taken, UNPINNED};
-use crate::sync::{Arc, Ordering};
+use crate::sync::Arc;
 
 use super::GroupRef;
 use super::delivery::{Batch, Delivery};
@@ -75,14 +75,14 @@ pub(super) struct Live<T> {
 
 impl<T> Live<T> {
     /// Begins the turn of a group that was claimed. Never fails: a group that
-    /// was paused meanwhile gives nothing.
+    /// was paused meanwhile gives nothing. `epoch`: the queue's from before the
+    /// claim.
     #[inline(always)]
-    pub(super) fn begin(shared: &Shared<T>, group: GroupRef<T>) -> Self {
+    pub(super) fn begin(shared: &Shared<T>, group: GroupRef<T>, epoch: u32) -> Self {
         let mut live = Self {
             taken: None,
             quota: shared.quantum,
-            // Relaxed: a hint that a look under the lock is due.
-            epoch: shared.epoch.load(Ordering::Relaxed),
+            epoch,
             unit: true,
             counted: false,
             holder: None,
@@ -128,7 +128,7 @@ impl<T> Live<T> {
     fn take_next(&mut self, shared: &Shared<T>) -> bool {
         let group = &self.group;
         let mut mailbox = group.lock();
-        let epoch = shared.epoch.load(Ordering::Relaxed);
+        let epoch = shared.epoch();
         let look = !self.unit || epoch != self.epoch;
         if mailbox.flags & TIERED != 0 || mailbox.flags & CAPPED != 0 && look {
             drop(mailbox);
@@ -151,7 +151,7 @@ impl<T> Live<T> {
         let group = &self.group;
         let mut mailbox = group.lock();
         if mailbox.flags == 0 && self.taken.is_none() && group.waiting() == 0 {
-            mailbox.phase = Phase::Idle;
+            mailbox.rest_idle();
             return true;
         }
         drop(mailbox);
@@ -175,7 +175,7 @@ impl<T> Live<T> {
         let posted = if waiting > 0 {
             shared.submit(group, &mut mailbox, unit)
         } else {
-            mailbox.phase = Phase::Idle;
+            mailbox.rest_idle();
             if !unit {
                 return true;
             }
@@ -190,8 +190,8 @@ impl<T> Live<T> {
 
 impl<'q, T> Turn<'q, T> {
     #[inline(always)]
-    pub(super) fn begin(shared: Owner<'q, T>, group: GroupRef<T>) -> Self {
-        let live = Live::begin(&shared, group);
+    pub(super) fn begin(shared: Owner<'q, T>, group: GroupRef<T>, epoch: u32) -> Self {
+        let live = Live::begin(&shared, group, epoch);
         Self::over(shared, live)
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use conversant::limit::Bypass;
 use conversant::queue::Why;
 
-use super::model::{Lane, Message, Model, Settings, Taken, room};
+use super::model::{Lane, Message, Model, Phase, Settings, Taken, room};
 
 impl<T> Model<T> {
     /// Ends an event of this lane: its open tier, and whether it is in the ring.
@@ -16,7 +16,7 @@ impl<T> Model<T> {
         };
         let lowest = self.lowest_waiting(lane);
         let stays = open.is_some() && lowest == open;
-        if self.in_flight_of(lane) == 0 && !stays {
+        if self.started_in(lane) == 0 && !stays {
             self.lanes.get_mut(&lane).expect("it was found").open = lowest;
         }
         let eligible = self.eligible_of(lane) > 0;
@@ -29,8 +29,8 @@ impl<T> Model<T> {
         }
     }
 
-    /// The next turn by rank, weight and bypass.
-    pub(super) fn begin(&mut self) -> Option<Taken<T>> {
+    /// Claims the next group by rank, weight and bypass.
+    pub(super) fn claim(&mut self) -> Option<u64> {
         let (lane, left) = *self.ring.front()?;
         let in_line = self.in_line(lane);
         let age = |group: &u64| self.groups[group].ready;
@@ -56,37 +56,79 @@ impl<T> Model<T> {
             }
             _ => self.ring.front_mut()?.1 -= 1,
         }
-        Some(self.hold(chosen))
+        self.hold(chosen);
+        Some(chosen)
     }
 
-    /// A turn of this group, which is in line.
-    pub(super) fn begin_of(&mut self, group: u64) -> Taken<T> {
+    /// Claims this group, which is in line.
+    pub(super) fn claim_this(&mut self, group: u64) {
         let lane = self.groups[&group].lane;
         let in_line = self.in_line(lane);
         let oldest = in_line.iter().min_by_key(|&g| self.groups[g].ready);
         if oldest == Some(&group) {
             self.lanes.get_mut(&lane).expect("it has a group").overtaken = 0;
         }
-        self.hold(group)
+        self.hold(group);
     }
 
-    fn hold(&mut self, group: u64) -> Taken<T> {
+    fn hold(&mut self, group: u64) {
         let g = self.group(group);
-        (g.held, g.bump) = (true, None);
-        self.pop(group)
+        (g.phase, g.hand) = (Phase::Claimed, g.head());
+        let lane = g.lane;
+        self.settle(lane);
     }
 
-    /// One more for the live turn of a group, if nothing above forbids it.
+    /// Begins the turn of a claimed group: with the message for which it was
+    /// claimed, if that is still there and may be taken.
+    pub(super) fn begin(&mut self, group: u64) -> Option<Taken<T>> {
+        let g = self.group(group);
+        let same = g.hand.take().is_some_and(|tier| g.head() == Some(tier));
+        (g.phase, g.bump) = (Phase::Live { unit: true }, None);
+        let (lane, may_take) = (g.lane, same && g.may_take());
+        let taken = may_take.then(|| self.pop(group));
+        self.settle(lane);
+        taken
+    }
+
+    /// The next message for the live turn of a group, if nothing forbids it. A
+    /// turn whose unit went with a delivery takes another.
     pub(super) fn take(&mut self, group: u64) -> Option<Taken<T>> {
-        (self.above(group) == Why::InLine).then(|| self.pop(group))
+        let head = self.groups[&group].head()?;
+        let g = self.group(group);
+        g.swept = false;
+        let (lane, phase, may_take) = (g.lane, g.phase, g.may_take());
+        // What that ended may open another tier.
+        self.settle(lane);
+        let used = self.in_flight_of(lane);
+        let cap = self.lanes[&lane].cap;
+        let has_unit = phase == Phase::Live { unit: true };
+        let within = room(cap, used - usize::from(has_unit)) > 0;
+        if !may_take || !within || self.startable(lane) != Some(head) {
+            return None;
+        }
+        self.group(group).phase = Phase::Live { unit: true };
+        let taken = self.pop(group);
+        self.settle(lane);
+        Some(taken)
+    }
+
+    /// More for a turn that has a message in hand, to be lent as one.
+    pub(super) fn take_more(&mut self, group: u64, most: usize) -> Vec<Taken<T>> {
+        let g = self.group(group);
+        let (lane, may_take) = (g.lane, g.may_take());
+        if self.lanes[&lane].tiered || !may_take {
+            return Vec::new();
+        }
+        let g = self.group(group);
+        let more = g.waiting.len().min(most);
+        (0..more).map(|_| self.pop(group)).collect()
     }
 
     fn pop(&mut self, group: u64) -> Taken<T> {
         let g = self.group(group);
-        let (number, message) = g.waiting.pop_first().expect("it is in line");
-        g.in_flight.push(message.tier);
-        let lane = g.lane;
-        self.settle(lane);
+        let (number, message) = g.waiting.pop_first().expect("it waits");
+        g.hand = g.hand.or(Some(message.tier));
+        g.out += 1;
         Taken {
             group,
             number,
@@ -98,6 +140,11 @@ impl<T> Model<T> {
     /// message, if its tier does.
     pub(super) fn send(&mut self, group: u64, tier: Option<u32>, item: T) -> Result<(), (u32, T)> {
         let now = self.tick();
+        let g = self.group(group);
+        if tier.is_some_and(|tier| tier > 0) {
+            let lane = g.lane;
+            self.use_tiers(lane);
+        }
         let g = self.group(group);
         let tier = tier.unwrap_or(g.last_tier);
         if tier < g.last_tier && !g.is_idle() {
@@ -120,36 +167,100 @@ impl<T> Model<T> {
         Ok(())
     }
 
-    /// A message in flight is done, or given back: then it is put to its place.
+    /// A live turn has a unit, and nobody asks what it does with it until
+    /// tiers are in use.
+    fn use_tiers(&mut self, lane: u64) {
+        let l = self.lanes.get_mut(&lane).expect("it has a group");
+        if std::mem::replace(&mut l.tiered, true) {
+            return;
+        }
+        for g in self.groups.values_mut().filter(|g| g.lane == lane) {
+            g.swept = g.phase == Phase::Live { unit: true };
+        }
+        self.settle(lane);
+    }
+
+    /// The message in hand is detached, with the unit of its turn.
+    pub(super) fn detach(&mut self, group: u64, tier: u32) {
+        let g = self.group(group);
+        (g.phase, g.hand, g.swept) = (Phase::Live { unit: false }, None, false);
+        g.detached.push(tier);
+    }
+
+    /// So many messages of a live turn are done.
+    pub(super) fn complete(&mut self, group: u64, messages: usize) {
+        let g = self.group(group);
+        (g.hand, g.out) = (None, g.out - messages);
+        let lane = g.lane;
+        self.settle(lane);
+    }
+
+    /// A detached delivery is done, or given back: then it is put to its place.
     /// Returns it if it is done, or if nobody would ever receive it.
     pub(super) fn end(&mut self, taken: Taken<T>, done: bool) -> Option<T> {
         let now = self.tick();
-        let done = done || self.gone;
-        let g = self.group(taken.group);
-        let at = g
-            .in_flight
-            .iter()
-            .position(|&tier| tier == taken.message.tier);
+        let group = taken.group;
+        let g = self.group(group);
+        let tiers = &g.detached;
+        let at = tiers.iter().position(|&tier| tier == taken.message.tier);
         let was_ready = g.is_ready();
-        g.in_flight.swap_remove(at.expect("it is in flight"));
-        let item = match done {
-            true => Some(taken.message.item),
-            false => {
-                g.waiting.insert(taken.number, taken.message);
-                None
-            }
+        g.detached.swap_remove(at.expect("it is detached"));
+        let item = if done {
+            g.out -= 1;
+            Some(taken.message.item)
+        } else {
+            self.put_back(taken)
         };
+        let g = self.group(group);
         if !was_ready {
             g.ready = now;
         }
         let lane = g.lane;
         self.settle(lane);
-        self.reap(taken.group);
+        self.reap(group);
         item
     }
 
-    /// A delivery was not completed.
+    /// A message goes to its place; itself if nobody would ever receive it.
+    fn put_back(&mut self, taken: Taken<T>) -> Option<T> {
+        let gone = self.gone;
+        let g = self.group(taken.group);
+        g.out -= 1;
+        if gone {
+            return Some(taken.message.item);
+        }
+        g.waiting.insert(taken.number, taken.message);
+        None
+    }
+
+    /// Messages of a live turn go back untouched.
+    pub(super) fn give_back(&mut self, group: u64, all: Vec<Taken<T>>) -> Vec<T> {
+        let back = all.into_iter().filter_map(|taken| self.put_back(taken));
+        let unwanted = back.collect();
+        let lane = self.group(group).lane;
+        self.settle(lane);
+        unwanted
+    }
+
+    /// A delivery that is still with its turn was not completed.
     pub(super) fn fail(&mut self, mut taken: Taken<T>) -> Option<T> {
+        self.failed(&mut taken);
+        let g = self.group(taken.group);
+        (g.hand, g.swept) = (None, false);
+        let lane = g.lane;
+        let unwanted = self.put_back(taken);
+        self.settle(lane);
+        unwanted
+    }
+
+    /// A detached delivery was not completed.
+    pub(super) fn fail_detached(&mut self, mut taken: Taken<T>) -> Option<T> {
+        self.failed(&mut taken);
+        self.end(taken, false)
+    }
+
+    /// Counts the attempt, and sets the group aside if it has to be.
+    fn failed(&mut self, taken: &mut Taken<T>) {
         let attempts = taken.message.attempts + 1;
         taken.message.attempts = attempts;
         let (now, set) = (self.now, self.tick());
@@ -173,16 +284,19 @@ impl<T> Model<T> {
                 }
             }
         }
-        self.end(taken, false)
     }
 
-    pub(super) fn end_turn(&mut self, group: u64) {
+    /// A turn ends, with what it has not delivered.
+    pub(super) fn end_turn(&mut self, group: u64, first: Option<Taken<T>>) -> Option<T> {
         let now = self.tick();
+        let unwanted = first.and_then(|taken| self.put_back(taken));
         let g = self.group(group);
-        (g.held, g.ready) = (false, now);
+        (g.phase, g.hand, g.swept) = (Phase::Free, None, false);
+        g.ready = now;
         let lane = g.lane;
         self.settle(lane);
         self.reap(group);
+        unwanted
     }
 
     /// Lets a group go on; false if nothing kept it aside.
@@ -230,7 +344,7 @@ impl<T> Model<T> {
     fn reap(&mut self, group: u64) {
         let g = &self.groups[&group];
         let lane = g.lane;
-        if g.pins == 0 && g.is_idle() && !g.held {
+        if g.pins == 0 && g.is_idle() && g.phase == Phase::Free {
             self.groups.remove(&group);
             self.reap_lane(lane);
         }

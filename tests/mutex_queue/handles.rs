@@ -1,18 +1,21 @@
-//! Lanes, groups, conversations, turns and deliveries.
+//! Lanes, groups and conversations.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use conversant::error::{Closed, OutOfRange, TierGoesDown};
 use conversant::limit::Limit;
 use conversant::queue::{LaneError, SendError, SendReason};
 
-use super::model::{Model, Taken};
+use super::model::{Model, Phase};
 use super::{GroupId, Shared, checked, id, locked};
 
 pub(super) fn bump<T>(model: &mut Model<T>, group: u64, level: u8) {
     let now = model.tick();
+    // One that was claimed uses its bump up when its turn begins.
+    if model.group(group).phase == Phase::Claimed {
+        return;
+    }
     let bump = &mut model.group(group).bump;
     if bump.is_none_or(|(old, _)| old != level) {
         *bump = Some((level, now));
@@ -198,7 +201,7 @@ impl<T> Conversation<T> {
         if model.closed {
             return Some(SendReason::Closed);
         }
-        let held = model.waiting() + model.in_flight() + more;
+        let held = model.held() + more;
         match model.settings.capacity {
             Limit::AtMost(most) if more > most as usize => Some(SendReason::AboveCapacity),
             Limit::AtMost(most) if held > most as usize => Some(SendReason::Full),
@@ -213,106 +216,6 @@ impl<T> Drop for Conversation<T> {
     }
 }
 
-pub(crate) struct Turn<T> {
-    shared: Shared<T>,
-    group: u64,
-    first: Option<Taken<T>>,
-    left: u32,
-}
-
-impl<T> Turn<T> {
-    pub(super) fn new(shared: &Shared<T>, first: Taken<T>) -> Self {
-        Self {
-            shared: shared.clone(),
-            group: first.group,
-            left: locked(shared, |model| model.settings.quantum),
-            first: Some(first),
-        }
-    }
-
-    pub(crate) fn group(&self) -> GroupId {
-        id(&self.shared, self.group)
-    }
-
-    #[allow(clippy::should_implement_trait, reason = "as the crate's")]
-    pub(crate) fn next(&mut self) -> Option<Delivery<T>> {
-        let more = || locked(&self.shared, |model| model.take(self.group));
-        let taken = match self.left {
-            0 => None,
-            _ => self.first.take().or_else(more),
-        }?;
-        self.left -= 1;
-        let shared = self.shared.clone();
-        let taken = Some(taken);
-        Some(Delivery { shared, taken })
-    }
-}
-
-impl<T> Drop for Turn<T> {
-    fn drop(&mut self) {
-        let first = self.first.take();
-        let unwanted = locked(&self.shared, |model| {
-            let unwanted = first.and_then(|taken| model.end(taken, false));
-            model.end_turn(self.group);
-            unwanted
-        });
-        drop(unwanted);
-    }
-}
-
-pub(crate) struct Delivery<T> {
-    shared: Shared<T>,
-    taken: Option<Taken<T>>,
-}
-
-impl<T> Delivery<T> {
-    pub(crate) fn group(&self) -> GroupId {
-        id(&self.shared, self.taken().group)
-    }
-
-    pub(crate) fn attempt(&self) -> u32 {
-        self.taken().message.attempts + 1
-    }
-
-    pub(crate) fn tier(&self) -> u32 {
-        self.taken().message.tier
-    }
-
-    pub(crate) fn complete(mut self) -> T {
-        let taken = self.taken.take().expect("it is in hand");
-        let done = locked(&self.shared, |model| model.end(taken, true));
-        done.expect("what is done is handed out")
-    }
-
-    pub(crate) fn give_back(self) {}
-
-    fn taken(&self) -> &Taken<T> {
-        self.taken.as_ref().expect("it is in hand")
-    }
-}
-
-impl<T> Deref for Delivery<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.taken().message.item
-    }
-}
-
-impl<T> DerefMut for Delivery<T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.taken.as_mut().expect("it is in hand").message.item
-    }
-}
-
-impl<T> Drop for Delivery<T> {
-    fn drop(&mut self) {
-        if let Some(taken) = self.taken.take() {
-            drop(locked(&self.shared, |model| model.fail(taken)));
-        }
-    }
-}
-
 /// As bare as it can be: so that errors can be unwrapped.
 macro_rules! debug {
     ($($handle:ident)*) => {$(
@@ -324,4 +227,4 @@ macro_rules! debug {
     )*};
 }
 
-debug!(Lane Group Conversation Turn Delivery);
+debug!(Lane Group Conversation);

@@ -14,6 +14,7 @@ mod events;
 mod handles;
 mod model;
 mod snapshot;
+mod turns;
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
@@ -24,9 +25,10 @@ use conversant::limit::{Bypass, Limit};
 pub(crate) use conversant::queue::{LaneError, NoTurn, SendError, SendReason};
 pub(crate) use conversant::queue::{TryReceive, TryReceiveFrom, Why};
 
-pub(crate) use handles::{Conversation, Delivery, Group, Lane, Turn};
+pub(crate) use handles::{Conversation, Group, Lane};
 use model::{Model, Settings};
 pub(crate) use snapshot::{GroupStatus, LaneStatus, Snapshot};
+pub(crate) use turns::{Batch, Delivery, Detached, Turn, Turns};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct GroupId {
@@ -108,12 +110,31 @@ impl<T> Builder<T> {
             }
         }
         let shared = Arc::new(Mutex::new(Model::new(self.0)));
-        Ok(Queue { shared })
+        let owner = Owner {
+            shared: shared.clone(),
+        };
+        let owner = Arc::new(owner);
+        Ok(Queue { shared, owner })
     }
 }
 
 pub(crate) struct Queue<T> {
     shared: Shared<T>,
+    owner: Arc<Owner<T>>,
+}
+
+/// What all handles of a queue share: the last drops it.
+struct Owner<T> {
+    shared: Shared<T>,
+}
+
+impl<T> Clone for Queue<T> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+            owner: self.owner.clone(),
+        }
+    }
 }
 
 impl<T> Queue<T> {
@@ -145,38 +166,49 @@ impl<T> Queue<T> {
         Ok(Lane::new(&self.shared, made?))
     }
 
-    pub(crate) fn try_receive(&self) -> Result<Turn<T>, TryReceive> {
-        let taken = locked(&self.shared, |model| match model.begin() {
-            Some(taken) => Ok(taken),
-            None if model.finished() => Err(TryReceive::Closed),
-            None => Err(TryReceive::Empty),
+    pub(crate) fn try_receive(&self) -> Result<Turn<'_, T>, TryReceive> {
+        let claimed = locked(&self.shared, |model| match model.claim() {
+            Some(group) => Ok(group),
+            None => Err(model.nothing()),
         });
-        Ok(Turn::new(&self.shared, taken?))
+        Ok(Turn::begin(&self.shared, claimed?))
     }
 
-    /// As many receives, one after the other.
-    pub(crate) fn try_receive_many(&self, n: usize) -> Result<Vec<Turn<T>>, TryReceive> {
-        let first = self.try_receive()?;
-        let more = std::iter::from_fn(|| self.try_receive().ok()).take(n.saturating_sub(1));
-        Ok(std::iter::once(first).chain(more).collect())
+    /// As many receives, one after the other, whose turns begin later.
+    pub(crate) fn try_receive_many(&self, n: usize) -> Result<Turns<'_, T>, TryReceive> {
+        let claimed = locked(&self.shared, |model| {
+            let all = std::iter::from_fn(|| model.claim());
+            let claimed: Vec<_> = all.take(n.min(32)).collect();
+            match claimed.is_empty() && n > 0 {
+                true => Err(model.nothing()),
+                false => Ok(claimed.into_iter()),
+            }
+        });
+        Ok(Turns {
+            shared: self.shared.clone(),
+            claimed: claimed?,
+            of: PhantomData,
+        })
     }
 
-    pub(crate) fn try_receive_from(&self, name: GroupId) -> Result<Turn<T>, TryReceiveFrom> {
+    pub(crate) fn try_receive_from(&self, name: GroupId) -> Result<Turn<'_, T>, TryReceiveFrom> {
         let stale = TryReceiveFrom::Never(NoTurn::Stale);
-        let taken = self.with(name, |model, group| {
+        let claimed = self.with(name, |model, group| {
             let g = &model.groups[&group];
             let nothing = g.waiting.is_empty() || g.poisoned.is_some();
-            if model.closed && nothing && g.in_flight.is_empty() {
+            if model.closed && nothing && g.units() == 0 {
                 return Err(TryReceiveFrom::Never(NoTurn::Closed));
             }
             match model.why(group) {
-                Why::InLine => Ok(model.begin_of(group)),
-                Why::Idle => Err(TryReceiveFrom::Empty),
-                Why::Held => Err(TryReceiveFrom::Held),
-                why => Err(TryReceiveFrom::Blocked(why)),
+                Why::InLine => model.claim_this(group),
+                Why::Idle => return Err(TryReceiveFrom::Empty),
+                Why::Held => return Err(TryReceiveFrom::Held),
+                why => return Err(TryReceiveFrom::Blocked(why)),
             }
+            Ok(group)
         });
-        Ok(Turn::new(&self.shared, taken.map_err(|Stale| stale)??))
+        let group = claimed.map_err(|Stale| stale)??;
+        Ok(Turn::begin(&self.shared, group))
     }
 
     pub(crate) fn bump(&self, name: GroupId, level: u8) -> Result<(), Stale> {
@@ -230,12 +262,7 @@ impl<T> Queue<T> {
     }
 
     pub(crate) fn shutdown(&self) -> Vec<T> {
-        locked(&self.shared, |model| {
-            model.closed = true;
-            let all: Vec<_> = model.groups.keys().copied().collect();
-            let drained = all.into_iter().flat_map(|group| model.drain(group));
-            drained.collect()
-        })
+        shutdown(&self.shared)
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -257,9 +284,18 @@ impl<T> std::fmt::Debug for Queue<T> {
     }
 }
 
-impl<T> Drop for Queue<T> {
+impl<T> Drop for Owner<T> {
     fn drop(&mut self) {
         locked(&self.shared, |model| model.gone = true);
-        drop(self.shutdown());
+        drop(shutdown(&self.shared));
     }
+}
+
+fn shutdown<T>(shared: &Shared<T>) -> Vec<T> {
+    locked(shared, |model| {
+        model.closed = true;
+        let all: Vec<_> = model.groups.keys().copied().collect();
+        let drained = all.into_iter().flat_map(|group| model.drain(group));
+        drained.collect()
+    })
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use conversant::limit::{Bypass, Limit};
-use conversant::queue::Why;
+use conversant::queue::{TryReceive, Why};
 
 #[derive(Clone, Copy)]
 pub(super) struct Settings {
@@ -24,6 +24,21 @@ pub(super) struct Lane {
     pub(super) ending: bool,
     pub(super) open: Option<u32>,
     pub(super) overtaken: u32,
+    /// A message was sent into a tier above 0.
+    pub(super) tiered: bool,
+}
+
+/// Where a group stands with its turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// It has none.
+    Free,
+    /// It was claimed, and its turn has not begun.
+    Claimed,
+    /// Its turn is live. SEMANTICS 2, "A turn is the exclusive right": it has
+    /// a unit from its claim to its end, but that a detached delivery takes the
+    /// unit with it.
+    Live { unit: bool },
 }
 
 pub(super) struct Group<T> {
@@ -32,15 +47,22 @@ pub(super) struct Group<T> {
     pub(super) level: u8,
     /// To what level, and when.
     pub(super) bump: Option<(u8, u64)>,
-    pub(super) held: bool,
+    pub(super) phase: Phase,
+    /// The tier of the message that its turn holds, or was claimed for.
+    pub(super) hand: Option<u32>,
+    /// Tiers came into use during its turn, which counts as a message of tier 0
+    /// that has started until its next step.
+    pub(super) swept: bool,
     /// By which message, after how many attempts.
     pub(super) poisoned: Option<(u64, u32)>,
     /// Until when, and when it was told so.
     pub(super) resting: Option<(Duration, u64)>,
     pub(super) ready: u64,
     pub(super) waiting: BTreeMap<u64, Message<T>>,
-    /// The tiers of what is in flight.
-    pub(super) in_flight: Vec<u32>,
+    /// The tiers of the deliveries that were detached. Each has a unit.
+    pub(super) detached: Vec<u32>,
+    /// Messages that are out: with the turn or detached.
+    pub(super) out: usize,
     pub(super) pins: u32,
     pub(super) last_number: u64,
     pub(super) last_tier: u32,
@@ -85,14 +107,40 @@ impl<T> Group<T> {
         self.waiting.values().next().map(|message| message.tier)
     }
 
-    pub(super) fn is_ready(&self) -> bool {
+    /// The tier in which what waits first keeps others waiting.
+    fn counted_head(&self) -> Option<u32> {
+        // Of one that was claimed it has started.
+        let counts = self.poisoned.is_none() && self.phase != Phase::Claimed;
+        self.head().filter(|_| counts)
+    }
+
+    /// Units in use. SEMANTICS 2: "limits count what is worked on at once".
+    pub(super) fn units(&self) -> usize {
+        let of_turn = matches!(self.phase, Phase::Claimed | Phase::Live { unit: true });
+        self.detached.len() + usize::from(of_turn)
+    }
+
+    /// Messages that have started: in a lane without tiers each unit is one.
+    fn started(&self, tiered: bool) -> usize {
+        let of_turn = self.hand.is_some() || self.swept;
+        match tiered {
+            true => self.detached.len() + usize::from(of_turn),
+            false => self.units(),
+        }
+    }
+
+    /// Whether its turn may take what waits, but for the cap and the tier.
+    pub(super) fn may_take(&self) -> bool {
         let aside = self.poisoned.is_some() || self.resting.is_some();
-        let has_room = room(self.limit, self.in_flight.len()) > 0;
-        !self.waiting.is_empty() && has_room && !self.held && !aside
+        room(self.limit, self.detached.len()) > 0 && !aside
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        !self.waiting.is_empty() && self.phase == Phase::Free && self.may_take()
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.in_flight.is_empty()
+        self.waiting.is_empty() && self.units() == 0
     }
 }
 
@@ -121,13 +169,13 @@ impl<T> Model<T> {
 
     pub(super) fn add_lane(&mut self, weight: u32, cap: Limit) -> u64 {
         let lane = self.tick();
-        let (ending, open, overtaken) = (false, None, 0);
         let new = Lane {
             weight,
             cap,
-            ending,
-            open,
-            overtaken,
+            ending: false,
+            open: None,
+            overtaken: 0,
+            tiered: false,
         };
         self.lanes.insert(lane, new);
         lane
@@ -140,12 +188,15 @@ impl<T> Model<T> {
             limit,
             level,
             bump: None,
-            held: false,
+            phase: Phase::Free,
+            hand: None,
+            swept: false,
             poisoned: None,
             resting: None,
             ready: 0,
             waiting: BTreeMap::new(),
-            in_flight: Vec::new(),
+            detached: Vec::new(),
+            out: 0,
             pins: 1,
             last_number: 0,
             last_tier: 0,
@@ -159,7 +210,12 @@ impl<T> Model<T> {
     }
 
     pub(super) fn in_flight(&self) -> usize {
-        self.groups.values().map(|g| g.in_flight.len()).sum()
+        self.groups.values().map(Group::units).sum()
+    }
+
+    /// Messages that wait or are out.
+    pub(super) fn held(&self) -> usize {
+        self.groups.values().map(|g| g.waiting.len() + g.out).sum()
     }
 
     /// Closed, and nothing is left that could be received.
@@ -168,57 +224,65 @@ impl<T> Model<T> {
         self.closed && self.in_flight() == 0 && self.groups.values().all(stuck)
     }
 
+    /// Why a claim found nothing.
+    pub(super) fn nothing(&self) -> TryReceive {
+        match self.finished() {
+            true => TryReceive::Closed,
+            false => TryReceive::Empty,
+        }
+    }
+
     pub(super) fn in_flight_of(&self, lane: u64) -> usize {
         let of_lane = self.groups.values().filter(|g| g.lane == lane);
-        of_lane.map(|g| g.in_flight.len()).sum()
+        of_lane.map(Group::units).sum()
+    }
+
+    pub(super) fn started_in(&self, lane: u64) -> usize {
+        let tiered = self.lanes[&lane].tiered;
+        let of_lane = self.groups.values().filter(|g| g.lane == lane);
+        of_lane.map(|g| g.started(tiered)).sum()
     }
 
     /// The lowest tier in which something of the lane waits, poisoned groups
     /// left out. Within a group tiers do not go down, so the heads are enough.
     pub(super) fn lowest_waiting(&self, lane: u64) -> Option<u32> {
-        let groups = self.groups.values();
-        let counted = groups.filter(|g| g.lane == lane && g.poisoned.is_none());
-        counted.filter_map(Group::head).min()
+        let of_lane = self.groups.values().filter(|g| g.lane == lane);
+        of_lane.filter_map(Group::counted_head).min()
     }
 
-    /// Tells what keeps the first message of a group of the lane waiting, a
-    /// live turn left aside.
-    fn judge(&self, lane: u64) -> impl Fn(&Group<T>) -> Why {
+    /// The tier of which a message may start. While a lower tier is outstanding
+    /// the open one starts nothing.
+    pub(super) fn startable(&self, lane: u64) -> Option<u32> {
         let lowest = self.lowest_waiting(lane);
-        let Lane { cap, open, .. } = self.lanes[&lane];
-        // While a lower tier is outstanding the open one starts nothing.
-        let startable = open.filter(|&open| lowest.is_none_or(|lowest| lowest >= open));
-        let has_room = room(cap, self.in_flight_of(lane)) > 0;
+        let open = self.lanes[&lane].open;
+        open.filter(|&open| lowest.is_none_or(|lowest| lowest >= open))
+    }
+
+    /// Tells what keeps the first message of a group of the lane waiting.
+    fn judge(&self, lane: u64) -> impl Fn(&Group<T>) -> Why {
+        let startable = self.startable(lane);
+        let has_room = room(self.lanes[&lane].cap, self.in_flight_of(lane)) > 0;
         move |g| match g.head() {
+            _ if g.phase != Phase::Free => Why::Held,
             None => Why::Idle,
             Some(_) if g.poisoned.is_some() => Why::Poisoned,
             Some(_) if g.resting.is_some() => Why::BackingOff,
             Some(_) if g.limit == Limit::AtMost(0) => Why::Paused,
-            Some(_) if room(g.limit, g.in_flight.len()) == 0 => Why::Limit,
+            Some(_) if room(g.limit, g.units()) == 0 => Why::Limit,
             Some(tier) if startable != Some(tier) => Why::Tier,
             Some(_) if !has_room => Why::Cap,
             Some(_) => Why::InLine,
         }
     }
 
-    pub(super) fn above(&self, group: u64) -> Why {
+    pub(super) fn why(&self, group: u64) -> Why {
         let g = &self.groups[&group];
         self.judge(g.lane)(g)
     }
 
-    pub(super) fn why(&self, group: u64) -> Why {
-        match self.groups[&group].held {
-            true => Why::Held,
-            false => self.above(group),
-        }
-    }
-
     pub(super) fn in_line(&self, lane: u64) -> Vec<u64> {
         let judge = self.judge(lane);
-        let of_lane = self
-            .groups
-            .iter()
-            .filter(|(_, g)| g.lane == lane && !g.held);
+        let of_lane = self.groups.iter().filter(|(_, g)| g.lane == lane);
         let free = of_lane.filter(|(_, g)| judge(g) == Why::InLine);
         free.map(|(&group, _)| group).collect()
     }

@@ -67,7 +67,7 @@ fn of_lane<T>(shared: &Shared<T>, model: &Model<T>, lane: u64) -> LaneStatus {
                 level: g.level,
                 bump: g.bump.map(|(level, _)| level),
                 waiting: g.waiting.len(),
-                in_flight: g.in_flight.len() as u32,
+                in_flight: g.units() as u32,
                 why: model.why(group),
             })
             .collect(),

@@ -9,7 +9,7 @@ use super::Driver;
 use crate::queue_script::Seen;
 use crate::queue_script::script::{GroupPicture, Kind, LanePicture, Op, Picture};
 
-impl Driver {
+impl Driver<'_> {
     pub(super) fn poisoned(&self) -> Seen {
         let poisoned = self.queue.poisoned().into_iter();
         let mut all: Vec<_> = poisoned
@@ -46,7 +46,7 @@ impl Driver {
         let waiting: usize = self.known.iter().map(|known| known.waiting.len()).sum();
         let in_flight: usize = self.known.iter().map(|known| known.in_flight).sum();
         assert_eq!(snapshot.waiting, waiting as u64);
-        assert_eq!(snapshot.in_flight, in_flight as u64);
+        assert_eq!(snapshot.in_flight, (in_flight + self.claimed) as u64);
         let mut lanes: Vec<_> = snapshot
             .lanes
             .into_iter()
@@ -92,11 +92,11 @@ impl Driver {
 
     /// Everything comes to an end, in one of four ways; nothing is left.
     pub(super) fn finish(&mut self, how: u8) {
-        let op = |kind, b| Op {
+        let op = |kind, c| Op {
             kind,
             a: 0,
-            b,
-            c: 0,
+            b: 0,
+            c,
         };
         if how & 1 > 0 {
             self.queue.close();
@@ -114,10 +114,9 @@ impl Driver {
         self.conversations.clear();
         self.lift();
         while let Ok(turn) = self.queue.try_receive() {
-            let group = self.numbers[&turn.group()];
-            let first = self.took(group);
-            self.turns.push((group, turn, Some(first)));
-            self.next(0);
+            let held = self.hold(turn, true);
+            self.turns.push(held);
+            self.next(&op(Kind::Next, 4));
             self.drop_turn(0);
             self.end(&op(Kind::Complete, 0));
         }

@@ -1,14 +1,15 @@
 //! Runs a script over `form`, and asserts what holds of any queue.
 
 mod checks;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use conversant::limit::Limit;
 
-use super::form::{Conversation, Delivery, Group, GroupId, Lane, Queue, Turn};
-use crate::queue_script::script::{InHand, Kind, Op};
+use super::form::{Conversation, Detached, Group, GroupId, Lane, Queue, Turn};
+use crate::queue_script::script::{Kind, Op};
 use crate::queue_script::{Script, Seen};
 
 /// What is alive at once, so that the handles meet.
@@ -23,11 +24,31 @@ struct Known {
     lane: usize,
     limit: Limit,
     waiting: BTreeSet<u32>,
+    /// Units: of its turn, and of detached deliveries.
     in_flight: usize,
 }
 
-struct Driver {
-    queue: Queue<u32>,
+/// A turn as the driver knows it.
+struct Held<'q> {
+    group: usize,
+    turn: Turn<'q, u32>,
+    own: Own,
+}
+
+/// What a turn has.
+struct Own {
+    /// Its first message, while that is still in it.
+    first: Option<u32>,
+    /// Whether it has a unit.
+    unit: bool,
+}
+
+struct Driver<'q> {
+    queue: &'q Queue<u32>,
+    ops: &'q [Op],
+    /// How many operations have run, and how deep the running one is nested.
+    pos: usize,
+    depth: usize,
     /// By their numbers, those of the script.
     caps: Vec<Limit>,
     known: Vec<Known>,
@@ -35,9 +56,12 @@ struct Driver {
     lanes: Vec<(usize, Lane<u32>)>,
     groups: Vec<(usize, Group<u32>)>,
     conversations: Vec<(usize, Conversation<u32>)>,
-    /// The group, the turn, and whether its first message is still in it.
-    turns: Vec<(usize, Turn<u32>, Option<u32>)>,
-    hands: Vec<(usize, Delivery<u32>)>,
+    turns: Vec<Held<'q>>,
+    hands: Vec<(usize, Detached<u32>)>,
+    /// The groups of all turns, also of those that something borrows.
+    held: BTreeSet<usize>,
+    /// Turns that were claimed and have not begun.
+    claimed: usize,
     /// Messages sent so far; the next one's number.
     sent: u32,
     now: u64,
@@ -71,8 +95,12 @@ pub(crate) fn run(script: &Script) -> Vec<Seen> {
         .capacity(script.capacity)
         .attempts(script.attempts)
         .back_off(first, most);
+    let queue = queue.build().unwrap();
     let mut driver = Driver {
-        queue: queue.build().unwrap(),
+        queue: &queue,
+        ops: &script.ops,
+        pos: 0,
+        depth: 0,
         caps: Vec::new(),
         known: Vec::new(),
         numbers: BTreeMap::new(),
@@ -81,22 +109,38 @@ pub(crate) fn run(script: &Script) -> Vec<Seen> {
         conversations: Vec::new(),
         turns: Vec::new(),
         hands: Vec::new(),
+        held: BTreeSet::new(),
+        claimed: 0,
         sent: 0,
         now: 0,
         looks: script.looks,
         log: Vec::new(),
     };
-    for op in &script.ops {
-        driver.step(op);
-        if driver.looks || op.kind == Kind::Look {
-            driver.look();
-        }
+    while driver.pos < script.ops.len() {
+        driver.run_some(1);
     }
     driver.finish(script.last);
     driver.log
 }
 
-impl Driver {
+impl Driver<'_> {
+    /// The next operations. What runs them while it borrows a turn has the
+    /// others see that.
+    fn run_some(&mut self, n: usize) {
+        self.depth += 1;
+        for _ in 0..n {
+            let Some(op) = self.ops.get(self.pos) else {
+                break;
+            };
+            self.pos += 1;
+            self.step(op);
+            if self.looks || op.kind == Kind::Look {
+                self.look();
+            }
+        }
+        self.depth -= 1;
+    }
+
     fn step(&mut self, op: &Op) {
         match op.kind {
             Kind::Lane | Kind::Group | Kind::Conversation => self.make(op),
@@ -107,8 +151,10 @@ impl Driver {
             Kind::DropGroup => _ = remove(&mut self.groups, op.a),
             Kind::DropLane => _ = remove(&mut self.lanes, op.a),
             Kind::Receive | Kind::ReceiveFrom => self.receive(op),
-            Kind::ReceiveMany => self.receive_many(usize::from(op.b % 8)),
-            Kind::Next => self.next(op.a),
+            Kind::ReceiveMany => self.receive_many(op),
+            Kind::Next => self.next(op),
+            Kind::Batch => self.next_batch(op),
+            Kind::Own => self.own(op.a),
             Kind::DropTurn => self.drop_turn(op.a),
             Kind::Complete | Kind::GiveBack => self.end(op),
             Kind::BumpByName | Kind::Resume | Kind::Drain | Kind::Look => self.by_name(op),
@@ -242,131 +288,6 @@ impl Driver {
                 self.log.push(Seen::Set(set));
             }
         }
-    }
-
-    fn receive(&mut self, op: &Op) {
-        if self.turns.len() >= TURNS {
-            return;
-        }
-        let (turn, seen) = if op.kind == Kind::Receive {
-            let eligible = self.looks.then(|| self.queue.snapshot().eligible > 0);
-            let turn = self.queue.try_receive();
-            assert!(eligible.is_none_or(|eligible| eligible == turn.is_ok()));
-            let group = turn.as_ref().map(|turn| self.numbers[&turn.group()]);
-            let seen = Seen::Turn(group.map_err(|e| *e));
-            (turn.ok(), seen)
-        } else {
-            let Some(known) = at(&self.known, op.a) else {
-                return;
-            };
-            let turn = self.queue.try_receive_from(known.id);
-            let group = turn.as_ref().map(|turn| self.numbers[&turn.group()]);
-            let seen = Seen::TurnFrom(group.map_err(|e| *e));
-            (turn.ok(), seen)
-        };
-        self.log.push(seen);
-        if let Some(turn) = turn {
-            self.hold(turn);
-        }
-    }
-
-    fn receive_many(&mut self, n: usize) {
-        if self.turns.len() >= TURNS {
-            return;
-        }
-        let turns = self.queue.try_receive_many(n);
-        let numbers = |turns: &Vec<Turn<u32>>| {
-            let numbers = turns.iter().map(|turn| self.numbers[&turn.group()]);
-            numbers.collect()
-        };
-        let seen = turns.as_ref().map(numbers);
-        self.log.push(Seen::Turns(seen.map_err(|e| *e)));
-        for turn in turns.into_iter().flatten() {
-            self.hold(turn);
-        }
-    }
-
-    fn hold(&mut self, turn: Turn<u32>) {
-        let group = self.numbers[&turn.group()];
-        assert!(self.turns.iter().all(|(held, ..)| *held != group), "held");
-        let first = self.took(group);
-        self.turns.push((group, turn, Some(first)));
-    }
-
-    /// The first message of a group is in flight from now on.
-    fn took(&mut self, group: usize) -> u32 {
-        let lane = self.known[group].lane;
-        let of_lane = self.known.iter().filter(|known| known.lane == lane);
-        let used = of_lane.map(|known| known.in_flight).sum();
-        assert!(has_room(self.caps[lane], used), "above the cap");
-        let known = &mut self.known[group];
-        assert!(has_room(known.limit, known.in_flight), "above the limit");
-        known.in_flight += 1;
-        known.waiting.pop_first().expect("something waits")
-    }
-
-    fn next(&mut self, a: usize) {
-        let Some(at) = a.checked_rem(self.turns.len()) else {
-            return;
-        };
-        let (group, turn, first) = &mut self.turns[at];
-        let group = *group;
-        let delivery = turn.next();
-        let first = first.take();
-        let seen = delivery.as_ref().map(|delivery| InHand {
-            group: self.numbers[&delivery.group()],
-            message: **delivery,
-            attempt: delivery.attempt(),
-            tier: delivery.tier(),
-        });
-        self.log.push(Seen::Next(seen));
-        if let Some(delivery) = delivery {
-            let expected = first.unwrap_or_else(|| self.took(group));
-            assert_eq!((*delivery, seen.unwrap().group), (expected, group));
-            self.hands.push((group, delivery));
-        } else {
-            assert_eq!(first, None, "a turn begins with a delivery");
-        }
-    }
-
-    fn back(&mut self, group: usize, message: u32) {
-        let known = &mut self.known[group];
-        known.in_flight -= 1;
-        assert!(known.waiting.insert(message), "it waits twice");
-    }
-
-    fn drop_turn(&mut self, a: usize) {
-        if let Some((group, turn, first)) = remove(&mut self.turns, a) {
-            drop(turn);
-            if let Some(first) = first {
-                self.back(group, first);
-            }
-        }
-    }
-
-    fn end(&mut self, op: &Op) {
-        let Some((group, delivery)) = remove(&mut self.hands, op.a) else {
-            return;
-        };
-        let message = *delivery;
-        if op.kind == Kind::Complete {
-            assert_eq!(delivery.complete(), message);
-            self.known[group].in_flight -= 1;
-            self.log.push(Seen::Done(message));
-            return;
-        }
-        match op.b % 3 {
-            0 => delivery.give_back(),
-            1 => drop(delivery),
-            _ => {
-                let handler = std::panic::AssertUnwindSafe(move || {
-                    let _delivery = delivery;
-                    std::panic::resume_unwind(Box::new("on purpose"));
-                });
-                assert!(std::panic::catch_unwind(handler).is_err());
-            }
-        }
-        self.back(group, message);
     }
 
     fn by_name(&mut self, op: &Op) {

@@ -27,6 +27,8 @@ pub(crate) enum Kind {
     ReceiveMany,
     ReceiveFrom,
     Next,
+    Batch,
+    Own,
     DropTurn,
     Complete,
     GiveBack,
@@ -39,7 +41,7 @@ pub(crate) enum Kind {
 }
 
 /// How many of 256 bytes mean what.
-const WEIGHTS: [(u8, Kind); 28] = [
+const WEIGHTS: [(u8, Kind); 30] = [
     (2, Kind::Lane),
     (5, Kind::Group),
     (8, Kind::Conversation),
@@ -58,9 +60,11 @@ const WEIGHTS: [(u8, Kind); 28] = [
     (22, Kind::Receive),
     (8, Kind::ReceiveMany),
     (8, Kind::ReceiveFrom),
-    (28, Kind::Next),
+    (30, Kind::Next),
+    (5, Kind::Batch),
+    (1, Kind::Own),
     (16, Kind::DropTurn),
-    (30, Kind::Complete),
+    (22, Kind::Complete),
     (10, Kind::GiveBack),
     (6, Kind::Resume),
     (2, Kind::Drain),
@@ -206,10 +210,13 @@ pub(crate) enum Seen {
     Set(Result<(), OutOfRange>),
     Named(Result<(), Stale>),
     Turn(Result<usize, TryReceive>),
-    Turns(Result<Vec<usize>, TryReceive>),
+    Turns(Result<usize, TryReceive>),
+    Began(usize, bool),
     TurnFrom(Result<usize, TryReceiveFrom>),
     Next(Option<InHand>),
+    Batch(Option<Vec<u32>>),
     Done(u32),
+    DoneAll(Vec<u32>),
     Resumed(Result<bool, Stale>),
     Drained(Result<Vec<u32>, Stale>),
     Waiting(Result<(usize, Option<(u64, u32)>), Stale>),

@@ -134,7 +134,7 @@ fn the_snapshot_says_why() {
     assert_eq!(why(&queue), Why::InLine);
     let mut held = turn(&queue).unwrap();
     assert_eq!(why(&queue), Why::Held);
-    let delivery = held.next();
+    let delivery = held.next().unwrap().detach();
     drop(held);
     assert_eq!(why(&queue), Why::Limit);
     drop(delivery);

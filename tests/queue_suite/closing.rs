@@ -75,7 +75,7 @@ fn what_comes_back_after_a_shutdown_can_be_received() {
     one.send_all([1, 2]).unwrap();
     let mut turn = turn(&queue).unwrap();
     assert_eq!(queue.shutdown(), [2]);
-    let first = turn.next().unwrap();
+    let first = turn.next().unwrap().detach();
     assert!(turn.next().is_none());
     drop((turn, first));
     assert_eq!(serve(&queue), [1]);
@@ -104,9 +104,8 @@ fn handles_outlive_the_queue() {
     let waits = message(9);
     one.send_all([message(1), message(2), message(3), waits.clone()])
         .unwrap();
-    let mut turn = turn(&queue).unwrap();
-    let (first, second) = (turn.next().unwrap(), turn.next().unwrap());
-    let third = take_of(&mut turn);
+    let mut turn = turn(&queue).unwrap().into_owned();
+    let [first, second, third] = [(); 3].map(|()| turn.next().unwrap().detach());
     drop(queue);
     assert_eq!(
         std::rc::Rc::strong_count(&waits),
@@ -129,10 +128,6 @@ fn handles_outlive_the_queue() {
     drop(turn);
 }
 
-fn take_of<T>(turn: &mut crate::form::Turn<T>) -> crate::form::Delivery<T> {
-    turn.next().unwrap()
-}
-
 /// A message that holds a handle of its own queue is no cycle once the queue is dropped.
 #[test]
 fn a_turn_left_when_the_queue_is_dropped_drops_its_message() {
@@ -150,7 +145,7 @@ fn a_turn_left_when_the_queue_is_dropped_drops_its_message() {
         };
         assert!(one.send(reply).is_ok());
     }
-    let turn = turn(&queue).unwrap();
+    let turn = turn(&queue).unwrap().into_owned();
     drop(queue);
     assert_eq!(std::sync::Arc::strong_count(&alive), 2);
     drop(turn);

@@ -7,6 +7,7 @@ mod bad_use;
 mod capacity;
 mod closing;
 mod conversations;
+mod live;
 mod many;
 mod named;
 mod pitfalls;
@@ -15,10 +16,11 @@ mod rank_and_fairness;
 mod requests;
 mod tiers;
 mod turns;
+mod units;
 
 use conversant::limit::Limit;
 
-use crate::form::{Conversation, Delivery, Lane, Queue, TryReceive, Turn, Why};
+use crate::form::{Conversation, Detached, Lane, Queue, TryReceive, Turn, Why};
 
 const TWO: Limit = Limit::AtMost(2);
 const PAUSED: Limit = Limit::AtMost(0);
@@ -36,12 +38,12 @@ fn conversation<T>(lane: &Lane<T>, limit: Limit, level: u8) -> Conversation<T> {
 }
 
 /// The first delivery of the next turn, the turn let go.
-fn take<T>(queue: &Queue<T>) -> Option<Delivery<T>> {
-    turn(queue)?.next()
+fn take<T>(queue: &Queue<T>) -> Option<Detached<T>> {
+    Some(turn(queue)?.next()?.detach())
 }
 
 /// The next turn, if there is one now; not closed.
-fn turn<T>(queue: &Queue<T>) -> Option<Turn<T>> {
+fn turn<T>(queue: &Queue<T>) -> Option<Turn<'_, T>> {
     match queue.try_receive() {
         Ok(turn) => Some(turn),
         Err(TryReceive::Empty) => None,

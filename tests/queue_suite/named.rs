@@ -7,7 +7,7 @@ use crate::form::{GroupId, Lane, NoTurn, Queue, TryReceiveFrom, Turn, Why};
 
 type Texts = Queue<&'static str>;
 
-fn first(mut turn: Turn<&'static str>) -> &'static str {
+fn first(mut turn: Turn<'_, &'static str>) -> &'static str {
     turn.next().unwrap().complete()
 }
 

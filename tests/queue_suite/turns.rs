@@ -16,7 +16,7 @@ fn a_turn_never_mixes_groups_and_is_exclusive() {
     let mut second = turn(&queue).unwrap();
     assert!(turn(&queue).is_none(), "both groups are held");
     assert_eq!((first.group(), second.group()), (a.group(), b.group()));
-    let all = |turn: &mut crate::form::Turn<&'static str>| -> Vec<_> {
+    let all = |turn: &mut crate::form::Turn<'_, &'static str>| -> Vec<_> {
         std::iter::from_fn(|| turn.next().map(|d| d.complete())).collect()
     };
     assert_eq!(all(&mut second), ["b1", "b2"]);
@@ -51,7 +51,7 @@ fn the_default_quantum_is_16() {
     let one = conversation(&lane, Limit::Unlimited, 100);
     one.send_all(0..40).unwrap();
     let mut turn = turn(&queue).unwrap();
-    let taken: Vec<_> = std::iter::from_fn(|| turn.next()).collect();
+    let taken: Vec<_> = std::iter::from_fn(|| Some(turn.next()?.detach())).collect();
     assert_eq!(taken.len(), 16);
 }
 
@@ -61,8 +61,8 @@ fn next_gives_nothing_while_no_unit_is_free_and_goes_on_when_one_is() {
     let one = conversation(&lane, TWO, 100);
     one.send_all(1..=3).unwrap();
     let mut turn = turn(&queue).unwrap();
-    let first = turn.next().unwrap();
-    let second = turn.next().unwrap();
+    let first = turn.next().unwrap().detach();
+    let second = turn.next().unwrap().detach();
     assert!(turn.next().is_none());
     assert_eq!(first.complete(), 1);
     assert_eq!(turn.next().unwrap().complete(), 3);
@@ -79,7 +79,7 @@ fn a_next_that_gives_nothing_uses_up_nothing() {
     let one = lane.conversation().unwrap();
     one.send_all(1..=3).unwrap();
     let mut turn = turn(&queue).unwrap();
-    let first = turn.next().unwrap();
+    let first = turn.next().unwrap().detach();
     assert!((0..5).all(|_| turn.next().is_none()), "no unit is free");
     first.complete();
     assert_eq!(turn.next().unwrap().complete(), 2);
@@ -94,10 +94,10 @@ fn next_gives_nothing_against_the_cap_or_the_tier() {
     one.send_all([1, 2]).unwrap();
     one.send_in(5, 3).unwrap();
     let mut turn = turn(&queue).unwrap();
-    let first = turn.next().unwrap();
+    let first = turn.next().unwrap().detach();
     assert!(turn.next().is_none(), "the cap");
     lane.set_cap(TWO).unwrap();
-    let second = turn.next().unwrap();
+    let second = turn.next().unwrap().detach();
     first.complete();
     assert!(
         turn.next().is_none(),
@@ -115,8 +115,8 @@ fn a_turn_takes_no_more_than_the_cap() {
     let one = conversation(&lane, Limit::Unlimited, 100);
     one.send_all([1, 2, 3, 4]).unwrap();
     let mut turn = turn(&queue).unwrap();
-    let first = turn.next().unwrap();
-    let second = turn.next().unwrap();
+    let first = turn.next().unwrap().detach();
+    let second = turn.next().unwrap().detach();
     assert!(turn.next().is_none());
     first.complete();
     assert_eq!(turn.next().unwrap().complete(), 3);
@@ -127,12 +127,12 @@ fn a_turn_takes_no_more_than_the_cap() {
 }
 
 #[test]
-fn a_delivery_does_not_borrow_its_turn() {
+fn a_detached_delivery_outlives_its_turn() {
     let (queue, lane) = plain();
     let one = conversation(&lane, TWO, 100);
     one.send_all(1..=3).unwrap();
     let mut turn_of_1 = turn(&queue).unwrap();
-    let first = turn_of_1.next().unwrap();
+    let first = turn_of_1.next().unwrap().detach();
     assert!(turn(&queue).is_none());
     drop(turn_of_1);
     // Ordered receipt, concurrent work.
@@ -154,7 +154,7 @@ fn the_protocol_of_system_c() {
     let mut granted = Vec::new();
     let mut running = Vec::new();
     while let Some(mut turn) = turn(&queue) {
-        let delivery = turn.next().unwrap();
+        let delivery = turn.next().unwrap().detach();
         assert!(
             queue.try_receive().is_err(),
             "the next receive waits for this turn"
@@ -207,7 +207,7 @@ fn a_turn_takes_what_came_back_between_others() {
     let one = conversation(&lane, Limit::AtMost(3), 100);
     one.send_all(["a", "b", "c", "d"]).unwrap();
     let mut first = turn(&queue).unwrap();
-    let [a, b, c] = [(); 3].map(|()| first.next().unwrap());
+    let [a, b, c] = [(); 3].map(|()| first.next().unwrap().detach());
     drop(first);
     b.give_back();
     c.give_back();
@@ -225,14 +225,14 @@ fn a_limit_that_is_lowered_in_a_turn_holds_for_it() {
     let one = group.conversation().unwrap();
     one.send_all(0..6).unwrap();
     let mut turn = turn(&queue).unwrap();
-    let taken = [(); 3].map(|()| turn.next().unwrap());
+    let taken = [(); 3].map(|()| turn.next().unwrap().detach());
     group.set_limit(Limit::SERIAL).unwrap();
     assert!(turn.next().is_none());
     for delivery in taken {
         assert!(turn.next().is_none(), "more are in flight than may be");
         delivery.complete();
     }
-    let fourth = turn.next().unwrap();
+    let fourth = turn.next().unwrap().detach();
     assert!(turn.next().is_none());
     fourth.complete();
     assert_eq!(turn.next().unwrap().complete(), 4);

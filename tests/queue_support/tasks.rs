@@ -28,7 +28,7 @@ pub(crate) enum Event {
 /// How readers treat their turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// Take the turn, next, drop the turn, run, complete.
+    /// Take the turn, next, detach, drop the turn, run, complete.
     LetGo,
     /// Keep the turn until the message is done.
     Hold,

@@ -1,0 +1,339 @@
+//! Fixed scenarios of what is more than a plain step: turns that are claimed and
+//! not begun, detached deliveries and their units, batches, and limits that come
+//! into use while a turn is live.
+
+use conversant::error::Closed;
+use conversant::limit::Limit;
+use conversant::queue::{Conversation, Group, GroupStatus, Lane, Queue, TryReceive, Turn, Why};
+
+const ONE: Limit = Limit::SERIAL;
+const TWO: Limit = Limit::AtMost(2);
+const NONE: Limit = Limit::AtMost(0);
+
+fn with_lane(cap: Limit) -> (Queue<u8>, Lane<u8>) {
+    let queue = Queue::new();
+    let lane = queue.lane(1, cap).unwrap();
+    (queue, lane)
+}
+
+/// A group with these messages.
+fn group(lane: &Lane<u8>, limit: Limit, messages: &[u8]) -> (Group<u8>, Conversation<u8>) {
+    let group = lane.group(limit, 100).unwrap();
+    let conversation = group.conversation().unwrap();
+    conversation.send_all(messages.iter().copied()).unwrap();
+    (group, conversation)
+}
+
+fn nothing(queue: &Queue<u8>) -> bool {
+    queue.try_receive().err() == Some(TryReceive::Empty)
+}
+
+/// The first message of a turn, done.
+fn done(turn: &mut Turn<'_, u8>) -> Option<u8> {
+    turn.next().map(|delivery| delivery.complete())
+}
+
+/// The first message of the next turn, which ends.
+fn first(queue: &Queue<u8>) -> Option<u8> {
+    done(&mut queue.try_receive().ok()?)
+}
+
+fn status(queue: &Queue<u8>, group: &Group<u8>) -> GroupStatus {
+    let snapshot = queue.snapshot();
+    let mut groups = snapshot.lanes.iter().flat_map(|lane| &lane.groups);
+    *groups.find(|status| status.id == group.id()).unwrap()
+}
+
+#[test]
+fn a_claimed_group_is_in_line_no_more_whatever_changes() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let (group, _stays) = group(&lane, ONE, &[1, 2]);
+    let mut turns = queue.try_receive_many(2).unwrap();
+    assert_eq!(turns.len(), 1);
+    group.set_level(7);
+    group.set_limit(TWO).unwrap();
+    assert!(nothing(&queue));
+    let claimed = status(&queue, &group);
+    assert_eq!((claimed.why, claimed.in_flight), (Why::Held, 1));
+    let mut turn = turns.next().unwrap();
+    assert_eq!(done(&mut turn), Some(1));
+    drop((turn, turns));
+    assert_eq!(first(&queue), Some(2));
+}
+
+#[test]
+fn a_claimed_group_uses_its_bump_up_at_once() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let (group, _stays) = group(&lane, ONE, &[1, 2]);
+    let turns = queue.try_receive_many(1).unwrap();
+    group.bump(255);
+    assert_eq!(status(&queue, &group).bump, None);
+    drop(turns);
+    group.bump(255);
+    assert_eq!(status(&queue, &group).bump, Some(255));
+    let turn = queue.try_receive().unwrap();
+    assert_eq!(status(&queue, &group).bump, None);
+    drop(turn);
+}
+
+#[test]
+fn turns_that_are_not_asked_for_begin_and_end() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let [_a, _b, _c] = [1, 2, 3].map(|message| group(&lane, ONE, &[message]));
+    let mut turns = queue.try_receive_many(3).unwrap();
+    assert_eq!(turns.next().as_mut().and_then(done), Some(1));
+    let _d = group(&lane, ONE, &[4]);
+    drop(turns);
+    // They are the youngest.
+    let served: Vec<_> = std::iter::from_fn(|| first(&queue)).collect();
+    assert_eq!(served, [4, 2, 3]);
+}
+
+#[test]
+fn a_paused_group_is_out_of_line() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let (group, _stays) = group(&lane, ONE, &[1, 2]);
+    for expected in 1..3 {
+        group.set_limit(NONE).unwrap();
+        assert!(nothing(&queue));
+        assert_eq!(status(&queue, &group).why, Why::Paused);
+        group.set_limit(ONE).unwrap();
+        assert_eq!(first(&queue), Some(expected));
+    }
+}
+
+/// By its ready time, also where its end was no plain step: to another level
+/// each group goes with the time that it has.
+#[test]
+fn whose_turn_ends_is_the_youngest() {
+    for capacity in [Limit::Unlimited, Limit::AtMost(9)] {
+        let queue = Queue::builder().capacity(capacity).build().unwrap();
+        let lane = queue.lane(1, Limit::Unlimited).unwrap();
+        let (a, _a) = group(&lane, ONE, &[1, 3]);
+        let (b, _b) = group(&lane, ONE, &[2]);
+        assert_eq!(first(&queue), Some(1));
+        for group in [&a, &b] {
+            group.set_level(50);
+        }
+        assert_eq!([(); 2].map(|()| first(&queue)), [Some(2), Some(3)]);
+    }
+}
+
+#[test]
+fn a_batch_is_done_up_to_a_number() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let _stays = group(&lane, ONE, &[1, 2, 3, 4]);
+    let mut turn = queue.try_receive().unwrap();
+    let batch = turn.next_batch(3).unwrap();
+    assert_eq!(batch.len(), 3);
+    assert_eq!(batch.complete_up_to(1), [1]);
+    // The first that was not done has failed.
+    for expected in [(2, 2), (3, 1), (4, 1)] {
+        let delivery = turn.next().unwrap();
+        assert_eq!((*delivery, delivery.attempt()), expected);
+        delivery.complete();
+    }
+}
+
+#[test]
+fn an_owned_turn_is_the_same_turn() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let _stays = group(&lane, ONE, &[1, 2]);
+    let mut turn = queue.try_receive().unwrap().into_owned();
+    assert!(nothing(&queue));
+    assert_eq!(done(&mut turn), Some(1));
+    drop(turn);
+    assert_eq!(first(&queue), Some(2));
+}
+
+#[test]
+fn a_turn_in_a_capped_lane_gives_its_unit_back() {
+    let (queue, lane) = with_lane(ONE);
+    let _stays = [&[1, 2][..], &[3]].map(|messages| group(&lane, ONE, messages));
+    // With work left, and without.
+    for expected in [1, 3, 2] {
+        let mut turn = queue.try_receive().unwrap();
+        assert!(nothing(&queue));
+        assert_eq!(done(&mut turn), Some(expected));
+    }
+    assert_eq!(queue.snapshot().lanes[0].in_flight, 0);
+}
+
+#[test]
+fn a_detached_delivery_gives_its_unit_of_the_limit_back() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let (group, _stays) = group(&lane, ONE, &[1, 2]);
+    let mut turn = queue.try_receive().unwrap();
+    let delivery = turn.next().unwrap().detach();
+    assert!(turn.next().is_none());
+    drop(turn);
+    assert!(nothing(&queue));
+    assert_eq!(status(&queue, &group).why, Why::Limit);
+    delivery.complete();
+    assert_eq!(first(&queue), Some(2));
+}
+
+#[test]
+fn a_detached_delivery_gives_its_unit_of_the_cap_back() {
+    let (queue, lane) = with_lane(ONE);
+    let _stays = [&[1, 2][..], &[3]].map(|messages| group(&lane, Limit::Unlimited, messages));
+    let mut turn = queue.try_receive().unwrap();
+    let delivery = turn.next().unwrap().detach();
+    // Its next message asks for another unit.
+    assert!(turn.next().is_none());
+    drop(turn);
+    assert!(nothing(&queue));
+    delivery.complete();
+    assert_eq!(first(&queue), Some(3));
+    assert_eq!(first(&queue), Some(2));
+}
+
+/// A turn that has given its unit to a detached delivery takes another, and so
+/// does the next turn.
+#[test]
+fn each_message_in_hand_is_in_flight() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let (group, _stays) = group(&lane, Limit::Unlimited, &[1, 2, 3]);
+    let mut turn = queue.try_receive().unwrap();
+    let one = turn.next().unwrap().detach();
+    assert_eq!(status(&queue, &group).in_flight, 1);
+    let two = turn.next().unwrap();
+    assert_eq!(status(&queue, &group).in_flight, 2);
+    let two = two.detach();
+    drop(turn);
+    assert_eq!(status(&queue, &group).in_flight, 2);
+    let turn = queue.try_receive().unwrap();
+    assert_eq!(status(&queue, &group).in_flight, 3);
+    drop((turn, one, two));
+    assert_eq!(status(&queue, &group).in_flight, 0);
+}
+
+#[test]
+fn a_closed_queue_waits_for_what_is_detached() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let (_group, conversation) = group(&lane, ONE, &[1]);
+    let mut turn = queue.try_receive().unwrap();
+    let delivery = turn.next().unwrap().detach();
+    drop(turn);
+    queue.close();
+    assert!(nothing(&queue));
+    drop((delivery, conversation));
+    assert_eq!(first(&queue), Some(1));
+    assert_eq!(queue.receive().wait().err(), Some(Closed));
+}
+
+/// What is in hand when a lane has its first message of another tier is of
+/// tier 0, which is to end before the other begins.
+#[test]
+fn tiers_first_used_while_a_turn_is_live() {
+    for ending in [Ending::Complete, Ending::GiveBack, Ending::Detach] {
+        let (queue, lane) = with_lane(Limit::Unlimited);
+        let _stays = group(&lane, ONE, &[1]);
+        let (_other, tiered) = group(&lane, ONE, &[]);
+        let mut turn = queue.try_receive().unwrap();
+        let delivery = turn.next().unwrap();
+        tiered.send_in(1, 9).unwrap();
+        assert!(nothing(&queue), "{ending:?}");
+        let mut kept = None;
+        match ending {
+            Ending::Complete => _ = delivery.complete(),
+            Ending::GiveBack => delivery.give_back(),
+            Ending::Detach => kept = Some(delivery.detach()),
+        }
+        drop(turn);
+        match ending {
+            Ending::Complete => {}
+            Ending::GiveBack => assert_eq!(first(&queue), Some(1)),
+            Ending::Detach => assert!(nothing(&queue)),
+        }
+        kept.map(|delivery| delivery.complete());
+        assert_eq!(first(&queue), Some(9), "{ending:?}");
+        assert_eq!(queue.snapshot().lanes[0].open_tier, None);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    Complete,
+    GiveBack,
+    Detach,
+}
+
+/// The same, where the turn has only been claimed, or goes on to its next message.
+#[test]
+fn tiers_first_used_before_a_turn_begins_and_while_it_goes_on() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let _stays = group(&lane, ONE, &[1, 2]);
+    let (_other, tiered) = group(&lane, ONE, &[]);
+    let mut turns = queue.try_receive_many(1).unwrap();
+    tiered.send_in(1, 9).unwrap();
+    assert!(nothing(&queue));
+    let mut turn = turns.next().unwrap();
+    assert_eq!(done(&mut turn), Some(1));
+    assert!(nothing(&queue));
+    assert_eq!(done(&mut turn), Some(2));
+    assert_eq!(first(&queue), Some(9));
+    drop(turn);
+}
+
+/// So many units are in use as there are messages in hand.
+#[test]
+fn a_cap_first_used_while_turns_are_live() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let _stays = [&[1, 2][..], &[3], &[4]].map(|messages| group(&lane, TWO, messages));
+    let mut turn = queue.try_receive().unwrap();
+    let delivery = turn.next().unwrap().detach();
+    let mut other = queue.try_receive_many(1).unwrap();
+    lane.set_cap(TWO).unwrap();
+    assert!(nothing(&queue) && turn.next().is_none());
+    delivery.complete();
+    assert_eq!(done(&mut turn), Some(2));
+    assert!(nothing(&queue));
+    drop(turn);
+    assert_eq!(first(&queue), Some(4));
+    assert_eq!(other.next().as_mut().and_then(done), Some(3));
+    assert_eq!(queue.snapshot().lanes[0].in_flight, 0);
+}
+
+#[test]
+fn a_cap_that_is_lowered_holds_for_live_turns() {
+    let (queue, lane) = with_lane(TWO);
+    let _stays = group(&lane, ONE, &[1, 2]);
+    let mut turn = queue.try_receive().unwrap();
+    assert_eq!(done(&mut turn), Some(1));
+    lane.set_cap(NONE).unwrap();
+    assert!(turn.next().is_none());
+    lane.set_cap(ONE).unwrap();
+    assert_eq!(done(&mut turn), Some(2));
+}
+
+#[test]
+fn a_limit_that_is_lowered_holds_for_live_turns() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let (group, _stays) = group(&lane, TWO, &[1, 2]);
+    let mut turn = queue.try_receive().unwrap();
+    assert_eq!(done(&mut turn), Some(1));
+    group.set_limit(NONE).unwrap();
+    assert!(turn.next().is_none());
+    group.set_limit(ONE).unwrap();
+    assert_eq!(done(&mut turn), Some(2));
+}
+
+/// Resumed while somebody looks, its attempts start anew, as those of all others.
+#[test]
+fn a_message_in_view_starts_its_attempts_anew() {
+    let queue = Queue::builder().attempts(TWO).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let (group, _stays) = group(&lane, ONE, &[1]);
+    for _ in 0..2 {
+        queue.try_receive().unwrap().next().unwrap().give_back();
+    }
+    assert_eq!(status(&queue, &group).why, Why::Poisoned);
+    let peek = queue.try_peek(group.id()).unwrap();
+    assert_eq!(peek.attempts(), 2);
+    assert!(group.resume());
+    drop(peek);
+    assert_eq!(queue.peek(group.id()), Ok(Some((1, 0))));
+    queue.try_receive().unwrap().next().unwrap().give_back();
+    assert_eq!(first(&queue), Some(1));
+}
