@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use conversant::limit::Limit;
-use conversant::queue::{Conversation, GroupId, Queue};
+use conversant::queue::{Conversation, GroupId, Queue, Turn};
 use histories::{Log, in_turn, is_linearizable, run};
 use todc_utils::specifications::Specification;
 
@@ -104,30 +104,68 @@ fn send(conversation: &Conversation<Message>, group: usize, log: &mut Log<Operat
 /// Receives as long as there is something to come; gives some back.
 fn read(queue: &Queue<Message>, log: &mut Log<Operation>) {
     for round in 0..12 {
-        let received = log.record(
-            || {
-                let mut turn = queue.try_receive().ok()?;
-                let delivery = turn.next().expect("a turn has a first message");
-                Some((turn, delivery))
-            },
-            |received| Operation::Receive(received.as_ref().map(|(_, delivery)| **delivery)),
-        );
-        let Some((turn, delivery)) = received else {
-            continue;
-        };
-        let message = *delivery;
-        let group = message.0;
-        if round % 4 == 3 {
-            log.record(|| delivery.give_back(), |()| Operation::GiveBack(message));
-            log.record(|| drop(turn), |()| Operation::EndTurn(group));
-        } else if round % 2 == 0 {
-            log.record(|| drop(turn), |()| Operation::EndTurn(group));
-            log.record(|| delivery.complete(), |_| Operation::Complete(group));
+        if round % 2 == 0 {
+            read_detached(queue, log, round % 4 == 0);
         } else {
-            log.record(|| delivery.complete(), |_| Operation::Complete(group));
-            log.record(|| drop(turn), |()| Operation::EndTurn(group));
+            read_borrowed(queue, log, round % 4 == 3);
         }
     }
+}
+
+/// The delivery outlives its turn, or is done while that is live.
+fn read_detached(queue: &Queue<Message>, log: &mut Log<Operation>, outlives: bool) {
+    let received = log.record(
+        || {
+            let mut turn = queue.try_receive().ok()?;
+            let delivery = turn.next().expect("a turn has a first message").detach();
+            Some((turn, delivery))
+        },
+        |received| Operation::Receive(received.as_ref().map(|(_, delivery)| **delivery)),
+    );
+    let Some((turn, delivery)) = received else {
+        return;
+    };
+    let group = delivery.0;
+    if outlives {
+        log.record(|| drop(turn), |()| Operation::EndTurn(group));
+        log.record(|| delivery.complete(), |_| Operation::Complete(group));
+    } else {
+        log.record(|| delivery.complete(), |_| Operation::Complete(group));
+        log.record(|| drop(turn), |()| Operation::EndTurn(group));
+    }
+}
+
+/// The delivery is done, or given back, and then its turn ends.
+fn read_borrowed(queue: &Queue<Message>, log: &mut Log<Operation>, fails: bool) {
+    let mut turn = None;
+    if let Some(group) = receive(queue, &mut turn, log, fails) {
+        log.record(|| drop(turn), |()| Operation::EndTurn(group));
+    }
+}
+
+fn receive<'q>(
+    queue: &'q Queue<Message>,
+    turn: &mut Option<Turn<'q, Message>>,
+    log: &mut Log<Operation>,
+    fails: bool,
+) -> Option<usize> {
+    let received = log.record(
+        move || {
+            *turn = queue.try_receive().ok();
+            let turn = turn.as_mut()?;
+            Some(turn.next().expect("a turn has a first message"))
+        },
+        |received| Operation::Receive(received.as_ref().map(|delivery| **delivery)),
+    );
+    let delivery = received?;
+    let message = *delivery;
+    let group = message.0;
+    if fails {
+        log.record(|| delivery.give_back(), |()| Operation::GiveBack(message));
+    } else {
+        log.record(|| delivery.complete(), |_| Operation::Complete(group));
+    }
+    Some(group)
 }
 
 type Script = Box<dyn FnOnce(&mut Log<Operation>) + Send>;

@@ -2,12 +2,11 @@
 
 mod queue_support;
 
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use conversant::error::TimedOut;
-use conversant::queue::{NoTurn, Queue, ReceivesStatus, Turn};
+use conversant::queue::{NoTurn, ReceivesStatus, Turn};
 
 use queue_support::{Bell, plain, poll, serve, take};
 
@@ -131,20 +130,24 @@ fn a_thread_waits_for_its_group() {
 }
 
 #[test]
-fn an_owned_wait_keeps_the_queue() {
+fn a_wait_over_a_clone_keeps_the_queue() {
     let (queue, lane) = plain();
-    let (queue, one) = (Arc::new(queue), lane.conversation().unwrap());
+    let one = lane.conversation().unwrap();
     let (_, waker) = Bell::new();
-    let mut wait = Queue::receive_from_owned(&queue, one.group());
+    let (own, group) = (queue.clone(), one.group());
+    let mut wait = Box::pin(async move {
+        let turn = own.receive_from(group).await.map(Turn::into_owned);
+        (turn, own)
+    });
     assert!(poll(&mut wait, &waker).is_pending());
     drop(queue);
     one.send("m").unwrap();
-    let Poll::Ready(Ok(turn)) = poll(&mut wait, &waker) else {
+    let Poll::Ready((Ok(turn), own)) = poll(&mut wait, &waker) else {
         panic!("the queue is there");
     };
     assert_eq!(first(turn), "m");
     one.send("closed?").unwrap();
-    drop(wait);
+    drop(own);
     assert!(one.send("gone").is_err());
 }
 

@@ -63,9 +63,9 @@ fn a_turn_and_a_look_exclude_each_other() {
     one.send_all(["1", "2"]).unwrap();
     let mut turn = queue.try_receive().unwrap();
     assert_eq!(refused(queue.try_peek(one.group())), TryReceiveFrom::Held);
-    let first = turn.next().unwrap();
+    let first = turn.next().unwrap().detach();
     drop(turn);
-    // Deliveries do not: what is looked at is what waits first.
+    // Detached deliveries do not: what is looked at is what waits first.
     let peek = queue.try_peek(one.group()).unwrap();
     assert_eq!((*peek, peek.number()), ("2", 2));
     first.give_back();

@@ -9,6 +9,8 @@
 
 #[path = "soak/epoch.rs"]
 mod epoch;
+#[path = "soak/hands.rs"]
+mod hands;
 #[path = "soak/ledger.rs"]
 mod ledger;
 mod queue_support;

@@ -1,6 +1,6 @@
 //! The same script on two queues, one of which is looked at after each step. A
-//! look calls in what the turns have in hand, so the one goes by the books all
-//! the time and the other deals hand after hand: it must make no difference.
+//! look takes in what was submitted, so that the policy of the one always knows
+//! all, and that of the other as late as can be: it must make no difference.
 //!
 //! `CONVERSANT_TWINS` says how many scripts; 1,000 if nothing is said.
 

@@ -226,13 +226,14 @@ impl<T> Mailbox<T> {
         taken.into_iter().for_each(|taken| self.insert_odd(taken));
     }
 
-    /// What waits starts its attempts anew.
+    /// What waits starts its attempts anew, also what somebody looks at.
     pub(crate) fn start_anew(&mut self) {
         if let Some(rare) = &mut self.rare {
+            if let Some(peeked) = &mut rare.peeked {
+                peeked.attempts = 0;
+            }
             let entries = rare.odd.by_place.values_mut();
             entries.for_each(|entry| entry.attempts = 0);
-            // Whoever looks has the message: it hears of this when it is back.
-            rare.peeked.iter_mut().for_each(|head| head.attempts = 0);
         }
     }
 

@@ -204,6 +204,7 @@ impl<T> Shared<T> {
         mailbox.phase = Phase::Idle;
         mailbox.flags &= !PEEKED;
         if let Some(head) = mailbox.rare().peeked.take() {
+            // They may have been started anew.
             taken.attempts = head.attempts;
         }
         group.remove_waiting(1);

@@ -23,6 +23,7 @@ pub(crate) enum Kind {
     WaitFrom,
     DropWait,
     Next,
+    Batch,
     DropTurn,
     DropTurns,
     Complete,
@@ -41,7 +42,7 @@ pub(crate) enum Kind {
 }
 
 /// How often each is done, beside the others.
-const WEIGHTS: [(usize, Kind); 25] = [
+const WEIGHTS: [(usize, Kind); 26] = [
     (22, Kind::Send),
     (5, Kind::SendAll),
     (3, Kind::SendIn),
@@ -51,7 +52,8 @@ const WEIGHTS: [(usize, Kind); 25] = [
     (2, Kind::WaitForMany),
     (2, Kind::WaitFrom),
     (1, Kind::DropWait),
-    (20, Kind::Next),
+    (18, Kind::Next),
+    (2, Kind::Batch),
     (4, Kind::DropTurn),
     (1, Kind::DropTurns),
     (10, Kind::Complete),
@@ -98,7 +100,7 @@ impl Script {
     pub(crate) fn random(number: u64) -> Self {
         let mut random = Random(number);
         let settings = Settings::random(&mut random);
-        // Hands are dealt where none of these is in the way, so each is left
+        // The plain path is where none of these is in the way, so each is left
         // out of most scripts.
         let tiers = random.below(4) == 0;
         let caps = random.below(4) == 0;

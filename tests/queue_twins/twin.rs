@@ -2,13 +2,12 @@
 
 use std::fmt::Debug;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::queue::{
-    Conversation, Delivery, Group, GroupId, Lane, Peek, Queue, Snapshot, Turn,
+    Conversation, Detached, Group, GroupId, Lane, Peek, Queue, Snapshot, Turn, Turns,
 };
 
 use crate::queue_support::poll;
@@ -18,15 +17,15 @@ use crate::script::{GROUPS, Kind, Op, Script, Settings};
 const WAITS: usize = 4;
 
 /// Turns, or why there are none.
-type Received = Result<Vec<Turn<u32>>, String>;
+type Received = Result<Vec<Turn<'static, u32>>, String>;
 
 pub(crate) struct Twin {
-    queue: Arc<Queue<u32>>,
+    queue: Queue<u32>,
     lanes: [Lane<u32>; 2],
     groups: [Group<u32>; GROUPS],
     conversations: [Conversation<u32>; GROUPS],
-    turns: Vec<Turn<u32>>,
-    deliveries: Vec<Delivery<u32>>,
+    turns: Vec<Turn<'static, u32>>,
+    deliveries: Vec<Detached<u32>>,
     peeks: Vec<Peek<u32>>,
     waits: Vec<Pin<Box<dyn Future<Output = Received>>>>,
     /// Messages tried so far; the last one's number.
@@ -44,8 +43,12 @@ fn words(seen: impl Debug) -> String {
     format!("{seen:?}")
 }
 
-fn one(turn: Turn<u32>) -> Vec<Turn<u32>> {
-    vec![turn]
+fn one(turn: Turn<'_, u32>) -> Vec<Turn<'static, u32>> {
+    vec![turn.into_owned()]
+}
+
+fn all(turns: Turns<'_, u32>) -> Vec<Turn<'static, u32>> {
+    turns.map(Turn::into_owned).collect()
 }
 
 impl Twin {
@@ -82,7 +85,7 @@ impl Twin {
         });
         let conversations = groups.each_ref().map(|group| group.conversation().unwrap());
         Self {
-            queue: Arc::new(queue),
+            queue,
             lanes,
             groups,
             conversations,
@@ -100,7 +103,7 @@ impl Twin {
             Kind::Send | Kind::SendAll | Kind::SendIn => self.send(op),
             Kind::Receive | Kind::ReceiveMany | Kind::ReceiveFrom => self.receive(op),
             Kind::WaitForMany | Kind::WaitFrom | Kind::DropWait => self.wait(op),
-            Kind::Next | Kind::DropTurn | Kind::DropTurns => self.turn(op),
+            Kind::Next | Kind::Batch | Kind::DropTurn | Kind::DropTurns => self.turn(op),
             Kind::Complete | Kind::GiveBack => self.end(op),
             Kind::Bump | Kind::SetLimit | Kind::SetCap => self.set(op),
             Kind::Peek | Kind::DropPeek => self.peek(op),
@@ -148,7 +151,10 @@ impl Twin {
     fn receive(&mut self, op: &Op) -> String {
         let received = match op.kind {
             Kind::Receive => self.queue.try_receive().map(one).map_err(words),
-            Kind::ReceiveMany => self.queue.try_receive_many(op.many()).map_err(words),
+            Kind::ReceiveMany => {
+                let received = self.queue.try_receive_many(op.many());
+                received.map(all).map_err(words)
+            }
             _ => {
                 let received = self.queue.try_receive_from(self.id(op));
                 received.map(one).map_err(words)
@@ -172,14 +178,18 @@ impl Twin {
             Kind::DropWait => drop(remove(&mut self.waits, op.a)),
             _ if self.waits.len() == WAITS => {}
             Kind::WaitForMany => {
-                let wait = Queue::receive_many_owned(&self.queue, op.b % 4);
-                self.waits
-                    .push(Box::pin(async { wait.await.map_err(words) }));
+                let (queue, n) = (self.queue.clone(), op.b % 4);
+                self.waits.push(Box::pin(async move {
+                    let received = queue.receive_many(n).await;
+                    received.map(all).map_err(words)
+                }));
             }
             _ => {
-                let wait = Queue::receive_from_owned(&self.queue, self.id(op));
-                self.waits
-                    .push(Box::pin(async { wait.await.map(one).map_err(words) }));
+                let (queue, group) = (self.queue.clone(), self.id(op));
+                self.waits.push(Box::pin(async move {
+                    let received = queue.receive_from(group).await;
+                    received.map(one).map_err(words)
+                }));
             }
         }
         words(self.waits.len())
@@ -203,15 +213,15 @@ impl Twin {
 
     fn turn(&mut self, op: &Op) -> String {
         match op.kind {
-            Kind::Next => {
+            Kind::Next => self.next(op),
+            Kind::Batch => {
                 let Some(at) = op.a.checked_rem(self.turns.len()) else {
                     return String::new();
                 };
-                let next = self.turns[at].next();
-                let shown = |d: &Delivery<u32>| (**d, d.attempt(), d.tier());
-                let seen = words(next.as_ref().map(shown));
-                self.deliveries.extend(next);
-                seen
+                let batch = self.turns[at].next_batch(1 + op.b % 4);
+                let seen = batch.as_ref().map(|batch| batch.iter().copied().collect());
+                let seen: Option<Vec<_>> = seen;
+                words((seen, batch.map(|batch| batch.complete_up_to(op.b / 4 % 4))))
             }
             Kind::DropTurn => {
                 let turn = remove(&mut self.turns, op.a);
@@ -224,10 +234,27 @@ impl Twin {
         }
     }
 
+    /// What comes is detached, or else done or given back at once.
+    fn next(&mut self, op: &Op) -> String {
+        let Some(at) = op.a.checked_rem(self.turns.len()) else {
+            return String::new();
+        };
+        let Some(delivery) = self.turns[at].next() else {
+            return "nothing".into();
+        };
+        let seen = words((*delivery, delivery.attempt(), delivery.tier()));
+        match op.b % 8 {
+            0..4 => self.deliveries.push(delivery.detach()),
+            4..7 => _ = delivery.complete(),
+            _ => delivery.give_back(),
+        }
+        seen
+    }
+
     fn end(&mut self, op: &Op) -> String {
         let delivery = remove(&mut self.deliveries, op.a);
         match op.kind {
-            Kind::Complete => words(delivery.map(Delivery::complete)),
+            Kind::Complete => words(delivery.map(Detached::complete)),
             _ => words(delivery.map(|delivery| *delivery)),
         }
     }

@@ -90,6 +90,11 @@ impl Message {
     pub(crate) fn received(&self) {
         let others = self.room.in_hand.fetch_add(1, SeqCst);
         assert!(others < self.room.limit, "above the group's limit");
+        self.comes_in_order();
+    }
+
+    /// In hand behind another one, with which it was lent as one.
+    pub(crate) fn comes_in_order(&self) {
         let mut track = self.ledger.tracks[self.sender].lock().unwrap();
         assert!(track.open.contains(&self.number), "received when done");
         if track.seen.insert(self.number) {

@@ -8,11 +8,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 use conversant::limit::Limit;
-use conversant::queue::{Conversation, Delivery, Queue, SendReason, SendWaitOwned, Turn};
-use conversant::wait::Wait;
+use conversant::queue::{Batch, Queue, SendReason, Turn};
 
 use super::THREADS;
 use super::epoch::{CAPACITY, Epoch};
+use super::hands::{InHand, send};
 use super::ledger::Message;
 use super::queue_support::Random;
 
@@ -56,23 +56,8 @@ impl Wake for Rung {
 }
 
 struct Waiting {
-    what: What,
+    what: Pin<Box<dyn Future<Output = Vec<Turn<'static, Message>>>>>,
     rung: Arc<Rung>,
-}
-
-enum What {
-    Turns(Pin<Box<dyn Future<Output = Vec<Turn<Message>>>>>),
-    /// Taken out to be given up.
-    Send(Option<Wait<SendWaitOwned<Message>>>),
-}
-
-impl Drop for What {
-    fn drop(&mut self) {
-        if let Self::Send(wait) = self {
-            let message = wait.take().and_then(Wait::into_message);
-            message.iter().for_each(Message::settled);
-        }
-    }
 }
 
 pub(crate) struct Worker<'a> {
@@ -106,8 +91,7 @@ impl<'a> Worker<'a> {
             27..35 => {
                 let talk = epoch.talk(&mut self.random);
                 let message = Message::new(&talk.ledger, &talk.room, THREADS + self.number);
-                let wait = Conversation::send_wait_owned(&talk.conversation, message);
-                self.wait(What::Send(Some(wait)));
+                self.wait(send(talk, message));
             }
             35..40 => self.send_all(&epoch),
             40..45 => {
@@ -122,25 +106,29 @@ impl<'a> Worker<'a> {
                 }
             }
             57..65 => {
-                let turns = epoch.queue.try_receive_many(self.random.below(6));
-                self.serve_all(turns.unwrap_or_default());
+                if let Ok(turns) = epoch.queue.try_receive_many(self.random.below(6)) {
+                    self.serve_all(turns);
+                }
             }
             65..69 => {
-                let turn = async move { epoch.queue.receive().await.ok() };
-                let turns = async move { turn.await.into_iter().collect() };
-                self.wait(What::Turns(Box::pin(turns)));
+                self.wait(async move {
+                    let turn = epoch.queue.receive().await;
+                    turn.into_iter().map(Turn::into_owned).collect()
+                });
             }
             69..73 => {
                 let n = self.random.below(6);
-                let turns = async move { epoch.queue.receive_many(n).await };
-                let turns = async move { turns.await.unwrap_or_default() };
-                self.wait(What::Turns(Box::pin(turns)));
+                self.wait(async move {
+                    let turns = epoch.queue.receive_many(n).await;
+                    turns.into_iter().flatten().map(Turn::into_owned).collect()
+                });
             }
             73..79 => {
                 let group = epoch.talk(&mut self.random).conversation.group();
-                let turn = async move { epoch.queue.receive_from(group).await.ok() };
-                let turns = async move { turn.await.into_iter().collect() };
-                self.wait(What::Turns(Box::pin(turns)));
+                self.wait(async move {
+                    let turn = epoch.queue.receive_from(group).await;
+                    turn.into_iter().map(Turn::into_owned).collect()
+                });
             }
             79..83 => {
                 let group = epoch.talk(&mut self.random).conversation.group();
@@ -159,8 +147,9 @@ impl<'a> Worker<'a> {
             }
             96 => {
                 let snapshot = epoch.queue.snapshot();
-                let held = snapshot.waiting + snapshot.in_flight;
-                assert!(!epoch.bounded || held <= u64::from(CAPACITY));
+                // What is in flight are units: SEMANTICS 2, "A turn is the
+                // exclusive right". A turn may have one and no message.
+                assert!(!epoch.bounded || snapshot.waiting <= u64::from(CAPACITY));
                 let group = epoch.talk(&mut self.random).conversation.group();
                 if let Ok(first) = epoch.queue.try_peek(group) {
                     first.check_open();
@@ -195,9 +184,10 @@ impl<'a> Worker<'a> {
     }
 
     /// Begins to wait; what it gets is served when it is woken.
-    fn wait(&mut self, what: What) {
+    fn wait(&mut self, what: impl Future<Output = Vec<Turn<'static, Message>>> + 'static) {
         if self.waiting.len() < WAITS {
             let rung = Arc::new(Rung(AtomicBool::new(true)));
+            let what = Box::pin(what);
             self.waiting.push(Waiting { what, rung });
         }
     }
@@ -211,29 +201,18 @@ impl<'a> Worker<'a> {
                 continue;
             }
             let waker = Waker::from(rung.clone());
-            let mut cx = Context::from_waker(&waker);
-            let ready = match what {
-                What::Turns(turns) => turns.as_mut().poll(&mut cx),
-                What::Send(wait) => {
-                    let wait = wait.as_mut().expect("it is not given up");
-                    Pin::new(wait).poll(&mut cx).map(|sent| {
-                        sent.inspect_err(|refused| refused.message.settled()).ok();
-                        Vec::new()
-                    })
-                }
-            };
-            match ready {
+            match what.as_mut().poll(&mut Context::from_waker(&waker)) {
                 Poll::Pending => at += 1,
                 Poll::Ready(turns) => {
                     drop(self.waiting.swap_remove(at));
-                    self.serve_all(turns);
+                    self.serve_all(turns.into_iter());
                 }
             }
         }
     }
 
     /// Sometimes gives the rest back.
-    fn serve_all(&mut self, turns: Vec<Turn<Message>>) {
+    fn serve_all<'q>(&mut self, turns: impl Iterator<Item = Turn<'q, Message>>) {
         for turn in turns {
             self.serve(turn);
             if self.random.below(16) == 0 {
@@ -242,27 +221,43 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn serve(&mut self, mut turn: Turn<Message>) {
+    fn serve(&mut self, mut turn: Turn<'_, Message>) {
         if self.random.below(16) == 0 {
             return;
         }
-        let mut next = turn.next();
-        let room = next.as_ref().expect("a turn has a first").room.clone();
-        room.hold();
-        while let Some(delivery) = next {
-            delivery.received();
-            if self.random.below(4) == 0 {
-                room.let_go();
-                drop(turn);
-                return self.handle(delivery);
+        let mut room = None;
+        loop {
+            let Some(delivery) = turn.next() else {
+                break;
+            };
+            if room.is_none() {
+                delivery.room.hold();
+                room = Some(delivery.room.clone());
             }
-            self.handle(delivery);
-            next = turn.next();
+            delivery.received();
+            match self.random.below(8) {
+                0 | 1 => {
+                    let detached = delivery.detach();
+                    room.iter().for_each(|room| room.let_go());
+                    drop(turn);
+                    return self.handle(detached);
+                }
+                2 | 3 => {
+                    let detached = delivery.detach();
+                    self.handle(detached);
+                }
+                _ => self.handle(delivery),
+            }
+            if self.random.below(4) == 0
+                && let Some(batch) = turn.next_batch(3)
+            {
+                self.handle_batch(batch);
+            }
         }
-        room.let_go();
+        room.iter().for_each(|room| room.let_go());
     }
 
-    fn handle(&mut self, delivery: Delivery<Message>) {
+    fn handle(&mut self, delivery: impl InHand) {
         if self.random.below(4) == 0 {
             thread::yield_now();
         }
@@ -282,6 +277,18 @@ impl<'a> Worker<'a> {
                 delivery.complete();
             }
         }
+    }
+
+    /// One unit for several messages.
+    fn handle_batch(&mut self, batch: Batch<'_, Message>) {
+        let mut messages = batch.iter();
+        let first = messages.next().expect("it is never empty");
+        first.received();
+        messages.for_each(Message::comes_in_order);
+        first.leaves();
+        let done = self.random.below(4);
+        batch.iter().take(done).for_each(Message::settled);
+        assert!(batch.complete_up_to(done).len() <= done);
     }
 
     /// Changes a setting, and what would keep work waiting it changes back.
