@@ -318,22 +318,3 @@ fn a_limit_that_is_lowered_holds_for_live_turns() {
     group.set_limit(ONE).unwrap();
     assert_eq!(done(&mut turn), Some(2));
 }
-
-/// Resumed while somebody looks, its attempts start anew, as those of all others.
-#[test]
-fn a_message_in_view_starts_its_attempts_anew() {
-    let queue = Queue::builder().attempts(TWO).build().unwrap();
-    let lane = queue.lane(1, Limit::Unlimited).unwrap();
-    let (group, _stays) = group(&lane, ONE, &[1]);
-    for _ in 0..2 {
-        queue.try_receive().unwrap().next().unwrap().give_back();
-    }
-    assert_eq!(status(&queue, &group).why, Why::Poisoned);
-    let peek = queue.try_peek(group.id()).unwrap();
-    assert_eq!(peek.attempts(), 2);
-    assert!(group.resume());
-    drop(peek);
-    assert_eq!(queue.peek(group.id()), Ok(Some((1, 0))));
-    queue.try_receive().unwrap().next().unwrap().give_back();
-    assert_eq!(first(&queue), Some(1));
-}

@@ -234,8 +234,6 @@ impl<T> Mailbox<T> {
             }
             let entries = rare.odd.by_place.values_mut();
             entries.for_each(|entry| entry.attempts = 0);
-            // Whoever looks has the message: it hears of this when it is back.
-            rare.peeked.iter_mut().for_each(|head| head.attempts = 0);
         }
     }
 
