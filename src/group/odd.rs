@@ -229,6 +229,9 @@ impl<T> Mailbox<T> {
     /// What waits starts its attempts anew, also what somebody looks at.
     pub(crate) fn start_anew(&mut self) {
         if let Some(rare) = &mut self.rare {
+            if let Some(peeked) = &mut rare.peeked {
+                peeked.attempts = 0;
+            }
             let entries = rare.odd.by_place.values_mut();
             entries.for_each(|entry| entry.attempts = 0);
         }
