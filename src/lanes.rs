@@ -19,6 +19,9 @@
 
 mod tiered;
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::ready::{Line, Rank};
