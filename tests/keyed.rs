@@ -142,21 +142,6 @@ fn what_is_in_flight_keeps_its_group() {
     assert!(orders.is_empty());
 }
 
-/// A receive that finds nothing has what is idle forgotten, if that is much.
-#[test]
-fn a_burst_of_keys_is_forgotten() {
-    let queue = Queue::new();
-    let orders = keyed(&queue);
-    for key in 0..3_000 {
-        orders.send(key, key).unwrap();
-    }
-    assert_eq!(served(&queue).len(), 3_000);
-    let groups = || queue.snapshot().lanes[0].groups.len();
-    assert_eq!(groups(), 3_000);
-    assert!(queue.receive().wait_timeout(Duration::ZERO).is_err());
-    assert_eq!(groups(), 0);
-}
-
 #[test]
 fn a_dropped_keeper_leaves_its_messages() {
     let queue = Queue::new();
