@@ -136,7 +136,7 @@ impl<T> State<T> {
 
     /// The group of this key, if it has not ended.
     pub(super) fn group(&self, key: GroupKey) -> Option<GroupRef<T>> {
-        self.groups.get(key.0).map(Arc::clone)
+        self.groups.get(key.0).cloned()
     }
 
     /// The groups of a lane. O(groups).

@@ -116,13 +116,13 @@ impl Kind for Capped {
 
 impl Kind for Bumps {
     fn bumps(&self, message: usize) -> bool {
-        message % 100 == 0
+        message.is_multiple_of(100)
     }
 }
 
 impl Kind for GiveBacks {
     fn gives_back(&self, message: usize) -> bool {
-        message % 100 == 0
+        message.is_multiple_of(100)
     }
 }
 
@@ -256,7 +256,8 @@ fn gate(rounds: usize) -> usize {
     let gate = TierGate::new();
     for round in 0..rounds {
         let mut ticket = gate.join_ref(round as u32);
-        _ = black_box(ticket.enter().wait());
+        ticket.enter().wait();
+        black_box(&ticket);
     }
     1
 }
