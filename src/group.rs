@@ -29,6 +29,9 @@
 
 mod odd;
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+
 use std::collections::VecDeque;
 
 use crate::lanes::LaneKey;
