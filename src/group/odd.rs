@@ -173,7 +173,8 @@ impl<T> Mailbox<T> {
     fn end(&mut self) -> u64 {
         let end = self.next + self.plain_len();
         let last = self.rare().odd.by_place.last_key_value();
-        last.map_or(end, |(&place, _)| end.max(super::ordinal(place) + 1))
+        let sent = last.filter(|&(&place, _)| place & FRONT != 0);
+        sent.map_or(end, |(&place, _)| end.max(super::ordinal(place) + 1))
     }
 
     /// Puts a message last, in a tier.

@@ -1,7 +1,281 @@
-//! What stands where in a mailbox.
+//! A mailbox against a sorted list: messages of every kind, taken out, put back,
+//! drained and restored.
 
-use super::*;
-use crate::limit::Limit;
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::{Group, GroupKey, KEEP, Mailbox, ODD, Phase, TIERED, Taken, ordinal};
+use crate::lanes::Lanes;
+use crate::limit::{Bypass, Limit};
+use crate::slab::Slab;
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// A send, so many tiers above the last.
+    Send(u32),
+    PutFirst,
+    Take,
+    /// Which of those that were taken comes back; whether it failed.
+    PutBack(usize, bool),
+    Done(usize),
+    /// All is taken out, and put back but each `n`-th.
+    Retract(usize),
+    StartAnew,
+    CloseUp,
+    Peek,
+    EndPeek,
+}
+
+/// Where a message belongs: those put first, and those sent, by number.
+type Place = (bool, u64);
+
+/// A message as it waits: its tier, its attempts, and itself.
+type Waiting = (u32, u32, u32);
+
+struct Pair {
+    group: Group<u32>,
+    tiered: bool,
+    waiting: BTreeMap<Place, Waiting>,
+    taken: Vec<(Place, Taken<u32>)>,
+    peeked: Option<(Place, Taken<u32>)>,
+    sent: u64,
+    fronts: u64,
+    last_tier: u32,
+    message: u32,
+}
+
+fn group(flags: super::Flags) -> Group<u32> {
+    let mut lanes: Lanes<()> = Lanes::new(Bypass::default());
+    let lane = lanes.add_lane(1, Limit::Unlimited).unwrap();
+    let mut keys = Slab::new();
+    let key = GroupKey(keys.insert(()));
+    Group::new(key, lane, Mailbox::new(Limit::Unlimited, 100, flags))
+}
+
+impl Pair {
+    fn new(tiered: bool) -> Self {
+        Self {
+            group: group(if tiered { TIERED } else { 0 }),
+            tiered,
+            waiting: BTreeMap::new(),
+            taken: Vec::new(),
+            peeked: None,
+            sent: 0,
+            fronts: 0,
+            last_tier: 0,
+            message: 0,
+        }
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match *op {
+            Op::Send(up) => self.send(up),
+            Op::PutFirst => self.put_first(),
+            Op::Take if self.peeked.is_none() => {
+                let taken = self.take();
+                self.taken.extend(taken);
+            }
+            Op::PutBack(n, failed) if !self.taken.is_empty() => {
+                let (place, mut taken) = self.taken.swap_remove(n % self.taken.len());
+                taken.attempts += u32::from(failed);
+                self.put_back(place, taken);
+            }
+            Op::Done(n) if !self.taken.is_empty() => {
+                drop(self.taken.swap_remove(n % self.taken.len()));
+            }
+            Op::Retract(n) => self.retract(n + 1),
+            Op::StartAnew => {
+                self.group.lock().start_anew();
+                self.waiting.values_mut().for_each(|w| w.1 = 0);
+                // As the queue does when the look ends.
+                let looked_at = self.peeked.iter_mut();
+                looked_at.for_each(|(_, taken)| taken.attempts = 0);
+            }
+            Op::CloseUp => {
+                let mut mailbox = self.group.lock();
+                if mailbox.phase == Phase::Idle && self.peeked.is_none() {
+                    mailbox.close_up();
+                }
+            }
+            Op::Peek if self.peeked.is_none() => {
+                self.peeked = self.take();
+                let head = self.peeked.as_ref().map(|(_, taken)| taken.head());
+                self.group.lock().rare().peeked = head;
+            }
+            Op::EndPeek => {
+                self.group.lock().rare().peeked = None;
+                if let Some((place, taken)) = self.peeked.take() {
+                    self.put_back(place, taken);
+                }
+            }
+            _ => {}
+        }
+        self.check();
+    }
+
+    fn send(&mut self, up: u32) {
+        let tier = match self.tiered {
+            // An empty group may begin anew.
+            true if self.waiting.is_empty() && self.taken.is_empty() => up,
+            true => self.last_tier + up,
+            false => 0,
+        };
+        (self.message, self.sent) = (self.message + 1, self.sent + 1);
+        let message = self.message;
+        self.last_tier = tier;
+        self.waiting.insert((true, self.sent), (tier, 0, message));
+        let mut mailbox = self.group.lock();
+        if self.tiered {
+            self.group.add_waiting(1);
+            mailbox.append_in(tier, message);
+        } else {
+            self.group.append(&mut mailbox, message);
+        }
+        assert_eq!(mailbox.last_tier(), self.last_tier);
+    }
+
+    fn put_first(&mut self) {
+        (self.message, self.fronts) = (self.message + 1, self.fronts + 1);
+        self.waiting
+            .insert((false, self.fronts), (0, 0, self.message));
+        self.group.add_waiting(1);
+        self.group.lock().put_first(self.message);
+    }
+
+    fn take(&mut self) -> Option<(Place, Taken<u32>)> {
+        let taken = self.group.take(&mut self.group.lock());
+        let expected = self.waiting.pop_first();
+        let seen = taken.as_ref().map(|t| (t.tier, t.attempts, t.message));
+        assert_eq!(seen, expected.map(|(_, waiting)| waiting));
+        Some((expected?.0, taken?))
+    }
+
+    fn put_back(&mut self, place: Place, taken: Taken<u32>) {
+        let waiting = (taken.tier, taken.attempts, taken.message);
+        self.waiting.insert(place, waiting);
+        self.group.put_back(&mut self.group.lock(), taken);
+    }
+
+    fn retract(&mut self, nth: usize) {
+        let mut mailbox = self.group.lock();
+        let drained = mailbox.drain();
+        let seen = drained.iter().map(|t| (t.tier, t.attempts, t.message));
+        assert!(seen.eq(self.waiting.values().copied()));
+        self.group.remove_waiting(drained.len() as u32);
+        assert_eq!((self.group.waiting(), mailbox.flags & ODD), (0, 0));
+        let all = drained.into_iter().zip(std::mem::take(&mut self.waiting));
+        let kept = all.enumerate().filter(|(n, _)| n % nth > 0);
+        let (back, kept): (Vec<_>, Vec<_>) = kept.map(|(_, both)| both).unzip();
+        self.group.add_waiting(back.len() as u32);
+        mailbox.restore(back);
+        self.waiting.extend(kept);
+    }
+
+    fn check(&self) {
+        let mailbox = self.group.lock();
+        assert_eq!(self.group.waiting() as usize, self.waiting.len());
+        // What is looked at is there for those who ask, in its place.
+        let looked_at = self.peeked.iter().map(|(place, taken)| {
+            let head = taken.head();
+            (*place, (head.tier, head.attempts))
+        });
+        let waiting = self.waiting.iter();
+        let waiting = waiting.map(|(&place, &(tier, attempts, _))| (place, (tier, attempts)));
+        let expected = waiting.chain(looked_at).min();
+        let expected = expected.map(|((_, number), (tier, attempts))| (number, tier, attempts));
+        let head = mailbox.head();
+        let seen = head.map(|head| (ordinal(head.place), head.tier, head.attempts));
+        assert_eq!(seen, expected);
+        let has_odd = self.waiting.len() as u64 > mailbox.plain_len();
+        assert_eq!(mailbox.flags & ODD != 0, has_odd);
+        assert_eq!(mailbox.first.is_some(), mailbox.plain_len() > 0);
+    }
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let n = || 0..9_usize;
+    prop_oneof![
+        12 => prop::sample::select(vec![0_u32, 0, 0, 1, 3]).prop_map(Op::Send),
+        1 => Just(Op::PutFirst),
+        10 => Just(Op::Take),
+        6 => (n(), any::<bool>()).prop_map(|(n, failed)| Op::PutBack(n, failed)),
+        4 => n().prop_map(Op::Done),
+        1 => n().prop_map(Op::Retract),
+        1 => Just(Op::StartAnew),
+        1 => Just(Op::CloseUp),
+        1 => Just(Op::Peek),
+        1 => Just(Op::EndPeek),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn agrees_with_a_sorted_list(tiered in any::<bool>(), ops in vec(op(), 1..300)) {
+        let mut pair = Pair::new(tiered);
+        ops.iter().for_each(|op| pair.apply(op));
+        pair.apply(&Op::EndPeek);
+        while !pair.waiting.is_empty() {
+            pair.apply(&Op::Take);
+        }
+        pair.apply(&Op::Take);
+    }
+}
+
+/// A group in which tiers came into use, though what waits is plain.
+#[test]
+fn tiers_come_after_what_is_plain() {
+    let group = group(0);
+    let mut mailbox = group.lock();
+    for message in [1, 2] {
+        group.append(&mut mailbox, message);
+    }
+    let first = group.take(&mut mailbox).unwrap();
+    mailbox.flags |= TIERED;
+    for (tier, message) in [(0, 3), (1, 4), (1, 5)] {
+        group.add_waiting(1);
+        mailbox.append_in(tier, message);
+    }
+    group.put_back(&mut mailbox, first);
+    let all = std::iter::from_fn(|| group.take(&mut mailbox));
+    let all: Vec<_> = all.map(|t| (ordinal(t.place), t.tier, t.message)).collect();
+    assert_eq!(all, [(1, 0, 1), (2, 0, 2), (3, 0, 3), (4, 1, 4), (5, 1, 5)]);
+}
+
+#[test]
+fn what_was_never_looked_at_goes_back_as_plain() {
+    let group = group(0);
+    let mut mailbox = group.lock();
+    (0..3).for_each(|message| group.append(&mut mailbox, message));
+    for _ in 0..3 {
+        let taken = group.take(&mut mailbox).unwrap();
+        group.put_back(&mut mailbox, taken);
+    }
+    assert!(mailbox.rare.is_none() && mailbox.flags == 0);
+    let mut failed = group.take(&mut mailbox).unwrap();
+    failed.attempts = 1;
+    group.put_back(&mut mailbox, failed);
+    assert_eq!(mailbox.flags, ODD);
+    let again = group.take(&mut mailbox).unwrap();
+    assert_eq!((again.attempts, again.message, mailbox.flags), (1, 0, 0));
+    mailbox.close_up();
+    assert!(mailbox.rare.is_none());
+}
+
+#[test]
+fn a_burst_gives_its_memory_back() {
+    let group = group(0);
+    let mut mailbox = group.lock();
+    for round in [KEEP as u32, 10_000] {
+        (0..round).for_each(|message| group.append(&mut mailbox, message));
+        while group.take(&mut mailbox).is_some() {}
+        let kept = mailbox.rest.as_ref().map_or(0, |rest| rest.capacity());
+        assert!(kept <= KEEP, "{kept} after {round}");
+    }
+}
 
 /// What is put first stands in tier 0, whatever was sent last.
 #[test]
