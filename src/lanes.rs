@@ -22,6 +22,9 @@ mod tiered;
 mod turn;
 mod view;
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::ready::{Line, Rank};

@@ -21,6 +21,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+
 /// The standing level of a group of which nothing is said.
 pub const STANDING_LEVEL: u8 = 100;
 

@@ -157,15 +157,14 @@ impl<T> State<T> {
 
     fn collect_some(&mut self, submissions: &Submissions<T>) {
         let mut tokens = std::mem::take(&mut self.spare);
-        let mut ticket = submissions.take(&mut tokens);
-        for token in tokens.drain(..) {
+        let first = submissions.take(&mut tokens);
+        for (ticket, token) in (first..).zip(tokens.drain(..)) {
             if token.unit {
                 self.lanes.unit_back(token.lane);
             }
             if let Some(group) = token.group {
                 self.lanes.push(token.lane, ticket, token.level, group);
             }
-            ticket += 1;
         }
         tokens.shrink_to(Submissions::<T>::LONG);
         self.spare = tokens;

@@ -1,0 +1,259 @@
+//! Lanes against a model that scans all groups, event by event. Here each
+//! message in flight has a unit, which is one of the ways to use them.
+
+mod bound;
+mod model;
+mod rules;
+mod world;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use self::bound::Watch;
+use self::model::{Message, Model};
+use self::world::{Setup, World};
+use super::{LaneKey, Lanes, Standing};
+use crate::limit::{Bypass, Limit};
+use crate::ready::Rank;
+
+/// What the owner of a group knows.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// How it stands in line.
+    at: Option<(u32, Standing)>,
+    /// The ticket that it had last.
+    ticket: u64,
+    /// The tier that it counts in.
+    counted: Option<u32>,
+}
+
+/// The lanes, and an owner who keeps their rules.
+struct Direct {
+    core: Lanes<usize>,
+    lanes: Vec<LaneKey>,
+    groups: Vec<Known>,
+}
+
+/// Puts `value` at `index`, which exists or is the next.
+fn place<T>(list: &mut Vec<T>, index: usize, value: T) {
+    if index == list.len() {
+        list.push(value);
+    } else {
+        list[index] = value;
+    }
+}
+
+impl Direct {
+    fn new(bypass: Bypass) -> Self {
+        Self {
+            core: Lanes::new(bypass),
+            lanes: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+
+    fn add_lane(&mut self, lane: usize, weight: u32, cap: Limit) {
+        let key = self.core.add_lane(weight, cap).unwrap();
+        place(&mut self.lanes, lane, key);
+    }
+
+    fn drop_lane(&mut self, lane: usize) {
+        self.core.end_lane(self.lanes[lane]);
+        assert_eq!(self.core.view(self.lanes[lane]), None);
+    }
+
+    fn add_group(&mut self, g: usize, lane: usize) {
+        self.core.add_group(self.lanes[lane]);
+        place(&mut self.groups, g, Known::default());
+    }
+
+    fn drop_group(&mut self, lane: usize) {
+        self.core.remove_group(self.lanes[lane]);
+    }
+
+    fn lane_of(&self, model: &Model, g: usize) -> u32 {
+        self.lanes[model.groups[g].lane].index()
+    }
+
+    fn is_tiered(&self, model: &Model, g: usize) -> bool {
+        let view = self.core.view(self.lanes[model.groups[g].lane]);
+        view.unwrap().tiered
+    }
+
+    /// A message of this tier is about to arrive in a lane: what is there is of
+    /// tier 0.
+    fn use_tiers(&mut self, before: &Model, lane: usize, tier: u32) {
+        let index = self.lanes[lane].index();
+        if tier == 0 || !self.core.use_tiers(index) {
+            return;
+        }
+        for g in before.in_lane(lane) {
+            let group = &before.groups[g];
+            for _ in &group.flying {
+                self.core.arrive_and_start(index);
+            }
+            let head = (!group.waiting.is_empty()).then_some(0);
+            self.core.change_head(index, None, head);
+            self.groups[g].counted = head;
+        }
+        self.core.settle(index);
+    }
+
+    /// Takes a group out of line before a change.
+    fn unline(&mut self, g: usize) {
+        if let Some((lane, at)) = self.groups[g].at.take() {
+            assert!(self.core.contains(lane, at.tier, at.ticket));
+            assert_eq!(self.core.remove(lane, at.tier, at.ticket), Some(g));
+            assert!(!self.core.contains(lane, at.tier, at.ticket));
+        }
+    }
+
+    /// Puts a group where it belongs after a change.
+    fn stand(&mut self, after: &Model, g: usize) {
+        let lane = self.lane_of(after, g);
+        let group = &after.groups[g];
+        let head = group.waiting.first().map(|message| message.tier);
+        let tiered = self.is_tiered(after, g);
+        if tiered {
+            let counted = std::mem::replace(&mut self.groups[g].counted, head);
+            self.core.change_head(lane, counted, head);
+        }
+        let known = &mut self.groups[g];
+        let new = std::mem::replace(&mut known.ticket, group.ready) != group.ready;
+        if let Some(tier) = head.filter(|_| group.is_ready()) {
+            let (ticket, level) = (group.ready, group.level);
+            let (rank, tie) = match group.bump {
+                Some((level, when)) => (Rank::bumped(level), when.max(ticket)),
+                None => (Rank::standing(level), ticket),
+            };
+            let at = Standing {
+                tier,
+                ticket,
+                rank,
+                tie,
+            };
+            known.at = Some((lane, at));
+            match (group.bump, new) {
+                (None, true) if !tiered => self.core.push(lane, ticket, level, g),
+                (None, true) => self.core.push_in(lane, tier, (ticket, level), g),
+                _ => self.core.insert(lane, at, g),
+            }
+        }
+        self.core.settle(lane);
+    }
+
+    fn claim(&mut self, after: &Model, expected: Option<(usize, Message)>) {
+        let popped = self.core.pop();
+        assert_eq!(popped.map(|(g, ..)| g), expected.map(|(g, _)| g));
+        if let Some((g, lane, tiered)) = popped {
+            assert_eq!(lane, self.lane_of(after, g));
+            assert_eq!(tiered, self.is_tiered(after, g));
+            (self.groups[g].at, self.groups[g].counted) = (None, None);
+            self.stand(after, g);
+        }
+    }
+
+    /// One more for a live turn, which the model says is there.
+    fn take(&mut self, after: &Model, g: usize, tier: u32) {
+        let lane = self.lane_of(after, g);
+        assert!(self.core.may_start(lane, tier) && self.core.has_room(lane));
+        assert!(self.core.take_unit(lane));
+        if self.is_tiered(after, g) {
+            self.core.start(lane, tier);
+            self.groups[g].counted = None;
+        }
+        self.stand(after, g);
+    }
+
+    fn finish(&mut self, after: &Model, g: usize, tier: u32) {
+        self.unline(g);
+        let lane = self.lane_of(after, g);
+        self.core.return_unit(lane);
+        if self.is_tiered(after, g) {
+            self.core.finish(lane, tier);
+        }
+        self.stand(after, g);
+    }
+
+    fn give_back(&mut self, after: &Model, g: usize, tier: u32) {
+        self.unline(g);
+        let lane = self.lane_of(after, g);
+        self.core.return_unit(lane);
+        if self.is_tiered(after, g) {
+            let head = after.groups[g].waiting.first().map(|m| m.tier);
+            let counted = std::mem::replace(&mut self.groups[g].counted, head);
+            self.core.unstart(lane, tier);
+            self.core.change_head(lane, counted, head);
+            self.core.leave_tier(lane, tier);
+        }
+        self.stand(after, g);
+    }
+
+    fn set_cap(&mut self, after: &Model, lane: usize, cap: Limit) {
+        let index = self.lanes[lane].index();
+        self.core.set_cap(index, cap).unwrap();
+        if cap != Limit::Unlimited && self.core.count_units(index) {
+            let units = after.lane_in_flight(lane) as u32;
+            self.core.add_units(index, units);
+        }
+        self.core.settle(index);
+    }
+
+    fn check(&mut self, model: &Model) {
+        assert_eq!(self.core.eligible(usize::MAX) as u64, model.eligible());
+        for most in [0, 1, 2] {
+            let least = model.eligible().min(most);
+            assert_eq!(self.core.eligible(most as usize) as u64, least);
+        }
+        assert_eq!(self.core.has_eligible(), model.eligible() > 0);
+        for (g, known) in self.groups.iter().enumerate() {
+            assert_eq!(known.at.is_some(), model.groups[g].is_ready(), "{g}");
+        }
+        for (l, (&key, lane)) in self.lanes.iter().zip(&model.lanes).enumerate() {
+            let view = self.core.view(key).unwrap();
+            assert!(!view.tiered || view.open_tier == lane.open, "lane {l}");
+            let index = key.index();
+            let in_use = model.lane_in_flight(l);
+            assert!(!self.core.counts_units(index) || view.in_use as usize == in_use);
+            assert_eq!((view.weight, view.cap), (lane.weight, lane.cap));
+        }
+        let ring = model.ring.iter().map(|&(l, credit)| (l, credit));
+        assert!(self.ring().into_iter().eq(ring), "the order of the lanes");
+    }
+
+    /// The lanes in the ring in order, each with its credit.
+    fn ring(&self) -> Vec<(usize, u32)> {
+        let mut at = self.core.current;
+        let mut ring = Vec::new();
+        for _ in 0..self.core.members {
+            let lane = self.core.lane(at);
+            let number = self.lanes.iter().position(|key| key.index() == at);
+            ring.push((number.unwrap(), lane.credit));
+            at = lane.next;
+        }
+        ring
+    }
+}
+
+fn run(setup: &Setup, ops: &[world::Op], watch: Watch) {
+    let mut world = World::new(setup, watch);
+    ops.iter().for_each(|op| world.apply(op));
+    world.drain();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn agree_with_the_model(setup in world::setup(), ops in vec(world::op(), 1..400)) {
+        run(&setup, &ops, Watch::amended());
+    }
+
+    #[test]
+    fn keep_the_bound_where_only_caps_interrupt(
+        setup in world::setup(),
+        ops in vec(world::calm_op(), 1..400),
+    ) {
+        run(&setup, &ops, Watch::letter());
+    }
+}
