@@ -7,7 +7,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 
 use conversant::error::Stale;
 use conversant::keyed::Keyed;
@@ -140,24 +139,6 @@ fn what_is_in_flight_keeps_its_group() {
     delivery.complete();
     assert_eq!(served(&queue), [2]);
     assert!(orders.is_empty());
-}
-
-/// A receive that finds nothing has what is idle forgotten, if that is much.
-#[test]
-fn a_burst_of_keys_is_forgotten() {
-    let queue = Queue::new();
-    let orders = keyed(&queue);
-    for key in 0..3_000 {
-        orders.send(key, key).unwrap();
-    }
-    for key in 0..3_000 {
-        let mut turn = queue.try_receive().unwrap();
-        assert_eq!(turn.next().unwrap().complete(), key);
-    }
-    let groups = || queue.snapshot().lanes[0].groups.len();
-    assert_eq!(groups(), 3_000);
-    assert!(queue.receive().wait_timeout(Duration::ZERO).is_err());
-    assert_eq!(groups(), 0);
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn whose_turn_ends_is_the_youngest() {
         let (b, _b) = group(&lane, ONE, &[2]);
         assert_eq!(first(&queue), Some(1));
         for group in [&a, &b] {
-            group.set_level(50);
+            group.set_level(150);
         }
         assert_eq!([(); 2].map(|()| first(&queue)), [Some(2), Some(3)]);
     }
