@@ -31,9 +31,6 @@ mod odd;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-#[cfg(all(test, not(any(loom, shuttle))))]
-mod tests;
-
 use std::collections::VecDeque;
 
 use crate::lanes::LaneKey;
