@@ -12,7 +12,7 @@
 //! 2. While several levels stand in the array, each of its groups has its
 //!    position in the FIFO of its level. A position of a gap, or before the
 //!    array, is stale, and skipped where it is met.
-//! 3. There are fewer gaps than groups, but for [`SLACK`].
+//! 3. There are fewer gaps than groups, but for `SLACK` of them.
 //! 4. The two trees hold the same groups.
 //!
 //! Cost: O(1) for plain groups, amortised; O(log n) for odd ones and for taking
