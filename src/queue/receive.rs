@@ -107,14 +107,19 @@ pub struct Turns<'q, T> {
 
 impl<'q, T> Turns<'q, T> {
     #[inline]
-    fn claim(shared: &'q Arc<Shared<T>>, n: usize) -> Self {
-        let mut turns = Self {
+    fn none(shared: &'q Arc<Shared<T>>) -> Self {
+        Self {
             shared,
             claimed: [const { None }; MOST],
             next: 0,
             left: 0,
             epoch: shared.epoch(),
-        };
+        }
+    }
+
+    #[inline]
+    fn claim(shared: &'q Arc<Shared<T>>, n: usize) -> Self {
+        let mut turns = Self::none(shared);
         turns.left = shared.claim_many(&mut turns.claimed[..n.min(MOST)]);
         turns
     }
@@ -351,7 +356,7 @@ impl<'q, T> Op for ReceiveMany<'q, T> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let (shared, n) = (self.one.shared, self.n);
-        let mut turns = Turns::claim(shared, 0);
+        let mut turns = Turns::none(shared);
         if n == 0 {
             return Poll::Ready(Ok(turns));
         }
