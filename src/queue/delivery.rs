@@ -67,6 +67,11 @@ impl<'t, T> Delivery<'t, T> {
     /// Takes it out of its turn: it keeps the turn's units of the group's limit
     /// and of the lane's cap until it is completed or given back. The turn
     /// takes another for its next message.
+    ///
+    /// To drop the turn then, take the delivery out first: in the body of
+    /// `while let Some(delivery) = turn.next()` the turn is still borrowed;
+    /// after `let Some(delivery) = turn.next() else { break };` and `detach` it
+    /// is not.
     pub fn detach(self) -> Detached<T> {
         let live = &mut *self.live;
         let taken = live.taken.take().expect(IN_HAND);
