@@ -130,7 +130,10 @@ impl Ours {
             return true;
         }
         while let Some(delivery) = turn.next() {
-            if self.features.give_backs && delivery.seq() % 100 == 0 && delivery.attempt() == 1 {
+            if self.features.give_backs
+                && delivery.seq().is_multiple_of(100)
+                && delivery.attempt() == 1
+            {
                 delivery.give_back();
                 continue;
             }
@@ -155,7 +158,7 @@ fn one(message: Message, reader: usize, log: &Log, complete: impl FnOnce()) -> b
 impl Way for Ours {
     fn send(&self, message: Message) {
         let conversation = &self.conversations[message.conversation as usize];
-        if self.features.bumps && message.seq() % 100 == 0 {
+        if self.features.bumps && message.seq().is_multiple_of(100) {
             let bumped = self.queue.bump(conversation.group(), 200);
             bumped.expect("it is there");
         }
