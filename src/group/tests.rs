@@ -83,7 +83,7 @@ impl Pair {
                 self.put_back(place, taken);
             }
             Op::Done(n) if !self.taken.is_empty() => {
-                drop(self.taken.swap_remove(n % self.taken.len()));
+                _ = self.taken.swap_remove(n % self.taken.len());
             }
             Op::Retract(n) => self.retract(n + 1),
             Op::StartAnew => {
