@@ -206,14 +206,11 @@ impl<G> Line<G> {
         if !self.is_plain() {
             return self.pop_ranked(oldest_first);
         }
-        loop {
-            let entry = self.entries.pop_front()?;
-            self.first += 1;
-            if let Some(group) = entry.group {
-                self.took_plain();
-                return Some((group, true));
-            }
-        }
+        let group = self.entries.pop_front()?.group;
+        self.first += 1;
+        self.skip_gaps();
+        self.took_plain();
+        Some((group?, true))
     }
 
     fn pop_ranked(&mut self, oldest_first: bool) -> Option<(G, bool)> {
@@ -305,10 +302,7 @@ impl<G> Line<G> {
 
     fn take_plain(&mut self, at: usize) -> Option<G> {
         let group = self.entries.get_mut(at)?.group.take()?;
-        while self.entries.front().is_some_and(|e| e.group.is_none()) {
-            self.entries.pop_front();
-            self.first += 1;
-        }
+        self.skip_gaps();
         self.took_plain();
         let gaps = self.entries.len() - self.plain;
         if gaps > self.plain + SLACK {
@@ -316,6 +310,15 @@ impl<G> Line<G> {
             self.sort_levels();
         }
         Some(group)
+    }
+
+    /// Keeps invariant 1.
+    #[inline]
+    fn skip_gaps(&mut self) {
+        while self.entries.front().is_some_and(|e| e.group.is_none()) {
+            self.entries.pop_front();
+            self.first += 1;
+        }
     }
 
     #[inline]
