@@ -316,3 +316,23 @@ fn senders_and_readers_race_over_few_keys() {
     assert!(seen.values().all(|served| served.is_sorted()));
     assert!(orders.is_empty());
 }
+
+/// Whoever reads, and however: of keys that are at rest a bounded number is kept.
+#[test]
+fn idle_keys_are_forgotten_by_a_receive_that_finds_nothing() {
+    for waits in [false, true] {
+        let queue = Queue::new();
+        let orders = keyed(&queue);
+        for key in 0..10_000_u32 {
+            orders.send(key, key).unwrap();
+        }
+        assert_eq!(served(&queue).len(), 10_000);
+        if waits {
+            let late = queue.receive().wait_timeout(std::time::Duration::ZERO);
+            assert!(late.is_err());
+        }
+        let kept = queue.snapshot().lanes[0].groups.len();
+        assert!(kept <= 1024, "{kept}");
+        assert!(orders.is_empty());
+    }
+}

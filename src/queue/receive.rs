@@ -224,6 +224,7 @@ impl<T> Shared<T> {
     /// Why a claim found nothing.
     #[cold]
     fn nothing(&self) -> TryReceive {
+        self.trim();
         match self.read(|state| state.finished()) {
             true => TryReceive::Closed,
             false => TryReceive::Empty,
