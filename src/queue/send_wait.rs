@@ -50,7 +50,8 @@ impl<T> Conversation<T> {
     /// })?;
     ///
     /// conversation.send("third")?;
-    /// let delivery = queue.receive().wait()?.next().expect("its first");
+    /// let mut turn = queue.receive().wait()?;
+    /// let delivery = turn.next().expect("its first");
     /// let own = conversation.send_wait("fourth").wait().unwrap_err();
     /// assert_eq!((own.message, own.reason), ("fourth", SendReason::OwnQueue));
     /// # drop(delivery);
