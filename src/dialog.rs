@@ -30,14 +30,17 @@
 //! }
 //!
 //! let mut answers = Vec::new();
-//! while let Some(answer) = front.try_receive().ok().and_then(|mut turn| turn.next()) {
-//!     answers.push(answer.complete().event);
+//! while let Ok(mut turn) = front.try_receive() {
+//!     while let Some(answer) = turn.next() {
+//!         answers.push(answer.complete().event);
+//!     }
 //! }
 //! assert_eq!(answers, [Event::Message(40), Event::Message(42)]);
 //!
 //! dialog.end()?;
 //! // The back end sees the end, and lets go of it: nothing is left.
-//! let end = back.try_receive().ok().and_then(|mut turn| turn.next());
+//! let mut turn = back.try_receive()?;
+//! let end = turn.next();
 //! assert_eq!(end.map(|end| end.complete().event), Some(Event::End));
 //! assert!(dialogs.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
