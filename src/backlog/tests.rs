@@ -2,10 +2,8 @@
 //! step would not end.
 
 mod back;
-mod bound;
 mod figures;
 mod line;
-mod model;
 mod rules;
 mod subject;
 mod world;
@@ -15,11 +13,11 @@ use std::collections::VecDeque;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use self::bound::Watch;
 use self::world::{Setup, World};
 use super::messages::{Entry, Messages};
 use super::{Backlog, Blocked, GroupKey};
 use crate::error::TierGoesDown;
+use crate::lanes::tests::bound::Watch;
 use crate::limit::{Bypass, Limit};
 use crate::wait::tests::heap::held_by_this_thread;
 

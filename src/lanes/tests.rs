@@ -1,8 +1,8 @@
 //! Lanes against a model that scans all groups, event by event. Here each
 //! message in flight has a unit, which is one of the ways to use them.
 
-mod bound;
-mod model;
+pub(crate) mod bound;
+pub(crate) mod model;
 mod rules;
 mod world;
 

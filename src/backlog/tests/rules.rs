@@ -1,9 +1,9 @@
 //! Single rules, with the expected order written out.
 
-use super::bound::Watch;
 use super::is_empty;
 use super::world::{Op, Setup, World};
 use crate::backlog::{Backlog, Blocked};
+use crate::lanes::tests::bound::Watch;
 use crate::limit::{Bypass, Limit};
 use crate::wait::tests::heap::held_by_this_thread;
 

@@ -1,10 +1,10 @@
 //! A backlog as the world sees it, beside the model.
 
 use super::is_empty;
-use super::model::{Message, Model};
 use crate::backlog::{Backlog, Blocked, Claim, GroupKey};
 use crate::error::TierGoesDown;
 use crate::lanes::LaneKey;
+use crate::lanes::tests::model::{Message, Model};
 use crate::limit::{Bypass, Limit};
 
 /// The item says its group and number.

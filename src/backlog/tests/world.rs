@@ -3,9 +3,9 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::bound::Watch;
-use super::model::{Group, Lane, Model};
 use super::subject::Subject;
+use crate::lanes::tests::bound::Watch;
+use crate::lanes::tests::model::{Group, Lane, Model};
 use crate::limit::{Bypass, Limit};
 
 #[derive(Clone, Debug)]

@@ -33,27 +33,27 @@ struct Wait {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     waits: Vec<Option<Wait>>,
     letter: bool,
     /// The longest wait in percent of its bound.
-    pub(super) tightest: u64,
+    pub(crate) tightest: u64,
 }
 
 impl Watch {
-    pub(super) fn letter() -> Self {
+    pub(crate) fn letter() -> Self {
         Self {
             letter: true,
             ..Self::default()
         }
     }
 
-    pub(super) fn amended() -> Self {
+    pub(crate) fn amended() -> Self {
         Self::default()
     }
 
     /// After an event, which was a dispatch of `picked` if that is given.
-    pub(super) fn observe(&mut self, model: &Model, picked: Option<usize>) {
+    pub(crate) fn observe(&mut self, model: &Model, picked: Option<usize>) {
         self.waits.resize(model.groups.len(), None);
         let Bypass::AtMost(k) = model.bypass else {
             return;

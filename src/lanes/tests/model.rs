@@ -3,58 +3,47 @@
 
 use std::collections::VecDeque;
 
+use crate::backlog::Blocked;
 use crate::limit::{Bypass, Limit};
-
-/// What keeps the first message of a group waiting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Blocked {
-    Empty,
-    Held,
-    Paused,
-    GroupLimit,
-    Tier,
-    Cap,
-    InLine,
-}
 
 /// A message: its number in the group, its tier, how often it was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Message {
-    pub(super) seq: u64,
-    pub(super) tier: u32,
-    pub(super) attempt: u32,
+pub(crate) struct Message {
+    pub(crate) seq: u64,
+    pub(crate) tier: u32,
+    pub(crate) attempt: u32,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Group {
-    pub(super) lane: usize,
-    pub(super) limit: Limit,
-    pub(super) level: u8,
-    pub(super) bump: Option<(u8, u64)>,
-    pub(super) held: bool,
+pub(crate) struct Group {
+    pub(crate) lane: usize,
+    pub(crate) limit: Limit,
+    pub(crate) level: u8,
+    pub(crate) bump: Option<(u8, u64)>,
+    pub(crate) held: bool,
     /// By number.
-    pub(super) waiting: Vec<Message>,
-    pub(super) flying: Vec<Message>,
-    pub(super) ready: u64,
-    pub(super) last_seq: u64,
-    pub(super) last_tier: u32,
+    pub(crate) waiting: Vec<Message>,
+    pub(crate) flying: Vec<Message>,
+    pub(crate) ready: u64,
+    pub(crate) last_seq: u64,
+    pub(crate) last_tier: u32,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Lane {
-    pub(super) weight: u32,
-    pub(super) cap: Limit,
-    pub(super) open: Option<u32>,
-    pub(super) overtaken: u32,
+pub(crate) struct Lane {
+    pub(crate) weight: u32,
+    pub(crate) cap: Limit,
+    pub(crate) open: Option<u32>,
+    pub(crate) overtaken: u32,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Model {
-    pub(super) groups: Vec<Group>,
-    pub(super) lanes: Vec<Lane>,
+pub(crate) struct Model {
+    pub(crate) groups: Vec<Group>,
+    pub(crate) lanes: Vec<Lane>,
     /// Lane and credit; the front is served next.
-    pub(super) ring: VecDeque<(usize, u32)>,
-    pub(super) bypass: Bypass,
+    pub(crate) ring: VecDeque<(usize, u32)>,
+    pub(crate) bypass: Bypass,
     clock: u64,
 }
 
@@ -66,7 +55,7 @@ fn fits(limit: Limit, in_flight: usize) -> bool {
 }
 
 impl Group {
-    pub(super) fn new(lane: usize, limit: Limit, level: u8) -> Self {
+    pub(crate) fn new(lane: usize, limit: Limit, level: u8) -> Self {
         Self {
             lane,
             limit,
@@ -81,11 +70,11 @@ impl Group {
         }
     }
 
-    pub(super) fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         !self.waiting.is_empty() && !self.held && fits(self.limit, self.flying.len())
     }
 
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.flying.is_empty()
     }
 
@@ -105,7 +94,7 @@ impl Group {
 }
 
 impl Model {
-    pub(super) fn new(bypass: Bypass) -> Self {
+    pub(crate) fn new(bypass: Bypass) -> Self {
         Self {
             groups: Vec::new(),
             lanes: Vec::new(),
@@ -115,7 +104,7 @@ impl Model {
         }
     }
 
-    pub(super) fn add_lane(&mut self, weight: u32, cap: Limit) {
+    pub(crate) fn add_lane(&mut self, weight: u32, cap: Limit) {
         self.lanes.push(Lane {
             weight,
             cap,
@@ -126,11 +115,11 @@ impl Model {
 
     // Questions.
 
-    pub(super) fn in_lane(&self, lane: usize) -> impl Iterator<Item = usize> {
+    pub(crate) fn in_lane(&self, lane: usize) -> impl Iterator<Item = usize> {
         (0..self.groups.len()).filter(move |&g| self.groups[g].lane == lane)
     }
 
-    pub(super) fn lane_in_flight(&self, lane: usize) -> usize {
+    pub(crate) fn lane_in_flight(&self, lane: usize) -> usize {
         self.in_lane(lane)
             .map(|g| self.groups[g].flying.len())
             .sum()
@@ -143,7 +132,7 @@ impl Model {
         outstanding.map(|m| m.tier).min()
     }
 
-    pub(super) fn why(&self, g: usize) -> Blocked {
+    pub(crate) fn why(&self, g: usize) -> Blocked {
         match self.groups[g].held {
             true => Blocked::Held,
             false => self.above(g),
@@ -170,7 +159,7 @@ impl Model {
         }
     }
 
-    pub(super) fn is_eligible(&self, g: usize) -> bool {
+    pub(crate) fn is_eligible(&self, g: usize) -> bool {
         self.why(g) == Blocked::InLine
     }
 
@@ -184,16 +173,16 @@ impl Model {
         }
     }
 
-    pub(super) fn eligible(&self) -> u64 {
+    pub(crate) fn eligible(&self) -> u64 {
         (0..self.lanes.len()).map(|l| self.eligible_in(l)).sum()
     }
 
-    pub(super) fn weights(&self) -> u64 {
+    pub(crate) fn weights(&self) -> u64 {
         let weight = |&(lane, _): &(usize, u32)| u64::from(self.lanes[lane].weight);
         self.ring.iter().map(weight).sum()
     }
 
-    pub(super) fn flying(&self) -> Vec<(usize, Message)> {
+    pub(crate) fn flying(&self) -> Vec<(usize, Message)> {
         let of = |(g, group): (usize, &Group)| group.flying.iter().map(move |&m| (g, m)).collect();
         let all: Vec<Vec<_>> = self.groups.iter().enumerate().map(of).collect();
         all.concat()
@@ -210,7 +199,7 @@ impl Model {
 
     // Events.
 
-    pub(super) fn send(&mut self, g: usize, tier: u32, bump: Option<u8>) -> Option<Message> {
+    pub(crate) fn send(&mut self, g: usize, tier: u32, bump: Option<u8>) -> Option<Message> {
         let group = &mut self.groups[g];
         if tier < group.last_tier && !group.is_idle() {
             return None;
@@ -226,7 +215,7 @@ impl Model {
         Some(message)
     }
 
-    pub(super) fn claim(&mut self) -> Option<(usize, Message)> {
+    pub(crate) fn claim(&mut self, hold: bool) -> Option<(usize, Message)> {
         let &(lane, credit) = self.ring.front()?;
         let eligible: Vec<usize> = self
             .in_lane(lane)
@@ -248,11 +237,14 @@ impl Model {
         self.groups[g].bump = None;
         self.groups[g].held = true;
         let message = self.fly(g);
+        if !hold {
+            self.turn_over(g);
+        }
         self.settle(lane);
         Some((g, message))
     }
 
-    pub(super) fn take(&mut self, g: usize) -> Result<Message, Blocked> {
+    pub(crate) fn take(&mut self, g: usize) -> Result<Message, Blocked> {
         match self.above(g) {
             Blocked::InLine => {
                 let message = self.fly(g);
@@ -263,18 +255,18 @@ impl Model {
         }
     }
 
-    pub(super) fn end_turn(&mut self, g: usize) {
+    pub(crate) fn end_turn(&mut self, g: usize) {
         self.turn_over(g);
         self.settle(self.groups[g].lane);
     }
 
-    pub(super) fn finish(&mut self, g: usize, seq: u64) {
+    pub(crate) fn finish(&mut self, g: usize, seq: u64) {
         self.age(g);
         self.groups[g].land(seq);
         self.settle(self.groups[g].lane);
     }
 
-    pub(super) fn give_back(&mut self, g: usize, seq: u64) {
+    pub(crate) fn give_back(&mut self, g: usize, seq: u64) {
         self.age(g);
         let mut message = self.groups[g].land(seq);
         message.attempt += 1;
@@ -282,21 +274,21 @@ impl Model {
         self.settle(self.groups[g].lane);
     }
 
-    pub(super) fn remove(&mut self, g: usize, nth: usize) {
+    pub(crate) fn remove(&mut self, g: usize, nth: usize) {
         self.groups[g].waiting.remove(nth);
         self.settle(self.groups[g].lane);
     }
 
-    pub(super) fn bump(&mut self, g: usize, level: u8) {
+    pub(crate) fn bump(&mut self, g: usize, level: u8) {
         self.raise(g, level);
     }
 
-    pub(super) fn set_limit(&mut self, g: usize, limit: Limit) {
+    pub(crate) fn set_limit(&mut self, g: usize, limit: Limit) {
         self.groups[g].limit = limit;
         self.settle(self.groups[g].lane);
     }
 
-    pub(super) fn set_cap(&mut self, lane: usize, cap: Limit) {
+    pub(crate) fn set_cap(&mut self, lane: usize, cap: Limit) {
         self.lanes[lane].cap = cap;
         self.settle(lane);
     }
@@ -341,7 +333,7 @@ impl Model {
     }
 
     /// Once after each event: which tier is open, and who is in the ring.
-    pub(super) fn settle(&mut self, lane: usize) {
+    pub(crate) fn settle(&mut self, lane: usize) {
         let open = self.lanes[lane].open;
         let all: Vec<&Group> = self.in_lane(lane).map(|g| &self.groups[g]).collect();
         let runs = all.iter().any(|group| !group.flying.is_empty());

@@ -1,8 +1,8 @@
 //! Single rules, with the expected order written out.
 
 use super::Watch;
-use super::model::Blocked;
 use super::world::{Op, Setup, World};
+use crate::backlog::Blocked;
 use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};
 
@@ -31,7 +31,7 @@ fn send(world: &mut Script, groups: &[usize]) {
 
 /// A turn of one message, which is still in flight.
 fn start(world: &mut Script) -> Option<usize> {
-    let is = world.model.clone().claim().map(|(g, _)| g);
+    let is = world.model.clone().claim(true).map(|(g, _)| g);
     world.apply(&Op::Claim(false));
     is
 }

@@ -133,7 +133,7 @@ impl World {
         match *op {
             Op::Send(g, tier, bump) => self.send(g % groups, tier, bump),
             Op::Claim(hold) => {
-                let is = self.model.claim();
+                let is = self.model.claim(true);
                 assert_eq!(is.is_some(), before > 0, "work is done if there is any");
                 self.subject.claim(&self.model, is);
                 self.watch.observe(&self.model, is.map(|(g, _)| g));
