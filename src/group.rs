@@ -27,6 +27,7 @@
 //! Memory ordering: the lock publishes all of it. `waiting` is also read
 //! without the lock, as a hint.
 
+pub(crate) mod lock;
 mod odd;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -36,7 +37,9 @@ use std::collections::VecDeque;
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::slab::Key;
-use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU32, Ordering};
+
+use lock::{Guard, Lock};
 
 pub(crate) use odd::{Head, Odd, Taken, ordinal};
 
@@ -125,7 +128,7 @@ pub(crate) struct Group<T> {
     pub(crate) lane: LaneKey,
     /// See invariant 3.
     waiting: AtomicU32,
-    mailbox: Mutex<Mailbox<T>>,
+    mailbox: Lock<Mailbox<T>>,
 }
 
 /// What a group's lock protects.
@@ -156,12 +159,12 @@ impl<T> Group<T> {
             key,
             lane,
             waiting: AtomicU32::new(0),
-            mailbox: Mutex::new(mailbox),
+            mailbox: Lock::new(mailbox),
         }
     }
 
     #[inline]
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Mailbox<T>> {
+    pub(crate) fn lock(&self) -> Guard<'_, Mailbox<T>> {
         self.mailbox.lock()
     }
 

@@ -17,6 +17,7 @@
 //!    values, wakers into the batch.
 //! 3. While a receive sleeps, the submissions know: who submits then looks.
 
+use crate::group::lock::Guard;
 use crate::group::{Group, Mailbox, Phase};
 use crate::limit::{Bypass, Limit};
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, unique};
@@ -209,7 +210,7 @@ impl<T> Shared<T> {
         &self,
         state: &mut State<T>,
         group: &'g Group<T>,
-    ) -> MutexGuard<'g, Mailbox<T>> {
+    ) -> Guard<'g, Mailbox<T>> {
         let mailbox = group.lock();
         state.collect(&self.submissions);
         mailbox

@@ -16,7 +16,8 @@
 //!
 //! Memory ordering: the lock orders all of it. `some` is a hint.
 
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering, model_size};
+use crate::group::lock::Lock;
+use crate::sync::{Arc, AtomicBool, Ordering, model_size};
 
 use super::GroupRef;
 
@@ -72,7 +73,7 @@ struct List<T> {
 }
 
 pub(super) struct Submissions<T> {
-    list: Mutex<List<T>>,
+    list: Lock<List<T>>,
     some: AtomicBool,
 }
 
@@ -87,7 +88,7 @@ impl<T> Submissions<T> {
             asleep: false,
         };
         Self {
-            list: Mutex::new(list),
+            list: Lock::new(list),
             some: AtomicBool::new(false),
         }
     }

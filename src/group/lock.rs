@@ -1,0 +1,131 @@
+//! A lock for a few dozen instructions: one byte, and a plain store to unlock.
+//!
+//! A pair costs one read-modify-write, where a lock on which threads sleep needs
+//! two. So nobody sleeps on it: who finds it taken spins, then gives its
+//! processor away. Hold it for what cannot block, and run no user code under it.
+//!
+//! Invariant: `value` is touched by whoever changed `taken` to true, until it
+//! stores false.
+//!
+//! Memory ordering: taking it acquires what was done before it was released.
+//! In models of other parts [`sync::Mutex`](crate::sync::Mutex) stands for it,
+//! which keeps them small; it has a model of its own.
+
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use spin::{Guard, Lock};
+
+#[cfg(any(loom, shuttle))]
+pub(crate) use crate::sync::{Mutex as Lock, MutexGuard as Guard};
+
+#[cfg(any(not(any(loom, shuttle)), all(test, loom)))]
+#[cfg_attr(loom, allow(dead_code))]
+#[allow(unsafe_code)]
+mod spin {
+    use std::fmt;
+    use std::marker::PhantomData;
+    use std::ops::{Deref, DerefMut};
+
+    use crate::sync::{AtomicBool, Ordering, UnsafeCell, spin_loop, yield_now};
+
+    /// See the [module](super).
+    pub(crate) struct Lock<T> {
+        taken: AtomicBool,
+        value: UnsafeCell<T>,
+    }
+
+    // SAFETY: by the invariant, threads have the value one after the other, as if
+    // it were sent from one to the next.
+    unsafe impl<T: Send> Sync for Lock<T> {}
+    // SAFETY: as above; without a guard nobody refers to it.
+    unsafe impl<T: Send> Send for Lock<T> {}
+
+    impl<T> Lock<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self {
+                taken: AtomicBool::new(false),
+                value: UnsafeCell::new(value),
+            }
+        }
+
+        #[inline]
+        pub(crate) fn lock(&self) -> Guard<'_, T> {
+            if !self.take() {
+                self.wait();
+            }
+            Guard {
+                lock: self,
+                _thread: PhantomData,
+            }
+        }
+
+        #[inline]
+        fn take(&self) -> bool {
+            // Acquire: pairs with the release of the last holder.
+            let (took, failed) = (Ordering::Acquire, Ordering::Relaxed);
+            self.taken
+                .compare_exchange(false, true, took, failed)
+                .is_ok()
+        }
+
+        /// The longer it is held, the longer between two looks.
+        #[cold]
+        #[inline(never)]
+        fn wait(&self) {
+            let mut spins = 1;
+            loop {
+                if spins <= MOST_SPINS {
+                    (0..spins).for_each(|_| spin_loop());
+                    spins *= 2;
+                } else {
+                    yield_now();
+                }
+                // Relaxed: a look, so that the line is not taken away for nothing.
+                if !self.taken.load(Ordering::Relaxed) && self.take() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// About a microsecond in sum, before the processor is given away.
+    const MOST_SPINS: usize = crate::sync::model_size(64, 0);
+
+    impl<T> fmt::Debug for Lock<T> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.debug_struct("Lock").finish_non_exhaustive()
+        }
+    }
+
+    /// The value, until it is dropped.
+    pub(crate) struct Guard<'a, T> {
+        lock: &'a Lock<T>,
+        /// Stays with its thread.
+        _thread: PhantomData<*mut T>,
+    }
+
+    impl<T> Deref for Guard<'_, T> {
+        type Target = T;
+
+        #[inline]
+        fn deref(&self) -> &T {
+            // SAFETY: the guard has the lock, so nobody changes the value.
+            self.lock.value.with(|value| unsafe { &*value })
+        }
+    }
+
+    impl<T> DerefMut for Guard<'_, T> {
+        #[inline]
+        fn deref_mut(&mut self) -> &mut T {
+            // SAFETY: the guard has the lock, and is borrowed for as long.
+            self.lock.value.with_mut(|value| unsafe { &mut *value })
+        }
+    }
+
+    impl<T> Drop for Guard<'_, T> {
+        #[inline]
+        fn drop(&mut self) {
+            // Release: what was done under the lock is seen by the next holder.
+            self.lock.taken.store(false, Ordering::Release);
+        }
+    }
+}
