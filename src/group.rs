@@ -27,24 +27,22 @@
 //! Memory ordering: the lock publishes all of it. `waiting` is also read
 //! without the lock, as a hint.
 
+mod fifo;
 pub(crate) mod lock;
 mod odd;
+mod reference;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
-
-use std::collections::VecDeque;
 
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::slab::Key;
-use crate::sync::{AtomicU32, Ordering};
 
+use fifo::Fifo;
 use lock::{Guard, Lock};
 
 pub(crate) use odd::{Head, Odd, Taken, ordinal};
-
-/// Capacity for messages that an idle group keeps: the least that an array has.
-const KEEP: usize = 4;
+pub(crate) use reference::{GroupRef, Groups};
 
 /// Where a group is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,12 +93,15 @@ pub(crate) const STARTED: Flags = 1 << 13;
 /// Tiers came into use while its turn was live, and count one started message.
 pub(crate) const SWEPT: Flags = 1 << 14;
 
+/// Detached deliveries have all units of its limit.
+const FULL: Flags = 1 << 15;
+
 /// Sends are not plain, whatever the phase.
 pub(crate) const SEND_SPECIAL: Flags = TIERED | BOUNDED | CLOSED;
 /// Set aside after a failure.
 pub(crate) const SUSPENDED: Flags = POISONED | BACKING_OFF;
 /// What does not matter to a plain step.
-const HARMLESS: Flags = CAPPED | UNPINNED | ODD;
+const HARMLESS: Flags = CAPPED | UNPINNED | ODD | FULL;
 
 /// A group's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,15 +120,21 @@ pub(crate) struct Rare<T> {
     pub(crate) counted: Option<u32>,
     /// The message that somebody looks at.
     pub(crate) peeked: Option<Head>,
+    /// The most units at once.
+    limit: Limit,
+    /// Units of detached deliveries.
+    detached: u32,
+    /// Pins but one.
+    more_pins: u32,
+    /// The upper half of the number of the first plain message.
+    high: u32,
 }
 
-/// A group, shared by handles, turns and the policy.
+/// A group: one line of the cache, where its messages are small.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Group<T> {
-    pub(crate) key: GroupKey,
-    pub(crate) lane: LaneKey,
-    /// See invariant 3.
-    waiting: AtomicU32,
+    /// Its note is how many wait: invariant 3.
     mailbox: Lock<Mailbox<T>>,
 }
 
@@ -137,30 +144,22 @@ pub(crate) struct Mailbox<T> {
     pub(crate) phase: Phase,
     pub(crate) level: u8,
     pub(crate) flags: Flags,
-    /// The most units at once; [`NO_LIMIT`] if there is no limit.
-    limit: u32,
-    /// Units of detached deliveries.
-    pub(crate) detached: u32,
-    pub(crate) pins: u32,
+    pub(crate) lane: LaneKey,
+    /// Counted references.
+    refs: u32,
+    /// The number of the first plain message, its lower half: the first of all
+    /// has 1.
+    next: u32,
     /// When it became ready.
     pub(crate) ticket: u64,
-    /// The number of the first plain message: the first of all has 1.
-    next: u64,
-    first: Option<T>,
-    /// Boxed, since few groups have more than one message waiting.
-    #[allow(clippy::box_collection, reason = "24 bytes less in each group")]
-    rest: Option<Box<VecDeque<T>>>,
+    plain: Fifo<T>,
     rare: Option<Box<Rare<T>>>,
 }
 
 impl<T> Group<T> {
-    pub(crate) fn new(key: GroupKey, lane: LaneKey, mailbox: Mailbox<T>) -> Self {
-        Self {
-            key,
-            lane,
-            waiting: AtomicU32::new(0),
-            mailbox: Lock::new(mailbox),
-        }
+    pub(crate) fn new(mailbox: Mailbox<T>) -> Self {
+        let mailbox = Lock::new(mailbox);
+        Self { mailbox }
     }
 
     #[inline]
@@ -171,22 +170,19 @@ impl<T> Group<T> {
     /// How many wait. Exact under the lock, else a hint.
     #[inline]
     pub(crate) fn waiting(&self) -> u32 {
-        // Relaxed: who must know holds the lock.
-        self.waiting.load(Ordering::Relaxed)
+        self.mailbox.note()
     }
 
     /// So many more wait. Under the lock.
     #[inline]
     pub(crate) fn add_waiting(&self, more: u32) {
-        let now = self.waiting() + more;
-        self.waiting.store(now, Ordering::Relaxed);
+        self.mailbox.set_note(self.waiting() + more);
     }
 
     /// So many fewer wait. Under the lock.
     #[inline]
     pub(crate) fn remove_waiting(&self, fewer: u32) {
-        let now = self.waiting() - fewer;
-        self.waiting.store(now, Ordering::Relaxed);
+        self.mailbox.set_note(self.waiting() - fewer);
     }
 
     /// Puts a message last.
@@ -221,37 +217,30 @@ impl<T> Group<T> {
     }
 }
 
-/// No number of deliveries reaches it.
-const NO_LIMIT: u32 = u32::MAX;
-
-fn number_of(limit: Limit) -> u32 {
-    match limit {
-        Limit::AtMost(most) => most,
-        Limit::Unlimited => NO_LIMIT,
-    }
-}
-
 impl<T> Mailbox<T> {
-    pub(crate) fn new(limit: Limit, level: u8, flags: Flags) -> Self {
-        Self {
+    /// With one pin.
+    pub(crate) fn new(lane: LaneKey, limit: Limit, level: u8, flags: Flags) -> Self {
+        let mut mailbox = Self {
             phase: Phase::Idle,
             level,
             flags,
-            limit: number_of(limit),
-            detached: 0,
-            pins: 1,
-            ticket: 0,
+            lane,
+            refs: 0,
             next: 1,
-            first: None,
-            rest: None,
+            ticket: 0,
+            plain: Fifo::new(),
             rare: None,
+        };
+        if limit != Limit::SERIAL {
+            mailbox.set_limit(limit);
         }
+        mailbox
     }
 
     /// Whether a unit of its limit is free for a turn.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.detached < self.limit
+        self.flags & FULL == 0
     }
 
     /// Whether no flag but `these` asks for more than the plain step.
@@ -261,14 +250,53 @@ impl<T> Mailbox<T> {
     }
 
     pub(crate) fn limit(&self) -> Limit {
-        match self.limit {
-            NO_LIMIT => Limit::Unlimited,
-            most => Limit::AtMost(most),
-        }
+        self.rare.as_ref().map_or(Limit::SERIAL, |rare| rare.limit)
     }
 
     pub(crate) fn set_limit(&mut self, limit: Limit) {
-        self.limit = number_of(limit);
+        self.rare().limit = limit;
+        self.note_room();
+    }
+
+    /// Units of detached deliveries.
+    pub(crate) fn detached(&self) -> u32 {
+        self.rare.as_ref().map_or(0, |rare| rare.detached)
+    }
+
+    pub(crate) fn add_detached(&mut self) {
+        self.rare().detached += 1;
+        self.note_room();
+    }
+
+    pub(crate) fn remove_detached(&mut self) {
+        self.rare().detached -= 1;
+        self.note_room();
+    }
+
+    fn note_room(&mut self) {
+        let full = self.limit().room(self.detached()) == 0;
+        self.flags = self.flags & !FULL | if full { FULL } else { 0 };
+    }
+
+    /// Who keeps it though nothing of it is left.
+    pub(crate) fn pins(&self) -> u32 {
+        let more = self.rare.as_ref().map_or(0, |rare| rare.more_pins);
+        u32::from(self.flags & UNPINNED == 0) + more
+    }
+
+    pub(crate) fn add_pin(&mut self) {
+        if self.flags & UNPINNED != 0 {
+            self.flags &= !UNPINNED;
+        } else {
+            self.rare().more_pins += 1;
+        }
+    }
+
+    pub(crate) fn remove_pin(&mut self) {
+        match &mut self.rare {
+            Some(rare) if rare.more_pins > 0 => rare.more_pins -= 1,
+            _ => self.flags |= UNPINNED,
+        }
     }
 
     /// Whether its turn may take what waits, but for caps and tiers.
@@ -279,7 +307,7 @@ impl<T> Mailbox<T> {
     /// Units in use: by its turn and by detached deliveries.
     pub(crate) fn units(&self, claimed: bool) -> u32 {
         let held = self.phase == Phase::Held && self.flags & (BARE | PEEKED) == 0;
-        self.detached + u32::from(held || claimed)
+        self.detached() + u32::from(held || claimed)
     }
 
     pub(crate) fn rare(&mut self) -> &mut Rare<T> {
@@ -290,6 +318,10 @@ impl<T> Mailbox<T> {
                 last_tier: 0,
                 counted: None,
                 peeked: None,
+                limit: Limit::SERIAL,
+                detached: 0,
+                more_pins: 0,
+                high: 0,
             })
         })
     }
@@ -310,23 +342,34 @@ impl<T> Mailbox<T> {
         self.rare.as_ref().map_or(0, |rare| rare.last_tier)
     }
 
+    /// The number of the first plain message.
     #[inline]
-    fn append(&mut self, message: T) {
-        if self.first.is_none() {
-            self.first = Some(message);
-        } else {
-            self.rest.get_or_insert_default().push_back(message);
+    fn number(&self) -> u64 {
+        let high = self.rare.as_ref().map_or(0, |rare| rare.high);
+        u64::from(high) << 32 | u64::from(self.next)
+    }
+
+    fn set_number(&mut self, number: u64) {
+        self.next = number as u32;
+        let high = (number >> 32) as u32;
+        if self.rare.is_some() || high > 0 {
+            self.rare().high = high;
         }
     }
 
     #[inline]
+    fn append(&mut self, message: T) {
+        self.plain.push(message);
+    }
+
+    #[inline]
     fn take_plain(&mut self) -> Option<Taken<T>> {
-        let message = self.first.take()?;
-        if self.rest.is_some() {
-            self.move_up();
+        let message = self.plain.pop()?;
+        let number = self.number();
+        self.next = self.next.wrapping_add(1);
+        if self.next == 0 {
+            self.set_number(number + 1);
         }
-        let number = self.next;
-        self.next += 1;
         Some(Taken::plain(number, message))
     }
 
@@ -334,26 +377,10 @@ impl<T> Mailbox<T> {
     #[inline]
     pub(crate) fn rest_idle(&mut self) {
         self.phase = Phase::Idle;
-        if self.rest.is_some() {
-            self.shrink();
-        }
-    }
-
-    #[inline(never)]
-    fn shrink(&mut self) {
-        self.rest = self.rest.take().filter(|rest| rest.capacity() <= KEEP);
-    }
-
-    /// The second is the first now.
-    #[inline(never)]
-    fn move_up(&mut self) {
-        if let Some(rest) = &mut self.rest {
-            self.first = rest.pop_front();
-        }
+        self.plain.shrink();
     }
 
     fn plain_len(&self) -> u64 {
-        let rest = self.rest.as_ref().map_or(0, |rest| rest.len());
-        u64::from(self.first.is_some()) + rest as u64
+        self.plain.len()
     }
 }

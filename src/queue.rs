@@ -150,7 +150,6 @@ mod turn;
 
 use std::fmt;
 
-use crate::group::Group as Slot;
 use crate::limit::Limit;
 use crate::sync::Arc;
 use crate::wait::Wait;
@@ -172,8 +171,7 @@ pub use send_wait::{SendAllWait, SendWait, Sending};
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot, Why};
 pub use turn::Turn;
 
-/// A group, wherever it is referred to.
-pub(crate) type GroupRef<T> = Arc<Slot<T>>;
+pub(crate) use crate::group::GroupRef;
 
 /// Is told what happens to a queue.
 pub(crate) trait Observer: Send + Sync {
@@ -295,8 +293,8 @@ impl<T> Drop for Owner<T> {
 impl<T> fmt::Debug for Queue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = self.shared().try_read(|state| {
-            let groups = state.groups.iter();
-            let counts = groups.map(|(_, group)| {
+            let groups = state.groups.all().into_iter();
+            let counts = groups.map(|group| {
                 let mailbox = group.lock();
                 (u64::from(group.waiting()), u64::from(mailbox.units(false)))
             });

@@ -366,6 +366,7 @@ impl<T> Slab<T> {
     }
 }
 
+pub(crate) mod pages;
 mod places;
 
 impl<T> Default for Slab<T> {

@@ -4,8 +4,10 @@
 //! two. So nobody sleeps on it: who finds it taken spins, then gives its
 //! processor away. Hold it for what cannot block, and run no user code under it.
 //!
-//! Invariant: `value` is touched by whoever changed `taken` to true, until it
-//! stores false.
+//! Beside the value stands a note: a number that may be read without the lock.
+//!
+//! Invariants: `value` is touched by whoever changed `taken` to true, until it
+//! stores false; `note` is written by the same.
 //!
 //! Memory ordering: taking it acquires what was done before it was released.
 //! In models of other parts [`sync::Mutex`](crate::sync::Mutex) stands for it,
@@ -15,7 +17,7 @@
 pub(crate) use spin::{Guard, Lock};
 
 #[cfg(any(loom, shuttle))]
-pub(crate) use crate::sync::{Mutex as Lock, MutexGuard as Guard};
+pub(crate) use parked::{Guard, Lock};
 
 #[cfg(any(not(any(loom, shuttle)), all(test, loom)))]
 #[cfg_attr(loom, allow(dead_code))]
@@ -25,11 +27,13 @@ mod spin {
     use std::marker::PhantomData;
     use std::ops::{Deref, DerefMut};
 
-    use crate::sync::{AtomicBool, Ordering, UnsafeCell, spin_loop, yield_now};
+    use crate::sync::{AtomicBool, AtomicU32, Ordering, UnsafeCell, spin_loop, yield_now};
 
     /// See the [module](super).
+    #[repr(C)]
     pub(crate) struct Lock<T> {
         taken: AtomicBool,
+        note: AtomicU32,
         value: UnsafeCell<T>,
     }
 
@@ -43,6 +47,7 @@ mod spin {
         pub(crate) fn new(value: T) -> Self {
             Self {
                 taken: AtomicBool::new(false),
+                note: AtomicU32::new(0),
                 value: UnsafeCell::new(value),
             }
         }
@@ -56,6 +61,19 @@ mod spin {
                 lock: self,
                 _thread: PhantomData,
             }
+        }
+
+        /// What was noted. Exact for who holds the lock, else a hint.
+        #[inline]
+        pub(crate) fn note(&self) -> u32 {
+            // Relaxed: who must know holds the lock.
+            self.note.load(Ordering::Relaxed)
+        }
+
+        /// Under the lock.
+        #[inline]
+        pub(crate) fn set_note(&self, note: u32) {
+            self.note.store(note, Ordering::Relaxed);
         }
 
         #[inline]
@@ -126,6 +144,40 @@ mod spin {
         fn drop(&mut self) {
             // Release: what was done under the lock is seen by the next holder.
             self.lock.taken.store(false, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(any(loom, shuttle))]
+mod parked {
+    use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
+
+    pub(crate) type Guard<'a, T> = MutexGuard<'a, T>;
+
+    #[derive(Debug)]
+    pub(crate) struct Lock<T> {
+        note: AtomicU32,
+        value: Mutex<T>,
+    }
+
+    impl<T> Lock<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self {
+                note: AtomicU32::new(0),
+                value: Mutex::new(value),
+            }
+        }
+
+        pub(crate) fn lock(&self) -> Guard<'_, T> {
+            self.value.lock()
+        }
+
+        pub(crate) fn note(&self) -> u32 {
+            self.note.load(Ordering::Relaxed)
+        }
+
+        pub(crate) fn set_note(&self, note: u32) {
+            self.note.store(note, Ordering::Relaxed);
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Mailbox, ODD, Rare};
+use crate::limit::Limit;
 
 /// Set in the place of every message but those put first, which therefore
 /// stand before all others.
@@ -100,8 +101,8 @@ pub(crate) struct Head {
 impl<T> Mailbox<T> {
     /// What waits first.
     pub(crate) fn head(&self) -> Option<Head> {
-        let plain = self.first.is_some().then_some(Head {
-            place: FRONT | self.next,
+        let plain = (!self.plain.is_empty()).then_some(Head {
+            place: FRONT | self.number(),
             tier: 0,
             attempts: 0,
         });
@@ -119,8 +120,8 @@ impl<T> Mailbox<T> {
     /// As `take_plain`, where odd messages wait.
     #[cold]
     pub(super) fn take_any(&mut self) -> Option<Taken<T>> {
-        let plain = FRONT | self.next;
-        let has_plain = self.first.is_some();
+        let plain = FRONT | self.number();
+        let has_plain = !self.plain.is_empty();
         let odd = &mut self.rare().odd;
         let is_odd = odd.first().is_some_and(|o| !has_plain || o.0 < plain);
         if !is_odd {
@@ -146,20 +147,18 @@ impl<T> Mailbox<T> {
             self.flags &= !ODD;
         }
         // Numbers go on behind the last that was given out.
-        if place & FRONT != 0 && self.first.is_none() {
-            self.next = self.next.max(super::ordinal(place) + 1);
+        if place & FRONT != 0 && self.plain.is_empty() {
+            self.set_number(self.number().max(ordinal(place) + 1));
         }
     }
 
     /// A message goes back to its place: in front, or in between.
     pub(super) fn put_back(&mut self, taken: Taken<T>) {
-        let before_plain = taken.place == FRONT | (self.next - 1);
-        if before_plain && taken.attempts == 0 && taken.tier == 0 && self.flags & ODD == 0 {
-            self.next -= 1;
-            if let Some(second) = self.first.replace(taken.message) {
-                self.rest.get_or_insert_default().push_front(second);
-            }
-            return;
+        let before = self.number() - 1;
+        let is_next = taken.place == FRONT | before;
+        if is_next && taken.attempts == 0 && taken.tier == 0 && self.flags & ODD == 0 {
+            self.set_number(before);
+            return self.plain.push_front(taken.message);
         }
         self.insert_odd(taken);
     }
@@ -171,15 +170,15 @@ impl<T> Mailbox<T> {
 
     /// The number of the next message to be sent.
     fn end(&mut self) -> u64 {
-        let end = self.next + self.plain_len();
+        let end = self.number() + self.plain_len();
         let last = self.rare().odd.by_place.last_key_value();
         let sent = last.filter(|&(&place, _)| place & FRONT != 0);
-        sent.map_or(end, |(&place, _)| end.max(super::ordinal(place) + 1))
+        sent.map_or(end, |(&place, _)| end.max(ordinal(place) + 1))
     }
 
     /// Puts a message last, in a tier.
     pub(crate) fn append_in(&mut self, tier: u32, message: T) {
-        let first_plain = FRONT | self.next;
+        let first_plain = FRONT | self.number();
         let rare = self.rare();
         rare.last_tier = tier;
         let last = rare.odd.by_place.last_key_value();
@@ -241,7 +240,9 @@ impl<T> Mailbox<T> {
     /// Gives up the block of what is rare, if nothing is in it.
     pub(crate) fn close_up(&mut self) {
         let empty = |rare: &mut Box<Rare<T>>| {
-            rare.odd.by_place.is_empty() && rare.odd.fronts == 0 && rare.last_tier == 0
+            let kept = rare.high > 0 || rare.more_pins > 0 || rare.detached > 0;
+            let odd = !rare.odd.by_place.is_empty() || rare.odd.fronts > 0;
+            !kept && !odd && rare.last_tier == 0 && rare.limit == Limit::SERIAL
         };
         if self.flags & !super::HARMLESS == 0 && self.rare.as_mut().is_some_and(empty) {
             self.rare = None;

@@ -1,7 +1,7 @@
 //! The end of a queue: closing it, and taking out what waits.
 
 use crate::group::CLOSED;
-use crate::sync::{Arc, Ordering};
+use crate::sync::Ordering;
 
 use super::GroupRef;
 use super::shared::Shared;
@@ -20,7 +20,7 @@ impl<T> Shared<T> {
         for group in all_groups(state) {
             let mut mailbox = self.lock_group(state, &group);
             mailbox.flags |= CLOSED;
-            let claimed = state.is_claimed(&group, &mailbox);
+            let claimed = state.is_claimed(&mailbox);
             state.count_closed(&group, &mut mailbox, claimed);
         }
     }
@@ -49,6 +49,5 @@ impl<T> Shared<T> {
 }
 
 fn all_groups<T>(state: &State<T>) -> Vec<GroupRef<T>> {
-    let groups = state.groups.iter().map(|(_, group)| Arc::clone(group));
-    groups.collect()
+    state.groups.all()
 }

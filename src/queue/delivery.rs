@@ -12,7 +12,7 @@ use super::room::Holder;
 use super::shared::Shared;
 use super::special;
 use super::submissions::{Posted, Token};
-use super::turn::Live;
+use super::turn::{LIVE, Live};
 
 /// A message in hand, borrowed from its turn.
 ///
@@ -35,7 +35,7 @@ impl<'t, T> Delivery<'t, T> {
     /// The group that it came from.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(self.shared, self.live.group.key)
+        GroupId::new(self.shared, self.live.group().key())
     }
 
     /// Which delivery of this message it is: the first is 1.
@@ -75,13 +75,14 @@ impl<'t, T> Delivery<'t, T> {
     pub fn detach(self) -> Detached<T> {
         let live = &mut *self.live;
         let taken = live.taken.take().expect(IN_HAND);
-        let mut mailbox = live.group.lock();
-        mailbox.detached += 1;
+        let mut mailbox = live.group.as_ref().expect(LIVE).lock();
+        mailbox.add_detached();
         mailbox.flags |= BARE;
         if mailbox.flags & SWEPT != 0 {
             mailbox.flags &= !SWEPT;
             live.counted = true;
         }
+        let group = live.group().another(&mut mailbox);
         drop(mailbox);
         live.unit = false;
         let counted = std::mem::take(&mut live.counted);
@@ -91,7 +92,7 @@ impl<'t, T> Delivery<'t, T> {
         };
         Detached {
             shared: Arc::clone(self.shared),
-            group: Arc::clone(&live.group),
+            group,
             taken: Some(taken),
             counted,
             holder,
@@ -157,7 +158,7 @@ impl<'t, T> Batch<'t, T> {
     /// One is at hand already.
     pub(super) fn take(shared: &'t Arc<Shared<T>>, live: &'t mut Live<T>, most: u32) -> Self {
         let mut rest = Vec::new();
-        let group = &live.group;
+        let group = live.group.as_ref().expect(LIVE);
         let mut mailbox = group.lock();
         // With tiers each message has to ask whether it may start.
         if mailbox.flags & TIERED == 0 && mailbox.may_take() {
@@ -247,7 +248,7 @@ impl<T> Detached<T> {
     /// The group that it came from.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.group.key)
+        GroupId::new(&self.shared, self.group.key())
     }
 
     /// Which delivery of this message it is: the first is 1.
@@ -272,12 +273,12 @@ impl<T> Detached<T> {
             special::finished(&self, taken.tier);
             return taken.message;
         }
-        mailbox.detached -= 1;
+        mailbox.remove_detached();
         let unit = mailbox.flags & CAPPED != 0;
         let posted = if mailbox.phase == Phase::Blocked {
             self.shared.submit(&self.group, &mut mailbox, unit)
         } else if unit {
-            let token = Token::bare(self.group.lane.index(), true);
+            let token = Token::bare(mailbox.lane.index(), true);
             self.shared.submissions.post(token).1
         } else {
             Posted::Kept

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::{Closed, OutOfRange};
-use crate::group::{BUMPED, GroupKey, UNPINNED};
+use crate::group::{BUMPED, GroupKey};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::STANDING_LEVEL;
@@ -126,7 +126,7 @@ impl<T> Group<T> {
     /// Its name.
     #[must_use]
     pub fn id(&self) -> GroupId {
-        GroupId::new(&self.shared, self.group.key)
+        GroupId::new(&self.shared, self.group.key())
     }
 
     /// One more conversation in this group.
@@ -136,8 +136,8 @@ impl<T> Group<T> {
     /// [`Closed`] if the queue is closed.
     pub fn conversation(&self) -> Result<Conversation<T>, Closed> {
         self.shared.with_state(|state| state.open())?;
-        self.group.lock().pins += 1;
-        Ok(Conversation::new(&self.shared, Arc::clone(&self.group)))
+        self.group.lock().add_pin();
+        Ok(Conversation::new(&self.shared, self.group.clone()))
     }
 
     /// Has the group's next turn go ahead of all groups of its lane that are
@@ -204,7 +204,7 @@ impl<T> Conversation<T> {
     /// Its group; if it has ended, perhaps a stale name.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.group.key)
+        GroupId::new(&self.shared, self.group.key())
     }
 
     /// Ends the conversation: sends are refused from now on, what waits is
@@ -250,16 +250,13 @@ impl<T> Shared<T> {
     /// One owner less; the last leaves the group to end after its last message.
     pub(super) fn unpin(&self, group: &GroupRef<T>) {
         let mut mailbox = group.lock();
-        if mailbox.pins > 1 {
-            mailbox.pins -= 1;
+        if mailbox.pins() > 1 {
+            mailbox.remove_pin();
             return;
         }
         drop(mailbox);
         self.with_group(group, |_, mailbox| {
-            mailbox.pins -= 1;
-            if mailbox.pins == 0 {
-                mailbox.flags |= UNPINNED;
-            }
+            mailbox.remove_pin();
             ((), Age::Same)
         });
     }
@@ -269,7 +266,7 @@ impl<T> Shared<T> {
             let mailbox = self.lock_group(state, group);
             let same = mailbox.bump().is_some_and(|(old, _)| old == level);
             // One that was claimed uses its bump up at once.
-            if same || state.is_claimed(group, &mailbox) {
+            if same || state.is_claimed(&mailbox) {
                 return;
             }
             drop(mailbox);

@@ -191,7 +191,7 @@ impl<T> Lane<T> {
 
     /// The name of a kept group.
     pub(crate) fn kept_id(&self, group: &GroupRef<T>) -> GroupId {
-        GroupId::new(self.shared(), group.key)
+        GroupId::new(self.shared(), group.key())
     }
 
     /// Bumps a kept group.
@@ -221,7 +221,7 @@ impl<T> Keeping<T> {
 /// Whether nothing of a group waits or is in flight.
 pub(crate) fn is_idle<T>(group: &GroupRef<T>) -> bool {
     let mailbox = group.lock();
-    mailbox.phase == Phase::Idle && mailbox.detached == 0
+    mailbox.phase == Phase::Idle && mailbox.detached() == 0
 }
 
 /// How many wait in a group.

@@ -216,7 +216,7 @@ impl<T> Shared<T> {
         for group in state.groups_of(lane) {
             let mut mailbox = self.lock_group(state, &group);
             mailbox.flags |= CAPPED;
-            let claimed = state.is_claimed(&group, &mailbox);
+            let claimed = state.is_claimed(&mailbox);
             state.lanes.add_units(lane.index(), mailbox.units(claimed));
         }
     }

@@ -80,14 +80,14 @@ impl<T> State<T> {
     fn is_over(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> bool {
         let poisoned = mailbox.flags & POISONED != 0;
         let nothing = poisoned || group.waiting() == 0;
-        let claimed = self.is_claimed(group, mailbox);
+        let claimed = self.is_claimed(mailbox);
         self.closed && nothing && mailbox.units(claimed) == 0
     }
 
     /// What keeps the first message of a locked group waiting.
     pub(super) fn why(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> Why {
-        let lane = group.lane.index();
-        if mailbox.phase == Phase::Held || self.is_claimed(group, mailbox) {
+        let lane = mailbox.lane.index();
+        if mailbox.phase == Phase::Held || self.is_claimed(mailbox) {
             Why::Held
         } else if group.waiting() == 0 {
             Why::Idle
@@ -155,9 +155,9 @@ impl<T> Shared<T> {
             Why::InLine => {}
             why => return Err(TryReceiveFrom::Blocked(why)),
         }
-        let lane = group.lane.index();
+        let lane = mailbox.lane.index();
         state.lanes.served_by_name(lane, mailbox.ticket);
-        state.unline(&group, &mailbox);
+        state.unline(&mut mailbox);
         state.lanes.take_unit(lane);
         if mailbox.flags & TIERED != 0
             && let Some(tier) = mailbox.counted()

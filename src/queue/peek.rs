@@ -69,13 +69,13 @@ impl<T> Queue<T> {
         shared.with_state(|state| {
             let group = state.group(key).ok_or(STALE)?;
             let mut mailbox = shared.lock_group(state, &group);
-            if mailbox.phase == Phase::Held || state.is_claimed(&group, &mailbox) {
+            if mailbox.phase == Phase::Held || state.is_claimed(&mailbox) {
                 return Err(TryReceiveFrom::Held);
             }
             if group.waiting() == 0 {
                 return Err(TryReceiveFrom::Empty);
             }
-            let was = state.unline(&group, &mailbox);
+            let was = state.unline(&mut mailbox);
             debug_assert_eq!(was, Was::Out);
             mailbox.phase = Phase::Held;
             mailbox.flags |= PEEKED;
@@ -99,7 +99,7 @@ impl<T> Peek<T> {
     /// The group that it waits in.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.group.key)
+        GroupId::new(&self.shared, self.group.key())
     }
 
     /// The how manieth it is of those sent into the group.

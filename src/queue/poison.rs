@@ -153,7 +153,7 @@ impl<T> Shared<T> {
     /// Lets a group go on that is set aside; false if it is not.
     pub(super) fn resume(&self, state: &mut State<T>, group: &GroupRef<T>) -> bool {
         self.change_group(state, group, |state, mailbox| {
-            state.go_on(group.key, mailbox)
+            state.go_on(group.key(), mailbox)
         })
     }
 
@@ -161,7 +161,7 @@ impl<T> Shared<T> {
     pub(super) fn drain(&self, state: &mut State<T>, group: &GroupRef<T>) -> Vec<T> {
         self.change_group(state, group, |state, mailbox| {
             let taken = state.take_all(group, mailbox);
-            let (_, age) = state.go_on(group.key, mailbox);
+            let (_, age) = state.go_on(group.key(), mailbox);
             let messages = taken.into_iter().map(|taken| taken.message);
             (messages.collect(), age)
         })
@@ -176,7 +176,7 @@ impl<T> Shared<T> {
         mut fits: impl FnMut(&T) -> bool,
     ) -> Vec<T> {
         self.change_group(state, group, |state, mailbox| {
-            let cause = state.suspended.poisoned.get(&group.key).copied();
+            let cause = state.suspended.poisoned.get(&group.key()).copied();
             let all = state.take_all(group, mailbox).into_iter();
             let (out, stay): (Vec<_>, Vec<_>) = all.partition(|taken| fits(&taken.message));
             group.add_waiting(stay.len() as u32);
@@ -185,7 +185,7 @@ impl<T> Shared<T> {
             let cured = cause.is_some_and(|(place, _)| out.iter().any(|t| t.place == place));
             let mut age = Age::Same;
             if cured || group.waiting() == 0 {
-                age = state.go_on(group.key, mailbox).1;
+                age = state.go_on(group.key(), mailbox).1;
             }
             let messages = out.into_iter().map(|taken| taken.message);
             (messages.collect(), age)
@@ -216,7 +216,7 @@ impl<T> Shared<T> {
             state.room.give(1);
             unwanted = Some(taken.message);
             if group.waiting() == 0 {
-                age = state.go_on(group.key, &mut mailbox).1;
+                age = state.go_on(group.key(), &mut mailbox).1;
             }
         }
         let ended = (Was::Out, age);
@@ -242,7 +242,7 @@ impl<T> Shared<T> {
         self.read(|state| {
             let poisoned = state.suspended.poisoned.iter();
             let listed = poisoned.filter_map(|(&key, &(place, attempts))| {
-                let group = state.groups.get(key.0)?;
+                let group = state.group(key)?;
                 Some(Poisoned {
                     group: GroupId::new(self, key),
                     message: ordinal(place),

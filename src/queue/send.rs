@@ -162,10 +162,11 @@ impl<T> Shared<T> {
     ) -> Result<(), (TierGoesDown, M)> {
         let asked = load.tier();
         if asked.is_some_and(|tier| tier > 0) {
-            self.use_tiers(state, group.lane);
+            let lane = group.lock().lane;
+            self.use_tiers(state, lane);
         }
         let mut mailbox = self.lock_group(state, group);
-        let claimed = state.is_claimed(group, &mailbox);
+        let claimed = state.is_claimed(&mailbox);
         let last = mailbox.last_tier();
         let outstanding = group.waiting() > 0 || mailbox.units(claimed) > 0;
         if let Some(asked) = asked.filter(|&asked| asked < last && outstanding) {
@@ -186,9 +187,9 @@ impl<T> Shared<T> {
             let risen = (Was::Out, Age::New);
             state.place(&self.submissions, group, &mut mailbox, risen);
         } else {
-            state.count_head(group, &mut mailbox);
+            state.count_head(&mut mailbox);
             state.count_closed(group, &mut mailbox, claimed);
-            state.lanes.settle(group.lane.index());
+            state.lanes.settle(mailbox.lane.index());
         }
         Ok(())
     }
@@ -203,7 +204,7 @@ impl<T> Shared<T> {
         state.mixed = true;
         for group in state.groups_of(lane) {
             let mut mailbox = self.lock_group(state, &group);
-            let claimed = state.is_claimed(&group, &mailbox);
+            let claimed = state.is_claimed(&mailbox);
             mailbox.flags |= TIERED;
             let started = mailbox.units(claimed);
             for _ in 0..started {
@@ -214,7 +215,7 @@ impl<T> Shared<T> {
                     mailbox.rare().counted = Some(0);
                     STARTED
                 }
-                (Phase::Held, _) if started > mailbox.detached => SWEPT,
+                (Phase::Held, _) if started > mailbox.detached() => SWEPT,
                 _ => 0,
             };
             mailbox.flags |= swept;

@@ -127,9 +127,10 @@ impl<T> Shared<T> {
         unit: bool,
     ) -> Posted {
         let (phase, token) = if mailbox.has_room() {
-            (Phase::Ready, Token::ready(group, mailbox.level, unit))
+            let group = group.another(mailbox);
+            (Phase::Ready, Token::ready(group, mailbox, unit))
         } else {
-            (Phase::Blocked, Token::bare(group.lane.index(), unit))
+            (Phase::Blocked, Token::bare(mailbox.lane.index(), unit))
         };
         mailbox.phase = phase;
         let (ticket, posted) = self.submissions.post(token);
@@ -189,7 +190,7 @@ impl<T> Shared<T> {
         change: impl FnOnce(&mut State<T>, &mut Mailbox<T>) -> (R, Age),
     ) -> R {
         let mut mailbox = self.lock_group(state, group);
-        let was = state.unline(group, &mailbox);
+        let was = state.unline(&mut mailbox);
         let (result, age) = change(state, &mut mailbox);
         state.place(&self.submissions, group, &mut mailbox, (was, age));
         result

@@ -7,7 +7,7 @@
 
 use crate::error::Closed;
 use crate::group::{POISONED, Phase, UNPINNED};
-use crate::sync::{Arc, Ordering, WakeArc, unique};
+use crate::sync::{Ordering, WakeArc, unique};
 
 use super::Observer;
 use super::handles::Conversation;
@@ -23,12 +23,12 @@ impl<T> Conversation<T> {
             let mut mailbox = self.group.lock();
             let there = mailbox.phase != Phase::Ended;
             if there {
-                mailbox.pins += 1;
+                mailbox.add_pin();
                 mailbox.flags &= !UNPINNED;
             }
             Ok(there)
         })?;
-        Ok(there.then(|| Self::new(&self.shared, Arc::clone(&self.group))))
+        Ok(there.then(|| Self::new(&self.shared, self.group.clone())))
     }
 
     /// Tells `keeper` if the queue is dropped, by the number that this returns.
@@ -84,7 +84,7 @@ impl<T> Conversation<T> {
             state.room.take(1);
             let mut mailbox = shared.lock_group(state, group);
             let rises = mailbox.phase == Phase::Idle;
-            let was = state.unline(group, &mailbox);
+            let was = state.unline(&mut mailbox);
             group.add_waiting(1);
             mailbox.put_first(event);
             let age = if rises { Age::New } else { Age::Same };

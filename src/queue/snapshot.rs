@@ -119,16 +119,11 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
         let mut of_lane: BTreeMap<LaneKey, Vec<GroupStatus>> = BTreeMap::new();
         let mut outstanding = BTreeSet::new();
         let (mut waiting, mut in_flight) = (0, 0);
-        let groups: Vec<_> = state
-            .groups
-            .iter()
-            .map(|(_, group)| group.clone())
-            .collect();
-        for group in groups {
+        for group in state.groups.all() {
             let mailbox = shared.lock_group(state, &group);
-            let claimed = state.is_claimed(&group, &mailbox);
+            let claimed = state.is_claimed(&mailbox);
             let status = GroupStatus {
-                id: GroupId::new(shared, group.key),
+                id: GroupId::new(shared, group.key()),
                 limit: mailbox.limit(),
                 level: mailbox.level,
                 bump: mailbox.bump().map(|(level, _)| level),
@@ -140,9 +135,9 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
             in_flight += u64::from(status.in_flight);
             let counts = status.waiting > 0 && mailbox.flags & POISONED == 0;
             if counts || status.in_flight > 0 {
-                outstanding.insert(group.lane);
+                outstanding.insert(mailbox.lane);
             }
-            of_lane.entry(group.lane).or_default().push(status);
+            of_lane.entry(mailbox.lane).or_default().push(status);
         }
         let keys: Vec<_> = state.lanes.keys().collect();
         let lanes = keys.into_iter().filter_map(|key| {

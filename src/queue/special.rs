@@ -11,16 +11,16 @@ use super::GroupRef;
 use super::delivery::Detached;
 use super::shared::Shared;
 use super::state::{Age, State, Was};
-use super::turn::Live;
+use super::turn::{LIVE, Live};
 
-const LIVE: (Was, Age) = (Was::Out, Age::Same);
+const IN_TURN: (Was, Age) = (Was::Out, Age::Same);
 
 /// Begins a turn in a lane with tiers, or in a queue with a capacity.
 #[cold]
 pub(super) fn begin<T>(shared: &Shared<T>, live: &mut Live<T>) {
     shared.with_state(|state| {
         live.holder = state.room.hold();
-        let group = &live.group;
+        let group = live.group.as_ref().expect(LIVE);
         let mut mailbox = shared.lock_group(state, group);
         mailbox.phase = Phase::Held;
         mailbox.flags &= !BUMPED;
@@ -30,7 +30,7 @@ pub(super) fn begin<T>(shared: &Shared<T>, live: &mut Live<T>) {
         } else if mailbox.may_take() {
             live.taken = group.take(&mut mailbox);
         }
-        state.place(&shared.submissions, group, &mut mailbox, LIVE);
+        state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
     });
 }
 
@@ -40,7 +40,7 @@ fn take_started<T>(
     group: &Group<T>,
     mailbox: &mut Mailbox<T>,
 ) -> Option<Taken<T>> {
-    let lane = group.lane.index();
+    let lane = mailbox.lane.index();
     mailbox.flags &= !STARTED;
     let tier = mailbox.rare().counted.take()?;
     let head = mailbox.head().map(|head| head.tier);
@@ -57,10 +57,10 @@ fn take_started<T>(
 #[cold]
 pub(super) fn advance<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool {
     shared.with_state(|state| {
-        let group = &live.group;
-        let lane = group.lane.index();
+        let group = live.group.as_ref().expect(LIVE);
         let mut mailbox = shared.lock_group(state, group);
-        settle_swept(state, group, &mut mailbox);
+        let lane = mailbox.lane.index();
+        settle_swept(state, &mut mailbox);
         let head = mailbox.head().filter(|_| mailbox.may_take());
         let Some(head) = head.filter(|head| state.lanes.may_start(lane, head.tier)) else {
             state.lanes.settle(lane);
@@ -81,16 +81,16 @@ pub(super) fn advance<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> 
             }
             live.taken = group.take(&mut mailbox);
         }
-        state.place(&shared.submissions, group, &mut mailbox, LIVE);
+        state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
         room
     })
 }
 
 /// A turn whose message was taken before tiers came into use, and is done.
-fn settle_swept<T>(state: &mut State<T>, group: &Group<T>, mailbox: &mut Mailbox<T>) {
+fn settle_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
     if mailbox.flags & SWEPT != 0 {
         mailbox.flags &= !SWEPT;
-        state.lanes.finish(group.lane.index(), 0);
+        state.lanes.finish(mailbox.lane.index(), 0);
     }
 }
 
@@ -98,7 +98,7 @@ fn settle_swept<T>(state: &mut State<T>, group: &Group<T>, mailbox: &mut Mailbox
 #[cold]
 pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messages: u64) {
     let counted = std::mem::take(&mut live.counted);
-    let lane = live.group.lane.index();
+    let lane = live.group().lock().lane.index();
     shared.with_state(|state| {
         state.room.give(messages);
         if counted {
@@ -115,7 +115,7 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, mut taken: Taken<T
     taken.attempts = taken.attempts.saturating_add(1);
     let mut unwanted = None;
     if shared.retry.is_plain(taken.attempts) {
-        let group = &live.group;
+        let group = live.group.as_ref().expect(LIVE);
         let mut mailbox = group.lock();
         if mailbox.is_plain_but(BARE) {
             if shared.wants(&taken.message) {
@@ -130,12 +130,12 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, mut taken: Taken<T
     }
     let counted = std::mem::take(&mut live.counted);
     let unwanted = shared.with_state(|state| {
-        let group = &live.group;
+        let group = live.group.as_ref().expect(LIVE);
         let mut mailbox = shared.lock_group(state, group);
         let counted = counted || mailbox.flags & SWEPT != 0;
         mailbox.flags &= !SWEPT;
         let unwanted = give_back(shared, state, group, &mut mailbox, (taken, counted, true));
-        state.place(&shared.submissions, group, &mut mailbox, LIVE);
+        state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
         unwanted
     });
     drop(unwanted);
@@ -150,7 +150,7 @@ fn give_back<T>(
     mailbox: &mut Mailbox<T>,
     (taken, counted, failed): (Taken<T>, bool, bool),
 ) -> Option<T> {
-    let (lane, tier) = (group.lane.index(), taken.tier);
+    let (lane, tier) = (mailbox.lane.index(), taken.tier);
     if !shared.wants(&taken.message) {
         state.room.give(1);
         if counted {
@@ -162,7 +162,7 @@ fn give_back<T>(
     if failed && mailbox.flags & POISONED == 0 {
         let flag = state
             .suspended
-            .failed(shared.retry, group.key, (place, attempts));
+            .failed(shared.retry, group.key(), (place, attempts));
         if flag == POISONED {
             mailbox.flags &= !SUSPENDED;
         }
@@ -172,7 +172,7 @@ fn give_back<T>(
     if counted {
         // Both wait: what comes back, and what waited first until now.
         state.lanes.unstart(lane, tier);
-        state.count_head(group, mailbox);
+        state.count_head(mailbox);
         state.lanes.leave_tier(lane, tier);
     }
     None
@@ -186,31 +186,25 @@ pub(super) fn return_untouched<T>(
 ) -> Vec<T> {
     let mut unwanted = Vec::new();
     shared.with_state(|state| {
-        let group = &live.group;
+        let group = live.group.as_ref().expect(LIVE);
         let mut mailbox = shared.lock_group(state, group);
         for taken in messages.into_iter().rev() {
             let message = (taken, false, false);
             unwanted.extend(give_back(shared, state, group, &mut mailbox, message));
         }
-        state.place(&shared.submissions, group, &mut mailbox, LIVE);
+        state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
     });
     unwanted
 }
 
 /// Ends a turn.
 #[cold]
-pub(super) fn end<T>(shared: &Shared<T>, live: Live<T>) {
-    let Live {
-        group,
-        taken,
-        unit,
-        counted,
-        holder,
-        ..
-    } = live;
+pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>) {
+    let taken = live.taken.take();
+    let (unit, counted, holder) = (live.unit, live.counted, live.holder);
     let unwanted = shared.with_state(|state| {
         let mut mailbox = shared.lock_group(state, &group);
-        let lane = group.lane.index();
+        let lane = mailbox.lane.index();
         state.room.let_go(holder);
         if unit && mailbox.flags & CAPPED != 0 {
             state.lanes.return_unit(lane);
@@ -222,7 +216,7 @@ pub(super) fn end<T>(shared: &Shared<T>, live: Live<T>) {
             let message = (taken, counted, false);
             unwanted = give_back(shared, state, &group, &mut mailbox, message);
         } else {
-            settle_swept(state, &group, &mut mailbox);
+            settle_swept(state, &mut mailbox);
         }
         mailbox.flags &= !BARE;
         mailbox.phase = Phase::Idle;
@@ -241,7 +235,7 @@ pub(super) fn finished<T>(delivery: &Detached<T>, tier: u32) {
         release(shared, state, delivery, |state, mailbox| {
             state.room.give(1);
             if delivery.counted || mailbox.flags & TIERED != 0 {
-                state.lanes.finish(delivery.group.lane.index(), tier);
+                state.lanes.finish(mailbox.lane.index(), tier);
             }
         });
     });
@@ -273,9 +267,9 @@ fn release<T, R>(
     state.room.let_go(delivery.holder);
     shared.change_group(state, group, |state, mailbox| {
         let ready = mailbox.phase == Phase::Ready;
-        mailbox.detached -= 1;
+        mailbox.remove_detached();
         if mailbox.flags & CAPPED != 0 {
-            state.lanes.return_unit(group.lane.index());
+            state.lanes.return_unit(mailbox.lane.index());
         }
         if mailbox.flags & PEEKED != 0 {
             mailbox.ticket = state.mint(&shared.submissions);

@@ -14,14 +14,13 @@ use std::collections::BTreeMap;
 
 use crate::error::{Closed, OutOfRange};
 use crate::group::{
-    BOUNDED, CAPPED, CLOSED, COUNTED, Flags, Group, GroupKey, Mailbox, NAMED, PEEKED, POISONED,
+    BOUNDED, CAPPED, CLOSED, COUNTED, Flags, Group, GroupKey, Groups, Mailbox, NAMED, PEEKED, POISONED,
     Phase, STARTED, TIERED, UNPINNED,
 };
 use crate::lanes::{LaneKey, Lanes, Standing};
 use crate::limit::{Bypass, Limit};
 use crate::ready::Rank;
-use crate::slab::Slab;
-use crate::sync::{Arc, WakeArc};
+use crate::sync::WakeArc;
 use crate::wait::Waiters;
 
 use super::named::Named;
@@ -32,7 +31,7 @@ use super::{GroupRef, Observer};
 
 pub(super) struct State<T> {
     pub(super) lanes: Lanes<GroupRef<T>>,
-    pub(super) groups: Slab<GroupRef<T>>,
+    pub(super) groups: Groups<T>,
     /// Receives that wait for a turn of any group.
     pub(super) receives: Waiters<()>,
     pub(super) named: Named,
@@ -74,7 +73,7 @@ impl<T> State<T> {
     pub(super) fn new(bypass: Bypass, capacity: Limit) -> Self {
         Self {
             lanes: Lanes::new(bypass),
-            groups: Slab::new(),
+            groups: Groups::new(),
             receives: Waiters::new(),
             named: Named::default(),
             suspended: Suspended::new(),
@@ -127,24 +126,19 @@ impl<T> State<T> {
         if *self.level.get_or_insert(level) != level {
             self.mixed = true;
         }
-        let mailbox = Mailbox::new(limit, level, flags);
-        let group = |key| Arc::new(Group::new(GroupKey(key), lane, mailbox));
-        let key = self.groups.insert_with(group);
         self.lanes.add_group(lane);
-        Ok(Arc::clone(self.groups.get(key).expect("just put in")))
+        Ok(self.groups.add(Mailbox::new(lane, limit, level, flags)))
     }
 
     /// The group of this key, if it has not ended.
     pub(super) fn group(&self, key: GroupKey) -> Option<GroupRef<T>> {
-        self.groups.get(key.0).cloned()
+        self.groups.get(key)
     }
 
     /// The groups of a lane. O(groups).
     pub(super) fn groups_of(&self, lane: LaneKey) -> Vec<GroupRef<T>> {
-        let all = self.groups.iter().map(|(_, group)| group);
-        all.filter(|group| group.lane == lane)
-            .map(Arc::clone)
-            .collect()
+        let all = self.groups.all().into_iter();
+        all.filter(|group| group.lock().lane == lane).collect()
     }
 
     /// Takes in what was submitted, in its order.
@@ -184,20 +178,23 @@ impl<T> State<T> {
 
     /// Takes a locked group out of line for a change. What was submitted has
     /// been taken in since it was locked.
-    pub(super) fn unline(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> Was {
+    pub(super) fn unline(&mut self, mailbox: &mut Mailbox<T>) -> Was {
         if mailbox.phase != Phase::Ready {
             return Was::Out;
         }
-        let (lane, tier) = (group.lane.index(), mailbox.counted().unwrap_or(0));
+        let (lane, tier) = (mailbox.lane.index(), mailbox.counted().unwrap_or(0));
         match self.lanes.remove(lane, tier, mailbox.ticket) {
-            Some(_) => Was::Out,
+            Some(group) => {
+                group.end(mailbox);
+                Was::Out
+            }
             None => Was::Claimed,
         }
     }
 
     /// Whether a locked group that is Ready was claimed.
-    pub(super) fn is_claimed(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> bool {
-        let (lane, tier) = (group.lane.index(), mailbox.counted().unwrap_or(0));
+    pub(super) fn is_claimed(&mut self, mailbox: &Mailbox<T>) -> bool {
+        let (lane, tier) = (mailbox.lane.index(), mailbox.counted().unwrap_or(0));
         mailbox.phase == Phase::Ready && !self.lanes.contains(lane, tier, mailbox.ticket)
     }
 
@@ -210,18 +207,18 @@ impl<T> State<T> {
         mailbox: &mut Mailbox<T>,
         (was, age): (Was, Age),
     ) {
-        let lane = group.lane.index();
-        self.count_head(group, mailbox);
+        let lane = mailbox.lane.index();
+        self.count_head(mailbox);
         if was == Was::Out && !matches!(mailbox.phase, Phase::Held | Phase::Ended) {
             self.stand(submissions, group, mailbox, age);
         }
         self.count_closed(group, mailbox, was == Was::Claimed);
-        let idle = mailbox.phase == Phase::Idle && mailbox.detached == 0;
+        let idle = mailbox.phase == Phase::Idle && mailbox.detached() == 0;
         self.lanes.settle(lane);
         if idle && mailbox.flags & UNPINNED != 0 {
             mailbox.phase = Phase::Ended;
-            self.groups.remove(group.key.0);
-            self.lanes.remove_group(group.lane);
+            self.groups.remove(group, mailbox);
+            self.lanes.remove_group(mailbox.lane);
         } else if idle {
             mailbox.close_up();
         }
@@ -246,13 +243,13 @@ impl<T> State<T> {
             return;
         }
         mailbox.phase = Phase::Ready;
-        let lane = group.lane.index();
+        let lane = mailbox.lane.index();
         let tier = mailbox.counted().unwrap_or(0);
         let (ticket, level) = (mailbox.ticket, mailbox.level);
         let (rank, tie) = match mailbox.bump() {
             Some((level, when)) => (Rank::bumped(level), when.max(ticket)),
             None if age == Age::New => {
-                let group = Arc::clone(group);
+                let group = group.another(mailbox);
                 return self.lanes.push_in(lane, tier, (ticket, level), group);
             }
             None => (Rank::standing(level), ticket),
@@ -264,18 +261,18 @@ impl<T> State<T> {
             rank,
             tie,
         };
-        self.lanes.insert(lane, at, Arc::clone(group));
+        self.lanes.insert(lane, at, group.another(mailbox));
     }
 
     /// Keeps invariant 2.
-    pub(super) fn count_head(&mut self, group: &Group<T>, mailbox: &mut Mailbox<T>) {
+    pub(super) fn count_head(&mut self, mailbox: &mut Mailbox<T>) {
         if mailbox.flags & TIERED == 0 || mailbox.flags & (STARTED | PEEKED) != 0 {
             return;
         }
         let head = mailbox.head().filter(|_| mailbox.flags & POISONED == 0);
         let head = head.map(|head| head.tier);
         let counted = std::mem::replace(&mut mailbox.rare().counted, head);
-        self.lanes.change_head(group.lane.index(), counted, head);
+        self.lanes.change_head(mailbox.lane.index(), counted, head);
     }
 
     /// Keeps invariant 3.

@@ -16,8 +16,9 @@
 //!
 //! Memory ordering: the lock orders all of it. `some` is a hint.
 
+use crate::group::Mailbox;
 use crate::group::lock::Lock;
-use crate::sync::{Arc, AtomicBool, Ordering, model_size};
+use crate::sync::{AtomicBool, Ordering, model_size};
 
 use super::GroupRef;
 
@@ -34,12 +35,12 @@ pub(super) struct Token<T> {
 
 impl<T> Token<T> {
     #[inline]
-    pub(super) fn ready(group: &GroupRef<T>, level: u8, unit: bool) -> Self {
+    pub(super) fn ready(group: GroupRef<T>, mailbox: &Mailbox<T>, unit: bool) -> Self {
         Self {
-            level,
+            level: mailbox.level,
             unit,
-            lane: group.lane.index(),
-            group: Some(Arc::clone(group)),
+            lane: mailbox.lane.index(),
+            group: Some(group),
         }
     }
 

@@ -15,7 +15,7 @@ use super::handles::GroupId;
 use super::room::Holder;
 use super::shared::Shared;
 use super::special;
-use super::submissions::Token;
+use super::submissions::{Posted, Token};
 
 /// The queue of a turn: borrowed, or kept.
 pub(super) enum Owner<'q, T> {
@@ -54,12 +54,13 @@ impl<T> Deref for Owner<'_, T> {
 #[must_use = "dropping a turn lets the next receive have its group"]
 pub struct Turn<'q, T> {
     shared: Owner<'q, T>,
-    live: Option<Live<T>>,
+    live: Live<T>,
 }
 
 /// What a turn holds.
 pub(super) struct Live<T> {
-    pub(super) group: GroupRef<T>,
+    /// `None` once it has ended.
+    pub(super) group: Option<GroupRef<T>>,
     /// Out of its mailbox: with a delivery, or to be delivered next.
     pub(super) taken: Option<Taken<T>>,
     /// How many deliveries it may still make.
@@ -79,33 +80,32 @@ impl<T> Live<T> {
     /// claim.
     #[inline(always)]
     pub(super) fn begin(shared: &Shared<T>, group: GroupRef<T>, epoch: u32) -> Self {
+        let mut mailbox = group.lock();
+        let plain = mailbox.flags == 0;
+        let mut taken = None;
+        if plain {
+            mailbox.phase = Phase::Held;
+            taken = group.take_plain(&mut mailbox);
+        }
+        drop(mailbox);
         let mut live = Self {
-            taken: None,
+            group: Some(group),
+            taken,
             quota: shared.quantum,
             epoch,
             unit: true,
             counted: false,
             holder: None,
-            group,
         };
-        let group = &live.group;
-        let mut mailbox = group.lock();
-        if mailbox.flags != 0 {
-            drop(mailbox);
+        if !plain {
             live.begin_flagged(shared);
-            return live;
         }
-        mailbox.phase = Phase::Held;
-        if mailbox.has_room() {
-            live.taken = group.take_plain(&mut mailbox);
-        }
-        drop(mailbox);
         live
     }
 
     #[inline(never)]
     fn begin_flagged(&mut self, shared: &Shared<T>) {
-        let group = &self.group;
+        let group = self.group();
         let mut mailbox = group.lock();
         if mailbox.flags & (TIERED | BOUNDED) != 0 {
             drop(mailbox);
@@ -114,19 +114,26 @@ impl<T> Live<T> {
         mailbox.phase = Phase::Held;
         mailbox.flags &= !BUMPED;
         if mailbox.may_take() {
-            self.taken = group.take(&mut mailbox);
+            let taken = group.take(&mut mailbox);
+            drop(mailbox);
+            self.taken = taken;
         }
+    }
+
+    #[inline]
+    pub(super) fn group(&self) -> &GroupRef<T> {
+        self.group.as_ref().expect(LIVE)
     }
 
     /// Has the next message at hand, if there is one for it now.
     #[inline]
     fn advance(&mut self, shared: &Shared<T>) -> bool {
-        self.taken.is_some() || self.group.waiting() > 0 && self.take_next(shared)
+        self.taken.is_some() || self.group().waiting() > 0 && self.take_next(shared)
     }
 
     #[inline(never)]
     fn take_next(&mut self, shared: &Shared<T>) -> bool {
-        let group = &self.group;
+        let group = self.group.as_ref().expect(LIVE);
         let mut mailbox = group.lock();
         let epoch = shared.epoch();
         let look = !self.unit || epoch != self.epoch;
@@ -145,46 +152,49 @@ impl<T> Live<T> {
         self.taken.is_some()
     }
 
-    /// Ends the turn, if that is plain; false if not.
+    /// Ends the turn.
     #[inline]
-    fn end(&mut self, shared: &Shared<T>) -> bool {
-        let group = &self.group;
-        let mut mailbox = group.lock();
-        if mailbox.flags == 0 && self.taken.is_none() && group.waiting() == 0 {
-            mailbox.rest_idle();
-            return true;
+    fn end(&mut self, shared: &Shared<T>) {
+        let Some(group) = self.group.take() else {
+            return;
+        };
+        let empty = self.taken.is_none();
+        let idle = group.end_if(|group, mailbox| {
+            let idle = mailbox.flags == 0 && empty && group.waiting() == 0;
+            idle.then(|| mailbox.rest_idle())
+        });
+        if let Err(group) = idle {
+            self.end_with_work(shared, group);
         }
-        drop(mailbox);
-        self.end_with_work(shared)
     }
 
     #[inline(never)]
-    fn end_with_work(&mut self, shared: &Shared<T>) -> bool {
-        let group = &self.group;
-        let mut mailbox = group.lock();
-        let waiting = group.waiting() + u32::from(self.taken.is_some());
-        let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;
-        if !mailbox.is_plain_but(BARE) || ends {
-            return false;
-        }
-        mailbox.flags &= !BARE;
-        if let Some(taken) = self.taken.take() {
-            group.put_back(&mut mailbox, taken);
-        }
-        let unit = self.unit && mailbox.flags & CAPPED != 0;
-        let posted = if waiting > 0 {
-            shared.submit(group, &mut mailbox, unit)
-        } else {
+    fn end_with_work(&mut self, shared: &Shared<T>, group: GroupRef<T>) {
+        let posted = group.end_if(|group, mailbox| {
+            let waiting = group.waiting() + u32::from(self.taken.is_some());
+            let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;
+            if !mailbox.is_plain_but(BARE) || ends {
+                return None;
+            }
+            mailbox.flags &= !BARE;
+            if let Some(taken) = self.taken.take() {
+                group.put_back(mailbox, taken);
+            }
+            let unit = self.unit && mailbox.flags & CAPPED != 0;
+            if waiting > 0 {
+                return Some(shared.submit(group, mailbox, unit));
+            }
             mailbox.rest_idle();
             if !unit {
-                return true;
+                return Some(Posted::Kept);
             }
-            let token = Token::bare(group.lane.index(), true);
-            shared.submissions.post(token).1
-        };
-        drop(mailbox);
-        shared.posted(posted);
-        true
+            let token = Token::bare(mailbox.lane.index(), true);
+            Some(shared.submissions.post(token).1)
+        });
+        match posted {
+            Ok(posted) => shared.posted(posted),
+            Err(group) => special::end(shared, self, group),
+        }
     }
 }
 
@@ -199,14 +209,14 @@ impl<'q, T> Turn<'q, T> {
     pub(super) fn over(shared: Owner<'q, T>, live: Live<T>) -> Self {
         Self {
             shared,
-            live: Some(live),
+            live,
         }
     }
 
     /// Whose turn it is.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.live().group.key)
+        GroupId::new(&self.shared, self.live.group().key())
     }
 
     /// The group's next message.
@@ -224,7 +234,7 @@ impl<'q, T> Turn<'q, T> {
     )]
     #[inline]
     pub fn next(&mut self) -> Option<Delivery<'_, T>> {
-        let live = self.live.as_mut().expect(LIVE);
+        let live = &mut self.live;
         if live.quota == 0 || !live.advance(&self.shared) {
             return None;
         }
@@ -236,7 +246,7 @@ impl<'q, T> Turn<'q, T> {
     /// number. Nothing where [`next`](Self::next) gives nothing. Each message
     /// counts in the quantum.
     pub fn next_batch(&mut self, n: usize) -> Option<Batch<'_, T>> {
-        let live = self.live.as_mut().expect(LIVE);
+        let live = &mut self.live;
         if n == 0 || live.quota == 0 || !live.advance(&self.shared) {
             return None;
         }
@@ -247,31 +257,24 @@ impl<'q, T> Turn<'q, T> {
     /// The same turn, with a queue of its own: it may be stored, and outlive
     /// the queue's handles.
     pub fn into_owned(mut self) -> Turn<'static, T> {
-        let shared = Arc::clone(&self.shared);
-        let live = self.live.take();
+        let live = &mut self.live;
         Turn {
-            shared: Owner::Kept(shared),
-            live,
+            shared: Owner::Kept(Arc::clone(&self.shared)),
+            live: Live {
+                group: live.group.take(),
+                taken: live.taken.take(),
+                ..*live
+            },
         }
-    }
-
-    #[inline]
-    fn live(&self) -> &Live<T> {
-        self.live.as_ref().expect(LIVE)
     }
 }
 
-const LIVE: &str = "a turn is live until it is dropped";
+pub(super) const LIVE: &str = "a turn is live until it is dropped";
 
 impl<T> Drop for Turn<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(live) = &mut self.live
-            && !live.end(&self.shared)
-            && let Some(live) = self.live.take()
-        {
-            special::end(&self.shared, live);
-        }
+        self.live.end(&self.shared);
     }
 }
 
@@ -279,7 +282,7 @@ impl<T> fmt::Debug for Turn<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Turn")
             .field("group", &self.group())
-            .field("left", &self.live().quota)
+            .field("left", &self.live.quota)
             .finish_non_exhaustive()
     }
 }

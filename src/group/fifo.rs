@@ -1,0 +1,371 @@
+//! Messages in order: 24 bytes while one waits, 12 to 16 bytes a message of 12
+//! when many do.
+//!
+//! State: the first message stands in the value itself if it is small, the rest
+//! in blocks on the heap, each a ring. While there is one block it grows by
+//! moving to a larger one; from [`MOST`] on blocks are linked, so that nothing
+//! is moved any more and what was consumed is given back block by block.
+//!
+//! Invariants:
+//! 1. `tail` is null, or the last of a circle of blocks linked by `next`, whose
+//!    first is `tail.next`. Its lowest bit says that `first` holds a message.
+//! 2. If `T` fits, `first` holds one whenever the blocks do.
+//! 3. A block holds `len` messages from `head` on, around its end. One without
+//!    messages is the only one.
+
+#![allow(unsafe_code)]
+
+use std::alloc::{self, Layout};
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::{MaybeUninit, align_of, size_of};
+use std::ptr::{self, NonNull};
+
+/// Messages in the first block.
+const FEWEST: u16 = 2;
+/// Messages in a block that is not moved to a larger one.
+const MOST: u16 = 64;
+/// Messages of the largest block that an idle group keeps.
+const KEPT: u16 = 4;
+
+/// In `tail`: `first` holds a message.
+const FIRST: usize = 1;
+
+#[repr(C)]
+struct Block<T> {
+    next: *mut Block<T>,
+    cap: u16,
+    head: u16,
+    len: u16,
+    items: [MaybeUninit<T>; 0],
+}
+
+impl<T> Block<T> {
+    fn layout(cap: u16) -> Layout {
+        let items = Layout::array::<T>(cap.into());
+        let whole = items.and_then(|items| Layout::new::<Self>().extend(items));
+        whole.expect("a block fits the memory").0.pad_to_align()
+    }
+
+    /// An empty block, alone in its circle.
+    fn new(cap: u16) -> *mut Self {
+        let layout = Self::layout(cap);
+        // SAFETY: the header alone makes the size more than nothing.
+        let block = unsafe { alloc::alloc(layout) }.cast::<Self>();
+        if block.is_null() {
+            alloc::handle_alloc_error(layout);
+        }
+        let header = Self {
+            next: block,
+            cap,
+            head: 0,
+            len: 0,
+            items: [],
+        };
+        // SAFETY: fresh memory of this layout.
+        unsafe { block.write(header) };
+        block
+    }
+
+    /// # Safety
+    ///
+    /// It is from [`new`](Self::new), holds nothing, and nobody refers to it.
+    unsafe fn free(block: *mut Self) {
+        // SAFETY: it was allocated with this layout.
+        unsafe { alloc::dealloc(block.cast(), Self::layout((*block).cap)) };
+    }
+
+    /// The place `n` behind the head, which may be the end.
+    ///
+    /// # Safety
+    ///
+    /// It is a block, and `n` at most its capacity.
+    #[inline]
+    unsafe fn at(block: *mut Self, n: u16) -> *mut T {
+        // SAFETY: the items stand behind the header; the index is below `cap`.
+        unsafe {
+            let mut index = (*block).head + n;
+            if index >= (*block).cap {
+                index -= (*block).cap;
+            }
+            (&raw mut (*block).items).cast::<T>().add(index.into())
+        }
+    }
+
+    /// The same messages in a block twice as large.
+    ///
+    /// # Safety
+    ///
+    /// It is a block, alone in its circle; it is gone after.
+    unsafe fn grow(block: *mut Self) -> *mut Self {
+        // SAFETY: the messages move in one or two runs into fresh memory that has
+        // room for them.
+        unsafe {
+            let (head, len, cap) = ((*block).head, (*block).len, (*block).cap);
+            let larger = Self::new(cap * 2);
+            let run = len.min(cap - head);
+            let items = (&raw mut (*larger).items).cast::<T>();
+            ptr::copy_nonoverlapping(Self::at(block, 0), items, run.into());
+            let rest = (&raw mut (*block).items).cast::<T>();
+            ptr::copy_nonoverlapping(rest, items.add(run.into()), (len - run).into());
+            (*larger).len = len;
+            Self::free(block);
+            larger
+        }
+    }
+}
+
+/// Messages in order. See the [module](self).
+pub(super) struct Fifo<T> {
+    tail: *mut Block<T>,
+    first: MaybeUninit<[u64; 2]>,
+    _messages: PhantomData<T>,
+}
+
+// SAFETY: it owns its messages, and nothing in it is tied to a thread.
+unsafe impl<T: Send> Send for Fifo<T> {}
+
+impl<T> Fifo<T> {
+    /// Whether a message fits into the value itself.
+    const INLINE: bool = size_of::<T>() <= 16 && align_of::<T>() <= 8;
+
+    pub(super) const fn new() -> Self {
+        Self {
+            tail: ptr::null_mut(),
+            first: MaybeUninit::uninit(),
+            _messages: PhantomData,
+        }
+    }
+
+    #[inline]
+    fn has_first(&self) -> bool {
+        self.tail.addr() & FIRST != 0
+    }
+
+    #[inline]
+    fn blocks(&self) -> Option<NonNull<Block<T>>> {
+        NonNull::new(self.tail.map_addr(|tail| tail & !FIRST))
+    }
+
+    #[inline]
+    fn set_blocks(&mut self, tail: *mut Block<T>) {
+        let first = self.tail.addr() & FIRST;
+        self.tail = tail.map_addr(|tail| tail | first);
+    }
+
+    #[inline]
+    fn first_at(&mut self) -> *mut T {
+        self.first.as_mut_ptr().cast()
+    }
+
+    #[inline]
+    fn set_first(&mut self, message: T) {
+        debug_assert!(Self::INLINE && !self.has_first());
+        // SAFETY: the place is large enough, aligned, and holds nothing.
+        unsafe { self.first_at().write(message) };
+        self.tail = self.tail.map_addr(|tail| tail | FIRST);
+    }
+
+    /// Whether there is no message.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        if Self::INLINE {
+            return !self.has_first();
+        }
+        // SAFETY: a block that is linked is there.
+        self.blocks()
+            .is_none_or(|tail| unsafe { (*tail.as_ptr()).len } == 0)
+    }
+
+    /// How many there are. O(blocks).
+    pub(super) fn len(&self) -> u64 {
+        let mut sum = u64::from(self.has_first());
+        let Some(tail) = self.blocks().map(NonNull::as_ptr) else {
+            return sum;
+        };
+        // SAFETY: all blocks of the circle are there.
+        unsafe {
+            let mut block = tail;
+            loop {
+                sum += u64::from((*block).len);
+                block = (*block).next;
+                if block == tail {
+                    return sum;
+                }
+            }
+        }
+    }
+
+    /// Puts a message last.
+    #[inline]
+    pub(super) fn push(&mut self, message: T) {
+        if Self::INLINE && !self.has_first() {
+            self.set_first(message);
+        } else {
+            self.push_block(message);
+        }
+    }
+
+    #[inline(never)]
+    fn push_block(&mut self, message: T) {
+        let tail = match self.blocks() {
+            None => Block::new(FEWEST),
+            Some(tail) => self.with_room(tail.as_ptr()),
+        };
+        self.set_blocks(tail);
+        // SAFETY: the last block has room for one more.
+        unsafe {
+            Block::at(tail, (*tail).len).write(message);
+            (*tail).len += 1;
+        }
+    }
+
+    /// The last block, with room.
+    fn with_room(&self, tail: *mut Block<T>) -> *mut Block<T> {
+        // SAFETY: the blocks are there; a new one is linked in behind the last.
+        unsafe {
+            if (*tail).len < (*tail).cap {
+                tail
+            } else if (*tail).cap < MOST {
+                Block::grow(tail)
+            } else {
+                let new = Block::new(MOST);
+                (*new).next = (*tail).next;
+                (*tail).next = new;
+                new
+            }
+        }
+    }
+
+    /// Puts a message first.
+    pub(super) fn push_front(&mut self, message: T) {
+        if self.is_empty() {
+            return self.push(message);
+        }
+        let mut second = message;
+        if Self::INLINE {
+            // SAFETY: the place holds a message, by invariant 2.
+            second = unsafe { self.first_at().replace(second) };
+        }
+        let Some(tail) = self.blocks().map(NonNull::as_ptr) else {
+            return self.push_block(second);
+        };
+        // SAFETY: the blocks are there. The message goes before the first of the
+        // first block, or into a new one before that.
+        unsafe {
+            let mut head = (*tail).next;
+            if (*head).len == (*head).cap {
+                if head == tail && (*tail).cap < MOST {
+                    head = Block::grow(tail);
+                    self.set_blocks(head);
+                } else {
+                    let new = Block::new(MOST);
+                    (*new).next = head;
+                    (*tail).next = new;
+                    head = new;
+                }
+            }
+            let cap = (*head).cap;
+            (*head).head = (*head).head.checked_sub(1).unwrap_or(cap - 1);
+            (*head).len += 1;
+            Block::at(head, 0).write(second);
+        }
+    }
+
+    /// Takes the first message out.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<T> {
+        if !Self::INLINE {
+            return self.pop_block();
+        }
+        if !self.has_first() {
+            return None;
+        }
+        // SAFETY: the place holds a message; it is taken out once, as the bit is
+        // cleared, or another one put there.
+        let message = unsafe { self.first_at().read() };
+        self.tail = self.tail.map_addr(|tail| tail & !FIRST);
+        if !self.tail.is_null() {
+            self.move_up();
+        }
+        Some(message)
+    }
+
+    #[inline(never)]
+    fn move_up(&mut self) {
+        if let Some(second) = self.pop_block() {
+            self.set_first(second);
+        }
+    }
+
+    fn pop_block(&mut self) -> Option<T> {
+        let tail = self.blocks()?.as_ptr();
+        // SAFETY: the blocks are there. What is read is counted out; a block that
+        // is empty and not the only one is unlinked and freed.
+        unsafe {
+            let block = (*tail).next;
+            if (*block).len == 0 {
+                return None;
+            }
+            let message = Block::at(block, 0).read();
+            (*block).len -= 1;
+            (*block).head += 1;
+            if (*block).head == (*block).cap {
+                (*block).head = 0;
+            }
+            if (*block).len == 0 && block != tail {
+                (*tail).next = (*block).next;
+                Block::free(block);
+            }
+            Some(message)
+        }
+    }
+
+    /// Gives back what a burst has left, if nothing waits.
+    #[inline]
+    pub(super) fn shrink(&mut self) {
+        if !self.tail.is_null() {
+            self.free_block(KEPT);
+        }
+    }
+
+    /// Frees the only block, if it is empty and larger than that.
+    #[inline(never)]
+    fn free_block(&mut self, kept: u16) {
+        let Some(tail) = self.blocks().map(NonNull::as_ptr) else {
+            return;
+        };
+        // SAFETY: an empty block is the only one, and nobody else knows it.
+        unsafe {
+            if (*tail).len == 0 && (*tail).cap > kept {
+                Block::free(tail);
+                self.set_blocks(ptr::null_mut());
+            }
+        }
+    }
+}
+
+impl<T> Drop for Fifo<T> {
+    fn drop(&mut self) {
+        /// Goes on where a message's drop has panicked.
+        struct Rest<'f, T>(&'f mut Fifo<T>);
+        impl<T> Drop for Rest<'_, T> {
+            fn drop(&mut self) {
+                while let Some(message) = self.0.pop() {
+                    drop(message);
+                }
+                self.0.free_block(0);
+            }
+        }
+        let rest = Rest(self);
+        while let Some(message) = rest.0.pop() {
+            drop(message);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Fifo<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fifo").field("len", &self.len()).finish()
+    }
+}

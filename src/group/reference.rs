@@ -1,0 +1,180 @@
+//! Groups of a queue, and counted references to them.
+//!
+//! A group's references are counted under its own lock, which whoever makes or
+//! ends one on the plain path holds anyway: no read-modify-write besides. The
+//! groups that have not ended are listed, which is a reference too.
+//!
+//! Invariant: `refs` is the number of [`GroupRef`]s, and one more while the
+//! group is listed; the last takes the group out of its page.
+
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::ptr::{self, NonNull};
+
+use crate::slab::pages::{self, Pages};
+
+use super::{Group, GroupKey, Mailbox};
+
+/// A counted reference to a group.
+pub(crate) struct GroupRef<T>(NonNull<Group<T>>);
+
+// SAFETY: what is shared by it is under the group's lock, and a message that it
+// drops at last may be dropped by any thread.
+unsafe impl<T: Send> Send for GroupRef<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for GroupRef<T> {}
+
+impl<T> Deref for GroupRef<T> {
+    type Target = Group<T>;
+
+    #[inline]
+    fn deref(&self) -> &Group<T> {
+        // SAFETY: the group stays in its page while a reference is counted.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T> Clone for GroupRef<T> {
+    fn clone(&self) -> Self {
+        self.another(&mut self.lock())
+    }
+}
+
+impl<T> Drop for GroupRef<T> {
+    fn drop(&mut self) {
+        let mut mailbox = self.lock();
+        mailbox.refs -= 1;
+        let last = mailbox.refs == 0;
+        drop(mailbox);
+        if last {
+            // SAFETY: this was the last reference, and it is not listed.
+            unsafe { pages::remove(self.0) };
+        }
+    }
+}
+
+impl<T> GroupRef<T> {
+    /// Its name.
+    pub(crate) fn key(&self) -> GroupKey {
+        // SAFETY: the group is in a page.
+        GroupKey(unsafe { pages::key_of(self.0) })
+    }
+
+    /// One more reference, made under the group's lock.
+    ///
+    /// # Panics
+    ///
+    /// If the mailbox is another group's, or there are 2^32 references.
+    #[inline]
+    pub(crate) fn another(&self, mailbox: &mut Mailbox<T>) -> Self {
+        assert!(self.has(mailbox), "the mailbox of this group");
+        mailbox.refs = mailbox.refs.checked_add(1).expect("the count fits");
+        Self(self.0)
+    }
+
+    /// Whether it is this group's mailbox.
+    #[inline]
+    fn has(&self, mailbox: &Mailbox<T>) -> bool {
+        let start = self.0.addr().get();
+        (start..start + size_of::<Group<T>>()).contains(&ptr::from_ref(mailbox).addr())
+    }
+
+    /// Ends a reference under the group's lock.
+    ///
+    /// # Panics
+    ///
+    /// If the mailbox is another group's, or this is the last reference.
+    #[inline]
+    pub(crate) fn end(self, mailbox: &mut Mailbox<T>) {
+        assert!(self.has(mailbox), "the mailbox of this group");
+        assert!(mailbox.refs > 1, "the group is listed");
+        mailbox.refs -= 1;
+        std::mem::forget(self);
+    }
+
+    /// Locks the group, and ends the reference under the same lock if `f` gives
+    /// something.
+    ///
+    /// # Panics
+    ///
+    /// If it does, and this is the last reference.
+    #[inline]
+    pub(crate) fn end_if<R>(
+        self,
+        f: impl FnOnce(&Self, &mut Mailbox<T>) -> Option<R>,
+    ) -> Result<R, Self> {
+        let this = ManuallyDrop::new(self);
+        let mut mailbox = this.lock();
+        if let Some(result) = f(&this, &mut mailbox) {
+            assert!(mailbox.refs > 1, "the group is listed");
+            mailbox.refs -= 1;
+            return Ok(result);
+        }
+        drop(mailbox);
+        Err(ManuallyDrop::into_inner(this))
+    }
+}
+
+impl<T> fmt::Debug for GroupRef<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GroupRef({:?})", self.key())
+    }
+}
+
+/// The groups of a queue that have not ended.
+#[derive(Debug)]
+pub(crate) struct Groups<T> {
+    pages: Pages<Group<T>>,
+}
+
+impl<T> Groups<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            pages: Pages::new(),
+        }
+    }
+
+    /// Lists a new group.
+    pub(crate) fn add(&mut self, mut mailbox: Mailbox<T>) -> GroupRef<T> {
+        mailbox.refs = 2;
+        GroupRef(self.pages.insert(Group::new(mailbox)))
+    }
+
+    /// Takes a group off the list.
+    pub(crate) fn remove(&mut self, group: &GroupRef<T>, mailbox: &mut Mailbox<T>) {
+        assert!(group.has(mailbox), "the mailbox of this group");
+        // SAFETY: the group is in a page.
+        if unsafe { self.pages.unlist(group.0) } {
+            // Not the last: `group` is one as well.
+            mailbox.refs -= 1;
+        }
+    }
+
+    /// The listed group of this name. It must not be locked by the caller.
+    pub(crate) fn get(&self, key: GroupKey) -> Option<GroupRef<T>> {
+        Some(counted(self.pages.get(key.0)?))
+    }
+
+    /// All listed groups, in the order of their names. None of them must be
+    /// locked by the caller.
+    pub(crate) fn all(&self) -> Vec<GroupRef<T>> {
+        self.pages.listed().into_iter().map(counted).collect()
+    }
+}
+
+/// A reference to a listed group: groups come off the list only with the list
+/// borrowed for a change.
+fn counted<T>(group: NonNull<Group<T>>) -> GroupRef<T> {
+    ManuallyDrop::new(GroupRef(group)).deref().clone()
+}
+
+impl<T> Drop for Groups<T> {
+    fn drop(&mut self) {
+        for group in self.all() {
+            self.remove(&group, &mut group.lock());
+        }
+    }
+}
