@@ -250,13 +250,25 @@ impl<G> Lanes<G> {
     /// ticket is higher than all before. Settles the lane.
     #[inline]
     pub fn push(&mut self, lane: u32, ticket: u64, level: u8, group: G) {
+        self.push_run(lane, ticket, [(level, Some(group))].into_iter());
+    }
+
+    /// As [`push`](Self::push) of several, whose tickets follow one another, and
+    /// none of which is `None`.
+    #[inline]
+    pub fn push_run(
+        &mut self,
+        lane: u32,
+        first: u64,
+        groups: impl ExactSizeIterator<Item = (u8, Option<G>)>,
+    ) {
         let l = self.lane_mut(lane);
-        if l.tiered.is_some() {
-            l.line_or_new(0).push(ticket, level, group);
-            return self.settle(lane);
-        }
-        l.line.push(ticket, level, group);
-        if !l.in_ring {
+        let line = match l.tiered {
+            None => &mut l.line,
+            Some(_) => l.line_or_new(0),
+        };
+        line.push_run(first, groups);
+        if !l.in_ring || l.tiered.is_some() {
             self.settle(lane);
         }
     }
@@ -325,9 +337,12 @@ impl<G> Lanes<G> {
     }
 
     /// Forfeits what is left of its credit.
+    #[inline]
     fn leave(&mut self, lane: u32) {
         self.lane_mut(lane).in_ring = false;
-        self.unlink(lane);
+        if self.members > 1 {
+            self.unlink(lane);
+        }
         self.members -= 1;
     }
 

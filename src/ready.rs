@@ -117,8 +117,8 @@ pub struct Line<G> {
     entries: VecDeque<Entry<G>>,
     /// The position of the first entry.
     first: u64,
-    /// Entries that are no gaps.
-    plain: usize,
+    /// Entries that are gaps.
+    gaps: usize,
     /// The level of all of them, while `levels` is not in use.
     level: u8,
     /// Several levels stand in the array.
@@ -133,7 +133,7 @@ impl<G> Line<G> {
         Self {
             entries: VecDeque::new(),
             first: 0,
-            plain: 0,
+            gaps: 0,
             level: 0,
             mixed: false,
             levels: None,
@@ -144,13 +144,19 @@ impl<G> Line<G> {
     /// How many stand here.
     #[inline]
     pub fn len(&self) -> usize {
-        self.plain + self.odd.as_ref().map_or(0, |odd| odd.by_age.len())
+        self.plain() + self.odd.as_ref().map_or(0, |odd| odd.by_age.len())
     }
 
     /// Whether nobody stands here.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.plain == 0 && self.odd.is_none()
+        self.entries.is_empty() && self.odd.is_none()
+    }
+
+    /// Entries that are no gaps.
+    #[inline]
+    fn plain(&self) -> usize {
+        self.entries.len() - self.gaps
     }
 
     /// Whether the order of tickets is the order of rank.
@@ -159,30 +165,46 @@ impl<G> Line<G> {
         !self.mixed && self.odd.is_none()
     }
 
+    /// As [`push`](Self::push) of several, whose tickets follow one another, and
+    /// none of which is `None`.
+    #[inline]
+    pub fn push_run(&mut self, first: u64, groups: impl ExactSizeIterator<Item = (u8, Option<G>)>) {
+        let before = self.entries.len();
+        let mut other = u8::from(self.mixed);
+        let entry = |(ticket, (level, group))| {
+            other |= level ^ self.level;
+            Entry {
+                ticket,
+                level,
+                group,
+            }
+        };
+        self.entries.extend((first..).zip(groups).map(entry));
+        if other != 0 {
+            self.push_levels(before);
+        }
+    }
+
     /// A group joins at the end of its standing level. Its ticket is higher
     /// than those of all groups that joined so before.
     #[inline]
     pub fn push(&mut self, ticket: u64, level: u8, group: G) {
-        self.entries.push_back(Entry {
-            ticket,
-            level,
-            group: Some(group),
-        });
-        self.plain += 1;
-        if self.mixed || level != self.level {
-            self.push_level(level);
-        }
+        self.push_run(ticket, [(level, Some(group))].into_iter());
     }
 
-    #[cold]
-    fn push_level(&mut self, level: u8) {
-        if self.plain == 1 {
-            self.level = level;
-        } else if self.mixed {
-            let last = self.first + self.entries.len() as u64 - 1;
-            let levels = self.levels.as_mut();
-            levels.expect("several levels stand here").push(level, last);
-        } else {
+    /// Not all entries from there on are of the line's level.
+    #[inline(never)]
+    fn push_levels(&mut self, from: usize) {
+        let new = self.entries.range(from..);
+        if let Some(levels) = self.levels.as_mut().filter(|_| self.mixed) {
+            let positions = self.first + from as u64..;
+            let new = positions.zip(new);
+            return new.for_each(|(at, entry)| levels.push(entry.level, at));
+        }
+        if from == 0 {
+            self.level = self.entries[0].level;
+        }
+        if self.entries.iter().any(|entry| entry.level != self.level) {
             self.mixed = true;
             self.sort_levels();
         }
@@ -211,8 +233,24 @@ impl<G> Line<G> {
         }
         let group = self.entries.pop_front()?.group?;
         self.first += 1;
-        self.took_plain();
+        self.tidy();
         Some((group, true))
+    }
+
+    /// Takes as many as `out` has places for, if the order of tickets is the
+    /// order of rank: how many.
+    #[inline(always)]
+    pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
+        if !self.is_plain() || self.gaps > 0 {
+            return 0;
+        }
+        let n = out.len().min(self.entries.len());
+        for place in &mut out[..n] {
+            *place = self.entries.pop_front().and_then(|entry| entry.group);
+        }
+        self.first += n as u64;
+        self.tidy();
+        n
     }
 
     #[inline(never)]
@@ -246,8 +284,8 @@ impl<G> Line<G> {
             let at = position.wrapping_sub(self.first) as usize;
             let entry = self.entries.get_mut(at);
             if let Some(group) = entry.and_then(|entry| entry.group.take()) {
-                self.took_plain();
-                self.close_gaps();
+                self.gaps += 1;
+                self.tidy();
                 return Some((group, at == 0));
             }
         }
@@ -255,7 +293,7 @@ impl<G> Line<G> {
 
     /// The first plain group by rank: its standing, and its place in the array.
     fn first_plain(&mut self) -> Option<(Standing, usize)> {
-        if self.plain == 0 {
+        if self.entries.is_empty() {
             return None;
         }
         let mut at = 0;
@@ -324,47 +362,43 @@ impl<G> Line<G> {
 
     fn take_plain(&mut self, at: usize) -> Option<G> {
         let group = self.entries.get_mut(at)?.group.take()?;
-        self.took_plain();
-        self.close_gaps();
+        self.gaps += 1;
+        self.tidy();
         Some(group)
     }
 
-    /// Keeps invariant 3.
+    /// Keeps invariants 1 and 3 after an entry has gone.
     #[inline]
-    fn close_gaps(&mut self) {
-        if self.entries.len() > 2 * self.plain + SLACK {
-            self.entries.retain(|entry| entry.group.is_some());
-            self.sort_levels();
+    fn tidy(&mut self) {
+        if self.gaps > 0 {
+            self.close_gaps();
         }
-    }
-
-    #[inline]
-    fn took_plain(&mut self) {
-        self.plain -= 1;
-        if self.plain == 0 {
-            self.emptied();
-        } else if self.entries.len() > self.plain {
-            self.skip_gaps();
-        }
-    }
-
-    /// Keeps invariant 1.
-    fn skip_gaps(&mut self) {
-        while self.entries.front().is_some_and(|e| e.group.is_none()) {
-            self.entries.pop_front();
-            self.first += 1;
+        if self.entries.is_empty() && (self.mixed || self.entries.capacity() > SLACK) {
+            self.clear();
         }
     }
 
     #[inline(never)]
-    fn emptied(&mut self) {
-        self.first += self.entries.len() as u64;
-        self.entries.clear();
+    fn close_gaps(&mut self) {
+        while self.entries.front().is_some_and(|e| e.group.is_none()) {
+            self.entries.pop_front();
+            (self.first, self.gaps) = (self.first + 1, self.gaps - 1);
+        }
+        if self.gaps > self.plain() + SLACK {
+            self.entries.retain(|entry| entry.group.is_some());
+            self.gaps = 0;
+            self.sort_levels();
+        }
+    }
+
+    /// Nobody stands in the array: one level is enough, and little memory.
+    #[cold]
+    fn clear(&mut self) {
+        self.mixed = false;
+        self.levels = None;
         if self.entries.capacity() > SLACK {
             self.entries = VecDeque::new();
         }
-        self.mixed = false;
-        self.levels = None;
     }
 
     /// Makes the FIFOs anew from the array, whose order is theirs.

@@ -2,6 +2,7 @@
 //! others, or that have a tier.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use super::{Mailbox, ODD, Rare};
 use crate::limit::Limit;
@@ -9,6 +10,7 @@ use crate::limit::Limit;
 /// Set in the place of every message but those put first, which therefore
 /// stand before all others.
 pub(super) const FRONT: u64 = 1 << 63;
+const SENT: NonZeroU64 = NonZeroU64::new(FRONT).unwrap();
 
 /// What a place says to people: the how manieth message of those sent, or of
 /// those put first.
@@ -19,7 +21,8 @@ pub(crate) fn ordinal(place: u64) -> u64 {
 /// A message out of its mailbox, and where it belongs.
 #[derive(Debug)]
 pub(crate) struct Taken<T> {
-    pub(crate) place: u64,
+    /// Not 0, so that an `Option` of it is no larger.
+    place: NonZeroU64,
     pub(crate) tier: u32,
     /// How often it was delivered in vain.
     pub(crate) attempts: u32,
@@ -27,9 +30,23 @@ pub(crate) struct Taken<T> {
 }
 
 impl<T> Taken<T> {
+    /// Where it belongs.
+    pub(crate) fn place(&self) -> u64 {
+        self.place.get()
+    }
+
+    fn new((place, tier, attempts): (u64, u32, u32), message: T) -> Self {
+        Self {
+            place: NonZeroU64::new(place).expect("places begin with 1"),
+            tier,
+            attempts,
+            message,
+        }
+    }
+
     pub(crate) fn head(&self) -> Head {
         Head {
-            place: self.place,
+            place: self.place(),
             tier: self.tier,
             attempts: self.attempts,
         }
@@ -38,7 +55,7 @@ impl<T> Taken<T> {
     #[inline]
     pub(super) fn plain(number: u64, message: T) -> Self {
         Self {
-            place: FRONT | number,
+            place: SENT | number,
             tier: 0,
             attempts: 0,
             message,
@@ -75,11 +92,12 @@ impl<T> Odd<T> {
     }
 
     fn insert(&mut self, taken: Taken<T>) {
+        let place = taken.place();
         let Taken {
-            place,
             tier,
             attempts,
             message,
+            ..
         } = taken;
         let entry = Entry {
             tier,
@@ -134,12 +152,7 @@ impl<T> Mailbox<T> {
             message,
         } = entry;
         self.took_odd(place);
-        Some(Taken {
-            place,
-            tier,
-            attempts,
-            message,
-        })
+        Some(Taken::new((place, tier, attempts), message))
     }
 
     fn took_odd(&mut self, place: u64) {
@@ -155,7 +168,7 @@ impl<T> Mailbox<T> {
     /// A message goes back to its place: in front, or in between.
     pub(super) fn put_back(&mut self, taken: Taken<T>) {
         let before = self.number() - 1;
-        let is_next = taken.place == FRONT | before;
+        let is_next = taken.place() == FRONT | before;
         if is_next && taken.attempts == 0 && taken.tier == 0 && self.flags & ODD == 0 {
             self.set_number(before);
             return self.plain.push_front(taken.message);
@@ -187,12 +200,7 @@ impl<T> Mailbox<T> {
             return self.append(message);
         }
         let place = FRONT | self.end();
-        self.insert_odd(Taken {
-            place,
-            tier,
-            attempts: 0,
-            message,
-        });
+        self.insert_odd(Taken::new((place, tier, 0), message));
     }
 
     /// Puts a message before all that wait or come back, but behind those that
@@ -201,12 +209,7 @@ impl<T> Mailbox<T> {
         let odd = &mut self.rare().odd;
         odd.fronts += 1;
         let place = odd.fronts;
-        self.insert_odd(Taken {
-            place,
-            tier: 0,
-            attempts: 0,
-            message,
-        });
+        self.insert_odd(Taken::new((place, 0, 0), message));
     }
 
     /// Takes out all that waits, in order, with its places.

@@ -1,15 +1,16 @@
 //! A mailbox against a sorted list: messages of every kind, taken out, put back,
 //! drained and restored.
 
+mod fifo;
+
 use std::collections::BTreeMap;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Group, GroupKey, KEEP, Mailbox, ODD, Phase, TIERED, Taken, ordinal};
+use super::{Group, Mailbox, ODD, Phase, TIERED, Taken, ordinal};
 use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};
-use crate::slab::Slab;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -46,12 +47,10 @@ struct Pair {
     message: u32,
 }
 
-fn group(flags: super::Flags) -> Group<u32> {
+fn group<T>(flags: super::Flags) -> Group<T> {
     let mut lanes: Lanes<()> = Lanes::new(Bypass::default());
     let lane = lanes.add_lane(1, Limit::Unlimited).unwrap();
-    let mut keys = Slab::new();
-    let key = GroupKey(keys.insert(()));
-    Group::new(key, lane, Mailbox::new(Limit::Unlimited, 100, flags))
+    Group::new(Mailbox::new(lane, Limit::SERIAL, 100, flags))
 }
 
 impl Pair {
@@ -190,7 +189,7 @@ impl Pair {
         assert_eq!(seen, expected);
         let has_odd = self.waiting.len() as u64 > mailbox.plain_len();
         assert_eq!(mailbox.flags & ODD != 0, has_odd);
-        assert_eq!(mailbox.first.is_some(), mailbox.plain_len() > 0);
+        assert_eq!(mailbox.plain.is_empty(), mailbox.plain_len() == 0);
     }
 }
 
@@ -241,7 +240,9 @@ fn tiers_come_after_what_is_plain() {
     }
     group.put_back(&mut mailbox, first);
     let all = std::iter::from_fn(|| group.take(&mut mailbox));
-    let all: Vec<_> = all.map(|t| (ordinal(t.place), t.tier, t.message)).collect();
+    let all: Vec<_> = all
+        .map(|t| (ordinal(t.place()), t.tier, t.message))
+        .collect();
     assert_eq!(all, [(1, 0, 1), (2, 0, 2), (3, 0, 3), (4, 1, 4), (5, 1, 5)]);
 }
 
@@ -265,23 +266,11 @@ fn what_was_never_looked_at_goes_back_as_plain() {
     assert!(mailbox.rare.is_none());
 }
 
-#[test]
-fn a_burst_gives_its_memory_back() {
-    let group = group(0);
-    let mut mailbox = group.lock();
-    for round in [KEEP as u32, 10_000] {
-        (0..round).for_each(|message| group.append(&mut mailbox, message));
-        while group.take(&mut mailbox).is_some() {}
-        mailbox.rest_idle();
-        let kept = mailbox.rest.as_ref().map_or(0, |rest| rest.capacity());
-        assert!(kept <= KEEP, "{kept} after {round}");
-    }
-}
-
 /// What is put first stands in tier 0, whatever was sent last.
 #[test]
 fn what_is_put_first_is_of_tier_0() {
-    let mut mailbox = Mailbox::new(Limit::SERIAL, 100, TIERED);
+    let group = group(TIERED);
+    let mut mailbox = group.lock();
     mailbox.append_in(3, 'c');
     for first in ['a', 'b'] {
         mailbox.put_first(first);

@@ -33,6 +33,35 @@ impl<G> Lanes<G> {
         Some((group, lane, has_tiers))
     }
 
+    /// Begins as many turns as `out` has places for, if there is but one lane
+    /// in the ring, without cap or tiers, and one order in its line: how many.
+    #[inline(always)]
+    pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
+        if self.members != 1 {
+            return 0;
+        }
+        let current = self.current;
+        let lane = self.lane_mut(current);
+        if lane.counts || lane.tiered.is_some() {
+            return 0;
+        }
+        let n = lane.line.pop_run(out);
+        if n > 0 {
+            lane.overtaken = 0;
+            let turns = n as u32;
+            // Its credit begins anew whenever it is used up.
+            lane.credit = if turns < lane.credit {
+                lane.credit - turns
+            } else {
+                lane.weight - (turns - lane.credit) % lane.weight
+            };
+            if lane.line.is_empty() {
+                self.leave(current);
+            }
+        }
+        n
+    }
+
     /// As [`pop`](Self::pop) of a turn that may be over at once: the lane keeps
     /// its place until it is settled.
     #[inline]

@@ -105,7 +105,7 @@ impl<T> Peek<T> {
     /// The how manieth it is of those sent into the group.
     #[must_use]
     pub fn number(&self) -> u64 {
-        ordinal(self.taken().place)
+        ordinal(self.taken().place())
     }
 
     /// How often it was delivered in vain.

@@ -182,7 +182,7 @@ impl<T> Shared<T> {
             group.add_waiting(stay.len() as u32);
             state.room.take(stay.len() as u64);
             mailbox.restore(stay);
-            let cured = cause.is_some_and(|(place, _)| out.iter().any(|t| t.place == place));
+            let cured = cause.is_some_and(|(place, _)| out.iter().any(|t| t.place() == place));
             let mut age = Age::Same;
             if cured || group.waiting() == 0 {
                 age = state.go_on(group.key(), mailbox).1;

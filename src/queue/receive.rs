@@ -175,6 +175,28 @@ impl<T> fmt::Debug for Turns<'_, T> {
 }
 
 impl<T> State<T> {
+    /// Claims the next groups, into the first places: how many. Fewer than
+    /// there are places only if no more are eligible.
+    #[inline(always)]
+    fn claim_run(&mut self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
+        let n = self.lanes.pop_run(claimed);
+        if n > 0 && (n == claimed.len() || !self.lanes.has_eligible()) {
+            return n;
+        }
+        self.claim_ranked(claimed, n)
+    }
+
+    #[inline(never)]
+    fn claim_ranked(&mut self, claimed: &mut [Option<GroupRef<T>>], first: usize) -> usize {
+        for (n, place) in claimed.iter_mut().enumerate().skip(first) {
+            *place = self.claim();
+            if place.is_none() {
+                return n;
+            }
+        }
+        claimed.len()
+    }
+
     /// Claims the next group, if there is one.
     #[inline]
     fn claim(&mut self) -> Option<GroupRef<T>> {
@@ -201,29 +223,31 @@ impl<T> Shared<T> {
         if state.mixed || !state.lanes.has_eligible() {
             state.collect(&self.submissions);
         }
-        let group = state.claim();
+        let mut claimed = [None];
+        state.claim_run(&mut claimed);
         if !state.receives.is_empty() {
             self.wake_due(Session::over(state));
         }
+        let [group] = claimed;
         group
     }
 
     /// Fills `claimed` from the first on, as far as there are groups.
     fn claim_many(&self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
         let mut state = self.lock();
-        let mut n = 0;
-        if state.mixed {
+        if state.mixed || !state.lanes.has_eligible() {
             state.collect(&self.submissions);
         }
+        let mut n = 0;
         while n < claimed.len() {
-            let mut group = state.claim();
-            if group.is_none() {
-                state.collect(&self.submissions);
-                group = state.claim();
+            n += state.claim_run(&mut claimed[n..]);
+            if state.lanes.has_eligible() {
+                continue;
             }
-            let Some(group) = group else { break };
-            claimed[n] = Some(group);
-            n += 1;
+            if !self.submissions.has_some() {
+                break;
+            }
+            state.collect(&self.submissions);
         }
         if !state.receives.is_empty() {
             self.wake_due(Session::over(state));

@@ -141,16 +141,20 @@ impl<T> Shared<T> {
     ) -> Result<Posted, T> {
         let message = message.expect("a message is sent");
         let mut mailbox = group.lock();
-        let idle = mailbox.phase == Phase::Idle;
-        let special = mailbox.flags & SEND_SPECIAL != 0 || idle && !mailbox.is_plain_but(0);
-        if special || mailbox.phase == Phase::Ended || ended() {
+        if mailbox.flags & SEND_SPECIAL != 0 || ended() {
             return Err(message);
         }
-        group.append(&mut mailbox, message);
-        if idle {
-            return Ok(self.submit(group, &mut mailbox, false));
+        match mailbox.phase {
+            Phase::Idle if mailbox.is_plain_but(0) => {
+                group.append(&mut mailbox, message);
+                Ok(self.submit(group, &mut mailbox, false))
+            }
+            Phase::Idle | Phase::Ended => Err(message),
+            _ => {
+                group.append(&mut mailbox, message);
+                Ok(Posted::Kept)
+            }
         }
-        Ok(Posted::Kept)
     }
 
     /// Puts messages last in a group, by every rule.

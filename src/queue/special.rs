@@ -158,7 +158,7 @@ fn give_back<T>(
         }
         return Some(taken.message);
     }
-    let (place, attempts) = (taken.place, taken.attempts);
+    let (place, attempts) = (taken.place(), taken.attempts);
     if failed && mailbox.flags & POISONED == 0 {
         let flag = state
             .suspended

@@ -11,14 +11,14 @@
 //!
 //! Invariants:
 //! 1. Tokens in the list have the numbers before `next`, one after the other.
-//! 2. `asleep` is set only while the list is empty, so that nothing that was
+//! 2. Somebody is said to sleep only while the list is empty, so that nothing that was
 //!    posted before is overlooked.
 //!
-//! Memory ordering: the lock orders all of it. `some` is a hint.
+//! Memory ordering: the lock orders all of it.
 
 use crate::group::Mailbox;
 use crate::group::lock::Lock;
-use crate::sync::{AtomicBool, Ordering, model_size};
+use crate::sync::model_size;
 
 use super::GroupRef;
 
@@ -70,12 +70,25 @@ pub(super) enum Posted {
 struct List<T> {
     tokens: Vec<Token<T>>,
     next: u64,
-    asleep: bool,
+    /// A list that is as long as this is of interest: with 0 somebody sleeps,
+    /// else it is the next multiple of [`LONG`](Submissions::LONG).
+    alarm: usize,
+}
+
+impl<T> List<T> {
+    #[cold]
+    fn ring(&mut self) -> Posted {
+        if self.alarm == 0 {
+            return Posted::Look;
+        }
+        self.alarm += Submissions::<T>::LONG;
+        Posted::Long
+    }
 }
 
 pub(super) struct Submissions<T> {
+    /// Its note is how many tokens there are.
     list: Lock<List<T>>,
-    some: AtomicBool,
 }
 
 impl<T> Submissions<T> {
@@ -86,37 +99,33 @@ impl<T> Submissions<T> {
         let list = List {
             tokens: Vec::new(),
             next: 1,
-            asleep: false,
+            alarm: Self::LONG,
         };
         Self {
             list: Lock::new(list),
-            some: AtomicBool::new(false),
         }
     }
 
     /// Appends a token: its ticket, and what is to be done.
-    #[inline]
+    #[inline(always)]
     pub(super) fn post(&self, token: Token<T>) -> (u64, Posted) {
         let mut list = self.list.lock();
         list.tokens.push(token);
-        // Relaxed: a hint, on the line of the lock.
-        self.some.store(true, Ordering::Relaxed);
+        let waiting = list.tokens.len();
+        self.list.set_note(waiting as u32);
         let ticket = list.next;
         list.next += 1;
-        let posted = if list.asleep {
-            Posted::Look
-        } else if list.tokens.len().is_multiple_of(Self::LONG) {
-            Posted::Long
-        } else {
-            Posted::Kept
-        };
+        let mut posted = Posted::Kept;
+        if waiting >= list.alarm {
+            posted = list.ring();
+        }
         (ticket, posted)
     }
 
     /// Whether there may be a token.
     #[inline]
     pub(super) fn has_some(&self) -> bool {
-        self.some.load(Ordering::Relaxed)
+        self.list.note() > 0
     }
 
     /// Swaps the tokens out into `empty`, and gives the ticket of the first.
@@ -125,7 +134,8 @@ impl<T> Submissions<T> {
         debug_assert!(empty.is_empty());
         let mut list = self.list.lock();
         std::mem::swap(&mut list.tokens, empty);
-        self.some.store(false, Ordering::Relaxed);
+        self.list.set_note(0);
+        list.alarm = list.alarm.min(Self::LONG);
         list.next - empty.len() as u64
     }
 
@@ -149,7 +159,7 @@ impl<T> Submissions<T> {
         if asleep && list.tokens.capacity() > Self::LONG {
             list.tokens = Vec::new();
         }
-        list.asleep = asleep;
+        list.alarm = if asleep { 0 } else { Self::LONG };
         true
     }
 }

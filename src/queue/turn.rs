@@ -81,14 +81,19 @@ impl<T> Live<T> {
     #[inline(always)]
     pub(super) fn begin(shared: &Shared<T>, group: GroupRef<T>, epoch: u32) -> Self {
         let mut mailbox = group.lock();
-        let plain = mailbox.flags == 0;
-        let mut taken = None;
-        if plain {
-            mailbox.phase = Phase::Held;
-            taken = group.take_plain(&mut mailbox);
+        if mailbox.flags != 0 {
+            drop(mailbox);
+            return Self::begin_flagged(shared, group, epoch);
         }
+        mailbox.phase = Phase::Held;
+        let taken = group.take_plain(&mut mailbox);
         drop(mailbox);
-        let mut live = Self {
+        Self::new(shared, group, taken, epoch)
+    }
+
+    #[inline(always)]
+    fn new(shared: &Shared<T>, group: GroupRef<T>, taken: Option<Taken<T>>, epoch: u32) -> Self {
+        Self {
             group: Some(group),
             taken,
             quota: shared.quantum,
@@ -96,28 +101,26 @@ impl<T> Live<T> {
             unit: true,
             counted: false,
             holder: None,
-        };
-        if !plain {
-            live.begin_flagged(shared);
         }
-        live
     }
 
     #[inline(never)]
-    fn begin_flagged(&mut self, shared: &Shared<T>) {
-        let group = self.group();
+    fn begin_flagged(shared: &Shared<T>, group: GroupRef<T>, epoch: u32) -> Self {
         let mut mailbox = group.lock();
         if mailbox.flags & (TIERED | BOUNDED) != 0 {
             drop(mailbox);
-            return special::begin(shared, self);
+            let mut live = Self::new(shared, group, None, epoch);
+            special::begin(shared, &mut live);
+            return live;
         }
         mailbox.phase = Phase::Held;
         mailbox.flags &= !BUMPED;
+        let mut taken = None;
         if mailbox.may_take() {
-            let taken = group.take(&mut mailbox);
-            drop(mailbox);
-            self.taken = taken;
+            taken = group.take(&mut mailbox);
         }
+        drop(mailbox);
+        Self::new(shared, group, taken, epoch)
     }
 
     #[inline]
@@ -207,10 +210,7 @@ impl<'q, T> Turn<'q, T> {
 
     #[inline(always)]
     pub(super) fn over(shared: Owner<'q, T>, live: Live<T>) -> Self {
-        Self {
-            shared,
-            live,
-        }
+        Self { shared, live }
     }
 
     /// Whose turn it is.

@@ -143,8 +143,8 @@ impl Pair {
         assert_eq!(line.is_empty(), self.list.is_empty());
         assert_eq!(line.oldest(), self.list.iter().map(|s| s.ticket).min());
         // The invariants.
-        let gaps = line.entries.len() - line.plain;
-        assert!(gaps <= line.plain + SLACK, "{gaps} gaps");
+        let gaps = line.gaps;
+        assert!(gaps <= line.plain() + SLACK, "{gaps} gaps");
         assert!(line.entries.front().is_none_or(|e| e.group.is_some()));
         assert!(line.entries.iter().is_sorted_by_key(|e| e.ticket));
         let odd = line.odd.as_ref();

@@ -115,7 +115,11 @@ unsafe fn value_at<S>(page: Page<S>, slot: usize) -> NonNull<S> {
 /// As of [`value_at`]; and the slot is not changed meanwhile.
 unsafe fn generation_at<S>(page: Page<S>, slot: usize) -> NonNull<NonZeroU32> {
     // SAFETY: the generations of a page lie in its memory.
-    unsafe { page.byte_add(generations::<S>()).cast::<NonZeroU32>().add(slot) }
+    unsafe {
+        page.byte_add(generations::<S>())
+            .cast::<NonZeroU32>()
+            .add(slot)
+    }
 }
 
 /// The key of a value.
@@ -250,7 +254,9 @@ impl<S> Shared<S> {
         assert!(number < MOST_PAGES, "there are too many values");
         self.top = self.top.max(number + 1);
         let mut free = Bits::default();
-        (0..slots::<S>()).map(bit).for_each(|(word, mask)| free[word] |= mask);
+        (0..slots::<S>())
+            .map(bit)
+            .for_each(|(word, mask)| free[word] |= mask);
         let header = Header {
             shared: Arc::clone(shared),
             number,
@@ -394,7 +400,9 @@ impl<S> Drop for Pages<S> {
         }
         drop(shared);
         // SAFETY: they are empty, and forgotten.
-        empty.into_iter().for_each(|page| unsafe { free_page(page) });
+        empty
+            .into_iter()
+            .for_each(|page| unsafe { free_page(page) });
     }
 }
 

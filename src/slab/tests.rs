@@ -1,3 +1,5 @@
+mod pages;
+
 use super::{CHUNK, Key, NONE, PLACES, Slab, WARM, WORN};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};

@@ -1,0 +1,175 @@
+//! The fifo against a deque: messages of every shape, each dropped once.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::group::fifo::Fifo;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Push(usize),
+    PushFront,
+    Pop(usize),
+    Shrink,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        8 => (1..6_usize).prop_map(Op::Push),
+        1 => (60..200_usize).prop_map(Op::Push),
+        4 => Just(Op::PushFront),
+        8 => (1..6_usize).prop_map(Op::Pop),
+        1 => (60..200_usize).prop_map(Op::Pop),
+        2 => Just(Op::Shrink),
+    ]
+}
+
+/// A message that counts those that are there.
+struct Counted<P> {
+    number: u64,
+    alive: Rc<Cell<i64>>,
+    payload: P,
+}
+
+impl<P> Drop for Counted<P> {
+    fn drop(&mut self) {
+        self.alive.set(self.alive.get() - 1);
+    }
+}
+
+fn play<P: Default>(ops: &[Op]) {
+    let alive = Rc::new(Cell::new(0));
+    let mut number = 0;
+    let mut make = || {
+        number += 1;
+        alive.set(alive.get() + 1);
+        let (alive, payload) = (alive.clone(), P::default());
+        Counted {
+            number,
+            alive,
+            payload,
+        }
+    };
+    let (mut fifo, mut deque) = (Fifo::new(), VecDeque::new());
+    for op in ops {
+        match *op {
+            Op::Push(n) => (0..n).for_each(|_| {
+                let message = make();
+                deque.push_back(message.number);
+                fifo.push(message);
+            }),
+            Op::PushFront => {
+                let message = make();
+                deque.push_front(message.number);
+                fifo.push_front(message);
+            }
+            Op::Pop(n) => (0..n).for_each(|_| {
+                let popped: Option<Counted<P>> = fifo.pop();
+                assert!(
+                    popped
+                        .as_ref()
+                        .is_none_or(|m| (&raw const m.payload).is_aligned())
+                );
+                assert_eq!(popped.map(|message| message.number), deque.pop_front());
+            }),
+            Op::Shrink => fifo.shrink(),
+        }
+        assert_eq!(fifo.len(), deque.len() as u64);
+        assert_eq!(fifo.is_empty(), deque.is_empty());
+        assert_eq!(alive.get(), deque.len() as i64);
+    }
+    drop(fifo);
+    assert_eq!(alive.get(), 0);
+}
+
+/// The message is in the value itself, or not.
+fn numbers<T: Copy + PartialEq + std::fmt::Debug>(ops: &[Op], make: impl Fn(u64) -> T) {
+    let (mut fifo, mut deque, mut number) = (Fifo::new(), VecDeque::new(), 0);
+    for op in ops {
+        match *op {
+            Op::Push(n) => (0..n).for_each(|_| {
+                number += 1;
+                fifo.push(make(number));
+                deque.push_back(make(number));
+            }),
+            Op::PushFront => {
+                number += 1;
+                fifo.push_front(make(number));
+                deque.push_front(make(number));
+            }
+            Op::Pop(n) => (0..n).for_each(|_| assert_eq!(fifo.pop(), deque.pop_front())),
+            Op::Shrink => fifo.shrink(),
+        }
+        assert_eq!(
+            (fifo.len(), fifo.is_empty()),
+            (deque.len() as u64, deque.is_empty())
+        );
+    }
+}
+
+#[derive(Default)]
+#[repr(align(128))]
+struct Aligned(#[allow(dead_code)] [u8; 3]);
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn agrees_with_a_deque(ops in vec(op(), 1..200)) {
+        numbers(&ops, |_| ());
+        numbers(&ops, |n| n as u8);
+        numbers(&ops, |n| n);
+        numbers(&ops, |n| (n, n as u32));
+        numbers(&ops, |n| [n as u32; 3]);
+        numbers(&ops, |n| [n; 9]);
+    }
+
+    #[test]
+    fn drops_each_message_once(ops in vec(op(), 1..60)) {
+        play::<()>(&ops);
+        play::<[u64; 16]>(&ops);
+        play::<Aligned>(&ops);
+    }
+}
+
+/// Small messages that own something.
+#[test]
+fn what_is_in_the_value_itself_is_dropped() {
+    let owner = Rc::new(());
+    let mut fifo = Fifo::new();
+    for _ in 0..3 {
+        fifo.push(owner.clone());
+    }
+    drop(fifo.pop());
+    assert_eq!(Rc::strong_count(&owner), 3);
+    drop(fifo);
+    assert_eq!(Rc::strong_count(&owner), 1);
+}
+
+#[test]
+fn a_panic_in_one_drop_loses_no_other() {
+    struct Bomb(Rc<Cell<u32>>);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() + 1);
+            assert_ne!(self.0.get(), 3, "the third");
+        }
+    }
+    let dropped = Rc::new(Cell::new(0));
+    let mut fifo = Fifo::new();
+    (0..100).for_each(|_| fifo.push(Bomb(dropped.clone())));
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(fifo))).is_err());
+    assert_eq!(dropped.get(), 100);
+}
+
+/// How large it is, and what an idle one keeps.
+#[test]
+fn takes_24_bytes() {
+    assert_eq!(size_of::<Fifo<[u32; 3]>>(), 24);
+    assert_eq!(size_of::<Fifo<[u64; 30]>>(), 24);
+}

@@ -1,0 +1,111 @@
+//! Pages against a map of what was put in.
+
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::slab::Key;
+use crate::slab::pages::{Pages, key_of, remove};
+
+type Value = Box<u64>;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(usize),
+    Remove(usize),
+    Unlist(usize),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        (1..400_usize).prop_map(Op::Insert),
+        (1..400_usize).prop_map(Op::Remove),
+        any::<usize>().prop_map(Op::Unlist),
+    ]
+}
+
+#[allow(unsafe_code)]
+fn key(value: NonNull<Value>) -> Key {
+    // SAFETY: the tests take out only what is in.
+    unsafe { key_of(value) }
+}
+
+#[allow(unsafe_code)]
+fn take_out(value: NonNull<Value>) {
+    // SAFETY: each is taken out once.
+    unsafe { remove(value) };
+}
+
+#[allow(unsafe_code)]
+fn read(value: NonNull<Value>) -> u64 {
+    // SAFETY: as in `key`.
+    unsafe { **value.as_ref() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn agree_with_a_map(ops in vec(op(), 1..30), seed in any::<usize>()) {
+        let pages = Pages::new();
+        let mut there: BTreeMap<Key, (NonNull<Value>, u64, bool)> = BTreeMap::new();
+        let mut ever: Vec<Key> = Vec::new();
+        let (mut number, mut pick) = (0, seed);
+        for op in ops {
+            match op {
+                Op::Insert(n) => for _ in 0..n {
+                    number += 1;
+                    let value = pages.insert(Box::new(number));
+                    prop_assert!(there.insert(key(value), (value, number, true)).is_none());
+                    ever.push(key(value));
+                },
+                Op::Remove(n) => for _ in 0..n.min(there.len()) {
+                    pick = pick.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let nth = there.keys().nth((pick >> 33) % there.len()).copied();
+                    let (value, number, _) = there.remove(&nth.unwrap()).unwrap();
+                    prop_assert_eq!(read(value), number);
+                    take_out(value);
+                },
+                Op::Unlist(n) => if let Some(nth) = there.len().checked_sub(1) {
+                    let entry = there.values_mut().nth(n % (nth + 1)).unwrap();
+                    #[allow(unsafe_code)]
+                    // SAFETY: it is in.
+                    let was = unsafe { pages.unlist(entry.0) };
+                    prop_assert_eq!(was, std::mem::replace(&mut entry.2, false));
+                },
+            }
+            let listed = there.values().filter(|entry| entry.2);
+            let listed: Vec<_> = listed.map(|entry| entry.0).collect();
+            prop_assert_eq!(pages.listed(), listed);
+            for key in &ever {
+                let expected = there.get(key).filter(|entry| entry.2);
+                prop_assert_eq!(pages.get(*key), expected.map(|entry| entry.0));
+            }
+        }
+        let mut keys = ever.clone();
+        keys.sort();
+        keys.dedup();
+        prop_assert_eq!(keys.len(), ever.len(), "no key is issued twice");
+        drop(pages);
+        there.into_values().for_each(|(value, ..)| take_out(value));
+    }
+}
+
+#[test]
+fn values_are_dropped_once() {
+    let owner = Arc::new(());
+    let pages = Pages::new();
+    let all: Vec<_> = (0..1000).map(|_| pages.insert(owner.clone())).collect();
+    drop(pages);
+    for (n, value) in all.into_iter().enumerate() {
+        assert_eq!(Arc::strong_count(&owner), 1001 - n);
+        #[allow(unsafe_code)]
+        // SAFETY: it is in, and taken out once.
+        unsafe {
+            remove(value);
+        }
+    }
+}
