@@ -362,7 +362,7 @@ impl<T> Mailbox<T> {
         self.plain.push(message);
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_plain(&mut self) -> Option<Taken<T>> {
         let message = self.plain.pop()?;
         let number = self.number();

@@ -231,10 +231,19 @@ impl<G> Line<G> {
         if !self.is_plain() {
             return self.pop_ranked(oldest_first);
         }
+        Some((self.pop_plain()?, true))
+    }
+
+    /// Takes the oldest, if the order of tickets is the order of rank.
+    #[inline(always)]
+    pub fn pop_plain(&mut self) -> Option<G> {
+        if !self.is_plain() {
+            return None;
+        }
         let group = self.entries.pop_front()?.group?;
         self.first += 1;
         self.tidy();
-        Some((group, true))
+        Some(group)
     }
 
     /// Takes as many as `out` has places for, if the order of tickets is the

@@ -8,10 +8,10 @@
 //!
 //! Invariants:
 //! 1. `tail` is null, or the last of a circle of blocks linked by `next`, whose
-//!    first is `tail.next`. Its lowest bit says that `first` holds a message.
-//! 2. If `T` fits, `first` holds one whenever the blocks do.
-//! 3. A block holds `len` messages from `head` on, around its end. One without
-//!    messages is the only one.
+//!    first is `tail.next`. Its two lowest bits say whether `first` holds a
+//!    message, which is then the first of all, and whether the blocks do.
+//! 2. A block holds `len` messages from `head` on, around its end. One without
+//!    messages is the only one. Its capacity is a power of two.
 
 #![allow(unsafe_code)]
 
@@ -30,11 +30,14 @@ const KEPT: u16 = 4;
 
 /// In `tail`: `first` holds a message.
 const FIRST: usize = 1;
+/// In `tail`: the blocks hold messages.
+const MORE: usize = 2;
 
 #[repr(C)]
 struct Block<T> {
     next: *mut Block<T>,
     cap: u16,
+    /// Counts on; the place is the rest to `cap`.
     head: u16,
     len: u16,
     items: [MaybeUninit<T>; 0],
@@ -84,10 +87,7 @@ impl<T> Block<T> {
     unsafe fn at(block: *mut Self, n: u16) -> *mut T {
         // SAFETY: the items stand behind the header; the index is below `cap`.
         unsafe {
-            let mut index = (*block).head + n;
-            if index >= (*block).cap {
-                index -= (*block).cap;
-            }
+            let index = (*block).head.wrapping_add(n) & ((*block).cap - 1);
             (&raw mut (*block).items).cast::<T>().add(index.into())
         }
     }
@@ -101,7 +101,8 @@ impl<T> Block<T> {
         // SAFETY: the messages move in one or two runs into fresh memory that has
         // room for them.
         unsafe {
-            let (head, len, cap) = ((*block).head, (*block).len, (*block).cap);
+            let (len, cap) = ((*block).len, (*block).cap);
+            let head = (*block).head & (cap - 1);
             let larger = Self::new(cap * 2);
             let run = len.min(cap - head);
             let items = (&raw mut (*larger).items).cast::<T>();
@@ -138,19 +139,29 @@ impl<T> Fifo<T> {
     }
 
     #[inline]
-    fn has_first(&self) -> bool {
-        self.tail.addr() & FIRST != 0
+    fn has(&self, what: usize) -> bool {
+        self.tail.addr() & what != 0
+    }
+
+    #[inline]
+    fn set(&mut self, what: usize) {
+        self.tail = self.tail.map_addr(|tail| tail | what);
+    }
+
+    #[inline]
+    fn clear(&mut self, what: usize) {
+        self.tail = self.tail.map_addr(|tail| tail & !what);
     }
 
     #[inline]
     fn blocks(&self) -> Option<NonNull<Block<T>>> {
-        NonNull::new(self.tail.map_addr(|tail| tail & !FIRST))
+        NonNull::new(self.tail.map_addr(|tail| tail & !(FIRST | MORE)))
     }
 
     #[inline]
     fn set_blocks(&mut self, tail: *mut Block<T>) {
-        let first = self.tail.addr() & FIRST;
-        self.tail = tail.map_addr(|tail| tail | first);
+        let bits = self.tail.addr() & (FIRST | MORE);
+        self.tail = tail.map_addr(|tail| tail | bits);
     }
 
     #[inline]
@@ -160,26 +171,21 @@ impl<T> Fifo<T> {
 
     #[inline]
     fn set_first(&mut self, message: T) {
-        debug_assert!(Self::INLINE && !self.has_first());
+        debug_assert!(Self::INLINE && !self.has(FIRST));
         // SAFETY: the place is large enough, aligned, and holds nothing.
         unsafe { self.first_at().write(message) };
-        self.tail = self.tail.map_addr(|tail| tail | FIRST);
+        self.set(FIRST);
     }
 
     /// Whether there is no message.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        if Self::INLINE {
-            return !self.has_first();
-        }
-        // SAFETY: a block that is linked is there.
-        self.blocks()
-            .is_none_or(|tail| unsafe { (*tail.as_ptr()).len } == 0)
+        !self.has(FIRST | MORE)
     }
 
     /// How many there are. O(blocks).
     pub(super) fn len(&self) -> u64 {
-        let mut sum = u64::from(self.has_first());
+        let mut sum = u64::from(self.has(FIRST));
         let Some(tail) = self.blocks().map(NonNull::as_ptr) else {
             return sum;
         };
@@ -199,7 +205,7 @@ impl<T> Fifo<T> {
     /// Puts a message last.
     #[inline]
     pub(super) fn push(&mut self, message: T) {
-        if Self::INLINE && !self.has_first() {
+        if Self::INLINE && !self.has(FIRST | MORE) {
             self.set_first(message);
         } else {
             self.push_block(message);
@@ -208,11 +214,12 @@ impl<T> Fifo<T> {
 
     #[inline(never)]
     fn push_block(&mut self, message: T) {
-        let tail = match self.blocks() {
-            None => Block::new(FEWEST),
-            Some(tail) => self.with_room(tail.as_ptr()),
-        };
-        self.set_blocks(tail);
+        let mut tail = self.tail.map_addr(|tail| tail & !(FIRST | MORE));
+        // SAFETY: the block is there, if there is one.
+        if tail.is_null() || unsafe { (*tail).len == (*tail).cap } {
+            tail = self.make_room();
+        }
+        self.tail = tail.map_addr(|at| at | self.tail.addr() & FIRST | MORE);
         // SAFETY: the last block has room for one more.
         unsafe {
             Block::at(tail, (*tail).len).write(message);
@@ -220,36 +227,38 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// The last block, with room.
-    fn with_room(&self, tail: *mut Block<T>) -> *mut Block<T> {
+    /// A last block with room.
+    #[cold]
+    fn make_room(&self) -> *mut Block<T> {
+        let Some(tail) = self.blocks().map(NonNull::as_ptr) else {
+            return Block::new(FEWEST);
+        };
         // SAFETY: the blocks are there; a new one is linked in behind the last.
         unsafe {
-            if (*tail).len < (*tail).cap {
-                tail
-            } else if (*tail).cap < MOST {
-                Block::grow(tail)
-            } else {
-                let new = Block::new(MOST);
-                (*new).next = (*tail).next;
-                (*tail).next = new;
-                new
+            if (*tail).cap < MOST {
+                return Block::grow(tail);
             }
+            let new = Block::new(MOST);
+            (*new).next = (*tail).next;
+            (*tail).next = new;
+            new
         }
     }
 
     /// Puts a message first.
     pub(super) fn push_front(&mut self, message: T) {
-        if self.is_empty() {
-            return self.push(message);
+        if Self::INLINE && !self.has(FIRST) {
+            return self.set_first(message);
         }
         let mut second = message;
-        if Self::INLINE {
-            // SAFETY: the place holds a message, by invariant 2.
+        if self.has(FIRST) {
+            // SAFETY: the place holds a message.
             second = unsafe { self.first_at().replace(second) };
         }
         let Some(tail) = self.blocks().map(NonNull::as_ptr) else {
             return self.push_block(second);
         };
+        self.set(MORE);
         // SAFETY: the blocks are there. The message goes before the first of the
         // first block, or into a new one before that.
         unsafe {
@@ -265,8 +274,7 @@ impl<T> Fifo<T> {
                     head = new;
                 }
             }
-            let cap = (*head).cap;
-            (*head).head = (*head).head.checked_sub(1).unwrap_or(cap - 1);
+            (*head).head = (*head).head.wrapping_sub(1);
             (*head).len += 1;
             Block::at(head, 0).write(second);
         }
@@ -275,56 +283,45 @@ impl<T> Fifo<T> {
     /// Takes the first message out.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {
-        if !Self::INLINE {
-            return self.pop_block();
+        if Self::INLINE && self.has(FIRST) {
+            self.clear(FIRST);
+            // SAFETY: the place held a message; it is taken out once.
+            return Some(unsafe { self.first_at().read() });
         }
-        if !self.has_first() {
+        if !self.has(MORE) {
             return None;
         }
-        // SAFETY: the place holds a message; it is taken out once, as the bit is
-        // cleared, or another one put there.
-        let message = unsafe { self.first_at().read() };
-        self.tail = self.tail.map_addr(|tail| tail & !FIRST);
-        if !self.tail.is_null() {
-            self.move_up();
-        }
-        Some(message)
+        Some(self.pop_block())
     }
 
+    /// Takes the first message out of the blocks, which hold one.
     #[inline(never)]
-    fn move_up(&mut self) {
-        if let Some(second) = self.pop_block() {
-            self.set_first(second);
-        }
-    }
-
-    fn pop_block(&mut self) -> Option<T> {
-        let tail = self.blocks()?.as_ptr();
-        // SAFETY: the blocks are there. What is read is counted out; a block that
-        // is empty and not the only one is unlinked and freed.
+    fn pop_block(&mut self) -> T {
+        let tail = self.blocks().expect("they hold a message").as_ptr();
+        // SAFETY: the blocks are there, and the first holds a message. What is
+        // read is counted out; a block that is empty and not the only one is
+        // unlinked and freed.
         unsafe {
             let block = (*tail).next;
-            if (*block).len == 0 {
-                return None;
-            }
             let message = Block::at(block, 0).read();
+            (*block).head = (*block).head.wrapping_add(1);
             (*block).len -= 1;
-            (*block).head += 1;
-            if (*block).head == (*block).cap {
-                (*block).head = 0;
+            if (*block).len == 0 {
+                if block == tail {
+                    self.clear(MORE);
+                } else {
+                    (*tail).next = (*block).next;
+                    Block::free(block);
+                }
             }
-            if (*block).len == 0 && block != tail {
-                (*tail).next = (*block).next;
-                Block::free(block);
-            }
-            Some(message)
+            message
         }
     }
 
     /// Gives back what a burst has left, if nothing waits.
     #[inline]
     pub(super) fn shrink(&mut self) {
-        if !self.tail.is_null() {
+        if self.blocks().is_some() {
             self.free_block(KEPT);
         }
     }

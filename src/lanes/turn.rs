@@ -1,6 +1,6 @@
 //! A turn begins, or is taken back as if it never had.
 
-use super::Lanes;
+use super::{Lane, Lanes};
 
 /// A turn that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,33 +33,54 @@ impl<G> Lanes<G> {
         Some((group, lane, has_tiers))
     }
 
-    /// Begins as many turns as `out` has places for, if there is but one lane
-    /// in the ring, without cap or tiers, and one order in its line: how many.
+    /// Begins the next turn, if there is but one lane in the ring, without cap
+    /// or tiers, and one order in its line.
+    #[inline(always)]
+    pub fn pop_plain(&mut self) -> Option<G> {
+        let group = self.lone_lane()?.line.pop_plain()?;
+        self.count_plain(1);
+        Some(group)
+    }
+
+    /// As [`pop_plain`](Self::pop_plain), as many as `out` has places for: how
+    /// many.
     #[inline(always)]
     pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
-        if self.members != 1 {
+        let Some(lane) = self.lone_lane() else {
             return 0;
-        }
-        let current = self.current;
-        let lane = self.lane_mut(current);
-        if lane.counts || lane.tiered.is_some() {
-            return 0;
-        }
+        };
         let n = lane.line.pop_run(out);
         if n > 0 {
-            lane.overtaken = 0;
-            let turns = n as u32;
-            // Its credit begins anew whenever it is used up.
-            lane.credit = if turns < lane.credit {
-                lane.credit - turns
-            } else {
-                lane.weight - (turns - lane.credit) % lane.weight
-            };
-            if lane.line.is_empty() {
-                self.leave(current);
-            }
+            self.count_plain(n as u32);
         }
         n
+    }
+
+    /// The only lane of the ring, if it has neither cap nor tiers.
+    #[inline(always)]
+    fn lone_lane(&mut self) -> Option<&mut Lane<G>> {
+        if self.members != 1 {
+            return None;
+        }
+        let lane = self.lane_mut(self.current);
+        (!lane.counts && lane.tiered.is_none()).then_some(lane)
+    }
+
+    /// So many turns of the oldest have begun in the only lane of the ring.
+    #[inline(always)]
+    fn count_plain(&mut self, turns: u32) {
+        let current = self.current;
+        let lane = self.lane_mut(current);
+        lane.overtaken = 0;
+        // Its credit begins anew whenever it is used up.
+        lane.credit = if turns < lane.credit {
+            lane.credit - turns
+        } else {
+            lane.weight - (turns - lane.credit) % lane.weight
+        };
+        if lane.line.is_empty() {
+            self.leave(current);
+        }
     }
 
     /// As [`pop`](Self::pop) of a turn that may be over at once: the lane keeps

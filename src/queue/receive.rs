@@ -40,7 +40,7 @@ impl<T> Queue<T> {
     /// # Errors
     ///
     /// [`TryReceive`] if there is none.
-    #[inline]
+    #[inline(always)]
     pub fn try_receive(&self) -> Result<Turn<'_, T>, TryReceive> {
         let shared = self.shared();
         let epoch = shared.epoch();
@@ -140,7 +140,7 @@ impl<'q, T> Turns<'q, T> {
 impl<'q, T> Iterator for Turns<'q, T> {
     type Item = Turn<'q, T>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Turn<'q, T>> {
         if self.left == 0 {
             return None;
@@ -198,7 +198,7 @@ impl<T> State<T> {
     }
 
     /// Claims the next group, if there is one.
-    #[inline]
+    #[inline(never)]
     fn claim(&mut self) -> Option<GroupRef<T>> {
         let (group, lane, tiered) = self.lanes.pop()?;
         if tiered {
@@ -217,18 +217,16 @@ impl<T> State<T> {
 
 impl<T> Shared<T> {
     /// Claims the next group, if there is one.
-    #[inline]
+    #[inline(never)]
     pub(super) fn claim(&self) -> Option<GroupRef<T>> {
         let mut state = self.lock();
         if state.mixed || !state.lanes.has_eligible() {
             state.collect(&self.submissions);
         }
-        let mut claimed = [None];
-        state.claim_run(&mut claimed);
+        let group = state.lanes.pop_plain().or_else(|| state.claim());
         if !state.receives.is_empty() {
             self.wake_due(Session::over(state));
         }
-        let [group] = claimed;
         group
     }
 

@@ -139,6 +139,10 @@ impl<T> Live<T> {
         let group = self.group.as_ref().expect(LIVE);
         let mut mailbox = group.lock();
         let epoch = shared.epoch();
+        if mailbox.flags == 0 && self.unit {
+            self.taken = group.take_plain(&mut mailbox);
+            return self.taken.is_some();
+        }
         let look = !self.unit || epoch != self.epoch;
         if mailbox.flags & TIERED != 0 || mailbox.flags & CAPPED != 0 && look {
             drop(mailbox);
