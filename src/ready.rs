@@ -1,17 +1,17 @@
 //! Who stands in one line: by rank, with the oldest always at hand.
 //!
 //! State: the *plain* groups stand in one array in the order of their tickets.
-//! While they share one level, that is their order of rank too; else a FIFO of
-//! positions stands beside it for each level. Groups that are bumped, or that
+//! While they share one level, that is their order of rank too; else those of
+//! each level are linked to one another. Groups that are bumped, or that
 //! come back with an old ticket, are *odd*: they stand in two trees, by rank
 //! and by age.
 //!
 //! Invariants:
 //! 1. Tickets ascend along the array. A group that was taken out of its middle
 //!    leaves a gap; the first entry is never a gap.
-//! 2. While several levels stand in the array, each of its groups has its
-//!    position in the FIFO of its level. A position of a gap, or before the
-//!    array, is stale, and skipped where it is met.
+//! 2. While several levels stand in the array, each of its groups is linked in
+//!    the list of its level, in order. A gap may be, and is skipped where it is
+//!    met; what leaves the array leaves its list.
 //! 3. There are fewer gaps than groups, but for `SLACK` of them.
 //! 4. The two trees hold the same groups.
 //!
@@ -21,8 +21,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
+mod levels;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
+
+use levels::Levels;
 
 /// The standing level of a group of which nothing is said.
 pub const STANDING_LEVEL: u8 = 100;
@@ -50,56 +53,10 @@ impl Rank {
 struct Entry<G> {
     ticket: u64,
     level: u8,
+    /// How many entries after this one the next of its level stands; 0: none.
+    next: u32,
     /// `None`: a gap.
     group: Option<G>,
-}
-
-/// Positions by level, highest level first.
-#[derive(Debug)]
-struct Levels {
-    /// A bit for each word of `bits` that is not zero.
-    summary: u8,
-    /// A bit for each level whose FIFO is not empty.
-    bits: [u64; 4],
-    fifos: Vec<VecDeque<u64>>,
-}
-
-impl Levels {
-    fn new() -> Self {
-        Self {
-            summary: 0,
-            bits: [0; 4],
-            fifos: (0..=u8::MAX).map(|_| VecDeque::new()).collect(),
-        }
-    }
-
-    fn push(&mut self, level: u8, position: u64) {
-        let word = usize::from(level >> 6);
-        self.fifos[usize::from(level)].push_back(position);
-        self.bits[word] |= 1 << (level & 63);
-        self.summary |= 1 << word;
-    }
-
-    /// The highest level that is not empty, and its first position.
-    fn first(&self) -> Option<(u8, u64)> {
-        let word = 7_u32.checked_sub(self.summary.leading_zeros())?;
-        let bit = 63 - self.bits[word as usize].leading_zeros();
-        let level = (word * 64 + bit) as u8;
-        Some((level, *self.fifos[usize::from(level)].front()?))
-    }
-
-    fn pop(&mut self, level: u8) -> Option<u64> {
-        let fifo = &mut self.fifos[usize::from(level)];
-        let position = fifo.pop_front();
-        if fifo.is_empty() {
-            let word = usize::from(level >> 6);
-            self.bits[word] &= !(1 << (level & 63));
-            if self.bits[word] == 0 {
-                self.summary &= !(1 << word);
-            }
-        }
-        position
-    }
 }
 
 /// A rank, and who is first among equals: the later of bump and ready time.
@@ -176,6 +133,7 @@ impl<G> Line<G> {
             Entry {
                 ticket,
                 level,
+                next: 0,
                 group,
             }
         };
@@ -195,18 +153,33 @@ impl<G> Line<G> {
     /// Not all entries from there on are of the line's level.
     #[inline(never)]
     fn push_levels(&mut self, from: usize) {
-        let new = self.entries.range(from..);
-        if let Some(levels) = self.levels.as_mut().filter(|_| self.mixed) {
-            let positions = self.first + from as u64..;
-            let new = positions.zip(new);
-            return new.for_each(|(at, entry)| levels.push(entry.level, at));
+        if self.mixed {
+            return self.link(from);
         }
         if from == 0 {
             self.level = self.entries[0].level;
         }
         if self.entries.iter().any(|entry| entry.level != self.level) {
             self.mixed = true;
-            self.sort_levels();
+            self.link(0);
+        }
+    }
+
+    /// Puts the entries from there on into the lists of their levels.
+    fn link(&mut self, from: usize) {
+        let levels = self.levels.get_or_insert_default();
+        for at in from..self.entries.len() {
+            let position = self.first + at as u64;
+            let entry = &mut self.entries[at];
+            if entry.group.is_none() {
+                continue;
+            }
+            entry.next = 0;
+            if let Some(last) = levels.push(entry.level, position) {
+                let step = position - last;
+                // There is no memory for 2^32 entries.
+                self.entries[(last - self.first) as usize].next = step as u32;
+            }
         }
     }
 
@@ -286,18 +259,15 @@ impl<G> Line<G> {
 
     /// The first of the highest level, where nobody is odd.
     fn pop_level(&mut self) -> Option<(G, bool)> {
-        let levels = self.levels.as_mut()?;
-        loop {
-            let (level, position) = levels.first()?;
-            levels.pop(level);
-            let at = position.wrapping_sub(self.first) as usize;
-            let entry = self.entries.get_mut(at);
-            if let Some(group) = entry.and_then(|entry| entry.group.take()) {
-                self.gaps += 1;
-                self.tidy();
-                return Some((group, at == 0));
-            }
+        let at = self.first_of_levels()?;
+        let entry = &mut self.entries[at];
+        let group = entry.group.take()?;
+        if let Some(levels) = &mut self.levels {
+            levels.pop(entry.level, self.first + at as u64, entry.next);
         }
+        self.gaps += 1;
+        self.tidy();
+        Some((group, at == 0))
     }
 
     /// The first plain group by rank: its standing, and its place in the array.
@@ -313,17 +283,17 @@ impl<G> Line<G> {
         Some(((Reverse(Rank::standing(entry.level)), entry.ticket), at))
     }
 
-    /// Skips what is stale.
+    /// The place of the first of the highest level. Skips gaps.
     fn first_of_levels(&mut self) -> Option<usize> {
         let levels = self.levels.as_mut()?;
         loop {
             let (level, position) = levels.first()?;
-            let at = position.checked_sub(self.first);
-            let entry = at.and_then(|at| Some((at, self.entries.get(at as usize)?)));
-            match entry {
-                Some((at, entry)) if entry.group.is_some() => return Some(at as usize),
-                _ => _ = levels.pop(level),
+            let at = (position - self.first) as usize;
+            let entry = self.entries.get(at)?;
+            if entry.group.is_some() {
+                return Some(at);
             }
+            levels.pop(level, position, entry.next);
         }
     }
 
@@ -380,7 +350,10 @@ impl<G> Line<G> {
     #[inline]
     fn tidy(&mut self) {
         if self.gaps > 0 {
-            self.close_gaps();
+            let first = self.entries.front();
+            if first.is_none_or(|e| e.group.is_none()) || self.gaps > self.plain() + SLACK {
+                self.close_gaps();
+            }
         }
         if self.entries.is_empty() && (self.mixed || self.entries.capacity() > SLACK) {
             self.clear();
@@ -389,14 +362,20 @@ impl<G> Line<G> {
 
     #[inline(never)]
     fn close_gaps(&mut self) {
-        while self.entries.front().is_some_and(|e| e.group.is_none()) {
+        while let Some(entry) = self.entries.front().filter(|e| e.group.is_none()) {
+            if let Some(levels) = &mut self.levels {
+                levels.pop(entry.level, self.first, entry.next);
+            }
             self.entries.pop_front();
             (self.first, self.gaps) = (self.first + 1, self.gaps - 1);
         }
         if self.gaps > self.plain() + SLACK {
             self.entries.retain(|entry| entry.group.is_some());
             self.gaps = 0;
-            self.sort_levels();
+            if self.mixed {
+                self.levels.iter_mut().for_each(|levels| levels.clear());
+                self.link(0);
+            }
         }
     }
 
@@ -404,22 +383,8 @@ impl<G> Line<G> {
     #[cold]
     fn clear(&mut self) {
         self.mixed = false;
-        self.levels = None;
         if self.entries.capacity() > SLACK {
-            self.entries = VecDeque::new();
-        }
-    }
-
-    /// Makes the FIFOs anew from the array, whose order is theirs.
-    fn sort_levels(&mut self) {
-        if !self.mixed {
-            return;
-        }
-        let levels = self.levels.insert(Box::new(Levels::new()));
-        for (position, entry) in (self.first..).zip(&self.entries) {
-            if entry.group.is_some() {
-                levels.push(entry.level, position);
-            }
+            (self.entries, self.levels) = (VecDeque::new(), None);
         }
     }
 }

@@ -159,7 +159,7 @@ impl Pair {
         }
         assert_eq!(self.line.pop(false), None);
         assert_eq!(self.line.pop(true), None);
-        assert!(self.line.is_plain() && self.line.levels.is_none());
+        assert!(self.line.is_plain());
         assert!(self.line.entries.capacity() <= 2 * SLACK);
     }
 }
