@@ -157,7 +157,7 @@ use crate::wait::Wait;
 use shared::Shared;
 
 pub use builder::Builder;
-pub use delivery::{Batch, Delivery, Detached};
+pub use delivery::{Batch, Completed, Delivery, Detached};
 pub use give_back::GivesBack;
 pub use handles::{Conversation, Group, GroupId, Lane};
 pub(crate) use kept::{InLine, KEPT_IDLE, Keeping, Kept, Shape, is_idle, waiting_in};

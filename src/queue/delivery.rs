@@ -159,6 +159,10 @@ impl<'t, T> Batch<'t, T> {
     pub(super) fn take(shared: &'t Arc<Shared<T>>, live: &'t mut Live<T>, most: u32) -> Self {
         let mut rest = Vec::new();
         let group = live.group.as_ref().expect(LIVE);
+        if most == 1 || group.waiting() == 0 {
+            live.quota -= 1;
+            return Self { shared, live, rest };
+        }
         let mut mailbox = group.lock();
         // With tiers each message has to ask whether it may start.
         if mailbox.flags & TIERED == 0 && mailbox.may_take() {
@@ -185,32 +189,80 @@ impl<'t, T> Batch<'t, T> {
     }
 
     /// All are done.
-    pub fn complete(self) -> Vec<T> {
+    #[inline]
+    pub fn complete(self) -> Completed<T> {
         let all = self.len();
         self.complete_up_to(all)
     }
 
     /// The first `n` are done; the others are given back, and the first of them
     /// has failed.
-    pub fn complete_up_to(mut self, n: usize) -> Vec<T> {
+    #[inline]
+    pub fn complete_up_to(mut self, n: usize) -> Completed<T> {
         let n = n.min(self.len());
         if n == 0 {
-            return Vec::new();
+            return Completed::default();
         }
         let first = self.live.taken.take().expect(IN_HAND);
-        let tier = first.tier;
-        let mut done = Vec::with_capacity(n);
-        done.push(first.message);
-        done.extend(self.rest.drain(..n - 1).map(|taken| taken.message));
-        if self.live.counted || self.shared.bounded {
-            special::completed(self.shared, self.live, tier, n as u64);
+        let mut rest = std::mem::take(&mut self.rest);
+        if n <= rest.len() {
+            self.rest = rest.split_off(n - 1);
         }
-        done
+        if self.live.counted || self.shared.bounded {
+            special::completed(self.shared, self.live, first.tier, n as u64);
+        }
+        Completed {
+            first: Some(first.message),
+            rest: rest.into_iter(),
+        }
     }
 }
 
+/// The messages of a [`Batch`] that were completed, in order.
+#[derive(Debug)]
+pub struct Completed<T> {
+    first: Option<T>,
+    rest: std::vec::IntoIter<Taken<T>>,
+}
+
+impl<T> Default for Completed<T> {
+    fn default() -> Self {
+        Self {
+            first: None,
+            rest: Vec::new().into_iter(),
+        }
+    }
+}
+
+impl<T> Iterator for Completed<T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        let first = self.first.take();
+        first.or_else(|| Some(self.rest.next()?.message))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::from(self.first.is_some()) + self.rest.len();
+        (left, Some(left))
+    }
+}
+
+impl<T> ExactSizeIterator for Completed<T> {}
+
 impl<T> Drop for Batch<'_, T> {
+    #[inline]
     fn drop(&mut self) {
+        if self.live.taken.is_some() || !self.rest.is_empty() {
+            self.give_back();
+        }
+    }
+}
+
+impl<T> Batch<'_, T> {
+    #[cold]
+    fn give_back(&mut self) {
         let mut rest = std::mem::take(&mut self.rest);
         let failed = self.live.taken.take();
         let failed = failed.or_else(|| (!rest.is_empty()).then(|| rest.remove(0)));
