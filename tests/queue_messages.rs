@@ -181,36 +181,36 @@ impl Drop for Small {
 
 /// A module of one test for each build.
 macro_rules! of_every_build {
-    ($($test:path as $name:ident),* $(,)?) => {
-        $(mod $name {
+    ($($test:ident),* $(,)?) => {
+        $(mod $test {
             #[test]
             fn of_no_size() {
-                $test::<super::super::Nothing>();
+                super::$test::<crate::Nothing>();
             }
 
             #[test]
             fn aligned_of_no_size() {
-                $test::<super::super::AlignedNothing>();
+                super::$test::<crate::AlignedNothing>();
             }
 
             #[test]
             fn of_a_byte() {
-                $test::<super::super::Small>();
+                super::$test::<crate::Small>();
             }
 
             #[test]
             fn in_a_box() {
-                $test::<super::super::Boxed>();
+                super::$test::<crate::Boxed>();
             }
 
             #[test]
             fn of_1_kib() {
-                $test::<super::super::Big>();
+                super::$test::<crate::Big>();
             }
 
             #[test]
             fn aligned() {
-                $test::<super::super::Aligned>();
+                super::$test::<crate::Aligned>();
             }
         })*
     };

@@ -8,12 +8,12 @@ use conversant::queue::{Conversation, Detached, Group, Lane, Peek, Queue, Turn};
 use crate::queue_support::Random;
 use crate::{Build, alive, of_every_build};
 
-of_every_build! { super::comes_out_once as comes_out_once }
+of_every_build! { comes_out_once }
 
 const GROUPS: usize = 4;
 
 /// What the test has in hand, to be let go of in any order.
-enum Thing<M> {
+enum Thing<M: 'static> {
     Queue(Queue<M>),
     Lane(Lane<M>),
     Group(Group<M>),
@@ -23,7 +23,7 @@ enum Thing<M> {
     Look(Peek<M>),
 }
 
-struct World<M> {
+struct World<M: 'static> {
     random: Random,
     queue: Queue<M>,
     things: Vec<Thing<M>>,

@@ -14,7 +14,7 @@ enum Meddler {
     /// Uses all that is there.
     Meddles(usize, Weak<Stage>),
     /// Lets go of something of its own queue.
-    Holds(usize, Held),
+    Holds(usize, Box<Held>),
 }
 
 /// Of the queue in which it waits.
@@ -26,7 +26,7 @@ enum Held {
     Lane(Lane<Meddler>),
     Conversation(Conversation<Meddler>),
     Queue(Queue<Meddler>),
-    Another(Box<Meddler>),
+    Another(Meddler),
 }
 
 struct Stage {
@@ -48,7 +48,7 @@ impl Meddler {
 
     fn holds(number: usize, held: Held) -> Self {
         born(number);
-        Self::Holds(number, held)
+        Self::Holds(number, Box::new(held))
     }
 }
 
@@ -210,7 +210,7 @@ fn those_that_hold_what_is_the_queues() {
             Held::Turn(turn),
             Held::Detached(detached),
             Held::Look(look),
-            Held::Another(Box::new(inner)),
+            Held::Another(inner),
             Held::Conversation(own),
         ];
         for (number, held) in held.into_iter().enumerate() {
