@@ -13,6 +13,7 @@ of_every_build! { comes_out_once }
 const GROUPS: usize = 4;
 
 /// What the test has in hand, to be let go of in any order.
+#[allow(dead_code, reason = "some are there to be dropped")]
 enum Thing<M: 'static> {
     Queue(Queue<M>),
     Lane(Lane<M>),
@@ -180,7 +181,6 @@ impl<M: Build> World<M> {
                 2 => group.bump(self.random.below(256) as u8),
                 3 => {
                     if let Ok(look) = self.queue.try_peek(group.id()) {
-                        look.number();
                         self.things.push(Thing::Look(look));
                     }
                 }

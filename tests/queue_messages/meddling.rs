@@ -9,6 +9,7 @@ use crate::queue_support::{plain, serve, take, turn};
 use crate::{alive, born, gone};
 
 /// What a message does when it is dropped.
+#[allow(dead_code, reason = "what it holds is there to be dropped")]
 enum Meddler {
     Plain(usize),
     /// Uses all that is there.
@@ -110,11 +111,11 @@ impl Stage {
         // A clone that is dropped here may be the last.
         let queue = self.queue.lock().unwrap().clone();
         let Some(queue) = queue else { return };
-        queue.snapshot();
+        drop(queue.snapshot());
         for talk in &self.talks {
-            drop(queue.bump(talk.group(), 7));
+            _ = queue.bump(talk.group(), 7);
             drop(queue.try_peek(talk.group()));
-            drop(queue.peek(talk.group()));
+            _ = queue.peek(talk.group());
         }
         if let Ok(mut turn) = queue.try_receive() {
             drop(turn.next());
