@@ -36,6 +36,10 @@ const PATHS: &[(&str, Path)] = &[
     ("by-key-claim-32", by_key),
     ("detached", detached),
     ("send-into-a-busy-group", busy_send),
+    ("deep-100", |n| deep(n, 100, 1)),
+    ("deep-100-quantum-max", |n| deep(n, 100, u32::MAX)),
+    ("deep-1000000", |n| deep(n, 1_000_000, 1)),
+    ("deep-1000000-quantum-max", |n| deep(n, 1_000_000, u32::MAX)),
     ("semaphore-pair", semaphore),
     ("intent-pair", intent),
     ("gate-step", gate),
@@ -233,6 +237,26 @@ fn busy_send(rounds: usize) -> usize {
     }
     // What is left is not to be counted.
     std::mem::forget((turn.into_owned(), queue, conversations));
+    GROUPS
+}
+
+/// A turn takes one message of a group in which so many wait, and one is sent
+/// in its place: what waits must not count, nor what the turn could take.
+fn deep(rounds: usize, waiting: u64, quantum: u32) -> usize {
+    let queue = Queue::builder().quantum(quantum).build().expect("in range");
+    let lane = queue.lane(1, Limit::Unlimited).expect("open");
+    let conversation = lane.conversation().expect("open");
+    conversation.send_all(0..waiting).expect("open");
+    for round in 0..rounds {
+        for _ in 0..GROUPS {
+            let mut turn = queue.try_receive().expect("it has work");
+            black_box(turn.next().expect("its first").complete());
+            drop(turn);
+            conversation.send(round as u64).expect("open");
+        }
+    }
+    // What is left is not to be counted.
+    std::mem::forget((queue, lane, conversation));
     GROUPS
 }
 
