@@ -257,7 +257,11 @@ impl<T> Shared<T> {
     #[cold]
     fn nothing(&self) -> TryReceive {
         self.trim();
-        match self.read(|state| state.finished()) {
+        let finished = |state: &mut State<T>| {
+            state.shrink(&self.submissions);
+            state.finished()
+        };
+        match self.read(finished) {
             true => TryReceive::Closed,
             false => TryReceive::Empty,
         }
@@ -305,6 +309,7 @@ impl<'q, T> Receive<'q, T> {
                     state.discard_waker(removed.and_then(|removed| removed.waker));
                     return Some(Poll::Ready(found));
                 }
+                state.shrink(&shared.submissions);
                 let stands = state.receives.stand(ticket, current, spare);
                 stands.then_some(Poll::Pending)
             })

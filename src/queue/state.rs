@@ -26,7 +26,7 @@ use crate::wait::Waiters;
 use super::named::Named;
 use super::poison::Suspended;
 use super::room::Room;
-use super::submissions::{Submissions, Token};
+use super::submissions::{FEW, Submissions, Token};
 use super::{GroupRef, Observer};
 
 pub(super) struct State<T> {
@@ -172,6 +172,14 @@ impl<T> State<T> {
         tokens.clear();
         tokens.shrink_to(Submissions::<T>::LONG);
         self.spare = tokens;
+    }
+
+    /// Nothing is eligible: gives back what long lists have left.
+    pub(super) fn shrink(&mut self, submissions: &Submissions<T>) {
+        if self.spare.capacity() > FEW {
+            self.spare = Vec::new();
+        }
+        submissions.shrink();
     }
 
     /// A number after all tickets so far, all of which are taken in.

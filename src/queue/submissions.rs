@@ -20,6 +20,9 @@ use crate::group::Mailbox;
 use crate::group::lock::Lock;
 use crate::sync::model_size;
 
+/// Capacity for tokens that is not worth giving back.
+pub(super) const FEW: usize = 64;
+
 use super::GroupRef;
 
 /// One step on the list. Without a group only its number is wanted, or the unit
@@ -149,15 +152,20 @@ impl<T> Submissions<T> {
         })
     }
 
+    /// Gives back what a long list has left.
+    pub(super) fn shrink(&self) {
+        let mut list = self.list.lock();
+        if list.tokens.is_empty() && list.tokens.capacity() > FEW {
+            list.tokens = Vec::new();
+        }
+    }
+
     /// Notes whether somebody sleeps. False if there is a token to be taken
     /// first.
     pub(super) fn sleep(&self, asleep: bool) -> bool {
         let mut list = self.list.lock();
         if asleep && !list.tokens.is_empty() {
             return false;
-        }
-        if asleep && list.tokens.capacity() > Self::LONG {
-            list.tokens = Vec::new();
         }
         list.alarm = if asleep { 0 } else { Self::LONG };
         true
