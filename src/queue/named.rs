@@ -224,7 +224,7 @@ impl<'q, T> Op for ReceiveFrom<'q, T> {
                     state.keep_back(shared, key, true);
                 }
                 let line = state.named.lines.entry(key).or_default();
-                let stands = line.stand(ticket, current, spare);
+                let stands = line.enqueue((), ticket, current, spare);
                 stands.then_some(Poll::Pending)
             })
         });

@@ -279,11 +279,11 @@ impl<'q, T> Receive<'q, T> {
                 let found = claim(state).map(Ok);
                 let found = found.or_else(|| state.finished().then_some(Err(Closed)));
                 if let Some(found) = found {
-                    let removed = ticket.take().and_then(|old| state.receives.remove(old));
-                    state.discard_waker(removed.and_then(|removed| removed.waker));
+                    let waker = state.receives.withdraw(ticket);
+                    state.discard_waker(waker);
                     return Some(Poll::Ready(found));
                 }
-                let stands = state.receives.stand(ticket, current, spare);
+                let stands = state.receives.enqueue((), ticket, current, spare);
                 stands.then_some(Poll::Pending)
             })
         })
@@ -321,13 +321,11 @@ impl<'q, T> Op for Receive<'q, T> {
     }
 
     fn cancel(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            self.shared.with_state(|state| {
-                // If it had been notified, the waking rule passes that on.
-                let removed = state.receives.remove(ticket);
-                state.discard_waker(removed.and_then(|removed| removed.waker));
-            });
-        }
+        self.shared.with_state(|state| {
+            // If it had been notified, the waking rule passes that on.
+            let waker = state.receives.withdraw(&mut self.ticket);
+            state.discard_waker(waker);
+        });
     }
 }
 

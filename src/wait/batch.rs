@@ -3,10 +3,8 @@
 //!
 //! State: a [`WakeBatch`] holds wakers in the order they were pushed, the first
 //! of them in place, so that waking one waiter allocates nothing. [`Leftovers`]
-//! holds wakers to drop in the same way, and values whose drop may run the
-//! user's code. Their lists are there only once something is in them: nearly all
-//! sessions end with nothing to do, and dropping two empty lists is more than
-//! that.
+//! holds values whose drop may run the user's code. Both are empty at the end of
+//! nearly all sessions.
 //!
 //! Invariants:
 //! 1. Neither runs anything of the user's before it is fired or dropped, and
@@ -20,7 +18,6 @@
 
 use std::any::Any;
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
 
@@ -54,53 +51,6 @@ pub(crate) fn drop_quietly<T>(value: T) {
     contained(|| drop(value));
 }
 
-/// Wakers in order.
-#[derive(Default)]
-struct Wakers {
-    first: Option<Waker>,
-    more: Option<Vec<Waker>>,
-}
-
-impl Wakers {
-    const fn new() -> Self {
-        Self {
-            first: None,
-            more: None,
-        }
-    }
-
-    fn push(&mut self, waker: Waker) {
-        if self.first.is_none() {
-            self.first = Some(waker);
-        } else {
-            self.more.get_or_insert_default().push(waker);
-        }
-    }
-
-    #[inline]
-    fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.more.as_ref().map_or(0, Vec::len)
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.first.is_none()
-    }
-
-    /// Has each of them woken, or dropped, by invariant 2.
-    fn finish(&mut self, each: fn(Waker)) {
-        let more = self.more.take().into_iter().flatten();
-        let mut wakers = self.first.take().into_iter().chain(more);
-        // One that panics is out of the iterator by then.
-        let mut rest = || {
-            for waker in wakers.by_ref() {
-                each(waker);
-            }
-        };
-        while !contained(&mut rest) {}
-    }
-}
-
 /// Wakers gathered under a lock, to be woken after it.
 ///
 /// A batch is bounded by those who fill it: they ask [`is_full`] in their loops
@@ -112,7 +62,8 @@ impl Wakers {
 /// [`is_full`]: WakeBatch::is_full
 #[derive(Default)]
 pub(crate) struct WakeBatch {
-    wakers: Wakers,
+    first: Option<Waker>,
+    more: Vec<Waker>,
 }
 
 impl WakeBatch {
@@ -122,22 +73,26 @@ impl WakeBatch {
     #[inline]
     pub(crate) const fn new() -> Self {
         Self {
-            wakers: Wakers::new(),
+            first: None,
+            more: Vec::new(),
         }
     }
 
     pub(crate) fn push(&mut self, waker: Waker) {
-        self.wakers.push(waker);
+        match self.first {
+            None => self.first = Some(waker),
+            Some(_) => self.more.push(waker),
+        }
     }
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.wakers.len()
+        usize::from(self.first.is_some()) + self.more.len()
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.wakers.is_empty()
+        self.first.is_none()
     }
 
     /// Time to release the lock and fire.
@@ -154,8 +109,17 @@ impl WakeBatch {
         }
     }
 
+    /// By invariant 2.
     fn fire_all(&mut self) {
-        self.wakers.finish(Waker::wake);
+        let more = std::mem::take(&mut self.more);
+        let mut wakers = self.first.take().into_iter().chain(more);
+        // One that panics is out of the iterator by then.
+        let mut rest = || {
+            for waker in wakers.by_ref() {
+                waker.wake();
+            }
+        };
+        while !contained(&mut rest) {}
     }
 }
 
@@ -177,32 +141,11 @@ impl fmt::Debug for WakeBatch {
 /// Room for one waker, outside of the lock: a clone to leave under it, and what
 /// is not needed there in its place. What is left is dropped with it, quietly.
 #[derive(Debug, Default)]
-pub(crate) struct Spare(Option<Waker>);
-
-impl Spare {
-    /// With a clone.
-    pub(crate) fn of(waker: &Waker) -> Self {
-        Self::from(waker.clone())
-    }
-}
+pub(crate) struct Spare(pub(super) Option<Waker>);
 
 impl From<Waker> for Spare {
     fn from(waker: Waker) -> Self {
         Self(Some(waker))
-    }
-}
-
-impl Deref for Spare {
-    type Target = Option<Waker>;
-
-    fn deref(&self) -> &Option<Waker> {
-        &self.0
-    }
-}
-
-impl DerefMut for Spare {
-    fn deref_mut(&mut self) -> &mut Option<Waker> {
-        &mut self.0
     }
 }
 
@@ -219,35 +162,24 @@ impl Drop for Spare {
 trait Dropped {}
 impl<T> Dropped for T {}
 
-/// What is to be dropped after the lock: wakers, and boxed values. Dropping this
-/// drops them.
+/// What is to be dropped after the lock. Dropping this drops it.
 #[derive(Default)]
-pub(super) struct Leftovers<'a> {
-    wakers: Wakers,
-    values: Option<Vec<Box<dyn Dropped + 'a>>>,
-}
+pub(super) struct Leftovers<'a>(Vec<Box<dyn Dropped + 'a>>);
 
 impl<'a> Leftovers<'a> {
     #[inline]
     pub(super) const fn new() -> Self {
-        Self {
-            wakers: Wakers::new(),
-            values: None,
-        }
+        Self(Vec::new())
     }
 
     pub(super) fn add<T: 'a>(&mut self, value: T) {
-        self.values.get_or_insert_default().push(Box::new(value));
+        self.0.push(Box::new(value));
     }
 
-    pub(super) fn add_waker(&mut self, waker: Waker) {
-        self.wakers.push(waker);
-    }
-
+    /// By invariant 3.
     fn drop_all(&mut self) {
-        self.wakers.finish(drop);
         let mut panics = Panics::default();
-        for value in self.values.take().into_iter().flatten() {
+        for value in std::mem::take(&mut self.0) {
             panics.contain(|| drop(value));
         }
         panics.resume();
@@ -257,7 +189,7 @@ impl<'a> Leftovers<'a> {
 impl Drop for Leftovers<'_> {
     #[inline]
     fn drop(&mut self) {
-        if !self.wakers.is_empty() || self.values.is_some() {
+        if !self.0.is_empty() {
             self.drop_all();
         }
     }

@@ -20,7 +20,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::task::Waker;
 
-use super::batch::{Leftovers, WakeBatch};
+use super::batch::{Leftovers, Spare, WakeBatch};
 use crate::sync::{Mutex, MutexGuard};
 
 /// State under a mutex that is only ever held as a [`Session`].
@@ -86,21 +86,15 @@ impl<'a, S> Session<'a, S> {
         (&mut *self.guard, &mut self.wakes)
     }
 
-    #[cfg(all(test, not(any(loom, shuttle))))]
-    pub(crate) fn wakes(&mut self) -> &mut WakeBatch {
-        &mut self.wakes
-    }
-
     /// Has `value` dropped after the mutex is unlocked, at the session's end.
     pub(crate) fn discard<T: 'a>(&mut self, value: T) {
         self.leftovers.add(value);
     }
 
-    /// [`discard`](Self::discard) for a waker that another replaced: without a
-    /// box, and quietly.
+    /// [`discard`](Self::discard) for a waker, quietly.
     pub(crate) fn discard_waker(&mut self, waker: Option<Waker>) {
         if let Some(waker) = waker {
-            self.leftovers.add_waker(waker);
+            self.discard(Spare::from(waker));
         }
     }
 
@@ -123,17 +117,6 @@ impl<'a, S> Session<'a, S> {
             }
             self.flush();
         }
-    }
-
-    /// [`flush`](Self::flush) if the batch is full: for loops that wake many.
-    /// True if it did, and the state may have changed.
-    #[cfg(all(test, not(shuttle)))]
-    pub(crate) fn flush_if_full(&mut self) -> bool {
-        let full = self.wakes.is_full();
-        if full {
-            self.flush();
-        }
-        full
     }
 }
 

@@ -69,19 +69,6 @@ fn removal_tells_what_was_left() {
 }
 
 #[test]
-fn withdrawing_passes_a_notification_on() {
-    let mut list = Waiters::new();
-    let mut wakes = WakeBatch::new();
-    let tickets: Vec<_> = (0..3).map(|_| list.register((), noop())).collect();
-    drop(list.withdraw(tickets[1], &mut wakes));
-    assert_eq!(list.notified(), 0);
-    list.notify_next(&mut wakes);
-    drop(list.withdraw(tickets[0], &mut wakes));
-    assert!(list.is_notified(tickets[2]));
-    assert!(list.withdraw(tickets[0], &mut wakes).is_none());
-}
-
-#[test]
 fn a_ticket_that_is_gone_opens_nothing() {
     let mut list = Waiters::new();
     let mut wakes = WakeBatch::new();
@@ -157,7 +144,6 @@ enum Step {
     Notify(usize),
     Rewait(usize),
     Remove(usize),
-    Withdraw(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -166,8 +152,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::NotifyNext),
         1 => (0..8usize).prop_map(Step::Notify),
         2 => (0..8usize).prop_map(Step::Rewait),
-        1 => (0..8usize).prop_map(Step::Remove),
-        1 => (0..8usize).prop_map(Step::Withdraw),
+        2 => (0..8usize).prop_map(Step::Remove),
     ]
 }
 
@@ -212,13 +197,6 @@ proptest! {
                     let (data, marked) = oracle.remove(&ticket).unwrap();
                     let removed = list.remove(ticket).unwrap();
                     prop_assert_eq!((removed.data, removed.was_notified), (data, marked));
-                },
-                Step::Withdraw(i) => if let Some(ticket) = pick(i) {
-                    let (data, marked) = oracle.remove(&ticket).unwrap();
-                    if marked && next(&mut oracle).is_some() {
-                        woken += 1;
-                    }
-                    prop_assert_eq!(list.withdraw(ticket, &mut wakes).unwrap().data, data);
                 },
             }
             prop_assert_eq!(wakes.len(), woken);

@@ -32,7 +32,7 @@ fn wakers_and_drops_run_unlocked() {
     let waker = Calls::new(move || *waking.try_lock().expect("unlocked") += 1);
     {
         let mut session = state.lock();
-        session.wakes().push(Waker::from(waker.clone()));
+        session.parts().1.push(Waker::from(waker.clone()));
         let dropping = state.clone();
         session.discard(OnDrop(move || {
             *dropping.try_lock().expect("unlocked") += 10;
@@ -67,14 +67,20 @@ fn flush_runs_what_gathered_and_locks_again() {
     let waking = state.clone();
     let waker = Calls::new(move || *waking.try_lock().expect("unlocked") += 1);
     let mut session = state.lock();
-    for _ in 0..WakeBatch::BOUND {
-        assert!(!session.flush_if_full());
-        session.wakes().push(Waker::from(waker.clone()));
-    }
-    assert!(session.flush_if_full());
-    assert_eq!(*session, WakeBatch::BOUND);
+    let mut rounds = 0;
+    session.settle(|woken, wakes| {
+        assert!(wakes.is_empty() && *woken == rounds * WakeBatch::BOUND);
+        rounds += 1;
+        if rounds < 3 {
+            while !wakes.is_full() {
+                wakes.push(Waker::from(waker.clone()));
+            }
+        }
+        !wakes.is_full()
+    });
+    assert_eq!(*session, 2 * WakeBatch::BOUND);
     assert!(state.try_lock().is_none());
-    assert!(session.wakes().is_empty());
+    assert!(session.parts().1.is_empty());
 }
 
 #[test]
@@ -82,7 +88,7 @@ fn flush_holds_the_lock_again_though_a_waker_panics() {
     let state = Guarded::new(0);
     let mut session = state.lock();
     let bad = Calls::new(|| panic!("bad waker"));
-    session.wakes().push(Waker::from(bad.clone()));
+    session.parts().1.push(Waker::from(bad.clone()));
     session.flush();
     assert_eq!(bad.count(), 1);
     assert!(state.try_lock().is_none());
@@ -149,11 +155,11 @@ fn wakers_that_panic_when_dropped_stop_nobody() {
     let waker = || Waker::from(Arc::new(BadDrop(drops.clone())));
     let state = Guarded::new(());
     let mut session = state.lock();
-    let value = drops.clone();
-    session.discard(OnDrop(move || assert_eq!(value.load(Relaxed), 3)));
     for _ in 0..3 {
         session.discard_waker(Some(waker()));
     }
+    let value = drops.clone();
+    session.discard(OnDrop(move || assert_eq!(value.load(Relaxed), 3)));
     drop(session);
     drop(Spare::from(waker()));
     assert_eq!(drops.load(Relaxed), 4);
@@ -168,7 +174,7 @@ fn all_values_are_dropped_and_the_first_panic_goes_on() {
     session.discard(BadDrop(drops.clone()));
     session.discard(BadDrop(drops.clone()));
     let woken = counting();
-    session.wakes().push(Waker::from(woken.clone()));
+    session.parts().1.push(Waker::from(woken.clone()));
     let result = catch_unwind(AssertUnwindSafe(|| drop(session)));
     assert_eq!(message(result), "first");
     assert_eq!((drops.load(Relaxed), woken.count()), (2, 1));
