@@ -54,11 +54,15 @@ struct Entry<G> {
     group: Option<G>,
 }
 
-/// Positions by level, highest level first.
+impl<G> Entry<G> {
+    fn standing(&self) -> Standing {
+        (Reverse(Rank::standing(self.level)), self.ticket)
+    }
+}
+
+/// Positions by level.
 #[derive(Debug)]
 struct Levels {
-    /// A bit for each word of `bits` that is not zero.
-    summary: u8,
     /// A bit for each level whose FIFO is not empty.
     bits: [u64; 4],
     fifos: Vec<VecDeque<u64>>,
@@ -67,38 +71,31 @@ struct Levels {
 impl Levels {
     fn new() -> Self {
         Self {
-            summary: 0,
             bits: [0; 4],
             fifos: (0..=u8::MAX).map(|_| VecDeque::new()).collect(),
         }
     }
 
     fn push(&mut self, level: u8, position: u64) {
-        let word = usize::from(level >> 6);
         self.fifos[usize::from(level)].push_back(position);
-        self.bits[word] |= 1 << (level & 63);
-        self.summary |= 1 << word;
+        self.bits[usize::from(level >> 6)] |= 1 << (level & 63);
     }
 
     /// The highest level that is not empty, and its first position.
+    #[inline]
     fn first(&self) -> Option<(u8, u64)> {
-        let word = 7_u32.checked_sub(self.summary.leading_zeros())?;
-        let bit = 63 - self.bits[word as usize].leading_zeros();
-        let level = (word * 64 + bit) as u8;
-        Some((level, *self.fifos[usize::from(level)].front()?))
+        let word = (0..4).rev().find(|&word| self.bits[word] != 0)?;
+        let level = word * 64 + 63 - self.bits[word].leading_zeros() as usize;
+        Some((level as u8, *self.fifos[level].front()?))
     }
 
-    fn pop(&mut self, level: u8) -> Option<u64> {
+    #[inline]
+    fn pop(&mut self, level: u8) {
         let fifo = &mut self.fifos[usize::from(level)];
-        let position = fifo.pop_front();
+        fifo.pop_front();
         if fifo.is_empty() {
-            let word = usize::from(level >> 6);
-            self.bits[word] &= !(1 << (level & 63));
-            if self.bits[word] == 0 {
-                self.summary &= !(1 << word);
-            }
+            self.bits[usize::from(level >> 6)] &= !(1 << (level & 63));
         }
-        position
     }
 }
 
@@ -119,10 +116,9 @@ pub struct Line<G> {
     first: u64,
     /// Entries that are no gaps.
     plain: usize,
-    /// The level of all of them, while `levels` is not in use.
+    /// The level of all of them, without `levels`.
     level: u8,
     /// Several levels stand in the array.
-    mixed: bool,
     levels: Option<Box<Levels>>,
     odd: Option<Box<Odd<G>>>,
 }
@@ -135,7 +131,6 @@ impl<G> Line<G> {
             first: 0,
             plain: 0,
             level: 0,
-            mixed: false,
             levels: None,
             odd: None,
         }
@@ -156,7 +151,7 @@ impl<G> Line<G> {
     /// Whether the order of tickets is the order of rank.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        !self.mixed && self.odd.is_none()
+        self.levels.is_none() && self.odd.is_none()
     }
 
     /// A group joins at the end of its standing level. Its ticket is higher
@@ -169,7 +164,7 @@ impl<G> Line<G> {
             group: Some(group),
         });
         self.plain += 1;
-        if self.mixed || level != self.level {
+        if self.levels.is_some() || level != self.level {
             self.push_level(level);
         }
     }
@@ -178,12 +173,9 @@ impl<G> Line<G> {
     fn push_level(&mut self, level: u8) {
         if self.plain == 1 {
             self.level = level;
-        } else if self.mixed {
-            let last = self.first + self.entries.len() as u64 - 1;
-            let levels = self.levels.as_mut();
-            levels.expect("several levels stand here").push(level, last);
+        } else if let Some(levels) = &mut self.levels {
+            levels.push(level, self.first + self.entries.len() as u64 - 1);
         } else {
-            self.mixed = true;
             self.sort_levels();
         }
     }
@@ -217,66 +209,40 @@ impl<G> Line<G> {
 
     #[inline(never)]
     fn pop_ranked(&mut self, oldest_first: bool) -> Option<(G, bool)> {
-        if self.odd.is_none() && !oldest_first {
-            return self.pop_level();
-        }
         let oldest = self.oldest()?;
         if oldest_first {
             return Some((self.remove(oldest)?, true));
         }
         let plain = self.first_plain();
-        let odd = self.odd.as_ref().and_then(|odd| {
-            let (&standing, &ticket) = odd.by_rank.first_key_value()?;
-            Some((standing, ticket))
-        });
-        let ticket = match (plain, odd) {
-            (Some(plain), Some(odd)) if odd.0 < plain.0 => odd.1,
-            (Some(plain), _) => return Some((self.take_plain(plain.1)?, plain.0.1 == oldest)),
-            (None, odd) => odd?.1,
-        };
-        Some((self.take_odd(ticket)?, ticket == oldest))
-    }
-
-    /// The first of the highest level, where nobody is odd.
-    fn pop_level(&mut self) -> Option<(G, bool)> {
-        let levels = self.levels.as_mut()?;
-        loop {
-            let (level, position) = levels.first()?;
+        let odd = self.odd.as_ref();
+        let odd = odd.and_then(|odd| odd.by_rank.first_key_value());
+        if let Some((&first, &ticket)) = odd
+            && plain.is_none_or(|at| first < self.entries[at].standing())
+        {
+            return Some((self.take_odd(ticket)?, ticket == oldest));
+        }
+        let at = plain?;
+        let Entry { ticket, level, .. } = self.entries[at];
+        if let Some(levels) = &mut self.levels {
             levels.pop(level);
-            let at = position.wrapping_sub(self.first) as usize;
-            let entry = self.entries.get_mut(at);
-            if let Some(group) = entry.and_then(|entry| entry.group.take()) {
-                self.took_plain();
-                self.close_gaps();
-                return Some((group, at == 0));
-            }
         }
+        Some((self.take_plain(at)?, ticket == oldest))
     }
 
-    /// The first plain group by rank: its standing, and its place in the array.
-    fn first_plain(&mut self) -> Option<(Standing, usize)> {
-        if self.plain == 0 {
-            return None;
-        }
-        let mut at = 0;
-        if self.mixed {
-            at = self.first_of_levels()?;
-        }
-        let entry = self.entries.get(at)?;
-        Some(((Reverse(Rank::standing(entry.level)), entry.ticket), at))
-    }
-
-    /// Skips what is stale.
-    fn first_of_levels(&mut self) -> Option<usize> {
-        let levels = self.levels.as_mut()?;
+    /// Where the first plain group by rank stands in the array. Skips what is
+    /// stale.
+    #[inline]
+    fn first_plain(&mut self) -> Option<usize> {
+        let Some(levels) = &mut self.levels else {
+            return (self.plain > 0).then_some(0);
+        };
         loop {
             let (level, position) = levels.first()?;
-            let at = position.checked_sub(self.first);
-            let entry = at.and_then(|at| Some((at, self.entries.get(at as usize)?)));
-            match entry {
-                Some((at, entry)) if entry.group.is_some() => return Some(at as usize),
-                _ => _ = levels.pop(level),
+            let at = position.wrapping_sub(self.first) as usize;
+            if matches!(self.entries.get(at), Some(entry) if entry.group.is_some()) {
+                return Some(at);
             }
+            levels.pop(level);
         }
     }
 
@@ -322,6 +288,7 @@ impl<G> Line<G> {
         self.entries[at].group.is_some().then_some(at)
     }
 
+    #[inline(always)]
     fn take_plain(&mut self, at: usize) -> Option<G> {
         let group = self.entries.get_mut(at)?.group.take()?;
         self.took_plain();
@@ -334,7 +301,9 @@ impl<G> Line<G> {
     fn close_gaps(&mut self) {
         if self.entries.len() > 2 * self.plain + SLACK {
             self.entries.retain(|entry| entry.group.is_some());
-            self.sort_levels();
+            if self.levels.is_some() {
+                self.sort_levels();
+            }
         }
     }
 
@@ -349,6 +318,7 @@ impl<G> Line<G> {
     }
 
     /// Keeps invariant 1.
+    #[inline(always)]
     fn skip_gaps(&mut self) {
         while self.entries.front().is_some_and(|e| e.group.is_none()) {
             self.entries.pop_front();
@@ -363,15 +333,11 @@ impl<G> Line<G> {
         if self.entries.capacity() > SLACK {
             self.entries = VecDeque::new();
         }
-        self.mixed = false;
         self.levels = None;
     }
 
     /// Makes the FIFOs anew from the array, whose order is theirs.
     fn sort_levels(&mut self) {
-        if !self.mixed {
-            return;
-        }
         let levels = self.levels.insert(Box::new(Levels::new()));
         for (position, entry) in (self.first..).zip(&self.entries) {
             if entry.group.is_some() {
