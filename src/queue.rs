@@ -121,7 +121,6 @@
 //! cap of a lane and its first tier cost O(groups).
 
 mod builder;
-mod close;
 mod delivery;
 mod give_back;
 mod handles;
@@ -144,6 +143,7 @@ mod snapshot;
 mod special;
 mod state;
 mod submissions;
+mod suspended;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod turn;
@@ -167,9 +167,9 @@ pub use parcel::{All, Load, One};
 pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveMany, Turns};
-pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom};
+pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom, Why};
 pub use send_wait::{SendAllWait, SendWait, Sending};
-pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot, Why};
+pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot};
 pub use turn::Turn;
 
 /// A group, wherever it is referred to.

@@ -24,9 +24,9 @@ use crate::wait::{Guarded, Session, WakeBatch};
 
 use super::GroupRef;
 use super::kept::KEPT_IDLE;
-use super::poison::Retry;
 use super::state::{Age, State};
 use super::submissions::{Posted, Submissions, Token};
+use super::suspended::Retry;
 
 pub(super) struct Shared<T> {
     state: Guarded<State<T>>,

@@ -12,7 +12,7 @@ use crate::sync::{Arc, Ordering, WakeArc, unique};
 use super::Observer;
 use super::handles::Conversation;
 use super::parcel::One;
-use super::state::{Age, Was};
+use super::state::Age;
 
 impl<T> Conversation<T> {
     /// One more in the same group, also if this one has ended and something
@@ -69,27 +69,18 @@ impl<T> Conversation<T> {
                 return Err(event);
             }
             if !first {
-                let message = event;
-                let sent = shared.put(
-                    state,
-                    group,
-                    One {
-                        message,
-                        tier: None,
-                    },
-                );
+                let (message, tier) = (event, None);
+                let sent = shared.put(state, group, One { message, tier });
                 debug_assert!(sent.is_ok(), "the last tier does not go down");
                 return Ok(());
             }
             state.room.take(1);
-            let mut mailbox = shared.lock_group(state, group);
-            let rises = mailbox.phase == Phase::Idle;
-            let was = state.unline(group, &mailbox);
-            group.add_waiting(1);
-            mailbox.put_first(event);
-            let age = if rises { Age::New } else { Age::Same };
-            state.place(&shared.submissions, group, &mut mailbox, (was, age));
-            debug_assert!(was == Was::Out || mailbox.phase == Phase::Ready);
+            shared.change_group(state, group, |_, mailbox| {
+                let rises = mailbox.phase == Phase::Idle;
+                group.add_waiting(1);
+                mailbox.put_first(event);
+                ((), if rises { Age::New } else { Age::Same })
+            });
             Ok(())
         })
     }

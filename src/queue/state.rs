@@ -24,10 +24,9 @@ use crate::slab::Slab;
 use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
 
-use super::named::Named;
-use super::poison::Suspended;
 use super::room::Room;
 use super::submissions::{Submissions, Token};
+use super::suspended::Suspended;
 use super::{GroupRef, Observer};
 
 pub(super) struct State<T> {
@@ -35,7 +34,8 @@ pub(super) struct State<T> {
     pub(super) groups: Slab<GroupRef<T>>,
     /// Receives that wait for a turn of any group.
     pub(super) receives: Waiters<()>,
-    pub(super) named: Named,
+    /// Receives that wait for a group by name; no entry is empty.
+    pub(super) named: BTreeMap<GroupKey, Waiters<()>>,
     pub(super) suspended: Suspended,
     /// Who is told when the queue is gone.
     pub(super) observers: BTreeMap<u64, WakeArc<dyn Observer>>,
@@ -76,8 +76,8 @@ impl<T> State<T> {
             lanes: Lanes::new(bypass),
             groups: Slab::new(),
             receives: Waiters::new(),
-            named: Named::default(),
-            suspended: Suspended::new(),
+            named: BTreeMap::new(),
+            suspended: Suspended::default(),
             observers: BTreeMap::new(),
             closed: false,
             draining: 0,
