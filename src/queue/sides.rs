@@ -39,14 +39,17 @@ impl<T> Conversation<T> {
         keeper: WakeArc<dyn Observer>,
         wanted: fn(&T) -> bool,
     ) -> Option<u64> {
+        // Dropped after the lock, if it is not taken.
+        let mut keeper = Some(keeper);
         self.shared.with_state(|state| {
             if self.shared.gone.load(Ordering::Relaxed) {
-                state.discard(keeper);
                 return None;
             }
             _ = self.shared.wanted.set(wanted);
             let number = unique();
-            state.observers.insert(number, keeper);
+            state
+                .observers
+                .extend(keeper.take().map(|keeper| (number, keeper)));
             Some(number)
         })
     }
@@ -95,14 +98,14 @@ impl<T> Conversation<T> {
         fits: impl FnMut(&T) -> bool,
     ) -> Vec<T> {
         let (shared, group) = (&self.shared, &self.group);
-        let taken = shared.with_state(|state| {
+        let (taken, _keeper) = shared.with_state(|state| {
             // Under the group's lock as well: what comes back asks there.
             let mailbox = group.lock();
             mark();
             drop(mailbox);
+            // Dropped after the lock, as the rest.
             let keeper = number.and_then(|number| state.observers.remove(&number));
-            state.discard(keeper);
-            shared.retract(state, group, fits)
+            (shared.retract(state, group, fits), keeper)
         });
         self.end();
         taken

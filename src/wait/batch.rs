@@ -1,10 +1,8 @@
-//! What is left to do once the lock is released: wakers to wake, and values of
-//! the user's to drop.
+//! What is left to do once the lock is released: wakers to wake, and to drop.
 //!
 //! State: a [`WakeBatch`] holds wakers in the order they were pushed, the first
-//! of them in place, so that waking one waiter allocates nothing. [`Leftovers`]
-//! holds values whose drop may run the user's code. Both are empty at the end of
-//! nearly all sessions.
+//! of them in place, so that waking one waiter allocates nothing. A [`Spare`]
+//! holds one to leave or to drop.
 //!
 //! Invariants:
 //! 1. Neither runs anything of the user's before it is fired or dropped, and
@@ -12,9 +10,6 @@
 //! 2. A waker that panics, when it is woken or dropped, stops nobody: the panic
 //!    ends here, where std's hook has told of it, and the next one has its turn.
 //!    So no operation unwinds because of somebody else's waker.
-//! 3. A value that panics when it is dropped keeps no other from being dropped:
-//!    the first panic goes on when all are done, later ones are forgotten; so
-//!    are all of them while the thread is unwinding already.
 
 use std::any::Any;
 use std::fmt;
@@ -158,45 +153,8 @@ impl Drop for Spare {
     }
 }
 
-/// Anything at all, to be dropped.
-trait Dropped {}
-impl<T> Dropped for T {}
-
-/// What is to be dropped after the lock. Dropping this drops it.
-#[derive(Default)]
-pub(super) struct Leftovers<'a>(Vec<Box<dyn Dropped + 'a>>);
-
-impl<'a> Leftovers<'a> {
-    #[inline]
-    pub(super) const fn new() -> Self {
-        Self(Vec::new())
-    }
-
-    pub(super) fn add<T: 'a>(&mut self, value: T) {
-        self.0.push(Box::new(value));
-    }
-
-    /// By invariant 3.
-    fn drop_all(&mut self) {
-        let mut panics = Panics::default();
-        for value in std::mem::take(&mut self.0) {
-            panics.contain(|| drop(value));
-        }
-        panics.resume();
-    }
-}
-
-impl Drop for Leftovers<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if !self.0.is_empty() {
-            self.drop_all();
-        }
-    }
-}
-
-/// The first panic of several things that must all be run: drops of values of
-/// the user's.
+/// The first panic of several things that must all be run, such as drops of
+/// values of the user's. Later ones are forgotten.
 #[derive(Default)]
 pub(crate) struct Panics(Option<Box<dyn Any + Send>>);
 

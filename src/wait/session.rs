@@ -1,18 +1,16 @@
 //! A mutex whose guard carries what must happen after it.
 //!
 //! State: the user-free state `S` under one mutex; in each session the guard,
-//! and behind it the wakers and values gathered while it was held.
+//! and behind it the wakers gathered while it was held.
 //!
 //! Protocol: lock, change `S`, push into the batch whoever must look again,
-//! discard what must not be dropped here; then drop the session.
+//! discard wakers that must not be dropped here; then drop the session.
 //!
 //! Invariants:
-//! 1. The mutex is unlocked before the first waker is woken and before the
-//!    first value is dropped: `guard` is declared before the others, and fields
-//!    are dropped in the order they are declared.
+//! 1. The mutex is unlocked before the first waker is woken or dropped: `guard`
+//!    is declared before the others, and fields are dropped in the order they
+//!    are declared.
 //! 2. A session always holds its mutex as far as its owner can see.
-//! 3. Only the end of a session can unwind, for a value of the user's whose drop
-//!    panics: nothing is woken or left undone after that (`batch`).
 //!
 //! Memory ordering: none of its own; the mutex publishes `S`.
 
@@ -20,7 +18,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::task::Waker;
 
-use super::batch::{Leftovers, Spare, WakeBatch};
+use super::batch::{Spare, WakeBatch};
 use crate::sync::{Mutex, MutexGuard};
 
 /// State under a mutex that is only ever held as a [`Session`].
@@ -68,7 +66,7 @@ pub(crate) struct Session<'a, S> {
     // waits for the former.
     guard: MutexGuard<'a, S>,
     wakes: WakeBatch,
-    leftovers: Leftovers<'a>,
+    discarded: Vec<Spare>,
 }
 
 impl<'a, S> Session<'a, S> {
@@ -77,7 +75,7 @@ impl<'a, S> Session<'a, S> {
         Self {
             guard,
             wakes: WakeBatch::new(),
-            leftovers: Leftovers::new(),
+            discarded: Vec::new(),
         }
     }
 
@@ -86,16 +84,9 @@ impl<'a, S> Session<'a, S> {
         (&mut *self.guard, &mut self.wakes)
     }
 
-    /// Has `value` dropped after the mutex is unlocked, at the session's end.
-    pub(crate) fn discard<T: 'a>(&mut self, value: T) {
-        self.leftovers.add(value);
-    }
-
-    /// [`discard`](Self::discard) for a waker, quietly.
+    /// Has a waker dropped after the mutex is unlocked, at the session's end.
     pub(crate) fn discard_waker(&mut self, waker: Option<Waker>) {
-        if let Some(waker) = waker {
-            self.discard(Spare::from(waker));
-        }
+        self.discarded.extend(waker.map(Spare::from));
     }
 
     /// Unlocks, wakes who has gathered, and locks again. What was read from the

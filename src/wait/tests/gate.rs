@@ -99,7 +99,7 @@ impl Op for Pass {
         session.permits -= 1;
         self.ticket = None;
         let removed = session.waiters.remove(ticket);
-        session.discard(removed);
+        session.discard_waker(removed.and_then(|removed| removed.waker));
         Poll::Ready(())
     }
 
@@ -114,6 +114,6 @@ impl Op for Pass {
             // It has not used its notification.
             state.waiters.notify_next(wakes);
         }
-        session.discard(removed);
+        session.discard_waker(removed.and_then(|removed| removed.waker));
     }
 }

@@ -1,14 +1,13 @@
 //! `Session` and `WakeBatch`: nothing of the user's runs under the lock, and a
 //! panic keeps nobody asleep.
 
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Wake, Waker};
 
 use super::super::gate::Gate;
-use super::super::{Guarded, Spare, WakeBatch};
+use super::super::{Guarded, Panics, Spare, WakeBatch};
 use super::{Calls, counting};
 
 /// Runs a closure when dropped.
@@ -25,8 +24,13 @@ fn message(result: std::thread::Result<()>) -> &'static str {
     payload.downcast_ref::<&str>().expect("a literal")
 }
 
+/// Calls a closure when it is dropped.
+impl<F: FnMut() + Send + Sync + 'static> Wake for OnDrop<F> {
+    fn wake(self: Arc<Self>) {}
+}
+
 #[test]
-fn wakers_and_drops_run_unlocked() {
+fn wakers_are_woken_and_dropped_unlocked() {
     let state = Arc::new(Guarded::new(0));
     let waking = state.clone();
     let waker = Calls::new(move || *waking.try_lock().expect("unlocked") += 1);
@@ -34,9 +38,8 @@ fn wakers_and_drops_run_unlocked() {
         let mut session = state.lock();
         session.parts().1.push(Waker::from(waker.clone()));
         let dropping = state.clone();
-        session.discard(OnDrop(move || {
-            *dropping.try_lock().expect("unlocked") += 10;
-        }));
+        let dropped = OnDrop(move || *dropping.try_lock().expect("unlocked") += 10);
+        session.discard_waker(Some(Waker::from(Arc::new(dropped))));
         *session += 100;
         assert_eq!(waker.count(), 0);
     }
@@ -98,18 +101,6 @@ fn flush_holds_the_lock_again_though_a_waker_panics() {
 }
 
 #[test]
-fn flush_drops_no_values() {
-    let state = Guarded::new(());
-    let dropped = Cell::new(false);
-    let mut session = state.lock();
-    session.discard(OnDrop(|| dropped.set(true)));
-    session.flush();
-    assert!(!dropped.get());
-    drop(session);
-    assert!(dropped.get());
-}
-
-#[test]
 fn all_are_woken_and_no_panic_goes_on() {
     let good = counting();
     let mut wakes = WakeBatch::new();
@@ -158,27 +149,23 @@ fn wakers_that_panic_when_dropped_stop_nobody() {
     for _ in 0..3 {
         session.discard_waker(Some(waker()));
     }
-    let value = drops.clone();
-    session.discard(OnDrop(move || assert_eq!(value.load(Relaxed), 3)));
+    session.parts().1.push(waker());
     drop(session);
     drop(Spare::from(waker()));
-    assert_eq!(drops.load(Relaxed), 4);
+    assert_eq!(drops.load(Relaxed), 5);
 }
 
 #[test]
-fn all_values_are_dropped_and_the_first_panic_goes_on() {
+fn all_are_run_and_the_first_panic_goes_on() {
     let drops = Arc::new(AtomicUsize::new(0));
-    let state = Guarded::new(());
-    let mut session = state.lock();
-    session.discard(OnDrop(|| panic!("first")));
-    session.discard(BadDrop(drops.clone()));
-    session.discard(BadDrop(drops.clone()));
-    let woken = counting();
-    session.parts().1.push(Waker::from(woken.clone()));
-    let result = catch_unwind(AssertUnwindSafe(|| drop(session)));
+    let mut panics = Panics::default();
+    panics.contain(|| panic!("first"));
+    for _ in 0..2 {
+        panics.contain(|| drop(BadDrop(drops.clone())));
+    }
+    let result = catch_unwind(AssertUnwindSafe(|| panics.resume()));
     assert_eq!(message(result), "first");
-    assert_eq!((drops.load(Relaxed), woken.count()), (2, 1));
-    assert!(state.try_lock().is_some());
+    assert_eq!(drops.load(Relaxed), 2);
 }
 
 #[test]
