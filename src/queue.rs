@@ -122,7 +122,6 @@
 
 mod builder;
 mod delivery;
-mod give_back;
 mod handles;
 mod kept;
 mod manage;
@@ -159,7 +158,6 @@ use shared::Shared;
 
 pub use builder::Builder;
 pub use delivery::{Batch, Delivery, Detached};
-pub use give_back::GivesBack;
 pub use handles::{Conversation, Group, GroupId, Lane};
 pub(crate) use kept::{InLine, KEPT_IDLE, Keeping, Kept, Shape, is_idle, waiting_in};
 pub use named::ReceiveFrom;
@@ -167,7 +165,9 @@ pub use parcel::{All, Load, One};
 pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveMany, Turns};
-pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom, Why};
+pub use refuse::{
+    GivesBack, LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom, Why,
+};
 pub use send_wait::{SendAllWait, SendWait, Sending};
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot};
 pub use turn::Turn;

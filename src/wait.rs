@@ -15,7 +15,7 @@
 //! try for a moment without registering. A poll that finds nothing
 //! registers the waker under the very lock under which it looked (`list`). Who
 //! makes something available notifies under that lock and wakes after it
-//! (`session`, `batch`). A blocking call polls the same operation with a parker
+//! (`session`). A blocking call polls the same operation with a parker
 //! of the thread's own (`parker`).
 //!
 //! Invariants:
@@ -26,7 +26,7 @@
 //!    again after every sleep, also after the one that the deadline ended.
 //! 3. No code of the user's (clone, wake and drop of a waker) runs under an
 //!    internal lock. A waker that panics when it is woken or dropped stops
-//!    nobody (`batch`).
+//!    nobody (`session`).
 //! 4. `block` and `unblock` come in pairs, around everything between the first
 //!    sleep and the end of an untimed blocking call.
 //!
@@ -34,7 +34,6 @@
 //! granted is published by the lock or word of that operation; the parker
 //! publishes what was done before a wake.
 
-mod batch;
 mod list;
 mod parker;
 mod session;
@@ -56,11 +55,12 @@ use std::time::{Duration, Instant};
 use self::parker::with_parker;
 use crate::error::TimedOut;
 
+pub use self::parker::wakeups;
+
 #[allow(unused_imports, reason = "the floors above take what they need")]
 pub(crate) use self::{
-    batch::{Panics, Spare, WakeBatch, drop_quietly},
     list::{Removed, Ticket, Waiters},
-    session::{Guarded, Session},
+    session::{Guarded, Panics, Session, Spare, WakeBatch, drop_quietly},
 };
 
 /// Closes [`Op`] to other crates.
@@ -130,16 +130,6 @@ pub(crate) fn look_twice<R>(
     }
     let mut spare = Spare::from(current.clone());
     look(current, &mut spare.0).unwrap_or(Poll::Pending)
-}
-
-/// How many times a thread blocked in this crate has come out of its sleep, for
-/// whatever reason, since the process began.
-///
-/// A diagnostic: a count that stands still while threads are blocked proves
-/// that nothing polls. It orders nothing and may lag behind.
-#[must_use]
-pub fn wakeups() -> u64 {
-    parker::wakeups()
 }
 
 /// A wait for one operation: a lazy future, and a blocking call.

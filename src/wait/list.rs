@@ -40,7 +40,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::task::Waker;
 
-use super::batch::WakeBatch;
+use super::session::WakeBatch;
 
 /// A place in the queue. A lower one came earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,12 +80,10 @@ struct Links {
     next: u32,
 }
 
-impl Links {
-    const NONE: Self = Self {
-        prev: NONE,
-        next: NONE,
-    };
-}
+const UNLINKED: Links = Links {
+    prev: NONE,
+    next: NONE,
+};
 
 struct Slot<D> {
     number: NonZeroU64,
@@ -112,7 +110,7 @@ impl<D> Waiters<D> {
     pub(crate) const fn new() -> Self {
         Self {
             slots: Vec::new(),
-            ends: [Links::NONE; 2],
+            ends: [UNLINKED; 2],
             free: NONE,
             next: NonZeroU64::MIN,
             len: 0,
@@ -129,7 +127,7 @@ impl<D> Waiters<D> {
             number,
             waker: Some(waker),
             data: Some(data),
-            links: [Links::NONE; 2],
+            links: [UNLINKED; 2],
         };
         let mut slot = self.free;
         match self.slots.get_mut(slot as usize) {
@@ -183,7 +181,8 @@ impl<D> Waiters<D> {
         current: &Waker,
         spare: &mut Option<Waker>,
     ) -> bool {
-        if ticket.is_some_and(|old| self.waits_with(old, current)) {
+        let own = ticket.and_then(|old| self.slot(old)?.waker.as_ref());
+        if own.is_some_and(|own| own.will_wake(current)) {
             return true;
         }
         let Some(waker) = spare.take() else {
@@ -194,12 +193,6 @@ impl<D> Waiters<D> {
             None => *ticket = Some(self.register(data, waker)),
         }
         true
-    }
-
-    /// Whether the ticket waits un-notified with a waker for the same task.
-    pub(super) fn waits_with(&self, ticket: Ticket, waker: &Waker) -> bool {
-        let own = self.slot(ticket).and_then(|own| own.waker.as_ref());
-        own.is_some_and(|own| own.will_wake(waker))
     }
 
     /// Tells the longest waiting un-notified waiter to look again.

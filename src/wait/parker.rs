@@ -54,7 +54,13 @@ const SPIN: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
 static WAKEUPS: Tally = Tally::new();
 
-pub(crate) fn wakeups() -> u64 {
+/// How many times a thread blocked in this crate has come out of its sleep, for
+/// whatever reason, since the process began.
+///
+/// A diagnostic: a count that stands still while threads are blocked proves
+/// that nothing polls. It orders nothing and may lag behind.
+#[must_use]
+pub fn wakeups() -> u64 {
     WAKEUPS.get()
 }
 
