@@ -120,10 +120,8 @@ impl Parker {
         // Relaxed: a waker that reads ASLEEP goes through `bed` to find us. On
         // failure nothing is read from the token here, `take` synchronizes.
         let (relaxed, state) = (Ordering::Relaxed, &self.state);
-        if state
-            .compare_exchange(EMPTY, ASLEEP, relaxed, relaxed)
-            .is_err()
-        {
+        let fell = state.compare_exchange(EMPTY, ASLEEP, relaxed, relaxed);
+        if fell.is_err() {
             return self.take();
         }
         loop {
