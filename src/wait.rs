@@ -60,7 +60,7 @@ pub use self::parker::wakeups;
 #[allow(unused_imports, reason = "the floors above take what they need")]
 pub(crate) use self::{
     list::{Removed, Ticket, Waiters},
-    session::{Guarded, Panics, Session, Spare, WakeBatch, drop_quietly},
+    session::{Guarded, Session, Spare, WakeBatch, drop_quietly},
 };
 
 /// Closes [`Op`] to other crates.

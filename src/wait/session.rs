@@ -22,7 +22,6 @@
 //! Memory ordering: none of its own; the mutex publishes `S`.
 
 use std::any::Any;
-use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
@@ -136,14 +135,6 @@ impl Drop for WakeBatch {
     }
 }
 
-impl fmt::Debug for WakeBatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WakeBatch")
-            .field("len", &self.len())
-            .finish_non_exhaustive()
-    }
-}
-
 /// Room for one waker, outside of the lock: a clone to leave under it, and what
 /// is not needed there in its place. What is left is dropped with it, quietly.
 #[derive(Debug, Default)]
@@ -164,70 +155,35 @@ impl Drop for Spare {
     }
 }
 
-/// The first panic of several things that must all be run, such as drops of
-/// values of the user's. Later ones are forgotten.
-#[derive(Default)]
-pub(crate) struct Panics(Option<Box<dyn Any + Send>>);
-
-impl Panics {
-    pub(crate) fn contain(&mut self, run: impl FnOnce()) {
-        // Unwind safe: `run` is one of the user's own and shares nothing of ours.
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
-            if self.0.is_none() {
-                self.0 = Some(payload);
-            } else {
-                forget(payload);
-            }
-        }
-    }
-
-    /// Goes on with the first panic, unless the thread is unwinding already.
-    #[inline]
-    pub(crate) fn resume(self) {
-        if let Some(payload) = self.0 {
-            if !panicking() {
-                resume_unwind(payload);
-            }
-            forget(payload);
-        }
-    }
-}
-
 /// State under a mutex that is only ever held as a [`Session`].
-pub(crate) struct Guarded<S> {
-    state: Mutex<S>,
-}
+pub(crate) struct Guarded<S>(Mutex<S>);
 
 impl<S> Guarded<S> {
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) const fn new(state: S) -> Self {
-        Self {
-            state: Mutex::new(state),
-        }
+        Self(Mutex::new(state))
     }
 
     #[cfg(any(loom, shuttle))]
     pub(crate) fn new(state: S) -> Self {
-        Self {
-            state: Mutex::new(state),
-        }
+        Self(Mutex::new(state))
     }
 
     #[inline]
     pub(crate) fn lock(&self) -> Session<'_, S> {
-        Session::over(self.state.lock())
+        Session::over(self.0.lock())
     }
 
     /// The state, for a step that wakes nobody. [`Session::over`] makes it a
     /// session if it has to after all.
     #[inline]
     pub(crate) fn lock_plain(&self) -> MutexGuard<'_, S> {
-        self.state.lock()
+        self.0.lock()
     }
 
     /// The session if nobody holds the mutex: what `Debug` uses.
     pub(crate) fn try_lock(&self) -> Option<Session<'_, S>> {
-        self.state.try_lock().map(Session::over)
+        self.0.try_lock().map(Session::over)
     }
 }
 
@@ -294,14 +250,5 @@ impl<S> Deref for Session<'_, S> {
 impl<S> DerefMut for Session<'_, S> {
     fn deref_mut(&mut self) -> &mut S {
         &mut self.guard
-    }
-}
-
-impl<S: fmt::Debug> fmt::Debug for Session<'_, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session")
-            .field("state", &**self)
-            .field("wakes", &self.wakes)
-            .finish_non_exhaustive()
     }
 }

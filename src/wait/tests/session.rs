@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Wake, Waker};
 
 use super::super::gate::Gate;
-use super::super::{Guarded, Panics, Spare, WakeBatch};
+use super::super::{Guarded, Spare, WakeBatch};
 use super::{Calls, counting};
 
 /// Runs a closure when dropped.
@@ -153,19 +153,6 @@ fn wakers_that_panic_when_dropped_stop_nobody() {
     drop(session);
     drop(Spare::from(waker()));
     assert_eq!(drops.load(Relaxed), 5);
-}
-
-#[test]
-fn all_are_run_and_the_first_panic_goes_on() {
-    let drops = Arc::new(AtomicUsize::new(0));
-    let mut panics = Panics::default();
-    panics.contain(|| panic!("first"));
-    for _ in 0..2 {
-        panics.contain(|| drop(BadDrop(drops.clone())));
-    }
-    let result = catch_unwind(AssertUnwindSafe(|| panics.resume()));
-    assert_eq!(message(result), "first");
-    assert_eq!(drops.load(Relaxed), 2);
 }
 
 #[test]
