@@ -123,6 +123,7 @@ mod event;
 mod hub;
 #[cfg(all(test, loom))]
 mod model;
+mod panics;
 mod refuse;
 mod seat;
 mod talk;

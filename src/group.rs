@@ -28,7 +28,7 @@
 //! without the lock, as a hint.
 
 mod fifo;
-pub(crate) mod lock;
+mod lock;
 mod odd;
 mod reference;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -39,8 +39,8 @@ use crate::limit::Limit;
 use crate::slab::Key;
 
 use fifo::Fifo;
-use lock::{Guard, Lock};
 
+pub(crate) use lock::{Guard, Lock};
 pub(crate) use odd::{Head, Odd, Taken, ordinal};
 pub(crate) use reference::{GroupRef, Groups};
 

@@ -20,7 +20,6 @@
 mod caps;
 mod tiered;
 mod turn;
-mod view;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
@@ -31,8 +30,8 @@ use crate::ready::{Line, Rank};
 
 use tiered::Tiered;
 
+pub use caps::LaneView;
 pub use turn::Begun;
-pub use view::LaneView;
 
 /// The largest weight of a lane.
 pub const MAX_WEIGHT: u32 = 1_000_000;

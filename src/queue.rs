@@ -121,9 +121,8 @@
 //! cap of a lane and its first tier cost O(groups).
 
 mod builder;
-mod close;
+mod claim;
 mod delivery;
-mod give_back;
 mod handles;
 mod kept;
 mod manage;
@@ -144,6 +143,7 @@ mod snapshot;
 mod special;
 mod state;
 mod submissions;
+mod suspended;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod turn;
@@ -158,7 +158,6 @@ use shared::Shared;
 
 pub use builder::Builder;
 pub use delivery::{Batch, Completed, Delivery, Detached};
-pub use give_back::GivesBack;
 pub use handles::{Conversation, Group, GroupId, Lane};
 pub(crate) use kept::{InLine, KEPT_IDLE, Keeping, Kept, Shape, is_idle, waiting_in};
 pub use named::ReceiveFrom;
@@ -166,9 +165,11 @@ pub use parcel::{All, Load, One};
 pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveMany, Turns};
-pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom};
+pub use refuse::{
+    GivesBack, LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom, Why,
+};
 pub use send_wait::{SendAllWait, SendWait, Sending};
-pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot, Why};
+pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot};
 pub use turn::Turn;
 
 pub(crate) use crate::group::GroupRef;

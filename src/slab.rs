@@ -1,30 +1,24 @@
 //! Slots behind copyable keys that a stale key never opens again.
 //!
-//! # State
+//! State: slots stand in chunks of [`CHUNK`]; a key's index is `place * CHUNK + slot`, where a place
+//! is a position in the directory. Every chunk threads its own free slots, last in, first out, which
+//! keeps them warm. `open` lists the chunks with a free slot.
 //!
-//! Slots stand in chunks of [`CHUNK`]; a key's index is `place * CHUNK + slot`, where a place is a
-//! position in the directory. Every chunk threads its own free slots. One list links, through the
-//! directory, all places that can take a value: chunks with a free slot at its front, vacant places
-//! at its back. One empty chunk is kept aside as a spare, so that a value which comes and goes at
-//! the edge of a chunk does not allocate each time.
-//!
-//! # Invariants
-//!
+//! Invariants:
 //! 1. A pair of index and generation is issued once. A slot counts its generation up when its value
-//!    leaves and is retired where that would wrap; a new chunk starts at `floor`, which lies above
-//!    every generation of every chunk freed before it.
-//! 2. A place is linked exactly if it is a chunk with a free slot and at least one value, or vacant
-//!    and at or above `base`.
-//! 3. At most one chunk is empty: the spare. It has a free slot and is not linked.
-//! 4. Without a value, nothing is allocated but a chunk at the first place.
+//!    leaves, and is retired at the last one. A freed chunk leaves the largest generation of its
+//!    slots, none of which was issued, to its place as the `floor` of the next chunk there; a place
+//!    whose floor is the last generation is used up.
+//! 2. A place is in `open` exactly if it is a chunk with a free slot.
+//! 3. At most one chunk is empty, and then it is at `spare`: so a value which comes and goes at the
+//!    edge of a chunk does not allocate each time.
+//! 4. No place below `vacant` could take a chunk and has none.
+//! 5. Without a value nothing is allocated but a chunk at the first place that can take one, and the
+//!    directory up to the last worn place.
 //!
-//! # Wear
-//!
-//! Free slots are taken last in, first out, which keeps them warm; but every 65,536th generation a
-//! slot goes to the end of its chunk's list, so the slots of a busy chunk wear evenly and its
-//! generations last for about 2^40 values. A chunk that is freed when more than half of them are
-//! used up would push `floor` towards the end; instead all places used so far are given up and the
-//! generations begin again at places never used (`base`).
+//! Wear: places at the end of the directory that have no chunk are forgotten, and the slab's `floor`
+//! rises above theirs; but those at half of their generations are remembered, at 24 bytes each. So
+//! each of the 2^24 places lasts for 2^31 values or more.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -38,13 +32,12 @@ pub const CHUNK: usize = 256;
 const SHIFT: u32 = CHUNK.trailing_zeros();
 const MASK: u32 = CHUNK as u32 - 1;
 /// Places that can be used; the last one is left out, so that no index is `u32::MAX`.
-const PLACES: u32 = u32::MAX >> SHIFT;
-const NONE: u32 = u32::MAX;
+const PLACES: usize = (u32::MAX >> SHIFT) as usize;
 const NO_SLOT: u16 = u16::MAX;
-/// Generations between two moves of a slot to the end of its chunk's free list.
-const WARM: u32 = 1 << 16;
-/// A chunk freed with a generation at or above this one ends the use of all places so far.
-const WORN: u32 = u32::MAX / 2;
+/// A place with a floor from here on is not forgotten.
+const WORN: NonZeroU32 = NonZeroU32::new(u32::MAX / 2).unwrap();
+/// Capacity that is not worth giving back while the slab is in use.
+const SMALL: usize = 8;
 
 /// Names one value of a [`Slab`], for as long as the value is in it.
 ///
@@ -77,29 +70,26 @@ impl fmt::Debug for Key {
 
 struct Slot<T> {
     value: Option<T>,
-    /// Of the value that is here, or of the next one.
+    /// Of the value that is here, or of the next one. The last one is never issued.
     generation: NonZeroU32,
     /// The next free slot of the chunk, while this one is free.
     next: u16,
 }
 
-enum Body<T> {
-    Chunk(Box<[Slot<T>; CHUNK]>),
-    /// No chunk; can take one.
-    Vacant,
-    /// No chunk, and never one again.
-    GivenUp,
-}
-
 struct Place<T> {
-    body: Body<T>,
-    prev: u32,
-    next: u32,
-    /// The chunk's largest generation issued, or 0.
-    highest: u32,
+    chunk: Option<Box<[Slot<T>; CHUNK]>>,
+    /// The first generation of the chunk, or of the next one.
+    floor: NonZeroU32,
+    /// Where it is in `open`.
+    at: u32,
     live: u16,
     first_free: u16,
-    last_free: u16,
+}
+
+impl<T> Place<T> {
+    fn can_take_a_chunk(&self) -> bool {
+        self.chunk.is_none() && self.floor < NonZeroU32::MAX
+    }
 }
 
 /// Values in numbered slots, each addressed by a [`Key`] that no later value ever matches.
@@ -109,39 +99,23 @@ struct Place<T> {
 /// The slab never drops a value itself except when it is dropped.
 pub struct Slab<T> {
     places: Vec<Place<T>>,
-    /// The number of the first entry of `places`; moves only while there is none.
-    first: u32,
-    /// Places below this one take no new chunk.
-    base: u32,
-    /// No place at or above this one was ever used.
-    top: u32,
-    /// The first generation of the next new chunk.
+    open: Vec<u32>,
+    vacant: usize,
+    spare: usize,
+    /// The first generation at places that are not in the directory.
     floor: NonZeroU32,
-    head: u32,
-    tail: u32,
-    spare: u32,
-    chunks: u32,
     len: usize,
 }
 
 impl<T> Slab<T> {
     /// An empty slab; allocates nothing.
     pub const fn new() -> Self {
-        Self::starting_at(0, NonZeroU32::MIN)
-    }
-
-    /// An empty slab whose first chunk stands at `place` and begins with `generation`.
-    const fn starting_at(place: u32, generation: NonZeroU32) -> Self {
         Slab {
             places: Vec::new(),
-            first: place,
-            base: place,
-            top: place,
-            floor: generation,
-            head: NONE,
-            tail: NONE,
-            spare: NONE,
-            chunks: 0,
+            open: Vec::new(),
+            vacant: 0,
+            spare: 0,
+            floor: NonZeroU32::MIN,
             len: 0,
         }
     }
@@ -162,70 +136,40 @@ impl<T> Slab<T> {
     ///
     /// # Panics
     ///
-    /// If no slot is left, see [`try_insert`](Self::try_insert).
+    /// If no slot is left: `256 * (2^24 - 1)` are in use, or retired because their generations ran
+    /// out, which takes more than 2^31 values in each place.
     #[inline]
     pub fn insert(&mut self, value: T) -> Key {
-        match self.try_insert(value) {
-            Ok(key) => key,
-            Err(_) => panic!("the slab has no slot left"),
-        }
+        self.insert_with(|_| value)
     }
 
     /// Puts in a value that knows its key.
     ///
     /// # Panics
     ///
-    /// If no slot is left, see [`try_insert`](Self::try_insert).
+    /// As [`insert`](Self::insert).
+    #[inline]
     pub fn insert_with(&mut self, value: impl FnOnce(Key) -> T) -> Key {
-        let mut value = Some(value);
-        let make = |key| value.take().map(|value| value(key));
-        match self.try_insert_with(make) {
-            Some(key) => key,
-            None => panic!("the slab has no slot left"),
-        }
-    }
-
-    /// Puts a value into a free slot.
-    ///
-    /// # Errors
-    ///
-    /// The value, if no slot is left: `256 * (2^24 - 1)` values are there, or that many slots are in
-    /// use or given up because their generations ran out (which takes more than 2^39 values each
-    /// time).
-    #[inline]
-    pub fn try_insert(&mut self, value: T) -> Result<Key, T> {
-        let mut value = Some(value);
-        let key = self.try_insert_with(|_| value.take());
-        match (key, value) {
-            (Some(key), _) => Ok(key),
-            (None, Some(value)) => Err(value),
-            (None, None) => unreachable!("a value is put in or comes back"),
-        }
-    }
-
-    #[inline]
-    fn try_insert_with(&mut self, make: impl FnOnce(Key) -> Option<T>) -> Option<Key> {
-        let number = self.place_with_room()?;
-        let place = &mut self.places[(number - self.first) as usize];
-        let Body::Chunk(slots) = &mut place.body else {
-            unreachable!("a place with room is a chunk");
+        let number = match self.open.last() {
+            Some(&number) => number,
+            None => self.new_chunk(),
         };
+        let place = &mut self.places[number as usize];
+        let chunk = place.chunk.as_mut().expect("an open place has a chunk");
         let at = place.first_free;
-        let slot = &mut slots[at as usize];
+        let slot = &mut chunk[at as usize];
         let key = Key {
             index: number << SHIFT | u32::from(at),
             generation: slot.generation,
         };
-        slot.value = make(key);
+        slot.value = Some(value(key));
         place.first_free = slot.next;
         place.live += 1;
-        place.highest = place.highest.max(slot.generation.get());
         self.len += 1;
         if place.first_free == NO_SLOT {
-            place.last_free = NO_SLOT;
-            self.unlink(number);
+            self.shut(number);
         }
-        Some(key)
+        key
     }
 
     /// Takes a value out, or nothing if the key is stale.
@@ -233,30 +177,26 @@ impl<T> Slab<T> {
     pub fn remove(&mut self, key: Key) -> Option<T> {
         let number = key.index >> SHIFT;
         let at = (key.index & MASK) as u16;
-        let place = self
-            .places
-            .get_mut(number.wrapping_sub(self.first) as usize)?;
-        let Body::Chunk(slots) = &mut place.body else {
-            return None;
-        };
-        let slot = &mut slots[at as usize];
+        let place = self.places.get_mut(number as usize)?;
+        let slot = &mut place.chunk.as_mut()?[at as usize];
         if slot.generation != key.generation {
             return None;
         }
         let value = slot.value.take()?;
+        slot.generation = slot.generation.saturating_add(1);
         let was_full = place.first_free == NO_SLOT;
-        if let Some(next) = slot.generation.checked_add(1) {
-            slot.generation = next;
-            place.free(at);
+        if slot.generation < NonZeroU32::MAX {
+            slot.next = place.first_free;
+            place.first_free = at;
         }
         place.live -= 1;
         self.len -= 1;
-        let (live, full) = (place.live, place.first_free == NO_SLOT);
+        let (empty, full) = (place.live == 0, place.first_free == NO_SLOT);
         if was_full && !full {
-            self.link_front(number);
+            self.open(number);
         }
-        if live == 0 {
-            self.emptied(number, full);
+        if empty {
+            self.emptied(number as usize);
         }
         Some(value)
     }
@@ -265,22 +205,16 @@ impl<T> Slab<T> {
     #[inline]
     pub fn get(&self, key: Key) -> Option<&T> {
         let slot = self.slot(key.index)?;
-        if slot.generation == key.generation {
-            slot.value.as_ref()
-        } else {
-            None
-        }
+        let current = slot.generation == key.generation;
+        slot.value.as_ref().filter(|_| current)
     }
 
-    /// The value that `key` names, if it is still there.
+    /// As [`get`](Self::get), to change it.
     #[inline]
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let slot = self.slot_mut(key.index)?;
-        if slot.generation == key.generation {
-            slot.value.as_mut()
-        } else {
-            None
-        }
+        let current = slot.generation == key.generation;
+        slot.value.as_mut().filter(|_| current)
     }
 
     /// Whether the value that `key` names is still there.
@@ -295,7 +229,7 @@ impl<T> Slab<T> {
         self.slot(index)?.value.as_ref()
     }
 
-    /// The value in a slot, whatever its generation: for callers that know the slot to be pinned.
+    /// As [`by_index`](Self::by_index), to change it.
     #[inline]
     pub fn by_index_mut(&mut self, index: u32) -> Option<&mut T> {
         self.slot_mut(index)?.value.as_mut()
@@ -305,10 +239,8 @@ impl<T> Slab<T> {
     #[inline]
     pub fn key_at(&self, index: u32) -> Option<Key> {
         let slot = self.slot(index)?;
-        slot.value.is_some().then_some(Key {
-            index,
-            generation: slot.generation,
-        })
+        let generation = slot.generation;
+        slot.value.as_ref().map(|_| Key { index, generation })
     }
 
     /// The key of the value in a slot, and the value, to change it.
@@ -321,53 +253,139 @@ impl<T> Slab<T> {
 
     /// All values with their keys, by ascending index. Visits every slot of every chunk.
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
-        (self.first..)
-            .zip(&self.places)
-            .flat_map(|(number, place)| {
-                let slots: &[Slot<T>] = match &place.body {
-                    Body::Chunk(slots) => &slots[..],
-                    Body::Vacant | Body::GivenUp => &[],
-                };
-                (number << SHIFT..).zip(slots).filter_map(|(index, slot)| {
-                    let value = slot.value.as_ref()?;
-                    Some((
-                        Key {
-                            index,
-                            generation: slot.generation,
-                        },
-                        value,
-                    ))
-                })
+        let chunks = (0u32..).step_by(CHUNK).zip(&self.places);
+        chunks.flat_map(|(first, place)| {
+            let slots = (first..).zip(place.chunk.iter().flat_map(|chunk| chunk.iter()));
+            slots.filter_map(|(index, slot)| {
+                let generation = slot.generation;
+                Some((Key { index, generation }, slot.value.as_ref()?))
             })
+        })
     }
 
     /// The bytes of heap memory that the slab itself holds, without what the values own.
     pub fn heap_bytes(&self) -> usize {
-        self.chunks as usize * size_of::<[Slot<T>; CHUNK]>()
+        let chunks = self.places.iter().filter(|place| place.chunk.is_some());
+        chunks.count() * size_of::<[Slot<T>; CHUNK]>()
             + self.places.capacity() * size_of::<Place<T>>()
+            + self.open.capacity() * size_of::<u32>()
     }
 
     #[inline]
     fn slot(&self, index: u32) -> Option<&Slot<T>> {
-        let at = (index >> SHIFT).wrapping_sub(self.first);
-        match &self.places.get(at as usize)?.body {
-            Body::Chunk(slots) => Some(&slots[(index & MASK) as usize]),
-            Body::Vacant | Body::GivenUp => None,
-        }
+        let chunk = &self.places.get((index >> SHIFT) as usize)?.chunk;
+        Some(&chunk.as_ref()?[(index & MASK) as usize])
     }
 
     #[inline]
     fn slot_mut(&mut self, index: u32) -> Option<&mut Slot<T>> {
-        let at = (index >> SHIFT).wrapping_sub(self.first);
-        match &mut self.places.get_mut(at as usize)?.body {
-            Body::Chunk(slots) => Some(&mut slots[(index & MASK) as usize]),
-            Body::Vacant | Body::GivenUp => None,
+        let chunk = &mut self.places.get_mut((index >> SHIFT) as usize)?.chunk;
+        Some(&mut chunk.as_mut()?[(index & MASK) as usize])
+    }
+
+    /// A chunk at the first place that can take one.
+    #[cold]
+    fn new_chunk(&mut self) -> u32 {
+        let found = (self.vacant..self.places.len()).find(|&n| self.places[n].can_take_a_chunk());
+        let number = found.unwrap_or(self.places.len());
+        if number == self.places.len() {
+            assert!(number < PLACES, "the slab has no slot left");
+            self.places.push(Place {
+                chunk: None,
+                floor: self.floor,
+                at: 0,
+                live: 0,
+                first_free: 0,
+            });
+        }
+        (self.vacant, self.spare) = (number + 1, number);
+        let place = &mut self.places[number];
+        let generation = place.floor;
+        let slots: Box<[Slot<T>]> = (1..=CHUNK as u16)
+            .map(|next| Slot {
+                value: None,
+                generation,
+                next: if next < CHUNK as u16 { next } else { NO_SLOT },
+            })
+            .collect();
+        place.chunk = slots.try_into().ok();
+        place.first_free = 0;
+        self.open(number as u32);
+        number as u32
+    }
+
+    /// A chunk has lost its last value: it becomes the spare, or it or the spare is freed.
+    #[cold]
+    fn emptied(&mut self, number: usize) {
+        if self.places[number].first_free == NO_SLOT {
+            self.free_chunk(number);
+        } else if self.spare != number && self.is_spare(self.spare) {
+            // The lower one stays, so that the directory can become shorter.
+            self.free_chunk(number.max(self.spare));
+            self.spare = number.min(self.spare);
+        } else {
+            self.spare = number;
+        }
+        if self.len == 0 && self.vacant < self.spare && self.is_spare(self.spare) {
+            self.free_chunk(self.spare);
+        }
+        self.trim();
+    }
+
+    fn is_spare(&self, number: usize) -> bool {
+        let place = self.places.get(number);
+        place.is_some_and(|place| place.chunk.is_some() && place.live == 0)
+    }
+
+    /// Frees a chunk that is empty.
+    fn free_chunk(&mut self, number: usize) {
+        if self.places[number].first_free != NO_SLOT {
+            self.shut(number as u32);
+        }
+        let place = &mut self.places[number];
+        let chunk = place.chunk.take();
+        let slots = chunk.iter().flat_map(|chunk| chunk.iter());
+        place.floor = slots.fold(place.floor, |most, slot| most.max(slot.generation));
+        self.vacant = self.vacant.min(number);
+    }
+
+    /// Gives back the end of the directory that holds no chunk.
+    fn trim(&mut self) {
+        while let Some(last) = self.places.last()
+            && last.chunk.is_none()
+            && last.floor < WORN
+        {
+            self.floor = self.floor.max(last.floor);
+            self.places.pop();
+        }
+        self.vacant = self.vacant.min(self.places.len());
+        let keep = match self.len {
+            0 => self.places.len(),
+            _ => 2 * self.places.len() + SMALL,
+        };
+        if self.places.capacity() > 2 * keep {
+            self.places.shrink_to(keep);
+            self.open.shrink_to(keep);
+        }
+    }
+
+    fn open(&mut self, number: u32) {
+        self.places[number as usize].at = self.open.len() as u32;
+        self.open.push(number);
+    }
+
+    fn shut(&mut self, number: u32) {
+        let at = self.places[number as usize].at;
+        self.open.swap_remove(at as usize);
+        if let Some(&moved) = self.open.get(at as usize) {
+            self.places[moved as usize].at = at;
         }
     }
 }
 
-pub(crate) mod pages;
-mod places;
+mod pages;
+
+pub(crate) use pages::{Pages, key_of, remove};
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {

@@ -15,7 +15,7 @@
 //! try for a moment without registering. A poll that finds nothing
 //! registers the waker under the very lock under which it looked (`list`). Who
 //! makes something available notifies under that lock and wakes after it
-//! (`session`, `batch`). A blocking call polls the same operation with a parker
+//! (`session`). A blocking call polls the same operation with a parker
 //! of the thread's own (`parker`).
 //!
 //! Invariants:
@@ -26,7 +26,7 @@
 //!    again after every sleep, also after the one that the deadline ended.
 //! 3. No code of the user's (clone, wake and drop of a waker) runs under an
 //!    internal lock. A waker that panics when it is woken or dropped stops
-//!    nobody (`batch`).
+//!    nobody (`session`).
 //! 4. `block` and `unblock` come in pairs, around everything between the first
 //!    sleep and the end of an untimed blocking call.
 //!
@@ -34,13 +34,12 @@
 //! granted is published by the lock or word of that operation; the parker
 //! publishes what was done before a wake.
 
-mod batch;
 mod list;
 mod parker;
 mod session;
-mod slots;
 
 #[cfg(all(test, not(shuttle)))]
+#[path = "wait/tests/gate.rs"]
 mod gate;
 #[cfg(all(test, loom))]
 mod model;
@@ -53,14 +52,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use self::parker::{Seat, Slept};
+use self::parker::with_parker;
 use crate::error::TimedOut;
+
+pub use self::parker::wakeups;
 
 #[allow(unused_imports, reason = "the floors above take what they need")]
 pub(crate) use self::{
-    batch::{Panics, Spare, WakeBatch, drop_quietly},
     list::{Removed, Ticket, Waiters},
-    session::{Guarded, Session},
+    session::{Guarded, Session, Spare, WakeBatch, drop_quietly},
 };
 
 /// Closes [`Op`] to other crates.
@@ -125,21 +125,11 @@ pub(crate) fn look_twice<R>(
     mut look: impl FnMut(&Waker, &mut Option<Waker>) -> Option<Poll<R>>,
 ) -> Poll<R> {
     let current = cx.waker();
-    if let Some(looked) = look(current, &mut Spare::default()) {
+    if let Some(looked) = look(current, &mut Spare::default().0) {
         return looked;
     }
-    let mut spare = Spare::of(current);
-    look(current, &mut spare).unwrap_or(Poll::Pending)
-}
-
-/// How many times a thread blocked in this crate has come out of its sleep, for
-/// whatever reason, since the process began.
-///
-/// A diagnostic: a count that stands still while threads are blocked proves
-/// that nothing polls. It orders nothing and may lag behind.
-#[must_use]
-pub fn wakeups() -> u64 {
-    parker::wakeups()
+    let mut spare = Spare::from(current.clone());
+    look(current, &mut spare.0).unwrap_or(Poll::Pending)
 }
 
 /// A wait for one operation: a lazy future, and a blocking call.
@@ -211,29 +201,29 @@ impl<O: Op> Wait<O> {
 
     #[cold]
     fn wait_in_line(mut self) -> O::Output {
-        let seat = Seat::take();
-        let mut cx = seat.context();
-        loop {
-            if let Poll::Ready(output) = self.step(&mut cx) {
-                return output;
+        with_parker(|parker, cx| {
+            loop {
+                if let Poll::Ready(output) = self.step(cx) {
+                    return output;
+                }
+                if !parker.spin() {
+                    break;
+                }
+                if let Some(output) = self.attempt() {
+                    return output;
+                }
             }
-            if !seat.parker().spin() {
-                break;
+            let blocked = Blocked::enter(&mut self);
+            loop {
+                parker.sleep(None);
+                if let Some(output) = blocked.0.attempt() {
+                    return output;
+                }
+                if let Poll::Ready(output) = blocked.0.step(cx) {
+                    return output;
+                }
             }
-            if let Some(output) = self.attempt() {
-                return output;
-            }
-        }
-        let blocked = Blocked::enter(&mut self);
-        loop {
-            seat.parker().sleep();
-            if let Some(output) = blocked.wait.attempt() {
-                return output;
-            }
-            if let Poll::Ready(output) = blocked.wait.step(&mut cx) {
-                return output;
-            }
-        }
+        })
     }
 
     /// Blocks for at most `timeout`. The operation is tried at least once, and
@@ -264,28 +254,22 @@ impl<O: Op> Wait<O> {
         &mut self,
         deadline: impl FnOnce() -> Option<Instant>,
     ) -> Result<O::Output, TimedOut> {
-        let seat = Seat::take();
-        let mut cx = seat.context();
-        if let Poll::Ready(output) = self.step(&mut cx) {
-            return Ok(output);
-        }
-        let deadline = deadline();
-        loop {
-            let slept = match deadline {
-                Some(deadline) => seat.parker().sleep_until(deadline),
-                None => {
-                    seat.parker().sleep();
-                    Slept::Woken
-                }
-            };
-            if let Poll::Ready(output) = self.step(&mut cx) {
+        with_parker(|parker, cx| {
+            if let Poll::Ready(output) = self.step(cx) {
                 return Ok(output);
             }
-            if slept == Slept::PastDeadline {
-                self.cancel();
-                return Err(TimedOut);
+            let deadline = deadline();
+            loop {
+                let in_time = parker.sleep_until(deadline);
+                if let Poll::Ready(output) = self.step(cx) {
+                    return Ok(output);
+                }
+                if !in_time {
+                    self.cancel();
+                    return Err(TimedOut);
+                }
             }
-        }
+        })
     }
 
     #[inline]
@@ -352,21 +336,19 @@ impl<O: Op> fmt::Debug for Wait<O> {
 }
 
 /// A wait whose thread sleeps without a deadline (invariant 4).
-struct Blocked<'a, O: Op> {
-    wait: &'a mut Wait<O>,
-}
+struct Blocked<'a, O: Op>(&'a mut Wait<O>);
 
 impl<'a, O: Op> Blocked<'a, O> {
     fn enter(wait: &'a mut Wait<O>) -> Self {
         // Made first, so that a `block` that panics is unblocked too.
-        let blocked = Self { wait };
-        blocked.wait.op.block();
+        let blocked = Self(wait);
+        blocked.0.op.block();
         blocked
     }
 }
 
 impl<O: Op> Drop for Blocked<'_, O> {
     fn drop(&mut self) {
-        self.wait.op.unblock();
+        self.0.op.unblock();
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::sync::{Mutex, WakeArc as Arc};
 use crate::timers::{Timer, Timers};
-use crate::wait::Panics;
 
+use super::panics::Panics;
 use super::talk::Talk;
 
 /// Lock order: a dialog's, then this one.

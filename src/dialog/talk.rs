@@ -29,11 +29,11 @@ use crate::error::{Closed, Stale};
 use crate::queue::{Conversation, GroupId, Observer};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, WakeArc as Arc, unique};
 use crate::timers::Timer;
-use crate::wait::Panics;
 
 use super::endpoint::{EndpointRef, Standing};
 use super::event::{Event, Fault, Received};
 use super::hub::Hub;
+use super::panics::Panics;
 use super::refuse::{BeginError, Refused, SendError};
 use super::seat::Seat;
 

@@ -152,11 +152,8 @@ impl Session<'_, Books> {
     /// Takes a waiter out of the line; nobody else needs its notification.
     pub(super) fn leave_line(&mut self, tier: u32, place: &mut Option<crate::wait::Ticket>) {
         let line = self.lines.get_mut(&tier);
-        let removed = place
-            .take()
-            .zip(line)
-            .and_then(|(place, line)| line.remove(place));
+        let waker = line.and_then(|line| line.withdraw(place));
         self.drop_line(tier);
-        self.discard_waker(removed.and_then(|removed| removed.waker));
+        self.discard_waker(waker);
     }
 }

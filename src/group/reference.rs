@@ -14,7 +14,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
-use crate::slab::pages::{self, Pages};
+use crate::slab::{Pages, key_of, remove};
 
 use super::{Group, GroupKey, Mailbox};
 
@@ -51,7 +51,7 @@ impl<T> Drop for GroupRef<T> {
         drop(mailbox);
         if last {
             // SAFETY: this was the last reference, and it is not listed.
-            unsafe { pages::remove(self.0) };
+            unsafe { remove(self.0) };
         }
     }
 }
@@ -60,7 +60,7 @@ impl<T> GroupRef<T> {
     /// Its name.
     pub(crate) fn key(&self) -> GroupKey {
         // SAFETY: the group is in a page.
-        GroupKey(unsafe { pages::key_of(self.0) })
+        GroupKey(unsafe { key_of(self.0) })
     }
 
     /// One more reference, made under the group's lock.

@@ -58,8 +58,8 @@ impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q
             shared.event(|books| {
                 let claims = take(shared, books, *n, *until);
                 if !claims.is_empty() || books.finished() {
-                    let removed = ticket.take().and_then(|old| books.agents.remove(old));
-                    books.discard_waker(removed.and_then(|removed| removed.waker));
+                    let waker = books.agents.withdraw(ticket);
+                    books.discard_waker(waker);
                     let found = if claims.is_empty() {
                         Err(Closed)
                     } else {
@@ -67,20 +67,19 @@ impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q
                     };
                     return Some(Poll::Ready(found));
                 }
-                let stands = books.agents.stand(ticket, current, spare);
+                let stands = books.agents.enqueue((), ticket, current, spare);
                 stands.then_some(Poll::Pending)
             })
         })
     }
 
     fn cancel(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            self.queue.shared.event(|books| {
-                // If it had been notified, the waking rule passes that on.
-                let removed = books.agents.remove(ticket);
-                books.discard_waker(removed.and_then(|removed| removed.waker));
-            });
-        }
+        let ticket = &mut self.ticket;
+        self.queue.shared.event(|books| {
+            // If it had been notified, the waking rule passes that on.
+            let waker = books.agents.withdraw(ticket);
+            books.discard_waker(waker);
+        });
     }
 }
 

@@ -8,8 +8,8 @@ use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 
 use super::Queue;
-use super::poison::Retry;
 use super::shared::Shared;
+use super::suspended::Retry;
 
 /// What a queue is to be.
 #[must_use]

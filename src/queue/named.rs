@@ -5,8 +5,8 @@
 //! last named receive that leaves lets it go.
 //!
 //! Invariants, under the queue's lock:
-//! 1. A group is flagged exactly while it exists and `lines` has an entry for it.
-//! 2. No entry of `lines` is empty, and an emptied map gives its block back.
+//! 1. A group is flagged exactly while it exists and `named` has an entry for it.
+//! 2. No entry of `named` is empty, and an emptied map gives its block back.
 //! 3. The waking rule: at the end of every event, one named receive of each
 //!    group whose turn could begin is notified, and all of a group from which
 //!    nothing will ever come.
@@ -18,39 +18,18 @@ use std::fmt;
 use std::task::{Context, Poll, Waker};
 
 use crate::group::{
-    BACKING_OFF, Group, GroupKey, Mailbox, NAMED, POISONED, Phase, STARTED, TIERED,
+    BACKING_OFF, Flags, Group, GroupKey, Mailbox, NAMED, POISONED, Phase, STARTED, TIERED,
 };
 use crate::limit::Limit;
 use crate::sync::Arc;
-use crate::wait::{Op, Ticket, Waiters, WakeBatch, look_twice, sealed};
+use crate::wait::{Op, Ticket, WakeBatch, look_twice, sealed};
 
 use super::GroupRef;
 use super::handles::GroupId;
-use super::refuse::{NoTurn, TryReceiveFrom};
+use super::refuse::{NoTurn, TryReceiveFrom, Why};
 use super::shared::Shared;
-use super::snapshot::Why;
 use super::state::{Age, State};
 use super::turn::{Owner, Turn};
-
-/// Who waits for which group.
-#[derive(Debug, Default)]
-pub(super) struct Named {
-    lines: BTreeMap<GroupKey, Waiters<()>>,
-}
-
-impl Named {
-    /// Whether nobody waits by name.
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
-    /// Receives that sleep, and those that were woken and have not looked since.
-    pub(super) fn counts(&self) -> (usize, usize) {
-        let counts = self.lines.values().map(|l| (l.waiting(), l.notified()));
-        counts.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
-    }
-}
 
 impl<T> State<T> {
     /// Notifies who is due; false if the batch is full and more are.
@@ -58,21 +37,16 @@ impl<T> State<T> {
         if self.named.is_empty() {
             return true;
         }
-        let mut lines = std::mem::take(&mut self.named.lines);
-        let done = lines.iter_mut().all(|(&key, line)| {
-            let due = match self.group(key) {
-                None => line.len(),
-                Some(group) => {
-                    let mailbox = group.lock();
-                    match self.is_over(&group, &mailbox) {
-                        true => line.len(),
-                        false => usize::from(self.why(&group, &mailbox) == Why::InLine),
-                    }
-                }
-            };
-            line.notify_up_to(due, wakes)
+        let mut named = std::mem::take(&mut self.named);
+        let done = named.iter_mut().all(|(&key, waiters)| {
+            let due = self.group(key).and_then(|group| {
+                let mailbox = group.lock();
+                let over = self.is_over(&group, &mailbox);
+                (!over).then(|| usize::from(self.why(&group, &mailbox) == Why::InLine))
+            });
+            waiters.notify_up_to(due.unwrap_or(usize::MAX), wakes)
         });
-        self.named.lines = lines;
+        self.named = named;
         done
     }
 
@@ -108,28 +82,30 @@ impl<T> State<T> {
         }
     }
 
-    /// Takes a named receive out of its line; the waker is to be discarded.
-    fn leave(&mut self, shared: &Shared<T>, key: GroupKey, ticket: Ticket) -> Option<Waker> {
-        let line = self.named.lines.get_mut(&key)?;
-        let removed = line.remove(ticket);
-        if line.is_empty() {
-            self.named.lines.remove(&key);
-            self.keep_back(shared, key, false);
+    /// Takes a named receive out of its queue; the waker is to be discarded.
+    fn withdraw(
+        &mut self,
+        shared: &Shared<T>,
+        key: GroupKey,
+        ticket: &mut Option<Ticket>,
+    ) -> Option<Waker> {
+        let waiters = self.named.get_mut(&key)?;
+        let waker = waiters.withdraw(ticket);
+        if waiters.is_empty() {
+            self.named.remove(&key);
+            self.keep_back(shared, key, 0);
         }
-        if self.named.lines.is_empty() {
-            self.named = Named::default();
+        if self.named.is_empty() {
+            self.named = BTreeMap::new();
         }
-        removed?.waker
+        waker
     }
 
-    /// Has a group stand in no line, or lets it go.
-    fn keep_back(&mut self, shared: &Shared<T>, key: GroupKey, named: bool) {
+    /// Has a group stand in no line, with [`NAMED`], or lets it go.
+    fn keep_back(&mut self, shared: &Shared<T>, key: GroupKey, named: Flags) {
         if let Some(group) = self.group(key) {
             shared.change_group(self, &group, |_, mailbox| {
-                mailbox.flags &= !NAMED;
-                if named {
-                    mailbox.flags |= NAMED;
-                }
+                mailbox.flags = mailbox.flags & !NAMED | named;
                 ((), Age::Same)
             });
         }
@@ -213,7 +189,7 @@ impl<'q, T> Op for ReceiveFrom<'q, T> {
                     Err(_) => None,
                 };
                 if let Some(found) = found {
-                    let waker = ticket.take().and_then(|old| state.leave(shared, key, old));
+                    let waker = state.withdraw(shared, key, ticket);
                     state.discard_waker(waker);
                     return Some(Poll::Ready(found));
                 }
@@ -221,21 +197,21 @@ impl<'q, T> Op for ReceiveFrom<'q, T> {
                     if spare.is_none() {
                         return None;
                     }
-                    state.keep_back(shared, key, true);
+                    state.keep_back(shared, key, NAMED);
                 }
-                let line = state.named.lines.entry(key).or_default();
-                let stands = line.stand(ticket, current, spare);
-                stands.then_some(Poll::Pending)
+                let waiters = state.named.entry(key).or_default();
+                let waits = waiters.enqueue((), ticket, current, spare);
+                waits.then_some(Poll::Pending)
             })
         });
         claimed.map(|group| Ok(Turn::begin(Owner::Borrowed(*shared), group?, epoch)))
     }
 
     fn cancel(&mut self) {
-        if let (Some(key), Some(ticket)) = (self.key, self.ticket.take()) {
+        if let Some(key) = self.key {
             self.shared.with_state(|state| {
                 // If it had been notified, the waking rules pass that on.
-                let waker = state.leave(self.shared, key, ticket);
+                let waker = state.withdraw(self.shared, key, &mut self.ticket);
                 state.discard_waker(waker);
             });
         }

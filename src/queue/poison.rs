@@ -1,26 +1,14 @@
 //! What becomes of a group whose message fails: back-off, poison, and the way
 //! back.
-//!
-//! Invariants, under the policy lock:
-//! 1. A group is in `backing_off` exactly if its flag says so, and in
-//!    `poisoned` likewise; never in both.
-//! 2. A group in either has a waiting message, and so exists: whatever takes
-//!    the last one out takes the group out of both.
-//! 3. An emptied map gives its last block back.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::group::{
-    BACKING_OFF, Flags, GroupKey, Mailbox, PEEKED, POISONED, Phase, SUSPENDED, Taken, ordinal,
-};
-use crate::limit::Limit;
-use crate::timers::{Timer, Timers};
+use crate::group::{Mailbox, PEEKED, POISONED, Phase, SUSPENDED, Taken, ordinal};
 
 use super::GroupRef;
 use super::handles::GroupId;
 use super::shared::Shared;
-use super::state::{Age, State, Was};
+use super::state::{Age, State};
 
 /// A group that was set aside because a message of it failed too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,102 +24,11 @@ pub struct Poisoned {
     pub waiting: usize,
 }
 
-/// What a queue does about failures.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Retry {
-    pub(super) attempts: Limit,
-    /// The pause after the first failure; zero for none.
-    pub(super) first: Duration,
-    /// No pause is longer.
-    pub(super) most: Duration,
-}
-
-impl Retry {
-    /// Whether a message that has failed so often just goes back.
-    pub(super) fn is_plain(self, attempts: u32) -> bool {
-        self.first.is_zero() && !self.is_last(attempts)
-    }
-
-    fn is_last(self, attempts: u32) -> bool {
-        matches!(self.attempts, Limit::AtMost(most) if attempts >= most)
-    }
-
-    /// The pause after this attempt: doubled after each but the first.
-    fn pause(self, attempt: u32) -> Duration {
-        let doublings = attempt.saturating_sub(1).min(31);
-        self.first.saturating_mul(1 << doublings).min(self.most)
-    }
-}
-
-/// The groups that are set aside.
-#[derive(Debug)]
-pub(super) struct Suspended {
-    timers: Timers<GroupKey>,
-    backing_off: BTreeMap<GroupKey, Timer>,
-    /// The place and the attempts of the message that did it.
-    poisoned: BTreeMap<GroupKey, (u64, u32)>,
-}
-
-impl Suspended {
-    pub(super) fn new() -> Self {
-        Self {
-            timers: Timers::new(),
-            backing_off: BTreeMap::new(),
-            poisoned: BTreeMap::new(),
-        }
-    }
-
-    /// A message of a group that is not poisoned has failed: the flag that the
-    /// group has from now on, if any.
-    pub(super) fn failed(
-        &mut self,
-        retry: Retry,
-        group: GroupKey,
-        (place, attempts): (u64, u32),
-    ) -> Flags {
-        if retry.is_last(attempts) {
-            self.forget(group);
-            self.poisoned.insert(group, (place, attempts));
-            return POISONED;
-        }
-        let pause = retry.pause(attempts);
-        if pause.is_zero() {
-            return 0;
-        }
-        let until = self.timers.now().saturating_add(pause);
-        let earlier = self.backing_off.get(&group).copied();
-        if earlier.is_none_or(|timer| timer.at() < until) {
-            if let Some(timer) = earlier {
-                self.timers.cancel(timer);
-            }
-            let timer = self.timers.set(until, group);
-            self.backing_off.insert(group, timer);
-        }
-        BACKING_OFF
-    }
-
-    /// Takes a group out of both maps; false if it was in neither.
-    fn forget(&mut self, group: GroupKey) -> bool {
-        let timer = self.backing_off.remove(&group);
-        if let Some(timer) = timer {
-            self.timers.cancel(timer);
-        }
-        let poison = self.poisoned.remove(&group);
-        if self.backing_off.is_empty() {
-            self.backing_off = BTreeMap::new();
-        }
-        if self.poisoned.is_empty() {
-            self.poisoned = BTreeMap::new();
-        }
-        timer.is_some() || poison.is_some()
-    }
-}
-
 impl<T> State<T> {
     /// Lets a locked group go on that is set aside; false if it is not. From
     /// poison it comes back as the youngest, its attempts begun anew.
-    fn go_on(&mut self, group: GroupKey, mailbox: &mut Mailbox<T>) -> (bool, Age) {
-        let was = self.suspended.forget(group);
+    fn go_on(&mut self, group: &GroupRef<T>, mailbox: &mut Mailbox<T>) -> (bool, Age) {
+        let was = self.suspended.forget(group.key());
         let poisoned = mailbox.flags & POISONED != 0;
         mailbox.flags &= !SUSPENDED;
         if poisoned {
@@ -152,16 +49,14 @@ impl<T> State<T> {
 impl<T> Shared<T> {
     /// Lets a group go on that is set aside; false if it is not.
     pub(super) fn resume(&self, state: &mut State<T>, group: &GroupRef<T>) -> bool {
-        self.change_group(state, group, |state, mailbox| {
-            state.go_on(group.key(), mailbox)
-        })
+        self.change_group(state, group, |state, mailbox| state.go_on(group, mailbox))
     }
 
     /// Takes out all that waits in a group; it is set aside no more.
     pub(super) fn drain(&self, state: &mut State<T>, group: &GroupRef<T>) -> Vec<T> {
         self.change_group(state, group, |state, mailbox| {
             let taken = state.take_all(group, mailbox);
-            let (_, age) = state.go_on(group.key(), mailbox);
+            let (_, age) = state.go_on(group, mailbox);
             let messages = taken.into_iter().map(|taken| taken.message);
             (messages.collect(), age)
         })
@@ -185,7 +80,7 @@ impl<T> Shared<T> {
             let cured = cause.is_some_and(|(place, _)| out.iter().any(|t| t.place() == place));
             let mut age = Age::Same;
             if cured || group.waiting() == 0 {
-                age = state.go_on(group.key(), mailbox).1;
+                age = state.go_on(group, mailbox).1;
             }
             let messages = out.into_iter().map(|taken| taken.message);
             (messages.collect(), age)
@@ -200,28 +95,25 @@ impl<T> Shared<T> {
         group: &GroupRef<T>,
         mut taken: Taken<T>,
     ) -> Option<T> {
-        let mut mailbox = self.lock_group(state, group);
-        mailbox.phase = Phase::Idle;
-        mailbox.flags &= !PEEKED;
-        if let Some(head) = mailbox.rare().peeked.take() {
-            // They may have been started anew.
-            taken.attempts = head.attempts;
-        }
-        group.remove_waiting(1);
-        let mut age = Age::Same;
-        let mut unwanted = None;
-        if self.wants(&taken.message) {
-            group.put_back(&mut mailbox, taken);
-        } else {
-            state.room.give(1);
-            unwanted = Some(taken.message);
-            if group.waiting() == 0 {
-                age = state.go_on(group.key(), &mut mailbox).1;
+        self.change_group(state, group, |state, mailbox| {
+            mailbox.phase = Phase::Idle;
+            mailbox.flags &= !PEEKED;
+            if let Some(head) = mailbox.rare().peeked.take() {
+                // They may have been started anew.
+                taken.attempts = head.attempts;
             }
-        }
-        let ended = (Was::Out, age);
-        state.place(&self.submissions, group, &mut mailbox, ended);
-        unwanted
+            group.remove_waiting(1);
+            if self.wants(&taken.message) {
+                group.put_back(mailbox, taken);
+                return (None, Age::Same);
+            }
+            state.room.give(1);
+            let age = match group.waiting() {
+                0 => state.go_on(group, mailbox).1,
+                _ => Age::Same,
+            };
+            (Some(taken.message), age)
+        })
     }
 
     /// Tells the time; when to tell it next.

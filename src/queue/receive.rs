@@ -5,10 +5,9 @@ use std::fmt;
 use std::task::{Context, Poll};
 
 use crate::error::Closed;
-use crate::group::STARTED;
 use crate::sync::Arc;
 use crate::turnstile::back_off;
-use crate::wait::{Op, Session, Ticket, Wait, look_twice, sealed};
+use crate::wait::{Op, Ticket, Wait, look_twice, sealed};
 
 use super::refuse::TryReceive;
 use super::shared::Shared;
@@ -174,100 +173,6 @@ impl<T> fmt::Debug for Turns<'_, T> {
     }
 }
 
-impl<T> State<T> {
-    /// Claims the next groups, into the first places: how many. Fewer than
-    /// there are places only if no more are eligible.
-    #[inline(always)]
-    fn claim_run(&mut self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
-        let n = self.lanes.pop_run(claimed);
-        if n > 0 && (n == claimed.len() || !self.lanes.has_eligible()) {
-            return n;
-        }
-        self.claim_ranked(claimed, n)
-    }
-
-    #[inline(never)]
-    fn claim_ranked(&mut self, claimed: &mut [Option<GroupRef<T>>], first: usize) -> usize {
-        for (n, place) in claimed.iter_mut().enumerate().skip(first) {
-            *place = self.claim();
-            if place.is_none() {
-                return n;
-            }
-        }
-        claimed.len()
-    }
-
-    /// Claims the next group, if there is one.
-    #[inline(never)]
-    fn claim(&mut self) -> Option<GroupRef<T>> {
-        let (group, lane, tiered) = self.lanes.pop()?;
-        if tiered {
-            self.claimed_in_tier(&group, lane);
-        }
-        Some(group)
-    }
-
-    #[cold]
-    fn claimed_in_tier(&mut self, group: &GroupRef<T>, lane: u32) {
-        let mut mailbox = group.lock();
-        mailbox.flags |= STARTED;
-        self.lanes.settle(lane);
-    }
-}
-
-impl<T> Shared<T> {
-    /// Claims the next group, if there is one.
-    #[inline(never)]
-    pub(super) fn claim(&self) -> Option<GroupRef<T>> {
-        let mut state = self.lock();
-        if state.mixed || !state.lanes.has_eligible() {
-            state.collect(&self.submissions);
-        }
-        let group = state.lanes.pop_plain().or_else(|| state.claim());
-        if !state.receives.is_empty() {
-            self.wake_due(Session::over(state));
-        }
-        group
-    }
-
-    /// Fills `claimed` from the first on, as far as there are groups.
-    fn claim_many(&self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
-        let mut state = self.lock();
-        if state.mixed || !state.lanes.has_eligible() {
-            state.collect(&self.submissions);
-        }
-        let mut n = 0;
-        while n < claimed.len() {
-            n += state.claim_run(&mut claimed[n..]);
-            if state.lanes.has_eligible() {
-                continue;
-            }
-            if !self.submissions.has_some() {
-                break;
-            }
-            state.collect(&self.submissions);
-        }
-        if !state.receives.is_empty() {
-            self.wake_due(Session::over(state));
-        }
-        n
-    }
-
-    /// Why a claim found nothing.
-    #[cold]
-    fn nothing(&self) -> TryReceive {
-        self.trim();
-        let finished = |state: &mut State<T>| {
-            state.shrink(&self.submissions);
-            state.finished()
-        };
-        match self.read(finished) {
-            true => TryReceive::Closed,
-            false => TryReceive::Empty,
-        }
-    }
-}
-
 /// The wait of [`Queue::receive`].
 pub struct Receive<'q, T> {
     shared: &'q Arc<Shared<T>>,
@@ -305,12 +210,12 @@ impl<'q, T> Receive<'q, T> {
                 let found = claim(state).map(Ok);
                 let found = found.or_else(|| state.finished().then_some(Err(Closed)));
                 if let Some(found) = found {
-                    let removed = ticket.take().and_then(|old| state.receives.remove(old));
-                    state.discard_waker(removed.and_then(|removed| removed.waker));
+                    let waker = state.receives.withdraw(ticket);
+                    state.discard_waker(waker);
                     return Some(Poll::Ready(found));
                 }
                 state.shrink(&shared.submissions);
-                let stands = state.receives.stand(ticket, current, spare);
+                let stands = state.receives.enqueue((), ticket, current, spare);
                 stands.then_some(Poll::Pending)
             })
         })
@@ -348,13 +253,11 @@ impl<'q, T> Op for Receive<'q, T> {
     }
 
     fn cancel(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            self.shared.with_state(|state| {
-                // If it had been notified, the waking rule passes that on.
-                let removed = state.receives.remove(ticket);
-                state.discard_waker(removed.and_then(|removed| removed.waker));
-            });
-        }
+        self.shared.with_state(|state| {
+            // If it had been notified, the waking rule passes that on.
+            let waker = state.receives.withdraw(&mut self.ticket);
+            state.discard_waker(waker);
+        });
     }
 }
 

@@ -1,11 +1,11 @@
-//! What is refused, and why.
+//! What is refused, and why; and waits whose message can be had back.
 
 use std::error::Error;
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use crate::error::{Closed, OutOfRange, Stale, TierGoesDown, TimedOut};
-
-use super::snapshot::Why;
+use crate::wait::{Op, Wait};
 
 /// Why there is no lane, or no group in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +78,29 @@ pub enum TryReceiveFrom {
     Blocked(Why),
     /// Nothing will ever come.
     Never(NoTurn),
+}
+
+/// What keeps a group's first message waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Why {
+    /// Nothing waits.
+    Idle,
+    /// A turn of the group is live, or somebody looks at its first message.
+    Held,
+    /// A message of the group failed too often: it waits to be resumed.
+    Poisoned,
+    /// A message of the group failed: it waits for its next attempt.
+    BackingOff,
+    /// The group's limit is 0.
+    Paused,
+    /// As many as the group's limit allows are in flight.
+    Limit,
+    /// Another tier of the lane is open, or its own drains for a lower one.
+    Tier,
+    /// As many as the lane's cap allows are in flight.
+    Cap,
+    /// Nothing: the next receives take it.
+    InLine,
 }
 
 impl From<Closed> for LaneError {
@@ -171,3 +194,57 @@ impl Error for LaneError {}
 impl Error for SendReason {}
 impl<T> Error for SendError<T> {}
 impl Error for TryReceive {}
+
+/// A wait to send.
+pub trait GivesBack: Op<Output = Result<(), SendError<Self::Message>>> {
+    /// What is to be sent.
+    type Message;
+
+    /// Takes it out, if it was not sent nor given back.
+    #[doc(hidden)]
+    fn take_back(&mut self) -> Option<Self::Message>;
+}
+
+/// What a wait to send has beyond other waits.
+impl<O: GivesBack> Wait<O> {
+    /// Gives up, and gives back what was not sent; nothing if it was sent, or
+    /// given back before.
+    pub fn into_message(mut self) -> Option<O::Message> {
+        self.cancel();
+        self.op_mut().take_back()
+    }
+
+    /// As [`wait_timeout`](Wait::wait_timeout), but that the message comes back
+    /// when the time is up.
+    ///
+    /// # Errors
+    ///
+    /// As the wait itself, and [`SendReason::TimedOut`].
+    pub fn give_back_after(self, timeout: Duration) -> Result<(), SendError<O::Message>> {
+        // The clock is read only by a wait that must wait.
+        self.give_back(|| Instant::now().checked_add(timeout))
+    }
+
+    /// As [`wait_deadline`](Wait::wait_deadline), but that the message comes
+    /// back when the time has come.
+    ///
+    /// # Errors
+    ///
+    /// As the wait itself, and [`SendReason::TimedOut`].
+    pub fn give_back_at(self, deadline: Instant) -> Result<(), SendError<O::Message>> {
+        self.give_back(|| Some(deadline))
+    }
+
+    fn give_back(
+        mut self,
+        deadline: impl FnOnce() -> Option<Instant>,
+    ) -> Result<(), SendError<O::Message>> {
+        self.wait_at_most(deadline).unwrap_or_else(|_| {
+            let message = self.op_mut().take_back();
+            Err(SendError {
+                message: message.expect("what has not been sent is there"),
+                reason: SendReason::TimedOut,
+            })
+        })
+    }
+}

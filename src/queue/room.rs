@@ -112,7 +112,7 @@ impl Room {
         self.line.is_notified(ticket)
     }
 
-    /// As `Waiters::stand_with`.
+    /// As `Waiters::enqueue`.
     pub(super) fn stand(
         &mut self,
         ticket: &mut Option<Ticket>,
@@ -121,7 +121,7 @@ impl Room {
         spare: &mut Option<Waker>,
     ) -> bool {
         let new = ticket.is_none();
-        let stands = self.line.stand_with(asks, ticket, current, spare);
+        let stands = self.line.enqueue(asks, ticket, current, spare);
         if new && stands {
             self.asked += asks.places;
         }

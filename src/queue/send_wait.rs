@@ -5,10 +5,9 @@ use std::task::{Context, Poll};
 
 use crate::wait::{Op, Wait, look_twice, sealed};
 
-use super::give_back::GivesBack;
 use super::handles::Conversation;
 use super::parcel::{All, Load, One, Parcel};
-use super::refuse::SendError;
+use super::refuse::{GivesBack, SendError};
 use super::room;
 
 /// The wait of [`Conversation::send_wait`].

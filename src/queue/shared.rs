@@ -17,17 +17,16 @@
 //!    values, wakers into the batch.
 //! 3. While a receive sleeps, the submissions know: who submits then looks.
 
-use crate::group::lock::Guard;
-use crate::group::{Group, Mailbox, Phase};
+use crate::group::{Group, Guard, Mailbox, Phase};
 use crate::limit::{Bypass, Limit};
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, unique};
 use crate::wait::{Guarded, Session, WakeBatch};
 
 use super::GroupRef;
 use super::kept::KEPT_IDLE;
-use super::poison::Retry;
 use super::state::{Age, State};
 use super::submissions::{Posted, Submissions, Token};
+use super::suspended::Retry;
 
 pub(super) struct Shared<T> {
     state: Guarded<State<T>>,

@@ -12,7 +12,7 @@ use crate::sync::{Ordering, WakeArc, unique};
 use super::Observer;
 use super::handles::Conversation;
 use super::parcel::One;
-use super::state::{Age, Was};
+use super::state::Age;
 
 impl<T> Conversation<T> {
     /// One more in the same group, also if this one has ended and something
@@ -39,14 +39,17 @@ impl<T> Conversation<T> {
         keeper: WakeArc<dyn Observer>,
         wanted: fn(&T) -> bool,
     ) -> Option<u64> {
+        // Dropped after the lock, if it is not taken.
+        let mut keeper = Some(keeper);
         self.shared.with_state(|state| {
             if self.shared.gone.load(Ordering::Relaxed) {
-                state.discard(keeper);
                 return None;
             }
             _ = self.shared.wanted.set(wanted);
             let number = unique();
-            state.observers.insert(number, keeper);
+            state
+                .observers
+                .extend(keeper.take().map(|keeper| (number, keeper)));
             Some(number)
         })
     }
@@ -69,27 +72,18 @@ impl<T> Conversation<T> {
                 return Err(event);
             }
             if !first {
-                let message = event;
-                let sent = shared.put(
-                    state,
-                    group,
-                    One {
-                        message,
-                        tier: None,
-                    },
-                );
+                let (message, tier) = (event, None);
+                let sent = shared.put(state, group, One { message, tier });
                 debug_assert!(sent.is_ok(), "the last tier does not go down");
                 return Ok(());
             }
             state.room.take(1);
-            let mut mailbox = shared.lock_group(state, group);
-            let rises = mailbox.phase == Phase::Idle;
-            let was = state.unline(&mut mailbox);
-            group.add_waiting(1);
-            mailbox.put_first(event);
-            let age = if rises { Age::New } else { Age::Same };
-            state.place(&shared.submissions, group, &mut mailbox, (was, age));
-            debug_assert!(was == Was::Out || mailbox.phase == Phase::Ready);
+            shared.change_group(state, group, |_, mailbox| {
+                let rises = mailbox.phase == Phase::Idle;
+                group.add_waiting(1);
+                mailbox.put_first(event);
+                ((), if rises { Age::New } else { Age::Same })
+            });
             Ok(())
         })
     }
@@ -104,14 +98,14 @@ impl<T> Conversation<T> {
         fits: impl FnMut(&T) -> bool,
     ) -> Vec<T> {
         let (shared, group) = (&self.shared, &self.group);
-        let taken = shared.with_state(|state| {
+        let (taken, _keeper) = shared.with_state(|state| {
             // Under the group's lock as well: what comes back asks there.
             let mailbox = group.lock();
             mark();
             drop(mailbox);
+            // Dropped after the lock, as the rest.
             let keeper = number.and_then(|number| state.observers.remove(&number));
-            state.discard(keeper);
-            shared.retract(state, group, fits)
+            (shared.retract(state, group, fits), keeper)
         });
         self.end();
         taken

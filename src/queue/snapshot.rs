@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::group::POISONED;
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
+use crate::wait::Waiters;
 
 use super::handles::GroupId;
+use super::refuse::Why;
 use super::shared::Shared;
 
 /// What a queue held. Nothing is claimed, settled or closed while it is taken,
@@ -90,29 +92,6 @@ pub struct GroupStatus {
     pub why: Why,
 }
 
-/// What keeps a group's first message waiting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Why {
-    /// Nothing waits.
-    Idle,
-    /// A turn of the group is live, or somebody looks at its first message.
-    Held,
-    /// A message of the group failed too often: it waits to be resumed.
-    Poisoned,
-    /// A message of the group failed: it waits for its next attempt.
-    BackingOff,
-    /// The group's limit is 0.
-    Paused,
-    /// As many as the group's limit allows are in flight.
-    Limit,
-    /// Another tier of the lane is open, or its own drains for a lower one.
-    Tier,
-    /// As many as the lane's cap allows are in flight.
-    Cap,
-    /// Nothing: the next receives take it.
-    InLine,
-}
-
 /// Takes the policy lock, and each group's in turn.
 pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
     shared.read(|state| {
@@ -154,21 +133,14 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
             })
         });
         let lanes = lanes.collect();
-        let (named_waiting, named_notified) = state.named.counts();
         let (sends, told, places) = state.room.counts();
         Snapshot {
             closed: state.closed,
             waiting,
             in_flight,
             eligible: state.lanes.eligible(usize::MAX) as u64,
-            receives: ReceivesStatus {
-                waiting: state.receives.waiting(),
-                notified: state.receives.notified(),
-            },
-            named: ReceivesStatus {
-                waiting: named_waiting,
-                notified: named_notified,
-            },
+            receives: receives(&mut std::iter::once(&state.receives)),
+            named: receives(&mut state.named.values()),
             sends: SendsStatus {
                 waiting: sends,
                 notified: told,
@@ -177,4 +149,13 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
             lanes,
         }
     })
+}
+
+fn receives(queues: &mut dyn Iterator<Item = &Waiters<()>>) -> ReceivesStatus {
+    let (mut waiting, mut notified) = (0, 0);
+    for queue in queues {
+        waiting += queue.waiting();
+        notified += queue.notified();
+    }
+    ReceivesStatus { waiting, notified }
 }

@@ -23,10 +23,9 @@ use crate::ready::Rank;
 use crate::sync::WakeArc;
 use crate::wait::Waiters;
 
-use super::named::Named;
-use super::poison::Suspended;
 use super::room::Room;
 use super::submissions::{FEW, Submissions, Token};
+use super::suspended::Suspended;
 use super::{GroupRef, Observer};
 
 pub(super) struct State<T> {
@@ -34,7 +33,8 @@ pub(super) struct State<T> {
     pub(super) groups: Groups<T>,
     /// Receives that wait for a turn of any group.
     pub(super) receives: Waiters<()>,
-    pub(super) named: Named,
+    /// Receives that wait for a group by name; no entry is empty.
+    pub(super) named: BTreeMap<GroupKey, Waiters<()>>,
     pub(super) suspended: Suspended,
     /// Who is told when the queue is gone.
     pub(super) observers: BTreeMap<u64, WakeArc<dyn Observer>>,
@@ -75,8 +75,8 @@ impl<T> State<T> {
             lanes: Lanes::new(bypass),
             groups: Groups::new(),
             receives: Waiters::new(),
-            named: Named::default(),
-            suspended: Suspended::new(),
+            named: BTreeMap::new(),
+            suspended: Suspended::default(),
             observers: BTreeMap::new(),
             closed: false,
             draining: 0,

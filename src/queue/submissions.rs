@@ -16,8 +16,7 @@
 //!
 //! Memory ordering: the lock orders all of it.
 
-use crate::group::Mailbox;
-use crate::group::lock::Lock;
+use crate::group::{Lock, Mailbox};
 use crate::sync::model_size;
 
 /// Capacity for tokens that is not worth giving back.

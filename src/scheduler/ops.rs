@@ -157,7 +157,7 @@ impl Op for Release<'_> {
     fn cancel(&mut self) {
         let Self { shared, caller, .. } = *self;
         let mut session = shared.books.lock();
-        let gone = step_out(session.release_waiters(caller), &mut self.ticket);
+        let gone = session.release_waiters(caller).withdraw(&mut self.ticket);
         session.discard_waker(gone);
     }
 
@@ -211,7 +211,7 @@ impl Op for Shutdown<'_> {
 
     fn cancel(&mut self) {
         let mut session = self.shared.books.lock();
-        let gone = step_out(session.shutdown_waiters(), &mut self.ticket);
+        let gone = session.shutdown_waiters().withdraw(&mut self.ticket);
         session.discard_waker(gone);
     }
 
@@ -245,7 +245,7 @@ fn poll_line<R>(
                 return None;
             }
         };
-        Some((result, step_out(line(books), ticket).map(Spare::from)))
+        Some((result, line(books).withdraw(ticket).map(Spare::from)))
     });
     looked.map(|(result, _unused_waker)| result)
 }
@@ -258,9 +258,4 @@ fn stand(line: &mut Waiters<()>, ticket: &mut Option<Ticket>, spare: &mut Option
             None => *ticket = Some(line.register((), waker)),
         }
     }
-}
-
-/// Leaves the line; gives back the waker.
-fn step_out(line: &mut Waiters<()>, ticket: &mut Option<Ticket>) -> Option<Waker> {
-    line.remove(ticket.take()?)?.waker
 }

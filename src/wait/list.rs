@@ -1,10 +1,10 @@
 //! Who waits, in the order they came.
 //!
-//! State: a ticket per waiter, with a number that only rises; the waiters in
-//! slots, linked in that order (`slots`). A waiter keeps its slot and its link
-//! until it is removed, so its place is never lost. While it waits it has its
-//! waker, and stands in a second chain, of those who wait. One that is notified
-//! has given its waker to a batch, and leaves that chain.
+//! State: a waiter stands in a slot under a number that only rises; its ticket
+//! names both. Two chains run through the slots in the order of the numbers:
+//! all who are in the queue, and those of them who have a waker. One that is
+//! notified has given its waker to a batch and left the second chain; its place
+//! in the first it keeps until it is removed.
 //!
 //! ```text
 //!   register -> waiting --notify--> notified --rewait--> waiting
@@ -15,37 +15,34 @@
 //! Protocol: the list is a plain value and stands under its owner's mutex,
 //! beside whatever is waited for. A waiter registers under the same lock under
 //! which it found nothing. Who makes something available notifies under that
-//! lock. A notified waiter that is polled calls `rewait` first, and only then
-//! looks for what it came for: a mark that is left standing after a failed
-//! look would count a sleeper among the awake, and wake nobody.
+//! lock. A notified waiter that is polled calls `rewait` before it unlocks
+//! without what it came for: a mark that is left standing counts a sleeper
+//! among the awake. One that leaves notified, without having taken anything,
+//! passes that on: its owner notifies the next.
 //!
 //! Invariants:
 //! 1. A ticket's number is given out once. It opens the ticket's slot only while
 //!    that number stands there, and only the operation that registered it
 //!    removes it.
-//! 2. A waiter stands in the chain of those who wait if and only if it has a
-//!    waker; `waiting` counts them.
+//! 2. A waiter is in the chain of those who wait if and only if it has a waker;
+//!    `waiting` counts them. A free slot is in neither chain.
 //! 3. Both chains rise by number: `rewait` puts a waiter back before everybody
 //!    who came later.
-//! 4. A notification is never lost: who leaves notified without having taken
-//!    anything passes it on (`withdraw`).
-//! 5. A list that becomes empty gives a large block of slots back.
-//! 6. No waker is cloned, woken or dropped in here: they come in as values, and
+//! 4. A list that becomes empty gives a large block of slots back.
+//! 5. No waker is cloned, woken or dropped in here: they come in as values, and
 //!    leave into a batch or as return values.
 //!
-//! Cost: every operation is O(1), but for the growth of the slots, and for a
-//! `rewait` of one who has people waiting on both sides: that looks both ways
-//! for the nearest of them, past those who are notified. When all of n are
+//! Cost: every operation is O(1), but for the growth of the slots, and for
+//! `rewait`, which looks both ways for the nearest that waits. When all of n are
 //! notified and all look in vain, in whatever order, this is n log n at most.
 
 use std::fmt;
 use std::num::NonZeroU64;
 use std::task::Waker;
 
-use super::batch::WakeBatch;
-use super::slots::{Chain, NONE, Slots};
+use super::session::WakeBatch;
 
-/// A place in line. A lower one came earlier.
+/// A place in the queue. A lower one came earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ticket {
     // Compared first: no two are the same.
@@ -63,44 +60,92 @@ pub(crate) struct Removed<D> {
     pub(crate) data: D,
 }
 
-/// The waiters of one thing, first come first.
-pub(crate) struct Waiters<D> {
-    slots: Slots<Waiter<D>>,
-    next: NonZeroU64,
-    waiting: usize,
+/// No slot: before the first and behind the last of a chain.
+const NONE: u32 = u32::MAX;
+
+/// How many slots an empty list keeps at most.
+const KEPT: usize = 8;
+
+#[derive(Clone, Copy)]
+enum Chain {
+    /// All who are in the queue.
+    All,
+    /// Those who have not been notified.
+    Waiting,
 }
 
-struct Waiter<D> {
+#[derive(Clone, Copy)]
+struct Links {
+    prev: u32,
+    next: u32,
+}
+
+const UNLINKED: Links = Links {
+    prev: NONE,
+    next: NONE,
+};
+
+struct Slot<D> {
     number: NonZeroU64,
     /// `None`: it is notified.
     waker: Option<Waker>,
-    data: D,
+    /// `None`: the slot is free.
+    data: Option<D>,
+    /// By chain. A free slot has the next free one in the first.
+    links: [Links; 2],
+}
+
+/// The waiters of one thing, first come first.
+pub(crate) struct Waiters<D> {
+    slots: Vec<Slot<D>>,
+    /// Of each chain, `next` is its first and `prev` its last slot.
+    ends: [Links; 2],
+    free: u32,
+    next: NonZeroU64,
+    len: usize,
+    waiting: usize,
 }
 
 impl<D> Waiters<D> {
     pub(crate) const fn new() -> Self {
         Self {
-            slots: Slots::new(),
+            slots: Vec::new(),
+            ends: [UNLINKED; 2],
+            free: NONE,
             next: NonZeroU64::MIN,
+            len: 0,
             waiting: 0,
         }
     }
 
-    /// Puts a waiter at the end of the line.
+    /// Puts a waiter at the end of the queue.
     pub(crate) fn register(&mut self, data: D, waker: Waker) -> Ticket {
         let number = self.next;
         // One for each nanosecond lasts for 500 years.
         self.next = number.checked_add(1).expect("a number is left");
-        let slot = self.slots.insert(Waiter {
+        let new = Slot {
             number,
             waker: Some(waker),
-            data,
-        });
-        for chain in [Chain::Line, Chain::Waiting] {
-            let last = self.slots.prev(chain, NONE);
-            self.slots.link(chain, last, slot);
+            data: Some(data),
+            links: [UNLINKED; 2],
+        };
+        let mut slot = self.free;
+        match self.slots.get_mut(slot as usize) {
+            Some(free) => {
+                self.free = free.links[Chain::All as usize].next;
+                *free = new;
+            }
+            None => {
+                slot = self.slots.len() as u32;
+                assert!(slot < NONE, "too many wait in one queue");
+                self.slots.push(new);
+            }
         }
+        self.len += 1;
         self.waiting += 1;
+        for chain in [Chain::All, Chain::Waiting] {
+            self.link(chain, self.links(chain, NONE).prev, slot);
+        }
         Ticket { number, slot }
     }
 
@@ -112,27 +157,42 @@ impl<D> Waiters<D> {
     ///
     /// If the ticket has been removed.
     pub(crate) fn rewait(&mut self, ticket: Ticket, waker: Waker) -> Option<Waker> {
-        let waiter = self
-            .waiter_mut(ticket)
-            .expect("a waiter that has not been removed");
-        if let Some(old) = &mut waiter.waker {
+        let slot = self.slot_mut(ticket).expect("one that was not removed");
+        if let Some(old) = &mut slot.waker {
             if old.will_wake(&waker) {
                 return Some(waker);
             }
             return Some(std::mem::replace(old, waker));
         }
-        waiter.waker = Some(waker);
-        let before = self.waiting_before(ticket);
-        self.slots.link(Chain::Waiting, before, ticket.slot);
+        slot.waker = Some(waker);
+        let before = self.waiting_before(ticket.slot);
+        self.link(Chain::Waiting, before, ticket.slot);
         self.waiting += 1;
         None
     }
 
-    /// Whether the ticket waits un-notified with a waker for the same task, so
-    /// that there is no need to clone one for [`rewait`](Self::rewait).
-    pub(crate) fn waits_with(&self, ticket: Ticket, waker: &Waker) -> bool {
-        let own = self.waiter(ticket).and_then(|own| own.waker.as_ref());
-        own.is_some_and(|own| own.will_wake(waker))
+    /// One that found nothing waits: a new one at the end with `data`, an old
+    /// one at its old place, its mark cleared. False if it needs a `spare` waker
+    /// to leave here; one that is not needed stays in `spare`.
+    pub(crate) fn enqueue(
+        &mut self,
+        data: D,
+        ticket: &mut Option<Ticket>,
+        current: &Waker,
+        spare: &mut Option<Waker>,
+    ) -> bool {
+        let own = ticket.and_then(|old| self.slot(old)?.waker.as_ref());
+        if own.is_some_and(|own| own.will_wake(current)) {
+            return true;
+        }
+        let Some(waker) = spare.take() else {
+            return false;
+        };
+        match *ticket {
+            Some(old) => *spare = self.rewait(old, waker),
+            None => *ticket = Some(self.register(data, waker)),
+        }
+        true
     }
 
     /// Tells the longest waiting un-notified waiter to look again.
@@ -158,54 +218,55 @@ impl<D> Waiters<D> {
     /// Tells this waiter to look again. False if it has been told already, or
     /// is gone.
     pub(crate) fn notify(&mut self, ticket: Ticket, wakes: &mut WakeBatch) -> bool {
-        let waker = self.waiter_mut(ticket).and_then(|own| own.waker.take());
+        let waker = self.slot_mut(ticket).and_then(|own| own.waker.take());
         let Some(waker) = waker else {
             return false;
         };
         wakes.push(waker);
-        self.slots.unlink(Chain::Waiting, ticket.slot);
+        self.unlink(Chain::Waiting, ticket.slot);
         self.waiting -= 1;
         true
     }
 
-    /// Takes a waiter out of the line: it has what it came for.
+    /// Takes a waiter out of the queue, whatever for.
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<Removed<D>> {
-        let waits = self.waiter(ticket)?.waker.is_some();
-        if waits {
-            self.slots.unlink(Chain::Waiting, ticket.slot);
+        let slot = self.slot_mut(ticket)?;
+        let (waker, data) = (slot.waker.take(), slot.data.take()?);
+        let was_notified = waker.is_none();
+        if !was_notified {
+            self.unlink(Chain::Waiting, ticket.slot);
             self.waiting -= 1;
         }
-        self.slots.unlink(Chain::Line, ticket.slot);
-        let Waiter { waker, data, .. } = self.slots.remove(ticket.slot)?;
+        self.unlink(Chain::All, ticket.slot);
+        self.links_mut(Chain::All, ticket.slot).next = self.free;
+        self.free = ticket.slot;
+        self.len -= 1;
+        if self.len == 0 && self.slots.capacity() > KEPT {
+            (self.slots, self.free) = (Vec::new(), NONE);
+        }
         Some(Removed {
-            was_notified: !waits,
+            was_notified,
             waker,
             data,
         })
     }
 
-    /// Takes a waiter out of the line that gives up, and passes a notification
-    /// it has not used on to the next. As the lists of the crate do by their
-    /// waking rules; alone it is what the models of waiting use.
-    #[cfg(all(test, not(shuttle)))]
-    pub(crate) fn withdraw(&mut self, ticket: Ticket, wakes: &mut WakeBatch) -> Option<Removed<D>> {
-        let removed = self.remove(ticket)?;
-        if removed.was_notified {
-            self.notify_next(wakes);
-        }
-        Some(removed)
+    /// An operation that is over takes its ticket out of the queue, if it has
+    /// one. The waker is to be dropped outside the lock.
+    pub(crate) fn withdraw(&mut self, ticket: &mut Option<Ticket>) -> Option<Waker> {
+        self.remove(ticket.take()?)?.waker
     }
 
     pub(crate) fn is_notified(&self, ticket: Ticket) -> bool {
-        self.waiter(ticket).is_some_and(|own| own.waker.is_none())
+        self.slot(ticket).is_some_and(|own| own.waker.is_none())
     }
 
     pub(crate) fn get(&self, ticket: Ticket) -> Option<&D> {
-        self.waiter(ticket).map(|own| &own.data)
+        self.slot(ticket)?.data.as_ref()
     }
 
     pub(crate) fn get_mut(&mut self, ticket: Ticket) -> Option<&mut D> {
-        self.waiter_mut(ticket).map(|own| &mut own.data)
+        self.slot_mut(ticket)?.data.as_mut()
     }
 
     /// The longest waiting of all, notified or not.
@@ -215,7 +276,7 @@ impl<D> Waiters<D> {
 
     /// All of them by ticket, notified or not.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Ticket, &D)> {
-        self.along(Chain::Line)
+        self.along(Chain::All)
     }
 
     /// The un-notified ones by ticket.
@@ -225,12 +286,12 @@ impl<D> Waiters<D> {
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.slots.len()
+        self.len
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.slots.len() == 0
+        self.len == 0
     }
 
     /// How many wait un-notified.
@@ -242,96 +303,75 @@ impl<D> Waiters<D> {
     /// How many have been told to look and have not looked yet.
     #[inline]
     pub(crate) fn notified(&self) -> usize {
-        self.slots.len() - self.waiting
+        self.len - self.waiting
     }
 
-    /// Its waiter, by invariant 1.
-    fn waiter(&self, ticket: Ticket) -> Option<&Waiter<D>> {
-        let found = self.slots.get(ticket.slot);
-        found.filter(|found| found.number == ticket.number)
+    /// Its slot, by invariant 1.
+    fn slot(&self, ticket: Ticket) -> Option<&Slot<D>> {
+        let found = self.slots.get(ticket.slot as usize);
+        found.filter(|slot| slot.number == ticket.number && slot.data.is_some())
     }
 
-    fn waiter_mut(&mut self, ticket: Ticket) -> Option<&mut Waiter<D>> {
-        let found = self.slots.get_mut(ticket.slot);
-        found.filter(|found| found.number == ticket.number)
+    fn slot_mut(&mut self, ticket: Ticket) -> Option<&mut Slot<D>> {
+        let found = self.slots.get_mut(ticket.slot as usize);
+        found.filter(|slot| slot.number == ticket.number && slot.data.is_some())
     }
 
     fn along(&self, chain: Chain) -> impl Iterator<Item = (Ticket, &D)> {
-        self.slots.chain(chain).filter_map(|slot| {
-            let Waiter { number, data, .. } = self.slots.get(slot)?;
-            let ticket = Ticket {
-                number: *number,
-                slot,
-            };
-            Some((ticket, data))
+        let mut slot = NONE;
+        std::iter::from_fn(move || {
+            slot = self.links(chain, slot).next;
+            let Slot { number, data, .. } = self.slots.get(slot as usize)?;
+            let number = *number;
+            Some((Ticket { number, slot }, data.as_ref()?))
         })
     }
 
-    /// The slot of the last of those who wait and came before this one, who is
-    /// in line and not yet among them.
-    fn waiting_before(&self, ticket: Ticket) -> u32 {
-        let slots = &self.slots;
-        let later = |slot| {
-            let other = slots.get(slot);
-            other.is_none_or(|other| other.number > ticket.number)
-        };
-        if later(slots.next(Chain::Waiting, NONE)) {
-            return NONE;
-        }
-        let last = slots.prev(Chain::Waiting, NONE);
-        if !later(last) {
-            return last;
-        }
-        // Somebody waits on either side: both searches would end.
-        let waits = |slot| slots.get(slot).is_some_and(|other| other.waker.is_some());
-        let (mut back, mut forth) = (ticket.slot, ticket.slot);
+    /// The slot of the last of those who wait and came before the one in this
+    /// slot, who is not yet linked among them.
+    fn waiting_before(&self, slot: u32) -> u32 {
+        let waits = |slot| slot == NONE || self.slots[slot as usize].waker.is_some();
+        let (mut back, mut forth) = (slot, slot);
         loop {
-            back = slots.prev(Chain::Line, back);
+            back = self.links(Chain::All, back).prev;
             if waits(back) {
                 return back;
             }
-            forth = slots.next(Chain::Line, forth);
+            forth = self.links(Chain::All, forth).next;
             if waits(forth) {
-                return slots.prev(Chain::Waiting, forth);
+                return self.links(Chain::Waiting, forth).prev;
             }
         }
     }
-}
 
-impl Waiters<()> {
-    /// [`stand_with`](Self::stand_with) nothing to say.
-    pub(crate) fn stand(
-        &mut self,
-        ticket: &mut Option<Ticket>,
-        current: &Waker,
-        spare: &mut Option<Waker>,
-    ) -> bool {
-        self.stand_with((), ticket, current, spare)
+    /// Links a slot in behind `prev`, or in front of all if that is [`NONE`].
+    fn link(&mut self, chain: Chain, prev: u32, slot: u32) {
+        let next = self.links(chain, prev).next;
+        *self.links_mut(chain, slot) = Links { prev, next };
+        self.links_mut(chain, prev).next = slot;
+        self.links_mut(chain, next).prev = slot;
     }
-}
 
-impl<D> Waiters<D> {
-    /// One that found nothing stands in line: a new one at the end with `data`,
-    /// an old one at its old place, its mark cleared. False if it needs a
-    /// `spare` waker to leave here; one that is not needed stays in `spare`.
-    pub(crate) fn stand_with(
-        &mut self,
-        data: D,
-        ticket: &mut Option<Ticket>,
-        current: &Waker,
-        spare: &mut Option<Waker>,
-    ) -> bool {
-        if ticket.is_some_and(|old| self.waits_with(old, current)) {
-            return true;
+    fn unlink(&mut self, chain: Chain, slot: u32) {
+        let Links { prev, next } = self.links(chain, slot);
+        self.links_mut(chain, prev).next = next;
+        self.links_mut(chain, next).prev = prev;
+    }
+
+    #[inline]
+    fn links(&self, chain: Chain, slot: u32) -> Links {
+        match slot {
+            NONE => self.ends[chain as usize],
+            slot => self.slots[slot as usize].links[chain as usize],
         }
-        let Some(waker) = spare.take() else {
-            return false;
-        };
-        match *ticket {
-            Some(old) => *spare = self.rewait(old, waker),
-            None => *ticket = Some(self.register(data, waker)),
+    }
+
+    #[inline]
+    fn links_mut(&mut self, chain: Chain, slot: u32) -> &mut Links {
+        match slot {
+            NONE => &mut self.ends[chain as usize],
+            slot => &mut self.slots[slot as usize].links[chain as usize],
         }
-        true
     }
 }
 

@@ -32,7 +32,7 @@ fn parker_token_first_or_sleep_first() {
             there.store(1, Ordering::Relaxed);
             waker.wake();
         });
-        parker.sleep();
+        parker.sleep(None);
         assert_eq!(word.load(Ordering::Relaxed), 1);
         other.join().unwrap();
     });
@@ -54,7 +54,7 @@ fn parker_two_wakers() {
             })
             .collect();
         while words.iter().any(|word| word.load(Ordering::Relaxed) == 0) {
-            parker.sleep();
+            parker.sleep(None);
         }
         for other in others {
             other.join().unwrap();

@@ -54,16 +54,14 @@ const SPIN: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
 static WAKEUPS: Tally = Tally::new();
 
-pub(crate) fn wakeups() -> u64 {
-    WAKEUPS.get()
-}
-
-/// Why a sleep ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How many times a thread blocked in this crate has come out of its sleep, for
+/// whatever reason, since the process began.
+///
+/// A diagnostic: a count that stands still while threads are blocked proves
+/// that nothing polls. It orders nothing and may lag behind.
 #[must_use]
-pub(super) enum Slept {
-    Woken,
-    PastDeadline,
+pub fn wakeups() -> u64 {
+    WAKEUPS.get()
 }
 
 #[derive(Debug)]
@@ -108,43 +106,37 @@ impl Parker {
         }
     }
 
-    /// Takes the token, asleep until there is one.
-    pub(super) fn sleep(&self) {
-        let mut bed = self.bed.lock();
-        if !self.fall_asleep() {
-            return;
-        }
-        loop {
-            self.bell.wait(&mut bed);
-            WAKEUPS.count();
-            if self.was_rung() {
-                return;
-            }
-        }
+    /// Takes the token, asleep until there is one or the deadline has passed;
+    /// false if it has, even with a token: the caller looks once more in any
+    /// case, and wakes that lead nowhere cannot keep it beyond its time.
+    pub(super) fn sleep_until(&self, deadline: Option<Instant>) -> bool {
+        let woken = self.spin() || self.sleep(deadline);
+        woken && deadline.is_none_or(|deadline| Instant::now() < deadline)
     }
 
-    /// Takes the token, asleep until there is one or the deadline has passed.
-    /// Once it has, the answer is `PastDeadline` even with a token: the caller
-    /// looks once more in any case, and wakes that lead nowhere cannot keep it
-    /// beyond its time.
-    pub(super) fn sleep_until(&self, deadline: Instant) -> Slept {
-        if (self.spin() || self.doze_until(deadline)) && Instant::now() < deadline {
-            Slept::Woken
-        } else {
-            Slept::PastDeadline
-        }
-    }
-
-    /// Takes the token, or is late: true if it was there.
-    fn doze_until(&self, deadline: Instant) -> bool {
+    /// Takes the token, asleep until there is one; false if it is late.
+    pub(super) fn sleep(&self, deadline: Option<Instant>) -> bool {
         let mut bed = self.bed.lock();
-        if !self.fall_asleep() {
-            return true;
+        // Relaxed: a waker that reads ASLEEP goes through `bed` to find us. On
+        // failure nothing is read from the token here, `take` synchronizes.
+        let (relaxed, state) = (Ordering::Relaxed, &self.state);
+        let fell = state.compare_exchange(EMPTY, ASLEEP, relaxed, relaxed);
+        if fell.is_err() {
+            return self.take();
         }
         loop {
-            let late = self.bell.wait_until(&mut bed, deadline).timed_out();
+            let late = match deadline {
+                Some(deadline) => self.bell.wait_until(&mut bed, deadline).timed_out(),
+                None => {
+                    self.bell.wait(&mut bed);
+                    false
+                }
+            };
             WAKEUPS.count();
-            if self.was_rung() {
+            // It stays asleep if there is no token: the bell may ring for
+            // nothing. Acquire: pairs with the Release in `ring`.
+            let rung = state.compare_exchange(TOKEN, EMPTY, Ordering::Acquire, relaxed);
+            if rung.is_ok() {
                 return true;
             }
             if late {
@@ -154,32 +146,9 @@ impl Parker {
         }
     }
 
-    /// From EMPTY to ASLEEP; false if there was a token, which is taken. `bed`
-    /// is held.
-    fn fall_asleep(&self) -> bool {
-        // Relaxed: a waker that reads ASLEEP goes through `bed` to find us. On
-        // failure nothing is read from the token here, `take` synchronizes.
-        let fell = self
-            .state
-            .compare_exchange(EMPTY, ASLEEP, Ordering::Relaxed, Ordering::Relaxed);
-        if fell.is_err() {
-            self.take();
-        }
-        fell.is_ok()
-    }
-
-    /// Takes the token if there is one, and stays asleep if there is none: the
-    /// bell may ring for nothing.
-    fn was_rung(&self) -> bool {
-        // Acquire: pairs with the Release in `ring`.
-        self.state
-            .compare_exchange(TOKEN, EMPTY, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
-    }
-
     /// Leaves a token, and rings if the owner is asleep.
     fn ring(&self) {
-        // Release: pairs with the Acquire in `take` and `was_rung`.
+        // Release: pairs with the Acquire in `take` and `sleep`.
         if self.state.swap(TOKEN, Ordering::Release) == ASLEEP {
             drop(self.bed.lock());
             self.bell.notify_one();
@@ -207,47 +176,21 @@ per_thread! {
     static CACHE: Cell<Option<Cached>> = const { Cell::new(None) };
 }
 
-/// The calling thread's parker, for one wait.
-///
-/// It goes back to the cache on drop, also on unwind; the parker of an inner
-/// wait is replaced by that of the outer one, which ends later.
-pub(super) struct Seat {
-    cached: Option<Cached>,
-}
-
-impl Seat {
-    pub(super) fn take() -> Self {
-        // The cache is out of reach while the thread's locals are destroyed.
-        let cached = CACHE.try_with(Cell::take).ok().flatten();
-        let cached = cached.unwrap_or_else(|| {
-            let parker = WakeArc::new(Parker::new());
-            let waker = Waker::from(WakeArc::clone(&parker));
-            Cached { parker, waker }
-        });
-        // Left over from an earlier wait; nothing depends on it.
-        cached.parker.take();
-        Self {
-            cached: Some(cached),
-        }
-    }
-
-    pub(super) fn parker(&self) -> &Parker {
-        &self.cached().parker
-    }
-
-    pub(super) fn context(&self) -> Context<'_> {
-        Context::from_waker(&self.cached().waker)
-    }
-
-    fn cached(&self) -> &Cached {
-        self.cached.as_ref().expect("present until drop")
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let cached = self.cached.take();
-        // Past the thread's end it is dropped with the closure.
-        let _ = CACHE.try_with(move |cache| cache.set(cached));
-    }
+/// Lends the calling thread's parker for one wait. If that unwinds, the next
+/// one makes another.
+pub(super) fn with_parker<R>(wait: impl FnOnce(&Parker, &mut Context<'_>) -> R) -> R {
+    // The cache is out of reach while the thread's locals are destroyed.
+    let cached = CACHE.try_with(Cell::take).ok().flatten();
+    let cached = cached.unwrap_or_else(|| {
+        let parker = WakeArc::new(Parker::new());
+        let waker = Waker::from(WakeArc::clone(&parker));
+        Cached { parker, waker }
+    });
+    // A token may be left over from an earlier wait; nothing depends on it.
+    cached.parker.take();
+    let mut cx = Context::from_waker(&cached.waker);
+    let result = wait(&cached.parker, &mut cx);
+    // The parker of an inner wait is replaced by that of the outer one.
+    let _ = CACHE.try_with(move |cache| cache.set(Some(cached)));
+    result
 }

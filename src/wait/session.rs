@@ -1,63 +1,189 @@
-//! A mutex whose guard carries what must happen after it.
+//! A mutex whose guard carries what must happen after it: wakers to wake, and
+//! wakers to drop.
 //!
 //! State: the user-free state `S` under one mutex; in each session the guard,
-//! and behind it the wakers and values gathered while it was held.
+//! and behind it the wakers gathered while it was held, in order. A
+//! [`WakeBatch`] has the first of them in place, so that waking one allocates
+//! nothing.
 //!
 //! Protocol: lock, change `S`, push into the batch whoever must look again,
-//! discard what must not be dropped here; then drop the session.
+//! discard wakers that must not be dropped here; then drop the session.
 //!
 //! Invariants:
-//! 1. The mutex is unlocked before the first waker is woken and before the
-//!    first value is dropped: `guard` is declared before the others, and fields
-//!    are dropped in the order they are declared.
+//! 1. The mutex is unlocked before the first waker is woken or dropped: `guard`
+//!    is declared before the others, and fields are dropped in the order they
+//!    are declared. So do the other owners of a batch or a [`Spare`]: they fire
+//!    or drop it with no internal lock held.
 //! 2. A session always holds its mutex as far as its owner can see.
-//! 3. Only the end of a session can unwind, for a value of the user's whose drop
-//!    panics: nothing is woken or left undone after that (`batch`).
+//! 3. A waker that panics, when it is woken or dropped, stops nobody: the panic
+//!    ends here, where std's hook has told of it, and the next one has its turn.
+//!    So no operation unwinds because of somebody else's waker.
 //!
 //! Memory ordering: none of its own; the mutex publishes `S`.
 
-use std::fmt;
+use std::any::Any;
 use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
 
-use super::batch::{Leftovers, WakeBatch};
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{MODELLED, Mutex, MutexGuard, model_size, panicking};
 
-/// State under a mutex that is only ever held as a [`Session`].
-pub(crate) struct Guarded<S> {
-    state: Mutex<S>,
+/// Runs what is the user's, and lets its panic go no further; false if there
+/// was one. In a model it goes on: it may be the verdict of the checker.
+fn contained(run: impl FnOnce()) -> bool {
+    // Unwind safe: `run` leaves what it shares with us whole before it runs
+    // anything of the user's.
+    let Err(payload) = catch_unwind(AssertUnwindSafe(run)) else {
+        return true;
+    };
+    if MODELLED && !panicking() {
+        resume_unwind(payload);
+    }
+    forget(payload);
+    false
 }
 
-impl<S> Guarded<S> {
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) const fn new(state: S) -> Self {
+/// Drops a payload. What comes of its drop is leaked: that could panic again.
+#[cold]
+fn forget(payload: Box<dyn Any + Send>) {
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(again);
+    }
+}
+
+/// Drops a value of the user's; a panic of its drop goes no further.
+pub(crate) fn drop_quietly<T>(value: T) {
+    contained(|| drop(value));
+}
+
+/// Wakers gathered under a lock, to be woken after it.
+///
+/// A batch is bounded by those who fill it: they ask [`is_full`] in their loops
+/// and flush. A push beyond the bound is kept all the same, so that operations
+/// composed of several small ones need not count.
+///
+/// Dropping the batch fires it.
+///
+/// [`is_full`]: WakeBatch::is_full
+#[derive(Default)]
+pub(crate) struct WakeBatch {
+    first: Option<Waker>,
+    more: Vec<Waker>,
+}
+
+impl WakeBatch {
+    /// How many wakers make a full batch.
+    pub(crate) const BOUND: usize = model_size(32, 2);
+
+    #[inline]
+    pub(crate) const fn new() -> Self {
         Self {
-            state: Mutex::new(state),
+            first: None,
+            more: Vec::new(),
         }
     }
 
-    #[cfg(any(loom, shuttle))]
-    pub(crate) fn new(state: S) -> Self {
-        Self {
-            state: Mutex::new(state),
+    pub(crate) fn push(&mut self, waker: Waker) {
+        match self.first {
+            None => self.first = Some(waker),
+            Some(_) => self.more.push(waker),
         }
     }
 
     #[inline]
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.more.len()
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// Time to release the lock and fire.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() >= Self::BOUND
+    }
+
+    /// Wakes all, in order.
+    #[inline]
+    pub(crate) fn fire(&mut self) {
+        if !self.is_empty() {
+            self.fire_all();
+        }
+    }
+
+    /// By invariant 3.
+    fn fire_all(&mut self) {
+        let more = std::mem::take(&mut self.more);
+        let mut wakers = self.first.take().into_iter().chain(more);
+        // One that panics is out of the iterator by then.
+        let mut rest = || {
+            for waker in wakers.by_ref() {
+                waker.wake();
+            }
+        };
+        while !contained(&mut rest) {}
+    }
+}
+
+impl Drop for WakeBatch {
+    #[inline]
+    fn drop(&mut self) {
+        self.fire();
+    }
+}
+
+/// Room for one waker, outside of the lock: a clone to leave under it, and what
+/// is not needed there in its place. What is left is dropped with it, quietly.
+#[derive(Debug, Default)]
+pub(crate) struct Spare(pub(super) Option<Waker>);
+
+impl From<Waker> for Spare {
+    fn from(waker: Waker) -> Self {
+        Self(Some(waker))
+    }
+}
+
+impl Drop for Spare {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(waker) = self.0.take() {
+            drop_quietly(waker);
+        }
+    }
+}
+
+/// State under a mutex that is only ever held as a [`Session`].
+pub(crate) struct Guarded<S>(Mutex<S>);
+
+impl<S> Guarded<S> {
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) const fn new(state: S) -> Self {
+        Self(Mutex::new(state))
+    }
+
+    #[cfg(any(loom, shuttle))]
+    pub(crate) fn new(state: S) -> Self {
+        Self(Mutex::new(state))
+    }
+
+    #[inline]
     pub(crate) fn lock(&self) -> Session<'_, S> {
-        Session::over(self.state.lock())
+        Session::over(self.0.lock())
     }
 
     /// The state, for a step that wakes nobody. [`Session::over`] makes it a
     /// session if it has to after all.
     #[inline]
     pub(crate) fn lock_plain(&self) -> MutexGuard<'_, S> {
-        self.state.lock()
+        self.0.lock()
     }
 
     /// The session if nobody holds the mutex: what `Debug` uses.
     pub(crate) fn try_lock(&self) -> Option<Session<'_, S>> {
-        self.state.try_lock().map(Session::over)
+        self.0.try_lock().map(Session::over)
     }
 }
 
@@ -68,7 +194,7 @@ pub(crate) struct Session<'a, S> {
     // waits for the former.
     guard: MutexGuard<'a, S>,
     wakes: WakeBatch,
-    leftovers: Leftovers<'a>,
+    discarded: Vec<Spare>,
 }
 
 impl<'a, S> Session<'a, S> {
@@ -77,7 +203,7 @@ impl<'a, S> Session<'a, S> {
         Self {
             guard,
             wakes: WakeBatch::new(),
-            leftovers: Leftovers::new(),
+            discarded: Vec::new(),
         }
     }
 
@@ -86,22 +212,9 @@ impl<'a, S> Session<'a, S> {
         (&mut *self.guard, &mut self.wakes)
     }
 
-    #[cfg(all(test, not(any(loom, shuttle))))]
-    pub(crate) fn wakes(&mut self) -> &mut WakeBatch {
-        &mut self.wakes
-    }
-
-    /// Has `value` dropped after the mutex is unlocked, at the session's end.
-    pub(crate) fn discard<T: 'a>(&mut self, value: T) {
-        self.leftovers.add(value);
-    }
-
-    /// [`discard`](Self::discard) for a waker that another replaced: without a
-    /// box, and quietly.
+    /// Has a waker dropped after the mutex is unlocked, at the session's end.
     pub(crate) fn discard_waker(&mut self, waker: Option<Waker>) {
-        if let Some(waker) = waker {
-            self.leftovers.add_waker(waker);
-        }
+        self.discarded.extend(waker.map(Spare::from));
     }
 
     /// Unlocks, wakes who has gathered, and locks again. What was read from the
@@ -124,17 +237,6 @@ impl<'a, S> Session<'a, S> {
             self.flush();
         }
     }
-
-    /// [`flush`](Self::flush) if the batch is full: for loops that wake many.
-    /// True if it did, and the state may have changed.
-    #[cfg(all(test, not(shuttle)))]
-    pub(crate) fn flush_if_full(&mut self) -> bool {
-        let full = self.wakes.is_full();
-        if full {
-            self.flush();
-        }
-        full
-    }
 }
 
 impl<S> Deref for Session<'_, S> {
@@ -148,14 +250,5 @@ impl<S> Deref for Session<'_, S> {
 impl<S> DerefMut for Session<'_, S> {
     fn deref_mut(&mut self) -> &mut S {
         &mut self.guard
-    }
-}
-
-impl<S: fmt::Debug> fmt::Debug for Session<'_, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session")
-            .field("state", &**self)
-            .field("wakes", &self.wakes)
-            .finish_non_exhaustive()
     }
 }

@@ -269,7 +269,7 @@ fn numbers_out_of_range_are_refused_and_change_nothing() {
     core.add_group(lane);
     core.push(index, 1, 0, 7);
     assert_eq!((core.len(), core.eligible(9)), (1, 1));
-    assert_eq!(core.cap(index), Limit::AtMost(Limit::MAX));
+    assert_eq!(core.view(lane).unwrap().cap, Limit::AtMost(Limit::MAX));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::slab::Key;
-use crate::slab::pages::{Pages, key_of, remove};
+use crate::slab::{Pages, key_of, remove};
 
 type Value = Box<u64>;
 

@@ -9,6 +9,11 @@ use proptest::prelude::*;
 use super::super::{Ticket, Waiters, WakeBatch};
 use super::{counting, heap};
 
+/// Whether it waits with a waker of this task: then it needs no spare one.
+fn waits_with<D: Default>(list: &mut Waiters<D>, ticket: Ticket, waker: &Waker) -> bool {
+    list.enqueue(D::default(), &mut Some(ticket), waker, &mut None)
+}
+
 fn noop() -> Waker {
     Waker::noop().clone()
 }
@@ -44,7 +49,7 @@ fn rewait_returns_the_waker_it_does_not_need() {
     let mut list = Waiters::new();
     let (old, new) = (counting(), counting());
     let ticket = list.register((), Waker::from(old.clone()));
-    assert!(list.waits_with(ticket, &Waker::from(old.clone())));
+    assert!(waits_with(&mut list, ticket, &Waker::from(old.clone())));
     let same = list.rewait(ticket, Waker::from(old.clone())).unwrap();
     same.wake();
     assert_eq!(old.count(), 1);
@@ -52,7 +57,7 @@ fn rewait_returns_the_waker_it_does_not_need() {
     assert!(replaced.will_wake(&Waker::from(old.clone())));
     drop(replaced);
     assert_eq!(Arc::strong_count(&old), 1);
-    assert!(list.waits_with(ticket, &Waker::from(new.clone())));
+    assert!(waits_with(&mut list, ticket, &Waker::from(new.clone())));
 }
 
 #[test]
@@ -69,19 +74,6 @@ fn removal_tells_what_was_left() {
 }
 
 #[test]
-fn withdrawing_passes_a_notification_on() {
-    let mut list = Waiters::new();
-    let mut wakes = WakeBatch::new();
-    let tickets: Vec<_> = (0..3).map(|_| list.register((), noop())).collect();
-    drop(list.withdraw(tickets[1], &mut wakes));
-    assert_eq!(list.notified(), 0);
-    list.notify_next(&mut wakes);
-    drop(list.withdraw(tickets[0], &mut wakes));
-    assert!(list.is_notified(tickets[2]));
-    assert!(list.withdraw(tickets[0], &mut wakes).is_none());
-}
-
-#[test]
 fn a_ticket_that_is_gone_opens_nothing() {
     let mut list = Waiters::new();
     let mut wakes = WakeBatch::new();
@@ -92,10 +84,10 @@ fn a_ticket_that_is_gone_opens_nothing() {
     let here = list.register('b', waker.clone());
     assert!(gone < here);
     assert!(list.get(gone).is_none() && list.get_mut(gone).is_none());
-    assert!(!list.waits_with(gone, &waker));
+    assert!(!waits_with(&mut list, gone, &waker));
     assert!(!list.notify(gone, &mut wakes) && !list.is_notified(gone));
     assert!(list.remove(gone).is_none());
-    assert!(list.waits_with(here, &waker));
+    assert!(waits_with(&mut list, here, &waker));
     assert_eq!((list.len(), list.waiting(), wakes.len()), (1, 1, 0));
 }
 
@@ -157,7 +149,6 @@ enum Step {
     Notify(usize),
     Rewait(usize),
     Remove(usize),
-    Withdraw(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -166,8 +157,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::NotifyNext),
         1 => (0..8usize).prop_map(Step::Notify),
         2 => (0..8usize).prop_map(Step::Rewait),
-        1 => (0..8usize).prop_map(Step::Remove),
-        1 => (0..8usize).prop_map(Step::Withdraw),
+        2 => (0..8usize).prop_map(Step::Remove),
     ]
 }
 
@@ -212,13 +202,6 @@ proptest! {
                     let (data, marked) = oracle.remove(&ticket).unwrap();
                     let removed = list.remove(ticket).unwrap();
                     prop_assert_eq!((removed.data, removed.was_notified), (data, marked));
-                },
-                Step::Withdraw(i) => if let Some(ticket) = pick(i) {
-                    let (data, marked) = oracle.remove(&ticket).unwrap();
-                    if marked && next(&mut oracle).is_some() {
-                        woken += 1;
-                    }
-                    prop_assert_eq!(list.withdraw(ticket, &mut wakes).unwrap().data, data);
                 },
             }
             prop_assert_eq!(wakes.len(), woken);

@@ -1,7 +1,6 @@
 //! `Session` and `WakeBatch`: nothing of the user's runs under the lock, and a
 //! panic keeps nobody asleep.
 
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -25,18 +24,22 @@ fn message(result: std::thread::Result<()>) -> &'static str {
     payload.downcast_ref::<&str>().expect("a literal")
 }
 
+/// Calls a closure when it is dropped.
+impl<F: FnMut() + Send + Sync + 'static> Wake for OnDrop<F> {
+    fn wake(self: Arc<Self>) {}
+}
+
 #[test]
-fn wakers_and_drops_run_unlocked() {
+fn wakers_are_woken_and_dropped_unlocked() {
     let state = Arc::new(Guarded::new(0));
     let waking = state.clone();
     let waker = Calls::new(move || *waking.try_lock().expect("unlocked") += 1);
     {
         let mut session = state.lock();
-        session.wakes().push(Waker::from(waker.clone()));
+        session.parts().1.push(Waker::from(waker.clone()));
         let dropping = state.clone();
-        session.discard(OnDrop(move || {
-            *dropping.try_lock().expect("unlocked") += 10;
-        }));
+        let dropped = OnDrop(move || *dropping.try_lock().expect("unlocked") += 10);
+        session.discard_waker(Some(Waker::from(Arc::new(dropped))));
         *session += 100;
         assert_eq!(waker.count(), 0);
     }
@@ -67,14 +70,20 @@ fn flush_runs_what_gathered_and_locks_again() {
     let waking = state.clone();
     let waker = Calls::new(move || *waking.try_lock().expect("unlocked") += 1);
     let mut session = state.lock();
-    for _ in 0..WakeBatch::BOUND {
-        assert!(!session.flush_if_full());
-        session.wakes().push(Waker::from(waker.clone()));
-    }
-    assert!(session.flush_if_full());
-    assert_eq!(*session, WakeBatch::BOUND);
+    let mut rounds = 0;
+    session.settle(|woken, wakes| {
+        assert!(wakes.is_empty() && *woken == rounds * WakeBatch::BOUND);
+        rounds += 1;
+        if rounds < 3 {
+            while !wakes.is_full() {
+                wakes.push(Waker::from(waker.clone()));
+            }
+        }
+        !wakes.is_full()
+    });
+    assert_eq!(*session, 2 * WakeBatch::BOUND);
     assert!(state.try_lock().is_none());
-    assert!(session.wakes().is_empty());
+    assert!(session.parts().1.is_empty());
 }
 
 #[test]
@@ -82,25 +91,13 @@ fn flush_holds_the_lock_again_though_a_waker_panics() {
     let state = Guarded::new(0);
     let mut session = state.lock();
     let bad = Calls::new(|| panic!("bad waker"));
-    session.wakes().push(Waker::from(bad.clone()));
+    session.parts().1.push(Waker::from(bad.clone()));
     session.flush();
     assert_eq!(bad.count(), 1);
     assert!(state.try_lock().is_none());
     *session += 1;
     drop(session);
     assert_eq!(*state.lock(), 1);
-}
-
-#[test]
-fn flush_drops_no_values() {
-    let state = Guarded::new(());
-    let dropped = Cell::new(false);
-    let mut session = state.lock();
-    session.discard(OnDrop(|| dropped.set(true)));
-    session.flush();
-    assert!(!dropped.get());
-    drop(session);
-    assert!(dropped.get());
 }
 
 #[test]
@@ -149,30 +146,13 @@ fn wakers_that_panic_when_dropped_stop_nobody() {
     let waker = || Waker::from(Arc::new(BadDrop(drops.clone())));
     let state = Guarded::new(());
     let mut session = state.lock();
-    let value = drops.clone();
-    session.discard(OnDrop(move || assert_eq!(value.load(Relaxed), 3)));
     for _ in 0..3 {
         session.discard_waker(Some(waker()));
     }
+    session.parts().1.push(waker());
     drop(session);
     drop(Spare::from(waker()));
-    assert_eq!(drops.load(Relaxed), 4);
-}
-
-#[test]
-fn all_values_are_dropped_and_the_first_panic_goes_on() {
-    let drops = Arc::new(AtomicUsize::new(0));
-    let state = Guarded::new(());
-    let mut session = state.lock();
-    session.discard(OnDrop(|| panic!("first")));
-    session.discard(BadDrop(drops.clone()));
-    session.discard(BadDrop(drops.clone()));
-    let woken = counting();
-    session.wakes().push(Waker::from(woken.clone()));
-    let result = catch_unwind(AssertUnwindSafe(|| drop(session)));
-    assert_eq!(message(result), "first");
-    assert_eq!((drops.load(Relaxed), woken.count()), (2, 1));
-    assert!(state.try_lock().is_some());
+    assert_eq!(drops.load(Relaxed), 5);
 }
 
 #[test]

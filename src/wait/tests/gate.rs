@@ -45,13 +45,16 @@ impl Gate {
     pub(super) fn open(&self, n: usize) {
         let mut session = self.state.lock();
         session.permits += n;
-        for _ in 0..n {
-            let (state, wakes) = session.parts();
-            if state.waiters.notify_next(wakes).is_none() {
-                break;
+        let mut left = n;
+        session.settle(|state, wakes| {
+            while left > 0 && !wakes.is_full() {
+                left -= 1;
+                if state.waiters.notify_next(wakes).is_none() {
+                    return true;
+                }
             }
-            session.flush_if_full();
-        }
+            left == 0
+        });
     }
 
     pub(super) fn permits(&self) -> usize {
@@ -96,7 +99,7 @@ impl Op for Pass {
         session.permits -= 1;
         self.ticket = None;
         let removed = session.waiters.remove(ticket);
-        session.discard(removed);
+        session.discard_waker(removed.and_then(|removed| removed.waker));
         Poll::Ready(())
     }
 
@@ -106,7 +109,11 @@ impl Op for Pass {
         };
         let mut session = self.gate.state.lock();
         let (state, wakes) = session.parts();
-        let removed = state.waiters.withdraw(ticket, wakes);
-        session.discard(removed);
+        let removed = state.waiters.remove(ticket);
+        if removed.as_ref().is_some_and(|removed| removed.was_notified) {
+            // It has not used its notification.
+            state.waiters.notify_next(wakes);
+        }
+        session.discard_waker(removed.and_then(|removed| removed.waker));
     }
 }

@@ -1,0 +1,103 @@
+//! Claims: whose turns begin next, decided under the policy lock.
+
+use crate::group::STARTED;
+use crate::wait::Session;
+
+use super::GroupRef;
+use super::refuse::TryReceive;
+use super::shared::Shared;
+use super::state::State;
+
+impl<T> State<T> {
+    /// Claims the next groups, into the first places: how many. Fewer than
+    /// there are places only if no more are eligible.
+    #[inline(always)]
+    fn claim_run(&mut self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
+        let n = self.lanes.pop_run(claimed);
+        if n > 0 && (n == claimed.len() || !self.lanes.has_eligible()) {
+            return n;
+        }
+        self.claim_ranked(claimed, n)
+    }
+
+    #[inline(never)]
+    fn claim_ranked(&mut self, claimed: &mut [Option<GroupRef<T>>], first: usize) -> usize {
+        for (n, place) in claimed.iter_mut().enumerate().skip(first) {
+            *place = self.claim();
+            if place.is_none() {
+                return n;
+            }
+        }
+        claimed.len()
+    }
+
+    /// Claims the next group, if there is one.
+    #[inline(never)]
+    pub(super) fn claim(&mut self) -> Option<GroupRef<T>> {
+        let (group, lane, tiered) = self.lanes.pop()?;
+        if tiered {
+            self.claimed_in_tier(&group, lane);
+        }
+        Some(group)
+    }
+
+    #[cold]
+    fn claimed_in_tier(&mut self, group: &GroupRef<T>, lane: u32) {
+        let mut mailbox = group.lock();
+        mailbox.flags |= STARTED;
+        self.lanes.settle(lane);
+    }
+}
+
+impl<T> Shared<T> {
+    /// Claims the next group, if there is one.
+    #[inline(never)]
+    pub(super) fn claim(&self) -> Option<GroupRef<T>> {
+        let mut state = self.lock();
+        if state.mixed || !state.lanes.has_eligible() {
+            state.collect(&self.submissions);
+        }
+        let group = state.lanes.pop_plain().or_else(|| state.claim());
+        if !state.receives.is_empty() {
+            self.wake_due(Session::over(state));
+        }
+        group
+    }
+
+    /// Fills `claimed` from the first on, as far as there are groups.
+    pub(super) fn claim_many(&self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
+        let mut state = self.lock();
+        if state.mixed || !state.lanes.has_eligible() {
+            state.collect(&self.submissions);
+        }
+        let mut n = 0;
+        while n < claimed.len() {
+            n += state.claim_run(&mut claimed[n..]);
+            if state.lanes.has_eligible() {
+                continue;
+            }
+            if !self.submissions.has_some() {
+                break;
+            }
+            state.collect(&self.submissions);
+        }
+        if !state.receives.is_empty() {
+            self.wake_due(Session::over(state));
+        }
+        n
+    }
+
+    /// Why a claim found nothing.
+    #[cold]
+    pub(super) fn nothing(&self) -> TryReceive {
+        self.trim();
+        let finished = |state: &mut State<T>| {
+            state.shrink(&self.submissions);
+            state.finished()
+        };
+        match self.read(finished) {
+            true => TryReceive::Closed,
+            false => TryReceive::Empty,
+        }
+    }
+}
