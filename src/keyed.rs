@@ -58,15 +58,15 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use crate::error::Stale;
 use crate::limit::Limit;
 use crate::queue::{
-    GroupId, GroupRef, Keeping, Kept, Lane, LaneError, Observer, One, SendError, SendReason, Shape,
-    is_idle, waiting_in,
+    GroupId, GroupRef, Keeping, Kept, Lane, LaneError, Observer, Permits, SendError, SendReason,
+    Shape, is_idle, waiting_in,
 };
 use crate::ready::STANDING_LEVEL;
 // Shared ownership and no more: nothing is synchronized by it.
 use crate::sync::{Mutex, MutexGuard, WakeArc as Arc};
 
 use map::{Entry, KeyMap};
-pub use send_wait::KeyedSendWait;
+pub use send_wait::{ByKey, KeyedSendWait};
 
 /// A power of two.
 const SHARDS: usize = 16;
@@ -162,36 +162,7 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
     /// [`SendError`] with the message, if the queue is closed or full.
     #[inline]
     pub fn send(&self, key: K, message: T) -> Result<(), SendError<T>> {
-        let hash = self.hasher.hash_one(&key);
-        let shard = self.shards.map(hash).lock();
-        let Some(group) = shard.find(hash, &key) else {
-            return self.send_first(
-                shard,
-                (hash, key),
-                One {
-                    message,
-                    tier: None,
-                },
-            );
-        };
-        match self.lane.send_kept(group, message) {
-            Kept::Sent(after) => {
-                drop(shard);
-                self.lane.after(after);
-                Ok(())
-            }
-            Kept::Special(message) => {
-                let group = GroupRef::clone(group);
-                self.lane.send_kept_in(
-                    &group,
-                    One {
-                        message,
-                        tier: None,
-                    },
-                    shard,
-                )
-            }
-        }
+        self.send_now(key, None, message)
     }
 
     /// As [`send`](Self::send), in a tier.
@@ -201,26 +172,45 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
     /// As [`send`](Self::send); and if an earlier message of the key is
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, key: K, tier: u32, message: T) -> Result<(), SendError<T>> {
+        self.send_now(key, Some(tier), message)
+    }
+
+    #[inline]
+    fn send_now(&self, key: K, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
         let hash = self.hasher.hash_one(&key);
+        match self.lane.capacity().take(1) {
+            Ok(permits) => self.send_permitted((hash, key), tier, message, permits),
+            Err(reason) => Err(SendError { message, reason }),
+        }
+    }
+
+    /// Sends what has its permit.
+    #[inline]
+    fn send_permitted(
+        &self,
+        (hash, key): (u64, K),
+        tier: Option<u32>,
+        mut message: T,
+        permits: Permits<'_>,
+    ) -> Result<(), SendError<T>> {
         let shard = self.shards.map(hash).lock();
-        let Some(group) = shard.find(hash, &key).cloned() else {
-            return self.send_first(
-                shard,
-                (hash, key),
-                One {
-                    message,
-                    tier: Some(tier),
-                },
-            );
+        let Some(group) = shard.find(hash, &key) else {
+            return self.send_first(shard, (hash, key), tier, message, permits);
         };
-        self.lane.send_kept_in(
-            &group,
-            One {
-                message,
-                tier: Some(tier),
-            },
-            shard,
-        )
+        if tier.is_none() {
+            match self.lane.send_kept(group, message) {
+                Kept::Sent(after) => {
+                    permits.keep();
+                    drop(shard);
+                    self.lane.after(after);
+                    return Ok(());
+                }
+                Kept::Special(back) => message = back,
+            }
+        }
+        let group = GroupRef::clone(group);
+        self.lane
+            .send_kept_in(&group, tier, message, permits, shard)
     }
 
     /// The first message of a key that has no group.
@@ -229,20 +219,21 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
         &self,
         mut shard: MutexGuard<'_, KeyMap<K, T>>,
         (hash, key): (u64, K),
-        load: One<T>,
+        tier: Option<u32>,
+        message: T,
+        permits: Permits<'_>,
     ) -> Result<(), SendError<T>> {
         let Ok(group) = self.lane.kept_group(self.shape) else {
             drop(shard);
             let reason = SendReason::Closed;
-            return Err(SendError {
-                message: load.message,
-                reason,
-            });
+            return Err(SendError { message, reason });
         };
         // It is in the map before anybody can receive from it.
         let idle = shard.insert(hash, key, GroupRef::clone(&group));
         self.shards.keeping.count(1);
-        let sent = self.lane.send_kept_in(&group, load, shard);
+        let sent = self
+            .lane
+            .send_kept_in(&group, tier, message, permits, shard);
         self.shards.forget(idle);
         sent
     }

@@ -114,28 +114,26 @@
 //! finds the list long takes it in itself.
 //!
 //! These steps take the policy lock each time: all of a lane in which tiers are
-//! in use, of a queue with a capacity, of a closed queue; a group's that is
+//! in use, of a closed queue; a group's that is
 //! bumped, poisoned, in back-off, waited for by name or looked at; what makes,
 //! changes or ends a lane, a group or a conversation; a send while a receive
 //! sleeps. [`Queue::close`], [`Queue::snapshot`], [`Queue::shutdown`], the first
 //! cap of a lane and its first tier cost O(groups).
 
 mod builder;
+mod capacity;
 mod close;
 mod delivery;
-mod give_back;
 mod handles;
 mod kept;
 mod manage;
 #[cfg(all(test, loom))]
 mod model;
 mod named;
-mod parcel;
 mod peek;
 mod poison;
 mod receive;
 mod refuse;
-mod room;
 mod send;
 mod send_wait;
 mod shared;
@@ -158,17 +156,16 @@ use crate::wait::Wait;
 use shared::Shared;
 
 pub use builder::Builder;
+pub(crate) use capacity::Permits;
 pub use delivery::{Batch, Delivery, Detached};
-pub use give_back::GivesBack;
 pub use handles::{Conversation, Group, GroupId, Lane};
-pub(crate) use kept::{InLine, KEPT_IDLE, Keeping, Kept, Shape, is_idle, waiting_in};
+pub(crate) use kept::{KEPT_IDLE, Keeping, Kept, Shape, is_idle, waiting_in};
 pub use named::ReceiveFrom;
-pub use parcel::{All, Load, One};
 pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveMany, Turns};
 pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom};
-pub use send_wait::{SendAllWait, SendWait, Sending};
+pub use send_wait::{All, One, Pending, SendAllWait, SendWait, Sending};
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot, Why};
 pub use turn::Turn;
 

@@ -11,6 +11,7 @@ impl<T> Shared<T> {
     /// Refuses all that is sent from now on. O(groups).
     pub(super) fn close(&self) {
         self.with_state(|state| self.close_under(state));
+        self.capacity.close();
     }
 
     fn close_under(&self, state: &mut State<T>) {
@@ -41,6 +42,7 @@ impl<T> Shared<T> {
             }
             messages
         });
+        self.capacity.close();
         for observer in &observers {
             observer.gone();
         }

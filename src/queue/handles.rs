@@ -11,7 +11,6 @@ use crate::sync::{Arc, AtomicBool, Ordering};
 
 use super::GroupRef;
 use super::refuse::LaneError;
-use super::room::SenderId;
 use super::shared::Shared;
 use super::state::Age;
 
@@ -217,13 +216,7 @@ impl<T> Conversation<T> {
         if before {
             return;
         }
-        if self.shared.bounded {
-            let sender = self.sender();
-            self.shared.with_state(|state| {
-                let (state, wakes) = state.parts();
-                state.room.refuse(sender, wakes);
-            });
-        }
+        self.shared.capacity.refuse(self.owner());
         self.shared.unpin(&self.group);
     }
 
@@ -235,8 +228,8 @@ impl<T> Conversation<T> {
     }
 
     /// Which it is, while somebody waits to send on it and keeps it where it is.
-    pub(super) fn sender(&self) -> SenderId {
-        SenderId::of(&self.ended)
+    pub(super) fn owner(&self) -> usize {
+        std::ptr::from_ref(&self.ended).addr()
     }
 }
 

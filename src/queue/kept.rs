@@ -4,17 +4,13 @@
 //! that, sends here, which takes the group's lock or the policy lock. It pins
 //! the groups that it keeps.
 
-use std::task::{Poll, Waker};
-
 use crate::group::Phase;
 use crate::limit::Limit;
 use crate::sync::{Arc, Ordering, WakeArc, unique};
-use crate::wait::Ticket;
 
+use super::capacity::{Capacity, Permits};
 use super::handles::{GroupId, Lane};
-use super::parcel::{Load, One};
-use super::refuse::{LaneError, SendError, SendReason};
-use super::room::{self, Asks};
+use super::refuse::{LaneError, SendError};
 use super::shared::Shared;
 use super::{GroupRef, Observer};
 
@@ -30,28 +26,6 @@ pub(crate) struct Keeping<T> {
     shared: Arc<Shared<T>>,
 }
 
-/// A send that waits for room.
-pub(crate) struct InLine<T> {
-    /// `None` once it is sent or given back.
-    pub(crate) load: Option<One<T>>,
-    ticket: Option<Ticket>,
-}
-
-impl<T> InLine<T> {
-    pub(crate) fn new(message: T) -> Self {
-        let tier = None;
-        Self {
-            load: Some(One { message, tier }),
-            ticket: None,
-        }
-    }
-
-    /// Whether it is in line in fact.
-    pub(crate) fn stands(&self) -> bool {
-        self.ticket.is_some()
-    }
-}
-
 /// What a send into a kept group came to.
 pub(crate) enum Kept<T> {
     /// Sent, and this is to be done under no lock.
@@ -64,6 +38,12 @@ pub(crate) enum Kept<T> {
 pub(crate) struct After(super::submissions::Posted);
 
 impl<T> Lane<T> {
+    /// Its queue's.
+    #[inline]
+    pub(crate) fn capacity(&self) -> &Capacity {
+        &self.shared().capacity
+    }
+
     /// Its queue.
     pub(crate) fn keeping(&self) -> Keeping<T> {
         Keeping {
@@ -96,7 +76,7 @@ impl<T> Lane<T> {
     /// Sends in the plain case.
     #[inline]
     pub(crate) fn send_kept(&self, group: &GroupRef<T>, message: T) -> Kept<T> {
-        match self.shared().send_plain(group, || false, Some(message)) {
+        match self.shared().send_plain(group, || false, message) {
             Ok(posted) => Kept::Sent(After(posted)),
             Err(message) => Kept::Special(message),
         }
@@ -108,80 +88,21 @@ impl<T> Lane<T> {
         self.shared().posted(after.0);
     }
 
-    /// Sends by every rule; `held` is dropped when the message has its place.
+    /// Sends by every rule what has its permit; `held` is dropped when it has its
+    /// place.
     pub(crate) fn send_kept_in<H>(
         &self,
         group: &GroupRef<T>,
-        load: One<T>,
+        tier: Option<u32>,
+        message: T,
+        permits: Permits<'_>,
         held: H,
     ) -> Result<(), SendError<T>> {
-        let shared = self.shared();
-        shared.with_state(|state| {
-            let _held = held;
-            if let Some(reason) = state.refusal(load.places()) {
-                let message = load.message;
-                return Err(SendError { message, reason });
-            }
-            shared
-                .put(state, group, load)
-                .map_err(|(down, load)| SendError {
-                    message: load.message,
-                    reason: SendReason::TierGoesDown(down),
-                })
-        })
-    }
-
-    /// As [`send_kept_in`](Self::send_kept_in), once there is room for what
-    /// waits `in_line`: into `known`, or into a new group of this shape, which
-    /// `placed` is given. `None` if it has to wait and does not stand in line:
-    /// it wants a spare waker, or to look only.
-    pub(crate) fn send_in_turn(
-        &self,
-        (known, shape): (Option<GroupRef<T>>, Shape),
-        in_line: &mut InLine<T>,
-        stand: Option<(&Waker, &mut Option<Waker>)>,
-        placed: impl FnOnce(Option<GroupRef<T>>),
-    ) -> Option<Poll<Result<(), SendReason>>> {
-        let InLine { load, ticket } = in_line;
-        let shared = self.shared();
-        shared.with_state(|state| {
-            if load.is_none() {
-                return Some(Poll::Ready(Ok(())));
-            }
-            let refusal = state.refusal(1);
-            let Some(admitted) = room::admit(state, ticket, refusal) else {
-                let Some((current, spare)) = stand else {
-                    let own = room::refuse_own(state, ticket)?;
-                    return Some(Poll::Ready(Err(own)));
-                };
-                let asks = Asks {
-                    places: 1,
-                    sender: None,
-                };
-                let stands = state.room.stand(ticket, asks, current, spare);
-                return stands.then_some(Poll::Pending);
-            };
-            if let Err(reason) = admitted {
-                return Some(Poll::Ready(Err(reason)));
-            }
-            let is_new = known.is_none();
-            let group = known.unwrap_or_else(|| {
-                let made = state.add_group(self.key(), shape.limit, shape.level);
-                made.expect("the shape was tried")
-            });
-            let sent = shared.put(state, &group, load.take()?);
-            placed(is_new.then_some(group));
-            Some(Poll::Ready(sent.map_err(|(down, back)| {
-                *load = Some(back);
-                SendReason::TierGoesDown(down)
-            })))
-        })
-    }
-
-    /// Gives up a place in line.
-    pub(crate) fn leave_line(&self, in_line: &mut InLine<T>) {
-        let ticket = &mut in_line.ticket;
-        self.shared().with_state(|state| room::leave(state, ticket));
+        let never = || false;
+        let sent = self
+            .shared()
+            .send_special(group, never, (tier, [message]), (permits, held));
+        sent.map_err(SendError::single)
     }
 
     /// Tries whether groups of this shape can be made.

@@ -139,14 +139,6 @@ impl<T> State<T> {
         }
         (was, if poisoned { Age::New } else { Age::Same })
     }
-
-    /// Takes out all that waits in a locked group but what somebody looks at.
-    fn take_all(&mut self, group: &GroupRef<T>, mailbox: &mut Mailbox<T>) -> Vec<Taken<T>> {
-        let taken = mailbox.drain();
-        group.remove_waiting(taken.len() as u32);
-        self.room.give(taken.len() as u64);
-        taken
-    }
 }
 
 impl<T> Shared<T> {
@@ -157,10 +149,13 @@ impl<T> Shared<T> {
         })
     }
 
-    /// Takes out all that waits in a group; it is set aside no more.
+    /// Takes out all that waits in a group but what somebody looks at; it is set
+    /// aside no more.
     pub(super) fn drain(&self, state: &mut State<T>, group: &GroupRef<T>) -> Vec<T> {
         self.change_group(state, group, |state, mailbox| {
-            let taken = state.take_all(group, mailbox);
+            let taken = mailbox.drain();
+            group.remove_waiting(taken.len() as u32);
+            self.free(state, taken.len());
             let (_, age) = state.go_on(group.key, mailbox);
             let messages = taken.into_iter().map(|taken| taken.message);
             (messages.collect(), age)
@@ -177,10 +172,10 @@ impl<T> Shared<T> {
     ) -> Vec<T> {
         self.change_group(state, group, |state, mailbox| {
             let cause = state.suspended.poisoned.get(&group.key).copied();
-            let all = state.take_all(group, mailbox).into_iter();
+            let all = mailbox.drain().into_iter();
             let (out, stay): (Vec<_>, Vec<_>) = all.partition(|taken| fits(&taken.message));
-            group.add_waiting(stay.len() as u32);
-            state.room.take(stay.len() as u64);
+            group.remove_waiting(out.len() as u32);
+            self.free(state, out.len());
             mailbox.restore(stay);
             let cured = cause.is_some_and(|(place, _)| out.iter().any(|t| t.place == place));
             let mut age = Age::Same;
@@ -213,7 +208,7 @@ impl<T> Shared<T> {
         if self.wants(&taken.message) {
             group.put_back(&mut mailbox, taken);
         } else {
-            state.room.give(1);
+            self.free(state, 1);
             unwanted = Some(taken.message);
             if group.waiting() == 0 {
                 age = state.go_on(group.key, &mut mailbox).1;

@@ -121,6 +121,16 @@ impl fmt::Display for SendReason {
     }
 }
 
+impl<T> SendError<[T; 1]> {
+    pub(super) fn single(self) -> SendError<T> {
+        let Self {
+            message: [message],
+            reason,
+        } = self;
+        SendError { message, reason }
+    }
+}
+
 impl<T> fmt::Display for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "not sent: {}", self.reason)

@@ -11,18 +11,19 @@
 //! Invariants:
 //! 1. The waking rule: at the end of an event at least as many receives are
 //!    notified as turns could begin, or all that wait if they are fewer; and
-//!    all of them once the queue is finished. Receives by name and sends that
-//!    wait for capacity have rules of their own.
+//!    all of them once the queue is finished. Receives by name have
+//!    a rule of their own, and sends that wait for room one of their semaphore's.
 //! 2. Nothing of the user's runs under a lock: messages go in and come out as
 //!    values, wakers into the batch.
 //! 3. While a receive sleeps, the submissions know: who submits then looks.
 
 use crate::group::{Group, Mailbox, Phase};
-use crate::limit::{Bypass, Limit};
+use crate::limit::Bypass;
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, unique};
 use crate::wait::{Guarded, Session, WakeBatch};
 
 use super::GroupRef;
+use super::capacity::Capacity;
 use super::kept::KEPT_IDLE;
 use super::poison::Retry;
 use super::state::{Age, State};
@@ -35,8 +36,7 @@ pub(super) struct Shared<T> {
     pub(super) quantum: u32,
     /// What becomes of a message that fails.
     pub(super) retry: Retry,
-    /// There is a capacity.
-    pub(super) bounded: bool,
+    pub(super) capacity: Capacity,
     /// Raised when a cap is lowered, for the turns that are live.
     pub(super) epoch: AtomicU32,
     /// Nobody receives any more.
@@ -53,13 +53,13 @@ pub(super) struct Shared<T> {
 }
 
 impl<T> Shared<T> {
-    pub(super) fn new(quantum: u32, bypass: Bypass, retry: Retry, capacity: Limit) -> Self {
+    pub(super) fn new(quantum: u32, bypass: Bypass, retry: Retry, capacity: Capacity) -> Self {
         Self {
-            state: Guarded::new(State::new(bypass, capacity)),
+            state: Guarded::new(State::new(bypass)),
             submissions: Submissions::new(),
             quantum,
             retry,
-            bounded: capacity != Limit::Unlimited,
+            capacity,
             epoch: AtomicU32::new(0),
             gone: AtomicBool::new(false),
             wanted: OnceLock::new(),
@@ -87,7 +87,11 @@ impl<T> Shared<T> {
         let mut session = session;
         session.collect(&self.submissions);
         result = change(&mut session);
+        let serve = std::mem::take(&mut session.serve);
         self.wake_due(session);
+        if serve {
+            self.capacity.serve();
+        }
         result
     }
 
@@ -203,6 +207,12 @@ impl<T> Shared<T> {
         self.with_state(|state| self.change_group(state, group, change))
     }
 
+    /// So many messages are gone, within an event: who waits for room is served
+    /// at its end.
+    pub(super) fn free(&self, state: &mut State<T>, messages: usize) {
+        state.serve |= self.capacity.put(messages);
+    }
+
     /// Locks a group, and takes in what was submitted before that: its own
     /// token cannot come after.
     pub(super) fn lock_group<'g>(
@@ -236,13 +246,11 @@ impl<T> State<T> {
     /// Notifies who is due; false if the batch is full and more are.
     #[inline]
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
-        let nobody = self.receives.is_empty() && self.named.is_empty() && !self.room.is_limited();
+        let nobody = self.receives.is_empty() && self.named.is_empty();
         nobody || self.notify_waiting(wakes)
     }
 
     fn notify_waiting(&mut self, wakes: &mut WakeBatch) -> bool {
-        self.receives.notify_up_to(self.due(), wakes)
-            && self.notify_named(wakes)
-            && self.room.notify(self.closed, wakes)
+        self.receives.notify_up_to(self.due(), wakes) && self.notify_named(wakes)
     }
 }

@@ -11,7 +11,6 @@ use crate::sync::{Arc, Ordering, WakeArc, unique};
 
 use super::Observer;
 use super::handles::Conversation;
-use super::parcel::One;
 use super::state::{Age, Was};
 
 impl<T> Conversation<T> {
@@ -68,20 +67,12 @@ impl<T> Conversation<T> {
             if gone || state.finished() && !poisoned {
                 return Err(event);
             }
+            shared.capacity.take_past(1);
             if !first {
-                let message = event;
-                let sent = shared.put(
-                    state,
-                    group,
-                    One {
-                        message,
-                        tier: None,
-                    },
-                );
+                let sent = shared.put(state, group, None, [event]);
                 debug_assert!(sent.is_ok(), "the last tier does not go down");
                 return Ok(());
             }
-            state.room.take(1);
             let mut mailbox = shared.lock_group(state, group);
             let rises = mailbox.phase == Phase::Idle;
             let was = state.unline(group, &mailbox);

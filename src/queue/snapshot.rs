@@ -43,12 +43,12 @@ pub struct ReceivesStatus {
 }
 
 /// The sends in line for room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendsStatus {
     /// Those that sleep.
     pub waiting: usize,
-    /// Those that were woken and have not looked since. One that stays here is
-    /// a task that is not polled: it keeps the room that it asks for, no more.
+    /// Those that were given room, and have not looked since. One that stays here
+    /// is a task that is not polled: it keeps its own room, and no more.
     pub notified: usize,
     /// How many places all of them ask for.
     pub places: u64,
@@ -160,7 +160,6 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
         });
         let lanes = lanes.collect();
         let (named_waiting, named_notified) = state.named.counts();
-        let (sends, told, places) = state.room.counts();
         Snapshot {
             closed: state.closed,
             waiting,
@@ -174,11 +173,7 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
                 waiting: named_waiting,
                 notified: named_notified,
             },
-            sends: SendsStatus {
-                waiting: sends,
-                notified: told,
-                places,
-            },
+            sends: shared.capacity.status(),
             lanes,
         }
     })

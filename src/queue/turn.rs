@@ -6,13 +6,13 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::group::{BARE, BOUNDED, BUMPED, CAPPED, Phase, TIERED, Taken, UNPINNED};
+use crate::group::{BARE, BUMPED, CAPPED, Phase, TIERED, Taken, UNPINNED};
 use crate::sync::Arc;
 
 use super::GroupRef;
+use super::capacity::Holder;
 use super::delivery::{Batch, Delivery};
 use super::handles::GroupId;
-use super::room::Holder;
 use super::shared::Shared;
 use super::special;
 use super::submissions::Token;
@@ -70,7 +70,7 @@ pub(super) struct Live<T> {
     pub(super) unit: bool,
     /// What is taken counts as started in the lane's tiers.
     pub(super) counted: bool,
-    pub(super) holder: Holder,
+    pub(super) _holder: Option<Holder>,
 }
 
 impl<T> Live<T> {
@@ -85,7 +85,7 @@ impl<T> Live<T> {
             epoch,
             unit: true,
             counted: false,
-            holder: None,
+            _holder: shared.capacity.hold(),
             group,
         };
         let group = &live.group;
@@ -107,7 +107,7 @@ impl<T> Live<T> {
     fn begin_flagged(&mut self, shared: &Shared<T>) {
         let group = &self.group;
         let mut mailbox = group.lock();
-        if mailbox.flags & (TIERED | BOUNDED) != 0 {
+        if mailbox.flags & TIERED != 0 {
             drop(mailbox);
             return special::begin(shared, self);
         }

@@ -204,10 +204,6 @@ impl<D> Waiters<D> {
         self.waiter(ticket).map(|own| &own.data)
     }
 
-    pub(crate) fn get_mut(&mut self, ticket: Ticket) -> Option<&mut D> {
-        self.waiter_mut(ticket).map(|own| &mut own.data)
-    }
-
     /// The longest waiting of all, notified or not.
     pub(crate) fn front(&self) -> Option<(Ticket, &D)> {
         self.iter().next()
@@ -299,24 +295,11 @@ impl<D> Waiters<D> {
 }
 
 impl Waiters<()> {
-    /// [`stand_with`](Self::stand_with) nothing to say.
+    /// One that found nothing stands in line: a new one at the end, an
+    /// old one at its old place, its mark cleared. False if it needs a `spare`
+    /// waker to leave here; one that is not needed stays in `spare`.
     pub(crate) fn stand(
         &mut self,
-        ticket: &mut Option<Ticket>,
-        current: &Waker,
-        spare: &mut Option<Waker>,
-    ) -> bool {
-        self.stand_with((), ticket, current, spare)
-    }
-}
-
-impl<D> Waiters<D> {
-    /// One that found nothing stands in line: a new one at the end with `data`,
-    /// an old one at its old place, its mark cleared. False if it needs a
-    /// `spare` waker to leave here; one that is not needed stays in `spare`.
-    pub(crate) fn stand_with(
-        &mut self,
-        data: D,
         ticket: &mut Option<Ticket>,
         current: &Waker,
         spare: &mut Option<Waker>,
@@ -329,7 +312,7 @@ impl<D> Waiters<D> {
         };
         match *ticket {
             Some(old) => *spare = self.rewait(old, waker),
-            None => *ticket = Some(self.register(data, waker)),
+            None => *ticket = Some(self.register((), waker)),
         }
         true
     }
