@@ -135,6 +135,7 @@ mod poison;
 mod receive;
 mod refuse;
 mod send;
+mod send_many;
 mod send_wait;
 mod shared;
 mod sides;

@@ -81,7 +81,7 @@ impl<T> Conversation<T> {
 
     /// Why nothing can be sent, room or not.
     #[cold]
-    fn refusal(&self) -> Option<SendReason> {
+    pub(super) fn refusal(&self) -> Option<SendReason> {
         let mailbox = self.group.lock();
         if self.has_ended() {
             Some(SendReason::Ended)
@@ -152,7 +152,7 @@ impl<T> Conversation<T> {
 impl<T> Mailbox<T> {
     /// Whether a send is an append, and a token if the group was idle.
     #[inline]
-    fn sends_plainly(&self) -> bool {
+    pub(super) fn sends_plainly(&self) -> bool {
         self.flags & SEND_SPECIAL == 0 && (self.phase != Phase::Idle || self.is_plain_but(0))
     }
 }

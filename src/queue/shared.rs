@@ -129,15 +129,22 @@ impl<T> Shared<T> {
         mailbox: &mut Mailbox<T>,
         unit: bool,
     ) -> Posted {
+        let token = Self::token(group, mailbox, unit);
+        let (ticket, posted) = self.submissions.post(token);
+        mailbox.ticket = ticket;
+        posted
+    }
+
+    /// The token of a group that is about to be submitted.
+    #[inline]
+    pub(super) fn token(group: &GroupRef<T>, mailbox: &mut Mailbox<T>, unit: bool) -> Token<T> {
         let (phase, token) = if mailbox.has_room() {
             (Phase::Ready, Token::ready(group, mailbox.level, unit))
         } else {
             (Phase::Blocked, Token::bare(group.lane.index(), unit))
         };
         mailbox.phase = phase;
-        let (ticket, posted) = self.submissions.post(token);
-        mailbox.ticket = ticket;
-        posted
+        token
     }
 
     /// The state, for a claim that ends plainly.

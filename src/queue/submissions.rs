@@ -16,6 +16,8 @@
 //!
 //! Memory ordering: the lock orders all of it. `some` is a hint.
 
+use std::ops::Range;
+
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, model_size};
 
 use super::GroupRef;
@@ -109,6 +111,27 @@ impl<T> Submissions<T> {
             Posted::Kept
         };
         (ticket, posted)
+    }
+
+    /// Appends tokens, one after the other: their tickets, and what is to be done.
+    pub(super) fn post_many(&self, mut tokens: Vec<Token<T>>) -> (Range<u64>, Posted) {
+        if tokens.is_empty() {
+            return (0..0, Posted::Kept);
+        }
+        let mut list = self.list.lock();
+        let (first, before) = (list.next, list.tokens.len());
+        list.next += tokens.len() as u64;
+        list.tokens.append(&mut tokens);
+        // Relaxed: a hint, on the line of the lock.
+        self.some.store(true, Ordering::Relaxed);
+        let posted = if list.asleep {
+            Posted::Look
+        } else if before / Self::LONG < list.tokens.len() / Self::LONG {
+            Posted::Long
+        } else {
+            Posted::Kept
+        };
+        (first..list.next, posted)
     }
 
     /// Whether there may be a token.
