@@ -58,8 +58,8 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use crate::error::Stale;
 use crate::limit::Limit;
 use crate::queue::{
-    GroupId, GroupRef, Keeping, Kept, Lane, LaneError, Observer, Permits, SendError, SendReason,
-    Shape, is_idle, waiting_in,
+    GroupId, GroupRef, Lane, LaneError, Observer, Permits, SendError, SendReason, Shared, is_idle,
+    waiting_in,
 };
 use crate::ready::STANDING_LEVEL;
 // Shared ownership and no more: nothing is synchronized by it.
@@ -77,27 +77,24 @@ const SHARDS: usize = 16;
 /// delivered.
 pub struct Keyed<K: Send + 'static, T: Send + 'static, S = RandomState> {
     lane: Lane<T>,
-    shape: Shape,
+    limit: Limit,
+    level: u8,
     hasher: S,
     shards: Arc<Shards<K, T>>,
-    /// By which the queue knows this keeper.
-    number: u64,
+    /// By which the queue knows this keeper, if it is not gone.
+    number: Option<u64>,
 }
 
 struct Shards<K, T> {
     maps: [Mutex<KeyMap<K, T>>; SHARDS],
-    keeping: Keeping<T>,
+    queue: crate::sync::Arc<Shared<T>>,
 }
 
 impl<K: Send + 'static, T: Send + 'static> Keyed<K, T> {
     /// Serial groups of the default level 100 in this lane.
     #[must_use]
     pub fn new(lane: Lane<T>) -> Self {
-        let shape = Shape {
-            limit: Limit::SERIAL,
-            level: STANDING_LEVEL,
-        };
-        Self::build(lane, shape, RandomState::new())
+        Self::build(lane, (Limit::SERIAL, STANDING_LEVEL), RandomState::new())
     }
 }
 
@@ -108,24 +105,30 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
     ///
     /// [`LaneError`] if the limit is above [`Limit::MAX`] or the queue closed.
     pub fn with(lane: Lane<T>, limit: Limit, level: u8, hasher: S) -> Result<Self, LaneError> {
-        let shape = Shape { limit, level };
-        lane.try_shape(shape)?;
-        Ok(Self::build(lane, shape, hasher))
+        // Tries whether there can be one.
+        lane.group(limit, level)?;
+        Ok(Self::build(lane, (limit, level), hasher))
     }
 
-    fn build(lane: Lane<T>, shape: Shape, hasher: S) -> Self {
+    fn build(lane: Lane<T>, (limit, level): (Limit, u8), hasher: S) -> Self {
         let shards = Arc::new(Shards {
             maps: std::array::from_fn(|_| Mutex::new(KeyMap::new())),
-            keeping: lane.keeping(),
+            queue: lane.shared().clone(),
         });
-        let number = lane.observe(shards.clone());
+        let number = lane.shared().register(shards.clone()).ok();
         Self {
             lane,
-            shape,
+            limit,
+            level,
             hasher,
             shards,
             number,
         }
+    }
+
+    #[inline]
+    fn queue(&self) -> &Shared<T> {
+        &self.shards.queue
     }
 
     /// The lane: to change its cap, or to make other groups in it.
@@ -178,7 +181,7 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
     #[inline]
     fn send_now(&self, key: K, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
         let hash = self.hasher.hash_one(&key);
-        match self.lane.capacity().take(1) {
+        match self.queue().capacity.take(1) {
             Ok(permits) => self.send_permitted((hash, key), tier, message, permits),
             Err(reason) => Err(SendError { message, reason }),
         }
@@ -198,19 +201,30 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
             return self.send_first(shard, (hash, key), tier, message, permits);
         };
         if tier.is_none() {
-            match self.lane.send_kept(group, message) {
-                Kept::Sent(after) => {
+            match self.queue().send_plain(group, || false, message) {
+                Ok(posted) => {
                     permits.keep();
                     drop(shard);
-                    self.lane.after(after);
+                    self.queue().posted(posted);
                     return Ok(());
                 }
-                Kept::Special(back) => message = back,
+                Err(back) => message = back,
             }
         }
         let group = GroupRef::clone(group);
-        self.lane
-            .send_kept_in(&group, tier, message, permits, shard)
+        self.send_special(&group, (tier, message), (permits, shard))
+    }
+
+    /// By every rule.
+    fn send_special<H>(
+        &self,
+        group: &GroupRef<T>,
+        (tier, message): (Option<u32>, T),
+        held: (Permits<'_>, H),
+    ) -> Result<(), SendError<T>> {
+        let queue = self.queue();
+        let sent = queue.send_special(group, || false, (tier, [message]), held);
+        sent.map_err(SendError::single)
     }
 
     /// The first message of a key that has no group.
@@ -223,17 +237,15 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
         message: T,
         permits: Permits<'_>,
     ) -> Result<(), SendError<T>> {
-        let Ok(group) = self.lane.kept_group(self.shape) else {
+        let Ok(group) = self.lane.add_group(self.limit, self.level) else {
             drop(shard);
             let reason = SendReason::Closed;
             return Err(SendError { message, reason });
         };
         // It is in the map before anybody can receive from it.
         let idle = shard.insert(hash, key, GroupRef::clone(&group));
-        self.shards.keeping.count(1);
-        let sent = self
-            .lane
-            .send_kept_in(&group, tier, message, permits, shard);
+        self.queue().keep();
+        let sent = self.send_special(&group, (tier, message), (permits, shard));
         self.shards.forget(idle);
         sent
     }
@@ -251,7 +263,7 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
     /// [`Stale`] if it has none: nothing of it is outstanding.
     pub fn bump(&self, key: &K, level: u8) -> Result<(), Stale> {
         let group = self.find(key).ok_or(Stale)?;
-        self.lane.bump_kept(&group, level);
+        self.queue().bump(&group, level);
         Ok(())
     }
 
@@ -260,7 +272,7 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
     #[must_use]
     pub fn group(&self, key: &K) -> Option<GroupId> {
         let group = self.find(key)?;
-        Some(self.lane.kept_id(&group))
+        Some(GroupId::new(self.queue(), group.key))
     }
 
     fn find(&self, key: &K) -> Option<GroupRef<T>> {
@@ -280,10 +292,7 @@ impl<K, T> Shards<K, T> {
 
     /// Lets go of groups that are no longer in the map. Under no lock.
     fn forget(&self, entries: Vec<Entry<K, T>>) {
-        self.keeping.uncount(entries.len());
-        for entry in &entries {
-            self.keeping.unpin(&entry.group);
-        }
+        self.queue.let_go(entries.iter().map(|entry| &entry.group));
     }
 
     fn trim(&self) {
@@ -302,7 +311,10 @@ impl<K: Send, T: Send> Observer for Shards<K, T> {
 
 impl<K: Send + 'static, T: Send + 'static, S> Drop for Keyed<K, T, S> {
     fn drop(&mut self) {
-        drop(self.lane.unobserve(self.number));
+        drop(
+            self.number
+                .and_then(|number| self.queue().unregister(number)),
+        );
         for map in &self.shards.maps {
             let all = map.lock().take_all();
             self.shards.forget(all);
@@ -314,7 +326,8 @@ impl<K: Send + 'static, T: Send + 'static, S> fmt::Debug for Keyed<K, T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keyed")
             .field("lane", &self.lane)
-            .field("shape", &self.shape)
+            .field("limit", &self.limit)
+            .field("level", &self.level)
             .finish_non_exhaustive()
     }
 }

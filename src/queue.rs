@@ -154,19 +154,19 @@ use crate::limit::Limit;
 use crate::sync::Arc;
 use crate::wait::Wait;
 
-use shared::Shared;
-
 pub use builder::Builder;
 pub(crate) use capacity::Permits;
 pub use delivery::{Batch, Delivery, Detached};
 pub use handles::{Conversation, Group, GroupId, Lane};
-pub(crate) use kept::{KEPT_IDLE, Keeping, Kept, Shape, is_idle, waiting_in};
+pub(crate) use kept::{KEPT_IDLE, is_idle, waiting_in};
 pub use named::ReceiveFrom;
 pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveMany, Turns};
 pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom};
+pub use send_many::Addressed;
 pub use send_wait::{All, One, Pending, SendAllWait, SendWait, Sending};
+pub(crate) use shared::Shared;
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot, Why};
 pub use turn::Turn;
 
@@ -255,7 +255,7 @@ impl<T> Queue<T> {
     /// Whether nothing more can be sent.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.shared().read(|state| state.closed)
+        self.shared().with_state(|state| state.closed)
     }
 
     /// What the queue holds, and why what waits waits.

@@ -41,6 +41,7 @@ mod session;
 mod slots;
 
 #[cfg(all(test, not(shuttle)))]
+#[path = "wait/tests/gate.rs"]
 mod gate;
 #[cfg(all(test, loom))]
 mod model;

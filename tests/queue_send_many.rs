@@ -135,7 +135,9 @@ fn threads_whose_groups_overlap() {
                 left -= 1;
             }
         }
-        senders.map(|sender| sender.join().unwrap());
+        for sender in senders {
+            sender.join().unwrap();
+        }
     });
     assert!(seen.values().all(|seen| seen.is_sorted()));
     assert!(serve(&queue).is_empty());

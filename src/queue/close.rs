@@ -1,9 +1,8 @@
 //! The end of a queue: closing it, and taking out what waits.
 
 use crate::group::CLOSED;
-use crate::sync::{Arc, Ordering};
+use crate::sync::Ordering;
 
-use super::GroupRef;
 use super::shared::Shared;
 use super::state::State;
 
@@ -18,7 +17,7 @@ impl<T> Shared<T> {
         if std::mem::replace(&mut state.closed, true) {
             return;
         }
-        for group in all_groups(state) {
+        for group in state.all_groups() {
             let mut mailbox = self.lock_group(state, &group);
             mailbox.flags |= CLOSED;
             let claimed = state.is_claimed(&group, &mailbox);
@@ -37,7 +36,7 @@ impl<T> Shared<T> {
                 observers.extend(std::mem::take(&mut state.observers).into_values());
             }
             let mut messages = Vec::new();
-            for group in all_groups(state) {
+            for group in state.all_groups() {
                 messages.append(&mut self.drain(state, &group));
             }
             messages
@@ -48,9 +47,4 @@ impl<T> Shared<T> {
         }
         messages
     }
-}
-
-fn all_groups<T>(state: &State<T>) -> Vec<GroupRef<T>> {
-    let groups = state.groups.iter().map(|(_, group)| Arc::clone(group));
-    groups.collect()
 }

@@ -23,7 +23,7 @@ pub struct GroupId {
 }
 
 impl GroupId {
-    pub(super) fn new<T>(shared: &Shared<T>, key: GroupKey) -> Self {
+    pub(crate) fn new<T>(shared: &Shared<T>, key: GroupKey) -> Self {
         let queue = shared.number;
         Self { queue, key }
     }
@@ -88,16 +88,13 @@ impl<T> Lane<T> {
         self.shared.set_cap(self.key, cap)
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared<T>> {
+    #[inline]
+    pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
         &self.shared
     }
 
-    pub(super) fn key(&self) -> LaneKey {
-        self.key
-    }
-
     /// A group with one pin, which its handle takes over.
-    fn add_group(&self, limit: Limit, level: u8) -> Result<GroupRef<T>, LaneError> {
+    pub(crate) fn add_group(&self, limit: Limit, level: u8) -> Result<GroupRef<T>, LaneError> {
         self.shared.with_state(|state| {
             state.open()?;
             Ok(state.add_group(self.key, limit, level)?)
@@ -241,7 +238,7 @@ impl<T> Drop for Conversation<T> {
 
 impl<T> Shared<T> {
     /// One owner less; the last leaves the group to end after its last message.
-    pub(super) fn unpin(&self, group: &GroupRef<T>) {
+    pub(crate) fn unpin(&self, group: &GroupRef<T>) {
         let mut mailbox = group.lock();
         if mailbox.pins > 1 {
             mailbox.pins -= 1;
@@ -257,7 +254,7 @@ impl<T> Shared<T> {
         });
     }
 
-    pub(super) fn bump(&self, group: &GroupRef<T>, level: u8) {
+    pub(crate) fn bump(&self, group: &GroupRef<T>, level: u8) {
         self.with_state(|state| {
             let mailbox = self.lock_group(state, group);
             let same = mailbox.bump().is_some_and(|(old, _)| old == level);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::error::{OutOfRange, Stale};
-use crate::group::{CAPPED, GroupKey, ordinal};
+use crate::group::{CAPPED, ordinal};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::sync::Ordering;
@@ -170,9 +170,7 @@ impl<T> Queue<T> {
 
     /// The group of this name.
     fn find(&self, group: GroupId) -> Result<GroupRef<T>, Stale> {
-        let shared = self.shared();
-        let key = group.key_in(shared).ok_or(Stale)?;
-        shared.find(key).ok_or(Stale)
+        self.with_group(group, |_, _, group| group.clone())
     }
 }
 
@@ -191,11 +189,6 @@ impl<T> Group<T> {
 }
 
 impl<T> Shared<T> {
-    /// The group of this key, if it has not ended.
-    pub(super) fn find(&self, key: GroupKey) -> Option<GroupRef<T>> {
-        self.with_state(|state| state.group(key))
-    }
-
     pub(super) fn set_cap(&self, lane: LaneKey, cap: Limit) -> Result<(), OutOfRange> {
         let index = lane.index();
         self.with_state(|state| {

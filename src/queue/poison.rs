@@ -234,7 +234,7 @@ impl<T> Shared<T> {
 
     /// The poisoned groups, by name.
     pub(super) fn poisoned(&self) -> Vec<Poisoned> {
-        self.read(|state| {
+        self.with_state(|state| {
             let poisoned = state.suspended.poisoned.iter();
             let listed = poisoned.filter_map(|(&key, &(place, attempts))| {
                 let group = state.groups.get(key.0)?;

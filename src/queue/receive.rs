@@ -235,7 +235,7 @@ impl<T> Shared<T> {
     #[cold]
     fn nothing(&self) -> TryReceive {
         self.trim();
-        match self.read(|state| state.finished()) {
+        match self.with_state(|state| state.finished()) {
             true => TryReceive::Closed,
             false => TryReceive::Empty,
         }

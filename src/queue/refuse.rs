@@ -92,12 +92,6 @@ impl From<OutOfRange> for LaneError {
     }
 }
 
-impl From<Closed> for TryReceive {
-    fn from(_: Closed) -> Self {
-        Self::Closed
-    }
-}
-
 impl fmt::Display for LaneError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -122,7 +116,7 @@ impl fmt::Display for SendReason {
 }
 
 impl<T> SendError<[T; 1]> {
-    pub(super) fn single(self) -> SendError<T> {
+    pub(crate) fn single(self) -> SendError<T> {
         let Self {
             message: [message],
             reason,

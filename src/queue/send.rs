@@ -160,7 +160,7 @@ impl<T> Mailbox<T> {
 impl<T> Shared<T> {
     /// Sends in the plain case, or gives the message back.
     #[inline]
-    pub(super) fn send_plain(
+    pub(crate) fn send_plain(
         &self,
         group: &GroupRef<T>,
         ended: impl FnOnce() -> bool,
@@ -180,7 +180,7 @@ impl<T> Shared<T> {
     /// Sends by every rule what has its permits, as an event, in which `held` is
     /// dropped.
     #[cold]
-    pub(super) fn send_special<M: IntoIterator<Item = T>, H>(
+    pub(crate) fn send_special<M: IntoIterator<Item = T>, H>(
         &self,
         group: &GroupRef<T>,
         ended: impl FnOnce() -> bool,

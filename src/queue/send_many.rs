@@ -9,13 +9,13 @@ use crate::group::Phase;
 use crate::sync::Arc;
 
 use super::handles::Conversation;
-use super::refuse::SendError;
+use super::refuse::{SendError, SendReason};
 use super::shared::Shared;
 use super::submissions::Posted;
 use super::{GroupRef, Queue};
 
-/// A message, and what it is sent on.
-type Pair<'a, T> = (&'a Conversation<T>, T);
+/// Messages, and what each is sent on.
+pub type Addressed<'a, T> = Vec<(&'a Conversation<T>, T)>;
 
 impl<T> Queue<T> {
     /// Sends each message on its conversation, as
@@ -49,14 +49,16 @@ impl<T> Queue<T> {
     pub fn send_many<'a>(
         &self,
         messages: impl IntoIterator<Item = (&'a Conversation<T>, T)>,
-    ) -> Result<(), SendError<Vec<(&'a Conversation<T>, T)>>>
+    ) -> Result<(), SendError<Addressed<'a, T>>>
     where
         T: 'a,
     {
         let message: Vec<_> = messages.into_iter().collect();
         let shared = self.shared();
-        let is_ours = |pair: &Pair<'_, T>| Arc::ptr_eq(shared, &pair.0.shared);
-        assert!(message.iter().all(is_ours), "of another queue");
+        let ours = message
+            .iter()
+            .all(|(one, _)| Arc::ptr_eq(shared, &one.shared));
+        assert!(ours, "a conversation of another queue");
         let permits = match shared.capacity.take(message.len()) {
             Ok(permits) => permits,
             Err(reason) => {
@@ -79,13 +81,13 @@ impl<T> Queue<T> {
 }
 
 /// Why nothing can be sent on one of them.
-fn refusal<T>(pairs: &[Pair<'_, T>]) -> Option<super::SendReason> {
+fn refusal<T>(pairs: &Addressed<'_, T>) -> Option<SendReason> {
     pairs.iter().find_map(|(one, _)| one.refusal())
 }
 
 impl<T> Shared<T> {
     /// Sends in the plain case, or gives all back.
-    fn send_many_plain<'a>(&self, pairs: Vec<Pair<'a, T>>) -> Result<Posted, Vec<Pair<'a, T>>> {
+    fn send_many_plain<'a>(&self, pairs: Addressed<'a, T>) -> Result<Posted, Addressed<'a, T>> {
         let group = |n: usize| -> &'a GroupRef<T> { &pairs[n].0.group };
         let mut by_address: Vec<usize> = (0..pairs.len()).collect();
         by_address.sort_by_key(|&n| Arc::as_ptr(group(n)).addr());
@@ -125,8 +127,8 @@ impl<T> Shared<T> {
     #[cold]
     fn send_many_special<'a>(
         &self,
-        message: Vec<Pair<'a, T>>,
-    ) -> Result<(), SendError<Vec<Pair<'a, T>>>> {
+        message: Addressed<'a, T>,
+    ) -> Result<(), SendError<Addressed<'a, T>>> {
         self.with_state(|state| {
             if let Some(reason) = refusal(&message) {
                 return Err(SendError { message, reason });

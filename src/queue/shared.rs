@@ -29,14 +29,14 @@ use super::poison::Retry;
 use super::state::{Age, State};
 use super::submissions::{Posted, Submissions, Token};
 
-pub(super) struct Shared<T> {
+pub(crate) struct Shared<T> {
     state: Guarded<State<T>>,
     pub(super) submissions: Submissions<T>,
     /// The most deliveries of one turn.
     pub(super) quantum: u32,
     /// What becomes of a message that fails.
     pub(super) retry: Retry,
-    pub(super) capacity: Capacity,
+    pub(crate) capacity: Capacity,
     /// Raised when a cap is lowered, for the turns that are live.
     pub(super) epoch: AtomicU32,
     /// Nobody receives any more.
@@ -155,7 +155,7 @@ impl<T> Shared<T> {
 
     /// Does what a submission asks for.
     #[inline]
-    pub(super) fn posted(&self, posted: Posted) {
+    pub(crate) fn posted(&self, posted: Posted) {
         if posted != Posted::Kept {
             self.look(posted);
         }
@@ -179,12 +179,7 @@ impl<T> Shared<T> {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// A look at the state that changes nothing but what was submitted.
-    pub(super) fn read<R>(&self, read: impl FnOnce(&mut State<T>) -> R) -> R {
-        self.with_state(|state| read(state))
-    }
-
-    /// As [`read`](Self::read), unless somebody holds the lock.
+    /// A look at the state, unless somebody holds the lock.
     pub(super) fn try_read<R>(&self, read: impl FnOnce(&mut State<T>) -> R) -> Option<R> {
         let mut session = self.state.try_lock()?;
         session.collect(&self.submissions);

@@ -7,7 +7,7 @@
 
 use crate::error::Closed;
 use crate::group::{POISONED, Phase, UNPINNED};
-use crate::sync::{Arc, Ordering, WakeArc, unique};
+use crate::sync::{Arc, Ordering, WakeArc};
 
 use super::Observer;
 use super::handles::Conversation;
@@ -38,16 +38,8 @@ impl<T> Conversation<T> {
         keeper: WakeArc<dyn Observer>,
         wanted: fn(&T) -> bool,
     ) -> Option<u64> {
-        self.shared.with_state(|state| {
-            if self.shared.gone.load(Ordering::Relaxed) {
-                state.discard(keeper);
-                return None;
-            }
-            _ = self.shared.wanted.set(wanted);
-            let number = unique();
-            state.observers.insert(number, keeper);
-            Some(number)
-        })
+        _ = self.shared.wanted.set(wanted);
+        self.shared.register(keeper).ok()
     }
 
     /// Puts an event last, or with `first` before all that waits in the group,

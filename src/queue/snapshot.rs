@@ -115,16 +115,11 @@ pub enum Why {
 
 /// Takes the policy lock, and each group's in turn.
 pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
-    shared.read(|state| {
+    shared.with_state(|state| {
         let mut of_lane: BTreeMap<LaneKey, Vec<GroupStatus>> = BTreeMap::new();
         let mut outstanding = BTreeSet::new();
         let (mut waiting, mut in_flight) = (0, 0);
-        let groups: Vec<_> = state
-            .groups
-            .iter()
-            .map(|(_, group)| group.clone())
-            .collect();
-        for group in groups {
+        for group in state.all_groups() {
             let mailbox = shared.lock_group(state, &group);
             let claimed = state.is_claimed(&group, &mailbox);
             let status = GroupStatus {

@@ -136,12 +136,17 @@ impl<T> State<T> {
         self.groups.get(key.0).cloned()
     }
 
+    /// The groups, in ascending order of their keys.
+    pub(super) fn all_groups(&self) -> Vec<GroupRef<T>> {
+        let groups = self.groups.iter().map(|(_, group)| group.clone());
+        groups.collect()
+    }
+
     /// The groups of a lane. O(groups).
     pub(super) fn groups_of(&self, lane: LaneKey) -> Vec<GroupRef<T>> {
-        let all = self.groups.iter().map(|(_, group)| group);
-        all.filter(|group| group.lane == lane)
-            .map(Arc::clone)
-            .collect()
+        let mut groups = self.all_groups();
+        groups.retain(|group| group.lane == lane);
+        groups
     }
 
     /// Takes in what was submitted, in its order.

@@ -57,7 +57,7 @@ impl<T> Token<T> {
 /// What whoever posted is to do, with no group locked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Posted {
+pub(crate) enum Posted {
     /// Nothing.
     #[default]
     Kept,
