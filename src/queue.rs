@@ -114,11 +114,12 @@
 //! finds the list long takes it in itself.
 //!
 //! These steps take the policy lock each time: all of a lane in which tiers are
-//! in use, of a closed queue; a group's that is
-//! bumped, poisoned, in back-off, waited for by name or looked at; what makes,
-//! changes or ends a lane, a group or a conversation; a send while a receive
-//! sleeps. [`Queue::close`], [`Queue::snapshot`], [`Queue::shutdown`], the first
-//! cap of a lane and its first tier cost O(groups).
+//! in use, and of a closed queue; a group's that is bumped, poisoned, in back-off,
+//! waited for by name or looked at; what makes, changes or ends a lane, a group or
+//! a conversation; a send while a receive sleeps. [`Queue::close`],
+//! [`Queue::snapshot`], [`Queue::shutdown`], the first cap of a lane and its first
+//! tier cost O(groups). A capacity costs one exchange of a word for a send and for
+//! a message that is done, and a short lock for the beginning and end of a turn.
 
 mod builder;
 mod capacity;
@@ -143,6 +144,7 @@ mod snapshot;
 mod special;
 mod state;
 mod submissions;
+mod suspended;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod turn;
@@ -158,16 +160,16 @@ pub use builder::Builder;
 pub(crate) use capacity::Permits;
 pub use delivery::{Batch, Delivery, Detached};
 pub use handles::{Conversation, Group, GroupId, Lane};
-pub(crate) use kept::{KEPT_IDLE, is_idle, waiting_in};
+pub(crate) use kept::{is_idle, waiting_in};
 pub use named::ReceiveFrom;
 pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveMany, Turns};
-pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom};
+pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom, Why};
 pub use send_many::Addressed;
 pub use send_wait::{All, One, Pending, SendAllWait, SendWait, Sending};
-pub(crate) use shared::Shared;
-pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot, Why};
+pub(crate) use shared::{KEPT_IDLE, Shared};
+pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot};
 pub use turn::Turn;
 
 /// A group, wherever it is referred to.

@@ -265,8 +265,8 @@ impl Semaphore {
         }
     }
 
-    /// What [`acquire`](Self::acquire) waits with, on behalf of an owner that is
-    /// not 0, and for whom it may be [refused](Self::refuse_for).
+    /// What [`acquire`](Self::acquire) waits with, on behalf of an owner with whom
+    /// it may be [refused](Self::refuse_for); 0 is nobody.
     #[track_caller]
     pub(crate) fn acquire_for(&self, owner: usize, count: u32) -> Acquire<'_> {
         Request::new(self, Claim::new(count, Location::caller(), owner))

@@ -9,8 +9,8 @@ use crate::limit::{Bypass, Limit};
 
 use super::Queue;
 use super::capacity::Capacity;
-use super::poison::Retry;
 use super::shared::Shared;
+use super::suspended::Retry;
 
 /// What a queue is to be.
 #[must_use]

@@ -29,7 +29,6 @@ use crate::sync::{Arc, Mutex, per_thread, unique};
 use crate::turnstile::Turnstile;
 
 use super::refuse::SendReason;
-use super::snapshot::SendsStatus;
 
 /// The capacity of a queue, if it has one.
 pub(crate) struct Capacity {
@@ -139,20 +138,17 @@ impl Capacity {
         }
     }
 
-    /// The sends that wait.
-    pub(super) fn status(&self) -> SendsStatus {
-        let mut status = SendsStatus::default();
+    /// The sends that wait, those that were granted their permits and have not
+    /// looked since, and for how many messages all of them are.
+    pub(super) fn waits(&self) -> (usize, usize, u64) {
         let Some(bound) = &self.bound else {
-            return status;
+            return (0, 0, 0);
         };
-        for waiter in bound.permits.snapshot().waiters {
-            match waiter.state {
-                WaiterState::Waiting => status.waiting += 1,
-                WaiterState::Told | WaiterState::Granted => status.notified += 1,
-            }
-            status.places += u64::from(waiter.count);
-        }
-        status
+        let waiters = bound.permits.snapshot().waiters;
+        let asleep = waiters.iter().filter(|w| w.state == WaiterState::Waiting);
+        let asleep = asleep.count();
+        let messages = waiters.iter().map(|waiter| u64::from(waiter.count));
+        (asleep, waiters.len() - asleep, messages.sum())
     }
 
     /// The calling thread has received something, for as long as this lives.

@@ -7,7 +7,7 @@
 use crate::group::Phase;
 use crate::sync::{Ordering, WakeArc, unique};
 
-use super::shared::Shared;
+use super::shared::{KEPT_IDLE, Shared};
 use super::{GroupRef, Observer};
 
 /// Whether nothing of a group waits or is in flight.
@@ -21,9 +21,6 @@ pub(crate) fn waiting_in<T>(group: &GroupRef<T>) -> usize {
     let _mailbox = group.lock();
     group.waiting() as usize
 }
-
-/// Idle groups that are not worth forgetting.
-pub(crate) const KEPT_IDLE: usize = 1024;
 
 impl<T> Shared<T> {
     /// Has an observer told what happens, by the number that this returns; the

@@ -13,7 +13,6 @@
 //!
 //! Cost: every event looks at each group that somebody waits for by name.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::task::{Context, Poll, Waker};
 
@@ -22,35 +21,14 @@ use crate::group::{
 };
 use crate::limit::Limit;
 use crate::sync::Arc;
-use crate::wait::{Op, Ticket, Waiters, WakeBatch, look_twice, sealed};
+use crate::wait::{Op, Ticket, WakeBatch, look_twice, sealed};
 
 use super::GroupRef;
 use super::handles::GroupId;
-use super::refuse::{NoTurn, TryReceiveFrom};
+use super::refuse::{NoTurn, TryReceiveFrom, Why};
 use super::shared::Shared;
-use super::snapshot::Why;
-use super::state::{Age, State};
+use super::state::{Age, Named, State};
 use super::turn::{Owner, Turn};
-
-/// Who waits for which group.
-#[derive(Debug, Default)]
-pub(super) struct Named {
-    lines: BTreeMap<GroupKey, Waiters<()>>,
-}
-
-impl Named {
-    /// Whether nobody waits by name.
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
-    /// Receives that sleep, and those that were woken and have not looked since.
-    pub(super) fn counts(&self) -> (usize, usize) {
-        let counts = self.lines.values().map(|l| (l.waiting(), l.notified()));
-        counts.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
-    }
-}
 
 impl<T> State<T> {
     /// Notifies who is due; false if the batch is full and more are.

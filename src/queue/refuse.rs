@@ -5,8 +5,6 @@ use std::fmt;
 
 use crate::error::{Closed, OutOfRange, Stale, TierGoesDown, TimedOut};
 
-use super::snapshot::Why;
-
 /// Why there is no lane, or no group in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneError {
@@ -32,8 +30,8 @@ pub enum SendReason {
     Closed,
     /// The conversation has ended.
     Ended,
-    /// As many messages as the queue's capacity wait or are in flight, or the
-    /// room is promised to those who wait for it.
+    /// As many messages as the queue's capacity wait, are in flight or are just
+    /// being sent, or the room is promised to those who wait for it.
     Full,
     /// So many at once are more than the queue's capacity.
     AboveCapacity,
@@ -78,6 +76,29 @@ pub enum TryReceiveFrom {
     Blocked(Why),
     /// Nothing will ever come.
     Never(NoTurn),
+}
+
+/// What keeps a group's first message waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Why {
+    /// Nothing waits.
+    Idle,
+    /// A turn of the group is live, or somebody looks at its first message.
+    Held,
+    /// A message of the group failed too often: it waits to be resumed.
+    Poisoned,
+    /// A message of the group failed: it waits for its next attempt.
+    BackingOff,
+    /// The group's limit is 0.
+    Paused,
+    /// As many as the group's limit allows are in flight.
+    Limit,
+    /// Another tier of the lane is open, or its own drains for a lower one.
+    Tier,
+    /// As many as the lane's cap allows are in flight.
+    Cap,
+    /// Nothing: the next receives take it.
+    InLine,
 }
 
 impl From<Closed> for LaneError {

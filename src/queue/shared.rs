@@ -6,13 +6,14 @@
 //! their group's lock and submit tokens.
 //!
 //! Order of locks: policy, group, submissions. A sender takes group, then
-//! submissions.
+//! submissions; only `send_many` holds several groups. Of a capacity nothing is
+//! served under any of them.
 //!
 //! Invariants:
 //! 1. The waking rule: at the end of an event at least as many receives are
 //!    notified as turns could begin, or all that wait if they are fewer; and
-//!    all of them once the queue is finished. Receives by name have
-//!    a rule of their own, and sends that wait for room one of their semaphore's.
+//!    all of them once the queue is finished. Receives by name have a rule of
+//!    their own.
 //! 2. Nothing of the user's runs under a lock: messages go in and come out as
 //!    values, wakers into the batch.
 //! 3. While a receive sleeps, the submissions know: who submits then looks.
@@ -24,10 +25,12 @@ use crate::wait::{Guarded, Session, WakeBatch};
 
 use super::GroupRef;
 use super::capacity::Capacity;
-use super::kept::KEPT_IDLE;
-use super::poison::Retry;
 use super::state::{Age, State};
 use super::submissions::{Posted, Submissions, Token};
+use super::suspended::Retry;
+
+/// Idle groups that are kept by key and not worth forgetting.
+pub(crate) const KEPT_IDLE: usize = 1024;
 
 pub(crate) struct Shared<T> {
     state: Guarded<State<T>>,

@@ -7,6 +7,7 @@ use crate::lanes::LaneKey;
 use crate::limit::Limit;
 
 use super::handles::GroupId;
+use super::refuse::Why;
 use super::shared::Shared;
 
 /// What a queue held. Nothing is claimed, settled or closed while it is taken,
@@ -43,7 +44,7 @@ pub struct ReceivesStatus {
 }
 
 /// The sends in line for room.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendsStatus {
     /// Those that sleep.
     pub waiting: usize,
@@ -90,29 +91,6 @@ pub struct GroupStatus {
     pub why: Why,
 }
 
-/// What keeps a group's first message waiting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Why {
-    /// Nothing waits.
-    Idle,
-    /// A turn of the group is live, or somebody looks at its first message.
-    Held,
-    /// A message of the group failed too often: it waits to be resumed.
-    Poisoned,
-    /// A message of the group failed: it waits for its next attempt.
-    BackingOff,
-    /// The group's limit is 0.
-    Paused,
-    /// As many as the group's limit allows are in flight.
-    Limit,
-    /// Another tier of the lane is open, or its own drains for a lower one.
-    Tier,
-    /// As many as the lane's cap allows are in flight.
-    Cap,
-    /// Nothing: the next receives take it.
-    InLine,
-}
-
 /// Takes the policy lock, and each group's in turn.
 pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
     shared.with_state(|state| {
@@ -155,6 +133,7 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
         });
         let lanes = lanes.collect();
         let (named_waiting, named_notified) = state.named.counts();
+        let (asleep, granted, places) = shared.capacity.waits();
         Snapshot {
             closed: state.closed,
             waiting,
@@ -168,7 +147,11 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
                 waiting: named_waiting,
                 notified: named_notified,
             },
-            sends: shared.capacity.status(),
+            sends: SendsStatus {
+                waiting: asleep,
+                notified: granted,
+                places,
+            },
             lanes,
         }
     })

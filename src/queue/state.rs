@@ -24,9 +24,8 @@ use crate::slab::Slab;
 use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
 
-use super::named::Named;
-use super::poison::Suspended;
 use super::submissions::{Submissions, Token};
+use super::suspended::Suspended;
 use super::{GroupRef, Observer};
 
 pub(super) struct State<T> {
@@ -50,6 +49,26 @@ pub(super) struct State<T> {
     /// levels, or a group was bumped.
     pub(super) mixed: bool,
     level: Option<u8>,
+}
+
+/// Who waits for which group.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    pub(super) lines: BTreeMap<GroupKey, Waiters<()>>,
+}
+
+impl Named {
+    /// Whether nobody waits by name.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Receives that sleep, and those that were woken and have not looked since.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let counts = self.lines.values().map(|l| (l.waiting(), l.notified()));
+        counts.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+    }
 }
 
 /// Where a group was before a change.
