@@ -55,8 +55,10 @@ impl Permits<'_> {
     }
 }
 
-/// A thread has received something that is live.
-pub(super) struct Holder {
+/// A thread has received something that is live. Boxed, to keep turns small.
+pub(super) type Holder = Box<Held>;
+
+pub(super) struct Held {
     bound: Arc<Bound>,
     thread: NonZeroU64,
 }
@@ -172,10 +174,11 @@ fn hold(bound: &Arc<Bound>) -> Option<Holder> {
     let thread = this_thread()?;
     *bound.holders.lock().entry(thread).or_default() += 1;
     let bound = Arc::clone(bound);
-    Some(Holder { bound, thread })
+    Some(Box::new(Held { bound, thread }))
 }
 
-impl Drop for Holder {
+impl Drop for Held {
+    #[cold]
     fn drop(&mut self) {
         let mut holders = self.bound.holders.lock();
         let count = holders.entry(self.thread).or_default();
