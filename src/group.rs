@@ -70,8 +70,6 @@ pub(crate) const BUMPED: Flags = 1 << 1;
 pub(crate) const CAPPED: Flags = 1 << 2;
 /// Tiers are in use in the lane.
 pub(crate) const TIERED: Flags = 1 << 3;
-/// The queue has a capacity.
-pub(crate) const BOUNDED: Flags = 1 << 4;
 /// The queue is closed.
 pub(crate) const CLOSED: Flags = 1 << 5;
 /// It has work, in a closed queue, and is counted there.
@@ -97,7 +95,7 @@ pub(crate) const SWEPT: Flags = 1 << 14;
 const FULL: Flags = 1 << 15;
 
 /// Sends are not plain, whatever the phase.
-pub(crate) const SEND_SPECIAL: Flags = TIERED | BOUNDED | CLOSED;
+pub(crate) const SEND_SPECIAL: Flags = TIERED | CLOSED;
 /// Set aside after a failure.
 pub(crate) const SUSPENDED: Flags = POISONED | BACKING_OFF;
 /// What does not matter to a plain step.

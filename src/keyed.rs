@@ -58,15 +58,15 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use crate::error::Stale;
 use crate::limit::Limit;
 use crate::queue::{
-    GroupId, GroupRef, Keeping, Kept, Lane, LaneError, Observer, One, SendError, SendReason, Shape,
-    is_idle, waiting_in,
+    GroupId, GroupRef, Lane, LaneError, Observer, Permits, SendError, SendReason, Shared, is_idle,
+    waiting_in,
 };
 use crate::ready::STANDING_LEVEL;
 // Shared ownership and no more: nothing is synchronized by it.
 use crate::sync::{Mutex, MutexGuard, WakeArc as Arc};
 
 use map::{Entry, KeyMap};
-pub use send_wait::KeyedSendWait;
+pub use send_wait::{ByKey, KeyedSendWait};
 
 /// A power of two.
 const SHARDS: usize = 16;
@@ -77,27 +77,24 @@ const SHARDS: usize = 16;
 /// delivered.
 pub struct Keyed<K: Send + 'static, T: Send + 'static, S = RandomState> {
     lane: Lane<T>,
-    shape: Shape,
+    limit: Limit,
+    level: u8,
     hasher: S,
     shards: Arc<Shards<K, T>>,
-    /// By which the queue knows this keeper.
-    number: u64,
+    /// By which the queue knows this keeper, if it is not gone.
+    number: Option<u64>,
 }
 
 struct Shards<K, T> {
     maps: [Mutex<KeyMap<K, T>>; SHARDS],
-    keeping: Keeping<T>,
+    queue: crate::sync::Arc<Shared<T>>,
 }
 
 impl<K: Send + 'static, T: Send + 'static> Keyed<K, T> {
     /// Serial groups of the default level 100 in this lane.
     #[must_use]
     pub fn new(lane: Lane<T>) -> Self {
-        let shape = Shape {
-            limit: Limit::SERIAL,
-            level: STANDING_LEVEL,
-        };
-        Self::build(lane, shape, RandomState::new())
+        Self::build(lane, (Limit::SERIAL, STANDING_LEVEL), RandomState::new())
     }
 }
 
@@ -108,24 +105,30 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
     ///
     /// [`LaneError`] if the limit is above [`Limit::MAX`] or the queue closed.
     pub fn with(lane: Lane<T>, limit: Limit, level: u8, hasher: S) -> Result<Self, LaneError> {
-        let shape = Shape { limit, level };
-        lane.try_shape(shape)?;
-        Ok(Self::build(lane, shape, hasher))
+        // Tries whether there can be one.
+        lane.group(limit, level)?;
+        Ok(Self::build(lane, (limit, level), hasher))
     }
 
-    fn build(lane: Lane<T>, shape: Shape, hasher: S) -> Self {
+    fn build(lane: Lane<T>, (limit, level): (Limit, u8), hasher: S) -> Self {
         let shards = Arc::new(Shards {
             maps: std::array::from_fn(|_| Mutex::new(KeyMap::new())),
-            keeping: lane.keeping(),
+            queue: lane.shared().clone(),
         });
-        let number = lane.observe(shards.clone());
+        let number = lane.shared().register(shards.clone()).ok();
         Self {
             lane,
-            shape,
+            limit,
+            level,
             hasher,
             shards,
             number,
         }
+    }
+
+    #[inline]
+    fn queue(&self) -> &Shared<T> {
+        &self.shards.queue
     }
 
     /// The lane: to change its cap, or to make other groups in it.
@@ -162,36 +165,7 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
     /// [`SendError`] with the message, if the queue is closed or full.
     #[inline]
     pub fn send(&self, key: K, message: T) -> Result<(), SendError<T>> {
-        let hash = self.hasher.hash_one(&key);
-        let shard = self.shards.map(hash).lock();
-        let Some(group) = shard.find(hash, &key) else {
-            return self.send_first(
-                shard,
-                (hash, key),
-                One {
-                    message,
-                    tier: None,
-                },
-            );
-        };
-        match self.lane.send_kept(group, message) {
-            Kept::Sent(after) => {
-                drop(shard);
-                self.lane.after(after);
-                Ok(())
-            }
-            Kept::Special(message) => {
-                let group = GroupRef::clone(group);
-                self.lane.send_kept_in(
-                    &group,
-                    One {
-                        message,
-                        tier: None,
-                    },
-                    shard,
-                )
-            }
-        }
+        self.send_now(key, None, message)
     }
 
     /// As [`send`](Self::send), in a tier.
@@ -201,26 +175,56 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
     /// As [`send`](Self::send); and if an earlier message of the key is
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, key: K, tier: u32, message: T) -> Result<(), SendError<T>> {
+        self.send_now(key, Some(tier), message)
+    }
+
+    #[inline]
+    fn send_now(&self, key: K, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
         let hash = self.hasher.hash_one(&key);
+        match self.queue().capacity.take(1) {
+            Ok(permits) => self.send_permitted((hash, key), tier, message, permits),
+            Err(reason) => Err(SendError { message, reason }),
+        }
+    }
+
+    /// Sends what has its permit.
+    #[inline]
+    fn send_permitted(
+        &self,
+        (hash, key): (u64, K),
+        tier: Option<u32>,
+        mut message: T,
+        permits: Permits<'_>,
+    ) -> Result<(), SendError<T>> {
         let shard = self.shards.map(hash).lock();
-        let Some(group) = shard.find(hash, &key).cloned() else {
-            return self.send_first(
-                shard,
-                (hash, key),
-                One {
-                    message,
-                    tier: Some(tier),
-                },
-            );
+        let Some(group) = shard.find(hash, &key) else {
+            return self.send_first(shard, (hash, key), tier, message, permits);
         };
-        self.lane.send_kept_in(
-            &group,
-            One {
-                message,
-                tier: Some(tier),
-            },
-            shard,
-        )
+        if tier.is_none() {
+            match self.queue().send_plain(group, || false, message) {
+                Ok(posted) => {
+                    permits.keep();
+                    drop(shard);
+                    self.queue().posted(posted);
+                    return Ok(());
+                }
+                Err(back) => message = back,
+            }
+        }
+        let group = GroupRef::clone(group);
+        self.send_special(&group, (tier, message), (permits, shard))
+    }
+
+    /// By every rule.
+    fn send_special<H>(
+        &self,
+        group: &GroupRef<T>,
+        (tier, message): (Option<u32>, T),
+        held: (Permits<'_>, H),
+    ) -> Result<(), SendError<T>> {
+        let queue = self.queue();
+        let sent = queue.send_special(group, || false, (tier, [message]), held);
+        sent.map_err(SendError::single)
     }
 
     /// The first message of a key that has no group.
@@ -229,20 +233,19 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
         &self,
         mut shard: MutexGuard<'_, KeyMap<K, T>>,
         (hash, key): (u64, K),
-        load: One<T>,
+        tier: Option<u32>,
+        message: T,
+        permits: Permits<'_>,
     ) -> Result<(), SendError<T>> {
-        let Ok(group) = self.lane.kept_group(self.shape) else {
+        let Ok(group) = self.lane.add_group(self.limit, self.level) else {
             drop(shard);
             let reason = SendReason::Closed;
-            return Err(SendError {
-                message: load.message,
-                reason,
-            });
+            return Err(SendError { message, reason });
         };
         // It is in the map before anybody can receive from it.
         let idle = shard.insert(hash, key, GroupRef::clone(&group));
-        self.shards.keeping.count(1);
-        let sent = self.lane.send_kept_in(&group, load, shard);
+        self.queue().keep();
+        let sent = self.send_special(&group, (tier, message), (permits, shard));
         self.shards.forget(idle);
         sent
     }
@@ -260,7 +263,7 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
     /// [`Stale`] if it has none: nothing of it is outstanding.
     pub fn bump(&self, key: &K, level: u8) -> Result<(), Stale> {
         let group = self.find(key).ok_or(Stale)?;
-        self.lane.bump_kept(&group, level);
+        self.queue().bump(&group, level);
         Ok(())
     }
 
@@ -269,7 +272,7 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
     #[must_use]
     pub fn group(&self, key: &K) -> Option<GroupId> {
         let group = self.find(key)?;
-        Some(self.lane.kept_id(&group))
+        Some(GroupId::new(self.queue(), group.key()))
     }
 
     fn find(&self, key: &K) -> Option<GroupRef<T>> {
@@ -289,10 +292,7 @@ impl<K, T> Shards<K, T> {
 
     /// Lets go of groups that are no longer in the map. Under no lock.
     fn forget(&self, entries: Vec<Entry<K, T>>) {
-        self.keeping.uncount(entries.len());
-        for entry in &entries {
-            self.keeping.unpin(&entry.group);
-        }
+        self.queue.let_go(entries.iter().map(|entry| &entry.group));
     }
 
     fn trim(&self) {
@@ -311,7 +311,10 @@ impl<K: Send, T: Send> Observer for Shards<K, T> {
 
 impl<K: Send + 'static, T: Send + 'static, S> Drop for Keyed<K, T, S> {
     fn drop(&mut self) {
-        drop(self.lane.unobserve(self.number));
+        drop(
+            self.number
+                .and_then(|number| self.queue().unregister(number)),
+        );
         for map in &self.shards.maps {
             let all = map.lock().take_all();
             self.shards.forget(all);
@@ -323,7 +326,8 @@ impl<K: Send + 'static, T: Send + 'static, S> fmt::Debug for Keyed<K, T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keyed")
             .field("lane", &self.lane)
-            .field("shape", &self.shape)
+            .field("limit", &self.limit)
+            .field("level", &self.level)
             .finish_non_exhaustive()
     }
 }

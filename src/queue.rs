@@ -114,14 +114,17 @@
 //! finds the list long takes it in itself.
 //!
 //! These steps take the policy lock each time: all of a lane in which tiers are
-//! in use, of a queue with a capacity, of a closed queue; a group's that is
-//! bumped, poisoned, in back-off, waited for by name or looked at; what makes,
-//! changes or ends a lane, a group or a conversation; a send while a receive
-//! sleeps. [`Queue::close`], [`Queue::snapshot`], [`Queue::shutdown`], the first
-//! cap of a lane and its first tier cost O(groups).
+//! in use, and of a closed queue; a group's that is bumped, poisoned, in back-off,
+//! waited for by name or looked at; what makes, changes or ends a lane, a group or
+//! a conversation; a send while a receive sleeps. [`Queue::close`],
+//! [`Queue::snapshot`], [`Queue::shutdown`], the first cap of a lane and its first
+//! tier cost O(groups). A capacity costs one exchange of a word for a send and for
+//! a message that is done, and a short lock for the beginning and end of a turn.
 
 mod builder;
+mod capacity;
 mod claim;
+mod close;
 mod delivery;
 mod handles;
 mod kept;
@@ -129,13 +132,12 @@ mod manage;
 #[cfg(all(test, loom))]
 mod model;
 mod named;
-mod parcel;
 mod peek;
 mod poison;
 mod receive;
 mod refuse;
-mod room;
 mod send;
+mod send_many;
 mod send_wait;
 mod shared;
 mod sides;
@@ -154,21 +156,19 @@ use crate::limit::Limit;
 use crate::sync::Arc;
 use crate::wait::Wait;
 
-use shared::Shared;
-
 pub use builder::Builder;
+pub(crate) use capacity::Permits;
 pub use delivery::{Batch, Completed, Delivery, Detached};
 pub use handles::{Conversation, Group, GroupId, Lane};
-pub(crate) use kept::{InLine, KEPT_IDLE, Keeping, Kept, Shape, is_idle, waiting_in};
+pub(crate) use kept::{is_idle, waiting_in};
 pub use named::ReceiveFrom;
-pub use parcel::{All, Load, One};
 pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveMany, Turns};
-pub use refuse::{
-    GivesBack, LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom, Why,
-};
-pub use send_wait::{SendAllWait, SendWait, Sending};
+pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom, Why};
+pub use send_many::Addressed;
+pub use send_wait::{All, One, Pending, SendAllWait, SendWait, Sending};
+pub(crate) use shared::{KEPT_IDLE, Shared};
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot};
 pub use turn::Turn;
 
@@ -256,7 +256,7 @@ impl<T> Queue<T> {
     /// Whether nothing more can be sent.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.shared().read(|state| state.closed)
+        self.shared().with_state(|state| state.closed)
     }
 
     /// What the queue holds, and why what waits waits.

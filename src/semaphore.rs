@@ -20,7 +20,7 @@
 //! 2. One in the queue has a right to its permits when there are enough for it
 //!    and all ahead of it, and takes only what it has a right to.
 //! 3. One that is no longer in the queue and was granted nothing was refused:
-//!    closed, or above the limit.
+//!    closed, above the limit, or on behalf of an owner that has gone.
 //!
 //! Memory ordering: in `word`.
 //!
@@ -161,7 +161,7 @@ impl Semaphore {
     #[inline]
     #[track_caller]
     pub fn acquire(&self, count: u32) -> Wait<Acquire<'_>> {
-        Wait::new(Request::new(self, count, Location::caller()))
+        Wait::new(Request::new(self, Claim::new(count, Location::caller(), 0)))
     }
 
     /// [`acquire`](Self::acquire), for a wait and a permit that keep the
@@ -181,7 +181,8 @@ impl Semaphore {
     #[inline]
     #[track_caller]
     pub fn acquire_owned(semaphore: &Arc<Self>, count: u32) -> Wait<AcquireOwned> {
-        Wait::new(Request::new(semaphore.clone(), count, Location::caller()))
+        let claim = Claim::new(count, Location::caller(), 0);
+        Wait::new(Request::new(semaphore.clone(), claim))
     }
 
     /// Takes `count` permits if they can be had now. It stands in no line, and
@@ -256,27 +257,25 @@ impl Semaphore {
             available: bits.available(),
             overtakings: bits.overtakings(),
             closed: bits.is_closed(),
-            waiters: queue.snapshot(|Claim { count, made_at }, state| Standing {
-                count,
+            waiters: queue.snapshot(|claim, state| Standing {
+                count: claim.count,
                 state,
-                made_at,
+                made_at: claim.made_at,
             }),
         }
     }
 
-    /// [`try_acquire`](Self::try_acquire) without a permit: what is taken is to
-    /// be [released](Self::release).
-    #[allow(dead_code, reason = "for the capacity of a queue")]
-    #[inline]
-    pub(crate) fn try_take(&self, count: u32) -> bool {
-        self.try_now(count).is_ok()
+    /// What [`acquire`](Self::acquire) waits with, on behalf of an owner with whom
+    /// it may be [refused](Self::refuse_for); 0 is nobody.
+    #[track_caller]
+    pub(crate) fn acquire_for(&self, owner: usize, count: u32) -> Acquire<'_> {
+        Request::new(self, Claim::new(count, Location::caller(), owner))
     }
 
     /// Takes `count` permits at once, there or not: what is missing is a debt.
     /// It waits for nobody and overtakes everybody, uncounted, also once the
     /// semaphore is closed. The caller sees to it that no more than
     /// [`Limit::MAX`] are out.
-    #[allow(dead_code, reason = "for the capacity of a queue")]
     pub(crate) fn acquire_past(&self, count: u32) {
         self.word.take_past(count);
     }
@@ -285,9 +284,17 @@ impl Semaphore {
     /// in one that has been [passed on](Permit::pass_on).
     #[inline]
     pub(crate) fn release(&self, count: u32) {
-        if self.word.put(count) == Released::Serve {
+        if self.put(count) {
             self.serve();
         }
+    }
+
+    /// As [`release`](Self::release), under a lock: if this is true, the caller
+    /// [serves](Turnstile::serve) those who wait when it has unlocked.
+    #[inline]
+    #[must_use]
+    pub(crate) fn put(&self, count: u32) -> bool {
+        self.word.put(count) == Released::Serve
     }
 
     #[inline]
@@ -296,7 +303,7 @@ impl Semaphore {
             return Ok(());
         }
         let made_at = Location::caller();
-        match self.try_exactly(&mut Claim { count, made_at }) {
+        match self.try_exactly(&mut Claim::new(count, made_at, 0)) {
             Admission::Granted(()) => Ok(()),
             Admission::NotNow => Err(TryAcquireError::NoPermits),
             Admission::Refused(error) => Err(error.into()),

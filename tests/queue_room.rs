@@ -18,7 +18,7 @@ use std::task::{Poll, Waker};
 
 use conversant::limit::Limit;
 use conversant::queue::{
-    All, Conversation, Lane, Load, One, Queue, SendError, SendReason, Sending, SendsStatus,
+    All, Conversation, Lane, One, Pending, Queue, SendError, SendReason, Sending, SendsStatus,
 };
 use conversant::wait::Wait;
 
@@ -27,21 +27,21 @@ use queue_support::{Bell, conversation, poll, serve, take};
 type Sent<M> = Poll<Result<(), SendError<M>>>;
 
 /// A send that waits, polled by hand, with its bell.
-struct Waiting<'a, T, M: Load<T>> {
-    wait: Wait<Sending<'a, T, M>>,
+struct Waiting<'a, P: Pending> {
+    wait: Wait<Sending<'a, P>>,
     bell: Arc<Bell>,
     waker: Waker,
 }
 
-impl<'a, T, M: Load<T>> Waiting<'a, T, M> {
-    fn of(wait: Wait<Sending<'a, T, M>>) -> Self {
+impl<'a, P: Pending> Waiting<'a, P> {
+    fn of(wait: Wait<Sending<'a, P>>) -> Self {
         let (bell, waker) = Bell::new();
         let mut waiting = Self { wait, bell, waker };
         assert!(waiting.poll().is_pending());
         waiting
     }
 
-    fn poll(&mut self) -> Sent<M::Message> {
+    fn poll(&mut self) -> Sent<P::Message> {
         poll(&mut self.wait, &self.waker)
     }
 
@@ -50,7 +50,7 @@ impl<'a, T, M: Load<T>> Waiting<'a, T, M> {
     }
 
     /// What it was refused for, with the message.
-    fn refused(&mut self) -> (M::Message, SendReason) {
+    fn refused(&mut self) -> (P::Message, SendReason) {
         match self.poll() {
             Poll::Ready(Err(error)) => (error.message, error.reason),
             other => panic!("refused, not {}", other.is_ready()),
@@ -58,18 +58,18 @@ impl<'a, T, M: Load<T>> Waiting<'a, T, M> {
     }
 }
 
-fn one<T>(conversation: &Conversation<T>, message: T) -> Waiting<'_, T, One<T>> {
+type OneWaits<'a, T> = Waiting<'a, One<'a, T>>;
+type AllWait<'a, T> = Waiting<'a, All<'a, T>>;
+
+fn one<T>(conversation: &Conversation<T>, message: T) -> OneWaits<'_, T> {
     Waiting::of(conversation.send_wait(message))
 }
 
-fn all<T>(
-    conversation: &Conversation<T>,
-    messages: impl IntoIterator<Item = T>,
-) -> Waiting<'_, T, All<T>> {
+fn all<T>(conversation: &Conversation<T>, messages: impl IntoIterator<Item = T>) -> AllWait<'_, T> {
     Waiting::of(conversation.send_all_wait(messages))
 }
 
-fn rings<T, M: Load<T>, const N: usize>(waiting: [&Waiting<'_, T, M>; N]) -> [usize; N] {
+fn rings<P: Pending, const N: usize>(waiting: [&Waiting<'_, P>; N]) -> [usize; N] {
     waiting.map(|w| w.bell.rings())
 }
 

@@ -8,8 +8,9 @@
 //!
 //! Invariants:
 //! 1. `tail` is null, or the last of a circle of blocks linked by `next`, whose
-//!    first is `tail.next`. Its two lowest bits say whether `first` holds a
-//!    message, which is then the first of all, and whether the blocks do.
+//!    first is `tail.next`. Its three lowest bits say whether `first` holds a
+//!    message, which is then the first of all, whether the blocks do, and
+//!    whether they are more than an idle group keeps.
 //! 2. A block holds `len` messages from `head` on, around its end. One without
 //!    messages is the only one. Its capacity is a power of two.
 
@@ -32,6 +33,10 @@ const KEPT: u16 = 4;
 const FIRST: usize = 1;
 /// In `tail`: the blocks hold messages.
 const MORE: usize = 2;
+/// In `tail`: there are more blocks, or larger ones, than an idle group keeps.
+/// So that it is told without a look at them, which are another line.
+const LARGE: usize = 4;
+const BITS: usize = FIRST | MORE | LARGE;
 
 #[repr(C)]
 struct Block<T> {
@@ -155,12 +160,12 @@ impl<T> Fifo<T> {
 
     #[inline]
     fn blocks(&self) -> Option<NonNull<Block<T>>> {
-        NonNull::new(self.tail.map_addr(|tail| tail & !(FIRST | MORE)))
+        NonNull::new(self.tail.map_addr(|tail| tail & !BITS))
     }
 
     #[inline]
     fn set_blocks(&mut self, tail: *mut Block<T>) {
-        let bits = self.tail.addr() & (FIRST | MORE);
+        let bits = self.tail.addr() & BITS;
         self.tail = tail.map_addr(|tail| tail | bits);
     }
 
@@ -214,12 +219,12 @@ impl<T> Fifo<T> {
 
     #[inline(never)]
     fn push_block(&mut self, message: T) {
-        let mut tail = self.tail.map_addr(|tail| tail & !(FIRST | MORE));
+        let mut tail = self.tail.map_addr(|tail| tail & !BITS);
         // SAFETY: the block is there, if there is one.
         if tail.is_null() || unsafe { (*tail).len == (*tail).cap } {
             tail = self.make_room();
         }
-        self.tail = tail.map_addr(|at| at | self.tail.addr() & FIRST | MORE);
+        self.set(MORE);
         // SAFETY: the last block has room for one more.
         unsafe {
             Block::at(tail, (*tail).len).write(message);
@@ -229,19 +234,33 @@ impl<T> Fifo<T> {
 
     /// A last block with room.
     #[cold]
-    fn make_room(&self) -> *mut Block<T> {
-        let Some(tail) = self.blocks().map(NonNull::as_ptr) else {
-            return Block::new(FEWEST);
+    fn make_room(&mut self) -> *mut Block<T> {
+        let tail = match self.blocks().map(NonNull::as_ptr) {
+            None => Block::new(FEWEST),
+            // SAFETY: the blocks are there; a new one is linked in behind the last.
+            Some(tail) => unsafe {
+                if (*tail).cap < MOST {
+                    Block::grow(tail)
+                } else {
+                    let new = Block::new(MOST);
+                    (*new).next = (*tail).next;
+                    (*tail).next = new;
+                    new
+                }
+            },
         };
-        // SAFETY: the blocks are there; a new one is linked in behind the last.
-        unsafe {
-            if (*tail).cap < MOST {
-                return Block::grow(tail);
-            }
-            let new = Block::new(MOST);
-            (*new).next = (*tail).next;
-            (*tail).next = new;
-            new
+        self.replace_blocks(tail);
+        tail
+    }
+
+    /// The last block is another one now, or none.
+    fn replace_blocks(&mut self, tail: *mut Block<T>) {
+        // SAFETY: the block is there, if there is one.
+        let large = !tail.is_null() && unsafe { (*tail).cap > KEPT };
+        self.clear(LARGE);
+        self.set_blocks(tail);
+        if large {
+            self.set(LARGE);
         }
     }
 
@@ -266,7 +285,7 @@ impl<T> Fifo<T> {
             if (*head).len == (*head).cap {
                 if head == tail && (*tail).cap < MOST {
                     head = Block::grow(tail);
-                    self.set_blocks(head);
+                    self.replace_blocks(head);
                 } else {
                     let new = Block::new(MOST);
                     (*new).next = head;
@@ -321,22 +340,22 @@ impl<T> Fifo<T> {
     /// Gives back what a burst has left, if nothing waits.
     #[inline]
     pub(super) fn shrink(&mut self) {
-        if self.blocks().is_some() {
-            self.free_block(KEPT);
+        if self.has(LARGE) {
+            self.free_block();
         }
     }
 
-    /// Frees the only block, if it is empty and larger than that.
+    /// Frees the only block, if it is empty.
     #[inline(never)]
-    fn free_block(&mut self, kept: u16) {
+    fn free_block(&mut self) {
         let Some(tail) = self.blocks().map(NonNull::as_ptr) else {
             return;
         };
         // SAFETY: an empty block is the only one, and nobody else knows it.
         unsafe {
-            if (*tail).len == 0 && (*tail).cap > kept {
+            if (*tail).len == 0 {
                 Block::free(tail);
-                self.set_blocks(ptr::null_mut());
+                self.replace_blocks(ptr::null_mut());
             }
         }
     }
@@ -351,7 +370,7 @@ impl<T> Drop for Fifo<T> {
                 while let Some(message) = self.0.pop() {
                     drop(message);
                 }
-                self.0.free_block(0);
+                self.0.free_block();
             }
         }
         let rest = Rest(self);

@@ -75,6 +75,17 @@ impl<T> GroupRef<T> {
         Self(self.0)
     }
 
+    /// Has the processor fetch the group, for it is looked at soon.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: a hint, which reads nothing.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.0.as_ptr().cast()) };
+        }
+    }
+
     /// Whether it is this group's mailbox.
     #[inline]
     fn has(&self, mailbox: &Mailbox<T>) -> bool {

@@ -1,20 +1,40 @@
 //! The wait for room of a send by key.
 
-use std::fmt;
 use std::hash::{BuildHasher, Hash};
-use std::task::{Context, Poll, Waker};
 
-use crate::queue::{GivesBack, GroupRef, InLine, SendError, SendReason};
-use crate::wait::{Op, Wait, look_twice, sealed};
+use crate::queue::{Pending, Permits, SendError, Sending};
+use crate::wait::{Wait, sealed};
 
 use super::Keyed;
 
-/// The wait of [`Keyed::send_wait`].
-pub struct KeyedSendWait<'a, K: Send + 'static, T: Send + 'static, S> {
+/// One message by key, while it waits for room.
+pub struct ByKey<'a, K: Send + 'static, T: Send + 'static, S> {
     keyed: &'a Keyed<K, T, S>,
     hash: u64,
-    key: Option<K>,
-    in_line: InLine<T>,
+    key: K,
+    tier: Option<u32>,
+    message: T,
+}
+
+/// The wait of [`Keyed::send_wait`].
+pub type KeyedSendWait<'a, K, T, S> = Sending<'a, ByKey<'a, K, T, S>>;
+
+impl<K: Send + 'static, T: Send + 'static, S> sealed::Sealed for ByKey<'_, K, T, S> {}
+
+impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Pending
+    for ByKey<'_, K, T, S>
+{
+    type Message = T;
+
+    fn send(self, permits: Permits<'_>) -> Result<(), SendError<T>> {
+        let key = (self.hash, self.key);
+        self.keyed
+            .send_permitted(key, self.tier, self.message, permits)
+    }
+
+    fn into_message(self) -> T {
+        self.message
+    }
 }
 
 impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, T, S> {
@@ -27,90 +47,14 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
     /// [`SendError`] with the message, if the queue is closed, or the thread may
     /// not wait; the key is dropped.
     pub fn send_wait(&self, key: K, message: T) -> Wait<KeyedSendWait<'_, K, T, S>> {
-        let hash = self.hasher.hash_one(&key);
-        Wait::new(KeyedSendWait {
+        let by_key = ByKey {
             keyed: self,
-            hash,
-            key: Some(key),
-            in_line: InLine::new(message),
-        })
-    }
-}
-
-impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> KeyedSendWait<'_, K, T, S> {
-    /// The lock of the shard is let go before any waker runs.
-    fn look(
-        &mut self,
-        stand: Option<(&Waker, &mut Option<Waker>)>,
-    ) -> Option<Poll<Result<(), SendReason>>> {
-        let Self {
-            keyed,
-            hash,
+            hash: self.hasher.hash_one(&key),
             key,
-            in_line,
-        } = self;
-        let (keyed, hash) = (*keyed, *hash);
-        let mut shard = keyed.shards.map(hash).lock();
-        let known = key.as_ref().and_then(|key| shard.find(hash, key).cloned());
-        let mut idle = Vec::new();
-        let placed = |new: Option<GroupRef<T>>| {
-            if let Some(group) = new {
-                let key = key.take().expect("a message is placed once");
-                idle = shard.insert(hash, key, group);
-                keyed.shards.keeping.count(1);
-            }
-            drop(shard);
+            tier: None,
+            message,
         };
-        let to = (known, keyed.shape);
-        let looked = keyed.lane.send_in_turn(to, in_line, stand, placed);
-        keyed.shards.forget(idle);
-        looked
-    }
-
-    fn result(&mut self, sent: Result<(), SendReason>) -> Result<(), SendError<T>> {
-        let Err(reason) = sent else {
-            return Ok(());
-        };
-        let message = self.take_back().expect("what was refused is there");
-        Err(SendError { message, reason })
-    }
-}
-
-impl<K: Send + 'static, T: Send + 'static, S> sealed::Sealed for KeyedSendWait<'_, K, T, S> {}
-
-// Nothing in it is ever pinned.
-impl<K: Send + 'static, T: Send + 'static, S> Unpin for KeyedSendWait<'_, K, T, S> {}
-
-impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Op
-    for KeyedSendWait<'_, K, T, S>
-{
-    type Output = Result<(), SendError<T>>;
-
-    /// For a thread that waits without a deadline: the rule of handlers.
-    fn attempt(&mut self) -> Option<Self::Output> {
-        match self.look(None)? {
-            Poll::Ready(sent) => Some(self.result(sent)),
-            Poll::Pending => None,
-        }
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let sent = look_twice(cx, |current, spare| self.look(Some((current, spare))));
-        sent.map(|sent| self.result(sent))
-    }
-
-    fn cancel(&mut self) {
-        self.keyed.lane.leave_line(&mut self.in_line);
-    }
-}
-
-impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> GivesBack
-    for KeyedSendWait<'_, K, T, S>
-{
-    type Message = T;
-
-    fn take_back(&mut self) -> Option<T> {
-        self.in_line.load.take().map(|load| load.message)
+        Sending::wait(&self.queue().capacity, 0, 1, by_key)
     }
 }
 
@@ -119,17 +63,9 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher>
 {
     /// Sends it in this tier. See [`Keyed::send_in`].
     pub fn in_tier(mut self, tier: u32) -> Self {
-        if let Some(load) = &mut self.op_mut().in_line.load {
-            load.tier = Some(tier);
+        if let Some(by_key) = self.op_mut().pending_mut() {
+            by_key.tier = Some(tier);
         }
         self
-    }
-}
-
-impl<K: Send + 'static, T: Send + 'static, S> fmt::Debug for KeyedSendWait<'_, K, T, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyedSendWait")
-            .field("in_line", &self.in_line.stands())
-            .finish_non_exhaustive()
     }
 }

@@ -5,13 +5,8 @@ use proptest::prelude::*;
 
 use super::map::KeyMap;
 use crate::limit::Limit;
-use crate::queue::{GroupId, GroupRef, Kept, Lane, Queue, Shape};
+use crate::queue::{GroupId, GroupRef, Lane, Queue};
 use crate::wait::tests::heap::held_by_this_thread;
-
-const SHAPE: Shape = Shape {
-    limit: Limit::SERIAL,
-    level: 100,
-};
 
 fn queue() -> (Queue<u8>, Lane<u8>) {
     let queue = Queue::new();
@@ -21,16 +16,18 @@ fn queue() -> (Queue<u8>, Lane<u8>) {
 
 /// A group with a message.
 fn busy(lane: &Lane<u8>) -> GroupRef<u8> {
-    let group = lane.kept_group(SHAPE).unwrap();
+    let group = lane.add_group(Limit::SERIAL, 100).unwrap();
     send(lane, &group);
     group
 }
 
 fn send(lane: &Lane<u8>, group: &GroupRef<u8>) {
-    match lane.send_kept(group, 0) {
-        Kept::Sent(after) => lane.after(after),
-        Kept::Special(_) => panic!("nothing is special"),
-    }
+    let sent = lane.shared().send_plain(group, || false, 0);
+    lane.shared().posted(sent.expect("nothing is special"));
+}
+
+fn id(lane: &Lane<u8>, group: &GroupRef<u8>) -> GroupId {
+    GroupId::new(lane.shared(), group.key())
 }
 
 /// Has the group serve all that it has.
@@ -81,7 +78,7 @@ proptest! {
                         entry.2 = true;
                     } else {
                         let group = busy(&lane);
-                        list.push((key, lane.kept_id(&group), true));
+                        list.push((key, id(&lane, &group), true));
                         let idle = map.insert(hash(key), key, group);
                         prop_assert!(idle.is_empty(), "there are few");
                     }
@@ -94,7 +91,7 @@ proptest! {
                 }
                 Step::Trim => {
                     let idle = map.take_idle();
-                    let mut gone: Vec<_> = idle.iter().map(|e| lane.kept_id(&e.group)).collect();
+                    let mut gone: Vec<_> = idle.iter().map(|e| id(&lane, &e.group)).collect();
                     let of_list = list.extract_if(.., |entry| !entry.2).map(|entry| entry.1);
                     let mut expected: Vec<_> = of_list.collect();
                     gone.sort_unstable();
@@ -105,7 +102,7 @@ proptest! {
             prop_assert_eq!(map.len(), list.len());
             for key in 0..9 {
                 let stands = list.iter().find(|entry| entry.0 == key);
-                let found = map.find(hash(key), &key).map(|group| lane.kept_id(group));
+                let found = map.find(hash(key), &key).map(|group| id(&lane, group));
                 prop_assert_eq!(found, stands.map(|entry| entry.1));
             }
         }
@@ -123,7 +120,7 @@ fn an_insertion_forgets_what_is_idle() {
     let (mut at_work, mut most) = (0, 0);
     for key in 0..10_000_u64 {
         let group = busy(&lane);
-        let id = lane.kept_id(&group);
+        let id = id(&lane, &group);
         drop(map.insert(key, key, group));
         match key % 100 {
             0 => at_work += 1,
@@ -148,7 +145,7 @@ fn a_burst_is_given_back() {
     }
     let burst = held_by_this_thread() - before;
     for group in &all[10..] {
-        serve(&queue, lane.kept_id(group));
+        serve(&queue, id(&lane, group));
     }
     assert_eq!(map.take_idle().len(), 9_990);
     assert!(held_by_this_thread() - before < burst / 50);

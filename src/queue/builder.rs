@@ -8,6 +8,7 @@ use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 
 use super::Queue;
+use super::capacity::Capacity;
 use super::shared::Shared;
 use super::suspended::Retry;
 
@@ -84,16 +85,15 @@ impl<T> Builder<T> {
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] if the quantum, the number of attempts or the capacity is 0.
+    /// [`OutOfRange`] if the quantum, the number of attempts or the capacity is 0,
+    /// or the capacity above [`Limit::MAX`].
     pub fn build(self) -> Result<Queue<T>, OutOfRange> {
         OutOfRange::check("quantum", self.quantum, 1, u32::MAX)?;
         if let Limit::AtMost(attempts) = self.retry.attempts {
             OutOfRange::check("attempts", attempts, 1, u32::MAX)?;
         }
-        if let Limit::AtMost(capacity) = self.capacity {
-            OutOfRange::check("capacity", capacity, 1, u32::MAX)?;
-        }
-        let shared = Shared::new(self.quantum, self.bypass, self.retry, self.capacity);
+        let capacity = Capacity::new(self.capacity)?;
+        let shared = Shared::new(self.quantum, self.bypass, self.retry, capacity);
         Ok(Queue::over(shared))
     }
 }

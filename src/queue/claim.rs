@@ -81,9 +81,12 @@ impl<T> Shared<T> {
             }
             state.collect(&self.submissions);
         }
-        if !state.receives.is_empty() {
+        if state.receives.is_empty() {
+            drop(state);
+        } else {
             self.wake_due(Session::over(state));
         }
+        claimed.iter().flatten().for_each(GroupRef::prefetch);
         n
     }
 
@@ -91,11 +94,11 @@ impl<T> Shared<T> {
     #[cold]
     pub(super) fn nothing(&self) -> TryReceive {
         self.trim();
-        let finished = |state: &mut State<T>| {
+        let finished = |state: &mut Session<'_, State<T>>| {
             state.shrink(&self.submissions);
             state.finished()
         };
-        match self.read(finished) {
+        match self.with_state(finished) {
             true => TryReceive::Closed,
             false => TryReceive::Empty,
         }

@@ -7,8 +7,8 @@ use crate::group::{BARE, CAPPED, Phase, SWEPT, TIERED, Taken, UNPINNED};
 use crate::sync::Arc;
 
 use super::GroupRef;
+use super::capacity::Holder;
 use super::handles::GroupId;
-use super::room::Holder;
 use super::shared::Shared;
 use super::special;
 use super::submissions::{Posted, Token};
@@ -55,9 +55,10 @@ impl<'t, T> Delivery<'t, T> {
     #[inline]
     pub fn complete(self) -> T {
         let taken = self.live.taken.take().expect(IN_HAND);
-        if self.live.counted || self.shared.bounded {
-            special::completed(self.shared, self.live, taken.tier, 1);
+        if self.live.counted {
+            special::completed(self.shared, self.live, taken.tier);
         }
+        self.shared.capacity.release(1);
         taken.message
     }
 
@@ -86,16 +87,12 @@ impl<'t, T> Delivery<'t, T> {
         drop(mailbox);
         live.unit = false;
         let counted = std::mem::take(&mut live.counted);
-        let holder = match self.shared.bounded {
-            true => self.shared.with_state(|state| state.room.hold()),
-            false => None,
-        };
         Detached {
             shared: Arc::clone(self.shared),
             group,
             taken: Some(taken),
             counted,
-            holder,
+            _holder: self.shared.capacity.hold(),
         }
     }
 
@@ -208,9 +205,10 @@ impl<'t, T> Batch<'t, T> {
         if n <= rest.len() {
             self.rest = rest.split_off(n - 1);
         }
-        if self.live.counted || self.shared.bounded {
-            special::completed(self.shared, self.live, first.tier, n as u64);
+        if self.live.counted {
+            special::completed(self.shared, self.live, first.tier);
         }
+        self.shared.capacity.release(n);
         Completed {
             first: Some(first.message),
             rest: rest.into_iter(),
@@ -293,7 +291,7 @@ pub struct Detached<T> {
     pub(super) taken: Option<Taken<T>>,
     /// It counts as started in the lane's tiers.
     pub(super) counted: bool,
-    pub(super) holder: Holder,
+    pub(super) _holder: Option<Holder>,
 }
 
 impl<T> Detached<T> {
@@ -326,6 +324,7 @@ impl<T> Detached<T> {
             return taken.message;
         }
         mailbox.remove_detached();
+        let serve = self.shared.capacity.put(1);
         let unit = mailbox.flags & CAPPED != 0;
         let posted = if mailbox.phase == Phase::Blocked {
             self.shared.submit(&self.group, &mut mailbox, unit)
@@ -337,6 +336,9 @@ impl<T> Detached<T> {
         };
         drop(mailbox);
         self.shared.posted(posted);
+        if serve {
+            self.shared.capacity.serve();
+        }
         taken.message
     }
 

@@ -11,7 +11,6 @@ use crate::sync::{Arc, AtomicBool, Ordering};
 
 use super::GroupRef;
 use super::refuse::LaneError;
-use super::room::SenderId;
 use super::shared::Shared;
 use super::state::Age;
 
@@ -24,7 +23,7 @@ pub struct GroupId {
 }
 
 impl GroupId {
-    pub(super) fn new<T>(shared: &Shared<T>, key: GroupKey) -> Self {
+    pub(crate) fn new<T>(shared: &Shared<T>, key: GroupKey) -> Self {
         let queue = shared.number;
         Self { queue, key }
     }
@@ -89,16 +88,13 @@ impl<T> Lane<T> {
         self.shared.set_cap(self.key, cap)
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared<T>> {
+    #[inline]
+    pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
         &self.shared
     }
 
-    pub(super) fn key(&self) -> LaneKey {
-        self.key
-    }
-
     /// A group with one pin, which its handle takes over.
-    fn add_group(&self, limit: Limit, level: u8) -> Result<GroupRef<T>, LaneError> {
+    pub(crate) fn add_group(&self, limit: Limit, level: u8) -> Result<GroupRef<T>, LaneError> {
         self.shared.with_state(|state| {
             state.open()?;
             Ok(state.add_group(self.key, limit, level)?)
@@ -217,13 +213,7 @@ impl<T> Conversation<T> {
         if before {
             return;
         }
-        if self.shared.bounded {
-            let sender = self.sender();
-            self.shared.with_state(|state| {
-                let (state, wakes) = state.parts();
-                state.room.refuse(sender, wakes);
-            });
-        }
+        self.shared.capacity.refuse(self.owner());
         self.shared.unpin(&self.group);
     }
 
@@ -235,8 +225,8 @@ impl<T> Conversation<T> {
     }
 
     /// Which it is, while somebody waits to send on it and keeps it where it is.
-    pub(super) fn sender(&self) -> SenderId {
-        SenderId::of(&self.ended)
+    pub(super) fn owner(&self) -> usize {
+        std::ptr::from_ref(&self.ended).addr()
     }
 }
 
@@ -248,7 +238,7 @@ impl<T> Drop for Conversation<T> {
 
 impl<T> Shared<T> {
     /// One owner less; the last leaves the group to end after its last message.
-    pub(super) fn unpin(&self, group: &GroupRef<T>) {
+    pub(crate) fn unpin(&self, group: &GroupRef<T>) {
         let mut mailbox = group.lock();
         if mailbox.pins() > 1 {
             mailbox.remove_pin();
@@ -261,7 +251,7 @@ impl<T> Shared<T> {
         });
     }
 
-    pub(super) fn bump(&self, group: &GroupRef<T>, level: u8) {
+    pub(crate) fn bump(&self, group: &GroupRef<T>, level: u8) {
         self.with_state(|state| {
             let mailbox = self.lock_group(state, group);
             let same = mailbox.bump().is_some_and(|(old, _)| old == level);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::error::{OutOfRange, Stale};
-use crate::group::{CAPPED, CLOSED, ordinal};
+use crate::group::{CAPPED, ordinal};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::sync::Ordering;
@@ -170,8 +170,7 @@ impl<T> Queue<T> {
 
     /// The group of this name.
     fn find(&self, group: GroupId) -> Result<GroupRef<T>, Stale> {
-        let key = group.key_in(self.shared()).ok_or(Stale)?;
-        self.shared().read(|state| state.group(key)).ok_or(Stale)
+        self.with_group(group, |_, _, group| group.clone())
     }
 }
 
@@ -190,45 +189,6 @@ impl<T> Group<T> {
 }
 
 impl<T> Shared<T> {
-    /// Refuses all that is sent from now on. O(groups).
-    pub(super) fn close(&self) {
-        self.with_state(|state| self.close_under(state));
-    }
-
-    fn close_under(&self, state: &mut State<T>) {
-        if std::mem::replace(&mut state.closed, true) {
-            return;
-        }
-        for group in state.groups.all() {
-            let mut mailbox = self.lock_group(state, &group);
-            mailbox.flags |= CLOSED;
-            let claimed = state.is_claimed(&mailbox);
-            state.count_closed(&group, &mut mailbox, claimed);
-        }
-    }
-
-    /// Closes, and takes out what waits: group by group, in ascending order of
-    /// their ids. With `gone` nobody receives any more.
-    pub(super) fn shut(&self, gone: bool) -> Vec<T> {
-        let mut observers = Vec::new();
-        let messages = self.with_state(|state| {
-            self.close_under(state);
-            // Relaxed: decided under the policy lock.
-            if gone && !self.gone.swap(true, Ordering::Relaxed) {
-                observers.extend(std::mem::take(&mut state.observers).into_values());
-            }
-            let mut messages = Vec::new();
-            for group in state.groups.all() {
-                messages.append(&mut self.drain(state, &group));
-            }
-            messages
-        });
-        for observer in &observers {
-            observer.gone();
-        }
-        messages
-    }
-
     pub(super) fn set_cap(&self, lane: LaneKey, cap: Limit) -> Result<(), OutOfRange> {
         let index = lane.index();
         self.with_state(|state| {

@@ -6,9 +6,9 @@ use std::ops::Deref;
 use crate::group::{PEEKED, Phase, Taken, ordinal};
 use crate::sync::Arc;
 
+use super::capacity::Holder;
 use super::handles::GroupId;
 use super::refuse::{NoTurn, TryReceiveFrom};
-use super::room::Holder;
 use super::shared::Shared;
 use super::state::{Age, Was};
 use super::{GroupRef, Queue};
@@ -33,7 +33,7 @@ pub struct Peek<T> {
     group: GroupRef<T>,
     /// `None` only while it is dropped.
     taken: Option<Taken<T>>,
-    holder: Holder,
+    _holder: Option<Holder>,
 }
 
 impl<T> Queue<T> {
@@ -89,7 +89,7 @@ impl<T> Queue<T> {
                 shared: Arc::clone(shared),
                 group,
                 taken,
-                holder: state.room.hold(),
+                _holder: shared.capacity.hold(),
             })
         })
     }
@@ -133,10 +133,7 @@ impl<T> Drop for Peek<T> {
             return;
         };
         let shared = &self.shared;
-        let unwanted = shared.with_state(|state| {
-            state.room.let_go(self.holder);
-            shared.end_look(state, &self.group, taken)
-        });
+        let unwanted = shared.with_state(|state| shared.end_look(state, &self.group, taken));
         drop(unwanted);
     }
 }

@@ -36,14 +36,6 @@ impl<T> State<T> {
         }
         (was, if poisoned { Age::New } else { Age::Same })
     }
-
-    /// Takes out all that waits in a locked group but what somebody looks at.
-    fn take_all(&mut self, group: &GroupRef<T>, mailbox: &mut Mailbox<T>) -> Vec<Taken<T>> {
-        let taken = mailbox.drain();
-        group.remove_waiting(taken.len() as u32);
-        self.room.give(taken.len() as u64);
-        taken
-    }
 }
 
 impl<T> Shared<T> {
@@ -52,10 +44,13 @@ impl<T> Shared<T> {
         self.change_group(state, group, |state, mailbox| state.go_on(group, mailbox))
     }
 
-    /// Takes out all that waits in a group; it is set aside no more.
+    /// Takes out all that waits in a group but what somebody looks at; it is set
+    /// aside no more.
     pub(super) fn drain(&self, state: &mut State<T>, group: &GroupRef<T>) -> Vec<T> {
         self.change_group(state, group, |state, mailbox| {
-            let taken = state.take_all(group, mailbox);
+            let taken = mailbox.drain();
+            group.remove_waiting(taken.len() as u32);
+            self.free(state, taken.len());
             let (_, age) = state.go_on(group, mailbox);
             let messages = taken.into_iter().map(|taken| taken.message);
             (messages.collect(), age)
@@ -72,10 +67,10 @@ impl<T> Shared<T> {
     ) -> Vec<T> {
         self.change_group(state, group, |state, mailbox| {
             let cause = state.suspended.poisoned.get(&group.key()).copied();
-            let all = state.take_all(group, mailbox).into_iter();
+            let all = mailbox.drain().into_iter();
             let (out, stay): (Vec<_>, Vec<_>) = all.partition(|taken| fits(&taken.message));
-            group.add_waiting(stay.len() as u32);
-            state.room.take(stay.len() as u64);
+            group.remove_waiting(out.len() as u32);
+            self.free(state, out.len());
             mailbox.restore(stay);
             let cured = cause.is_some_and(|(place, _)| out.iter().any(|t| t.place() == place));
             let mut age = Age::Same;
@@ -107,7 +102,7 @@ impl<T> Shared<T> {
                 group.put_back(mailbox, taken);
                 return (None, Age::Same);
             }
-            state.room.give(1);
+            self.free(state, 1);
             let age = match group.waiting() {
                 0 => state.go_on(group, mailbox).1,
                 _ => Age::Same,
@@ -131,7 +126,7 @@ impl<T> Shared<T> {
 
     /// The poisoned groups, by name.
     pub(super) fn poisoned(&self) -> Vec<Poisoned> {
-        self.read(|state| {
+        self.with_state(|state| {
             let poisoned = state.suspended.poisoned.iter();
             let listed = poisoned.filter_map(|(&key, &(place, attempts))| {
                 let group = state.group(key)?;

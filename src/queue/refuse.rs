@@ -2,10 +2,8 @@
 
 use std::error::Error;
 use std::fmt;
-use std::time::{Duration, Instant};
 
 use crate::error::{Closed, OutOfRange, Stale, TierGoesDown, TimedOut};
-use crate::wait::{Op, Wait};
 
 /// Why there is no lane, or no group in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +30,8 @@ pub enum SendReason {
     Closed,
     /// The conversation has ended.
     Ended,
-    /// As many messages as the queue's capacity wait or are in flight, or the
-    /// room is promised to those who wait for it.
+    /// As many messages as the queue's capacity wait, are in flight or are just
+    /// being sent, or the room is promised to those who wait for it.
     Full,
     /// So many at once are more than the queue's capacity.
     AboveCapacity,
@@ -115,12 +113,6 @@ impl From<OutOfRange> for LaneError {
     }
 }
 
-impl From<Closed> for TryReceive {
-    fn from(_: Closed) -> Self {
-        Self::Closed
-    }
-}
-
 impl fmt::Display for LaneError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -141,6 +133,16 @@ impl fmt::Display for SendReason {
             Self::TimedOut => TimedOut.fmt(f),
             Self::TierGoesDown(error) => error.fmt(f),
         }
+    }
+}
+
+impl<T> SendError<[T; 1]> {
+    pub(crate) fn single(self) -> SendError<T> {
+        let Self {
+            message: [message],
+            reason,
+        } = self;
+        SendError { message, reason }
     }
 }
 
@@ -194,57 +196,3 @@ impl Error for LaneError {}
 impl Error for SendReason {}
 impl<T> Error for SendError<T> {}
 impl Error for TryReceive {}
-
-/// A wait to send.
-pub trait GivesBack: Op<Output = Result<(), SendError<Self::Message>>> {
-    /// What is to be sent.
-    type Message;
-
-    /// Takes it out, if it was not sent nor given back.
-    #[doc(hidden)]
-    fn take_back(&mut self) -> Option<Self::Message>;
-}
-
-/// What a wait to send has beyond other waits.
-impl<O: GivesBack> Wait<O> {
-    /// Gives up, and gives back what was not sent; nothing if it was sent, or
-    /// given back before.
-    pub fn into_message(mut self) -> Option<O::Message> {
-        self.cancel();
-        self.op_mut().take_back()
-    }
-
-    /// As [`wait_timeout`](Wait::wait_timeout), but that the message comes back
-    /// when the time is up.
-    ///
-    /// # Errors
-    ///
-    /// As the wait itself, and [`SendReason::TimedOut`].
-    pub fn give_back_after(self, timeout: Duration) -> Result<(), SendError<O::Message>> {
-        // The clock is read only by a wait that must wait.
-        self.give_back(|| Instant::now().checked_add(timeout))
-    }
-
-    /// As [`wait_deadline`](Wait::wait_deadline), but that the message comes
-    /// back when the time has come.
-    ///
-    /// # Errors
-    ///
-    /// As the wait itself, and [`SendReason::TimedOut`].
-    pub fn give_back_at(self, deadline: Instant) -> Result<(), SendError<O::Message>> {
-        self.give_back(|| Some(deadline))
-    }
-
-    fn give_back(
-        mut self,
-        deadline: impl FnOnce() -> Option<Instant>,
-    ) -> Result<(), SendError<O::Message>> {
-        self.wait_at_most(deadline).unwrap_or_else(|_| {
-            let message = self.op_mut().take_back();
-            Err(SendError {
-                message: message.expect("what has not been sent is there"),
-                reason: SendReason::TimedOut,
-            })
-        })
-    }
-}

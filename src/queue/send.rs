@@ -4,13 +4,13 @@
 //! group ready. A flag of the group sends it through the policy lock.
 
 use crate::error::TierGoesDown;
-use crate::group::{Flags, POISONED, Phase, SEND_SPECIAL, STARTED, SWEPT, TIERED};
+use crate::group::{CLOSED, Flags, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, SWEPT, TIERED};
 use crate::lanes::LaneKey;
 use crate::sync::Ordering;
 
 use super::GroupRef;
+use super::capacity::Permits;
 use super::handles::Conversation;
-use super::parcel::{All, Load, One};
 use super::refuse::{SendError, SendReason};
 use super::shared::Shared;
 use super::state::{Age, State, Was};
@@ -35,20 +35,9 @@ impl<T> Conversation<T> {
     /// its place, before any waker runs.
     #[inline]
     pub(crate) fn send_holding<H>(&self, message: T, held: H) -> Result<(), SendError<T>> {
-        let ended = || self.has_ended();
-        match self.shared.send_plain(&self.group, ended, Some(message)) {
-            Ok(posted) => {
-                drop(held);
-                self.shared.posted(posted);
-                Ok(())
-            }
-            Err(message) => self.send_special(
-                One {
-                    message,
-                    tier: None,
-                },
-                held,
-            ),
+        match self.permits(1) {
+            Ok(permits) => self.send_one(None, message, permits, held),
+            Err(reason) => Err(SendError { message, reason }),
         }
     }
 
@@ -64,8 +53,10 @@ impl<T> Conversation<T> {
     /// As [`send`](Self::send); and if an earlier message of the group is
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
-        let tier = Some(tier);
-        self.send_special(One { message, tier }, ())
+        match self.permits(1) {
+            Ok(permits) => self.send_one(Some(tier), message, permits, ()),
+            Err(reason) => Err(SendError { message, reason }),
+        }
     }
 
     /// Sends all of them as [`send`](Self::send) would, with nothing of others
@@ -75,71 +66,106 @@ impl<T> Conversation<T> {
     ///
     /// As [`send`](Self::send), with all the messages.
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
-        let messages: Vec<T> = messages.into_iter().collect();
-        if messages.is_empty() {
-            return self.send_special(All(messages), ());
+        let message: Vec<T> = messages.into_iter().collect();
+        match self.permits(message.len()) {
+            Ok(permits) => self.send_several(message, permits),
+            Err(reason) => Err(SendError { message, reason }),
         }
+    }
+
+    #[inline]
+    fn permits(&self, messages: usize) -> Result<Permits<'_>, SendReason> {
+        let taken = self.shared.capacity.take(messages);
+        taken.map_err(|reason| self.refusal().unwrap_or(reason))
+    }
+
+    /// Why nothing can be sent, room or not.
+    #[cold]
+    pub(super) fn refusal(&self) -> Option<SendReason> {
+        let mailbox = self.group.lock();
+        if self.has_ended() {
+            Some(SendReason::Ended)
+        } else {
+            (mailbox.flags & CLOSED != 0).then_some(SendReason::Closed)
+        }
+    }
+
+    /// Whether it has ended.
+    pub(super) fn refuses(&self) -> bool {
+        self.refusal() == Some(SendReason::Ended)
+    }
+
+    /// Sends what has its permit.
+    #[inline]
+    pub(super) fn send_one<H>(
+        &self,
+        tier: Option<u32>,
+        mut message: T,
+        permits: Permits<'_>,
+        held: H,
+    ) -> Result<(), SendError<T>> {
+        let ended = || self.has_ended();
+        if tier.is_none() {
+            match self.shared.send_plain(&self.group, ended, message) {
+                Ok(posted) => {
+                    permits.keep();
+                    drop(held);
+                    self.shared.posted(posted);
+                    return Ok(());
+                }
+                Err(back) => message = back,
+            }
+        }
+        let sent = self
+            .shared
+            .send_special(&self.group, ended, (tier, [message]), (permits, held));
+        sent.map_err(SendError::single)
+    }
+
+    /// Sends what has its permits.
+    pub(super) fn send_several(
+        &self,
+        messages: Vec<T>,
+        permits: Permits<'_>,
+    ) -> Result<(), SendError<Vec<T>>> {
+        let ended = || self.has_ended();
         let mut mailbox = self.group.lock();
-        let idle = mailbox.phase == Phase::Idle;
-        let special = mailbox.flags & SEND_SPECIAL != 0 || idle && !mailbox.is_plain_but(0);
-        if special || self.has_ended() {
+        if messages.is_empty() || !mailbox.sends_plainly() || ended() {
             drop(mailbox);
-            return self.send_special(All(messages), ());
+            return self
+                .shared
+                .send_special(&self.group, ended, (None, messages), (permits, ()));
         }
         for message in messages {
             self.group.append(&mut mailbox, message);
         }
-        if idle {
+        permits.keep();
+        if mailbox.phase == Phase::Idle {
             let posted = self.shared.submit(&self.group, &mut mailbox, false);
             drop(mailbox);
             self.shared.posted(posted);
         }
         Ok(())
     }
+}
 
-    /// In a queue without a capacity.
-    pub(super) fn send_load<M: Load<T>>(&self, load: M) -> Result<(), SendError<M::Message>> {
-        self.send_special(load, ())
-    }
-
-    /// By every rule, as an event, in which `held` is dropped.
-    #[cold]
-    fn send_special<M: Load<T>, H>(&self, load: M, held: H) -> Result<(), SendError<M::Message>> {
-        self.shared.with_state(|state| {
-            let _held = held;
-            if let Some(reason) = self.refusal(state, load.places()) {
-                let message = load.into_message();
-                return Err(SendError { message, reason });
-            }
-            self.shared
-                .put(state, &self.group, load)
-                .map_err(|(down, load)| SendError {
-                    message: load.into_message(),
-                    reason: SendReason::TierGoesDown(down),
-                })
-        })
-    }
-
-    /// Why so many messages cannot be sent.
-    pub(super) fn refusal(&self, state: &State<T>, more: usize) -> Option<SendReason> {
-        let _mailbox = self.group.lock();
-        if self.has_ended() {
-            return Some(SendReason::Ended);
-        }
-        state.refusal(more)
+impl<T> Mailbox<T> {
+    /// Whether a send is an append, and a token if the group was idle.
+    #[inline]
+    pub(super) fn sends_plainly(&self) -> bool {
+        self.flags & SEND_SPECIAL == 0 && (self.phase != Phase::Idle || self.is_plain_but(0))
     }
 }
 
 impl<T> Shared<T> {
     /// Sends in the plain case, or gives the message back.
     #[inline]
-    pub(super) fn send_plain(
+    pub(crate) fn send_plain(
         &self,
         group: &GroupRef<T>,
         ended: impl FnOnce() -> bool,
-        message: Option<T>,
+        message: T,
     ) -> Result<Posted, T> {
-        let message = message.expect("a message is sent");
         let mut mailbox = group.lock();
         if mailbox.flags & SEND_SPECIAL != 0 || ended() {
             return Err(message);
@@ -157,15 +183,49 @@ impl<T> Shared<T> {
         }
     }
 
+    /// Sends by every rule what has its permits, as an event, in which `held` is
+    /// dropped.
+    #[cold]
+    pub(crate) fn send_special<M: IntoIterator<Item = T>, H>(
+        &self,
+        group: &GroupRef<T>,
+        ended: impl FnOnce() -> bool,
+        (tier, message): (Option<u32>, M),
+        (permits, held): (Permits<'_>, H),
+    ) -> Result<(), SendError<M>> {
+        let sent = self.with_state(|state| {
+            let _held = held;
+            let mailbox = group.lock();
+            let ended = ended();
+            drop(mailbox);
+            let reason = if ended {
+                SendReason::Ended
+            } else if state.closed {
+                SendReason::Closed
+            } else {
+                let put = self.put(state, group, tier, message);
+                return put.map_err(|(down, message)| SendError {
+                    message,
+                    reason: SendReason::TierGoesDown(down),
+                });
+            };
+            Err(SendError { message, reason })
+        });
+        if sent.is_ok() {
+            permits.keep();
+        }
+        sent
+    }
+
     /// Puts messages last in a group, by every rule.
-    pub(super) fn put<M: Load<T>>(
+    pub(super) fn put<M: IntoIterator<Item = T>>(
         &self,
         state: &mut State<T>,
         group: &GroupRef<T>,
-        load: M,
+        tier: Option<u32>,
+        messages: M,
     ) -> Result<(), (TierGoesDown, M)> {
-        let asked = load.tier();
-        if asked.is_some_and(|tier| tier > 0) {
+        if tier.is_some_and(|tier| tier > 0) {
             let lane = group.lock().lane;
             self.use_tiers(state, lane);
         }
@@ -173,20 +233,19 @@ impl<T> Shared<T> {
         let claimed = state.is_claimed(&mailbox);
         let last = mailbox.last_tier();
         let outstanding = group.waiting() > 0 || mailbox.units(claimed) > 0;
-        if let Some(asked) = asked.filter(|&asked| asked < last && outstanding) {
-            return Err((TierGoesDown { last, asked }, load));
+        if let Some(asked) = tier.filter(|&asked| asked < last && outstanding) {
+            return Err((TierGoesDown { last, asked }, messages));
         }
-        let tier = asked.unwrap_or(last);
+        let tier = tier.unwrap_or(last);
         let tiered = mailbox.flags & TIERED != 0;
-        state.room.take(load.places() as u64);
-        load.each(|message| {
+        for message in messages {
             if tiered {
                 group.add_waiting(1);
                 mailbox.append_in(tier, message);
             } else {
                 group.append(&mut mailbox, message);
             }
-        });
+        }
         if mailbox.phase == Phase::Idle {
             let risen = (Was::Out, Age::New);
             state.place(&self.submissions, group, &mut mailbox, risen);

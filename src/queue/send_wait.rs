@@ -1,26 +1,102 @@
 //! The wait for room, and then the send.
+//!
+//! Invariant: what is to be sent stays in its wait until it is in the queue, so
+//! that no error loses it.
 
 use std::fmt;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
-use crate::wait::{Op, Wait, look_twice, sealed};
+use crate::semaphore::{Acquire, AcquireError, TryAcquireError};
+use crate::wait::{Op, Wait, sealed};
 
+use super::capacity::{Capacity, Permits};
 use super::handles::Conversation;
-use super::parcel::{All, Load, One, Parcel};
-use super::refuse::{GivesBack, SendError};
-use super::room;
+use super::refuse::{SendError, SendReason};
+
+/// What is to be sent once there is room for it.
+pub trait Pending: sealed::Sealed {
+    /// What comes back if it is not sent.
+    type Message;
+
+    /// Sends it, with its permits.
+    #[doc(hidden)]
+    fn send(self, permits: Permits<'_>) -> Result<(), SendError<Self::Message>>;
+
+    #[doc(hidden)]
+    fn into_message(self) -> Self::Message;
+
+    /// Whether it is refused for good, queue or not.
+    #[doc(hidden)]
+    fn has_ended(&self) -> bool {
+        false
+    }
+}
+
+/// One message of a conversation, in a tier of its own or in that of the last.
+pub struct One<'a, T> {
+    conversation: &'a Conversation<T>,
+    tier: Option<u32>,
+    message: T,
+}
+
+/// Several messages of a conversation: all or none.
+pub struct All<'a, T> {
+    conversation: &'a Conversation<T>,
+    messages: Vec<T>,
+}
+
+impl<T> sealed::Sealed for One<'_, T> {}
+impl<T> sealed::Sealed for All<'_, T> {}
+
+impl<T> Pending for One<'_, T> {
+    type Message = T;
+
+    fn send(self, permits: Permits<'_>) -> Result<(), SendError<T>> {
+        self.conversation
+            .send_one(self.tier, self.message, permits, ())
+    }
+
+    fn into_message(self) -> T {
+        self.message
+    }
+
+    fn has_ended(&self) -> bool {
+        self.conversation.refuses()
+    }
+}
+
+impl<T> Pending for All<'_, T> {
+    type Message = Vec<T>;
+
+    fn send(self, permits: Permits<'_>) -> Result<(), SendError<Vec<T>>> {
+        self.conversation.send_several(self.messages, permits)
+    }
+
+    fn into_message(self) -> Vec<T> {
+        self.messages
+    }
+
+    fn has_ended(&self) -> bool {
+        self.conversation.refuses()
+    }
+}
+
+/// A wait for room for what is to be sent: [`One`] message, or [`All`] of
+/// several, or one [by key](crate::keyed::ByKey).
+pub struct Sending<'a, P> {
+    /// `None` once it is sent or given back.
+    pending: Option<P>,
+    capacity: &'a Capacity,
+    /// `None` where there is always room.
+    request: Option<Acquire<'a>>,
+}
 
 /// The wait of [`Conversation::send_wait`].
-pub type SendWait<'a, T> = Sending<'a, T, One<T>>;
+pub type SendWait<'a, T> = Sending<'a, One<'a, T>>;
 
 /// The wait of [`Conversation::send_all_wait`].
-pub type SendAllWait<'a, T> = Sending<'a, T, All<T>>;
-
-/// A wait for room for `M`: [`One`] message, or [`All`] of several.
-pub struct Sending<'a, T, M> {
-    conversation: &'a Conversation<T>,
-    parcel: Parcel<M>,
-}
+pub type SendAllWait<'a, T> = Sending<'a, All<'a, T>>;
 
 impl<T> Conversation<T> {
     /// Sends a message as soon as the queue has room for it, in the tier of the
@@ -91,13 +167,12 @@ impl<T> Conversation<T> {
     /// As [`send`](Self::send) where there is room. To end the conversation
     /// costs a look at all sends in line.
     pub fn send_wait(&self, message: T) -> Wait<SendWait<'_, T>> {
-        Sending::wait(
-            self,
-            One {
-                message,
-                tier: None,
-            },
-        )
+        let one = One {
+            conversation: self,
+            tier: None,
+            message,
+        };
+        Sending::wait(&self.shared.capacity, self.owner(), 1, one)
     }
 
     /// As [`send_wait`](Self::send_wait), for several messages as one, with
@@ -109,104 +184,171 @@ impl<T> Conversation<T> {
     /// As [`send_wait`](Self::send_wait), with all the messages; and at once if
     /// they are more than the queue's capacity.
     pub fn send_all_wait(&self, messages: impl IntoIterator<Item = T>) -> Wait<SendAllWait<'_, T>> {
-        Sending::wait(self, All(messages.into_iter().collect()))
+        let all = All {
+            conversation: self,
+            messages: messages.into_iter().collect(),
+        };
+        let places = all.messages.len();
+        Sending::wait(&self.shared.capacity, self.owner(), places, all)
     }
 }
 
-impl<'a, T, M> Sending<'a, T, M> {
-    fn wait(conversation: &'a Conversation<T>, load: M) -> Wait<Self>
-    where
-        Self: Op,
-    {
-        let (load, ticket) = (Some(load), None);
-        let parcel = Parcel { load, ticket };
+impl<'a, P: Pending> Sending<'a, P> {
+    /// `owner`: for whom it may be refused.
+    pub(crate) fn wait(
+        capacity: &'a Capacity,
+        owner: usize,
+        places: usize,
+        pending: P,
+    ) -> Wait<Self> {
         Wait::new(Self {
-            conversation,
-            parcel,
+            pending: Some(pending),
+            capacity,
+            request: capacity.request(owner, places),
         })
     }
+
+    /// What is to be sent, to change it before it is.
+    pub(crate) fn pending_mut(&mut self) -> Option<&mut P> {
+        self.pending.as_mut()
+    }
+
+    fn send(&mut self, permits: Permits<'_>) -> Result<(), SendError<P::Message>> {
+        self.pending.take().expect(HERE).send(permits)
+    }
+
+    fn refused(&mut self, reason: SendReason) -> Result<(), SendError<P::Message>> {
+        let pending = self.pending.take().expect(HERE);
+        let ended = pending.has_ended();
+        Err(SendError {
+            message: pending.into_message(),
+            reason: if ended { SendReason::Ended } else { reason },
+        })
+    }
+
+    /// It waits no more, and leaves the line.
+    fn leave(&mut self, reason: SendReason) -> Result<(), SendError<P::Message>> {
+        self.cancel();
+        self.refused(reason)
+    }
 }
 
-impl<T, M> sealed::Sealed for Sending<'_, T, M> {}
+const HERE: &str = "what has not been sent is here";
+
+impl<P> sealed::Sealed for Sending<'_, P> {}
 
 // Nothing in it is ever pinned.
-impl<T, M> Unpin for Sending<'_, T, M> {}
+impl<P> Unpin for Sending<'_, P> {}
 
-impl<T, M: Load<T>> Op for Sending<'_, T, M> {
-    type Output = Result<(), SendError<M::Message>>;
+impl<P: Pending> Op for Sending<'_, P> {
+    type Output = Result<(), SendError<P::Message>>;
 
-    /// Where there is always room, it is what an immediate send is.
     fn at_once(&mut self) -> Option<Self::Output> {
-        let unlimited = !self.conversation.shared.bounded;
-        let load = self.parcel.load.take_if(|_| unlimited)?;
-        Some(self.conversation.send_load(load))
+        let permit = match &mut self.request {
+            Some(request) => Some(request.at_once()?.ok()?),
+            None => None,
+        };
+        Some(self.send(Permits(permit)))
     }
 
     /// For a thread that waits without a deadline: the rule of handlers.
     fn attempt(&mut self) -> Option<Self::Output> {
-        let Self {
-            conversation,
-            parcel,
-        } = self;
-        let conversation = *conversation;
-        let sent = conversation.shared.with_state(|state| {
-            let looked = parcel.look(conversation, state);
-            looked.or_else(|| room::refuse_own(state, &mut parcel.ticket).map(Err))
-        });
-        sent.map(|sent| parcel.result(sent))
+        if self.capacity.is_own() {
+            let mut cx = Context::from_waker(Waker::noop());
+            return match self.poll(&mut cx) {
+                Poll::Ready(sent) => Some(sent),
+                Poll::Pending => Some(self.leave(SendReason::OwnQueue)),
+            };
+        }
+        let permit = self.request.as_mut()?.attempt()?.ok()?;
+        Some(self.send(Permits(Some(permit))))
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(sent) = self.at_once() {
-            return Poll::Ready(sent);
+        let Some(request) = &mut self.request else {
+            return Poll::Ready(self.send(Permits(None)));
+        };
+        match request.poll(cx) {
+            Poll::Ready(Ok(permit)) => Poll::Ready(self.send(Permits(Some(permit)))),
+            Poll::Ready(Err(error)) => Poll::Ready(self.refused(reason(error))),
+            // Once it is in line: an end that it does not see finds it there.
+            Poll::Pending if self.pending.as_ref().is_some_and(P::has_ended) => {
+                Poll::Ready(self.leave(SendReason::Ended))
+            }
+            Poll::Pending => Poll::Pending,
         }
-        let Self {
-            conversation,
-            parcel,
-        } = self;
-        let conversation = *conversation;
-        let sent = look_twice(cx, |current, spare| {
-            conversation.shared.with_state(|state| {
-                if let Some(sent) = parcel.look(conversation, state) {
-                    return Some(Poll::Ready(sent));
-                }
-                let stands = parcel.stand(conversation, state, (current, spare));
-                stands.then_some(Poll::Pending)
-            })
-        });
-        sent.map(|sent| parcel.result(sent))
     }
 
     fn cancel(&mut self) {
-        let ticket = &mut self.parcel.ticket;
-        self.conversation
-            .shared
-            .with_state(|state| room::leave(state, ticket));
+        if let Some(request) = &mut self.request {
+            request.cancel();
+        }
     }
 }
 
-impl<T, M: Load<T>> GivesBack for Sending<'_, T, M> {
-    type Message = M::Message;
+fn reason(error: AcquireError) -> SendReason {
+    TryAcquireError::from(error).into()
+}
 
-    fn take_back(&mut self) -> Option<M::Message> {
-        self.parcel.load.take().map(Load::into_message)
+/// What a wait to send has beyond other waits.
+impl<P: Pending> Wait<Sending<'_, P>> {
+    /// Gives up, and gives back what was not sent; nothing if it was sent, or
+    /// given back before.
+    pub fn into_message(mut self) -> Option<P::Message> {
+        self.cancel();
+        self.op_mut().pending.take().map(P::into_message)
+    }
+
+    /// As [`wait_timeout`](Wait::wait_timeout), but that the message comes back
+    /// when the time is up.
+    ///
+    /// # Errors
+    ///
+    /// As the wait itself, and [`SendReason::TimedOut`].
+    pub fn give_back_after(self, timeout: Duration) -> Result<(), SendError<P::Message>> {
+        // The clock is read only by a wait that must wait.
+        self.give_back(|| Instant::now().checked_add(timeout))
+    }
+
+    /// As [`wait_deadline`](Wait::wait_deadline), but that the message comes
+    /// back when the time has come.
+    ///
+    /// # Errors
+    ///
+    /// As the wait itself, and [`SendReason::TimedOut`].
+    pub fn give_back_at(self, deadline: Instant) -> Result<(), SendError<P::Message>> {
+        self.give_back(|| Some(deadline))
+    }
+
+    fn give_back(
+        mut self,
+        deadline: impl FnOnce() -> Option<Instant>,
+    ) -> Result<(), SendError<P::Message>> {
+        let sent = self.wait_at_most(deadline);
+        sent.unwrap_or_else(|_| {
+            let pending = self.op_mut().pending.take();
+            Err(SendError {
+                message: pending.expect(HERE).into_message(),
+                reason: SendReason::TimedOut,
+            })
+        })
     }
 }
 
-impl<T> Wait<Sending<'_, T, One<T>>> {
+impl<T> Wait<SendWait<'_, T>> {
     /// Sends it in this tier. See [`Conversation::send_in`].
     pub fn in_tier(mut self, tier: u32) -> Self {
-        if let Some(load) = &mut self.op_mut().parcel.load {
-            load.tier = Some(tier);
+        if let Some(one) = self.op_mut().pending_mut() {
+            one.tier = Some(tier);
         }
         self
     }
 }
 
-impl<T, M> fmt::Debug for Sending<'_, T, M> {
+impl<P> fmt::Debug for Sending<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sending")
-            .field("in_line", &self.parcel.ticket.is_some())
+            .field("request", &self.request)
             .finish_non_exhaustive()
     }
 }

@@ -6,37 +6,40 @@
 //! their group's lock and submit tokens.
 //!
 //! Order of locks: policy, group, submissions. A sender takes group, then
-//! submissions.
+//! submissions; only `send_many` holds several groups. Of a capacity nothing is
+//! served under any of them.
 //!
 //! Invariants:
 //! 1. The waking rule: at the end of an event at least as many receives are
 //!    notified as turns could begin, or all that wait if they are fewer; and
-//!    all of them once the queue is finished. Receives by name and sends that
-//!    wait for capacity have rules of their own.
+//!    all of them once the queue is finished. Receives by name have a rule of
+//!    their own.
 //! 2. Nothing of the user's runs under a lock: messages go in and come out as
 //!    values, wakers into the batch.
 //! 3. While a receive sleeps, the submissions know: who submits then looks.
 
 use crate::group::{Group, Guard, Mailbox, Phase};
-use crate::limit::{Bypass, Limit};
+use crate::limit::Bypass;
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, unique};
 use crate::wait::{Guarded, Session, WakeBatch};
 
 use super::GroupRef;
-use super::kept::KEPT_IDLE;
+use super::capacity::Capacity;
 use super::state::{Age, State};
 use super::submissions::{Posted, Submissions, Token};
 use super::suspended::Retry;
 
-pub(super) struct Shared<T> {
+/// Idle groups that are kept by key and not worth forgetting.
+pub(crate) const KEPT_IDLE: usize = 1024;
+
+pub(crate) struct Shared<T> {
     state: Guarded<State<T>>,
     pub(super) submissions: Submissions<T>,
     /// The most deliveries of one turn.
     pub(super) quantum: u32,
     /// What becomes of a message that fails.
     pub(super) retry: Retry,
-    /// There is a capacity.
-    pub(super) bounded: bool,
+    pub(crate) capacity: Capacity,
     /// Raised when a cap is lowered, for the turns that are live.
     pub(super) epoch: AtomicU32,
     /// Nobody receives any more.
@@ -53,13 +56,13 @@ pub(super) struct Shared<T> {
 }
 
 impl<T> Shared<T> {
-    pub(super) fn new(quantum: u32, bypass: Bypass, retry: Retry, capacity: Limit) -> Self {
+    pub(super) fn new(quantum: u32, bypass: Bypass, retry: Retry, capacity: Capacity) -> Self {
         Self {
-            state: Guarded::new(State::new(bypass, capacity)),
+            state: Guarded::new(State::new(bypass)),
             submissions: Submissions::new(),
             quantum,
             retry,
-            bounded: capacity != Limit::Unlimited,
+            capacity,
             epoch: AtomicU32::new(0),
             gone: AtomicBool::new(false),
             wanted: OnceLock::new(),
@@ -87,7 +90,11 @@ impl<T> Shared<T> {
         let mut session = session;
         session.collect(&self.submissions);
         result = change(&mut session);
+        let serve = std::mem::take(&mut session.serve);
         self.wake_due(session);
+        if serve {
+            self.capacity.serve();
+        }
         result
     }
 
@@ -125,6 +132,15 @@ impl<T> Shared<T> {
         mailbox: &mut Mailbox<T>,
         unit: bool,
     ) -> Posted {
+        let token = Self::token(group, mailbox, unit);
+        let (ticket, posted) = self.submissions.post(token);
+        mailbox.ticket = ticket;
+        posted
+    }
+
+    /// The token of a group that is about to be submitted.
+    #[inline]
+    pub(super) fn token(group: &GroupRef<T>, mailbox: &mut Mailbox<T>, unit: bool) -> Token<T> {
         let (phase, token) = if mailbox.has_room() {
             let group = group.another(mailbox);
             (Phase::Ready, Token::ready(group, mailbox, unit))
@@ -132,9 +148,7 @@ impl<T> Shared<T> {
             (Phase::Blocked, Token::bare(mailbox.lane.index(), unit))
         };
         mailbox.phase = phase;
-        let (ticket, posted) = self.submissions.post(token);
-        mailbox.ticket = ticket;
-        posted
+        token
     }
 
     /// The state, for a claim that ends plainly.
@@ -145,7 +159,7 @@ impl<T> Shared<T> {
 
     /// Does what a submission asks for.
     #[inline]
-    pub(super) fn posted(&self, posted: Posted) {
+    pub(crate) fn posted(&self, posted: Posted) {
         if posted != Posted::Kept {
             self.look(posted);
         }
@@ -169,12 +183,7 @@ impl<T> Shared<T> {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// A look at the state that changes nothing but what was submitted.
-    pub(super) fn read<R>(&self, read: impl FnOnce(&mut State<T>) -> R) -> R {
-        self.with_state(|state| read(state))
-    }
-
-    /// As [`read`](Self::read), unless somebody holds the lock.
+    /// A look at the state, unless somebody holds the lock.
     pub(super) fn try_read<R>(&self, read: impl FnOnce(&mut State<T>) -> R) -> Option<R> {
         let mut session = self.state.try_lock()?;
         session.collect(&self.submissions);
@@ -202,6 +211,12 @@ impl<T> Shared<T> {
         change: impl FnOnce(&mut State<T>, &mut Mailbox<T>) -> (R, Age),
     ) -> R {
         self.with_state(|state| self.change_group(state, group, change))
+    }
+
+    /// So many messages are gone, within an event: who waits for room is served
+    /// at its end.
+    pub(super) fn free(&self, state: &mut State<T>, messages: usize) {
+        state.serve |= self.capacity.put(messages);
     }
 
     /// Locks a group, and takes in what was submitted before that: its own
@@ -237,13 +252,11 @@ impl<T> State<T> {
     /// Notifies who is due; false if the batch is full and more are.
     #[inline]
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
-        let nobody = self.receives.is_empty() && self.named.is_empty() && !self.room.is_limited();
+        let nobody = self.receives.is_empty() && self.named.is_empty();
         nobody || self.notify_waiting(wakes)
     }
 
     fn notify_waiting(&mut self, wakes: &mut WakeBatch) -> bool {
-        self.receives.notify_up_to(self.due(), wakes)
-            && self.notify_named(wakes)
-            && self.room.notify(self.closed, wakes)
+        self.receives.notify_up_to(self.due(), wakes) && self.notify_named(wakes)
     }
 }

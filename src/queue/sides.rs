@@ -7,11 +7,10 @@
 
 use crate::error::Closed;
 use crate::group::{POISONED, Phase, UNPINNED};
-use crate::sync::{Ordering, WakeArc, unique};
+use crate::sync::{Ordering, WakeArc};
 
 use super::Observer;
 use super::handles::Conversation;
-use super::parcel::One;
 use super::state::Age;
 
 impl<T> Conversation<T> {
@@ -39,19 +38,8 @@ impl<T> Conversation<T> {
         keeper: WakeArc<dyn Observer>,
         wanted: fn(&T) -> bool,
     ) -> Option<u64> {
-        // Dropped after the lock, if it is not taken.
-        let mut keeper = Some(keeper);
-        self.shared.with_state(|state| {
-            if self.shared.gone.load(Ordering::Relaxed) {
-                return None;
-            }
-            _ = self.shared.wanted.set(wanted);
-            let number = unique();
-            state
-                .observers
-                .extend(keeper.take().map(|keeper| (number, keeper)));
-            Some(number)
-        })
+        _ = self.shared.wanted.set(wanted);
+        self.shared.register(keeper).ok()
     }
 
     /// Puts an event last, or with `first` before all that waits in the group,
@@ -71,13 +59,12 @@ impl<T> Conversation<T> {
             if gone || state.finished() && !poisoned {
                 return Err(event);
             }
+            shared.capacity.take_past(1);
             if !first {
-                let (message, tier) = (event, None);
-                let sent = shared.put(state, group, One { message, tier });
+                let sent = shared.put(state, group, None, [event]);
                 debug_assert!(sent.is_ok(), "the last tier does not go down");
                 return Ok(());
             }
-            state.room.take(1);
             shared.change_group(state, group, |_, mailbox| {
                 let rises = mailbox.phase == Phase::Idle;
                 group.add_waiting(1);

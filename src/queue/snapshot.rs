@@ -49,8 +49,8 @@ pub struct ReceivesStatus {
 pub struct SendsStatus {
     /// Those that sleep.
     pub waiting: usize,
-    /// Those that were woken and have not looked since. One that stays here is
-    /// a task that is not polled: it keeps the room that it asks for, no more.
+    /// Those that were given room, and have not looked since. One that stays here
+    /// is a task that is not polled: it keeps its own room, and no more.
     pub notified: usize,
     /// How many places all of them ask for.
     pub places: u64,
@@ -94,7 +94,7 @@ pub struct GroupStatus {
 
 /// Takes the policy lock, and each group's in turn.
 pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
-    shared.read(|state| {
+    shared.with_state(|state| {
         let mut of_lane: BTreeMap<LaneKey, Vec<GroupStatus>> = BTreeMap::new();
         let mut outstanding = BTreeSet::new();
         let (mut waiting, mut in_flight) = (0, 0);
@@ -133,7 +133,7 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
             })
         });
         let lanes = lanes.collect();
-        let (sends, told, places) = state.room.counts();
+        let (asleep, granted, places) = shared.capacity.waits();
         Snapshot {
             closed: state.closed,
             waiting,
@@ -142,8 +142,8 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
             receives: receives(&mut std::iter::once(&state.receives)),
             named: receives(&mut state.named.values()),
             sends: SendsStatus {
-                waiting: sends,
-                notified: told,
+                waiting: asleep,
+                notified: granted,
                 places,
             },
             lanes,

@@ -15,11 +15,10 @@ use super::turn::{LIVE, Live};
 
 const IN_TURN: (Was, Age) = (Was::Out, Age::Same);
 
-/// Begins a turn in a lane with tiers, or in a queue with a capacity.
+/// Begins a turn in a lane with tiers.
 #[cold]
 pub(super) fn begin<T>(shared: &Shared<T>, live: &mut Live<T>) {
     shared.with_state(|state| {
-        live.holder = state.room.hold();
         let group = live.group.as_ref().expect(LIVE);
         let mut mailbox = shared.lock_group(state, group);
         mailbox.phase = Phase::Held;
@@ -94,17 +93,14 @@ fn settle_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
     }
 }
 
-/// So many messages are done, in a lane with tiers or a queue with a capacity.
+/// A message that counts as started is done.
 #[cold]
-pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messages: u64) {
-    let counted = std::mem::take(&mut live.counted);
+pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32) {
+    live.counted = false;
     let lane = live.group().lock().lane.index();
     shared.with_state(|state| {
-        state.room.give(messages);
-        if counted {
-            state.lanes.finish(lane, tier);
-            state.lanes.settle(lane);
-        }
+        state.lanes.finish(lane, tier);
+        state.lanes.settle(lane);
     });
 }
 
@@ -124,6 +120,9 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, mut taken: Taken<T
                 unwanted = Some(taken);
             }
             drop(mailbox);
+            if unwanted.is_some() {
+                shared.capacity.release(1);
+            }
             drop(unwanted);
             return;
         }
@@ -152,7 +151,7 @@ fn give_back<T>(
 ) -> Option<T> {
     let (lane, tier) = (mailbox.lane.index(), taken.tier);
     if !shared.wants(&taken.message) {
-        state.room.give(1);
+        shared.free(state, 1);
         if counted {
             state.lanes.finish(lane, tier);
         }
@@ -201,11 +200,10 @@ pub(super) fn return_untouched<T>(
 #[cold]
 pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>) {
     let taken = live.taken.take();
-    let (unit, counted, holder) = (live.unit, live.counted, live.holder);
+    let (unit, counted) = (live.unit, live.counted);
     let unwanted = shared.with_state(|state| {
         let mut mailbox = shared.lock_group(state, &group);
         let lane = mailbox.lane.index();
-        state.room.let_go(holder);
         if unit && mailbox.flags & CAPPED != 0 {
             state.lanes.return_unit(lane);
         }
@@ -233,7 +231,7 @@ pub(super) fn finished<T>(delivery: &Detached<T>, tier: u32) {
     let shared = &delivery.shared;
     shared.with_state(|state| {
         release(shared, state, delivery, |state, mailbox| {
-            state.room.give(1);
+            shared.free(state, 1);
             if delivery.counted || mailbox.flags & TIERED != 0 {
                 state.lanes.finish(mailbox.lane.index(), tier);
             }
@@ -264,7 +262,6 @@ fn release<T, R>(
     finish: impl FnOnce(&mut State<T>, &mut Mailbox<T>) -> R,
 ) -> R {
     let group = &delivery.group;
-    state.room.let_go(delivery.holder);
     shared.change_group(state, group, |state, mailbox| {
         let ready = mailbox.phase == Phase::Ready;
         mailbox.remove_detached();

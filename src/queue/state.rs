@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 
 use crate::error::{Closed, OutOfRange};
 use crate::group::{
-    BOUNDED, CAPPED, CLOSED, COUNTED, Flags, Group, GroupKey, Groups, Mailbox, NAMED, PEEKED,
-    POISONED, Phase, STARTED, TIERED, UNPINNED,
+    CAPPED, CLOSED, COUNTED, Flags, Group, GroupKey, Groups, Mailbox, NAMED, PEEKED, POISONED,
+    Phase, STARTED, TIERED, UNPINNED,
 };
 use crate::lanes::{LaneKey, Lanes, Standing};
 use crate::limit::{Bypass, Limit};
@@ -23,7 +23,6 @@ use crate::ready::Rank;
 use crate::sync::WakeArc;
 use crate::wait::Waiters;
 
-use super::room::Room;
 use super::submissions::{FEW, Submissions, Token};
 use super::suspended::Suspended;
 use super::{GroupRef, Observer};
@@ -40,7 +39,8 @@ pub(super) struct State<T> {
     pub(super) observers: BTreeMap<u64, WakeArc<dyn Observer>>,
     pub(super) closed: bool,
     pub(super) draining: u64,
-    pub(super) room: Room,
+    /// Permits came back that somebody waits for: to be served after the event.
+    pub(super) serve: bool,
     /// The other list of the submissions, empty between events.
     spare: Vec<Token<T>>,
     /// What the submissions were last told of sleepers.
@@ -70,7 +70,7 @@ pub(super) enum Age {
 }
 
 impl<T> State<T> {
-    pub(super) fn new(bypass: Bypass, capacity: Limit) -> Self {
+    pub(super) fn new(bypass: Bypass) -> Self {
         Self {
             lanes: Lanes::new(bypass),
             groups: Groups::new(),
@@ -80,7 +80,7 @@ impl<T> State<T> {
             observers: BTreeMap::new(),
             closed: false,
             draining: 0,
-            room: Room::new(capacity),
+            serve: false,
             spare: Vec::new(),
             asleep: false,
             mixed: false,
@@ -119,9 +119,6 @@ impl<T> State<T> {
         }
         if view.is_some_and(|view| view.tiered) {
             flags |= TIERED;
-        }
-        if self.room.is_limited() {
-            flags |= BOUNDED;
         }
         if *self.level.get_or_insert(level) != level {
             self.mixed = true;

@@ -16,6 +16,8 @@
 //!
 //! Memory ordering: the lock orders all of it.
 
+use std::ops::Range;
+
 use crate::group::{Lock, Mailbox};
 use crate::sync::model_size;
 
@@ -59,7 +61,7 @@ impl<T> Token<T> {
 /// What whoever posted is to do, with no group locked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Posted {
+pub(crate) enum Posted {
     /// Nothing.
     #[default]
     Kept,
@@ -83,7 +85,7 @@ impl<T> List<T> {
         if self.alarm == 0 {
             return Posted::Look;
         }
-        self.alarm += Submissions::<T>::LONG;
+        self.alarm = (self.tokens.len() + 1).next_multiple_of(Submissions::<T>::LONG);
         Posted::Long
     }
 }
@@ -122,6 +124,24 @@ impl<T> Submissions<T> {
             posted = list.ring();
         }
         (ticket, posted)
+    }
+
+    /// Appends tokens, one after the other: their tickets, and what is to be done.
+    pub(super) fn post_many(&self, mut tokens: Vec<Token<T>>) -> (Range<u64>, Posted) {
+        if tokens.is_empty() {
+            return (0..0, Posted::Kept);
+        }
+        let mut list = self.list.lock();
+        let first = list.next;
+        list.next += tokens.len() as u64;
+        list.tokens.append(&mut tokens);
+        let waiting = list.tokens.len();
+        self.list.set_note(waiting as u32);
+        let mut posted = Posted::Kept;
+        if waiting >= list.alarm {
+            posted = list.ring();
+        }
+        (first..list.next, posted)
     }
 
     /// Whether there may be a token.

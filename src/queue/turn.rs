@@ -6,13 +6,13 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::group::{BARE, BOUNDED, BUMPED, CAPPED, Phase, TIERED, Taken, UNPINNED};
+use crate::group::{BARE, BUMPED, CAPPED, Phase, TIERED, Taken, UNPINNED};
 use crate::sync::Arc;
 
 use super::GroupRef;
+use super::capacity::Holder;
 use super::delivery::{Batch, Delivery};
 use super::handles::GroupId;
-use super::room::Holder;
 use super::shared::Shared;
 use super::special;
 use super::submissions::{Posted, Token};
@@ -71,7 +71,7 @@ pub(super) struct Live<T> {
     pub(super) unit: bool,
     /// What is taken counts as started in the lane's tiers.
     pub(super) counted: bool,
-    pub(super) holder: Holder,
+    pub(super) _holder: Option<Holder>,
 }
 
 impl<T> Live<T> {
@@ -100,14 +100,14 @@ impl<T> Live<T> {
             epoch,
             unit: true,
             counted: false,
-            holder: None,
+            _holder: shared.capacity.hold(),
         }
     }
 
     #[inline(never)]
     fn begin_flagged(shared: &Shared<T>, group: GroupRef<T>, epoch: u32) -> Self {
         let mut mailbox = group.lock();
-        if mailbox.flags & (TIERED | BOUNDED) != 0 {
+        if mailbox.flags & TIERED != 0 {
             drop(mailbox);
             let mut live = Self::new(shared, group, None, epoch);
             special::begin(shared, &mut live);
@@ -267,6 +267,7 @@ impl<'q, T> Turn<'q, T> {
             live: Live {
                 group: live.group.take(),
                 taken: live.taken.take(),
+                _holder: live._holder.take(),
                 ..*live
             },
         }

@@ -1,6 +1,5 @@
 //! The waiting operation.
 
-use std::panic::Location;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -34,10 +33,10 @@ pub type AcquireOwned = Request<Arc<Semaphore>>;
 
 impl<S: Handle> Request<S> {
     #[inline]
-    pub(super) fn new(semaphore: S, count: u32, made_at: &'static Location<'static>) -> Self {
+    pub(super) fn new(semaphore: S, claim: Claim) -> Self {
         Self {
             semaphore: Some(semaphore),
-            claim: Claim { count, made_at },
+            claim,
             ticket: None,
         }
     }

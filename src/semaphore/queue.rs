@@ -17,6 +17,19 @@ use crate::wait::{Guarded, Session, Ticket, WakeBatch};
 pub(crate) struct Claim {
     pub(super) count: u32,
     pub(super) made_at: &'static Location<'static>,
+    /// For whom it asks, where that may end before; else 0.
+    pub(super) owner: usize,
+}
+
+impl Claim {
+    #[inline]
+    pub(super) fn new(count: u32, made_at: &'static Location<'static>, owner: usize) -> Self {
+        Self {
+            count,
+            made_at,
+            owner,
+        }
+    }
 }
 
 impl turnstile::Claim for Claim {
@@ -150,7 +163,7 @@ impl Semaphore {
             self.word.shift(by);
         }
         if limit < old {
-            self.refuse_queued(session);
+            self.refuse_queued(session, 0);
         } else {
             self.serve_queue(session);
         }
@@ -160,12 +173,29 @@ impl Semaphore {
     pub(super) fn close_queue(&self) {
         let session = self.queue.lock();
         self.word.close();
-        self.refuse_queued(session);
+        self.refuse_queued(session, 0);
     }
 
-    /// Dismisses whoever can have nothing any more, and serves the rest.
-    fn refuse_queued(&self, mut session: Session<'_, Queue>) {
-        let refused = |queue: &Queue, claim| self.refusal(queue, claim).is_some();
+    /// Refuses whoever asks for this owner, as [`AcquireError::AboveLimit`]; what
+    /// was granted and has not been collected goes to the next.
+    pub(crate) fn refuse_for(&self, owner: usize) {
+        let mut session = self.queue.lock();
+        session.revoke(|claim| {
+            let revoked = claim.owner == owner;
+            if revoked {
+                let _ = self.word.put(claim.count);
+            }
+            revoked
+        });
+        self.refuse_queued(session, owner);
+    }
+
+    /// Dismisses whoever can have nothing any more, or asks for `owner`, and
+    /// serves the rest.
+    fn refuse_queued(&self, mut session: Session<'_, Queue>, owner: usize) {
+        let refused = |queue: &Queue, claim: Claim| {
+            owner != 0 && claim.owner == owner || self.refusal(queue, claim).is_some()
+        };
         let those = session
             .iter()
             .filter(|&(_, claim)| refused(&session, claim));

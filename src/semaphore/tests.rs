@@ -18,6 +18,11 @@ fn poll<'a>(wait: &mut Wait<Acquire<'a>>) -> Poll<Acquired<'a>> {
     Pin::new(wait).poll(&mut Context::from_waker(Waker::noop()))
 }
 
+/// Takes without a permit.
+fn take(semaphore: &Semaphore, count: u32) -> bool {
+    semaphore.try_acquire(count).map(Permit::pass_on).is_ok()
+}
+
 const MOST: u32 = (1 << 29) - 1;
 
 #[test]
@@ -98,18 +103,18 @@ fn who_must_serve() {
 #[test]
 fn past_the_limit_is_a_debt() {
     let semaphore = Semaphore::new(2).unwrap();
-    assert!(semaphore.try_take(1));
+    assert!(take(&semaphore, 1));
     semaphore.acquire_past(4);
     assert_eq!(semaphore.available(), -3);
-    assert!(!semaphore.try_take(1));
+    assert!(!take(&semaphore, 1));
     semaphore.release(3);
-    assert!(!semaphore.try_take(1));
+    assert!(!take(&semaphore, 1));
     semaphore.release(1);
-    assert!(semaphore.try_take(1));
+    assert!(take(&semaphore, 1));
     semaphore.release(2);
     assert_eq!(semaphore.available(), 2);
     semaphore.close();
-    assert!(!semaphore.try_take(1));
+    assert!(!take(&semaphore, 1));
     semaphore.acquire_past(3);
     assert_eq!(semaphore.available(), -1);
     semaphore.release(3);
@@ -122,7 +127,7 @@ fn past_the_limit_is_a_debt() {
 fn past_one_who_waits() {
     let semaphore = Semaphore::new(1).unwrap();
     let semaphore = semaphore.with_bypass(Bypass::AtMost(1));
-    assert!(semaphore.try_take(1));
+    assert!(take(&semaphore, 1));
     let mut wait = semaphore.acquire(1);
     assert!(poll(&mut wait).is_pending());
     semaphore.release(1);
@@ -164,19 +169,46 @@ fn a_take_obeys_the_bound() {
     for bound in [0, 1, 7] {
         let semaphore = Semaphore::new(2).unwrap();
         let semaphore = semaphore.with_bypass(Bypass::AtMost(bound));
-        assert!(semaphore.try_take(2));
+        assert!(take(&semaphore, 2));
         let mut wait = semaphore.acquire(2);
         assert!(poll(&mut wait).is_pending());
         semaphore.release(1);
         let mut overtaken = 0;
-        while semaphore.try_take(1) {
+        while take(&semaphore, 1) {
             overtaken += 1;
             semaphore.release(1);
             assert!(overtaken <= bound);
         }
         assert_eq!(overtaken, bound);
         semaphore.release(1);
-        assert!(!semaphore.try_take(1));
+        assert!(!take(&semaphore, 1));
         assert!(poll(&mut wait).is_ready());
     }
+}
+
+/// Whoever waits for an owner that goes away is refused, what it was granted
+/// goes to the next at once, and nobody else notices.
+#[test]
+fn an_owner_is_refused() {
+    let semaphore = Semaphore::new(2).unwrap();
+    let semaphore = semaphore.with_bypass(Bypass::AtMost(0));
+    assert!(take(&semaphore, 2));
+    let mut waits = [7, 7, 8, 0].map(|owner| Wait::new(semaphore.acquire_for(owner, 1)));
+    for wait in &mut waits {
+        assert!(poll(wait).is_pending());
+    }
+    semaphore.release(1);
+    semaphore.refuse_for(7);
+    let states = semaphore.snapshot().waiters.into_iter().map(|w| w.state);
+    assert!(states.eq([WaiterState::Granted, WaiterState::Waiting]));
+    let [granted, waiting, other, last] = &mut waits;
+    for refused in [granted, waiting] {
+        assert!(matches!(
+            poll(refused),
+            Poll::Ready(Err(AcquireError::AboveLimit))
+        ));
+    }
+    assert!(matches!(poll(other), Poll::Ready(Ok(_))));
+    assert!(poll(last).is_ready());
+    assert_eq!(semaphore.available(), 1);
 }

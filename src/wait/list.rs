@@ -265,10 +265,6 @@ impl<D> Waiters<D> {
         self.slot(ticket)?.data.as_ref()
     }
 
-    pub(crate) fn get_mut(&mut self, ticket: Ticket) -> Option<&mut D> {
-        self.slot_mut(ticket)?.data.as_mut()
-    }
-
     /// The longest waiting of all, notified or not.
     pub(crate) fn front(&self) -> Option<(Ticket, &D)> {
         self.iter().next()

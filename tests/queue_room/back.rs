@@ -115,8 +115,8 @@ fn to_end_a_conversation_gives_back_what_waits_on_it_and_on_no_other() {
     assert_eq!(sends(&queue), (2, 1, 3));
     ending.end();
     assert_eq!(rings([&told, &waiting]), [1, 1]);
-    // Its room is the next one's at once, also before it has looked.
-    assert_eq!((sends(&queue), rings([&other])), ((0, 3, 1), [1]));
+    // Its room is the next one's at once, also before it has looked; it stands in line no more.
+    assert_eq!((sends(&queue), rings([&other])), ((0, 1, 1), [1]));
     assert!(other.is_sent());
     assert_eq!(told.refused(), (1, SendReason::Ended));
     assert_eq!(waiting.refused(), (2, SendReason::Ended));

@@ -31,7 +31,7 @@ fn with_room_it_is_a_send() {
 fn one_is_told_for_each_place_in_order_of_waiting() {
     let (queue, _lane, wide) = full::<u32>(3);
     let mut sends: Vec<_> = (1..=5).map(|n| one(&wide, n)).collect();
-    let rung = |sends: &[Waiting<'_, _, _>]| -> Vec<usize> {
+    let rung = |sends: &[OneWaits<'_, u32>]| -> Vec<usize> {
         sends.iter().map(|w| w.bell.rings()).collect()
     };
     // Given back it keeps its place.

@@ -50,7 +50,7 @@ fn as_a_list_has_it() {
         let (queue, lane) = bounded::<usize>(Naive::CAPACITY as u32);
         let wide = conversation(&lane, Limit::Unlimited, 100);
         let (mut naive, mut hands) = (Naive::default(), Vec::new());
-        let mut waits: Vec<(usize, Waiting<'_, usize, All<usize>>)> = Vec::new();
+        let mut waits: Vec<(usize, AllWait<'_, usize>)> = Vec::new();
         for number in 0..200 {
             match random.below(8) {
                 0 | 1 => {

@@ -1,5 +1,5 @@
-//! Sends that wait for room. Without its bound an end that races a completion has
-//! 1,229,472 executions, and passes, in four minutes.
+//! Sends that wait for room: the semaphore of the capacity against completions,
+//! cancels, closes and ends.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -33,7 +33,7 @@ fn left(queue: &Queue<u8>) -> (u64, usize, usize) {
     (held, sends.waiting, sends.notified)
 }
 
-/// Two senders wait, or are about to, while the only place is freed again and again.
+/// Two senders wait, or are about to, while the only place is freed twice.
 #[test]
 fn a_completion_wakes_one_send_after_the_other() {
     explore(
@@ -44,12 +44,10 @@ fn a_completion_wakes_one_send_after_the_other() {
             let [one, two] =
                 both.map(|conversation| spawn(move || conversation.send_wait(1).wait().unwrap()));
             delivery.complete();
-            for _ in 0..2 {
-                assert_eq!(receive_one(&queue), Ok(1));
-            }
+            assert_eq!(receive_one(&queue), Ok(1));
             one.join().unwrap();
             two.join().unwrap();
-            assert_eq!(left(&queue), (0, 0, 0));
+            assert_eq!(left(&queue), (1, 0, 0));
         },
     );
 }
