@@ -70,6 +70,8 @@ pub(crate) const BUMPED: Flags = 1 << 1;
 pub(crate) const CAPPED: Flags = 1 << 2;
 /// Tiers are in use in the lane.
 pub(crate) const TIERED: Flags = 1 << 3;
+/// Its messages have passed number 2^32.
+const FAR: Flags = 1 << 4;
 /// The queue is closed.
 pub(crate) const CLOSED: Flags = 1 << 5;
 /// It has work, in a closed queue, and is counted there.
@@ -99,7 +101,7 @@ pub(crate) const SEND_SPECIAL: Flags = TIERED | CLOSED;
 /// Set aside after a failure.
 pub(crate) const SUSPENDED: Flags = POISONED | BACKING_OFF;
 /// What does not matter to a plain step.
-const HARMLESS: Flags = CAPPED | UNPINNED | ODD | FULL;
+const HARMLESS: Flags = CAPPED | UNPINNED | ODD | FULL | FAR;
 
 /// A group's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -343,14 +345,18 @@ impl<T> Mailbox<T> {
     /// The number of the first plain message.
     #[inline]
     fn number(&self) -> u64 {
-        let high = self.rare.as_ref().map_or(0, |rare| rare.high);
-        u64::from(high) << 32 | u64::from(self.next)
+        let next = u64::from(self.next);
+        match &self.rare {
+            Some(rare) if self.flags & FAR != 0 => u64::from(rare.high) << 32 | next,
+            _ => next,
+        }
     }
 
     fn set_number(&mut self, number: u64) {
         self.next = number as u32;
         let high = (number >> 32) as u32;
-        if self.rare.is_some() || high > 0 {
+        if self.flags & FAR != 0 || high > 0 {
+            self.flags |= FAR;
             self.rare().high = high;
         }
     }
