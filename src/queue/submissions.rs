@@ -90,6 +90,9 @@ impl<T> List<T> {
     }
 }
 
+/// See the [module](self). Apart from what stands beside it, as all senders
+/// change it.
+#[repr(align(128))]
 pub(super) struct Submissions<T> {
     /// Its note is how many tokens there are.
     list: Lock<List<T>>,

@@ -155,7 +155,9 @@ impl Drop for Spare {
     }
 }
 
-/// State under a mutex that is only ever held as a [`Session`].
+/// State under a mutex that is only ever held as a [`Session`]. Apart from what
+/// stands beside it, which others read while it changes.
+#[repr(align(128))]
 pub(crate) struct Guarded<S>(Mutex<S>);
 
 impl<S> Guarded<S> {
