@@ -29,6 +29,8 @@
 
 mod fifo;
 mod lock;
+#[cfg(all(test, loom))]
+mod model;
 mod odd;
 mod reference;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -174,9 +176,15 @@ impl<T> Group<T> {
     }
 
     /// So many more wait. Under the lock.
+    ///
+    /// # Panics
+    ///
+    /// If that are 2^32; nothing has changed.
     #[inline]
     pub(crate) fn add_waiting(&self, more: u32) {
-        self.mailbox.set_note(self.waiting() + more);
+        let waiting = self.waiting().checked_add(more);
+        let waiting = waiting.expect("fewer than 2^32 messages wait in a group");
+        self.mailbox.set_note(waiting);
     }
 
     /// So many fewer wait. Under the lock.

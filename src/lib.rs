@@ -45,6 +45,17 @@
 //! | | `scheduler.rs` | callers, tasks and outcomes, readers, log, status |
 //! | | `simulator.rs` | the scheduler in virtual time |
 
+//!
+//! # Unsafe code
+//!
+//! There is none but in two places, each with its invariants beside it: `group`
+//! (a lock of one byte, messages in blocks, counted references) and the pages of
+//! `slab`, where the groups stand. CI runs them under the address and leak
+//! sanitizers and under memcheck, and the tests compare them with the standard
+//! library's collections. What they gain is in `docs/benchmarks.md`.
+
+#![deny(unsafe_code)]
+
 mod sync;
 
 pub mod error;

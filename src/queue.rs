@@ -101,7 +101,10 @@
 //! No code of the user's runs under the queue's locks: wakers, the drops of
 //! messages, and the iterator of [`Conversation::send_all`] run without them,
 //! and may call the queue. A waker that panics stops nobody: its panic ends
-//! where it was woken.
+//! where it was woken. Messages that go together, as when the queue is dropped,
+//! are dropped as a `Vec` of them is: two whose drops panic abort the process.
+//!
+//! A send panics, and sends nothing, if 2^32 messages would wait in one group.
 //!
 //! # Cost
 //!

@@ -1,6 +1,8 @@
 //! Loom models of the gate, of at most two threads and the main one. The printed bound says which
 //! interleavings were explored; with none, all.
 
+#![allow(unsafe_code)]
+
 use super::TierGate;
 use crate::sync::{Arc, AtomicUsize, Ordering, UnsafeCell, explore, spawn};
 

@@ -22,7 +22,7 @@ pub(crate) use parked::{Guard, Lock};
 #[cfg(any(not(any(loom, shuttle)), all(test, loom)))]
 #[cfg_attr(loom, allow(dead_code))]
 #[allow(unsafe_code)]
-mod spin {
+pub(super) mod spin {
     use std::fmt;
     use std::marker::PhantomData;
     use std::ops::{Deref, DerefMut};
@@ -106,7 +106,7 @@ mod spin {
     }
 
     /// About a microsecond in sum, before the processor is given away.
-    const MOST_SPINS: usize = crate::sync::model_size(64, 0);
+    const MOST_SPINS: usize = crate::sync::model_size(64, 1);
 
     impl<T> fmt::Debug for Lock<T> {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

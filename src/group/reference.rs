@@ -136,7 +136,6 @@ impl<T> fmt::Debug for GroupRef<T> {
 }
 
 /// The groups of a queue that have not ended.
-#[derive(Debug)]
 pub(crate) struct Groups<T> {
     pages: Pages<Group<T>>,
 }

@@ -7,8 +7,7 @@
 //!
 //! Invariants, under that lock:
 //! 1. `open` holds the pages with a free slot; a page knows its place there.
-//! 2. A page without a value goes, but for the only open one, which goes with
-//!    its [`Pages`].
+//! 2. A page without a value goes, unless it is the only open one.
 //! 3. A pair of index and generation is issued once: a slot counts up when its
 //!    value goes, and is retired where that would wrap; a new page begins with
 //!    `floor`, which is above all generations of the pages that went. Before
@@ -18,7 +17,6 @@
 
 use std::alloc::{self, Layout};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::mem::{align_of, size_of};
 use std::num::NonZeroU32;
 use std::ptr::NonNull;
@@ -126,7 +124,7 @@ unsafe fn generation_at<S>(page: Page<S>, slot: usize) -> NonNull<NonZeroU32> {
 ///
 /// # Safety
 ///
-/// The value is in a page, and stays there meanwhile.
+/// The value is in a page, and stays there.
 pub(crate) unsafe fn key_of<S>(value: NonNull<S>) -> Key {
     let (page, slot) = (page_of(value), slot_of(value));
     // SAFETY: the page of a value is there; its number and the generation of a
@@ -177,8 +175,7 @@ unsafe fn free_page<S>(page: Page<S>) {
 /// The page is there, and its `Pages` are locked.
 unsafe fn with_slots<S, R>(page: Page<S>, f: impl FnOnce(&mut Slots) -> R) -> R {
     // SAFETY: by the caller's promise; nothing in here calls itself.
-    let header = unsafe { page.as_ref() };
-    header.slots.with_mut(|slots| f(unsafe { &mut *slots }))
+    unsafe { page.as_ref().slots.with_mut(|slots| f(&mut *slots)) }
 }
 
 fn bit(slot: usize) -> (usize, u64) {
@@ -321,8 +318,7 @@ impl<S> Pages<S> {
             }
             slot
         };
-        // SAFETY: the lock is held, and an open page is there; a free slot is
-        // nobody's.
+        // SAFETY: the lock is held, an open page is there, and its slot free.
         unsafe {
             let slot = with_slots(page, use_free);
             let place = value_at(page, slot);
@@ -358,8 +354,7 @@ impl<S> Pages<S> {
         let page = *shared.pages.get(&(key.index / INDICES as u32))?;
         let slot = key.index as usize % INDICES;
         let (word, mask) = bit(slot);
-        // SAFETY: the lock is held, and pages that are known are there; only
-        // slots of the page are listed.
+        // SAFETY: the lock is held, and known pages are there, with these slots.
         unsafe {
             let listed = with_slots(page, |slots| slots.listed[word] & mask != 0);
             let same = listed && *generation_at(page, slot).as_ref() == key.generation;
@@ -390,24 +385,15 @@ impl<S> Drop for Pages<S> {
     fn drop(&mut self) {
         let mut shared = self.0.lock();
         shared.closed = true;
-        let open = shared.open.iter().copied();
         // SAFETY: the lock is held, and pages that are known are there.
-        let empty = open.filter(|&page| unsafe { with_slots(page, |slots| slots.used) } == 0);
-        let empty: Vec<_> = empty.collect();
-        for &page in &empty {
-            // SAFETY: as above; it has no value.
-            unsafe { shared.forget(page, true) };
+        let is_empty = |&&page: &&Page<S>| unsafe { with_slots(page, |slots| slots.used) } == 0;
+        let empty = shared.open.iter().find(is_empty).copied();
+        if let Some(page) = empty {
+            // SAFETY: as above; it has no value, and is forgotten before it goes.
+            unsafe {
+                shared.forget(page, true);
+                free_page(page);
+            }
         }
-        drop(shared);
-        // SAFETY: they are empty, and forgotten.
-        empty
-            .into_iter()
-            .for_each(|page| unsafe { free_page(page) });
-    }
-}
-
-impl<S> fmt::Debug for Pages<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pages").finish_non_exhaustive()
     }
 }

@@ -2,6 +2,8 @@
 //! given back. The allocator of the crate's own test binary; a library cannot
 //! be asked for this in safe code.
 
+#![allow(unsafe_code)]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
