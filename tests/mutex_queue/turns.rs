@@ -194,19 +194,19 @@ impl<T> Batch<'_, T> {
         all.map(|taken| &taken.message.item)
     }
 
-    pub(crate) fn complete(self) -> Vec<T> {
+    pub(crate) fn complete(self) -> std::vec::IntoIter<T> {
         let all = self.len();
         self.complete_up_to(all)
     }
 
-    pub(crate) fn complete_up_to(mut self, n: usize) -> Vec<T> {
+    pub(crate) fn complete_up_to(mut self, n: usize) -> std::vec::IntoIter<T> {
         let n = n.min(self.len());
         if n == 0 {
-            return Vec::new();
+            return Vec::new().into_iter();
         }
         let mut done = vec![self.live.complete(n)];
         done.extend(self.rest.drain(..n - 1).map(|taken| taken.message.item));
-        done
+        done.into_iter()
     }
 }
 

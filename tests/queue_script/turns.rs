@@ -189,11 +189,8 @@ impl<'q> Driver<'q> {
             assert_eq!(batch.len(), given.len());
             self.run_nested(op.c % 4);
             let done = match op.c / 4 % 4 {
-                0 => batch.complete().into_iter().collect(),
-                1 => batch
-                    .complete_up_to(usize::from(op.c / 16))
-                    .into_iter()
-                    .collect(),
+                0 => batch.complete().collect(),
+                1 => batch.complete_up_to(usize::from(op.c / 16)).collect(),
                 2 => {
                     drop(batch);
                     Vec::new()

@@ -133,7 +133,7 @@ fn first_tiers_and_a_batch_that_fails() {
     let mut live = turn(&queue).unwrap();
     let batch = live.next_batch(3).unwrap();
     high.send_in(1, 10).unwrap();
-    assert!(batch.complete_up_to(1).into_iter().eq([1]));
+    assert!(batch.complete_up_to(1).eq([1]));
     drop(live);
     assert!(take(&queue).is_some_and(|back| *back == 2 && back.attempt() == 2));
     assert_eq!(serve(&queue), [2, 3, 10]);
@@ -160,7 +160,7 @@ fn a_close_with_every_kind_of_live_thing() {
     detached.complete();
     delivery.complete();
     drop(live);
-    assert!(batch.complete().into_iter().eq([30, 31]));
+    assert!(batch.complete().eq([30, 31]));
     let never = TryReceiveFrom::Never(NoTurn::Closed);
     assert_eq!(
         queue.try_receive_from(three.group()).err(),

@@ -108,10 +108,10 @@ fn a_batch_is_completed_all_or_up_to_some_number() {
     assert_eq!(batch.len(), 2);
     assert!(batch.iter().copied().eq(0..2));
     assert_eq!(units(&queue), 1, "one batch lent as one");
-    assert!(batch.complete().into_iter().eq([0, 1]));
+    assert!(batch.complete().eq([0, 1]));
     let batch = turn.next_batch(4).unwrap();
     assert_eq!(queue.snapshot().waiting, 1);
-    assert!(batch.complete_up_to(1).into_iter().eq([2]));
+    assert!(batch.complete_up_to(1).eq([2]));
     // The first that was not done has failed, and no other.
     let again = turn.next().unwrap();
     assert_eq!((*again, again.attempt()), (3, 2));
@@ -119,13 +119,7 @@ fn a_batch_is_completed_all_or_up_to_some_number() {
     let next = turn.next().unwrap();
     assert_eq!((*next, next.attempt()), (4, 1));
     next.complete();
-    assert!(
-        turn.next_batch(9)
-            .unwrap()
-            .complete_up_to(9)
-            .into_iter()
-            .eq([5, 6])
-    );
+    assert!(turn.next_batch(9).unwrap().complete_up_to(9).eq([5, 6]));
     assert!(turn.next_batch(9).is_none());
 }
 
@@ -154,13 +148,7 @@ fn a_batch_counts_in_the_quantum() {
     one.send_all(0..9).unwrap();
     let mut turn = turn(&queue).unwrap();
     turn.next().unwrap().complete();
-    assert!(
-        turn.next_batch(usize::MAX)
-            .unwrap()
-            .complete()
-            .into_iter()
-            .eq([1, 2])
-    );
+    assert!(turn.next_batch(usize::MAX).unwrap().complete().eq([1, 2]));
     assert!(turn.next_batch(1).is_none() && turn.next().is_none());
 }
 
@@ -173,7 +161,7 @@ fn a_batch_gives_back_its_room() {
     let mut turn = turn(&queue).unwrap();
     let batch = turn.next_batch(3).unwrap();
     assert_eq!(one.send(9).unwrap_err().reason, SendReason::Full);
-    assert!(batch.complete_up_to(2).into_iter().eq([0, 1]));
+    assert!(batch.complete_up_to(2).eq([0, 1]));
     one.send_all([3, 4]).unwrap();
     assert_eq!(one.send(9).unwrap_err().reason, SendReason::Full);
 }
