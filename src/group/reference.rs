@@ -68,7 +68,7 @@ impl<T> GroupRef<T> {
     /// # Panics
     ///
     /// If the mailbox is another group's, or there are 2^32 references.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn another(&self, mailbox: &mut Mailbox<T>) -> Self {
         assert!(self.has(mailbox), "the mailbox of this group");
         mailbox.refs = mailbox.refs.checked_add(1).expect("the count fits");

@@ -76,6 +76,12 @@ impl Capacity {
         Ok(Self { bound: Some(bound) })
     }
 
+    /// Whether there is one.
+    #[inline]
+    pub(super) fn is_limited(&self) -> bool {
+        self.bound.is_some()
+    }
+
     /// Takes permits for so many messages, if nobody who waits wants them.
     #[inline]
     pub(crate) fn take(&self, messages: usize) -> Result<Permits<'_>, SendReason> {
@@ -103,6 +109,13 @@ impl Capacity {
     /// So many messages are gone. Under no lock.
     #[inline]
     pub(super) fn release(&self, messages: usize) {
+        if self.is_limited() {
+            self.release_some(messages);
+        }
+    }
+
+    #[inline(never)]
+    fn release_some(&self, messages: usize) {
         if let Some(bound) = &self.bound {
             bound.permits.release(number(messages));
         }

@@ -52,7 +52,7 @@ impl<'t, T> Delivery<'t, T> {
 
     /// The message is done. What was done before is seen by whoever has the
     /// group's next turn.
-    #[inline]
+    #[inline(always)]
     pub fn complete(self) -> T {
         let taken = self.live.taken.take().expect(IN_HAND);
         if self.live.counted {

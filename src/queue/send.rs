@@ -33,10 +33,31 @@ impl<T> Conversation<T> {
 
     /// As [`send`](Self::send); `held`, a lock, is dropped when the message has
     /// its place, before any waker runs.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send_holding<H>(&self, message: T, held: H) -> Result<(), SendError<T>> {
+        if self.shared.capacity.is_limited() {
+            return self.send_with_permit(None, message, held);
+        }
+        let ended = || self.has_ended();
+        match self.shared.send_plain(&self.group, ended, message) {
+            Ok(posted) => {
+                drop(held);
+                self.shared.posted(posted);
+                Ok(())
+            }
+            Err(message) => self.send_with_permit(None, message, held),
+        }
+    }
+
+    #[inline(never)]
+    fn send_with_permit<H>(
+        &self,
+        tier: Option<u32>,
+        message: T,
+        held: H,
+    ) -> Result<(), SendError<T>> {
         match self.permits(1) {
-            Ok(permits) => self.send_one(None, message, permits, held),
+            Ok(permits) => self.send_one(tier, message, permits, held),
             Err(reason) => Err(SendError { message, reason }),
         }
     }
@@ -53,10 +74,7 @@ impl<T> Conversation<T> {
     /// As [`send`](Self::send); and if an earlier message of the group is
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
-        match self.permits(1) {
-            Ok(permits) => self.send_one(Some(tier), message, permits, ()),
-            Err(reason) => Err(SendError { message, reason }),
-        }
+        self.send_with_permit(Some(tier), message, ())
     }
 
     /// Sends all of them as [`send`](Self::send) would, with nothing of others
@@ -159,7 +177,7 @@ impl<T> Mailbox<T> {
 
 impl<T> Shared<T> {
     /// Sends in the plain case, or gives the message back.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send_plain(
         &self,
         group: &GroupRef<T>,

@@ -125,7 +125,7 @@ impl<T> Shared<T> {
     /// Makes a group with work ready, if it has room, by a token: in the plain
     /// case, with the group locked. A unit of the lane's cap may come back with
     /// it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn submit(
         &self,
         group: &GroupRef<T>,
@@ -139,7 +139,7 @@ impl<T> Shared<T> {
     }
 
     /// The token of a group that is about to be submitted.
-    #[inline]
+    #[inline(always)]
     pub(super) fn token(group: &GroupRef<T>, mailbox: &mut Mailbox<T>, unit: bool) -> Token<T> {
         let (phase, token) = if mailbox.has_room() {
             let group = group.another(mailbox);
