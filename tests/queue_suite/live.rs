@@ -224,18 +224,27 @@ fn the_oldest_is_somebody_after_a_receive_by_name() {
     assert_eq!(serve(&queue), [1]);
 }
 
-/// The end of a delivery settles its lane once.
+/// The end of a delivery settles its lane once, done or not.
 #[test]
 fn a_lane_keeps_its_place_when_a_detached_delivery_ends() {
-    let queue = Queue::builder().capacity(Limit::AtMost(9)).build().unwrap();
-    let [mine, other] = [(); 2].map(|()| queue.lane(2, Limit::AtMost(8)).unwrap());
-    let one = conversation(&mine, TWO, 100);
-    one.send_all(["mine 1", "mine 2"]).unwrap();
-    let detached = take(&queue).unwrap();
-    let two = other.conversation().unwrap();
-    two.send("other").unwrap();
-    detached.complete();
-    assert_eq!(serve(&queue), ["mine 2", "other"]);
+    for (done, expected) in [
+        (true, &["mine 2", "other"][..]),
+        (false, &["mine 1", "mine 2", "other"]),
+    ] {
+        let queue = Queue::builder().capacity(Limit::AtMost(9)).build().unwrap();
+        let [mine, other] = [(); 2].map(|()| queue.lane(2, Limit::AtMost(8)).unwrap());
+        let one = conversation(&mine, TWO, 100);
+        one.send_all(["mine 1", "mine 2"]).unwrap();
+        let detached = take(&queue).unwrap();
+        let two = other.conversation().unwrap();
+        two.send("other").unwrap();
+        if done {
+            detached.complete();
+        } else {
+            detached.give_back();
+        }
+        assert_eq!(serve(&queue), expected);
+    }
 }
 
 /// "Ready time is a sequence number taken ... when a turn or delivery ends."
