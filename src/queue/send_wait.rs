@@ -137,7 +137,7 @@ impl<T> Conversation<T> {
     ///
     /// A thread for which a turn or delivery of this very queue is live may be
     /// the one on which the room depends: its [`wait()`](Wait::wait) gives the
-    /// message back as [`SendReason::OwnQueue`](super::SendReason::OwnQueue) where it would have to wait.
+    /// message back as [`SendReason::OwnQueue`] where it would have to wait.
     /// The thread meant is the one that received the turn, or took the turn
     /// of the delivery, for as long as either lives, wherever it is moved to.
     /// Two things follow from that. A thread that hands its deliveries to
