@@ -81,7 +81,8 @@ use crate::wait::{Guarded, Wait};
 /// - **Progress.** A wait that is dropped or timed out leaves no trace: it gives
 ///   back what it was promised, and whoever can go on now is told at once.
 /// - A wait for more than the limit fails at once; also one that waits already,
-///   when the limit falls below it. 0 permits are granted at once, ahead of
+///   when the limit falls below it. A limit of 0 is a pause: whoever asks waits
+///   until it rises. 0 permits are granted at once, ahead of
 ///   everybody, unless the semaphore is closed.
 ///
 /// # Memory ordering
@@ -157,7 +158,7 @@ impl Semaphore {
     ///
     /// The wait gives [`AcquireError::Closed`] if the semaphore is closed or is
     /// closed meanwhile, [`AcquireError::AboveLimit`] if `count` is above the
-    /// limit or the limit falls below it meanwhile.
+    /// limit, unless that is 0, or the limit falls below it meanwhile.
     #[inline]
     #[track_caller]
     pub fn acquire(&self, count: u32) -> Wait<Acquire<'_>> {

@@ -15,7 +15,6 @@ const ALL: [Bypass; 3] = [Bypass::AtMost(0), Bypass::AtMost(3), Bypass::Unbounde
 
 /// Those that wait keep their places, and their order.
 #[test]
-#[ignore = "fails: a limit of 0 refuses whoever waits"]
 fn who_waits_goes_on_waiting() {
     for bypass in ALL {
         let semaphore = semaphore(3, bypass);
@@ -39,7 +38,6 @@ fn who_waits_goes_on_waiting() {
 
 /// Also in one that was made so.
 #[test]
-#[ignore = "fails: above a limit of 0 is an error"]
 fn who_asks_waits_until_it_rises() {
     for bypass in ALL {
         let semaphore = semaphore(0, bypass);
@@ -54,7 +52,6 @@ fn who_asks_waits_until_it_rises() {
 
 /// It rises, and not far enough for everybody: those fail, and block nobody.
 #[test]
-#[ignore = "fails: above a limit of 0 is an error"]
 fn who_asks_for_more_than_it_rises_to_fails_then() {
     for bypass in ALL {
         let semaphore = semaphore(0, bypass);
@@ -69,7 +66,6 @@ fn who_asks_for_more_than_it_rises_to_fails_then() {
 
 /// "`forget` lowers the limit by what is forgotten": to a pause, at last.
 #[test]
-#[ignore = "fails: a limit of 0 refuses whoever waits"]
 fn forgotten_down_to_a_pause() {
     let semaphore = semaphore(1, Bypass::default());
     let held = take(&semaphore, 1);
@@ -82,7 +78,6 @@ fn forgotten_down_to_a_pause() {
 }
 
 #[test]
-#[ignore = "fails: a limit of 0 refuses whoever waits"]
 fn a_blocked_thread_sleeps_through_it() {
     let semaphore = semaphore(1, Bypass::default());
     let held = take(&semaphore, 1);
@@ -99,7 +94,6 @@ fn a_blocked_thread_sleeps_through_it() {
 
 /// Nothing is asked for, so nothing is waited for; and a close ends a pause.
 #[test]
-#[ignore = "fails: above a limit of 0 is an error"]
 fn none_and_closed() {
     let semaphore = Semaphore::new(0).unwrap();
     assert!(semaphore.try_acquire(0).is_ok());

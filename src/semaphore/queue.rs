@@ -133,7 +133,8 @@ impl Semaphore {
     fn refusal(&self, queue: &Queue, claim: Claim) -> Option<AcquireError> {
         if self.is_closed() {
             Some(AcquireError::Closed)
-        } else if claim.count > queue.state.limit {
+        } else if claim.count > queue.state.limit && queue.state.limit > 0 {
+            // A limit of 0 is a pause: who asks waits until it rises.
             Some(AcquireError::AboveLimit)
         } else {
             None
@@ -162,7 +163,7 @@ impl Semaphore {
         if by != 0 {
             self.word.shift(by);
         }
-        if limit < old {
+        if limit < old || old == 0 {
             self.refuse_queued(session, 0);
         } else {
             self.serve_queue(session);

@@ -73,7 +73,7 @@ impl Naive {
         if count == 0 {
             return Ok(());
         }
-        if n > self.limit {
+        if n > self.limit && self.limit > 0 {
             return Err(TryAcquireError::AboveLimit);
         }
         if self.available() < n {
@@ -189,7 +189,8 @@ impl Naive {
 
     pub(crate) fn set_limit(&mut self, limit: i64) {
         self.limit = limit;
-        self.turn_away(AcquireError::AboveLimit, |w| i64::from(w.count) > limit);
+        let above = |w: &Waiter| limit > 0 && i64::from(w.count) > limit;
+        self.turn_away(AcquireError::AboveLimit, above);
         self.serve();
     }
 }
