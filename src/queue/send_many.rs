@@ -33,7 +33,8 @@ impl<T> Queue<T> {
     /// let queue = Queue::new();
     /// let lane = queue.lane(1, Limit::Unlimited)?;
     /// let (anna, bert) = (lane.conversation()?, lane.conversation()?);
-    /// queue.send_many([(&bert, 1), (&anna, 2), (&bert, 3)])?;
+    /// let messages = [(&bert, 1), (&anna, 2), (&bert, 3)];
+    /// queue.send_many(messages).map_err(|refused| refused.reason)?;
     /// assert_eq!((bert.group(), anna.group()), (queue.try_receive()?.group(), anna.group()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
