@@ -72,7 +72,8 @@ impl Naive {
         self.line.insert(at, (who, mode));
         loop {
             let line = &self.line;
-            let wrong = (0..line.len()).rev().find_map(|behind| {
+            // Those who move keep their order.
+            let wrong = (0..line.len()).find_map(|behind| {
                 let own = self.own(line[behind].0)?;
                 let ahead = (0..behind).find(|&at| !own.compatible(line[at].1))?;
                 Some((behind, ahead))
@@ -337,6 +338,31 @@ proptest! {
     fn as_the_naive_lock(steps in prop::collection::vec(step(), 1..40)) {
         for lock in super::forms() {
             play(lock, &steps);
+        }
+    }
+}
+
+/// Two conversions move ahead of a third: the earlier one stays the first.
+#[test]
+fn conversions_that_move_keep_their_order() {
+    use Mode::{Is, Ix, S, U, X};
+    use Step::{Convert, Lock, Release, TryConvert};
+    let steps = [
+        Lock(Is),
+        Lock(S),
+        Lock(Is),
+        TryConvert(4, S),
+        Lock(Is),
+        Lock(Ix),
+        Lock(Ix),
+        Convert(0, U),
+        Release(1),
+        Convert(1, U),
+        Convert(0, X),
+    ];
+    for n in 1..=steps.len() {
+        for lock in super::forms() {
+            play(lock, &steps[..n]);
         }
     }
 }
