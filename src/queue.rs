@@ -104,7 +104,8 @@
 //! where it was woken. Messages that go together, as when the queue is dropped,
 //! are dropped as a `Vec` of them is: two whose drops panic abort the process.
 //!
-//! A send panics, and sends nothing, if 2^32 messages would wait in one group.
+//! A send panics if 2^32 messages would wait in one group, and one message is
+//! not sent then; of several, those before it have been.
 //!
 //! # Cost
 //!

@@ -1,39 +1,15 @@
 //! What dialogs leave behind: a bounded number of bytes, however they end, also if their queues are
 //! dropped while everything is open. A binary of its own, with an allocator that counts.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicIsize, Ordering};
+mod counting_heap;
+
 use std::time::Duration;
 
 use conversant::dialog::{Dialogs, Fault, Received};
 use conversant::limit::Limit;
 use conversant::queue::{Lane, Queue};
 
-struct Counting;
-
-static LIVE: AtomicIsize = AtomicIsize::new(0);
-
-// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller's.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn live() -> isize {
-    LIVE.load(Ordering::Relaxed)
-}
+use counting_heap::live;
 
 const COUNT: u64 = if cfg!(debug_assertions) {
     20_000

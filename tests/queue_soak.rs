@@ -7,6 +7,7 @@
 //! rounds, in units of about a second of an unoptimized build on two cores; 20
 //! if nothing is said.
 
+mod counting_heap;
 #[path = "soak/epoch.rs"]
 mod epoch;
 #[path = "soak/hands.rs"]
@@ -17,10 +18,9 @@ mod queue_support;
 #[path = "soak/worker.rs"]
 mod worker;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicIsize, Ordering};
 use std::thread;
 
+use counting_heap::live;
 use worker::{Worker, World};
 
 pub(crate) const THREADS: usize = 8;
@@ -33,28 +33,6 @@ const ROUNDS: usize = 1;
 
 /// What may differ after a round: what is kept does not grow.
 const SLACK: isize = 64 * 1024;
-
-struct Counting;
-
-static LIVE: AtomicIsize = AtomicIsize::new(0);
-
-// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller's.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// How many queues there were.
 fn round(number: usize) -> usize {
@@ -75,10 +53,10 @@ fn anything_at_random_loses_nothing_and_leaves_nothing() {
     let asked = std::env::var("CONVERSANT_SOAK").ok();
     let seconds: usize = asked.map_or(20, |asked| asked.parse().expect("a number"));
     let mut queues = round(0);
-    let baseline = LIVE.load(Ordering::Relaxed);
+    let baseline = live();
     for number in 1..seconds * ROUNDS {
         queues += round(number);
-        let grown = LIVE.load(Ordering::Relaxed) - baseline;
+        let grown = live() - baseline;
         assert!(grown <= SLACK, "{grown} bytes more after round {number}");
     }
     let operations = seconds * ROUNDS * THREADS * OPERATIONS;
