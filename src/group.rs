@@ -354,10 +354,11 @@ impl<T> Mailbox<T> {
     #[inline]
     fn number(&self) -> u64 {
         let next = u64::from(self.next);
-        match &self.rare {
-            Some(rare) if self.flags & FAR != 0 => u64::from(rare.high) << 32 | next,
-            _ => next,
+        if self.flags & FAR == 0 {
+            return next;
         }
+        let high = self.rare.as_ref().map_or(0, |rare| rare.high);
+        u64::from(high) << 32 | next
     }
 
     fn set_number(&mut self, number: u64) {

@@ -49,6 +49,11 @@ struct Block<T> {
 }
 
 impl<T> Block<T> {
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.len < self.cap
+    }
+
     fn layout(cap: u16) -> Layout {
         let items = Layout::array::<T>(cap.into());
         let whole = items.and_then(|items| Layout::new::<Self>().extend(items));
@@ -217,14 +222,29 @@ impl<T> Fifo<T> {
         }
     }
 
-    #[inline(never)]
+    #[inline]
     fn push_block(&mut self, message: T) {
-        let mut tail = self.tail.map_addr(|tail| tail & !BITS);
-        // SAFETY: the block is there, if there is one.
-        if tail.is_null() || unsafe { (*tail).len == (*tail).cap } {
-            tail = self.make_room();
+        match self.blocks() {
+            // SAFETY: the block is there.
+            Some(tail) if unsafe { tail.as_ref() }.has_room() => self.put_last(tail, message),
+            _ => self.push_grown(message),
         }
-        self.set(MORE);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_grown(&mut self, message: T) {
+        let tail = self.make_room();
+        self.put_last(tail, message);
+    }
+
+    /// Puts a message into the last block, which has room.
+    #[inline]
+    fn put_last(&mut self, tail: NonNull<Block<T>>, message: T) {
+        if !self.has(MORE) {
+            self.set(MORE);
+        }
+        let tail = tail.as_ptr();
         // SAFETY: the last block has room for one more.
         unsafe {
             Block::at(tail, (*tail).len).write(message);
@@ -233,8 +253,7 @@ impl<T> Fifo<T> {
     }
 
     /// A last block with room.
-    #[cold]
-    fn make_room(&mut self) -> *mut Block<T> {
+    fn make_room(&mut self) -> NonNull<Block<T>> {
         let tail = match self.blocks().map(NonNull::as_ptr) {
             None => Block::new(FEWEST),
             // SAFETY: the blocks are there; a new one is linked in behind the last.
@@ -250,7 +269,7 @@ impl<T> Fifo<T> {
             },
         };
         self.replace_blocks(tail);
-        tail
+        self.blocks().expect("it is there now")
     }
 
     /// The last block is another one now, or none.
@@ -314,7 +333,7 @@ impl<T> Fifo<T> {
     }
 
     /// Takes the first message out of the blocks, which hold one.
-    #[inline(never)]
+    #[inline]
     fn pop_block(&mut self) -> T {
         let tail = self.blocks().expect("they hold a message").as_ptr();
         // SAFETY: the blocks are there, and the first holds a message. What is
@@ -326,14 +345,23 @@ impl<T> Fifo<T> {
             (*block).head = (*block).head.wrapping_add(1);
             (*block).len -= 1;
             if (*block).len == 0 {
-                if block == tail {
-                    self.clear(MORE);
-                } else {
-                    (*tail).next = (*block).next;
-                    Block::free(block);
-                }
+                self.emptied(block);
             }
             message
+        }
+    }
+
+    /// The first block has become empty: it goes, if it is not the only one.
+    #[inline(never)]
+    fn emptied(&mut self, block: *mut Block<T>) {
+        let tail = self.tail.map_addr(|tail| tail & !BITS);
+        if block == tail {
+            return self.clear(MORE);
+        }
+        // SAFETY: the blocks are there; nobody else knows the one that goes.
+        unsafe {
+            (*tail).next = (*block).next;
+            Block::free(block);
         }
     }
 

@@ -13,6 +13,20 @@ pub struct Begun<G> {
     pub overtaken: Option<u32>,
 }
 
+impl<G> Lane<G> {
+    /// So many turns of its oldest have begun, while it is alone in the ring.
+    #[inline(always)]
+    fn count_plain(&mut self, turns: u32) {
+        self.overtaken = 0;
+        // Its credit begins anew whenever it is used up.
+        self.credit = if turns < self.credit {
+            self.credit - turns
+        } else {
+            self.weight - (turns - self.credit) % self.weight
+        };
+    }
+}
+
 impl<G> Lanes<G> {
     /// Begins the next turn: the group is out of line, with a unit of its
     /// lane's cap, and in a lane with tiers a message of the open one has
@@ -37,8 +51,13 @@ impl<G> Lanes<G> {
     /// or tiers, and one order in its line.
     #[inline(always)]
     pub fn pop_plain(&mut self) -> Option<G> {
-        let group = self.lone_lane()?.line.pop_plain()?;
-        self.count_plain(1);
+        let current = self.current;
+        let lane = self.lone_lane()?;
+        let group = lane.line.pop_plain()?;
+        lane.count_plain(1);
+        if lane.line.is_empty() {
+            self.leave(current);
+        }
         Some(group)
     }
 
@@ -46,12 +65,16 @@ impl<G> Lanes<G> {
     /// many.
     #[inline(always)]
     pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
+        let current = self.current;
         let Some(lane) = self.lone_lane() else {
             return 0;
         };
         let n = lane.line.pop_run(out);
         if n > 0 {
-            self.count_plain(n as u32);
+            lane.count_plain(n as u32);
+            if lane.line.is_empty() {
+                self.leave(current);
+            }
         }
         n
     }
@@ -64,23 +87,6 @@ impl<G> Lanes<G> {
         }
         let lane = self.lane_mut(self.current);
         (!lane.counts && lane.tiered.is_none()).then_some(lane)
-    }
-
-    /// So many turns of the oldest have begun in the only lane of the ring.
-    #[inline(always)]
-    fn count_plain(&mut self, turns: u32) {
-        let current = self.current;
-        let lane = self.lane_mut(current);
-        lane.overtaken = 0;
-        // Its credit begins anew whenever it is used up.
-        lane.credit = if turns < lane.credit {
-            lane.credit - turns
-        } else {
-            lane.weight - (turns - lane.credit) % lane.weight
-        };
-        if lane.line.is_empty() {
-            self.leave(current);
-        }
     }
 
     /// As [`pop`](Self::pop) of a turn that may be over at once: the lane keeps

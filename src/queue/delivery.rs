@@ -1,6 +1,7 @@
 //! Deliveries: a message in hand, which is done when somebody says so.
 
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
 use crate::group::{BARE, CAPPED, Phase, SWEPT, TIERED, Taken, UNPINNED};
@@ -54,11 +55,14 @@ impl<'t, T> Delivery<'t, T> {
     /// group's next turn.
     #[inline(always)]
     pub fn complete(self) -> T {
-        let taken = self.live.taken.take().expect(IN_HAND);
-        if self.live.counted {
-            special::completed(self.shared, self.live, taken.tier);
+        // It is not given back.
+        let mut this = ManuallyDrop::new(self);
+        let Self { shared, live } = &mut *this;
+        let taken = live.taken.take().expect(IN_HAND);
+        if live.counted {
+            special::completed(shared, live, taken.tier);
         }
-        self.shared.capacity.release(1);
+        shared.capacity.release(1);
         taken.message
     }
 

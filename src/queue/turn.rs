@@ -138,11 +138,19 @@ impl<T> Live<T> {
     fn take_next(&mut self, shared: &Shared<T>) -> bool {
         let group = self.group.as_ref().expect(LIVE);
         let mut mailbox = group.lock();
-        let epoch = shared.epoch();
-        if mailbox.flags == 0 && self.unit {
-            self.taken = group.take_plain(&mut mailbox);
-            return self.taken.is_some();
+        if mailbox.flags != 0 || !self.unit {
+            drop(mailbox);
+            return self.take_flagged(shared);
         }
+        self.taken = group.take_plain(&mut mailbox);
+        self.taken.is_some()
+    }
+
+    #[inline(never)]
+    fn take_flagged(&mut self, shared: &Shared<T>) -> bool {
+        let group = self.group.as_ref().expect(LIVE);
+        let mut mailbox = group.lock();
+        let epoch = shared.epoch();
         let look = !self.unit || epoch != self.epoch;
         if mailbox.flags & TIERED != 0 || mailbox.flags & CAPPED != 0 && look {
             drop(mailbox);
