@@ -26,7 +26,7 @@ pub(crate) mod tests;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
-use crate::ready::{Line, Rank};
+use crate::ready::{Entry, Line, Rank};
 
 use tiered::Tiered;
 
@@ -245,34 +245,33 @@ impl<G> Lanes<G> {
         })
     }
 
-    /// A group joins the line of tier 0 at the end of its standing level: its
-    /// ticket is higher than all before. Settles the lane.
+    /// Groups join the line of tier 0, each at the end of its standing level:
+    /// their tickets are higher than all before. Settles the lane.
     #[inline]
-    pub fn push(&mut self, lane: u32, ticket: u64, level: u8, group: G) {
-        self.push_run(lane, ticket, [(level, Some(group))].into_iter());
-    }
-
-    /// As [`push`](Self::push) of several, whose tickets follow one another, and
-    /// none of which is `None`.
-    #[inline]
-    pub fn push_run(
-        &mut self,
-        lane: u32,
-        first: u64,
-        groups: impl ExactSizeIterator<Item = (u8, Option<G>)>,
-    ) {
+    pub fn push_run(&mut self, lane: u32, entries: &mut [Entry<G>]) {
         let l = self.lane_mut(lane);
         let line = match l.tiered {
             None => &mut l.line,
             Some(_) => l.line_or_new(0),
         };
-        line.push_run(first, groups);
+        line.push_run(entries);
         if !l.in_ring || l.tiered.is_some() {
             self.settle(lane);
         }
     }
 
-    /// As [`push`](Self::push), in any tier. To be settled.
+    /// As [`push_run`](Self::push_run) in a lane without cap or tiers, where
+    /// all have the same level: moves nothing into an empty line.
+    #[inline]
+    pub fn push_all(&mut self, lane: u32, entries: &mut Vec<Entry<G>>) {
+        let l = self.lane_mut(lane);
+        l.line.push_all(entries);
+        if !l.in_ring {
+            self.settle(lane);
+        }
+    }
+
+    /// A group joins at the end of its standing level, in any tier. To be settled.
     pub fn push_in(&mut self, lane: u32, tier: u32, (ticket, level): (u64, u8), group: G) {
         let line = self.lane_mut(lane).line_or_new(tier);
         line.push(ticket, level, group);

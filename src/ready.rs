@@ -20,6 +20,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
+use std::mem;
 
 mod levels;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -49,14 +50,30 @@ impl Rank {
     }
 }
 
+/// A group on its way to a line, or in the array of one.
 #[derive(Debug)]
-struct Entry<G> {
-    ticket: u64,
-    level: u8,
-    /// How many entries after this one the next of its level stands; 0: none.
-    next: u32,
+pub struct Entry<G> {
+    /// When it became ready.
+    pub ticket: u64,
     /// `None`: a gap.
-    group: Option<G>,
+    pub group: Option<G>,
+    /// On its way: its lane. In line: how many entries after this one the next
+    /// of its level stands; 0: none.
+    pub link: u32,
+    /// Its standing level.
+    pub level: u8,
+    /// On its way: a unit of the lane's cap came back with it.
+    pub unit: bool,
+}
+
+impl<G> Entry<G> {
+    /// Takes the group out, for a line.
+    fn take(&mut self) -> Self {
+        Self {
+            group: self.group.take(),
+            ..*self
+        }
+    }
 }
 
 /// A rank, and who is first among equals: the later of bump and ready time.
@@ -122,24 +139,31 @@ impl<G> Line<G> {
         !self.mixed && self.odd.is_none()
     }
 
-    /// As [`push`](Self::push) of several, whose tickets follow one another, and
-    /// none of which is `None`.
+    /// As [`push`](Self::push) of several, which have groups.
     #[inline]
-    pub fn push_run(&mut self, first: u64, groups: impl ExactSizeIterator<Item = (u8, Option<G>)>) {
+    pub fn push_run(&mut self, entries: &mut [Entry<G>]) {
         let before = self.entries.len();
         let mut other = u8::from(self.mixed);
-        let entry = |(ticket, (level, group))| {
-            other |= level ^ self.level;
-            Entry {
-                ticket,
-                level,
-                next: 0,
-                group,
-            }
+        let entry = |entry: &mut Entry<G>| {
+            other |= entry.level ^ self.level;
+            entry.take()
         };
-        self.entries.extend((first..).zip(groups).map(entry));
+        self.entries.extend(entries.iter_mut().map(entry));
         if other != 0 {
             self.push_levels(before);
+        }
+    }
+
+    /// As [`push`](Self::push) of several, which have groups and one level:
+    /// that of all that stand here. Where nobody does, nothing is moved.
+    #[inline]
+    pub fn push_all(&mut self, entries: &mut Vec<Entry<G>>) {
+        if self.entries.is_empty() {
+            self.level = entries.first().map_or(self.level, |first| first.level);
+            let empty = mem::replace(&mut self.entries, VecDeque::from(mem::take(entries)));
+            *entries = Vec::from(empty);
+        } else {
+            self.entries.extend(entries.drain(..));
         }
     }
 
@@ -147,7 +171,13 @@ impl<G> Line<G> {
     /// than those of all groups that joined so before.
     #[inline]
     pub fn push(&mut self, ticket: u64, level: u8, group: G) {
-        self.push_run(ticket, [(level, Some(group))].into_iter());
+        self.push_run(&mut [Entry {
+            ticket,
+            group: Some(group),
+            link: 0,
+            level,
+            unit: false,
+        }]);
     }
 
     /// Not all entries from there on are of the line's level.
@@ -174,11 +204,11 @@ impl<G> Line<G> {
             if entry.group.is_none() {
                 continue;
             }
-            entry.next = 0;
+            entry.link = 0;
             if let Some(last) = levels.push(entry.level, position) {
                 let step = position - last;
                 // There is no memory for 2^32 entries.
-                self.entries[(last - self.first) as usize].next = step as u32;
+                self.entries[(last - self.first) as usize].link = step as u32;
             }
         }
     }
@@ -263,7 +293,7 @@ impl<G> Line<G> {
         let entry = &mut self.entries[at];
         let group = entry.group.take()?;
         if let Some(levels) = &mut self.levels {
-            levels.pop(entry.level, self.first + at as u64, entry.next);
+            levels.pop(entry.level, self.first + at as u64, entry.link);
         }
         self.gaps += 1;
         self.tidy();
@@ -293,7 +323,7 @@ impl<G> Line<G> {
             if entry.group.is_some() {
                 return Some(at);
             }
-            levels.pop(level, position, entry.next);
+            levels.pop(level, position, entry.link);
         }
     }
 
@@ -371,7 +401,7 @@ impl<G> Line<G> {
     fn close_gaps(&mut self) {
         while let Some(entry) = self.entries.front().filter(|e| e.group.is_none()) {
             if let Some(levels) = &mut self.levels {
-                levels.pop(entry.level, self.first, entry.next);
+                levels.pop(entry.level, self.first, entry.link);
             }
             self.entries.pop_front();
             (self.first, self.gaps) = (self.first + 1, self.gaps - 1);

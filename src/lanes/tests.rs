@@ -134,7 +134,6 @@ impl Direct {
             };
             known.at = Some((lane, at));
             match (group.bump, new) {
-                (None, true) if !tiered => self.core.push(lane, ticket, level, g),
                 (None, true) => self.core.push_in(lane, tier, (ticket, level), g),
                 _ => self.core.insert(lane, at, g),
             }

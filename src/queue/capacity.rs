@@ -25,14 +25,14 @@ use std::num::NonZeroU64;
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::semaphore::{Acquire, Permit, Semaphore, TryAcquireError, WaiterState};
-use crate::sync::{Arc, Mutex, per_thread, unique};
+use crate::sync::{Mutex, per_thread, unique};
 use crate::turnstile::Turnstile;
 
 use super::refuse::SendReason;
 
 /// The capacity of a queue, if it has one.
 pub(crate) struct Capacity {
-    bound: Option<Arc<Bound>>,
+    bound: Option<Box<Bound>>,
 }
 
 struct Bound {
@@ -55,13 +55,8 @@ impl Permits<'_> {
     }
 }
 
-/// A thread has received something that is live. Boxed, to keep turns small.
-pub(super) type Holder = Box<Held>;
-
-pub(super) struct Held {
-    bound: Arc<Bound>,
-    thread: NonZeroU64,
-}
+/// The thread that has received something that is live, if there is a capacity.
+pub(super) type Holder = Option<NonZeroU64>;
 
 impl Capacity {
     pub(super) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
@@ -69,7 +64,7 @@ impl Capacity {
             return Ok(Self { bound: None });
         };
         OutOfRange::check("capacity", most, 1, Limit::MAX)?;
-        let bound = Arc::new(Bound {
+        let bound = Box::new(Bound {
             permits: Semaphore::new(most)?.with_bypass(Bypass::AtMost(0)),
             holders: Mutex::new(BTreeMap::new()),
         });
@@ -166,10 +161,19 @@ impl Capacity {
         (asleep, waiters.len() - asleep, messages.sum())
     }
 
-    /// The calling thread has received something, for as long as this lives.
+    /// The calling thread has received something, which is live until
+    /// [`let_go`](Self::let_go).
     #[inline]
-    pub(super) fn hold(&self) -> Option<Holder> {
-        self.bound.as_ref().and_then(hold)
+    pub(super) fn hold(&self) -> Holder {
+        self.bound.as_ref().and_then(|bound| bound.hold())
+    }
+
+    /// What was received is live no more.
+    #[inline]
+    pub(super) fn let_go(&self, holder: Holder) {
+        if let (Some(thread), Some(bound)) = (holder, &self.bound) {
+            bound.let_go(thread);
+        }
     }
 
     /// Whether something that the calling thread received is live.
@@ -182,22 +186,21 @@ impl Capacity {
     }
 }
 
-#[cold]
-fn hold(bound: &Arc<Bound>) -> Option<Holder> {
-    let thread = this_thread()?;
-    *bound.holders.lock().entry(thread).or_default() += 1;
-    let bound = Arc::clone(bound);
-    Some(Box::new(Held { bound, thread }))
-}
-
-impl Drop for Held {
+impl Bound {
     #[cold]
-    fn drop(&mut self) {
-        let mut holders = self.bound.holders.lock();
-        let count = holders.entry(self.thread).or_default();
+    fn hold(&self) -> Holder {
+        let thread = this_thread()?;
+        *self.holders.lock().entry(thread).or_default() += 1;
+        Some(thread)
+    }
+
+    #[cold]
+    fn let_go(&self, thread: NonZeroU64) {
+        let mut holders = self.holders.lock();
+        let count = holders.entry(thread).or_default();
         *count -= 1;
         if *count == 0 {
-            holders.remove(&self.thread);
+            holders.remove(&thread);
         }
         if holders.is_empty() {
             *holders = BTreeMap::new();

@@ -96,7 +96,7 @@ impl<'t, T> Delivery<'t, T> {
             group,
             taken: Some(taken),
             counted,
-            _holder: self.shared.capacity.hold(),
+            holder: self.shared.capacity.hold(),
         }
     }
 
@@ -295,7 +295,7 @@ pub struct Detached<T> {
     pub(super) taken: Option<Taken<T>>,
     /// It counts as started in the lane's tiers.
     pub(super) counted: bool,
-    pub(super) _holder: Option<Holder>,
+    pub(super) holder: Holder,
 }
 
 impl<T> Detached<T> {
@@ -370,6 +370,7 @@ impl<T> DerefMut for Detached<T> {
 
 impl<T> Drop for Detached<T> {
     fn drop(&mut self) {
+        self.shared.capacity.let_go(self.holder);
         if let Some(taken) = self.taken.take() {
             special::fail_detached(self, taken);
         }

@@ -33,7 +33,7 @@ pub struct Peek<T> {
     group: GroupRef<T>,
     /// `None` only while it is dropped.
     taken: Option<Taken<T>>,
-    _holder: Option<Holder>,
+    holder: Holder,
 }
 
 impl<T> Queue<T> {
@@ -89,7 +89,7 @@ impl<T> Queue<T> {
                 shared: Arc::clone(shared),
                 group,
                 taken,
-                _holder: shared.capacity.hold(),
+                holder: shared.capacity.hold(),
             })
         })
     }
@@ -133,6 +133,7 @@ impl<T> Drop for Peek<T> {
             return;
         };
         let shared = &self.shared;
+        shared.capacity.let_go(self.holder);
         let unwanted = shared.with_state(|state| shared.end_look(state, &self.group, taken));
         drop(unwanted);
     }

@@ -148,27 +148,32 @@ impl<T> State<T> {
 
     fn collect_some(&mut self, submissions: &Submissions<T>) {
         let mut tokens = std::mem::take(&mut self.spare);
-        let mut ticket = submissions.take(&mut tokens);
-        let mut rest = tokens.as_mut_slice();
-        while let Some(first) = rest.first() {
-            let lane = first.lane;
+        submissions.take(&mut tokens);
+        if self.mixed {
+            self.place_runs(&mut tokens);
+            tokens.clear();
+        } else if let Some(first) = tokens.first() {
+            self.lanes.push_all(first.link, &mut tokens);
+        }
+        tokens.shrink_to(Submissions::<T>::LONG);
+        self.spare = tokens;
+    }
+
+    /// Takes in those of one lane at a time.
+    fn place_runs(&mut self, mut tokens: &mut [Token<T>]) {
+        while let Some(first) = tokens.first() {
+            let lane = first.link;
             if first.unit {
                 self.lanes.unit_back(lane);
             }
             let mut n = 1;
             if first.group.is_some() {
-                let alike = |t: &&Token<T>| t.lane == lane && !t.unit && t.group.is_some();
-                n += rest[1..].iter().take_while(alike).count();
-                let run = rest[..n].iter_mut();
-                let run = run.map(|token| (token.level, token.group.take()));
-                self.lanes.push_run(lane, ticket, run);
+                let alike = |t: &&Token<T>| t.link == lane && !t.unit && t.group.is_some();
+                n += tokens[1..].iter().take_while(alike).count();
+                self.lanes.push_run(lane, &mut tokens[..n]);
             }
-            ticket += n as u64;
-            rest = &mut rest[n..];
+            tokens = &mut tokens[n..];
         }
-        tokens.clear();
-        tokens.shrink_to(Submissions::<T>::LONG);
-        self.spare = tokens;
     }
 
     /// Nothing is eligible: gives back what long lists have left.

@@ -10,7 +10,7 @@
 //! says so here; whoever posts after that has to look whom to wake.
 //!
 //! Invariants:
-//! 1. Tokens in the list have the numbers before `next`, one after the other.
+//! 1. The numbers of the tokens in the list ascend, and are less than `next`.
 //! 2. Somebody is said to sleep only while the list is empty, so that nothing that was
 //!    posted before is overlooked.
 //!
@@ -19,6 +19,7 @@
 use std::ops::Range;
 
 use crate::group::{Lock, Mailbox};
+use crate::ready::Entry;
 use crate::sync::model_size;
 
 /// Capacity for tokens that is not worth giving back.
@@ -26,34 +27,31 @@ pub(super) const FEW: usize = 64;
 
 use super::GroupRef;
 
-/// One step on the list. Without a group only its number is wanted, or the unit
-/// that came back with it.
-pub(super) struct Token<T> {
-    pub(super) level: u8,
-    /// A unit of the lane's cap came back with it.
-    pub(super) unit: bool,
-    pub(super) lane: u32,
-    /// Stands in line with its standing level.
-    pub(super) group: Option<GroupRef<T>>,
-}
+/// One step on the list: a group that became ready, a unit of its lane's cap
+/// that came back, or both. Its ticket is given to it there.
+pub(super) type Token<T> = Entry<GroupRef<T>>;
 
 impl<T> Token<T> {
+    /// A group stands in line with its standing level.
     #[inline]
     pub(super) fn ready(group: GroupRef<T>, mailbox: &Mailbox<T>, unit: bool) -> Self {
         Self {
+            ticket: 0,
+            group: Some(group),
+            link: mailbox.lane.index(),
             level: mailbox.level,
             unit,
-            lane: mailbox.lane.index(),
-            group: Some(group),
         }
     }
 
+    /// Without a group; and without a unit only a ticket is wanted.
     pub(super) fn bare(lane: u32, unit: bool) -> Self {
         Self {
+            ticket: 0,
+            group: None,
+            link: lane,
             level: 0,
             unit,
-            lane,
-            group: None,
         }
     }
 }
@@ -80,6 +78,17 @@ struct List<T> {
 }
 
 impl<T> List<T> {
+    #[inline(always)]
+    fn append(&mut self, mut token: Token<T>) -> u64 {
+        let ticket = self.next;
+        self.next += 1;
+        if token.group.is_some() || token.unit {
+            token.ticket = ticket;
+            self.tokens.push(token);
+        }
+        ticket
+    }
+
     #[cold]
     fn ring(&mut self) -> Posted {
         if self.alarm == 0 {
@@ -117,34 +126,29 @@ impl<T> Submissions<T> {
     #[inline(always)]
     pub(super) fn post(&self, token: Token<T>) -> (u64, Posted) {
         let mut list = self.list.lock();
-        list.tokens.push(token);
-        let waiting = list.tokens.len();
-        self.list.set_note(waiting as u32);
-        let ticket = list.next;
-        list.next += 1;
-        let mut posted = Posted::Kept;
-        if waiting >= list.alarm {
-            posted = list.ring();
-        }
-        (ticket, posted)
+        let ticket = list.append(token);
+        (ticket, self.appended(&mut list))
     }
 
     /// Appends tokens, one after the other: their tickets, and what is to be done.
-    pub(super) fn post_many(&self, mut tokens: Vec<Token<T>>) -> (Range<u64>, Posted) {
-        if tokens.is_empty() {
-            return (0..0, Posted::Kept);
-        }
+    pub(super) fn post_many(&self, tokens: Vec<Token<T>>) -> (Range<u64>, Posted) {
         let mut list = self.list.lock();
         let first = list.next;
-        list.next += tokens.len() as u64;
-        list.tokens.append(&mut tokens);
+        for token in tokens {
+            list.append(token);
+        }
+        (first..list.next, self.appended(&mut list))
+    }
+
+    #[inline(always)]
+    fn appended(&self, list: &mut List<T>) -> Posted {
         let waiting = list.tokens.len();
         self.list.set_note(waiting as u32);
-        let mut posted = Posted::Kept;
-        if waiting >= list.alarm {
-            posted = list.ring();
+        if waiting >= list.alarm && waiting > 0 {
+            list.ring()
+        } else {
+            Posted::Kept
         }
-        (first..list.next, posted)
     }
 
     /// Whether there may be a token.
@@ -153,15 +157,14 @@ impl<T> Submissions<T> {
         self.list.note() > 0
     }
 
-    /// Swaps the tokens out into `empty`, and gives the ticket of the first.
+    /// Swaps the tokens out into `empty`.
     #[inline]
-    pub(super) fn take(&self, empty: &mut Vec<Token<T>>) -> u64 {
+    pub(super) fn take(&self, empty: &mut Vec<Token<T>>) {
         debug_assert!(empty.is_empty());
         let mut list = self.list.lock();
         std::mem::swap(&mut list.tokens, empty);
         self.list.set_note(0);
         list.alarm = list.alarm.min(Self::LONG);
-        list.next - empty.len() as u64
     }
 
     /// A number after all tickets so far. What is in the list must have been

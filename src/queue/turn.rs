@@ -71,7 +71,7 @@ pub(super) struct Live<T> {
     pub(super) unit: bool,
     /// What is taken counts as started in the lane's tiers.
     pub(super) counted: bool,
-    pub(super) _holder: Option<Holder>,
+    pub(super) holder: Holder,
 }
 
 impl<T> Live<T> {
@@ -100,7 +100,7 @@ impl<T> Live<T> {
             epoch,
             unit: true,
             counted: false,
-            _holder: shared.capacity.hold(),
+            holder: shared.capacity.hold(),
         }
     }
 
@@ -166,51 +166,6 @@ impl<T> Live<T> {
         }
         self.taken.is_some()
     }
-
-    /// Ends the turn.
-    #[inline]
-    fn end(&mut self, shared: &Shared<T>) {
-        let Some(group) = self.group.take() else {
-            return;
-        };
-        let empty = self.taken.is_none();
-        let idle = group.end_if(|group, mailbox| {
-            let idle = mailbox.flags == 0 && empty && group.waiting() == 0;
-            idle.then(|| mailbox.rest_idle())
-        });
-        if let Err(group) = idle {
-            self.end_with_work(shared, group);
-        }
-    }
-
-    #[inline(never)]
-    fn end_with_work(&mut self, shared: &Shared<T>, group: GroupRef<T>) {
-        let posted = group.end_if(|group, mailbox| {
-            let waiting = group.waiting() + u32::from(self.taken.is_some());
-            let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;
-            if !mailbox.is_plain_but(BARE) || ends {
-                return None;
-            }
-            mailbox.flags &= !BARE;
-            if let Some(taken) = self.taken.take() {
-                group.put_back(mailbox, taken);
-            }
-            let unit = self.unit && mailbox.flags & CAPPED != 0;
-            if waiting > 0 {
-                return Some(shared.submit(group, mailbox, unit));
-            }
-            mailbox.rest_idle();
-            if !unit {
-                return Some(Posted::Kept);
-            }
-            let token = Token::bare(mailbox.lane.index(), true);
-            Some(shared.submissions.post(token).1)
-        });
-        match posted {
-            Ok(posted) => shared.posted(posted),
-            Err(group) => special::end(shared, self, group),
-        }
-    }
 }
 
 impl<'q, T> Turn<'q, T> {
@@ -275,7 +230,7 @@ impl<'q, T> Turn<'q, T> {
             live: Live {
                 group: live.group.take(),
                 taken: live.taken.take(),
-                _holder: live._holder.take(),
+                holder: live.holder.take(),
                 ..*live
             },
         }
@@ -287,7 +242,52 @@ pub(super) const LIVE: &str = "a turn is live until it is dropped";
 impl<T> Drop for Turn<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.live.end(&self.shared);
+        let live = &mut self.live;
+        let Some(group) = live.group.take() else {
+            return;
+        };
+        let busy = live.taken.is_some() || live.holder.is_some();
+        let idle = group.end_if(|group, mailbox| {
+            let idle = mailbox.flags == 0 && !busy && group.waiting() == 0;
+            idle.then(|| mailbox.rest_idle())
+        });
+        if let Err(group) = idle {
+            self.end(group);
+        }
+    }
+}
+
+impl<T> Turn<'_, T> {
+    /// Ends the turn of a group that is not just idle then.
+    #[inline(never)]
+    fn end(&mut self, group: GroupRef<T>) {
+        let (shared, live) = (&self.shared, &mut self.live);
+        shared.capacity.let_go(live.holder);
+        let posted = group.end_if(|group, mailbox| {
+            let waiting = group.waiting() + u32::from(live.taken.is_some());
+            let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;
+            if !mailbox.is_plain_but(BARE) || ends {
+                return None;
+            }
+            mailbox.flags &= !BARE;
+            if let Some(taken) = live.taken.take() {
+                group.put_back(mailbox, taken);
+            }
+            let unit = live.unit && mailbox.flags & CAPPED != 0;
+            if waiting > 0 {
+                return Some(shared.submit(group, mailbox, unit));
+            }
+            mailbox.rest_idle();
+            if !unit {
+                return Some(Posted::Kept);
+            }
+            let token = Token::bare(mailbox.lane.index(), true);
+            Some(shared.submissions.post(token).1)
+        });
+        match posted {
+            Ok(posted) => shared.posted(posted),
+            Err(group) => special::end(shared, live, group),
+        }
     }
 }
 

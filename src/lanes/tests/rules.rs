@@ -267,7 +267,7 @@ fn numbers_out_of_range_are_refused_and_change_nothing() {
     let index = lane.index();
     assert!(core.set_cap(index, above).is_err());
     core.add_group(lane);
-    core.push(index, 1, 0, 7);
+    push(&mut core, index, (1, 0), 7);
     assert_eq!((core.len(), core.eligible(9)), (1, 1));
     assert_eq!(core.view(lane).unwrap().cap, Limit::AtMost(Limit::MAX));
 }
@@ -278,7 +278,7 @@ fn many_lanes_and_groups_used_once_leave_nothing_behind() {
     for n in 0..20_000_u32 {
         let lane = core.add_lane(1, Limit::SERIAL).unwrap();
         core.add_group(lane);
-        core.push(lane.index(), u64::from(n), 100, (n, lane));
+        push(&mut core, lane.index(), (u64::from(n), 100), (n, lane));
         core.end_lane(lane);
     }
     assert_eq!(core.eligible(usize::MAX), 20_000);
@@ -301,7 +301,7 @@ fn a_turn_by_name_resets_the_count_of_the_oldest_only() {
         let lane = core.add_lane(1, Limit::Unlimited).unwrap().index();
         for (n, level) in [0, 0, 9, 9, 9].into_iter().enumerate() {
             let ticket = n as u64 + 1;
-            core.push(lane, ticket, level, 10 * n);
+            push(&mut core, lane, (ticket, level), 10 * n);
         }
         assert_eq!(core.pop().map(|(g, ..)| g), Some(20));
         core.served_by_name(lane, served);
@@ -314,4 +314,10 @@ fn a_turn_by_name_resets_the_count_of_the_oldest_only() {
         let second = core.pop().map(|(g, ..)| g);
         assert_eq!(second, Some(next));
     }
+}
+
+/// A group joins the line of tier 0.
+fn push<G>(lanes: &mut Lanes<G>, lane: u32, at: (u64, u8), group: G) {
+    lanes.push_in(lane, 0, at, group);
+    lanes.settle(lane);
 }
