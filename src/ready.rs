@@ -62,8 +62,8 @@ pub struct Entry<G> {
     pub link: u32,
     /// Its standing level.
     pub level: u8,
-    /// On its way: a unit of the lane's cap came back with it.
-    pub unit: bool,
+    /// On its way: so many units of the lane's cap came back before it.
+    pub units: u8,
 }
 
 impl<G> Entry<G> {
@@ -176,7 +176,7 @@ impl<G> Line<G> {
             group: Some(group),
             link: 0,
             level,
-            unit: false,
+            units: 0,
         }]);
     }
 

@@ -52,7 +52,13 @@ impl<G> Lanes<G> {
     /// A unit of the cap comes back. Settles the lane.
     #[inline]
     pub fn unit_back(&mut self, lane: u32) {
-        self.return_unit(lane);
+        self.units_back(lane, 1);
+    }
+
+    /// So many units come back. Settles the lane.
+    pub fn units_back(&mut self, lane: u32, units: u8) {
+        let l = self.lane_mut(lane);
+        l.in_use = l.in_use.saturating_sub(units.into());
         self.settle(lane);
     }
 

@@ -3,8 +3,8 @@
 //! them, under the policy lock and the group's.
 
 use crate::group::{
-    BARE, BUMPED, CAPPED, Group, Mailbox, PEEKED, POISONED, Phase, STARTED, SUSPENDED, SWEPT,
-    TIERED, Taken,
+    BARE, BUMPED, CAPPED, Group, Guard, Mailbox, PEEKED, POISONED, Phase, STARTED, SUSPENDED,
+    SWEPT, TIERED, Taken,
 };
 
 use super::GroupRef;
@@ -15,22 +15,43 @@ use super::turn::{LIVE, Live};
 
 const IN_TURN: (Was, Age) = (Was::Out, Age::Same);
 
-/// Begins a turn in a lane with tiers.
+/// Begins the turn of a group with flags: its first message, and whether that
+/// counts as started.
+#[inline(never)]
+pub(super) fn begin<T>(
+    shared: &Shared<T>,
+    group: &GroupRef<T>,
+    mut mailbox: Guard<'_, Mailbox<T>>,
+) -> (Option<Taken<T>>, bool) {
+    if mailbox.flags & TIERED != 0 {
+        drop(mailbox);
+        return begin_in_tier(shared, group);
+    }
+    mailbox.phase = Phase::Held;
+    mailbox.flags &= !BUMPED;
+    let mut taken = None;
+    if mailbox.may_take() {
+        taken = group.take(&mut mailbox);
+    }
+    (taken, false)
+}
+
 #[cold]
-pub(super) fn begin<T>(shared: &Shared<T>, live: &mut Live<T>) {
+fn begin_in_tier<T>(shared: &Shared<T>, group: &GroupRef<T>) -> (Option<Taken<T>>, bool) {
     shared.with_state(|state| {
-        let group = live.group.as_ref().expect(LIVE);
         let mut mailbox = shared.lock_group(state, group);
         mailbox.phase = Phase::Held;
         mailbox.flags &= !BUMPED;
+        let (mut taken, mut counted) = (None, false);
         if mailbox.flags & STARTED != 0 {
-            live.taken = take_started(state, group, &mut mailbox);
-            live.counted = live.taken.is_some();
+            taken = take_started(state, group, &mut mailbox);
+            counted = taken.is_some();
         } else if mailbox.may_take() {
-            live.taken = group.take(&mut mailbox);
+            taken = group.take(&mut mailbox);
         }
         state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
-    });
+        (taken, counted)
+    })
 }
 
 /// The message that started when its group was claimed, if it is still there.
@@ -51,10 +72,32 @@ fn take_started<T>(
     None
 }
 
+/// The next message of a turn whose group has flags, or that has no unit.
+#[inline(never)]
+pub(super) fn take_next<T>(shared: &Shared<T>, live: &mut Live<T>) -> bool {
+    let group = live.group.as_ref().expect(LIVE);
+    let mut mailbox = group.lock();
+    let epoch = shared.epoch();
+    let look = !live.unit || epoch != live.epoch;
+    if mailbox.flags & TIERED != 0 || mailbox.flags & CAPPED != 0 && look {
+        drop(mailbox);
+        return take_admitted(shared, live, epoch);
+    }
+    if !mailbox.may_take() {
+        return false;
+    }
+    live.taken = group.take(&mut mailbox);
+    if live.taken.is_some() && !live.unit {
+        live.unit = true;
+        mailbox.flags &= !BARE;
+    }
+    live.taken.is_some()
+}
+
 /// The next message of a turn in a lane with tiers, or of one that needs a unit
 /// of the lane's cap.
 #[cold]
-pub(super) fn advance<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool {
+fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool {
     shared.with_state(|state| {
         let group = live.group.as_ref().expect(LIVE);
         let mut mailbox = shared.lock_group(state, group);

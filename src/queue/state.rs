@@ -147,28 +147,27 @@ impl<T> State<T> {
     }
 
     fn collect_some(&mut self, submissions: &Submissions<T>) {
-        let mut tokens = std::mem::take(&mut self.spare);
-        submissions.take(&mut tokens);
+        submissions.take(&mut self.spare);
         if self.mixed {
-            self.place_runs(&mut tokens);
-            tokens.clear();
-        } else if let Some(first) = tokens.first() {
-            self.lanes.push_all(first.link, &mut tokens);
+            self.place_runs();
+            self.spare.clear();
+        } else if let Some(first) = self.spare.first() {
+            self.lanes.push_all(first.link, &mut self.spare);
         }
-        tokens.shrink_to(Submissions::<T>::LONG);
-        self.spare = tokens;
+        self.spare.shrink_to(Submissions::<T>::LONG);
     }
 
     /// Takes in those of one lane at a time.
-    fn place_runs(&mut self, mut tokens: &mut [Token<T>]) {
+    fn place_runs(&mut self) {
+        let mut tokens = self.spare.as_mut_slice();
         while let Some(first) = tokens.first() {
             let lane = first.link;
-            if first.unit {
-                self.lanes.unit_back(lane);
+            if first.units > 0 {
+                self.lanes.units_back(lane, first.units);
             }
             let mut n = 1;
             if first.group.is_some() {
-                let alike = |t: &&Token<T>| t.link == lane && !t.unit && t.group.is_some();
+                let alike = |t: &&Token<T>| t.link == lane && t.units == 0 && t.group.is_some();
                 n += tokens[1..].iter().take_while(alike).count();
                 self.lanes.push_run(lane, &mut tokens[..n]);
             }

@@ -40,7 +40,7 @@ impl<T> Token<T> {
             group: Some(group),
             link: mailbox.lane.index(),
             level: mailbox.level,
-            unit,
+            units: unit.into(),
         }
     }
 
@@ -51,7 +51,7 @@ impl<T> Token<T> {
             group: None,
             link: lane,
             level: 0,
-            unit,
+            units: unit.into(),
         }
     }
 }
@@ -82,11 +82,22 @@ impl<T> List<T> {
     fn append(&mut self, mut token: Token<T>) -> u64 {
         let ticket = self.next;
         self.next += 1;
-        if token.group.is_some() || token.unit {
-            token.ticket = ticket;
+        token.ticket = ticket;
+        if token.group.is_some() {
             self.tokens.push(token);
+        } else if token.units > 0 {
+            self.append_unit(token);
         }
         ticket
+    }
+
+    /// A unit came back, alone: it goes with the last token where that is of the
+    /// same lane.
+    fn append_unit(&mut self, token: Token<T>) {
+        match self.tokens.last_mut() {
+            Some(last) if last.link == token.link && last.units < u8::MAX => last.units += 1,
+            _ => self.tokens.push(token),
+        }
     }
 
     #[cold]

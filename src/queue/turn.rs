@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::group::{BARE, BUMPED, CAPPED, Phase, TIERED, Taken, UNPINNED};
+use crate::group::{BARE, CAPPED, Phase, Taken, UNPINNED};
 use crate::sync::Arc;
 
 use super::GroupRef;
@@ -67,6 +67,8 @@ pub(super) struct Live<T> {
     pub(super) quota: u32,
     /// The queue's, when the cap was last looked at.
     pub(super) epoch: u32,
+    /// Its group had a flag when it began.
+    flagged: bool,
     /// It holds a unit: the last delivery was not detached.
     pub(super) unit: bool,
     /// What is taken counts as started in the lane's tiers.
@@ -81,46 +83,25 @@ impl<T> Live<T> {
     #[inline(always)]
     pub(super) fn begin(shared: &Shared<T>, group: GroupRef<T>, epoch: u32) -> Self {
         let mut mailbox = group.lock();
-        if mailbox.flags != 0 {
+        let flagged = mailbox.flags != 0;
+        let (taken, counted) = if mailbox.flags & !CAPPED == 0 {
+            mailbox.phase = Phase::Held;
+            let taken = group.take_plain(&mut mailbox);
             drop(mailbox);
-            return Self::begin_flagged(shared, group, epoch);
-        }
-        mailbox.phase = Phase::Held;
-        let taken = group.take_plain(&mut mailbox);
-        drop(mailbox);
-        Self::new(shared, group, taken, epoch)
-    }
-
-    #[inline(always)]
-    fn new(shared: &Shared<T>, group: GroupRef<T>, taken: Option<Taken<T>>, epoch: u32) -> Self {
+            (taken, false)
+        } else {
+            special::begin(shared, &group, mailbox)
+        };
         Self {
             group: Some(group),
             taken,
             quota: shared.quantum,
             epoch,
+            flagged,
             unit: true,
-            counted: false,
+            counted,
             holder: shared.capacity.hold(),
         }
-    }
-
-    #[inline(never)]
-    fn begin_flagged(shared: &Shared<T>, group: GroupRef<T>, epoch: u32) -> Self {
-        let mut mailbox = group.lock();
-        if mailbox.flags & TIERED != 0 {
-            drop(mailbox);
-            let mut live = Self::new(shared, group, None, epoch);
-            special::begin(shared, &mut live);
-            return live;
-        }
-        mailbox.phase = Phase::Held;
-        mailbox.flags &= !BUMPED;
-        let mut taken = None;
-        if mailbox.may_take() {
-            taken = group.take(&mut mailbox);
-        }
-        drop(mailbox);
-        Self::new(shared, group, taken, epoch)
     }
 
     #[inline]
@@ -138,33 +119,13 @@ impl<T> Live<T> {
     fn take_next(&mut self, shared: &Shared<T>) -> bool {
         let group = self.group.as_ref().expect(LIVE);
         let mut mailbox = group.lock();
-        if mailbox.flags != 0 || !self.unit {
-            drop(mailbox);
-            return self.take_flagged(shared);
+        let within_cap = || mailbox.flags == CAPPED && shared.epoch() == self.epoch;
+        if self.unit && (mailbox.flags == 0 || within_cap()) {
+            self.taken = group.take_plain(&mut mailbox);
+            return self.taken.is_some();
         }
-        self.taken = group.take_plain(&mut mailbox);
-        self.taken.is_some()
-    }
-
-    #[inline(never)]
-    fn take_flagged(&mut self, shared: &Shared<T>) -> bool {
-        let group = self.group.as_ref().expect(LIVE);
-        let mut mailbox = group.lock();
-        let epoch = shared.epoch();
-        let look = !self.unit || epoch != self.epoch;
-        if mailbox.flags & TIERED != 0 || mailbox.flags & CAPPED != 0 && look {
-            drop(mailbox);
-            return special::advance(shared, self, epoch);
-        }
-        if !mailbox.may_take() {
-            return false;
-        }
-        self.taken = group.take(&mut mailbox);
-        if self.taken.is_some() && !self.unit {
-            self.unit = true;
-            mailbox.flags &= !BARE;
-        }
-        self.taken.is_some()
+        drop(mailbox);
+        special::take_next(shared, self)
     }
 }
 
@@ -246,7 +207,7 @@ impl<T> Drop for Turn<'_, T> {
         let Some(group) = live.group.take() else {
             return;
         };
-        let busy = live.taken.is_some() || live.holder.is_some();
+        let busy = live.taken.is_some() || live.holder.is_some() || live.flagged;
         let idle = group.end_if(|group, mailbox| {
             let idle = mailbox.flags == 0 && !busy && group.waiting() == 0;
             idle.then(|| mailbox.rest_idle())
