@@ -257,8 +257,8 @@ impl<G> Line<G> {
             return 0;
         }
         let n = out.len().min(self.entries.len());
-        for place in &mut out[..n] {
-            *place = self.entries.pop_front().and_then(|entry| entry.group);
+        for (place, entry) in out.iter_mut().zip(self.entries.drain(..n)) {
+            *place = entry.group;
         }
         self.first += n as u64;
         self.tidy();

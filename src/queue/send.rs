@@ -171,7 +171,12 @@ impl<T> Mailbox<T> {
     /// Whether a send is an append, and a token if the group was idle.
     #[inline]
     pub(super) fn sends_plainly(&self) -> bool {
-        self.flags & SEND_SPECIAL == 0 && (self.phase != Phase::Idle || self.is_plain_but(0))
+        self.flags == 0
+            || self.flags & SEND_SPECIAL == 0
+                && match self.phase {
+                    Phase::Idle => self.is_plain_but(0),
+                    phase => phase != Phase::Ended,
+                }
     }
 }
 
@@ -185,20 +190,14 @@ impl<T> Shared<T> {
         message: T,
     ) -> Result<Posted, T> {
         let mut mailbox = group.lock();
-        if mailbox.flags & SEND_SPECIAL != 0 || ended() {
+        if !mailbox.sends_plainly() || ended() {
             return Err(message);
         }
-        match mailbox.phase {
-            Phase::Idle if mailbox.is_plain_but(0) => {
-                group.append(&mut mailbox, message);
-                Ok(self.submit(group, &mut mailbox, false))
-            }
-            Phase::Idle | Phase::Ended => Err(message),
-            _ => {
-                group.append(&mut mailbox, message);
-                Ok(Posted::Kept)
-            }
+        group.append(&mut mailbox, message);
+        if mailbox.phase != Phase::Idle {
+            return Ok(Posted::Kept);
         }
+        Ok(self.submit(group, &mut mailbox, false))
     }
 
     /// Sends by every rule what has its permits, as an event, in which `held` is

@@ -14,7 +14,7 @@ fn each_long_list_is_told_of() {
             0 => Posted::Long,
             _ => Posted::Kept,
         };
-        let (ticket, told) = submissions.post(Token::bare(0, true));
+        let (ticket, told) = submissions.post(Token::bare(posted as u32, true));
         assert_eq!((ticket, told), (posted as u64, expected));
     }
 }
