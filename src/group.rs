@@ -27,6 +27,7 @@
 //! Memory ordering: the lock publishes all of it. `waiting` is also read
 //! without the lock, as a hint.
 
+mod block;
 mod fifo;
 mod lock;
 #[cfg(all(test, loom))]

@@ -132,6 +132,7 @@ mod close;
 mod delivery;
 mod handles;
 mod kept;
+mod live;
 mod manage;
 #[cfg(all(test, loom))]
 mod model;

@@ -11,16 +11,16 @@
 //!    first is `tail.next`. Its three lowest bits say whether `first` holds a
 //!    message, which is then the first of all, whether the blocks do, and
 //!    whether they are more than an idle group keeps.
-//! 2. A block holds `len` messages from `head` on, around its end. One without
-//!    messages is the only one. Its capacity is a power of two.
+//! 2. A block without messages is the only one.
 
 #![allow(unsafe_code)]
 
-use std::alloc::{self, Layout};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, align_of, size_of};
 use std::ptr::{self, NonNull};
+
+use super::block::Block;
 
 /// Messages in the first block.
 const FEWEST: u16 = 2;
@@ -37,94 +37,6 @@ const MORE: usize = 2;
 /// So that it is told without a look at them, which are another line.
 const LARGE: usize = 4;
 const BITS: usize = FIRST | MORE | LARGE;
-
-#[repr(C)]
-struct Block<T> {
-    next: *mut Block<T>,
-    cap: u16,
-    /// Counts on; the place is the rest to `cap`.
-    head: u16,
-    len: u16,
-    items: [MaybeUninit<T>; 0],
-}
-
-impl<T> Block<T> {
-    #[inline]
-    fn has_room(&self) -> bool {
-        self.len < self.cap
-    }
-
-    fn layout(cap: u16) -> Layout {
-        let items = Layout::array::<T>(cap.into());
-        let whole = items.and_then(|items| Layout::new::<Self>().extend(items));
-        whole.expect("a block fits the memory").0.pad_to_align()
-    }
-
-    /// An empty block, alone in its circle.
-    fn new(cap: u16) -> *mut Self {
-        let layout = Self::layout(cap);
-        // SAFETY: the header alone makes the size more than nothing.
-        let block = unsafe { alloc::alloc(layout) }.cast::<Self>();
-        if block.is_null() {
-            alloc::handle_alloc_error(layout);
-        }
-        let header = Self {
-            next: block,
-            cap,
-            head: 0,
-            len: 0,
-            items: [],
-        };
-        // SAFETY: fresh memory of this layout.
-        unsafe { block.write(header) };
-        block
-    }
-
-    /// # Safety
-    ///
-    /// It is from [`new`](Self::new), holds nothing, and nobody refers to it.
-    unsafe fn free(block: *mut Self) {
-        // SAFETY: it was allocated with this layout.
-        unsafe { alloc::dealloc(block.cast(), Self::layout((*block).cap)) };
-    }
-
-    /// The place `n` behind the head, which may be the end.
-    ///
-    /// # Safety
-    ///
-    /// It is a block, and `n` at most its capacity.
-    #[inline]
-    unsafe fn at(block: *mut Self, n: u16) -> *mut T {
-        // SAFETY: the items stand behind the header; the index is below `cap`.
-        unsafe {
-            let index = (*block).head.wrapping_add(n) & ((*block).cap - 1);
-            (&raw mut (*block).items).cast::<T>().add(index.into())
-        }
-    }
-
-    /// The same messages in a block twice as large.
-    ///
-    /// # Safety
-    ///
-    /// It is a block, alone in its circle; it is gone after.
-    unsafe fn grow(block: *mut Self) -> *mut Self {
-        // SAFETY: the messages move in one or two runs into fresh memory that has
-        // room for them.
-        unsafe {
-            let (len, cap) = ((*block).len, (*block).cap);
-            let head = (*block).head & (cap - 1);
-            let larger = Self::new(cap * 2);
-            let run = len.min(cap - head);
-            let items = (&raw mut (*larger).items).cast::<T>();
-            ptr::copy_nonoverlapping(Self::at(block, 0), items, run.into());
-            let rest = (&raw mut (*block).items).cast::<T>();
-            ptr::copy_nonoverlapping(rest, items.add(run.into()), (len - run).into());
-            (*larger).len = len;
-            Self::free(block);
-            larger
-        }
-    }
-}
 
 /// Messages in order. See the [module](self).
 pub(super) struct Fifo<T> {
@@ -226,30 +138,25 @@ impl<T> Fifo<T> {
     fn push_block(&mut self, message: T) {
         match self.blocks() {
             // SAFETY: the block is there.
-            Some(tail) if unsafe { tail.as_ref() }.has_room() => self.put_last(tail, message),
+            Some(tail) if unsafe { tail.as_ref() }.has_room() => self.push_last(tail, message),
             _ => self.push_grown(message),
         }
     }
 
-    #[cold]
     #[inline(never)]
     fn push_grown(&mut self, message: T) {
         let tail = self.make_room();
-        self.put_last(tail, message);
+        self.push_last(tail, message);
     }
 
     /// Puts a message into the last block, which has room.
     #[inline]
-    fn put_last(&mut self, tail: NonNull<Block<T>>, message: T) {
+    fn push_last(&mut self, tail: NonNull<Block<T>>, message: T) {
         if !self.has(MORE) {
             self.set(MORE);
         }
-        let tail = tail.as_ptr();
         // SAFETY: the last block has room for one more.
-        unsafe {
-            Block::at(tail, (*tail).len).write(message);
-            (*tail).len += 1;
-        }
+        unsafe { Block::push(tail.as_ptr(), message) };
     }
 
     /// A last block with room.
@@ -312,9 +219,7 @@ impl<T> Fifo<T> {
                     head = new;
                 }
             }
-            (*head).head = (*head).head.wrapping_sub(1);
-            (*head).len += 1;
-            Block::at(head, 0).write(second);
+            Block::push_front(head, second);
         }
     }
 
@@ -341,9 +246,7 @@ impl<T> Fifo<T> {
         // unlinked and freed.
         unsafe {
             let block = (*tail).next;
-            let message = Block::at(block, 0).read();
-            (*block).head = (*block).head.wrapping_add(1);
-            (*block).len -= 1;
+            let message = Block::pop(block);
             if (*block).len == 0 {
                 self.emptied(block);
             }

@@ -10,10 +10,10 @@ use crate::sync::Arc;
 use super::GroupRef;
 use super::capacity::Holder;
 use super::handles::GroupId;
+use super::live::{LIVE, Live};
 use super::shared::Shared;
 use super::special;
 use super::submissions::{Posted, Token};
-use super::turn::{LIVE, Live};
 
 /// A message in hand, borrowed from its turn.
 ///
@@ -290,12 +290,12 @@ impl<T> fmt::Debug for Batch<'_, T> {
 /// and of its lane's cap until it is completed or given back.
 #[must_use = "dropping a delivery gives it back"]
 pub struct Detached<T> {
-    pub(super) shared: Arc<Shared<T>>,
-    pub(super) group: GroupRef<T>,
-    pub(super) taken: Option<Taken<T>>,
+    shared: Arc<Shared<T>>,
+    group: GroupRef<T>,
+    taken: Option<Taken<T>>,
     /// It counts as started in the lane's tiers.
-    pub(super) counted: bool,
-    pub(super) holder: Holder,
+    counted: bool,
+    holder: Holder,
 }
 
 impl<T> Detached<T> {
@@ -324,7 +324,7 @@ impl<T> Detached<T> {
         let ends = mailbox.flags & UNPINNED != 0 && mailbox.phase == Phase::Idle;
         if ends || !mailbox.is_plain_but(BARE) {
             drop(mailbox);
-            special::finished(&self, taken.tier);
+            special::finished(&self.shared, &self.group, self.counted, taken.tier);
             return taken.message;
         }
         mailbox.remove_detached();
@@ -372,7 +372,7 @@ impl<T> Drop for Detached<T> {
     fn drop(&mut self) {
         self.shared.capacity.let_go(self.holder);
         if let Some(taken) = self.taken.take() {
-            special::fail_detached(self, taken);
+            special::fail_detached(&self.shared, &self.group, self.counted, taken);
         }
     }
 }

@@ -8,10 +8,9 @@ use crate::group::{
 };
 
 use super::GroupRef;
-use super::delivery::Detached;
+use super::live::{LIVE, Live};
 use super::shared::Shared;
 use super::state::{Age, State, Was};
-use super::turn::{LIVE, Live};
 
 const IN_TURN: (Was, Age) = (Was::Out, Age::Same);
 
@@ -268,14 +267,14 @@ pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>)
     drop(unwanted);
 }
 
-/// A detached delivery is done.
+/// A detached delivery is done. `counted`: it counted as started when it was
+/// detached.
 #[cold]
-pub(super) fn finished<T>(delivery: &Detached<T>, tier: u32) {
-    let shared = &delivery.shared;
+pub(super) fn finished<T>(shared: &Shared<T>, group: &GroupRef<T>, counted: bool, tier: u32) {
     shared.with_state(|state| {
-        release(shared, state, delivery, |state, mailbox| {
+        release(shared, state, group, |state, mailbox| {
             shared.free(state, 1);
-            if delivery.counted || mailbox.flags & TIERED != 0 {
+            if counted || mailbox.flags & TIERED != 0 {
                 state.lanes.finish(mailbox.lane.index(), tier);
             }
         });
@@ -284,12 +283,16 @@ pub(super) fn finished<T>(delivery: &Detached<T>, tier: u32) {
 
 /// A detached delivery was not done: its message goes back.
 #[cold]
-pub(super) fn fail_detached<T>(delivery: &Detached<T>, mut taken: Taken<T>) {
-    let (shared, group) = (&delivery.shared, &delivery.group);
+pub(super) fn fail_detached<T>(
+    shared: &Shared<T>,
+    group: &GroupRef<T>,
+    counted: bool,
+    mut taken: Taken<T>,
+) {
     taken.attempts = taken.attempts.saturating_add(1);
     let unwanted = shared.with_state(|state| {
-        release(shared, state, delivery, |state, mailbox| {
-            let counted = delivery.counted || mailbox.flags & TIERED != 0;
+        release(shared, state, group, |state, mailbox| {
+            let counted = counted || mailbox.flags & TIERED != 0;
             give_back(shared, state, group, mailbox, (taken, counted, true))
         })
     });
@@ -301,10 +304,9 @@ pub(super) fn fail_detached<T>(delivery: &Detached<T>, mut taken: Taken<T>) {
 fn release<T, R>(
     shared: &Shared<T>,
     state: &mut State<T>,
-    delivery: &Detached<T>,
+    group: &GroupRef<T>,
     finish: impl FnOnce(&mut State<T>, &mut Mailbox<T>) -> R,
 ) -> R {
-    let group = &delivery.group;
     shared.change_group(state, group, |state, mailbox| {
         let ready = mailbox.phase == Phase::Ready;
         mailbox.remove_detached();

@@ -6,13 +6,13 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::group::{BARE, CAPPED, Phase, Taken, UNPINNED};
+use crate::group::{BARE, CAPPED, Phase, UNPINNED};
 use crate::sync::Arc;
 
 use super::GroupRef;
-use super::capacity::Holder;
 use super::delivery::{Batch, Delivery};
 use super::handles::GroupId;
+use super::live::{LIVE, Live};
 use super::shared::Shared;
 use super::special;
 use super::submissions::{Posted, Token};
@@ -57,25 +57,6 @@ pub struct Turn<'q, T> {
     live: Live<T>,
 }
 
-/// What a turn holds.
-pub(super) struct Live<T> {
-    /// `None` once it has ended.
-    pub(super) group: Option<GroupRef<T>>,
-    /// Out of its mailbox: with a delivery, or to be delivered next.
-    pub(super) taken: Option<Taken<T>>,
-    /// How many deliveries it may still make.
-    pub(super) quota: u32,
-    /// The queue's, when the cap was last looked at.
-    pub(super) epoch: u32,
-    /// Its group had a flag when it began.
-    flagged: bool,
-    /// It holds a unit: the last delivery was not detached.
-    pub(super) unit: bool,
-    /// What is taken counts as started in the lane's tiers.
-    pub(super) counted: bool,
-    pub(super) holder: Holder,
-}
-
 impl<T> Live<T> {
     /// Begins the turn of a group that was claimed. Never fails: a group that
     /// was paused meanwhile gives nothing. `epoch`: the queue's from before the
@@ -102,11 +83,6 @@ impl<T> Live<T> {
             counted,
             holder: shared.capacity.hold(),
         }
-    }
-
-    #[inline]
-    pub(super) fn group(&self) -> &GroupRef<T> {
-        self.group.as_ref().expect(LIVE)
     }
 
     /// Has the next message at hand, if there is one for it now.
@@ -197,8 +173,6 @@ impl<'q, T> Turn<'q, T> {
         }
     }
 }
-
-pub(super) const LIVE: &str = "a turn is live until it is dropped";
 
 impl<T> Drop for Turn<'_, T> {
     #[inline]

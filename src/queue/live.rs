@@ -1,0 +1,34 @@
+//! What a live turn holds, for the turn, its deliveries and the special steps.
+
+use crate::group::Taken;
+
+use super::GroupRef;
+use super::capacity::Holder;
+
+/// What a turn holds.
+pub(super) struct Live<T> {
+    /// `None` once it has ended.
+    pub(super) group: Option<GroupRef<T>>,
+    /// Out of its mailbox: with a delivery, or to be delivered next.
+    pub(super) taken: Option<Taken<T>>,
+    /// How many deliveries it may still make.
+    pub(super) quota: u32,
+    /// The queue's, when the cap was last looked at.
+    pub(super) epoch: u32,
+    /// Its group had a flag when it began.
+    pub(super) flagged: bool,
+    /// It holds a unit: the last delivery was not detached.
+    pub(super) unit: bool,
+    /// What is taken counts as started in the lane's tiers.
+    pub(super) counted: bool,
+    pub(super) holder: Holder,
+}
+
+impl<T> Live<T> {
+    #[inline]
+    pub(super) fn group(&self) -> &GroupRef<T> {
+        self.group.as_ref().expect(LIVE)
+    }
+}
+
+pub(super) const LIVE: &str = "a turn is live until it is dropped";
