@@ -245,13 +245,18 @@ pub(crate) trait Turnstile: Sized {
 /// instruction takes from 4 to 140 cycles. The model does not spin.
 pub(crate) const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
-/// How rarely it looks at most.
-const MOST_PAUSES: u32 = 64;
+/// The most pauses between two tries, where a try takes the line away from those
+/// who could help.
+pub(crate) const SELDOM: u32 = 64;
+
+/// The most pauses between two tries, where a try that fails only reads.
+pub(crate) const OFTEN: u32 = 4;
 
 /// Tries to take for a moment, ever less often, while that is worth it, and lets
 /// other threads run before it gives up.
 #[cold]
 pub(crate) fn back_off<T>(
+    most_pauses: u32,
     worth: impl Fn() -> bool,
     mut take: impl FnMut() -> Option<T>,
 ) -> Option<T> {
@@ -264,7 +269,7 @@ pub(crate) fn back_off<T>(
         for _ in 0..pauses {
             spin_loop();
         }
-        pauses = MOST_PAUSES.min(pauses * 2);
+        pauses = most_pauses.min(pauses * 2);
         if let Some(taken) = take() {
             return Some(taken);
         }

@@ -8,7 +8,7 @@ use super::guard::{Guard, Handle};
 use super::{IntentLock, Place};
 use crate::modes::Mode;
 use crate::sync::Arc;
-use crate::turnstile::{Admission, Turnstile, Wakers, back_off};
+use crate::turnstile::{Admission, SELDOM, Turnstile, Wakers, back_off};
 use crate::wait::{Op, Ticket, sealed};
 
 /// A wait for a mode: what [`IntentLock::lock`] and [`IntentLock::lock_owned`]
@@ -63,7 +63,7 @@ impl<L: Handle> Request<L> {
         // It may conflict with nothing, and the lock must only be asked.
         let asked = lock.is_exact_under_the_lock();
         let place = asked.then(|| lock.take_exactly(mode)).flatten();
-        let back_off = || back_off(|| !lock.word.is_shut(), || lock.take(mode));
+        let back_off = || back_off(SELDOM, || !lock.word.is_shut(), || lock.take(mode));
         let place = place.or_else(back_off)?;
         Some(self.granted(place))
     }

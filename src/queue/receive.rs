@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use crate::error::Closed;
 use crate::sync::Arc;
-use crate::turnstile::back_off;
+use crate::turnstile::{OFTEN, back_off};
 use crate::wait::{Op, Ticket, Wait, look_twice, sealed};
 
 use super::refuse::TryReceive;
@@ -191,10 +191,8 @@ impl<'q, T> Receive<'q, T> {
             return None;
         }
         let submissions = &self.shared.submissions;
-        back_off(
-            || true,
-            || submissions.has_some().then(&mut claim).flatten(),
-        )
+        let look = || submissions.has_some().then(&mut claim).flatten();
+        back_off(OFTEN, || true, look)
     }
 
     /// Claims what `claim` finds, or stands in line.

@@ -8,7 +8,7 @@ use super::error::AcquireError;
 use super::permit::{Handle, Permit};
 use super::queue::Claim;
 use crate::sync::{Arc, spin_loop};
-use crate::turnstile::{Admission, BACK_OFF, Turnstile, Wakers, back_off};
+use crate::turnstile::{Admission, BACK_OFF, SELDOM, Turnstile, Wakers, back_off};
 use crate::wait::{Op, Ticket, sealed};
 
 /// How long at most a thread that was notified watches others overtake it: a
@@ -64,6 +64,7 @@ impl<S: Handle> Request<S> {
     fn back_off(&mut self) -> Option<Permit<S>> {
         let (semaphore, count) = (self.semaphore(), self.claim.count);
         let taken = back_off(
+            SELDOM,
             || semaphore.worth_a_look(),
             || semaphore.word.take(count).then_some(()),
         );
