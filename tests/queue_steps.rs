@@ -106,11 +106,14 @@ fn a_paused_group_is_out_of_line() {
 /// each group goes with the time that it has.
 #[test]
 fn whose_turn_ends_is_the_youngest() {
-    for capacity in [Limit::Unlimited, Limit::AtMost(9)] {
-        let queue = Queue::builder().capacity(capacity).build().unwrap();
-        let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    for tiered in [false, true] {
+        let (queue, lane) = with_lane(Limit::Unlimited);
         let (a, _a) = group(&lane, ONE, &[1, 3]);
         let (b, _b) = group(&lane, ONE, &[2]);
+        let later = lane.conversation().unwrap();
+        if tiered {
+            later.send_in(1, 4).unwrap();
+        }
         assert_eq!(first(&queue), Some(1));
         for group in [&a, &b] {
             group.set_level(150);
