@@ -2,9 +2,15 @@
 //!
 //! Beside it, crossbeam-channel under the same load. Prints what was received a
 //! second, the longest receive, and, of ours, the longest bump, the longest
-//! snapshot and the longest wait with a time-out of 10 ms.
+//! snapshot and the longest wait with a time-out of 10 ms. A table for each kind
+//! of queue; its first line is the same queue with the same observers and as good
+//! as no load, and each of ours below says how many times that it is. A receive
+//! takes the time until a message comes, too: without load that is most of it.
 //!
 //!     cargo run --release -p conversant-versus --bin overload -- --seconds 30
+//!
+//! takes about 15 minutes, and 10 GB for what waits where senders reach 40 million
+//! a second.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -18,7 +24,7 @@ use conversant::queue::{Conversation, Queue};
 #[derive(Parser)]
 struct Options {
     /// How long each load lasts.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
     /// Only so many readers.
     #[arg(long)]
@@ -27,9 +33,14 @@ struct Options {
 
 const SENDERS: usize = 2;
 
-/// How fast each sender goes.
+/// The most that each wait may be, in times of what it is without load.
+const TARGET: f64 = 10.0;
+
+/// How fast the senders go together.
 #[derive(Clone, Copy, Debug)]
 enum Rate {
+    /// A thousand a second at most: each sender sleeps after each message.
+    Idle,
     Full,
     PerSecond(u64),
 }
@@ -53,6 +64,19 @@ struct Seen {
     time_out: AtomicU64,
 }
 
+impl Seen {
+    /// The longest waits, by name, in milliseconds.
+    fn waits(&self) -> [(&'static str, f64); 4] {
+        let ms = |n: &AtomicU64| n.load(Relaxed) as f64 / 1e6;
+        [
+            ("receive", ms(&self.receive)),
+            ("bump", ms(&self.bump)),
+            ("snapshot", ms(&self.snapshot)),
+            ("10 ms time-out", ms(&self.time_out)),
+        ]
+    }
+}
+
 fn longest(of: &AtomicU64, since: Instant) {
     of.fetch_max(since.elapsed().as_nanos() as u64, Relaxed);
 }
@@ -61,6 +85,12 @@ fn longest(of: &AtomicU64, since: Instant) {
 fn send_at(rate: Rate, stop: &AtomicBool, seen: &Seen, mut send: impl FnMut(u64)) {
     let (start, mut sent) = (Instant::now(), 0);
     while !stop.load(Relaxed) {
+        if let Rate::Idle = rate {
+            thread::sleep(Duration::from_millis(SENDERS as u64));
+            sent += 1;
+            send(sent);
+            continue;
+        }
         if let Rate::PerSecond(most) = rate
             && sent >= start.elapsed().as_micros() as u64 * (most / SENDERS as u64) / 1_000_000
         {
@@ -131,6 +161,12 @@ fn ours(load: Load) -> Seen {
         }
         stop.store(true, Relaxed);
     });
+    // A queue that is dropped takes out all that waits, which needs as much memory again.
+    while let Ok(mut turn) = queue.try_receive() {
+        while let Some(batch) = turn.next_batch(1_000) {
+            batch.complete();
+        }
+    }
     seen
 }
 
@@ -163,57 +199,72 @@ fn crossbeam(load: Load) -> Seen {
     seen
 }
 
-fn main() {
-    let options = Options::parse();
-    let lasts = Duration::from_secs(options.seconds);
+/// What one kind of queue does without load, and under each.
+fn kind(idle: Load) -> Table {
     let mut table = Table::new();
-    table.set_header([
-        "load",
-        "who",
-        "sent M/s",
-        "received M/s",
-        "receive ms",
-        "bump ms",
-        "snapshot ms",
-        "10 ms time-out",
-    ]);
+    let without = ours(idle);
+    let names = without.waits().map(|(name, _)| format!("{name} ms"));
+    let mut header = vec!["load".into(), "who".into()];
+    header.extend(["sent M/s", "received M/s"].map(String::from));
+    header.extend(names);
+    header.push(format!("each <= {TARGET}x"));
+    table.set_header(header);
+    table.add_row(row(idle, "conversant", &without, None));
     let rates = [
         Rate::Full,
         Rate::PerSecond(1_000_000),
         Rate::PerSecond(2_000_000),
     ];
     for rate in rates {
-        for readers in [1, 2] {
-            if options.readers.is_some_and(|only| only != readers) {
-                continue;
+        let load = Load { rate, ..idle };
+        table.add_row(row(load, "conversant", &ours(load), Some(&without)));
+        table.add_row(row(load, "crossbeam", &crossbeam(load), None));
+    }
+    table
+}
+
+/// A line of the table, with ratios to what was seen without load.
+fn row(load: Load, who: &str, seen: &Seen, without: Option<&Seen>) -> Vec<String> {
+    let million = |n: &AtomicU64| {
+        let rate = n.load(Relaxed) as f64 / load.lasts.as_secs_f64() / 1e6;
+        format!("{rate:.3}")
+    };
+    let mut row = vec![format!("{:?}", load.rate), who.into()];
+    row.extend([&seen.sent, &seen.received].map(million));
+    let mut missed = Vec::new();
+    for (at, (name, ms)) in seen.waits().into_iter().enumerate() {
+        row.push(match without.map(|without| ms / without.waits()[at].1) {
+            Some(times) => {
+                missed.extend((times > TARGET).then_some(name));
+                format!("{ms:.3} = {times:.1}x")
             }
-            for conversations in [1, 10_000] {
-                let load = Load {
-                    rate,
-                    readers,
-                    conversations,
-                    lasts,
-                };
-                let name = format!("{rate:?}, {readers} readers, {conversations}");
-                for (who, seen) in [("conversant", ours(load)), ("crossbeam", crossbeam(load))] {
-                    let each = |n: &AtomicU64| {
-                        let rate = n.load(Relaxed) as f64 / lasts.as_secs_f64() / 1e6;
-                        format!("{rate:.2}")
-                    };
-                    let ms = |n: &AtomicU64| format!("{:.2}", n.load(Relaxed) as f64 / 1e6);
-                    table.add_row([
-                        name.clone(),
-                        who.into(),
-                        each(&seen.sent),
-                        each(&seen.received),
-                        ms(&seen.receive),
-                        ms(&seen.bump),
-                        ms(&seen.snapshot),
-                        ms(&seen.time_out),
-                    ]);
-                }
-            }
+            // A channel only has receives.
+            None if ms == 0.0 => String::new(),
+            None => format!("{ms:.3}"),
+        });
+    }
+    row.push(match (without, missed.is_empty()) {
+        (None, _) => String::new(),
+        (Some(_), true) => "yes".into(),
+        (Some(_), false) => format!("no: {}", missed.join(", ")),
+    });
+    row
+}
+
+fn main() {
+    let options = Options::parse();
+    for readers in [1, 2] {
+        if options.readers.is_some_and(|only| only != readers) {
+            continue;
+        }
+        for conversations in [1, 10_000] {
+            let table = kind(Load {
+                rate: Rate::Idle,
+                readers,
+                conversations,
+                lasts: Duration::from_secs(options.seconds),
+            });
+            println!("readers: {readers}, conversations: {conversations}\n{table}\n");
         }
     }
-    println!("{table}");
 }

@@ -118,6 +118,11 @@ pub trait Way: Send + Sync + 'static {
         messages.iter().for_each(|&message| self.send(message));
     }
 
+    /// Sends messages of many conversations.
+    fn send_many(&self, messages: &[Message]) {
+        messages.iter().for_each(|&message| self.send(message));
+    }
+
     /// Serves what comes, until told to stop; returns at once where a pool serves.
     fn read(&self, reader: usize, log: &Log);
 
@@ -128,8 +133,10 @@ pub trait Way: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub conversations: u32,
-    /// So many messages in a row to one conversation, by one call.
+    /// So many messages in a row by one call, to one conversation.
     pub batch: usize,
+    /// Instead, each message of a batch goes to a conversation drawn for it.
+    pub many: bool,
     /// Nanoseconds of work for each message.
     pub hold: u64,
     /// Only the sending is timed, with no reader there.
@@ -175,8 +182,8 @@ impl<W: Way> Course<W> {
         let mut batch = Vec::with_capacity(self.shape.batch);
         let mut seq = self.sent;
         while seq < self.sent + count {
-            let conversation = draw.below(self.shape.conversations);
-            let mut next = || {
+            let mut draw = || draw.below(self.shape.conversations);
+            let mut next = |conversation| {
                 seq += 1;
                 Message {
                     conversation,
@@ -185,12 +192,19 @@ impl<W: Way> Course<W> {
                 }
             };
             if self.shape.batch == 1 {
-                self.way.send(next());
+                self.way.send(next(draw()));
                 continue;
             }
             batch.clear();
-            batch.extend((0..self.shape.batch).map(|_| next()));
-            self.way.send_all(&batch);
+            let places = 0..self.shape.batch;
+            if self.shape.many {
+                batch.extend(places.map(|_| next(draw())));
+                self.way.send_many(&batch);
+            } else {
+                let one = draw();
+                batch.extend(places.map(|_| next(one)));
+                self.way.send_all(&batch);
+            }
         }
     }
 

@@ -171,6 +171,13 @@ impl Way for Ours {
         sent.expect("it is open");
     }
 
+    fn send_many(&self, messages: &[Message]) {
+        let to = |message: &Message| &self.conversations[message.conversation as usize];
+        let addressed = messages.iter().map(|message| (to(message), *message));
+        let sent = self.queue.send_many(addressed);
+        sent.map_err(|refused| refused.reason).expect("it is open");
+    }
+
     fn read(&self, reader: usize, log: &Log) {
         self.serve(reader, log);
     }

@@ -11,6 +11,7 @@ use crate::contender::Contender;
 const SMALL: Shape = Shape {
     conversations: 8,
     batch: 4,
+    many: false,
     hold: 0,
     submit: true,
     ordered: true,
@@ -75,10 +76,11 @@ fn a_changed_order_is_caught() {
 #[test]
 fn every_contender_passes_a_short_run() {
     for submit in [false, true] {
-        for batch in [1, 4] {
+        for (batch, many) in [(1, false), (4, false), (4, true)] {
             let shape = Shape {
                 submit,
                 batch,
+                many,
                 ..SMALL
             };
             for mut entry in contenders(shape) {
@@ -88,6 +90,42 @@ fn every_contender_passes_a_short_run() {
             }
         }
     }
+}
+
+#[test]
+fn a_batch_to_many_goes_by_one_call_to_conversations_drawn_for_each() {
+    struct Batches(Mutex<Vec<Vec<Message>>>);
+
+    impl Way for Batches {
+        fn send(&self, _: Message) {
+            panic!("one by one");
+        }
+
+        fn send_many(&self, messages: &[Message]) {
+            self.0.lock().push(messages.to_vec());
+        }
+
+        fn read(&self, reader: usize, log: &Log) {
+            let batches = std::mem::take(&mut *self.0.lock());
+            let differs = |batch: &&Vec<Message>| {
+                let first = batch[0].conversation;
+                batch.iter().any(|message| message.conversation != first)
+            };
+            assert!(batches.iter().all(|batch| batch.len() == 4));
+            // All four to the same of eight once in 512 times.
+            assert!(batches.iter().filter(differs).count() * 10 >= batches.len() * 9);
+            let messages = batches.into_iter().flatten();
+            messages.for_each(|message| log.serve(reader, message));
+        }
+
+        fn stop(&self, _: usize) {}
+    }
+    let many = Shape {
+        many: true,
+        ..SMALL
+    };
+    let mut course = Course::new(many, |_| Batches(Mutex::default()));
+    course.run(400).expect("in order");
 }
 
 #[test]
