@@ -75,14 +75,15 @@ impl<T> GroupRef<T> {
         Self(self.0)
     }
 
-    /// Has the processor fetch the group, for it is looked at soon.
+    /// Has the processor fetch the group to change it, which is done soon.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: a hint, which reads nothing.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.0.as_ptr().cast()) };
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: a hint, which changes nothing; processors that do not know it
+        // pass it over.
+        unsafe {
+            std::arch::asm!("prefetchw [{}]", in(reg) self.0.as_ptr(),
+                options(nostack, preserves_flags));
         }
     }
 

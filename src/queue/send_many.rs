@@ -60,6 +60,7 @@ impl<T> Queue<T> {
             .iter()
             .all(|(one, _)| Arc::ptr_eq(shared, &one.shared));
         assert!(ours, "a conversation of another queue");
+        message.iter().for_each(|(one, _)| one.group.prefetch());
         let permits = match shared.capacity.take(message.len()) {
             Ok(permits) => permits,
             Err(reason) => {
