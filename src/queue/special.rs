@@ -46,7 +46,7 @@ fn take_started<T>(
     if mailbox.may_take() && head == Some(tier) {
         return group.take(mailbox);
     }
-    state.lanes.unstart(lane, tier);
+    _ = state.lanes.tiers(lane).give_back(tier);
     mailbox.rare().counted = Some(tier);
     None
 }
@@ -61,12 +61,12 @@ pub(super) fn advance<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> 
         let lane = mailbox.lane.index();
         settle_swept(state, &mut mailbox);
         let head = mailbox.head().filter(|_| mailbox.may_take());
-        let Some(head) = head.filter(|head| state.lanes.may_start(lane, head.tier)) else {
+        let Some(head) = head.filter(|head| state.lanes.lane(lane).may_start(head.tier)) else {
             state.lanes.settle(lane);
             return false;
         };
         let room = match live.unit {
-            true => state.lanes.is_within_cap(lane),
+            true => state.lanes.lane(lane).is_within_cap(),
             false => state.lanes.take_unit(lane),
         };
         if room {
@@ -74,7 +74,7 @@ pub(super) fn advance<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> 
             live.unit = true;
             mailbox.flags &= !BARE;
             if mailbox.flags & TIERED != 0 {
-                state.lanes.start(lane, head.tier);
+                state.lanes.tiers(lane).start(head.tier);
                 mailbox.rare().counted = None;
                 live.counted = true;
             }
@@ -89,7 +89,7 @@ pub(super) fn advance<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> 
 fn settle_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
     if mailbox.flags & SWEPT != 0 {
         mailbox.flags &= !SWEPT;
-        state.lanes.finish(mailbox.lane.index(), 0);
+        _ = state.lanes.tiers(mailbox.lane.index()).finish(0);
     }
 }
 
@@ -99,7 +99,7 @@ pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32) {
     live.counted = false;
     let lane = live.group().lock().lane.index();
     shared.with_state(|state| {
-        state.lanes.finish(lane, tier);
+        _ = state.lanes.tiers(lane).finish(tier);
         state.lanes.settle(lane);
     });
 }
@@ -153,7 +153,7 @@ fn give_back<T>(
     if !shared.wants(&taken.message) {
         shared.free(state, 1);
         if counted {
-            state.lanes.finish(lane, tier);
+            _ = state.lanes.tiers(lane).finish(tier);
         }
         return Some(taken.message);
     }
@@ -170,9 +170,9 @@ fn give_back<T>(
     group.put_back(mailbox, taken);
     if counted {
         // Both wait: what comes back, and what waited first until now.
-        state.lanes.unstart(lane, tier);
+        _ = state.lanes.tiers(lane).give_back(tier);
         state.count_head(mailbox);
-        state.lanes.leave_tier(lane, tier);
+        _ = state.lanes.tiers(lane).leave(tier);
     }
     None
 }
@@ -233,7 +233,7 @@ pub(super) fn finished<T>(delivery: &Detached<T>, tier: u32) {
         release(shared, state, delivery, |state, mailbox| {
             shared.free(state, 1);
             if delivery.counted || mailbox.flags & TIERED != 0 {
-                state.lanes.finish(mailbox.lane.index(), tier);
+                _ = state.lanes.tiers(mailbox.lane.index()).finish(tier);
             }
         });
     });

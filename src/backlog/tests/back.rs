@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::backlog::{Ahead, Backlog};
-use crate::lanes::{Lanes, Standing};
+use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};
 use crate::ready::Rank;
 
@@ -118,20 +118,15 @@ fn a_turn_of_a_lane_goes_back_with_its_credit_and_its_count() {
         let counts: Vec<_> = turns.iter().map(|turn| turn.overtaken).collect();
         assert_eq!(counts, [None, None, Some(1)]);
         lanes.settle(second);
-        assert!(lanes.ring().eq([first]));
+        assert!(lanes.ring() == [first]);
         for (turn, (lane, ticket)) in turns.into_iter().zip(stood).rev() {
             let rank = Rank::standing(if turn.group == 'c' { 9 } else { 10 });
-            let at = Standing {
-                tier: 0,
-                ticket,
-                rank,
-                tie: ticket,
-            };
-            lanes.insert(lane, at, turn.group);
+            let line = lanes.line(lane, 0);
+            line.insert(ticket, rank, ticket, turn.group);
             lanes.settle(lane);
             lanes.undo(lane, turn.overtaken);
         }
-        assert!(lanes.ring().eq([first, second]));
+        assert!(lanes.ring() == [first, second]);
     }
     let rest = std::iter::from_fn(|| lanes.pop()).map(|(group, ..)| group);
     assert!(rest.eq("bdca".chars()));

@@ -262,14 +262,14 @@ fn numbers_out_of_range_are_refused_and_change_nothing() {
     assert!(core.add_lane(0, Limit::Unlimited).is_err());
     assert!(core.add_lane(1_000_001, Limit::Unlimited).is_err());
     let above = Limit::AtMost(Limit::MAX + 1);
-    assert!(core.add_lane(1, above).is_err() && core.is_empty());
+    assert!(core.add_lane(1, above).is_err() && core.len() == 0);
     let lane = core.add_lane(1, Limit::AtMost(Limit::MAX)).unwrap();
     let index = lane.index();
     assert!(core.set_cap(index, above).is_err());
     core.add_group(lane);
     core.push(index, 1, 0, 7);
     assert_eq!((core.len(), core.eligible(9)), (1, 1));
-    assert_eq!(core.view(lane).unwrap().cap, Limit::AtMost(Limit::MAX));
+    assert_eq!(core.get(lane).unwrap().cap, Limit::AtMost(Limit::MAX));
 }
 
 #[test]
@@ -285,11 +285,12 @@ fn many_lanes_and_groups_used_once_leave_nothing_behind() {
     for n in 0..20_000 {
         let ((number, lane), index, tiered) = core.pop().unwrap();
         assert_eq!((number, index, tiered), (n, lane.index(), false));
-        core.unit_back(index);
+        core.return_unit(index);
+        core.settle(index);
         core.remove_group(lane);
-        assert_eq!(core.view(lane), None);
+        assert!(core.get(lane).is_none());
     }
-    assert!(core.pop().is_none() && core.is_empty());
+    assert!(core.pop().is_none() && core.len() == 0);
     assert_eq!(core.lanes.capacity() + core.free.capacity(), 0);
 }
 
