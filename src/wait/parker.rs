@@ -25,15 +25,14 @@
 //!    bell cannot ring before the owner listens.
 //! 3. A token is never overwritten unseen: every step of the owner is a
 //!    read-modify-write, and falling asleep succeeds only from EMPTY.
-//! 4. A thread's parker is taken out of its cache while in use, so that a wait
-//!    nested in another on the same thread's stack has a parker of its own.
+//! 4. A thread's parker is out of its cache while in use: a wait nested in
+//!    another on the same thread's stack has one of its own.
 //!
 //! Memory ordering: the swap to TOKEN is Release and pairs with the owner's
 //! Acquire swap or exchange that takes it: what was done before the wake is
 //! seen by the poll after it. Later wakes are read-modify-writes, which
 //! continue the release sequence, so the owner synchronizes with all of them.
-//! A waker need see nothing of the owner's but ASLEEP itself; the rest goes
-//! through `bed`.
+//! Of the owner a waker need see nothing but ASLEEP; the rest goes through `bed`.
 
 use std::cell::Cell;
 use std::task::{Context, Wake, Waker};
@@ -55,10 +54,8 @@ const SPIN: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 static WAKEUPS: Tally = Tally::new();
 
 /// How many times a thread blocked in this crate has come out of its sleep, for
-/// whatever reason, since the process began.
-///
-/// A diagnostic: a count that stands still while threads are blocked proves
-/// that nothing polls. It orders nothing and may lag behind.
+/// whatever reason, since the process began: while this stands still, nothing
+/// polls. It orders nothing and may lag behind.
 #[must_use]
 pub fn wakeups() -> u64 {
     WAKEUPS.get()
