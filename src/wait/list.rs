@@ -34,7 +34,6 @@
 //! both ways for the nearest that waits: n log n at most when all of n are
 //! notified and look in vain, in whatever order.
 
-use std::fmt;
 use std::num::NonZeroU64;
 use std::task::Waker;
 
@@ -69,7 +68,7 @@ const ALL: usize = 0;
 /// The chain of those who have not been notified.
 const WAITING: usize = 1;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Links {
     prev: u32,
     next: u32,
@@ -80,6 +79,7 @@ const UNLINKED: Links = Links {
     next: NONE,
 };
 
+#[derive(Debug)]
 struct Slot<D> {
     number: NonZeroU64,
     /// `None`: it is notified.
@@ -91,6 +91,7 @@ struct Slot<D> {
 }
 
 /// The waiters of one thing, first come first.
+#[derive(Debug)]
 pub(crate) struct Waiters<D> {
     slots: Vec<Slot<D>>,
     /// Of each chain, `next` is its first and `prev` its last slot.
@@ -366,14 +367,5 @@ impl<D> Waiters<D> {
 impl<D> Default for Waiters<D> {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl<D> fmt::Debug for Waiters<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waiters")
-            .field("waiting", &self.waiting())
-            .field("notified", &self.notified())
-            .finish_non_exhaustive()
     }
 }

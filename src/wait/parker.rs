@@ -79,7 +79,7 @@ impl Parker {
 
     /// Takes the token if there is one.
     pub(super) fn take(&self) -> bool {
-        // Acquire: pairs with the Release in `ring`.
+        // Acquire: pairs with the Release in `wake_by_ref`.
         self.state.swap(EMPTY, Ordering::Acquire) == TOKEN
     }
 
@@ -131,7 +131,7 @@ impl Parker {
             };
             WAKEUPS.count();
             // It stays asleep if there is no token: the bell may ring for
-            // nothing. Acquire: pairs with the Release in `ring`.
+            // nothing. Acquire: pairs with the Release in `wake_by_ref`.
             let rung = state.compare_exchange(TOKEN, EMPTY, Ordering::Acquire, relaxed);
             if rung.is_ok() {
                 return true;
@@ -142,9 +142,15 @@ impl Parker {
             }
         }
     }
+}
+
+impl Wake for Parker {
+    fn wake(self: WakeArc<Self>) {
+        self.wake_by_ref();
+    }
 
     /// Leaves a token, and rings if the owner is asleep.
-    fn ring(&self) {
+    fn wake_by_ref(self: &WakeArc<Self>) {
         // Release: pairs with the Acquire in `take` and `sleep`.
         if self.state.swap(TOKEN, Ordering::Release) == ASLEEP {
             drop(self.bed.lock());
@@ -153,21 +159,8 @@ impl Parker {
     }
 }
 
-impl Wake for Parker {
-    fn wake(self: WakeArc<Self>) {
-        self.ring();
-    }
-
-    fn wake_by_ref(self: &WakeArc<Self>) {
-        self.ring();
-    }
-}
-
 /// A parker and its waker, made once per thread.
-struct Cached {
-    parker: WakeArc<Parker>,
-    waker: Waker,
-}
+type Cached = (WakeArc<Parker>, Waker);
 
 per_thread! {
     static CACHE: Cell<Option<Cached>> = const { Cell::new(None) };
@@ -181,12 +174,12 @@ pub(super) fn with_parker<R>(wait: impl FnOnce(&Parker, &mut Context<'_>) -> R) 
     let cached = cached.unwrap_or_else(|| {
         let parker = WakeArc::new(Parker::new());
         let waker = Waker::from(WakeArc::clone(&parker));
-        Cached { parker, waker }
+        (parker, waker)
     });
+    let (parker, waker) = &cached;
     // A token may be left over from an earlier wait; nothing depends on it.
-    cached.parker.take();
-    let mut cx = Context::from_waker(&cached.waker);
-    let result = wait(&cached.parker, &mut cx);
+    parker.take();
+    let result = wait(parker, &mut Context::from_waker(waker));
     // The parker of an inner wait is replaced by that of the outer one.
     let _ = CACHE.try_with(move |cache| cache.set(Some(cached)));
     result
