@@ -147,8 +147,7 @@ impl Pair {
         assert!(gaps <= line.plain() + SLACK, "{gaps} gaps");
         assert!(line.entries.front().is_none_or(|e| e.group.is_some()));
         assert!(line.entries.iter().is_sorted_by_key(|e| e.ticket));
-        let odd = line.odd.as_ref();
-        assert!(odd.is_none_or(|o| !o.by_age.is_empty() && o.by_age.len() == o.by_rank.len()));
+        assert_eq!(line.by_age.len(), line.by_rank.len());
     }
 
     /// By rank from the first to the last, and then nothing is kept.
