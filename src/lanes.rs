@@ -69,7 +69,7 @@ pub struct Lane<G> {
 impl<G> Lane<G> {
     fn new(weight: u32, cap: Limit) -> Self {
         Self {
-            line: Line::new(),
+            line: Line::default(),
             cap,
             counts: cap != Limit::Unlimited,
             in_use: 0,

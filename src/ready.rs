@@ -80,20 +80,6 @@ pub struct Line<G> {
 }
 
 impl<G> Line<G> {
-    /// Nobody.
-    pub const fn new() -> Self {
-        Self {
-            entries: VecDeque::new(),
-            first: 0,
-            gaps: 0,
-            level: 0,
-            mixed: false,
-            levels: None,
-            by_rank: BTreeMap::new(),
-            by_age: BTreeMap::new(),
-        }
-    }
-
     /// How many stand here.
     #[inline]
     pub fn len(&self) -> usize {
@@ -371,7 +357,17 @@ impl<G> Line<G> {
 }
 
 impl<G> Default for Line<G> {
+    /// Nobody.
     fn default() -> Self {
-        Self::new()
+        Self {
+            entries: VecDeque::new(),
+            first: 0,
+            gaps: 0,
+            level: 0,
+            mixed: false,
+            levels: None,
+            by_rank: BTreeMap::new(),
+            by_age: BTreeMap::new(),
+        }
     }
 }

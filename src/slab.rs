@@ -2,22 +2,22 @@
 //!
 //! State: slots stand in chunks of [`CHUNK`]; a key's index is `place * CHUNK + slot`, where a place
 //! is a position in the directory. Every chunk threads its own free slots, last in, first out, which
-//! keeps them warm. `open` lists the chunks with a free slot.
+//! keeps them warm.
 //!
 //! Invariants:
 //! 1. A pair of index and generation is issued once. A slot counts its generation up when its value
 //!    leaves, and is retired at the last one. A freed chunk leaves the largest generation of its
-//!    slots, none of which was issued, to its place as the `floor` of the next chunk there; a place
-//!    whose floor is the last generation is used up.
-//! 2. A place is in `open` exactly if it is a chunk with a free slot.
+//!    slots, none of which was issued, as the `floor` of the next chunk there; a place whose floor is
+//!    the last generation is used up.
+//! 2. `open` lists the places of chunks with a free slot.
 //! 3. At most one chunk is empty, and then it is at `spare`: so a value which comes and goes at the
 //!    edge of a chunk does not allocate each time.
 //! 4. No place below `vacant` could take a chunk and has none.
 //! 5. Without a value nothing is allocated but a chunk at the first place that can take one, and the
 //!    directory up to the last worn place.
 //!
-//! Wear: places at the end of the directory that have no chunk are forgotten, and the slab's `floor`
-//! rises above theirs; but those at half of their generations are remembered, at 24 bytes each. So
+//! Wear: places at the end of the directory without a chunk are forgotten, and the slab's `floor`
+//! rises above theirs; but those at half of their generations are remembered, at 16 bytes each. So
 //! each of the 2^24 places lasts for 2^31 values or more.
 
 use std::fmt;
@@ -115,7 +115,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The number of values.
+    /// How many values there are.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
@@ -131,8 +131,7 @@ impl<T> Slab<T> {
     ///
     /// # Panics
     ///
-    /// If no slot is left: `256 * (2^24 - 1)` are in use, or retired because their generations ran
-    /// out, which takes more than 2^31 values in each place.
+    /// If no slot is left: all are in use, or retired because their generations ran out.
     #[inline]
     pub fn insert(&mut self, value: T) -> Key {
         let number = match self.open.last() {

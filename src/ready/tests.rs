@@ -41,7 +41,7 @@ struct Pair {
 impl Pair {
     fn new() -> Self {
         Self {
-            line: Line::new(),
+            line: Line::default(),
             list: Vec::new(),
             gone: Vec::new(),
             clock: 0,
@@ -229,7 +229,7 @@ fn gaps_are_closed() {
 
 #[test]
 fn a_gap_is_never_first() {
-    let mut line = Line::new();
+    let mut line = Line::default();
     for ticket in 1..=4 {
         line.push(ticket, 0, ticket);
     }
@@ -244,7 +244,7 @@ fn a_gap_is_never_first() {
 
 #[test]
 fn a_burst_gives_its_memory_back() {
-    let mut line = Line::new();
+    let mut line = Line::default();
     for ticket in 0..100_000 {
         line.push(ticket, (ticket % 3) as u8, ticket);
     }

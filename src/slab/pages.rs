@@ -149,7 +149,7 @@ pub(crate) unsafe fn remove<S>(value: NonNull<S>) {
 }
 
 impl<S> Shared<S> {
-    /// Marks a slot free, and frees its page by invariant 2.
+    /// Marks a slot free; its page goes by invariant 2.
     ///
     /// # Safety
     ///
@@ -240,11 +240,10 @@ impl<S> Shared<S> {
     }
 }
 
-/// Values in pages. See the [module](self).
+/// Values in pages.
 pub(crate) struct Pages<S>(Arc<Mutex<Shared<S>>>);
 
 impl<S> Pages<S> {
-    /// No page.
     pub(crate) fn new() -> Self {
         Self(Arc::new(Mutex::new(Shared {
             pages: BTreeMap::new(),

@@ -39,7 +39,7 @@ use std::task::Waker;
 
 use super::session::WakeBatch;
 
-/// A place in the queue. A lower one came earlier.
+/// A place in the queue: a lower one came earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ticket {
     // Compared first: no two are the same.

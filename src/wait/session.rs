@@ -56,7 +56,6 @@ pub(crate) fn drop_quietly<T>(value: T) {
 /// Those who fill it in loops ask [`is_full`](Self::is_full) and flush. A push
 /// beyond the bound is kept all the same, so that operations composed of several
 /// small ones need not count.
-#[derive(Default)]
 pub(crate) struct WakeBatch {
     first: Option<Waker>,
     more: Vec<Waker>,
