@@ -155,8 +155,7 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
 
 impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, T, S> {
     /// Sends a message to the group of a key, in the tier of the group's last
-    /// message (0 in a new group). Messages of one key are delivered in the
-    /// order in which they were sent.
+    /// message (0 in a new group). Messages of one key are delivered in order.
     ///
     /// # Errors
     ///

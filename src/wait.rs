@@ -88,10 +88,8 @@ pub trait Op: sealed::Sealed + Unpin {
     }
 
     /// Tries, and if there is nothing sees to it that the waker is woken when
-    /// there may be. Not called again after `Ready`.
-    ///
-    /// A first poll that panics leaves nothing behind; a later one leaves what
-    /// [`cancel`](Self::cancel) undoes.
+    /// there may be. Not called again after `Ready`. A first poll that panics
+    /// leaves nothing behind; a later one what [`cancel`](Self::cancel) undoes.
     #[doc(hidden)]
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output>;
 
@@ -100,8 +98,7 @@ pub trait Op: sealed::Sealed + Unpin {
     #[doc(hidden)]
     fn cancel(&mut self);
 
-    /// The thread is about to sleep without a deadline, for the first time in
-    /// this wait.
+    /// The thread is about to sleep without a deadline, the first time in this wait.
     #[doc(hidden)]
     fn block(&mut self) {}
 

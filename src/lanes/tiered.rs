@@ -17,14 +17,6 @@ pub(super) struct Tiered<G> {
 }
 
 impl<G> Tiered<G> {
-    fn new() -> Self {
-        Self {
-            tiers: Tiers::new(),
-            front: 0,
-            parked: BTreeMap::new(),
-        }
-    }
-
     /// Whether nothing may start: no tier is open, or the open one drains.
     pub(super) fn is_shut(&self) -> bool {
         self.tiers.open().is_none() || self.tiers.draining()
@@ -74,7 +66,11 @@ impl<G> Lanes<G> {
         let lane = self.lane_mut(lane);
         let new = lane.tiered.is_none();
         if new {
-            lane.tiered = Some(Box::new(Tiered::new()));
+            lane.tiered = Some(Box::new(Tiered {
+                tiers: Tiers::new(),
+                front: 0,
+                parked: BTreeMap::new(),
+            }));
         }
         new
     }

@@ -116,11 +116,10 @@ impl<G> Lanes<G> {
         })
     }
 
-    /// A turn is taken back, whose group stands where it stood and whose unit
-    /// is back; the lane is settled. The lane is the current one and has that
-    /// turn again, if it is in the ring, and whom the turn overtook is overtaken
-    /// once less; `overtaken` is what the turn said. Of several turns the last is
-    /// taken back first.
+    /// A turn that said `overtaken` is taken back, when its group stands where it
+    /// stood, its unit is back and the lane settled. If the lane is in the ring
+    /// it is the current one and has that turn again; whom the turn overtook is
+    /// overtaken once less. Of several turns the last is taken back first.
     pub fn undo(&mut self, lane: u32, overtaken: Option<u32>) {
         let l = self.lane_mut(lane);
         l.overtaken = match overtaken {

@@ -46,9 +46,9 @@ const EMPTY: u8 = 0;
 const TOKEN: u8 = 1;
 const ASLEEP: u8 = 2;
 
-/// How long a waiter looks for its token before it sleeps: about what putting a
-/// thread to sleep and waking it costs. By time, since a pause instruction
-/// takes from 4 to 140 cycles. The model does not spin.
+/// How long a waiter looks for its token before it sleeps: about what a sleep
+/// costs. By time, since a pause instruction takes from 4 to 140 cycles. The
+/// model does not spin.
 const SPIN: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
 static WAKEUPS: Tally = Tally::new();
