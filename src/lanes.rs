@@ -60,8 +60,9 @@ pub struct Lane<G> {
     next: u32,
     credit: u32,
     pub(crate) weight: u32,
-    groups: u32,
-    /// Its handle is gone: it goes with its last group.
+    /// Its groups, and its handle while that is there: without one it goes.
+    pins: u32,
+    /// Its handle is gone.
     pub(crate) ending: bool,
     tiered: Option<Box<Tiered<G>>>,
 }
@@ -79,7 +80,7 @@ impl<G> Lane<G> {
             next: 0,
             credit: 0,
             weight,
-            groups: 0,
+            pins: 1,
             ending: false,
             tiered: None,
         }
@@ -164,25 +165,22 @@ impl<G> Lanes<G> {
 
     /// The lane goes with its last group, or now if it has none.
     pub fn end_lane(&mut self, lane: LaneKey) {
-        self.lane_mut(lane.index()).ending = true;
-        self.reap(lane);
+        self.lane_mut(lane.0).ending = true;
+        // As its last group would, if there is none.
+        self.remove_group(lane);
     }
 
     /// One more group in a lane.
     pub fn add_group(&mut self, lane: LaneKey) {
-        self.lane_mut(lane.index()).groups += 1;
+        self.lane_mut(lane.0).pins += 1;
     }
 
     /// A group that stands nowhere is gone.
     pub fn remove_group(&mut self, lane: LaneKey) {
-        self.lane_mut(lane.index()).groups -= 1;
-        self.reap(lane);
-    }
-
-    fn reap(&mut self, lane: LaneKey) {
-        let gone = self.lane_mut(lane.index());
-        if gone.ending && gone.groups == 0 {
-            debug_assert!(!gone.in_ring);
+        let l = self.lane_mut(lane.0);
+        l.pins -= 1;
+        if l.pins == 0 {
+            debug_assert!(!l.in_ring);
             self.lanes[lane.0 as usize] = None;
             self.free.push(lane.0);
             if self.free.len() == self.lanes.len() {

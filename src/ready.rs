@@ -340,7 +340,7 @@ impl<G> Line<G> {
             self.entries.retain(|entry| entry.group.is_some());
             self.gaps = 0;
             if self.mixed {
-                self.levels.iter_mut().for_each(|levels| levels.clear());
+                self.levels = None;
                 self.link(0);
             }
         }
