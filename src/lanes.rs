@@ -163,11 +163,10 @@ impl<G> Lanes<G> {
         Ok(LaneKey(index))
     }
 
-    /// The lane goes with its last group, or now if it has none.
+    /// The handle is gone: the lane goes with its last group, or now.
     pub fn end_lane(&mut self, lane: LaneKey) {
         self.lane_mut(lane.0).ending = true;
-        // As its last group would, if there is none.
-        self.remove_group(lane);
+        self.unpin(lane);
     }
 
     /// One more group in a lane.
@@ -177,6 +176,10 @@ impl<G> Lanes<G> {
 
     /// A group that stands nowhere is gone.
     pub fn remove_group(&mut self, lane: LaneKey) {
+        self.unpin(lane);
+    }
+
+    fn unpin(&mut self, lane: LaneKey) {
         let l = self.lane_mut(lane.0);
         l.pins -= 1;
         if l.pins == 0 {
