@@ -182,12 +182,12 @@ impl<T> Backlog<T> {
 
     /// The tier that is open in a lane.
     pub fn open_tier(&self, lane: LaneKey) -> Option<u32> {
-        self.order.lanes.view(lane)?.open_tier
+        self.order.lanes.get(lane)?.open_tier()
     }
 
     /// Messages of a lane in flight.
     pub fn lane_in_flight(&self, lane: LaneKey) -> u32 {
-        self.order.lanes.view(lane).map_or(0, |lane| lane.in_use)
+        self.order.lanes.get(lane).map_or(0, |lane| lane.in_use)
     }
 
     /// What keeps the group's first message waiting.

@@ -27,11 +27,11 @@
 //! State: a map from keys to groups, sharded by hash, each shard under a mutex;
 //! the groups are the queue's, and the map pins them.
 //!
-//! Protocol: a send locks the shard of its key, looks the key up, and with the
-//! shard locked sends into the group, which it makes if there is none. A group
-//! that has become idle stays for the next message of its key. What is idle is
-//! forgotten when a shard has grown, or a receive finds nothing while much is
-//! kept: up to 1,024 idle groups stay. Lock order: shard, then the queue's.
+//! Protocol: a send locks the shard of its key, and under that lock sends into
+//! the group, which it makes if there is none. A group that has become idle
+//! stays for the next message of its key, until a shard has grown, or a receive
+//! finds nothing while much is kept: up to 1,024 idle groups stay. Lock order:
+//! shard, then the queue's.
 //!
 //! Invariants:
 //! 1. All outstanding messages of a key are in one group: whoever makes a group
@@ -40,7 +40,6 @@
 //!
 //! No code of the user's runs under a lock but `Eq` of keys, under the shard's:
 //! it must not call this. If it panics, nothing has changed; nothing is sent.
-//! Hashes are computed before, keys and messages dropped after.
 //!
 //! Memory ordering: that of the queue: what was done before a send is seen by
 //! whoever receives the message.
@@ -137,9 +136,8 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
         &self.lane
     }
 
-    /// How many keys have something that waits or is in flight; forgets all
-    /// others. Counts shard by shard: while others send and receive, the sum
-    /// may never have been true.
+    /// How many keys have something that waits or is in flight; forgets the
+    /// others. While others send and receive, the sum may never have been true.
     ///
     /// Cost: O(keys).
     #[must_use]
@@ -157,8 +155,7 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
 
 impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, T, S> {
     /// Sends a message to the group of a key, in the tier of the group's last
-    /// message (0 in a new group). Messages of one key are delivered in the
-    /// order in which they were sent.
+    /// message (0 in a new group). Messages of one key are delivered in order.
     ///
     /// # Errors
     ///
@@ -222,8 +219,8 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
         (tier, message): (Option<u32>, T),
         held: (Permits<'_>, H),
     ) -> Result<(), SendError<T>> {
-        let queue = self.queue();
-        let sent = queue.send_special(group, || false, (tier, [message]), held);
+        let message = (tier, [message]);
+        let sent = self.queue().send_special(group, || false, message, held);
         sent.map_err(SendError::single)
     }
 
@@ -267,8 +264,7 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
         Ok(())
     }
 
-    /// The group of a key, if something of it is outstanding: to bump, watch or
-    /// receive from it.
+    /// The group of a key, if something of it is outstanding.
     #[must_use]
     pub fn group(&self, key: &K) -> Option<GroupId> {
         let group = self.find(key)?;
@@ -294,7 +290,9 @@ impl<K, T> Shards<K, T> {
     fn forget(&self, entries: Vec<Entry<K, T>>) {
         self.queue.let_go(entries.iter().map(|entry| &entry.group));
     }
+}
 
+impl<K: Send, T: Send> Observer for Shards<K, T> {
     fn trim(&self) {
         for map in &self.maps {
             let idle = map.lock().take_idle();
@@ -303,18 +301,10 @@ impl<K, T> Shards<K, T> {
     }
 }
 
-impl<K: Send, T: Send> Observer for Shards<K, T> {
-    fn trim(&self) {
-        Shards::trim(self);
-    }
-}
-
 impl<K: Send + 'static, T: Send + 'static, S> Drop for Keyed<K, T, S> {
     fn drop(&mut self) {
-        drop(
-            self.number
-                .and_then(|number| self.queue().unregister(number)),
-        );
+        let number = self.number;
+        drop(number.and_then(|number| self.queue().unregister(number)));
         for map in &self.shards.maps {
             let all = map.lock().take_all();
             self.shards.forget(all);

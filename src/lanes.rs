@@ -17,7 +17,6 @@
 //! Source: weighted round robin as in Katevenis et al., 1991; the bound on
 //! overtaking is proven in `docs/fairness.md`.
 
-mod caps;
 mod tiered;
 mod turn;
 
@@ -26,15 +25,12 @@ pub(crate) mod tests;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
-use crate::ready::{Entry, Line, Rank};
+use crate::ready::{Entry, Line};
+use crate::ring::MAX_WEIGHT;
 
 use tiered::Tiered;
 
-pub use caps::LaneView;
 pub use turn::Begun;
-
-/// The largest weight of a lane.
-pub const MAX_WEIGHT: u32 = 1_000_000;
 
 /// A lane's name, while a handle or a group of it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,44 +44,33 @@ impl LaneKey {
     }
 }
 
-/// How a group stands in line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// The tier of its first message.
-    pub tier: u32,
-    /// Its ready time.
-    pub ticket: u64,
-    /// Its rank.
-    pub rank: Rank,
-    /// The later of its bump and its ready time.
-    pub tie: u64,
-}
-
+/// A lane, as its owner may see it.
 #[derive(Debug)]
-struct Lane<G> {
+pub struct Lane<G> {
     line: Line<G>,
-    cap: Limit,
+    pub(crate) cap: Limit,
     /// It has, or had, a cap: units are counted.
-    counts: bool,
+    pub(crate) counts: bool,
     /// Units in use, if they are counted.
-    in_use: u32,
+    pub(crate) in_use: u32,
     /// How many times in a row the oldest group was overtaken.
     overtaken: u32,
     in_ring: bool,
     prev: u32,
     next: u32,
     credit: u32,
-    weight: u32,
-    groups: u32,
-    /// Its handle is gone: it goes with its last group.
-    ending: bool,
+    pub(crate) weight: u32,
+    /// Its groups, and its handle while that is there: without one it goes.
+    pins: u32,
+    /// Its handle is gone.
+    pub(crate) ending: bool,
     tiered: Option<Box<Tiered<G>>>,
 }
 
 impl<G> Lane<G> {
     fn new(weight: u32, cap: Limit) -> Self {
         Self {
-            line: Line::new(),
+            line: Line::default(),
             cap,
             counts: cap != Limit::Unlimited,
             in_use: 0,
@@ -95,7 +80,7 @@ impl<G> Lane<G> {
             next: 0,
             credit: 0,
             weight,
-            groups: 0,
+            pins: 1,
             ending: false,
             tiered: None,
         }
@@ -104,24 +89,24 @@ impl<G> Lane<G> {
     /// How many turns could begin now.
     #[inline]
     fn eligible(&self) -> usize {
-        if self.tiered.as_ref().is_some_and(|tiered| tiered.is_shut()) {
-            return 0;
+        match &self.tiered {
+            Some(tiered) if tiered.is_shut() => 0,
+            _ => self.line.len().min(self.cap.room(self.in_use) as usize),
         }
+    }
+
+    /// Whether the cap has room for one more.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.cap.room(self.in_use) > 0
+    }
+
+    /// Whether the cap is not exceeded.
+    pub fn is_within_cap(&self) -> bool {
         match self.cap {
-            Limit::Unlimited => self.line.len(),
-            cap => self.line.len().min(cap.room(self.in_use) as usize),
+            Limit::AtMost(most) => self.in_use <= most,
+            Limit::Unlimited => true,
         }
-    }
-
-    #[inline]
-    fn is_eligible(&self) -> bool {
-        let open = self.tiered.as_ref().is_none_or(|t| !t.is_shut());
-        open && !self.line.is_empty() && self.has_room()
-    }
-
-    #[inline]
-    fn has_room(&self) -> bool {
-        self.cap == Limit::Unlimited || self.cap.room(self.in_use) > 0
     }
 
     /// The line of a tier, if there is one.
@@ -178,27 +163,27 @@ impl<G> Lanes<G> {
         Ok(LaneKey(index))
     }
 
-    /// The lane goes with its last group, or now if it has none.
+    /// The handle is gone: the lane goes with its last group, or now.
     pub fn end_lane(&mut self, lane: LaneKey) {
-        self.lane_mut(lane.index()).ending = true;
-        self.reap(lane);
+        self.lane_mut(lane.0).ending = true;
+        self.unpin(lane);
     }
 
     /// One more group in a lane.
     pub fn add_group(&mut self, lane: LaneKey) {
-        self.lane_mut(lane.index()).groups += 1;
+        self.lane_mut(lane.0).pins += 1;
     }
 
     /// A group that stands nowhere is gone.
     pub fn remove_group(&mut self, lane: LaneKey) {
-        self.lane_mut(lane.index()).groups -= 1;
-        self.reap(lane);
+        self.unpin(lane);
     }
 
-    fn reap(&mut self, lane: LaneKey) {
-        let gone = self.lane_mut(lane.index());
-        if gone.ending && gone.groups == 0 {
-            debug_assert!(!gone.in_ring);
+    fn unpin(&mut self, lane: LaneKey) {
+        let l = self.lane_mut(lane.0);
+        l.pins -= 1;
+        if l.pins == 0 {
+            debug_assert!(!l.in_ring);
             self.lanes[lane.0 as usize] = None;
             self.free.push(lane.0);
             if self.free.len() == self.lanes.len() {
@@ -208,13 +193,8 @@ impl<G> Lanes<G> {
     }
 
     /// How many lanes there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lanes.len() - self.free.len()
-    }
-
-    /// Whether there is no lane.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Whether some lane is in the ring.
@@ -225,24 +205,16 @@ impl<G> Lanes<G> {
 
     /// How many turns could begin now; counts no further than `most`.
     pub fn eligible(&self, most: usize) -> usize {
-        let mut sum = 0;
-        for lane in self.ring() {
+        let (mut sum, mut next) = (0, self.current);
+        for _ in 0..self.members {
             if sum >= most {
                 break;
             }
-            sum += self.lane(lane).eligible();
+            let lane = self.lane(next);
+            sum += lane.eligible();
+            next = lane.next;
         }
         sum.min(most)
-    }
-
-    /// The members of the ring in the order in which their turns begin.
-    pub fn ring(&self) -> impl Iterator<Item = u32> {
-        let mut next = self.current;
-        (0..self.members).map(move |_| {
-            let lane = next;
-            next = self.lane(lane).next;
-            lane
-        })
     }
 
     /// Groups join the line of tier 0, each at the end of its standing level:
@@ -271,16 +243,9 @@ impl<G> Lanes<G> {
         }
     }
 
-    /// A group joins at the end of its standing level, in any tier. To be settled.
-    pub fn push_in(&mut self, lane: u32, tier: u32, (ticket, level): (u64, u8), group: G) {
-        let line = self.lane_mut(lane).line_or_new(tier);
-        line.push(ticket, level, group);
-    }
-
-    /// A group joins wherever it belongs. To be settled.
-    pub fn insert(&mut self, lane: u32, at: Standing, group: G) {
-        let line = self.lane_mut(lane).line_or_new(at.tier);
-        line.insert(at.ticket, at.rank, at.tie, group);
+    /// The line of a tier, for a group to join. To be settled.
+    pub fn line(&mut self, lane: u32, tier: u32) -> &mut Line<G> {
+        self.lane_mut(lane).line_or_new(tier)
     }
 
     /// Whether a group of this tier and ticket stands in line.
@@ -311,13 +276,57 @@ impl<G> Lanes<G> {
         }
     }
 
+    /// One more unit of the cap, if there is room. To be settled.
+    pub fn take_unit(&mut self, lane: u32) -> bool {
+        let lane = self.lane_mut(lane);
+        let room = lane.has_room();
+        if room && lane.counts {
+            lane.in_use += 1;
+        }
+        room
+    }
+
+    /// Units of the cap come back. To be settled.
+    #[inline]
+    pub fn return_units(&mut self, lane: u32, units: u8) {
+        let lane = self.lane_mut(lane);
+        lane.in_use = lane.in_use.saturating_sub(units.into());
+    }
+
+    /// Units are counted from now on; `false` if they were already.
+    pub fn count_units(&mut self, lane: u32) -> bool {
+        !std::mem::replace(&mut self.lane_mut(lane).counts, true)
+    }
+
+    /// So many units were in use before they were counted. To be settled.
+    pub fn add_units(&mut self, lane: u32, units: u32) {
+        self.lane_mut(lane).in_use += units;
+    }
+
+    /// Changes the cap. To be settled.
+    pub fn set_cap(&mut self, lane: u32, cap: Limit) -> Result<(), OutOfRange> {
+        self.lane_mut(lane).cap = cap.checked()?;
+        Ok(())
+    }
+
+    /// All lanes, by index.
+    pub fn iter(&self) -> impl Iterator<Item = (LaneKey, &Lane<G>)> {
+        let lanes = (0..).map(LaneKey).zip(&self.lanes);
+        lanes.filter_map(|(key, lane)| Some((key, lane.as_deref()?)))
+    }
+
+    /// A lane, if it has not gone.
+    pub fn get(&self, lane: LaneKey) -> Option<&Lane<G>> {
+        self.lanes.get(lane.0 as usize)?.as_deref()
+    }
+
     /// The lane joins the ring at its tail, or leaves it, as invariant 1 says.
     pub fn settle(&mut self, lane: u32) {
         let l = self.lane_mut(lane);
         if let Some(tiered) = &mut l.tiered {
             tiered.turn_to_open(&mut l.line);
         }
-        match (l.in_ring, l.is_eligible()) {
+        match (l.in_ring, l.eligible() > 0) {
             (false, true) => self.join(lane),
             (true, false) => self.leave(lane),
             _ => {}
@@ -364,8 +373,9 @@ impl<G> Lanes<G> {
         }
     }
 
+    /// A lane that is there.
     #[inline]
-    fn lane(&self, lane: u32) -> &Lane<G> {
+    pub fn lane(&self, lane: u32) -> &Lane<G> {
         self.lanes[lane as usize].as_ref().expect(PINNED)
     }
 

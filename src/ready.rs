@@ -2,21 +2,20 @@
 //!
 //! State: the *plain* groups stand in one array in the order of their tickets.
 //! While they share one level, that is their order of rank too; else those of
-//! each level are linked to one another. Groups that are bumped, or that
-//! come back with an old ticket, are *odd*: they stand in two trees, by rank
-//! and by age.
+//! each level are linked to one another. Groups that are bumped, or come back
+//! with an old ticket, are *odd*: they stand in two trees, by rank and by age.
 //!
 //! Invariants:
-//! 1. Tickets ascend along the array. A group that was taken out of its middle
-//!    leaves a gap; the first entry is never a gap.
+//! 1. Tickets ascend along the array. A group taken out of its middle leaves a
+//!    gap; the first entry is never a gap.
 //! 2. While several levels stand in the array, each of its groups is linked in
 //!    the list of its level, in order. A gap may be, and is skipped where it is
 //!    met; what leaves the array leaves its list.
 //! 3. There are fewer gaps than groups, but for `SLACK` of them.
 //! 4. The two trees hold the same groups.
 //!
-//! Cost: O(1) for plain groups, amortised; O(log n) for odd ones and for taking
-//! a group out of the middle.
+//! Cost: amortised O(1) for plain groups; O(log n) for odd ones and for taking a
+//! group out of the middle.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -76,14 +75,8 @@ impl<G> Entry<G> {
     }
 }
 
-/// A rank, and who is first among equals: the later of bump and ready time.
+/// A rank, and who is first among equals: the lower.
 type Standing = (Reverse<Rank>, u64);
-
-#[derive(Debug)]
-struct Odd<G> {
-    by_rank: BTreeMap<Standing, u64>,
-    by_age: BTreeMap<u64, (Standing, G)>,
-}
 
 /// Groups in line. See the [module](self).
 #[derive(Debug)]
@@ -98,33 +91,22 @@ pub struct Line<G> {
     /// Several levels stand in the array.
     mixed: bool,
     levels: Option<Box<Levels>>,
-    odd: Option<Box<Odd<G>>>,
+    /// The odd ones.
+    by_rank: BTreeMap<Standing, u64>,
+    by_age: BTreeMap<u64, (Standing, G)>,
 }
 
 impl<G> Line<G> {
-    /// Nobody.
-    pub const fn new() -> Self {
-        Self {
-            entries: VecDeque::new(),
-            first: 0,
-            gaps: 0,
-            level: 0,
-            mixed: false,
-            levels: None,
-            odd: None,
-        }
-    }
-
     /// How many stand here.
     #[inline]
     pub fn len(&self) -> usize {
-        self.plain() + self.odd.as_ref().map_or(0, |odd| odd.by_age.len())
+        self.plain() + self.by_age.len()
     }
 
     /// Whether nobody stands here.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.odd.is_none()
+        self.entries.is_empty() && self.by_age.is_empty()
     }
 
     /// Entries that are no gaps.
@@ -136,10 +118,11 @@ impl<G> Line<G> {
     /// Whether the order of tickets is the order of rank.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        !self.mixed && self.odd.is_none()
+        !self.mixed && self.by_age.is_empty()
     }
 
-    /// As [`push`](Self::push) of several, which have groups.
+    /// Groups join, each at the end of its standing level. Their tickets are
+    /// higher than all that joined so; none is a gap.
     #[inline]
     pub fn push_run(&mut self, entries: &mut [Entry<G>]) {
         let before = self.entries.len();
@@ -167,8 +150,7 @@ impl<G> Line<G> {
         }
     }
 
-    /// A group joins at the end of its standing level. Its ticket is higher
-    /// than those of all groups that joined so before.
+    /// [`push_run`](Self::push_run) of one.
     #[inline]
     pub fn push(&mut self, ticket: u64, level: u8, group: G) {
         self.push_run(&mut [Entry {
@@ -217,14 +199,8 @@ impl<G> Line<G> {
     /// among equal ranks: the lower.
     pub fn insert(&mut self, ticket: u64, rank: Rank, tie: u64, group: G) {
         let standing = (Reverse(rank), tie);
-        let odd = self.odd.get_or_insert_with(|| {
-            Box::new(Odd {
-                by_rank: BTreeMap::new(),
-                by_age: BTreeMap::new(),
-            })
-        });
-        odd.by_rank.insert(standing, ticket);
-        odd.by_age.insert(ticket, (standing, group));
+        self.by_rank.insert(standing, ticket);
+        self.by_age.insert(ticket, (standing, group));
     }
 
     /// Takes the first by rank, or with `oldest_first` the oldest, and says
@@ -267,7 +243,7 @@ impl<G> Line<G> {
 
     #[inline(never)]
     fn pop_ranked(&mut self, oldest_first: bool) -> Option<(G, bool)> {
-        if self.odd.is_none() && !oldest_first {
+        if self.by_age.is_empty() && !oldest_first {
             return self.pop_level();
         }
         let oldest = self.oldest()?;
@@ -275,10 +251,8 @@ impl<G> Line<G> {
             return Some((self.remove(oldest)?, true));
         }
         let plain = self.first_plain();
-        let odd = self.odd.as_ref().and_then(|odd| {
-            let (&standing, &ticket) = odd.by_rank.first_key_value()?;
-            Some((standing, ticket))
-        });
+        let odd = self.by_rank.first_key_value();
+        let odd = odd.map(|(&standing, &ticket)| (standing, ticket));
         let ticket = match (plain, odd) {
             (Some(plain), Some(odd)) if odd.0 < plain.0 => odd.1,
             (Some(plain), _) => return Some((self.take_plain(plain.1)?, plain.0.1 == oldest)),
@@ -330,18 +304,13 @@ impl<G> Line<G> {
     /// The ticket of the oldest.
     pub fn oldest(&self) -> Option<u64> {
         let plain = self.entries.front().map(|entry| entry.ticket);
-        let odd = self.odd.as_ref();
-        let odd = odd.and_then(|odd| Some(*odd.by_age.first_key_value()?.0));
-        match (plain, odd) {
-            (Some(plain), Some(odd)) => Some(plain.min(odd)),
-            (plain, odd) => plain.or(odd),
-        }
+        let odd = self.by_age.keys().next().copied();
+        plain.into_iter().chain(odd).min()
     }
 
     /// Whether the group with this ticket stands here.
     pub fn contains(&self, ticket: u64) -> bool {
-        let odd = self.odd.as_ref();
-        odd.is_some_and(|odd| odd.by_age.contains_key(&ticket)) || self.find(ticket).is_some()
+        self.by_age.contains_key(&ticket) || self.find(ticket).is_some()
     }
 
     /// Takes out the group with this ticket.
@@ -353,20 +322,19 @@ impl<G> Line<G> {
     }
 
     fn take_odd(&mut self, ticket: u64) -> Option<G> {
-        let odd = self.odd.as_mut()?;
-        let (standing, group) = odd.by_age.remove(&ticket)?;
-        odd.by_rank.remove(&standing);
-        if odd.by_age.is_empty() {
-            self.odd = None;
+        let (standing, group) = self.by_age.remove(&ticket)?;
+        self.by_rank.remove(&standing);
+        if self.by_age.is_empty() {
+            // An emptied tree keeps its last node.
+            (self.by_rank, self.by_age) = (BTreeMap::new(), BTreeMap::new());
         }
         Some(group)
     }
 
     /// Where the group with this ticket stands in the array.
     fn find(&self, ticket: u64) -> Option<usize> {
-        let found = self.entries.binary_search_by_key(&ticket, |e| e.ticket);
-        let at = found.ok()?;
-        self.entries[at].group.is_some().then_some(at)
+        let at = self.entries.binary_search_by_key(&ticket, |e| e.ticket);
+        at.ok().filter(|&at| self.entries[at].group.is_some())
     }
 
     fn take_plain(&mut self, at: usize) -> Option<G> {
@@ -410,7 +378,7 @@ impl<G> Line<G> {
             self.entries.retain(|entry| entry.group.is_some());
             self.gaps = 0;
             if self.mixed {
-                self.levels.iter_mut().for_each(|levels| levels.clear());
+                self.levels = None;
                 self.link(0);
             }
         }
@@ -427,7 +395,17 @@ impl<G> Line<G> {
 }
 
 impl<G> Default for Line<G> {
+    /// Nobody.
     fn default() -> Self {
-        Self::new()
+        Self {
+            entries: VecDeque::new(),
+            first: 0,
+            gaps: 0,
+            level: 0,
+            mixed: false,
+            levels: None,
+            by_rank: BTreeMap::new(),
+            by_age: BTreeMap::new(),
+        }
     }
 }

@@ -2,29 +2,32 @@
 //!
 //! State: slots stand in chunks of [`CHUNK`]; a key's index is `place * CHUNK + slot`, where a place
 //! is a position in the directory. Every chunk threads its own free slots, last in, first out, which
-//! keeps them warm. `open` lists the chunks with a free slot.
+//! keeps them warm.
 //!
 //! Invariants:
 //! 1. A pair of index and generation is issued once. A slot counts its generation up when its value
 //!    leaves, and is retired at the last one. A freed chunk leaves the largest generation of its
-//!    slots, none of which was issued, to its place as the `floor` of the next chunk there; a place
-//!    whose floor is the last generation is used up.
-//! 2. A place is in `open` exactly if it is a chunk with a free slot.
+//!    slots, none of which was issued, as the `floor` of the next chunk there; a place whose floor is
+//!    the last generation is used up.
+//! 2. `open` lists the places of chunks with a free slot.
 //! 3. At most one chunk is empty, and then it is at `spare`: so a value which comes and goes at the
 //!    edge of a chunk does not allocate each time.
 //! 4. No place below `vacant` could take a chunk and has none.
 //! 5. Without a value nothing is allocated but a chunk at the first place that can take one, and the
 //!    directory up to the last worn place.
 //!
-//! Wear: places at the end of the directory that have no chunk are forgotten, and the slab's `floor`
-//! rises above theirs; but those at half of their generations are remembered, at 24 bytes each. So
+//! Wear: places at the end of the directory without a chunk are forgotten, and the slab's `floor`
+//! rises above theirs; but those at half of their generations are remembered, at 16 bytes each. So
 //! each of the 2^24 places lasts for 2^31 values or more.
 
 use std::fmt;
 use std::num::NonZeroU32;
 
+mod pages;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
+
+pub(crate) use pages::{Pages, key_of, remove};
 
 /// Slots in one chunk.
 pub const CHUNK: usize = 256;
@@ -54,12 +57,6 @@ impl Key {
     pub fn index(self) -> u32 {
         self.index
     }
-
-    /// Tells apart the values that use one slot in turn; never 0.
-    #[inline]
-    pub fn generation(self) -> u32 {
-        self.generation.get()
-    }
 }
 
 impl fmt::Debug for Key {
@@ -80,8 +77,6 @@ struct Place<T> {
     chunk: Option<Box<[Slot<T>; CHUNK]>>,
     /// The first generation of the chunk, or of the next one.
     floor: NonZeroU32,
-    /// Where it is in `open`.
-    at: u32,
     live: u16,
     first_free: u16,
 }
@@ -94,9 +89,9 @@ impl<T> Place<T> {
 
 /// Values in numbered slots, each addressed by a [`Key`] that no later value ever matches.
 ///
-/// Inserting, looking up and removing are O(1) amortised. Chunks without a value are freed, all but
-/// one; an empty slab holds at most one chunk of memory. At most `256 * (2^24 - 1)` values fit.
-/// The slab never drops a value itself except when it is dropped.
+/// Inserting, looking up and removing are O(1) amortised, but that freeing a chunk looks through the
+/// list of those with a free slot. Chunks without a value are freed, all but one. At most
+/// `256 * (2^24 - 1)` values fit. The slab never drops a value itself except when it is dropped.
 pub struct Slab<T> {
     places: Vec<Place<T>>,
     open: Vec<u32>,
@@ -120,7 +115,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The number of values.
+    /// How many values there are.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
@@ -136,20 +131,9 @@ impl<T> Slab<T> {
     ///
     /// # Panics
     ///
-    /// If no slot is left: `256 * (2^24 - 1)` are in use, or retired because their generations ran
-    /// out, which takes more than 2^31 values in each place.
+    /// If no slot is left: all are in use, or retired because their generations ran out.
     #[inline]
     pub fn insert(&mut self, value: T) -> Key {
-        self.insert_with(|_| value)
-    }
-
-    /// Puts in a value that knows its key.
-    ///
-    /// # Panics
-    ///
-    /// As [`insert`](Self::insert).
-    #[inline]
-    pub fn insert_with(&mut self, value: impl FnOnce(Key) -> T) -> Key {
         let number = match self.open.last() {
             Some(&number) => number,
             None => self.new_chunk(),
@@ -162,12 +146,12 @@ impl<T> Slab<T> {
             index: number << SHIFT | u32::from(at),
             generation: slot.generation,
         };
-        slot.value = Some(value(key));
+        slot.value = Some(value);
         place.first_free = slot.next;
         place.live += 1;
         self.len += 1;
         if place.first_free == NO_SLOT {
-            self.shut(number);
+            self.open.pop();
         }
         key
     }
@@ -184,18 +168,16 @@ impl<T> Slab<T> {
         }
         let value = slot.value.take()?;
         slot.generation = slot.generation.saturating_add(1);
-        let was_full = place.first_free == NO_SLOT;
         if slot.generation < NonZeroU32::MAX {
+            if place.first_free == NO_SLOT {
+                self.open.push(number);
+            }
             slot.next = place.first_free;
             place.first_free = at;
         }
         place.live -= 1;
         self.len -= 1;
-        let (empty, full) = (place.live == 0, place.first_free == NO_SLOT);
-        if was_full && !full {
-            self.open(number);
-        }
-        if empty {
+        if place.live == 0 {
             self.emptied(number as usize);
         }
         Some(value)
@@ -205,8 +187,9 @@ impl<T> Slab<T> {
     #[inline]
     pub fn get(&self, key: Key) -> Option<&T> {
         let slot = self.slot(key.index)?;
-        let current = slot.generation == key.generation;
-        slot.value.as_ref().filter(|_| current)
+        slot.value
+            .as_ref()
+            .filter(|_| slot.generation == key.generation)
     }
 
     /// As [`get`](Self::get), to change it.
@@ -293,7 +276,6 @@ impl<T> Slab<T> {
             self.places.push(Place {
                 chunk: None,
                 floor: self.floor,
-                at: 0,
                 live: 0,
                 first_free: 0,
             });
@@ -310,7 +292,7 @@ impl<T> Slab<T> {
             .collect();
         place.chunk = slots.try_into().ok();
         place.first_free = 0;
-        self.open(number as u32);
+        self.open.push(number as u32);
         number as u32
     }
 
@@ -339,9 +321,8 @@ impl<T> Slab<T> {
 
     /// Frees a chunk that is empty.
     fn free_chunk(&mut self, number: usize) {
-        if self.places[number].first_free != NO_SLOT {
-            self.shut(number as u32);
-        }
+        let open = self.open.iter().position(|&open| open == number as u32);
+        open.map(|at| self.open.swap_remove(at));
         let place = &mut self.places[number];
         let chunk = place.chunk.take();
         let slots = chunk.iter().flat_map(|chunk| chunk.iter());
@@ -368,24 +349,7 @@ impl<T> Slab<T> {
             self.open.shrink_to(keep);
         }
     }
-
-    fn open(&mut self, number: u32) {
-        self.places[number as usize].at = self.open.len() as u32;
-        self.open.push(number);
-    }
-
-    fn shut(&mut self, number: u32) {
-        let at = self.places[number as usize].at;
-        self.open.swap_remove(at as usize);
-        if let Some(&moved) = self.open.get(at as usize) {
-            self.places[moved as usize].at = at;
-        }
-    }
 }
-
-mod pages;
-
-pub(crate) use pages::{Pages, key_of, remove};
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {

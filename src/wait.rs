@@ -1,8 +1,6 @@
 //! The one way to wait: every operation that may have to wait returns a lazy
 //! [`Wait`], a future for tasks and a blocking call for threads.
 //!
-//! State: an operation and its stage.
-//!
 //! ```text
 //!           Pending            Ready
 //!   New -------------> Waiting -----> Done
@@ -11,17 +9,15 @@
 //!       Ready at once
 //! ```
 //!
-//! Protocol: nothing happens before the first poll, but that a blocking call may
-//! try for a moment without registering. A poll that finds nothing
-//! registers the waker under the very lock under which it looked (`list`). Who
-//! makes something available notifies under that lock and wakes after it
-//! (`session`). A blocking call polls the same operation with a parker
-//! of the thread's own (`parker`).
+//! Protocol: a poll that finds nothing registers the waker under the lock under
+//! which it looked (`list`). Who makes something available notifies under that
+//! lock and wakes after it (`session`). A blocking call polls the same operation
+//! with a parker of the thread's own (`parker`); before that it may try for a
+//! moment without registering.
 //!
 //! Invariants:
 //! 1. `cancel` is called exactly once if the operation was ever Pending and was
-//!    not Ready since, else never: dropping a fresh or finished wait does
-//!    nothing.
+//!    not Ready since, else never.
 //! 2. A blocking call sleeps only after a poll that was Pending, and polls
 //!    again after every sleep, also after the one that the deadline ended.
 //! 3. No code of the user's (clone, wake and drop of a waker) runs under an
@@ -30,9 +26,9 @@
 //! 4. `block` and `unblock` come in pairs, around everything between the first
 //!    sleep and the end of an untimed blocking call.
 //!
-//! Memory ordering: none of its own. What was done before an operation was
-//! granted is published by the lock or word of that operation; the parker
-//! publishes what was done before a wake.
+//! Memory ordering: what was done before an operation was granted is published
+//! by the lock or word of that operation, what was done before a wake by the
+//! parker.
 
 mod list;
 mod parker;
@@ -57,7 +53,6 @@ use crate::error::TimedOut;
 
 pub use self::parker::wakeups;
 
-#[allow(unused_imports, reason = "the floors above take what they need")]
 pub(crate) use self::{
     list::{Removed, Ticket, Waiters},
     session::{Guarded, Session, Spare, WakeBatch, drop_quietly},
@@ -69,24 +64,23 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// An operation that may have to wait. Every waiting method of this crate names
-/// its own; they are seen in types such as `Wait<Acquire<'_>>` and cannot be
-/// implemented outside the crate.
+/// An operation that may have to wait, as in `Wait<Acquire<'_>>`. It cannot be
+/// implemented outside this crate.
 pub trait Op: sealed::Sealed + Unpin {
     /// What the wait gives.
     type Output;
 
-    /// An untimed blocking call asks for this first, and goes on as ever if there is nothing: what can
-    /// be had at once, by little code. `None` changes nothing.
+    /// An untimed blocking call asks first for what can be had at once, by
+    /// little code. `None` changes nothing.
     #[doc(hidden)]
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {
         None
     }
 
-    /// An untimed blocking call tries, before the first poll and after every
-    /// wake-up, and may look around for as long as a sleep would cost. `None`
-    /// changes nothing, nor does a panic.
+    /// An untimed blocking call tries before the first poll and after every
+    /// wake-up, for as long as a sleep would cost. `None` changes nothing, nor
+    /// does a panic.
     #[doc(hidden)]
     #[inline]
     fn attempt(&mut self) -> Option<Self::Output> {
@@ -94,20 +88,17 @@ pub trait Op: sealed::Sealed + Unpin {
     }
 
     /// Tries, and if there is nothing sees to it that the waker is woken when
-    /// there may be. Not called again after `Ready`.
-    ///
-    /// A first poll that panics leaves nothing behind; a later one leaves what
-    /// [`cancel`](Self::cancel) undoes.
+    /// there may be. Not called again after `Ready`. A first poll that panics
+    /// leaves nothing behind; a later one what [`cancel`](Self::cancel) undoes.
     #[doc(hidden)]
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output>;
 
-    /// Gives up after at least one `Pending`: takes the waiter out of the line,
-    /// and passes on a notification or a grant it has not used.
+    /// Gives up after a `Pending`: takes the waiter out of the line, and passes
+    /// on a notification or a grant it has not used.
     #[doc(hidden)]
     fn cancel(&mut self);
 
-    /// The thread is about to sleep without a deadline, for the first time in
-    /// this wait.
+    /// The thread is about to sleep without a deadline, the first time in this wait.
     #[doc(hidden)]
     fn block(&mut self) {}
 
@@ -117,9 +108,8 @@ pub trait Op: sealed::Sealed + Unpin {
 }
 
 /// Looks without a spare waker first, so that nothing is cloned where there is
-/// no need to wait. `None` asks for one: the second look has a clone to leave,
-/// and puts what it does not need in its place. What is spare is dropped here,
-/// under no lock.
+/// no need to wait. `None` asks for one: the second look has a clone to leave.
+/// What it puts in its place is dropped here, under no lock.
 pub(crate) fn look_twice<R>(
     cx: &mut Context<'_>,
     mut look: impl FnMut(&Waker, &mut Option<Waker>) -> Option<Poll<R>>,
@@ -135,14 +125,12 @@ pub(crate) fn look_twice<R>(
 /// A wait for one operation: a lazy future, and a blocking call.
 ///
 /// Nothing is tried, and no place in line taken, before it is polled or one of
-/// the blocking methods is called; the place is then that of the first try.
+/// the blocking methods is called.
 ///
 /// # Cancel safety
 ///
-/// Dropping it cancels: a wait that stood in line leaves it, what it had been
-/// promised goes to the next, and nothing is lost. One that was never polled,
-/// or has given its result, has nothing to cancel. A time-out is the same as a
-/// drop.
+/// Dropping it cancels, as does a time-out: a wait that stood in line leaves it,
+/// what it had been promised goes to the next, and nothing is lost.
 ///
 /// # Cost
 ///
@@ -157,6 +145,8 @@ pub(crate) fn look_twice<R>(
 pub struct Wait<O: Op> {
     op: O,
     stage: Stage,
+    /// `block` was called (invariant 4).
+    blocked: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +162,7 @@ impl<O: Op> Wait<O> {
         Self {
             op,
             stage: Stage::New,
+            blocked: false,
         }
     }
 
@@ -206,20 +197,15 @@ impl<O: Op> Wait<O> {
                 if let Poll::Ready(output) = self.step(cx) {
                     return output;
                 }
-                if !parker.spin() {
-                    break;
+                if !self.blocked && !parker.spin() {
+                    // Set first, so that a `block` that panics is unblocked too.
+                    self.blocked = true;
+                    self.op.block();
+                }
+                if self.blocked {
+                    parker.sleep(None);
                 }
                 if let Some(output) = self.attempt() {
-                    return output;
-                }
-            }
-            let blocked = Blocked::enter(&mut self);
-            loop {
-                parker.sleep(None);
-                if let Some(output) = blocked.0.attempt() {
-                    return output;
-                }
-                if let Poll::Ready(output) = blocked.0.step(cx) {
                     return output;
                 }
             }
@@ -277,11 +263,9 @@ impl<O: Op> Wait<O> {
         if self.stage == Stage::Done {
             return None;
         }
-        let output = self.op.attempt();
-        if output.is_some() {
-            self.stage = Stage::Done;
-        }
-        output
+        let output = self.op.attempt()?;
+        self.stage = Stage::Done;
+        Some(output)
     }
 
     /// One poll, by invariant 1.
@@ -323,6 +307,9 @@ impl<O: Op> Future for Wait<O> {
 impl<O: Op> Drop for Wait<O> {
     #[inline]
     fn drop(&mut self) {
+        if self.blocked {
+            self.op.unblock();
+        }
         self.cancel();
     }
 }
@@ -332,23 +319,5 @@ impl<O: Op> fmt::Debug for Wait<O> {
         f.debug_struct("Wait")
             .field("stage", &self.stage)
             .finish_non_exhaustive()
-    }
-}
-
-/// A wait whose thread sleeps without a deadline (invariant 4).
-struct Blocked<'a, O: Op>(&'a mut Wait<O>);
-
-impl<'a, O: Op> Blocked<'a, O> {
-    fn enter(wait: &'a mut Wait<O>) -> Self {
-        // Made first, so that a `block` that panics is unblocked too.
-        let blocked = Self(wait);
-        blocked.0.op.block();
-        blocked
-    }
-}
-
-impl<O: Op> Drop for Blocked<'_, O> {
-    fn drop(&mut self) {
-        self.0.op.unblock();
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Stood {
 impl<T> Backlog<T> {
     /// Whether the lane's open tier starts nothing new, since a lower one has work.
     pub fn drains(&self, lane: LaneKey) -> bool {
-        self.order.lanes.drains(lane.index())
+        self.order.lanes.lane(lane.index()).drains()
     }
 
     /// As [`claim`](Self::claim) of a turn that is over at once, to be completed

@@ -4,7 +4,7 @@
 //! then. The lane is settled once for each event.
 
 use crate::error::OutOfRange;
-use crate::lanes::{LaneKey, Lanes, Standing};
+use crate::lanes::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
 use crate::ready::Rank;
 
@@ -76,7 +76,7 @@ impl Order {
         };
         let (lane, ticket) = (g.lane.index(), g.ticket);
         if age == Age::New && g.bump.is_none() {
-            self.lanes.push_in(lane, tier, (ticket, g.level), index);
+            self.lanes.line(lane, tier).push(ticket, g.level, index);
         } else {
             self.insert(index, g, tier);
         }
@@ -89,13 +89,8 @@ impl Order {
             Some((level, when)) => (Rank::bumped(level), when.max(ticket)),
             None => (Rank::standing(g.level), ticket),
         };
-        let at = Standing {
-            tier,
-            ticket,
-            rank,
-            tie,
-        };
-        self.lanes.insert(g.lane.index(), at, index);
+        let line = self.lanes.line(g.lane.index(), tier);
+        line.insert(ticket, rank, tie, index);
     }
 
     /// Counts the group in the tier of what waits first in it. If nothing did
@@ -128,30 +123,31 @@ impl Order {
         self.lanes.take_unit(lane);
         g.head
             .into_iter()
-            .for_each(|tier| self.lanes.start(lane, tier));
+            .for_each(|tier| self.lanes.tiers(lane).start(tier));
     }
 
     /// A message of this tier runs no more. To be settled.
     #[inline]
     pub(super) fn finish<T>(&mut self, g: &Group<T>, tier: u32) {
-        self.lanes.finish(g.lane.index(), tier);
+        _ = self.lanes.tiers(g.lane.index()).finish(tier);
     }
 
     /// A unit of the lane's cap comes back. Settles the lane.
     #[inline]
     pub(super) fn unit_back<T>(&mut self, g: &Group<T>) {
-        self.lanes.unit_back(g.lane.index());
+        self.lanes.return_units(g.lane.index(), 1);
+        self.lanes.settle(g.lane.index());
     }
 
     /// What keeps the group's first message waiting, a live turn left aside.
     pub(super) fn above<T>(&self, g: &Group<T>) -> Blocked {
-        let lane = g.lane.index();
+        let lane = self.lanes.lane(g.lane.index());
         match g.head {
             None => Blocked::Empty,
             Some(_) if g.limit == Limit::AtMost(0) => Blocked::Paused,
             Some(_) if !g.has_room() => Blocked::GroupLimit,
-            Some(tier) if !self.lanes.may_start(lane, tier) => Blocked::Tier,
-            Some(_) if !self.lanes.has_room(lane) => Blocked::Cap,
+            Some(tier) if !lane.may_start(tier) => Blocked::Tier,
+            Some(_) if !lane.has_room() => Blocked::Cap,
             Some(_) => Blocked::InLine,
         }
     }

@@ -55,7 +55,7 @@ fn one_group(limit: Limit) -> (Backlog<u64>, GroupKey) {
 /// No lane, no group, nothing in the ring, nothing counted.
 fn is_empty<T>(backlog: &Backlog<T>) -> bool {
     let order = &backlog.order.lanes;
-    let gone = order.is_empty() && backlog.groups.is_empty() && !order.has_eligible();
+    let gone = order.len() == 0 && backlog.groups.is_empty() && !order.has_eligible();
     gone && (backlog.waiting(), backlog.in_flight()) == (0, 0) && backlog.eligible(1) == 0
 }
 

@@ -1,8 +1,5 @@
-//! The groups of some keys, by hash.
-//!
-//! A hash is computed once, outside, and kept.
-//!
-//! Invariant: memory is within a constant factor of what stands here.
+//! The groups of some keys, by a hash that is computed once, outside, and kept.
+//! Memory is within a constant factor of what stands here.
 
 use hashbrown::HashTable;
 
@@ -49,8 +46,8 @@ impl<K, T> KeyMap<K, T> {
         self.entries.find(hash, is_it).map(|entry| &entry.group)
     }
 
-    /// A key that has no group comes in. Before that, idle ones may go: those
-    /// come out, and are to be let go of under no lock.
+    /// A key that has no group comes in. Idle ones that go for it come out, and
+    /// are to be let go of under no lock.
     pub(super) fn insert(&mut self, hash: u64, key: K, group: GroupRef<T>) -> Vec<Entry<K, T>> {
         let mut idle = Vec::new();
         if self.len() >= self.full {
@@ -63,10 +60,8 @@ impl<K, T> KeyMap<K, T> {
 
     /// Takes out what is idle.
     pub(super) fn take_idle(&mut self) -> Vec<Entry<K, T>> {
-        let idle: Vec<_> = self
-            .entries
-            .extract_if(|entry| is_idle(&entry.group))
-            .collect();
+        let idle = self.entries.extract_if(|entry| is_idle(&entry.group));
+        let idle = idle.collect();
         let len = self.len();
         self.entries.shrink_to(2 * len, |entry| entry.hash);
         self.full = FEW.max(2 * len);

@@ -38,8 +38,8 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Pending
 }
 
 impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, T, S> {
-    /// As [`send`](Self::send), as soon as the queue has room: all that is said of
-    /// [`Conversation::send_wait`](crate::queue::Conversation::send_wait) holds.
+    /// As [`send`](Self::send), as soon as the queue has room, by all that is said
+    /// of [`Conversation::send_wait`](crate::queue::Conversation::send_wait).
     /// [`in_tier`](Wait::in_tier) says a tier.
     ///
     /// # Errors

@@ -12,15 +12,15 @@ use proptest::prelude::*;
 use self::bound::Watch;
 use self::model::{Message, Model};
 use self::world::{Setup, World};
-use super::{LaneKey, Lanes, Standing};
+use super::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
 use crate::ready::Rank;
 
 /// What the owner of a group knows.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// How it stands in line.
-    at: Option<(u32, Standing)>,
+    /// Where it stands in line: lane, tier and ticket.
+    at: Option<(u32, u32, u64)>,
     /// The ticket that it had last.
     ticket: u64,
     /// The tier that it counts in.
@@ -43,6 +43,21 @@ fn place<T>(list: &mut Vec<T>, index: usize, value: T) {
     }
 }
 
+impl<G> Lanes<G> {
+    /// A group joins the line of tier 0, under a ticket higher than all before.
+    pub(crate) fn push(&mut self, lane: u32, ticket: u64, level: u8, group: G) {
+        self.line(lane, 0).push(ticket, level, group);
+        self.settle(lane);
+    }
+
+    /// The members of the ring in the order in which their turns begin.
+    pub(crate) fn ring(&self) -> Vec<u32> {
+        let next = |&lane: &u32| Some(self.lane(lane).next);
+        let ring = std::iter::successors(Some(self.current), next);
+        ring.take(self.members as usize).collect()
+    }
+}
+
 impl Direct {
     fn new(bypass: Bypass) -> Self {
         Self {
@@ -59,7 +74,7 @@ impl Direct {
 
     fn drop_lane(&mut self, lane: usize) {
         self.core.end_lane(self.lanes[lane]);
-        assert_eq!(self.core.view(self.lanes[lane]), None);
+        assert!(self.core.get(self.lanes[lane]).is_none());
     }
 
     fn add_group(&mut self, g: usize, lane: usize) {
@@ -76,8 +91,7 @@ impl Direct {
     }
 
     fn is_tiered(&self, model: &Model, g: usize) -> bool {
-        let view = self.core.view(self.lanes[model.groups[g].lane]);
-        view.unwrap().tiered
+        self.core.lane(self.lane_of(model, g)).is_tiered()
     }
 
     /// A message of this tier is about to arrive in a lane: what is there is of
@@ -90,7 +104,8 @@ impl Direct {
         for g in before.in_lane(lane) {
             let group = &before.groups[g];
             for _ in &group.flying {
-                self.core.arrive_and_start(index);
+                _ = self.core.tiers(index).arrive(0);
+                self.core.tiers(index).start(0);
             }
             let head = (!group.waiting.is_empty()).then_some(0);
             self.core.change_head(index, None, head);
@@ -101,10 +116,10 @@ impl Direct {
 
     /// Takes a group out of line before a change.
     fn unline(&mut self, g: usize) {
-        if let Some((lane, at)) = self.groups[g].at.take() {
-            assert!(self.core.contains(lane, at.tier, at.ticket));
-            assert_eq!(self.core.remove(lane, at.tier, at.ticket), Some(g));
-            assert!(!self.core.contains(lane, at.tier, at.ticket));
+        if let Some((lane, tier, ticket)) = self.groups[g].at.take() {
+            assert!(self.core.contains(lane, tier, ticket));
+            assert_eq!(self.core.remove(lane, tier, ticket), Some(g));
+            assert!(!self.core.contains(lane, tier, ticket));
         }
     }
 
@@ -126,16 +141,10 @@ impl Direct {
                 Some((level, when)) => (Rank::bumped(level), when.max(ticket)),
                 None => (Rank::standing(level), ticket),
             };
-            let at = Standing {
-                tier,
-                ticket,
-                rank,
-                tie,
-            };
-            known.at = Some((lane, at));
+            known.at = Some((lane, tier, ticket));
             match (group.bump, new) {
-                (None, true) => self.core.push_in(lane, tier, (ticket, level), g),
-                _ => self.core.insert(lane, at, g),
+                (None, true) => self.core.line(lane, tier).push(ticket, level, g),
+                _ => self.core.line(lane, tier).insert(ticket, rank, tie, g),
             }
         }
         self.core.settle(lane);
@@ -155,10 +164,11 @@ impl Direct {
     /// One more for a live turn, which the model says is there.
     fn take(&mut self, after: &Model, g: usize, tier: u32) {
         let lane = self.lane_of(after, g);
-        assert!(self.core.may_start(lane, tier) && self.core.has_room(lane));
+        let there = self.core.lane(lane);
+        assert!(there.may_start(tier) && there.has_room());
         assert!(self.core.take_unit(lane));
         if self.is_tiered(after, g) {
-            self.core.start(lane, tier);
+            self.core.tiers(lane).start(tier);
             self.groups[g].counted = None;
         }
         self.stand(after, g);
@@ -167,9 +177,9 @@ impl Direct {
     fn finish(&mut self, after: &Model, g: usize, tier: u32) {
         self.unline(g);
         let lane = self.lane_of(after, g);
-        self.core.return_unit(lane);
+        self.core.return_units(lane, 1);
         if self.is_tiered(after, g) {
-            self.core.finish(lane, tier);
+            _ = self.core.tiers(lane).finish(tier);
         }
         self.stand(after, g);
     }
@@ -177,13 +187,13 @@ impl Direct {
     fn give_back(&mut self, after: &Model, g: usize, tier: u32) {
         self.unline(g);
         let lane = self.lane_of(after, g);
-        self.core.return_unit(lane);
+        self.core.return_units(lane, 1);
         if self.is_tiered(after, g) {
             let head = after.groups[g].waiting.first().map(|m| m.tier);
             let counted = std::mem::replace(&mut self.groups[g].counted, head);
-            self.core.unstart(lane, tier);
+            _ = self.core.tiers(lane).give_back(tier);
             self.core.change_head(lane, counted, head);
-            self.core.leave_tier(lane, tier);
+            _ = self.core.tiers(lane).leave(tier);
         }
         self.stand(after, g);
     }
@@ -209,12 +219,12 @@ impl Direct {
             assert_eq!(known.at.is_some(), model.groups[g].is_ready(), "{g}");
         }
         for (l, (&key, lane)) in self.lanes.iter().zip(&model.lanes).enumerate() {
-            let view = self.core.view(key).unwrap();
-            assert!(!view.tiered || view.open_tier == lane.open, "lane {l}");
-            let index = key.index();
+            let there = self.core.get(key).unwrap();
+            let tiered = there.is_tiered();
+            assert!(!tiered || there.open_tier() == lane.open, "lane {l}");
             let in_use = model.lane_in_flight(l);
-            assert!(!self.core.counts_units(index) || view.in_use as usize == in_use);
-            assert_eq!((view.weight, view.cap), (lane.weight, lane.cap));
+            assert!(!there.counts || there.in_use as usize == in_use);
+            assert_eq!((there.weight, there.cap), (lane.weight, lane.cap));
         }
         let ring = model.ring.iter().map(|&(l, credit)| (l, credit));
         assert!(self.ring().into_iter().eq(ring), "the order of the lanes");
@@ -222,15 +232,11 @@ impl Direct {
 
     /// The lanes in the ring in order, each with its credit.
     fn ring(&self) -> Vec<(usize, u32)> {
-        let mut at = self.core.current;
-        let mut ring = Vec::new();
-        for _ in 0..self.core.members {
-            let lane = self.core.lane(at);
+        let ring = self.core.ring().into_iter().map(|at| {
             let number = self.lanes.iter().position(|key| key.index() == at);
-            ring.push((number.unwrap(), lane.credit));
-            at = lane.next;
-        }
-        ring
+            (number.unwrap(), self.core.lane(at).credit)
+        });
+        ring.collect()
     }
 }
 

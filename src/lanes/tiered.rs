@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use crate::ready::Line;
 use crate::tiers::Tiers;
 
-use super::Lanes;
+use super::{Lane, Lanes};
 
-/// The tiers of one lane: what is counted is the first message of each group,
-/// and what is being worked on.
+/// The tiers of one lane.
 #[derive(Debug)]
 pub(super) struct Tiered<G> {
     pub(super) tiers: Tiers,
@@ -18,14 +17,6 @@ pub(super) struct Tiered<G> {
 }
 
 impl<G> Tiered<G> {
-    fn new() -> Self {
-        Self {
-            tiers: Tiers::new(),
-            front: 0,
-            parked: BTreeMap::new(),
-        }
-    }
-
     /// Whether nothing may start: no tier is open, or the open one drains.
     pub(super) fn is_shut(&self) -> bool {
         self.tiers.open().is_none() || self.tiers.draining()
@@ -45,19 +36,58 @@ impl<G> Tiered<G> {
     }
 }
 
-/// What is reported of messages in lanes with tiers. All of it is to be settled.
+impl<G> Lane<G> {
+    /// Whether tiers are in use.
+    pub fn is_tiered(&self) -> bool {
+        self.tiered.is_some()
+    }
+
+    /// The tier that is open, if tiers are in use.
+    pub fn open_tier(&self) -> Option<u32> {
+        self.tiered.as_ref()?.tiers.open()
+    }
+
+    /// Whether a message of this tier may start now.
+    pub fn may_start(&self, tier: u32) -> bool {
+        let tiered = self.tiered.as_ref();
+        tiered.is_none_or(|tiered| tiered.tiers.startable(tier))
+    }
+
+    /// Whether the open tier starts nothing new, since a lower one has work.
+    pub fn drains(&self) -> bool {
+        let tiered = self.tiered.as_ref();
+        tiered.is_some_and(|tiered| tiered.tiers.draining())
+    }
+}
+
 impl<G> Lanes<G> {
     /// Tiers are in use from now on; `false` if they were already.
     pub fn use_tiers(&mut self, lane: u32) -> bool {
         let lane = self.lane_mut(lane);
         let new = lane.tiered.is_none();
         if new {
-            lane.tiered = Some(Box::new(Tiered::new()));
+            lane.tiered = Some(Box::new(Tiered {
+                tiers: Tiers::new(),
+                front: 0,
+                parked: BTreeMap::new(),
+            }));
         }
         new
     }
 
+    /// The tiers of a lane, in which the first message of each group counts, and
+    /// what has started. To be settled.
+    ///
+    /// # Panics
+    ///
+    /// If they are not in use.
+    pub fn tiers(&mut self, lane: u32) -> &mut Tiers {
+        let tiered = self.lane_mut(lane).tiered.as_mut();
+        &mut tiered.expect("tiers are in use").tiers
+    }
+
     /// What waits first in a group is of tier `new` now, and was of tier `old`.
+    /// To be settled.
     pub fn change_head(&mut self, lane: u32, old: Option<u32>, new: Option<u32>) {
         if old == new {
             return;
@@ -69,49 +99,5 @@ impl<G> Lanes<G> {
         if let Some(tier) = old {
             _ = tiers.leave(tier);
         }
-    }
-
-    /// Whether a message of this tier may start now.
-    pub fn may_start(&self, lane: u32, tier: u32) -> bool {
-        let tiered = self.lane(lane).tiered.as_ref();
-        tiered.is_none_or(|tiered| tiered.tiers.startable(tier))
-    }
-
-    /// Whether the open tier starts nothing new, since a lower one has work.
-    pub fn drains(&self, lane: u32) -> bool {
-        let tiered = self.lane(lane).tiered.as_ref();
-        tiered.is_some_and(|tiered| tiered.tiers.draining())
-    }
-
-    /// The first message of a group, of this tier, starts.
-    pub fn start(&mut self, lane: u32, tier: u32) {
-        self.tiers(lane).start(tier);
-    }
-
-    /// A message of tier 0 has started before tiers came into use.
-    pub fn arrive_and_start(&mut self, lane: u32) {
-        let tiers = self.tiers(lane);
-        _ = tiers.arrive(0);
-        tiers.start(0);
-    }
-
-    /// A message that had started is done.
-    pub fn finish(&mut self, lane: u32, tier: u32) {
-        _ = self.tiers(lane).finish(tier);
-    }
-
-    /// A message that had started waits again, first in its group.
-    pub fn unstart(&mut self, lane: u32, tier: u32) {
-        _ = self.tiers(lane).give_back(tier);
-    }
-
-    /// A message of this tier that waits counts no more.
-    pub fn leave_tier(&mut self, lane: u32, tier: u32) {
-        _ = self.tiers(lane).leave(tier);
-    }
-
-    fn tiers(&mut self, lane: u32) -> &mut Tiers {
-        let tiered = self.lane_mut(lane).tiered.as_mut();
-        &mut tiered.expect("tiers are in use").tiers
     }
 }

@@ -30,18 +30,14 @@ impl<G> Lane<G> {
 impl<G> Lanes<G> {
     /// Begins the next turn: the group is out of line, with a unit of its
     /// lane's cap, and in a lane with tiers a message of the open one has
-    /// started. Says which lane, and whether it has tiers.
+    /// started. Says which lane, and whether it has tiers: then it is to be
+    /// settled, when the owner has said what waits next in the group.
     #[inline]
     pub fn pop(&mut self) -> Option<(G, u32, bool)> {
-        let (Begun { group, lane, .. }, special, empty) = self.choose()?;
-        let mut has_tiers = false;
-        if special {
-            has_tiers = self.count_turn(lane);
-            // With tiers the owner has to say first what waits next in the group.
-            if !has_tiers && !self.lane(lane).is_eligible() {
-                self.settle(lane);
-            }
-        } else if empty {
+        let Begun { group, lane, .. } = self.begin()?;
+        let l = self.lane(lane);
+        let has_tiers = l.tiered.is_some();
+        if !has_tiers && l.eligible() == 0 {
             self.leave(lane);
         }
         Some((group, lane, has_tiers))
@@ -91,19 +87,8 @@ impl<G> Lanes<G> {
 
     /// As [`pop`](Self::pop) of a turn that may be over at once: the lane keeps
     /// its place until it is settled.
-    #[inline]
-    pub fn begin(&mut self) -> Option<Begun<G>> {
-        let (begun, special, _) = self.choose()?;
-        if special {
-            self.count_turn(begun.lane);
-        }
-        Some(begun)
-    }
-
-    /// Who is next, and its lane's turn; whether the lane has a cap or tiers,
-    /// and whether its line is empty now.
     #[inline(always)]
-    fn choose(&mut self) -> Option<(Begun<G>, bool, bool)> {
+    pub fn begin(&mut self) -> Option<Begun<G>> {
         if self.members == 0 {
             return None;
         }
@@ -121,40 +106,26 @@ impl<G> Lanes<G> {
         if spent {
             lane.credit = lane.weight;
         }
-        let special = lane.counts || lane.tiered.is_some();
-        let empty = lane.line.is_empty();
-        if spent {
-            self.current = next;
-        }
-        let begun = Begun {
-            group,
-            lane: current,
-            overtaken,
-        };
-        Some((begun, special, empty))
-    }
-
-    /// Counts what a turn takes under a cap or in a tier; says whether the lane
-    /// has tiers.
-    #[cold]
-    fn count_turn(&mut self, lane: u32) -> bool {
-        let lane = self.lane_mut(lane);
         if lane.counts {
             lane.in_use += 1;
         }
-        let tiered = lane.tiered.as_mut();
-        let has_tiers = tiered.is_some();
-        if let Some(tiered) = tiered {
+        if let Some(tiered) = &mut lane.tiered {
             tiered.tiers.start(tiered.front);
         }
-        has_tiers
+        if spent {
+            self.current = next;
+        }
+        Some(Begun {
+            group,
+            lane: current,
+            overtaken,
+        })
     }
 
-    /// A turn is taken back, whose group stands where it stood and whose unit
-    /// is back; the lane is settled. The lane is the current one and has that
-    /// turn again, if it is in the ring, and whom the turn overtook is overtaken
-    /// once less; `overtaken` is what the turn said. Of several turns the last is
-    /// taken back first.
+    /// A turn that said `overtaken` is taken back, when its group stands where it
+    /// stood, its unit is back and the lane settled. If the lane is in the ring
+    /// it is the current one and has that turn again; whom the turn overtook is
+    /// overtaken once less. Of several turns the last is taken back first.
     pub fn undo(&mut self, lane: u32, overtaken: Option<u32>) {
         let l = self.lane_mut(lane);
         l.overtaken = match overtaken {

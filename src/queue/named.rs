@@ -73,9 +73,13 @@ impl<T> State<T> {
             Why::Paused
         } else if !mailbox.has_room() {
             Why::Limit
-        } else if !self.lanes.may_start(lane, mailbox.counted().unwrap_or(0)) {
+        } else if !self
+            .lanes
+            .lane(lane)
+            .may_start(mailbox.counted().unwrap_or(0))
+        {
             Why::Tier
-        } else if !self.lanes.has_room(lane) {
+        } else if !self.lanes.lane(lane).has_room() {
             Why::Cap
         } else {
             Why::InLine
@@ -138,7 +142,7 @@ impl<T> Shared<T> {
         if mailbox.flags & TIERED != 0
             && let Some(tier) = mailbox.counted()
         {
-            state.lanes.start(lane, tier);
+            state.lanes.tiers(lane).start(tier);
             mailbox.flags |= STARTED;
         }
         mailbox.phase = Phase::Ready;

@@ -288,7 +288,8 @@ impl<T> Shared<T> {
             mailbox.flags |= TIERED;
             let started = mailbox.units(claimed);
             for _ in 0..started {
-                state.lanes.arrive_and_start(index);
+                _ = state.lanes.tiers(index).arrive(0);
+                state.lanes.tiers(index).start(0);
             }
             let swept: Flags = match (mailbox.phase, claimed) {
                 (_, true) => {

@@ -118,19 +118,17 @@ pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
             }
             of_lane.entry(mailbox.lane).or_default().push(status);
         }
-        let keys: Vec<_> = state.lanes.keys().collect();
-        let lanes = keys.into_iter().filter_map(|key| {
-            let view = state.lanes.view(key)?;
+        let lanes = state.lanes.iter().map(|(key, lane)| {
             let groups = of_lane.remove(&key).unwrap_or_default();
-            let untiered = !view.tiered && outstanding.contains(&key);
-            Some(LaneStatus {
-                weight: view.weight,
-                cap: view.cap,
+            let untiered = !lane.is_tiered() && outstanding.contains(&key);
+            LaneStatus {
+                weight: lane.weight,
+                cap: lane.cap,
                 in_flight: groups.iter().map(|group| group.in_flight).sum(),
-                open_tier: view.open_tier.or(untiered.then_some(0)),
-                ending: view.ending,
+                open_tier: lane.open_tier().or(untiered.then_some(0)),
+                ending: lane.ending,
                 groups,
-            })
+            }
         });
         let lanes = lanes.collect();
         let (asleep, granted, places) = shared.capacity.waits();

@@ -66,7 +66,7 @@ fn take_started<T>(
     if mailbox.may_take() && head == Some(tier) {
         return group.take(mailbox);
     }
-    state.lanes.unstart(lane, tier);
+    _ = state.lanes.tiers(lane).give_back(tier);
     mailbox.rare().counted = Some(tier);
     None
 }
@@ -103,12 +103,12 @@ fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool 
         let lane = mailbox.lane.index();
         settle_swept(state, &mut mailbox);
         let head = mailbox.head().filter(|_| mailbox.may_take());
-        let Some(head) = head.filter(|head| state.lanes.may_start(lane, head.tier)) else {
+        let Some(head) = head.filter(|head| state.lanes.lane(lane).may_start(head.tier)) else {
             state.lanes.settle(lane);
             return false;
         };
         let room = match live.unit {
-            true => state.lanes.is_within_cap(lane),
+            true => state.lanes.lane(lane).is_within_cap(),
             false => state.lanes.take_unit(lane),
         };
         if room {
@@ -116,7 +116,7 @@ fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool 
             live.unit = true;
             mailbox.flags &= !BARE;
             if mailbox.flags & TIERED != 0 {
-                state.lanes.start(lane, head.tier);
+                state.lanes.tiers(lane).start(head.tier);
                 mailbox.rare().counted = None;
                 live.counted = true;
             }
@@ -131,7 +131,7 @@ fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool 
 fn settle_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
     if mailbox.flags & SWEPT != 0 {
         mailbox.flags &= !SWEPT;
-        state.lanes.finish(mailbox.lane.index(), 0);
+        _ = state.lanes.tiers(mailbox.lane.index()).finish(0);
     }
 }
 
@@ -141,7 +141,7 @@ pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32) {
     live.counted = false;
     let lane = live.group().lock().lane.index();
     shared.with_state(|state| {
-        state.lanes.finish(lane, tier);
+        _ = state.lanes.tiers(lane).finish(tier);
         state.lanes.settle(lane);
     });
 }
@@ -195,7 +195,7 @@ fn give_back<T>(
     if !shared.wants(&taken.message) {
         shared.free(state, 1);
         if counted {
-            state.lanes.finish(lane, tier);
+            _ = state.lanes.tiers(lane).finish(tier);
         }
         return Some(taken.message);
     }
@@ -212,9 +212,9 @@ fn give_back<T>(
     group.put_back(mailbox, taken);
     if counted {
         // Both wait: what comes back, and what waited first until now.
-        state.lanes.unstart(lane, tier);
+        _ = state.lanes.tiers(lane).give_back(tier);
         state.count_head(mailbox);
-        state.lanes.leave_tier(lane, tier);
+        _ = state.lanes.tiers(lane).leave(tier);
     }
     None
 }
@@ -247,7 +247,7 @@ pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>)
         let mut mailbox = shared.lock_group(state, &group);
         let lane = mailbox.lane.index();
         if unit && mailbox.flags & CAPPED != 0 {
-            state.lanes.return_unit(lane);
+            state.lanes.return_units(lane, 1);
         }
         let mut unwanted = None;
         if let Some(taken) = taken {
@@ -275,7 +275,7 @@ pub(super) fn finished<T>(shared: &Shared<T>, group: &GroupRef<T>, counted: bool
         release(shared, state, group, |state, mailbox| {
             shared.free(state, 1);
             if counted || mailbox.flags & TIERED != 0 {
-                state.lanes.finish(mailbox.lane.index(), tier);
+                _ = state.lanes.tiers(mailbox.lane.index()).finish(tier);
             }
         });
     });
@@ -311,7 +311,7 @@ fn release<T, R>(
         let ready = mailbox.phase == Phase::Ready;
         mailbox.remove_detached();
         if mailbox.flags & CAPPED != 0 {
-            state.lanes.return_unit(mailbox.lane.index());
+            state.lanes.return_units(mailbox.lane.index(), 1);
         }
         if mailbox.flags & PEEKED != 0 {
             mailbox.ticket = state.mint(&shared.submissions);

@@ -17,7 +17,7 @@ use crate::group::{
     CAPPED, CLOSED, COUNTED, Flags, Group, GroupKey, Groups, Mailbox, NAMED, PEEKED, POISONED,
     Phase, STARTED, TIERED, UNPINNED,
 };
-use crate::lanes::{LaneKey, Lanes, Standing};
+use crate::lanes::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
 use crate::ready::Rank;
 use crate::sync::WakeArc;
@@ -112,12 +112,12 @@ impl<T> State<T> {
         level: u8,
     ) -> Result<GroupRef<T>, OutOfRange> {
         let limit = limit.checked()?;
-        let view = self.lanes.view(lane);
+        let stands_in = self.lanes.lane(lane.index());
         let mut flags: Flags = 0;
-        if self.lanes.counts_units(lane.index()) {
+        if stands_in.counts {
             flags |= CAPPED;
         }
-        if view.is_some_and(|view| view.tiered) {
+        if stands_in.is_tiered() {
             flags |= TIERED;
         }
         if *self.level.get_or_insert(level) != level {
@@ -163,7 +163,8 @@ impl<T> State<T> {
         while let Some(first) = tokens.first() {
             let lane = first.link;
             if first.units > 0 {
-                self.lanes.units_back(lane, first.units);
+                self.lanes.return_units(lane, first.units);
+                self.lanes.settle(lane);
             }
             let mut n = 1;
             if first.group.is_some() {
@@ -266,19 +267,14 @@ impl<T> State<T> {
         let (rank, tie) = match mailbox.bump() {
             Some((level, when)) => (Rank::bumped(level), when.max(ticket)),
             None if age == Age::New => {
-                let group = group.another(mailbox);
-                return self.lanes.push_in(lane, tier, (ticket, level), group);
+                let line = self.lanes.line(lane, tier);
+                return line.push(ticket, level, group.another(mailbox));
             }
             None => (Rank::standing(level), ticket),
         };
         self.mixed = true;
-        let at = Standing {
-            tier,
-            ticket,
-            rank,
-            tie,
-        };
-        self.lanes.insert(lane, at, group.another(mailbox));
+        let line = self.lanes.line(lane, tier);
+        line.insert(ticket, rank, tie, group.another(mailbox));
     }
 
     /// Keeps invariant 2.

@@ -70,9 +70,4 @@ impl Levels {
             }
         }
     }
-
-    /// Empties all lists.
-    pub(super) fn clear(&mut self) {
-        (self.summary, self.bits) = (0, [0; 4]);
-    }
 }

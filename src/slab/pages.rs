@@ -10,12 +10,14 @@
 //! 2. A page without a value goes, unless it is the only open one.
 //! 3. A pair of index and generation is issued once: a slot counts up when its
 //!    value goes, and is retired where that would wrap; a new page begins with
-//!    `floor`, which is above all generations of the pages that went. Before
-//!    that wears out, the generations begin again at numbers never used.
+//!    `floor`, which no page that went has issued. Before that wears out, the
+//!    generations begin again at numbers never used.
+//! 4. The generation of a slot in use does not change.
 
 #![allow(unsafe_code)]
 
 use std::alloc::{self, Layout};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::mem::{align_of, size_of};
 use std::num::NonZeroU32;
@@ -25,23 +27,25 @@ use super::Key;
 use crate::sync::{Arc, Mutex, UnsafeCell};
 
 /// Bytes of a page.
-const PAGE: usize = 16 << 10;
+const PAGE: usize = 8 << 10;
 const LAYOUT: Layout = match Layout::from_size_align(PAGE, PAGE) {
     Ok(layout) => layout,
     Err(_) => panic!("a page has a size"),
 };
 /// Indices that belong to a page; it has no more slots.
-const INDICES: usize = 256;
+const INDICES: usize = Bits::BITS as usize;
 const MOST_PAGES: u32 = u32::MAX / INDICES as u32;
 /// A page freed with such a generation ends the use of all numbers so far.
 const WORN: u32 = u32::MAX / 2;
 
 /// One bit for each slot.
-type Bits = [u64; INDICES / 64];
+type Bits = u128;
 
 struct Header<S> {
     shared: Arc<Mutex<Shared<S>>>,
     number: u32,
+    /// By slot: of the value there, or of the next one. Changes under the lock.
+    generations: [Cell<NonZeroU32>; INDICES],
     /// Under the lock.
     slots: UnsafeCell<Slots>,
 }
@@ -71,23 +75,17 @@ struct Shared<S> {
 // SAFETY: pages belong to whoever has the lock, and their values are `Send`.
 unsafe impl<S: Send> Send for Shared<S> {}
 
-/// Where the generations of the slots begin.
-const fn generations<S>() -> usize {
-    size_of::<Header<S>>().next_multiple_of(4)
+/// Where the slots begin.
+const fn start<S>() -> usize {
+    assert!(align_of::<S>() <= PAGE / 4);
+    size_of::<Header<S>>().next_multiple_of(align_of::<S>())
 }
 
 /// How many slots a page has.
 const fn slots<S>() -> usize {
-    let room = PAGE - generations::<S>() - align_of::<S>();
-    let slots = room / (size_of::<S>() + size_of::<NonZeroU32>());
-    assert!(slots > 0 && align_of::<S>() <= PAGE / 4);
+    let slots = (PAGE - start::<S>()) / size_of::<S>();
+    assert!(slots > 0);
     if slots < INDICES { slots } else { INDICES }
-}
-
-/// Where the slots begin.
-const fn start<S>() -> usize {
-    let end = generations::<S>() + slots::<S>() * size_of::<NonZeroU32>();
-    end.next_multiple_of(align_of::<S>())
 }
 
 fn page_of<S>(value: NonNull<S>) -> Page<S> {
@@ -108,66 +106,6 @@ unsafe fn value_at<S>(page: Page<S>, slot: usize) -> NonNull<S> {
     unsafe { page.byte_add(start::<S>()).cast::<S>().add(slot) }
 }
 
-/// # Safety
-///
-/// As of [`value_at`]; and the slot is not changed meanwhile.
-unsafe fn generation_at<S>(page: Page<S>, slot: usize) -> NonNull<NonZeroU32> {
-    // SAFETY: the generations of a page lie in its memory.
-    unsafe {
-        page.byte_add(generations::<S>())
-            .cast::<NonZeroU32>()
-            .add(slot)
-    }
-}
-
-/// The key of a value.
-///
-/// # Safety
-///
-/// The value is in a page, and stays there.
-pub(crate) unsafe fn key_of<S>(value: NonNull<S>) -> Key {
-    let (page, slot) = (page_of(value), slot_of(value));
-    // SAFETY: the page of a value is there; its number and the generation of a
-    // slot in use do not change.
-    unsafe {
-        let number = (&raw const (*page.as_ptr()).number).read();
-        Key {
-            index: number * INDICES as u32 + slot as u32,
-            generation: generation_at(page, slot).read(),
-        }
-    }
-}
-
-/// Drops a value where it is, and frees its slot.
-///
-/// # Safety
-///
-/// The value is in a page, and nobody refers to it any more.
-pub(crate) unsafe fn remove<S>(value: NonNull<S>) {
-    let (page, slot) = (page_of(value), slot_of(value));
-    // SAFETY: by the caller's promise the value is ours; its page is there until
-    // its slot is free, which is done under the lock of the pages.
-    unsafe {
-        value.drop_in_place();
-        let shared = Arc::clone(&page.as_ref().shared);
-        let gone = shared.lock().free(page, slot);
-        if gone {
-            free_page(page);
-        }
-    }
-}
-
-/// # Safety
-///
-/// No value is in it, and nobody knows it any more.
-unsafe fn free_page<S>(page: Page<S>) {
-    // SAFETY: the header was made with the page, which has this layout.
-    unsafe {
-        page.drop_in_place();
-        alloc::dealloc(page.as_ptr().cast(), LAYOUT);
-    }
-}
-
 /// The slots of a page.
 ///
 /// # Safety
@@ -178,67 +116,93 @@ unsafe fn with_slots<S, R>(page: Page<S>, f: impl FnOnce(&mut Slots) -> R) -> R 
     unsafe { page.as_ref().slots.with_mut(|slots| f(&mut *slots)) }
 }
 
-fn bit(slot: usize) -> (usize, u64) {
-    (slot / 64, 1 << (slot % 64))
+/// The key of a value.
+///
+/// # Safety
+///
+/// The value is in a page, and stays there.
+pub(crate) unsafe fn key_of<S>(value: NonNull<S>) -> Key {
+    // SAFETY: the page of a value is there.
+    let page = unsafe { page_of(value).as_ref() };
+    let slot = slot_of(value);
+    Key {
+        index: page.number * INDICES as u32 + slot as u32,
+        // Without the lock, by invariant 4.
+        generation: page.generations[slot].get(),
+    }
+}
+
+/// Drops a value where it is, and frees its slot.
+///
+/// # Safety
+///
+/// The value is in a page, and nobody refers to it any more.
+pub(crate) unsafe fn remove<S>(value: NonNull<S>) {
+    let page = page_of(value);
+    // SAFETY: by the caller's promise the value is ours; its page is there until
+    // its slot is free, which is done under the lock of the pages.
+    unsafe {
+        value.drop_in_place();
+        let shared = Arc::clone(&page.as_ref().shared);
+        shared.lock().free(page, slot_of(value));
+    }
 }
 
 impl<S> Shared<S> {
-    /// Marks a slot free; true if its page is to be freed.
+    /// Marks a slot free; its page goes by invariant 2.
     ///
     /// # Safety
     ///
     /// The slot was in use, and its value is gone.
-    unsafe fn free(&mut self, page: Page<S>, slot: usize) -> bool {
-        // SAFETY: the lock is held; a page is there while a slot is in use.
-        let generation = unsafe { generation_at(page, slot).as_mut() };
-        let next = generation.checked_add(1);
-        *generation = next.unwrap_or(*generation);
-        let (word, mask) = bit(slot);
+    unsafe fn free(&mut self, page: Page<S>, slot: usize) {
+        // SAFETY: a page is there while a slot is in use.
+        let generation = unsafe { &page.as_ref().generations[slot] };
+        let next = generation.get().checked_add(1);
+        generation.set(next.unwrap_or(NonZeroU32::MAX));
         let free = |slots: &mut Slots| {
-            let was_open = slots.free != Bits::default();
-            slots.listed[word] &= !mask;
+            slots.listed &= !(1 << slot);
             slots.used -= 1;
             if next.is_some() {
-                slots.free[word] |= mask;
-                if !was_open {
+                if slots.free == 0 {
                     slots.place = self.open.len() as u32;
                     self.open.push(page);
                 }
+                slots.free |= 1 << slot;
             }
-            (slots.used == 0, slots.free != Bits::default())
+            (slots.used == 0, slots.free != 0)
         };
-        // SAFETY: as above.
+        // SAFETY: as above, and the lock is held.
         let (empty, is_open) = unsafe { with_slots(page, free) };
-        let goes = empty && (self.closed || !is_open || self.open.len() > 1);
-        if goes {
+        if empty && (self.closed || !is_open || self.open.len() > 1) {
             // SAFETY: as above.
-            unsafe { self.forget(page, is_open) };
+            unsafe { self.free_page(page) };
         }
-        goes
     }
 
     /// # Safety
     ///
     /// The page is there, and has no value.
-    unsafe fn forget(&mut self, page: Page<S>, is_open: bool) {
+    unsafe fn free_page(&mut self, page: Page<S>) {
         // SAFETY: the lock is held, and open pages are there.
         unsafe {
-            self.pages.remove(&page.as_ref().number);
-            if is_open {
-                let place = with_slots(page, |slots| slots.place);
+            let (place, free) = with_slots(page, |slots| (slots.place, slots.free));
+            if free != 0 {
                 self.open.swap_remove(place as usize);
                 if let Some(&moved) = self.open.get(place as usize) {
                     with_slots(moved, |slots| slots.place = place);
                 }
             }
+            let header = page.as_ref();
+            self.pages.remove(&header.number);
+            for generation in &header.generations {
+                self.floor = self.floor.max(generation.get());
+            }
+            // Nobody knows the page any more. The header was made with it.
+            page.drop_in_place();
+            alloc::dealloc(page.as_ptr().cast(), LAYOUT);
         }
         if self.open.capacity() > 64 && self.open.len() < self.open.capacity() / 4 {
             self.open.shrink_to(self.open.len() * 2);
-        }
-        for slot in 0..slots::<S>() {
-            // SAFETY: as above.
-            let last = unsafe { *generation_at(page, slot).as_ref() };
-            self.floor = self.floor.max(last.saturating_add(1));
         }
         if self.floor.get() > WORN {
             (self.base, self.floor) = (self.top, NonZeroU32::MIN);
@@ -250,30 +214,24 @@ impl<S> Shared<S> {
         let number = last.map_or(self.base, |(&last, _)| self.base.max(last + 1));
         assert!(number < MOST_PAGES, "there are too many values");
         self.top = self.top.max(number + 1);
-        let mut free = Bits::default();
-        (0..slots::<S>())
-            .map(bit)
-            .for_each(|(word, mask)| free[word] |= mask);
         let header = Header {
             shared: Arc::clone(shared),
             number,
+            generations: std::array::from_fn(|_| Cell::new(self.floor)),
             slots: UnsafeCell::new(Slots {
                 used: 0,
                 place: self.open.len() as u32,
-                free,
-                listed: Bits::default(),
+                free: Bits::MAX >> (INDICES - slots::<S>()),
+                listed: 0,
             }),
         };
-        // SAFETY: the layout has a size; header and generations are written into
-        // fresh memory that has room for them.
+        // SAFETY: the layout has a size; the header is written into fresh memory
+        // that has room for it.
         let page = unsafe {
             let Some(page) = NonNull::new(alloc::alloc(LAYOUT).cast::<Header<S>>()) else {
                 alloc::handle_alloc_error(LAYOUT)
             };
             page.write(header);
-            for slot in 0..slots::<S>() {
-                generation_at(page, slot).write(self.floor);
-            }
             page
         };
         self.pages.insert(number, page);
@@ -282,11 +240,10 @@ impl<S> Shared<S> {
     }
 }
 
-/// Values in pages. See the [module](self).
+/// Values in pages.
 pub(crate) struct Pages<S>(Arc<Mutex<Shared<S>>>);
 
 impl<S> Pages<S> {
-    /// No page.
     pub(crate) fn new() -> Self {
         Self(Arc::new(Mutex::new(Shared {
             pages: BTreeMap::new(),
@@ -306,17 +263,14 @@ impl<S> Pages<S> {
             None => shared.new_page(&self.0),
         };
         let use_free = |slots: &mut Slots| {
-            let word = slots.free.iter().position(|&word| word != 0);
-            let word = word.expect("an open page has a free slot");
-            let slot = word * 64 + slots.free[word].trailing_zeros() as usize;
-            let (_, mask) = bit(slot);
-            slots.free[word] &= !mask;
-            slots.listed[word] |= mask;
+            let slot = slots.free.trailing_zeros();
+            slots.free &= !(1 << slot);
+            slots.listed |= 1 << slot;
             slots.used += 1;
-            if slots.free == Bits::default() {
+            if slots.free == 0 {
                 shared.open.pop();
             }
-            slot
+            slot as usize
         };
         // SAFETY: the lock is held, an open page is there, and its slot free.
         unsafe {
@@ -333,19 +287,18 @@ impl<S> Pages<S> {
     ///
     /// The value is in a page.
     pub(crate) unsafe fn unlist(&self, value: NonNull<S>) -> bool {
+        let (page, mask) = (page_of(value), 1 << slot_of(value));
         // SAFETY: the page of a value is there.
-        let own = unsafe { page_of(value).as_ref() };
+        let own = unsafe { page.as_ref() };
         assert!(Arc::ptr_eq(&own.shared, &self.0), "a value of these pages");
         let _shared = self.0.lock();
-        let (word, mask) = bit(slot_of(value));
+        let unlist = |slots: &mut Slots| {
+            let was = slots.listed & mask != 0;
+            slots.listed &= !mask;
+            was
+        };
         // SAFETY: the lock is held, and the page of a value is there.
-        unsafe {
-            with_slots(page_of(value), |slots| {
-                let was = slots.listed[word] & mask != 0;
-                slots.listed[word] &= !mask;
-                was
-            })
-        }
+        unsafe { with_slots(page, unlist) }
     }
 
     /// The listed value with this key.
@@ -353,11 +306,11 @@ impl<S> Pages<S> {
         let shared = self.0.lock();
         let page = *shared.pages.get(&(key.index / INDICES as u32))?;
         let slot = key.index as usize % INDICES;
-        let (word, mask) = bit(slot);
-        // SAFETY: the lock is held, and known pages are there, with these slots.
+        // SAFETY: the lock is held, known pages are there, and what is listed is
+        // in a slot.
         unsafe {
-            let listed = with_slots(page, |slots| slots.listed[word] & mask != 0);
-            let same = listed && *generation_at(page, slot).as_ref() == key.generation;
+            let listed = with_slots(page, |slots| slots.listed >> slot & 1 != 0);
+            let same = listed && page.as_ref().generations[slot].get() == key.generation;
             same.then(|| value_at(page, slot))
         }
     }
@@ -369,13 +322,9 @@ impl<S> Pages<S> {
         for &page in shared.pages.values() {
             // SAFETY: as in `get`.
             let listed = unsafe { with_slots(page, |slots| slots.listed) };
-            for slot in 0..slots::<S>() {
-                let (word, mask) = bit(slot);
-                if listed[word] & mask != 0 {
-                    // SAFETY: as in `get`.
-                    all.push(unsafe { value_at(page, slot) });
-                }
-            }
+            let slots = (0..INDICES).filter(|slot| listed >> slot & 1 != 0);
+            // SAFETY: as in `get`.
+            all.extend(slots.map(|slot| unsafe { value_at(page, slot) }));
         }
         all
     }
@@ -389,11 +338,8 @@ impl<S> Drop for Pages<S> {
         let is_empty = |&&page: &&Page<S>| unsafe { with_slots(page, |slots| slots.used) } == 0;
         let empty = shared.open.iter().find(is_empty).copied();
         if let Some(page) = empty {
-            // SAFETY: as above; it has no value, and is forgotten before it goes.
-            unsafe {
-                shared.forget(page, true);
-                free_page(page);
-            }
+            // SAFETY: as above; it has no value.
+            unsafe { shared.free_page(page) };
         }
     }
 }

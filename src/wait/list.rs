@@ -2,9 +2,9 @@
 //!
 //! State: a waiter stands in a slot under a number that only rises; its ticket
 //! names both. Two chains run through the slots in the order of the numbers:
-//! all who are in the queue, and those of them who have a waker. One that is
-//! notified has given its waker to a batch and left the second chain; its place
-//! in the first it keeps until it is removed.
+//! all who are in the queue, and those who have a waker. One that is notified
+//! has given its waker to a batch and left the second chain; its place in the
+//! first it keeps until it is removed.
 //!
 //! ```text
 //!   register -> waiting --notify--> notified --rewait--> waiting
@@ -12,18 +12,16 @@
 //!                  +------ remove ------+
 //! ```
 //!
-//! Protocol: the list is a plain value and stands under its owner's mutex,
-//! beside whatever is waited for. A waiter registers under the same lock under
-//! which it found nothing. Who makes something available notifies under that
-//! lock. A notified waiter that is polled calls `rewait` before it unlocks
-//! without what it came for: a mark that is left standing counts a sleeper
-//! among the awake. One that leaves notified, without having taken anything,
-//! passes that on: its owner notifies the next.
+//! Protocol: the list stands under its owner's mutex, beside what is waited for.
+//! A waiter registers under the lock under which it found nothing; who makes
+//! something available notifies under it. A notified waiter that looks in vain
+//! calls `rewait` before it unlocks: a mark left standing counts a sleeper among
+//! the awake. One that leaves notified, without having taken anything, passes
+//! that on: its owner notifies the next.
 //!
 //! Invariants:
-//! 1. A ticket's number is given out once. It opens the ticket's slot only while
-//!    that number stands there, and only the operation that registered it
-//!    removes it.
+//! 1. A ticket's number is given out once, and opens its slot only while that
+//!    number stands there.
 //! 2. A waiter is in the chain of those who wait if and only if it has a waker;
 //!    `waiting` counts them. A free slot is in neither chain.
 //! 3. Both chains rise by number: `rewait` puts a waiter back before everybody
@@ -32,17 +30,16 @@
 //! 5. No waker is cloned, woken or dropped in here: they come in as values, and
 //!    leave into a batch or as return values.
 //!
-//! Cost: every operation is O(1), but for the growth of the slots, and for
-//! `rewait`, which looks both ways for the nearest that waits. When all of n are
-//! notified and all look in vain, in whatever order, this is n log n at most.
+//! Cost: O(1), but for the growth of the slots, and for `rewait`, which looks
+//! both ways for the nearest that waits: n log n at most when all of n are
+//! notified and look in vain, in whatever order.
 
-use std::fmt;
 use std::num::NonZeroU64;
 use std::task::Waker;
 
 use super::session::WakeBatch;
 
-/// A place in the queue. A lower one came earlier.
+/// A place in the queue: a lower one came earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ticket {
     // Compared first: no two are the same.
@@ -66,15 +63,12 @@ const NONE: u32 = u32::MAX;
 /// How many slots an empty list keeps at most.
 const KEPT: usize = 8;
 
-#[derive(Clone, Copy)]
-enum Chain {
-    /// All who are in the queue.
-    All,
-    /// Those who have not been notified.
-    Waiting,
-}
+/// The chain of all who are in the queue.
+const ALL: usize = 0;
+/// The chain of those who have not been notified.
+const WAITING: usize = 1;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Links {
     prev: u32,
     next: u32,
@@ -85,6 +79,7 @@ const UNLINKED: Links = Links {
     next: NONE,
 };
 
+#[derive(Debug)]
 struct Slot<D> {
     number: NonZeroU64,
     /// `None`: it is notified.
@@ -96,6 +91,7 @@ struct Slot<D> {
 }
 
 /// The waiters of one thing, first come first.
+#[derive(Debug)]
 pub(crate) struct Waiters<D> {
     slots: Vec<Slot<D>>,
     /// Of each chain, `next` is its first and `prev` its last slot.
@@ -132,7 +128,7 @@ impl<D> Waiters<D> {
         let mut slot = self.free;
         match self.slots.get_mut(slot as usize) {
             Some(free) => {
-                self.free = free.links[Chain::All as usize].next;
+                self.free = free.links[ALL].next;
                 *free = new;
             }
             None => {
@@ -143,15 +139,15 @@ impl<D> Waiters<D> {
         }
         self.len += 1;
         self.waiting += 1;
-        for chain in [Chain::All, Chain::Waiting] {
+        for chain in [ALL, WAITING] {
             self.link(chain, self.links(chain, NONE).prev, slot);
         }
         Ticket { number, slot }
     }
 
-    /// A waiter was polled again: it waits with this waker now, at its old
-    /// place, and its mark is cleared. Returns the waker that is not needed
-    /// (the old one, or `waker` itself if both wake the same task).
+    /// A waiter was polled again: it waits with this waker, at its old place,
+    /// and its mark is cleared. Returns the waker that is not needed: the old
+    /// one, or `waker` if both wake the same task.
     ///
     /// # Panics
     ///
@@ -166,14 +162,13 @@ impl<D> Waiters<D> {
         }
         slot.waker = Some(waker);
         let before = self.waiting_before(ticket.slot);
-        self.link(Chain::Waiting, before, ticket.slot);
+        self.link(WAITING, before, ticket.slot);
         self.waiting += 1;
         None
     }
 
-    /// One that found nothing waits: a new one at the end with `data`, an old
-    /// one at its old place, its mark cleared. False if it needs a `spare` waker
-    /// to leave here; one that is not needed stays in `spare`.
+    /// One that found nothing registers with `data`, or waits on. False if it
+    /// needs a `spare` waker to leave here; one not needed is put in its place.
     pub(crate) fn enqueue(
         &mut self,
         data: D,
@@ -202,8 +197,8 @@ impl<D> Waiters<D> {
         Some(ticket)
     }
 
-    /// Tells them to look again, the longest waiting first, until so many have
-    /// been told or all; false if the batch is full before.
+    /// Tells the longest waiting, until so many have been told or all; false if
+    /// the batch is full before.
     pub(crate) fn notify_up_to(&mut self, due: usize, wakes: &mut WakeBatch) -> bool {
         let due = due.min(self.len());
         while self.notified() < due {
@@ -215,30 +210,29 @@ impl<D> Waiters<D> {
         true
     }
 
-    /// Tells this waiter to look again. False if it has been told already, or
-    /// is gone.
+    /// Tells this waiter to look again; false if it has been told, or is gone.
     pub(crate) fn notify(&mut self, ticket: Ticket, wakes: &mut WakeBatch) -> bool {
         let waker = self.slot_mut(ticket).and_then(|own| own.waker.take());
         let Some(waker) = waker else {
             return false;
         };
         wakes.push(waker);
-        self.unlink(Chain::Waiting, ticket.slot);
+        self.unlink(WAITING, ticket.slot);
         self.waiting -= 1;
         true
     }
 
-    /// Takes a waiter out of the queue, whatever for.
+    /// Takes a waiter out of the queue.
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<Removed<D>> {
         let slot = self.slot_mut(ticket)?;
         let (waker, data) = (slot.waker.take(), slot.data.take()?);
         let was_notified = waker.is_none();
         if !was_notified {
-            self.unlink(Chain::Waiting, ticket.slot);
+            self.unlink(WAITING, ticket.slot);
             self.waiting -= 1;
         }
-        self.unlink(Chain::All, ticket.slot);
-        self.links_mut(Chain::All, ticket.slot).next = self.free;
+        self.unlink(ALL, ticket.slot);
+        self.links_mut(ALL, ticket.slot).next = self.free;
         self.free = ticket.slot;
         self.len -= 1;
         if self.len == 0 && self.slots.capacity() > KEPT {
@@ -251,8 +245,7 @@ impl<D> Waiters<D> {
         })
     }
 
-    /// An operation that is over takes its ticket out of the queue, if it has
-    /// one. The waker is to be dropped outside the lock.
+    /// Takes out who has a ticket. Its waker is to be dropped outside the lock.
     pub(crate) fn withdraw(&mut self, ticket: &mut Option<Ticket>) -> Option<Waker> {
         self.remove(ticket.take()?)?.waker
     }
@@ -272,12 +265,12 @@ impl<D> Waiters<D> {
 
     /// All of them by ticket, notified or not.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Ticket, &D)> {
-        self.along(Chain::All)
+        self.along(ALL)
     }
 
     /// The un-notified ones by ticket.
     pub(crate) fn iter_waiting(&self) -> impl Iterator<Item = (Ticket, &D)> {
-        self.along(Chain::Waiting)
+        self.along(WAITING)
     }
 
     #[inline]
@@ -313,60 +306,60 @@ impl<D> Waiters<D> {
         found.filter(|slot| slot.number == ticket.number && slot.data.is_some())
     }
 
-    fn along(&self, chain: Chain) -> impl Iterator<Item = (Ticket, &D)> {
+    fn along(&self, chain: usize) -> impl Iterator<Item = (Ticket, &D)> {
         let mut slot = NONE;
         std::iter::from_fn(move || {
             slot = self.links(chain, slot).next;
-            let Slot { number, data, .. } = self.slots.get(slot as usize)?;
-            let number = *number;
-            Some((Ticket { number, slot }, data.as_ref()?))
+            let own = self.slots.get(slot as usize)?;
+            let number = own.number;
+            Some((Ticket { number, slot }, own.data.as_ref()?))
         })
     }
 
-    /// The slot of the last of those who wait and came before the one in this
-    /// slot, who is not yet linked among them.
+    /// The last of those who wait and came before the one in this slot, who is
+    /// not linked among them yet.
     fn waiting_before(&self, slot: u32) -> u32 {
         let waits = |slot| slot == NONE || self.slots[slot as usize].waker.is_some();
         let (mut back, mut forth) = (slot, slot);
         loop {
-            back = self.links(Chain::All, back).prev;
+            back = self.links(ALL, back).prev;
             if waits(back) {
                 return back;
             }
-            forth = self.links(Chain::All, forth).next;
+            forth = self.links(ALL, forth).next;
             if waits(forth) {
-                return self.links(Chain::Waiting, forth).prev;
+                return self.links(WAITING, forth).prev;
             }
         }
     }
 
     /// Links a slot in behind `prev`, or in front of all if that is [`NONE`].
-    fn link(&mut self, chain: Chain, prev: u32, slot: u32) {
+    fn link(&mut self, chain: usize, prev: u32, slot: u32) {
         let next = self.links(chain, prev).next;
         *self.links_mut(chain, slot) = Links { prev, next };
         self.links_mut(chain, prev).next = slot;
         self.links_mut(chain, next).prev = slot;
     }
 
-    fn unlink(&mut self, chain: Chain, slot: u32) {
+    fn unlink(&mut self, chain: usize, slot: u32) {
         let Links { prev, next } = self.links(chain, slot);
         self.links_mut(chain, prev).next = next;
         self.links_mut(chain, next).prev = prev;
     }
 
     #[inline]
-    fn links(&self, chain: Chain, slot: u32) -> Links {
+    fn links(&self, chain: usize, slot: u32) -> Links {
         match slot {
-            NONE => self.ends[chain as usize],
-            slot => self.slots[slot as usize].links[chain as usize],
+            NONE => self.ends[chain],
+            slot => self.slots[slot as usize].links[chain],
         }
     }
 
     #[inline]
-    fn links_mut(&mut self, chain: Chain, slot: u32) -> &mut Links {
+    fn links_mut(&mut self, chain: usize, slot: u32) -> &mut Links {
         match slot {
-            NONE => &mut self.ends[chain as usize],
-            slot => &mut self.slots[slot as usize].links[chain as usize],
+            NONE => &mut self.ends[chain],
+            slot => &mut self.slots[slot as usize].links[chain],
         }
     }
 }
@@ -374,14 +367,5 @@ impl<D> Waiters<D> {
 impl<D> Default for Waiters<D> {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl<D> fmt::Debug for Waiters<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waiters")
-            .field("waiting", &self.waiting())
-            .field("notified", &self.notified())
-            .finish_non_exhaustive()
     }
 }

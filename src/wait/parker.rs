@@ -25,15 +25,14 @@
 //!    bell cannot ring before the owner listens.
 //! 3. A token is never overwritten unseen: every step of the owner is a
 //!    read-modify-write, and falling asleep succeeds only from EMPTY.
-//! 4. A thread's parker is taken out of its cache while in use, so that a wait
-//!    nested in another on the same thread's stack has a parker of its own.
+//! 4. A thread's parker is out of its cache while in use: a wait nested in
+//!    another on the same thread's stack has one of its own.
 //!
 //! Memory ordering: the swap to TOKEN is Release and pairs with the owner's
 //! Acquire swap or exchange that takes it: what was done before the wake is
 //! seen by the poll after it. Later wakes are read-modify-writes, which
 //! continue the release sequence, so the owner synchronizes with all of them.
-//! A waker need see nothing of the owner's but ASLEEP itself; the rest goes
-//! through `bed`.
+//! Of the owner a waker need see nothing but ASLEEP; the rest goes through `bed`.
 
 use std::cell::Cell;
 use std::task::{Context, Wake, Waker};
@@ -47,18 +46,16 @@ const EMPTY: u8 = 0;
 const TOKEN: u8 = 1;
 const ASLEEP: u8 = 2;
 
-/// How long a waiter looks for its token before it sleeps: about what putting a
-/// thread to sleep and waking it costs. By time, since a pause instruction
-/// takes from 4 to 140 cycles. The model does not spin.
+/// How long a waiter looks for its token before it sleeps: about what a sleep
+/// costs. By time, since a pause instruction takes from 4 to 140 cycles. The
+/// model does not spin.
 const SPIN: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
 static WAKEUPS: Tally = Tally::new();
 
 /// How many times a thread blocked in this crate has come out of its sleep, for
-/// whatever reason, since the process began.
-///
-/// A diagnostic: a count that stands still while threads are blocked proves
-/// that nothing polls. It orders nothing and may lag behind.
+/// whatever reason, since the process began: while this stands still, nothing
+/// polls. It orders nothing and may lag behind.
 #[must_use]
 pub fn wakeups() -> u64 {
     WAKEUPS.get()
@@ -82,7 +79,7 @@ impl Parker {
 
     /// Takes the token if there is one.
     pub(super) fn take(&self) -> bool {
-        // Acquire: pairs with the Release in `ring`.
+        // Acquire: pairs with the Release in `wake_by_ref`.
         self.state.swap(EMPTY, Ordering::Acquire) == TOKEN
     }
 
@@ -134,7 +131,7 @@ impl Parker {
             };
             WAKEUPS.count();
             // It stays asleep if there is no token: the bell may ring for
-            // nothing. Acquire: pairs with the Release in `ring`.
+            // nothing. Acquire: pairs with the Release in `wake_by_ref`.
             let rung = state.compare_exchange(TOKEN, EMPTY, Ordering::Acquire, relaxed);
             if rung.is_ok() {
                 return true;
@@ -145,9 +142,15 @@ impl Parker {
             }
         }
     }
+}
+
+impl Wake for Parker {
+    fn wake(self: WakeArc<Self>) {
+        self.wake_by_ref();
+    }
 
     /// Leaves a token, and rings if the owner is asleep.
-    fn ring(&self) {
+    fn wake_by_ref(self: &WakeArc<Self>) {
         // Release: pairs with the Acquire in `take` and `sleep`.
         if self.state.swap(TOKEN, Ordering::Release) == ASLEEP {
             drop(self.bed.lock());
@@ -156,21 +159,8 @@ impl Parker {
     }
 }
 
-impl Wake for Parker {
-    fn wake(self: WakeArc<Self>) {
-        self.ring();
-    }
-
-    fn wake_by_ref(self: &WakeArc<Self>) {
-        self.ring();
-    }
-}
-
 /// A parker and its waker, made once per thread.
-struct Cached {
-    parker: WakeArc<Parker>,
-    waker: Waker,
-}
+type Cached = (WakeArc<Parker>, Waker);
 
 per_thread! {
     static CACHE: Cell<Option<Cached>> = const { Cell::new(None) };
@@ -184,12 +174,12 @@ pub(super) fn with_parker<R>(wait: impl FnOnce(&Parker, &mut Context<'_>) -> R) 
     let cached = cached.unwrap_or_else(|| {
         let parker = WakeArc::new(Parker::new());
         let waker = Waker::from(WakeArc::clone(&parker));
-        Cached { parker, waker }
+        (parker, waker)
     });
+    let (parker, waker) = &cached;
     // A token may be left over from an earlier wait; nothing depends on it.
-    cached.parker.take();
-    let mut cx = Context::from_waker(&cached.waker);
-    let result = wait(&cached.parker, &mut cx);
+    parker.take();
+    let result = wait(parker, &mut Context::from_waker(waker));
     // The parker of an inner wait is replaced by that of the outer one.
     let _ = CACHE.try_with(move |cache| cache.set(Some(cached)));
     result

@@ -1,25 +1,19 @@
 //! A mutex whose guard carries what must happen after it: wakers to wake, and
 //! wakers to drop.
 //!
-//! State: the user-free state `S` under one mutex; in each session the guard,
-//! and behind it the wakers gathered while it was held, in order. A
-//! [`WakeBatch`] has the first of them in place, so that waking one allocates
-//! nothing.
-//!
-//! Protocol: lock, change `S`, push into the batch whoever must look again,
-//! discard wakers that must not be dropped here; then drop the session.
+//! Protocol: lock, change the state, push into the batch whoever must look
+//! again, discard wakers that must not be dropped here; then drop the session.
 //!
 //! Invariants:
 //! 1. The mutex is unlocked before the first waker is woken or dropped: `guard`
 //!    is declared before the others, and fields are dropped in the order they
-//!    are declared. So do the other owners of a batch or a [`Spare`]: they fire
-//!    or drop it with no internal lock held.
+//!    are declared. The other owners of a batch or a [`Spare`] fire or drop it
+//!    with no internal lock held.
 //! 2. A session always holds its mutex as far as its owner can see.
 //! 3. A waker that panics, when it is woken or dropped, stops nobody: the panic
 //!    ends here, where std's hook has told of it, and the next one has its turn.
-//!    So no operation unwinds because of somebody else's waker.
 //!
-//! Memory ordering: none of its own; the mutex publishes `S`.
+//! Memory ordering: none of its own; the mutex publishes the state.
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -28,8 +22,8 @@ use std::task::Waker;
 
 use crate::sync::{MODELLED, Mutex, MutexGuard, model_size, panicking};
 
-/// Runs what is the user's, and lets its panic go no further; false if there
-/// was one. In a model it goes on: it may be the verdict of the checker.
+/// Runs what is the user's, and says whether it did not panic. In a model the
+/// panic goes on: it may be the verdict of the checker.
 fn contained(run: impl FnOnce()) -> bool {
     // Unwind safe: `run` leaves what it shares with us whole before it runs
     // anything of the user's.
@@ -56,16 +50,12 @@ pub(crate) fn drop_quietly<T>(value: T) {
     contained(|| drop(value));
 }
 
-/// Wakers gathered under a lock, to be woken after it.
+/// Wakers gathered under a lock, to be woken after it. The first is in place, so
+/// that waking one allocates nothing. Dropping the batch fires it.
 ///
-/// A batch is bounded by those who fill it: they ask [`is_full`] in their loops
-/// and flush. A push beyond the bound is kept all the same, so that operations
-/// composed of several small ones need not count.
-///
-/// Dropping the batch fires it.
-///
-/// [`is_full`]: WakeBatch::is_full
-#[derive(Default)]
+/// Those who fill it in loops ask [`is_full`](Self::is_full) and flush. A push
+/// beyond the bound is kept all the same, so that operations composed of several
+/// small ones need not count.
 pub(crate) struct WakeBatch {
     first: Option<Waker>,
     more: Vec<Waker>,
@@ -135,8 +125,8 @@ impl Drop for WakeBatch {
     }
 }
 
-/// Room for one waker, outside of the lock: a clone to leave under it, and what
-/// is not needed there in its place. What is left is dropped with it, quietly.
+/// Room for one waker, outside of the lock: a clone to leave under it, or what
+/// is not needed there. What is left is dropped with it, quietly.
 #[derive(Debug, Default)]
 pub(crate) struct Spare(pub(super) Option<Waker>);
 
@@ -155,18 +145,11 @@ impl Drop for Spare {
     }
 }
 
-/// State under a mutex that is only ever held as a [`Session`]. Apart from what
-/// stands beside it, which others read while it changes.
+/// State under a mutex, on cache lines of its own.
 #[repr(align(128))]
 pub(crate) struct Guarded<S>(Mutex<S>);
 
 impl<S> Guarded<S> {
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) const fn new(state: S) -> Self {
-        Self(Mutex::new(state))
-    }
-
-    #[cfg(any(loom, shuttle))]
     pub(crate) fn new(state: S) -> Self {
         Self(Mutex::new(state))
     }
@@ -176,8 +159,7 @@ impl<S> Guarded<S> {
         Session::over(self.0.lock())
     }
 
-    /// The state, for a step that wakes nobody. [`Session::over`] makes it a
-    /// session if it has to after all.
+    /// The state, for a step that wakes nobody; or [`Session::over`] it after all.
     #[inline]
     pub(crate) fn lock_plain(&self) -> MutexGuard<'_, S> {
         self.0.lock()
@@ -192,8 +174,7 @@ impl<S> Guarded<S> {
 /// The state, locked, with what is to be done after unlocking.
 #[must_use]
 pub(crate) struct Session<'a, S> {
-    // The order of these fields is invariant 1. Wakes come before drops: somebody
-    // waits for the former.
+    // In the order of invariant 1; wakes first, since somebody waits for them.
     guard: MutexGuard<'a, S>,
     wakes: WakeBatch,
     discarded: Vec<Spare>,
@@ -219,16 +200,16 @@ impl<'a, S> Session<'a, S> {
         self.discarded.extend(waker.map(Spare::from));
     }
 
-    /// Unlocks, wakes who has gathered, and locks again. What was read from the
-    /// state before may no longer hold.
+    /// Unlocks, wakes who has gathered, and locks again: the state may have
+    /// changed.
     #[cold]
     pub(crate) fn flush(&mut self) {
         let wakes = &mut self.wakes;
         MutexGuard::unlocked(&mut self.guard, || wakes.fire());
     }
 
-    /// Calls `step` until it says that nothing is left to do, and flushes
-    /// whenever it says otherwise, since the batch is full.
+    /// Calls `step` until it says that it is done, and flushes whenever it says
+    /// otherwise, since the batch is full.
     #[inline]
     pub(crate) fn settle(&mut self, mut step: impl FnMut(&mut S, &mut WakeBatch) -> bool) {
         loop {

@@ -24,7 +24,7 @@ fn parts(file: &str, source: &str, sources: &Sources) -> BTreeSet<String> {
 }
 
 /// What is in a circle, but for the folders that have some; and those that have none any more.
-pub fn check(sources: &Sources) -> Vec<String> {
+pub(crate) fn check(sources: &Sources) -> Vec<String> {
     let found = circles(sources);
     let has_parts = |folder: &str| {
         sources

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::backlog::{Ahead, Backlog};
-use crate::lanes::{Lanes, Standing};
+use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};
 use crate::ready::Rank;
 
@@ -107,10 +107,10 @@ fn a_turn_of_a_lane_goes_back_with_its_credit_and_its_count() {
     let mut lanes = Lanes::new(Bypass::AtMost(2));
     let mut lane = |weight| lanes.add_lane(weight, Limit::Unlimited).unwrap().index();
     let (first, second) = (lane(1), lane(2));
-    push(&mut lanes, first, (1, 9), 'a');
-    push(&mut lanes, first, (2, 10), 'b');
-    push(&mut lanes, second, (3, 9), 'c');
-    push(&mut lanes, second, (4, 10), 'd');
+    lanes.push(first, 1, 9, 'a');
+    lanes.push(first, 2, 10, 'b');
+    lanes.push(second, 3, 9, 'c');
+    lanes.push(second, 4, 10, 'd');
     let stood = [(first, 2), (second, 4), (second, 3)];
     for _ in 0..5 {
         let turns: Vec<_> = (0..3).map(|_| lanes.begin().unwrap()).collect();
@@ -118,27 +118,16 @@ fn a_turn_of_a_lane_goes_back_with_its_credit_and_its_count() {
         let counts: Vec<_> = turns.iter().map(|turn| turn.overtaken).collect();
         assert_eq!(counts, [None, None, Some(1)]);
         lanes.settle(second);
-        assert!(lanes.ring().eq([first]));
+        assert!(lanes.ring() == [first]);
         for (turn, (lane, ticket)) in turns.into_iter().zip(stood).rev() {
             let rank = Rank::standing(if turn.group == 'c' { 9 } else { 10 });
-            let at = Standing {
-                tier: 0,
-                ticket,
-                rank,
-                tie: ticket,
-            };
-            lanes.insert(lane, at, turn.group);
+            let line = lanes.line(lane, 0);
+            line.insert(ticket, rank, ticket, turn.group);
             lanes.settle(lane);
             lanes.undo(lane, turn.overtaken);
         }
-        assert!(lanes.ring().eq([first, second]));
+        assert!(lanes.ring() == [first, second]);
     }
     let rest = std::iter::from_fn(|| lanes.pop()).map(|(group, ..)| group);
     assert!(rest.eq("bdca".chars()));
-}
-
-/// A group joins the line of tier 0.
-fn push<G>(lanes: &mut Lanes<G>, lane: u32, at: (u64, u8), group: G) {
-    lanes.push_in(lane, 0, at, group);
-    lanes.settle(lane);
 }

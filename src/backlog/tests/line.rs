@@ -58,7 +58,7 @@ struct Pair {
 impl Pair {
     fn new(groups: usize) -> Self {
         Self {
-            line: Line::new(),
+            line: Line::default(),
             at: vec![None; groups],
             last: vec![None; groups],
             clock: 0,

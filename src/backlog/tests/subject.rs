@@ -175,7 +175,7 @@ impl Subject {
         }
         let ring = model.ring.iter().map(|&(l, _)| self.lanes[l].index());
         assert!(
-            backlog.order.lanes.ring().eq(ring),
+            backlog.order.lanes.ring().into_iter().eq(ring),
             "the order of the lanes"
         );
     }

@@ -262,14 +262,14 @@ fn numbers_out_of_range_are_refused_and_change_nothing() {
     assert!(core.add_lane(0, Limit::Unlimited).is_err());
     assert!(core.add_lane(1_000_001, Limit::Unlimited).is_err());
     let above = Limit::AtMost(Limit::MAX + 1);
-    assert!(core.add_lane(1, above).is_err() && core.is_empty());
+    assert!(core.add_lane(1, above).is_err() && core.len() == 0);
     let lane = core.add_lane(1, Limit::AtMost(Limit::MAX)).unwrap();
     let index = lane.index();
     assert!(core.set_cap(index, above).is_err());
     core.add_group(lane);
-    push(&mut core, index, (1, 0), 7);
+    core.push(index, 1, 0, 7);
     assert_eq!((core.len(), core.eligible(9)), (1, 1));
-    assert_eq!(core.view(lane).unwrap().cap, Limit::AtMost(Limit::MAX));
+    assert_eq!(core.get(lane).unwrap().cap, Limit::AtMost(Limit::MAX));
 }
 
 #[test]
@@ -278,18 +278,19 @@ fn many_lanes_and_groups_used_once_leave_nothing_behind() {
     for n in 0..20_000_u32 {
         let lane = core.add_lane(1, Limit::SERIAL).unwrap();
         core.add_group(lane);
-        push(&mut core, lane.index(), (u64::from(n), 100), (n, lane));
+        core.push(lane.index(), u64::from(n), 100, (n, lane));
         core.end_lane(lane);
     }
     assert_eq!(core.eligible(usize::MAX), 20_000);
     for n in 0..20_000 {
         let ((number, lane), index, tiered) = core.pop().unwrap();
         assert_eq!((number, index, tiered), (n, lane.index(), false));
-        core.unit_back(index);
+        core.return_units(index, 1);
+        core.settle(index);
         core.remove_group(lane);
-        assert_eq!(core.view(lane), None);
+        assert!(core.get(lane).is_none());
     }
-    assert!(core.pop().is_none() && core.is_empty());
+    assert!(core.pop().is_none() && core.len() == 0);
     assert_eq!(core.lanes.capacity() + core.free.capacity(), 0);
 }
 
@@ -301,7 +302,7 @@ fn a_turn_by_name_resets_the_count_of_the_oldest_only() {
         let lane = core.add_lane(1, Limit::Unlimited).unwrap().index();
         for (n, level) in [0, 0, 9, 9, 9].into_iter().enumerate() {
             let ticket = n as u64 + 1;
-            push(&mut core, lane, (ticket, level), 10 * n);
+            core.push(lane, ticket, level, 10 * n);
         }
         assert_eq!(core.pop().map(|(g, ..)| g), Some(20));
         core.served_by_name(lane, served);
@@ -314,10 +315,4 @@ fn a_turn_by_name_resets_the_count_of_the_oldest_only() {
         let second = core.pop().map(|(g, ..)| g);
         assert_eq!(second, Some(next));
     }
-}
-
-/// A group joins the line of tier 0.
-fn push<G>(lanes: &mut Lanes<G>, lane: u32, at: (u64, u8), group: G) {
-    lanes.push_in(lane, 0, at, group);
-    lanes.settle(lane);
 }

@@ -267,6 +267,6 @@ impl World {
             .iter()
             .for_each(|group| self.subject.drop_group(group.lane));
         (0..self.model.lanes.len()).for_each(|l| self.subject.drop_lane(l));
-        assert!(self.subject.core.is_empty() && !self.subject.core.has_eligible());
+        assert!(self.subject.core.len() == 0 && !self.subject.core.has_eligible());
     }
 }
