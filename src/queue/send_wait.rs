@@ -352,18 +352,3 @@ impl<P> fmt::Debug for Sending<'_, P> {
             .finish_non_exhaustive()
     }
 }
-
-/// A wait keeps its messages to itself: they must be `Send` to go with it to
-/// another thread, and `Sync` only for it to be shared between threads.
-const _: () = {
-    const fn send<W: Send>() {}
-    const fn send_and_sync<W: Send + Sync>() {}
-
-    /// Stands for any message that is `Send` and no more.
-    type OnlySend = std::cell::Cell<u8>;
-
-    send::<Wait<SendWait<'_, OnlySend>>>();
-    send::<Wait<SendAllWait<'_, OnlySend>>>();
-    send_and_sync::<Wait<SendWait<'_, u8>>>();
-    send_and_sync::<Wait<SendAllWait<'_, u8>>>();
-};
