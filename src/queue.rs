@@ -1,10 +1,9 @@
 //! A queue of conversations: messages in order within each, readers that share
 //! the work fairly between them.
 //!
-//! Senders hold a [`Conversation`]; readers [`receive`](Queue::receive) a
-//! [`Turn`] of one group at a time, and complete each [`Delivery`] that it
-//! gives them. There are no threads in here: readers may be threads, tasks, or
-//! a simulator.
+//! Senders hold a [`Conversation`]; readers, be they threads or tasks,
+//! [`receive`](Queue::receive) a [`Turn`] of one group at a time, and complete
+//! each [`Delivery`] that it gives them.
 //!
 //! ```
 //! use conversant::limit::Limit;
@@ -28,15 +27,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Turns and deliveries
-//!
-//! A [`Turn`] is the exclusive right to receive from one group. From its claim
-//! to its end it holds one unit of the group's limit and of the lane's cap. A
-//! [`Delivery`] borrows it, so that there is one at a time; one that is dropped
-//! without [`complete`](Delivery::complete) is delivered again.
-//! [`Turn::next_batch`] lends several. [`Delivery::detach`] makes a [`Detached`]
-//! one, which outlives its turn and keeps its unit, so that other messages of
-//! the group can be worked on beside it:
+//! A [`Turn`] holds one unit of its group's limit and of its lane's cap, and each
+//! [`Delivery`] borrows it. [`Turn::next_batch`] lends several at once, and
+//! [`Delivery::detach`] makes one that outlives its turn and keeps the unit, so
+//! that other messages of the group can be worked on beside it:
 //!
 //! ```
 //! # use conversant::limit::Limit;
@@ -61,12 +55,11 @@
 //!   unit of its limit and of its lane's cap, and its tier is open. What is
 //!   blocked costs nothing and wakes nobody; [`Queue::snapshot`] says why.
 //! - Messages of one conversation are delivered in the order in which they were
-//!   sent, and completed exactly once, however many readers there are. A group
-//!   has at most one turn at a time.
-//! - A message that is given back, also by a panic, is delivered again from its
-//!   old place; after its last attempt its group is poisoned, and no other.
-//! - Turns and detached deliveries of a group never exceed its limit, nor those
-//!   of a lane its cap. A limit of 0 is a pause.
+//!   sent, and completed exactly once. A group has at most one turn at a time;
+//!   its turns and detached deliveries never exceed its limit, nor those of a
+//!   lane its cap. A limit or cap of 0 is a pause.
+//! - A message that is not completed, also by a panic, is delivered again from
+//!   its old place; after its last attempt its group is poisoned, and no other.
 //! - Between lanes: weighted round robin over turns. Within a lane: bumped
 //!   groups first, then by standing level, then by age; the oldest eligible
 //!   group is overtaken at most [`Bypass`](crate::limit::Bypass) times in a row.
@@ -82,59 +75,51 @@
 //!
 //! # Memory ordering
 //!
-//! Whoever receives a message sees what was done before its send. Whoever has a
-//! group's next turn, or a later delivery that needed the unit or the room of
-//! the cap, sees what was done before a delivery was completed or given back, or
-//! a turn dropped.
+//! What was done before a send is seen by whoever receives the message. What was
+//! done before a delivery is completed or given back, or a turn dropped, is seen
+//! by the group's next turn, and by whoever needed the unit that came free.
 //!
 //! # Panics and re-entry
 //!
-//! No code of the user's runs under the queue's locks: wakers, the drops of
-//! messages, and the iterator of [`Conversation::send_all`] may call the queue.
-//! A waker that panics stops nobody. Messages that go together, as when the
-//! queue is dropped, are dropped as a `Vec` of them is: two whose drops panic
-//! abort the process.
-//!
-//! A send panics where 2^32 messages would wait in one group; that message is
-//! not sent, those before it are.
+//! No code of the user's runs under the queue's locks: wakers, drops of messages
+//! and the iterator of [`Conversation::send_all`] may call the queue. A waker that
+//! panics stops nobody. Messages that go together, as when the queue is dropped,
+//! are dropped as a `Vec` is: two whose drops panic abort the process. A send
+//! panics where 2^32 messages would wait in one group; that message is not sent.
 //!
 //! # Cost
 //!
 //! A send, a message within a turn and the end of a turn take their group's own
-//! lock; whoever makes a group ready also appends a token to one list, and takes
-//! the list in if it is long. Claiming takes the policy lock once for up to 32
+//! lock; whoever makes a group ready also appends a token to one list, which it
+//! takes in if it is long. Claiming takes the policy lock once for up to 32
 //! turns: O(1) a group, O(log n) for one that was bumped or comes back with an
-//! old age. What waits in a group does not matter to its turn.
+//! old age, whatever waits in it.
 //!
-//! These take the policy lock each time: all steps of a lane in which tiers are
-//! in use, and of a closed queue; of a group that is bumped, poisoned, in
-//! back-off, waited for by name or looked at; what makes, changes or ends a
-//! lane, a group or a conversation; a send while a receive sleeps.
+//! The policy lock is also taken by all steps of a lane in which tiers are in
+//! use, and of a closed queue; of a group that is bumped, poisoned, in back-off,
+//! waited for by name or looked at; by what makes, changes or ends a lane, a
+//! group or a conversation; by a send while a receive sleeps.
 //! [`Queue::close`], [`Queue::snapshot`], [`Queue::shutdown`], the first cap of a
-//! lane and its first tier cost O(groups). A capacity costs one exchange of a
-//! word for a send and for a message that is done, and a short lock at the
-//! beginning and the end of a turn.
+//! lane and its first tier cost O(groups). A capacity costs an exchange of a word
+//! for each send and each message done, and a short lock each at the beginning
+//! and the end of a turn.
 
 mod builder;
 mod capacity;
 mod claim;
-mod close;
 mod delivery;
 mod handles;
-mod kept;
-mod manage;
 #[cfg(all(test, loom))]
 mod model;
 mod named;
+mod observers;
 mod peek;
-mod poison;
 mod receive;
 mod refuse;
 mod send;
 mod send_many;
 mod send_wait;
 mod shared;
-mod sides;
 mod snapshot;
 mod special;
 mod state;
@@ -146,35 +131,28 @@ mod turn;
 
 use std::fmt;
 
+use crate::group::CLOSED;
 use crate::limit::Limit;
-use crate::sync::Arc;
+use crate::sync::{Arc, Ordering};
 
 pub use builder::Builder;
 pub(crate) use capacity::Permits;
 pub use delivery::{Batch, Completed, Delivery, Detached};
 pub use handles::{Conversation, Group, GroupId, Lane};
-pub(crate) use kept::{is_idle, waiting_in};
 pub use named::ReceiveFrom;
+pub(crate) use observers::{Observer, is_idle, waiting_in};
 pub use peek::Peek;
-pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveMany, Turns};
-pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom, Why};
+pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, Why};
 pub use send_many::Addressed;
-pub use send_wait::{All, One, Pending, SendAllWait, SendWait, Sending};
+pub use send_wait::{Pending, SendAllWait, SendWait, Sending, ToSend};
 pub(crate) use shared::{KEPT_IDLE, Shared};
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot};
+use state::State;
+pub use suspended::Poisoned;
 pub use turn::Turn;
 
 pub(crate) use crate::group::GroupRef;
-
-/// Is told what happens to a queue.
-pub(crate) trait Observer: Send + Sync {
-    /// The queue was dropped. Called once, under no lock.
-    fn gone(&self) {}
-
-    /// What is idle may be forgotten. Called under no lock.
-    fn trim(&self) {}
-}
 
 /// A queue of conversations. See the [module](self).
 ///
@@ -185,7 +163,7 @@ pub struct Queue<T> {
     owner: Arc<Owner<T>>,
 }
 
-/// What all handles of a queue share.
+/// What all handles of a queue share: when it is dropped, nobody receives.
 struct Owner<T> {
     shared: Arc<Shared<T>>,
 }
@@ -222,7 +200,8 @@ impl<T> Queue<T> {
             state.open()?;
             Ok::<_, LaneError>(state.add_lane(weight, cap)?)
         })?;
-        Ok(Lane::new(self.shared(), key))
+        let shared = self.shared().clone();
+        Ok(Lane { shared, key })
     }
 
     /// Refuses new messages, lanes, groups and conversations from now on. What
@@ -230,7 +209,7 @@ impl<T> Queue<T> {
     /// are ends and errors of [dialogs](crate::dialog) until nothing is left:
     /// then receives give [`Closed`](crate::error::Closed).
     pub fn close(&self) {
-        self.shared().close();
+        self.shared().close(|_| ());
     }
 
     /// Closes the queue and takes out all that waits: group by group in
@@ -239,27 +218,14 @@ impl<T> Queue<T> {
     ///
     /// Cost: O(groups and messages) under the queue's lock.
     pub fn shutdown(&self) -> Vec<T> {
-        self.shared().shut(false)
+        let shared = self.shared();
+        shared.close(|state| shared.drain_all(state))
     }
 
     /// Whether nothing more can be sent.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared().with_state(|state| state.closed)
-    }
-
-    /// What the queue holds, and why what waits waits.
-    ///
-    /// Cost: O(lanes and groups) under the queue's lock.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        snapshot::take(self.shared())
-    }
-
-    fn over(shared: Shared<T>) -> Self {
-        let shared = Arc::new(shared);
-        let owner = Arc::new(Owner { shared });
-        Self { owner }
     }
 
     #[inline]
@@ -276,7 +242,47 @@ impl<T> Default for Queue<T> {
 
 impl<T> Drop for Owner<T> {
     fn drop(&mut self) {
-        drop(self.shared.shut(true));
+        let shared = &self.shared;
+        let (observers, messages) = shared.close(|state| {
+            // Relaxed: decided under the policy lock.
+            shared.gone.store(true, Ordering::Relaxed);
+            let messages = shared.drain_all(state);
+            (std::mem::take(&mut state.observers), messages)
+        });
+        for observer in observers.values() {
+            observer.gone();
+        }
+        drop(messages);
+    }
+}
+
+impl<T> Shared<T> {
+    /// Refuses all that is sent from now on, and does `then` in the same event.
+    fn close<R>(&self, then: impl FnOnce(&mut State<T>) -> R) -> R {
+        let result = self.with_state(|state| {
+            if !std::mem::replace(&mut state.closed, true) {
+                self.mark_closed(state);
+            }
+            then(state)
+        });
+        if let Some(permits) = self.capacity.permits() {
+            permits.close();
+        }
+        result
+    }
+
+    fn mark_closed(&self, state: &mut State<T>) {
+        for group in state.groups.all() {
+            let mut mailbox = self.lock_group(state, &group);
+            mailbox.flags |= CLOSED;
+            let claimed = state.is_claimed(&mailbox);
+            state.count_closed(&group, &mut mailbox, claimed);
+        }
+    }
+
+    fn drain_all(&self, state: &mut State<T>) -> Vec<T> {
+        let groups = state.groups.all().into_iter();
+        groups.flat_map(|group| self.drain(state, &group)).collect()
     }
 }
 
