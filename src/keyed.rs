@@ -114,7 +114,7 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
             maps: std::array::from_fn(|_| Mutex::new(KeyMap::new())),
             queue: lane.shared().clone(),
         });
-        let number = lane.shared().register(shards.clone()).ok();
+        let number = lane.shared().register(shards.clone());
         Self {
             lane,
             limit,

@@ -1,10 +1,9 @@
 //! A queue of conversations: messages in order within each, readers that share
 //! the work fairly between them.
 //!
-//! Senders hold a [`Conversation`]; readers [`receive`](Queue::receive) a
-//! [`Turn`] of one group at a time, and complete each [`Delivery`] that it
-//! gives them. There are no threads in here: readers may be threads, tasks, or
-//! a simulator.
+//! Senders hold a [`Conversation`]; readers, be they threads or tasks,
+//! [`receive`](Queue::receive) a [`Turn`] of one group at a time, and complete
+//! each [`Delivery`] that it gives them.
 //!
 //! ```
 //! use conversant::limit::Limit;
@@ -28,21 +27,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Turns and deliveries
-//!
-//! A [`Turn`] is the exclusive right to receive from one group. It holds one
-//! unit of the group's limit and of the lane's cap from its claim to its end.
-//! A [`Delivery`] borrows its turn, so that there is one at a time: say
-//! [`complete`](Delivery::complete) when its message is done, for one that is
-//! dropped is delivered again. [`Turn::next_batch`] lends several at once.
-//! [`Delivery::detach`] makes a [`Detached`] one, which outlives its turn and
-//! keeps the turn's unit: drop the turn then, and the next message of the group
-//! can be worked on beside it, as far as the group's limit allows.
+//! A [`Turn`] holds one unit of its group's limit and of its lane's cap, and each
+//! [`Delivery`] borrows it. [`Turn::next_batch`] lends several at once, and
+//! [`Delivery::detach`] makes one that outlives its turn and keeps the unit, so
+//! that other messages of the group can be worked on beside it:
 //!
 //! ```
-//! use conversant::limit::Limit;
-//! use conversant::queue::Queue;
-//!
+//! # use conversant::limit::Limit;
+//! # use conversant::queue::Queue;
 //! let queue = Queue::new();
 //! let lane = queue.lane(1, Limit::Unlimited)?;
 //! let pair = lane.group(Limit::AtMost(2), 100)?.conversation()?;
@@ -57,95 +49,78 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What stands in line
-//!
-//! A group stands in line if and only if it has work and every limit above it
-//! has room: it has no live turn, a unit of its own limit is free, its lane's
-//! cap has room, and its tier is the one that is open in the lane. What is
-//! blocked stands nowhere, costs nothing, and wakes nobody; [`Queue::snapshot`]
-//! says why.
-//!
 //! # Guarantees
 //!
+//! - A group stands in line if and only if it has work, no live turn, a free
+//!   unit of its limit and of its lane's cap, and its tier is open. What is
+//!   blocked costs nothing and wakes nobody; [`Queue::snapshot`] says why.
 //! - Messages of one conversation are delivered in the order in which they were
-//!   sent, and completed exactly once, however many readers there are.
-//! - A delivery that is not completed, because it is dropped or its handler
-//!   panics, is delivered again, from its old place; after the last attempt
-//!   only its group is poisoned, and everything else goes on.
-//! - Turns and detached deliveries of a group are no more than its limit says,
-//!   nor those of a lane than its cap says; a group has at most one turn at a
-//!   time. A limit of 0 is a pause.
+//!   sent, and completed exactly once. A group has at most one turn at a time;
+//!   its turns and detached deliveries never exceed its limit, nor those of a
+//!   lane its cap. A limit or cap of 0 is a pause.
+//! - A message that is not completed, also by a panic, is delivered again from
+//!   its old place; after its last attempt its group is poisoned, and no other.
 //! - Between lanes: weighted round robin over turns. Within a lane: bumped
 //!   groups first, then by standing level, then by age; the oldest eligible
-//!   group is overtaken at most [`Bypass`](crate::limit::Bypass) times in a row. Let W be the
-//!   largest sum of the weights of the lanes with eligible work meanwhile, w
-//!   the lane's own and K the bypass: a group that is i-th by age among the
-//!   groups of its lane with work and no live turn starts its next turn within
-//!   `(ceil((i * (K + 1) + R * K) / w) + L) * W` turns, counted while it is
-//!   eligible; L is how often meanwhile it stopped being eligible, and R in how
-//!   many of these interruptions another group reset the lane's count.
-//! - Without preemption no queue that never idles bounds waiting in *time*,
-//!   unless the caps of the others leave a reader free.
-//! - Waiting receives are woken one for each turn that could begin. One that
-//!   was woken and is never polled keeps at most one turn from the others.
+//!   group is overtaken at most [`Bypass`](crate::limit::Bypass) times in a row.
+//!   Let W be the largest sum of the weights of the lanes with eligible work
+//!   meanwhile, w the lane's own and K the bypass: a group that is i-th by age
+//!   among the groups of its lane with work and no live turn starts its next
+//!   turn within `(ceil((i * (K + 1) + R * K) / w) + L) * W` turns, counted
+//!   while it is eligible; L is how often meanwhile it stopped being eligible,
+//!   and R in how many of these interruptions another group reset the lane's
+//!   count. Waiting in *time* is bounded only where caps leave a reader free.
+//! - One waiting receive is woken for each turn that could begin. One that is
+//!   woken and never polled keeps at most one turn from the others.
 //!
 //! # Memory ordering
 //!
-//! What was done before a send is seen by whoever receives the message. What
-//! was done before a delivery is completed or given back, or a turn dropped, is
-//! seen by whoever has the group's next turn, and by a later delivery that
-//! needed the unit or the cap's room.
+//! What was done before a send is seen by whoever receives the message. What was
+//! done before a delivery is completed or given back, or a turn dropped, is seen
+//! by the group's next turn, and by whoever needed the unit that came free.
 //!
 //! # Panics and re-entry
 //!
-//! No code of the user's runs under the queue's locks: wakers, the drops of
-//! messages, and the iterator of [`Conversation::send_all`] run without them,
-//! and may call the queue. A waker that panics stops nobody: its panic ends
-//! where it was woken. Messages that go together, as when the queue is dropped,
-//! are dropped as a `Vec` of them is: two whose drops panic abort the process.
-//!
-//! A send panics if 2^32 messages would wait in one group, and one message is
-//! not sent then; of several, those before it have been.
+//! No code of the user's runs under the queue's locks: wakers, drops of messages
+//! and the iterator of [`Conversation::send_all`] may call the queue. A waker that
+//! panics stops nobody. Messages that go together, as when the queue is dropped,
+//! are dropped as a `Vec` is: two whose drops panic abort the process. A send
+//! panics where 2^32 messages would wait in one group; that message is not sent.
 //!
 //! # Cost
 //!
-//! A group keeps its own messages, under a lock of its own. A send, a message
-//! within a turn and the end of a turn take that lock alone; whoever makes a
-//! group ready appends a token to one list, under a lock held for the append.
-//! Claiming takes the policy lock, once for up to 32 turns, and takes the list
-//! in: O(1) a group, O(log n) for groups that are bumped or come back with an
-//! old age. What waits in a group does not matter to its turn. A sender that
-//! finds the list long takes it in itself.
+//! A send, a message within a turn and the end of a turn take their group's own
+//! lock; whoever makes a group ready also appends a token to one list, which it
+//! takes in if it is long. Claiming takes the policy lock once for up to 32
+//! turns: O(1) a group, O(log n) for one that was bumped or comes back with an
+//! old age, whatever waits in it.
 //!
-//! These steps take the policy lock each time: all of a lane in which tiers are
-//! in use, and of a closed queue; a group's that is bumped, poisoned, in back-off,
-//! waited for by name or looked at; what makes, changes or ends a lane, a group or
-//! a conversation; a send while a receive sleeps. [`Queue::close`],
-//! [`Queue::snapshot`], [`Queue::shutdown`], the first cap of a lane and its first
-//! tier cost O(groups). A capacity costs one exchange of a word for a send and for
-//! a message that is done, and a short lock for the beginning and end of a turn.
+//! The policy lock is also taken by all steps of a lane in which tiers are in
+//! use, and of a closed queue; of a group that is bumped, poisoned, in back-off,
+//! waited for by name or looked at; by what makes, changes or ends a lane, a
+//! group or a conversation; by a send while a receive sleeps.
+//! [`Queue::close`], [`Queue::snapshot`], [`Queue::shutdown`], the first cap of a
+//! lane and its first tier cost O(groups). A capacity costs an exchange of a word
+//! for each send and each message done, and a short lock each at the beginning
+//! and the end of a turn.
 
 mod builder;
 mod capacity;
 mod claim;
-mod close;
 mod delivery;
 mod handles;
-mod kept;
 mod live;
-mod manage;
 #[cfg(all(test, loom))]
 mod model;
 mod named;
+mod observers;
 mod peek;
-mod poison;
 mod receive;
 mod refuse;
 mod send;
 mod send_many;
 mod send_wait;
 mod shared;
-mod sides;
 mod snapshot;
 mod special;
 mod state;
@@ -157,48 +132,39 @@ mod turn;
 
 use std::fmt;
 
+use crate::group::CLOSED;
 use crate::limit::Limit;
-use crate::sync::Arc;
-use crate::wait::Wait;
+use crate::sync::{Arc, Ordering};
 
 pub use builder::Builder;
 pub(crate) use capacity::Permits;
 pub use delivery::{Batch, Completed, Delivery, Detached};
 pub use handles::{Conversation, Group, GroupId, Lane};
-pub(crate) use kept::{is_idle, waiting_in};
 pub use named::ReceiveFrom;
+pub(crate) use observers::{Observer, is_idle, waiting_in};
 pub use peek::Peek;
-pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveMany, Turns};
-pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, TryReceiveFrom, Why};
+pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, Why};
 pub use send_many::Addressed;
-pub use send_wait::{All, One, Pending, SendAllWait, SendWait, Sending};
+pub use send_wait::{Pending, SendAllWait, SendWait, Sending, ToSend};
 pub(crate) use shared::{KEPT_IDLE, Shared};
 pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot};
+use state::State;
+pub use suspended::Poisoned;
 pub use turn::Turn;
 
 pub(crate) use crate::group::GroupRef;
 
-/// Is told what happens to a queue.
-pub(crate) trait Observer: Send + Sync {
-    /// The queue was dropped. Called once, under no lock.
-    fn gone(&self) {}
-
-    /// What is idle may be forgotten. Called under no lock.
-    fn trim(&self) {}
-}
-
 /// A queue of conversations. See the [module](self).
 ///
-/// A handle: clones are the same queue. When the last is dropped, the queue is
-/// shut down, and what waits is dropped. Lanes, groups and conversations stay
-/// valid: sends are refused, what is in flight can be completed, and what is
-/// given back then is dropped.
+/// A handle: clones are the same queue. When the last is dropped, what waits is
+/// dropped. Lanes, groups and conversations stay valid: sends are refused, what
+/// is in flight can be completed, and what is given back then is dropped.
 pub struct Queue<T> {
     owner: Arc<Owner<T>>,
 }
 
-/// What all handles of a queue share.
+/// What all handles of a queue share: when it is dropped, nobody receives.
 struct Owner<T> {
     shared: Arc<Shared<T>>,
 }
@@ -235,47 +201,32 @@ impl<T> Queue<T> {
             state.open()?;
             Ok::<_, LaneError>(state.add_lane(weight, cap)?)
         })?;
-        Ok(Lane::new(self.shared(), key))
+        let shared = self.shared().clone();
+        Ok(Lane { shared, key })
     }
 
-    /// Refuses all that is sent from now on, and new lanes, groups and
-    /// conversations. What waits, and what is in flight and comes back, is
-    /// still delivered; when nothing is left, receives give
-    /// [`Closed`](crate::error::Closed). A second close does nothing. Ends and
-    /// errors of [dialogs](crate::dialog) still come in until then.
+    /// Refuses new messages, lanes, groups and conversations from now on. What
+    /// waits, and what is in flight and comes back, is still delivered, and so
+    /// are ends and errors of [dialogs](crate::dialog) until nothing is left:
+    /// then receives give [`Closed`](crate::error::Closed).
     pub fn close(&self) {
-        self.shared().close();
+        self.shared().close(|_| ());
     }
 
     /// Closes the queue and takes out all that waits: group by group in
-    /// ascending order of their [`GroupId`]s, within a group in its order.
-    ///
-    /// What is in flight stays so; what of it is given back later waits again,
-    /// and can be received or taken out by another shutdown.
+    /// ascending order of their [`GroupId`]s, within a group in its order. What
+    /// is in flight and given back later waits again.
     ///
     /// Cost: O(groups and messages) under the queue's lock.
     pub fn shutdown(&self) -> Vec<T> {
-        self.shared().shut(false)
+        let shared = self.shared();
+        shared.close(|state| shared.drain_all(state))
     }
 
     /// Whether nothing more can be sent.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared().with_state(|state| state.closed)
-    }
-
-    /// What the queue holds, and why what waits waits.
-    ///
-    /// Cost: O(lanes and groups) under the queue's lock, and O(n log n) after.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        snapshot::take(self.shared())
-    }
-
-    fn over(shared: Shared<T>) -> Self {
-        let shared = Arc::new(shared);
-        let owner = Arc::new(Owner { shared });
-        Self { owner }
     }
 
     #[inline]
@@ -292,60 +243,64 @@ impl<T> Default for Queue<T> {
 
 impl<T> Drop for Owner<T> {
     fn drop(&mut self) {
-        drop(self.shared.shut(true));
+        let shared = &self.shared;
+        let (observers, messages) = shared.close(|state| {
+            // Relaxed: decided under the policy lock.
+            shared.gone.store(true, Ordering::Relaxed);
+            let messages = shared.drain_all(state);
+            (std::mem::take(&mut state.observers), messages)
+        });
+        for observer in observers.values() {
+            observer.gone();
+        }
+        drop(messages);
+    }
+}
+
+impl<T> Shared<T> {
+    /// Refuses all that is sent from now on, and does `then` in the same event.
+    fn close<R>(&self, then: impl FnOnce(&mut State<T>) -> R) -> R {
+        let result = self.with_state(|state| {
+            if !std::mem::replace(&mut state.closed, true) {
+                self.mark_closed(state);
+            }
+            then(state)
+        });
+        if let Some(permits) = self.capacity.permits() {
+            permits.close();
+        }
+        result
+    }
+
+    fn mark_closed(&self, state: &mut State<T>) {
+        for group in state.groups.all() {
+            let mut mailbox = self.lock_group(state, &group);
+            mailbox.flags |= CLOSED;
+            let claimed = state.is_claimed(&mailbox);
+            state.count_closed(&group, &mut mailbox, claimed);
+        }
+    }
+
+    fn drain_all(&self, state: &mut State<T>) -> Vec<T> {
+        let groups = state.groups.all().into_iter();
+        groups.flat_map(|group| self.drain(state, &group)).collect()
     }
 }
 
 impl<T> fmt::Debug for Queue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counts = self.shared().try_read(|state| {
-            let groups = state.groups.all().into_iter();
-            let counts = groups.map(|group| {
-                let mailbox = group.lock();
-                (u64::from(group.waiting()), u64::from(mailbox.units(false)))
-            });
-            let sums = counts.fold((0, 0), |sums, c| (sums.0 + c.0, sums.1 + c.1));
-            (state.closed, sums.0, sums.1)
-        });
         let mut out = f.debug_struct("Queue");
-        match counts {
-            Some((closed, waiting, in_flight)) => {
-                out.field("closed", &closed)
-                    .field("waiting", &waiting)
-                    .field("in_flight", &in_flight);
+        self.shared().try_read(|state| {
+            let (mut waiting, mut in_flight) = (0, 0);
+            for group in state.groups.all() {
+                let mailbox = group.lock();
+                waiting += u64::from(group.waiting());
+                in_flight += u64::from(mailbox.units(false));
             }
-            None => _ = out.field("locked", &true),
-        }
+            out.field("closed", &state.closed)
+                .field("waiting", &waiting)
+                .field("in_flight", &in_flight);
+        });
         out.finish_non_exhaustive()
     }
 }
-
-/// What may cross threads, and why.
-///
-/// The handles reach messages only through the queue's mutex, from which they
-/// come out by value: messages must be `Send`, and need not be `Sync`. A
-/// delivery holds a message and lends it out by reference, so it is `Sync` only
-/// if the message is; a turn may hold one too, and has the same bound.
-const _: () = {
-    const fn send_and_sync<H: Send + Sync>() {}
-    const fn send<H: Send>() {}
-
-    /// Stands for any message that is `Send` and no more.
-    type OnlySend = std::cell::Cell<u8>;
-
-    send_and_sync::<Queue<OnlySend>>();
-    send_and_sync::<Lane<OnlySend>>();
-    send_and_sync::<Group<OnlySend>>();
-    send_and_sync::<Conversation<OnlySend>>();
-    send_and_sync::<Wait<Receive<'_, OnlySend>>>();
-    send_and_sync::<Wait<ReceiveFrom<'_, OnlySend>>>();
-    send::<Turn<'_, OnlySend>>();
-    send::<Turns<'_, OnlySend>>();
-    send::<Delivery<'_, OnlySend>>();
-    send::<Detached<OnlySend>>();
-    send::<Peek<OnlySend>>();
-    send_and_sync::<Turn<'_, u8>>();
-    send_and_sync::<Delivery<'_, u8>>();
-    send_and_sync::<Detached<u8>>();
-    send_and_sync::<Peek<u8>>();
-};

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 
 use conversant::limit::{Bypass, Limit};
-use conversant::queue::{NoTurn, Peek, Queue, SendReason, TryReceive, TryReceiveFrom, Why};
+use conversant::queue::{Peek, Queue, SendReason, TryReceive, Why};
 
 use queue_support::{Bell, Random, conversation, plain, poll, serve, take};
 
-fn refused<T>(peek: Result<Peek<T>, TryReceiveFrom>) -> TryReceiveFrom {
+fn refused<T>(peek: Result<Peek<T>, TryReceive>) -> TryReceive {
     peek.expect_err("refused")
 }
 
@@ -18,7 +18,7 @@ fn refused<T>(peek: Result<Peek<T>, TryReceiveFrom>) -> TryReceiveFrom {
 fn the_message_is_seen_and_stays() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
-    assert_eq!(refused(queue.try_peek(one.group())), TryReceiveFrom::Empty);
+    assert_eq!(refused(queue.try_peek(one.group())), TryReceive::Empty);
     one.send_all(["1", "2"]).unwrap();
     take(&queue).unwrap().give_back();
     let (bell, waker) = Bell::new();
@@ -35,8 +35,8 @@ fn the_message_is_seen_and_stays() {
     assert_eq!(picture.lanes[0].groups[0].why, Why::Held);
     assert_eq!(queue.waiting_in(one.group()), Ok(2));
     let held = queue.try_receive_from(one.group()).err();
-    assert_eq!(held, Some(TryReceiveFrom::Held));
-    assert_eq!(refused(queue.try_peek(one.group())), TryReceiveFrom::Held);
+    assert_eq!(held, Some(TryReceive::Held));
+    assert_eq!(refused(queue.try_peek(one.group())), TryReceive::Held);
     let mut receive = queue.receive();
     assert!(poll(&mut receive, &waker).is_pending());
     one.send("3").unwrap();
@@ -50,10 +50,7 @@ fn the_message_is_seen_and_stays() {
     assert_eq!(serve(&queue), ["2", "3"]);
     let turnless = one.group();
     drop(one);
-    assert_eq!(
-        refused(queue.try_peek(turnless)),
-        TryReceiveFrom::Never(NoTurn::Stale)
-    );
+    assert_eq!(refused(queue.try_peek(turnless)), TryReceive::Stale);
 }
 
 #[test]
@@ -62,7 +59,7 @@ fn a_turn_and_a_look_exclude_each_other() {
     let one = conversation(&lane, Limit::Unlimited, 100);
     one.send_all(["1", "2"]).unwrap();
     let mut turn = queue.try_receive().unwrap();
-    assert_eq!(refused(queue.try_peek(one.group())), TryReceiveFrom::Held);
+    assert_eq!(refused(queue.try_peek(one.group())), TryReceive::Held);
     let first = turn.next().unwrap().detach();
     drop(turn);
     // Detached deliveries do not: what is looked at is what waits first.

@@ -18,7 +18,7 @@ use std::task::{Poll, Waker};
 
 use conversant::limit::Limit;
 use conversant::queue::{
-    All, Conversation, Lane, One, Pending, Queue, SendError, SendReason, Sending, SendsStatus,
+    Conversation, Lane, Pending, Queue, SendError, SendReason, Sending, SendsStatus, ToSend,
 };
 use conversant::wait::Wait;
 
@@ -58,8 +58,8 @@ impl<'a, P: Pending> Waiting<'a, P> {
     }
 }
 
-type OneWaits<'a, T> = Waiting<'a, One<'a, T>>;
-type AllWait<'a, T> = Waiting<'a, All<'a, T>>;
+type OneWaits<'a, T> = Waiting<'a, ToSend<'a, T, T>>;
+type AllWait<'a, T> = Waiting<'a, ToSend<'a, T, Vec<T>>>;
 
 fn one<T>(conversation: &Conversation<T>, message: T) -> OneWaits<'_, T> {
     Waiting::of(conversation.send_wait(message))

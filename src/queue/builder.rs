@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
+use crate::sync::Arc;
 
-use super::Queue;
 use super::capacity::Capacity;
 use super::shared::Shared;
 use super::suspended::Retry;
+use super::{Owner, Queue};
 
 /// What a queue is to be.
 #[must_use]
@@ -37,11 +38,8 @@ impl<T> Builder<T> {
         }
     }
 
-    /// The most deliveries of one turn, 1 or more; 16 if nothing is said.
-    ///
-    /// A group with much work keeps its reader for so many messages before the
-    /// reader must look who is next; a bump waits for as long. A reader that
-    /// takes fewer from each turn is free to.
+    /// The most deliveries of one turn, 1 or more; 16 if nothing is said. After
+    /// so many the reader must look who is next, and a bump waits for as long.
     pub fn quantum(mut self, quantum: u32) -> Self {
         self.quantum = quantum;
         self
@@ -54,19 +52,18 @@ impl<T> Builder<T> {
         self
     }
 
-    /// How many messages the queue holds at most, those in flight counted; no
-    /// limit if nothing is said. A message that is given back keeps its room,
-    /// so that the bound is exact. A full queue refuses what is
+    /// How many messages the queue holds at most, those in flight and given back
+    /// counted; no limit if nothing is said. A full queue refuses what is
     /// [sent](super::Conversation::send) at once, also by its own handlers;
-    /// [`send_wait`](super::Conversation::send_wait) waits for room.
-    /// Ends, errors and timers of [dialogs](crate::dialog) ask for no room.
+    /// [`send_wait`](super::Conversation::send_wait) waits for room. Ends,
+    /// errors and timers of [dialogs](crate::dialog) ask for no room.
     pub fn capacity(mut self, capacity: Limit) -> Self {
         self.capacity = capacity;
         self
     }
 
-    /// How often a message is delivered in vain before its group is set aside
-    /// as [poisoned](Queue::poisoned); 5 times if nothing is said.
+    /// How often a message is delivered in vain before its group is
+    /// [poisoned](Queue::poisoned); 5 times if nothing is said.
     pub fn attempts(mut self, attempts: Limit) -> Self {
         self.retry.attempts = attempts;
         self
@@ -74,8 +71,8 @@ impl<T> Builder<T> {
 
     /// A group whose delivery was not completed pauses for `first`, after the
     /// same message's next failure for twice that, and so on, for `most` at the
-    /// longest; by the clock that [`Queue::advance`] is told. None if nothing
-    /// is said. Other groups do not wait; its tier does.
+    /// longest, by the clock that [`Queue::advance`] is told; not at all if
+    /// nothing is said. Other groups do not wait; its tier does.
     pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
         (self.retry.first, self.retry.most) = (first, most);
         self
@@ -94,7 +91,9 @@ impl<T> Builder<T> {
         }
         let capacity = Capacity::new(self.capacity)?;
         let shared = Shared::new(self.quantum, self.bypass, self.retry, capacity);
-        Ok(Queue::over(shared))
+        let shared = Arc::new(shared);
+        let owner = Arc::new(Owner { shared });
+        Ok(Queue { owner })
     }
 }
 

@@ -2,20 +2,17 @@
 //! hold what only they can finish.
 //!
 //! State: a semaphore with a permit for each message that the queue may hold;
-//! and by thread how many turns, deliveries and looks it has received that are
-//! still live.
+//! and by thread how many live turns, deliveries and looks it has received.
 //!
-//! Protocol: a send first takes its permits, or waits for them (`send_wait`),
-//! and then goes the way of all sends. What is sent keeps them until it is done
-//! or taken out; whoever is refused gives them back. Giving back wakes: under
-//! another lock they are only put back, and those who wait are served after it.
+//! Protocol: a send first takes its permits, or waits for them (`send_wait`).
+//! They are given back when what was sent is done or taken out; under another
+//! lock they are only put back, and those who wait are served after it.
 //!
 //! Invariants:
-//! 1. The bound on overtaking is 0: permits are handed to those who wait, in
-//!    their order.
+//! 1. Nobody who waits is overtaken.
 //! 2. The permits out are those of the messages that wait or are in flight, of
-//!    the sends on their way, and of the waits that were granted some and have
-//!    not been polled since. What dialogs put past the capacity is a debt.
+//!    the sends on their way, and of waits that were granted some and not polled
+//!    since. What dialogs put past the capacity is a debt.
 //! 3. `holders` has no zero, and emptied gives its block back.
 
 use std::cell::Cell;
@@ -24,11 +21,12 @@ use std::num::NonZeroU64;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
-use crate::semaphore::{Acquire, Permit, Semaphore, TryAcquireError, WaiterState};
-use crate::sync::{Mutex, per_thread, unique};
+use crate::semaphore::{Permit, Semaphore, WaiterState};
+use crate::sync::{AtomicBool, Mutex, per_thread, unique};
 use crate::turnstile::Turnstile;
 
 use super::refuse::SendReason;
+use super::snapshot::SendsStatus;
 
 /// The capacity of a queue, if it has one.
 pub(crate) struct Capacity {
@@ -71,7 +69,11 @@ impl Capacity {
         Ok(Self { bound: Some(bound) })
     }
 
-    /// Whether there is one.
+    #[inline]
+    pub(super) fn permits(&self) -> Option<&Semaphore> {
+        self.bound.as_ref().map(|bound| &bound.permits)
+    }
+
     #[inline]
     pub(super) fn is_limited(&self) -> bool {
         self.bound.is_some()
@@ -80,25 +82,9 @@ impl Capacity {
     /// Takes permits for so many messages, if nobody who waits wants them.
     #[inline]
     pub(crate) fn take(&self, messages: usize) -> Result<Permits<'_>, SendReason> {
-        let Some(bound) = &self.bound else {
-            return Ok(Permits(None));
-        };
-        let permit = bound.permits.try_acquire(number(messages))?;
-        Ok(Permits(Some(permit)))
-    }
-
-    /// What to wait with for so many permits, on behalf of an owner; nothing if
-    /// there is always room.
-    pub(super) fn request(&self, owner: usize, messages: usize) -> Option<Acquire<'_>> {
-        let bound = self.bound.as_ref()?;
-        Some(bound.permits.acquire_for(owner, number(messages)))
-    }
-
-    /// So many messages are there, whether or not there is room for them.
-    pub(super) fn take_past(&self, messages: u32) {
-        if let Some(bound) = &self.bound {
-            bound.permits.acquire_past(messages);
-        }
+        let permits = self.permits();
+        let taken = permits.map(|permits| permits.try_acquire(number(messages)));
+        Ok(Permits(taken.transpose()?))
     }
 
     /// So many messages are gone. Under no lock.
@@ -111,8 +97,8 @@ impl Capacity {
 
     #[inline(never)]
     fn release_some(&self, messages: usize) {
-        if let Some(bound) = &self.bound {
-            bound.permits.release(number(messages));
+        if self.put(messages) {
+            self.serve();
         }
     }
 
@@ -121,44 +107,30 @@ impl Capacity {
     #[inline]
     #[must_use]
     pub(super) fn put(&self, messages: usize) -> bool {
-        let bound = self.bound.as_ref();
-        bound.is_some_and(|bound| bound.permits.put(number(messages)))
+        let permits = self.permits();
+        permits.is_some_and(|permits| permits.put(number(messages)))
     }
 
     /// Serves those who wait. Under no lock.
     #[cold]
     pub(super) fn serve(&self) {
-        if let Some(bound) = &self.bound {
-            bound.permits.serve();
+        if let Some(permits) = self.permits() {
+            permits.serve();
         }
     }
 
-    /// Nobody is given anything from now on.
-    pub(super) fn close(&self) {
-        if let Some(bound) = &self.bound {
-            bound.permits.close();
+    /// The sends that wait.
+    pub(super) fn waits(&self) -> SendsStatus {
+        let permits = self.permits();
+        let mut sends = SendsStatus::default();
+        for waiter in permits.map_or(Vec::new(), |permits| permits.snapshot().waiters) {
+            match waiter.state {
+                WaiterState::Waiting => sends.waiting += 1,
+                _ => sends.notified += 1,
+            }
+            sends.places += u64::from(waiter.count);
         }
-    }
-
-    /// Ends all waits for this owner.
-    #[inline]
-    pub(super) fn refuse(&self, owner: usize) {
-        if let Some(bound) = &self.bound {
-            bound.permits.refuse_for(owner);
-        }
-    }
-
-    /// The sends that wait, those that were granted their permits and have not
-    /// looked since, and for how many messages all of them are.
-    pub(super) fn waits(&self) -> (usize, usize, u64) {
-        let Some(bound) = &self.bound else {
-            return (0, 0, 0);
-        };
-        let waiters = bound.permits.snapshot().waiters;
-        let asleep = waiters.iter().filter(|w| w.state == WaiterState::Waiting);
-        let asleep = asleep.count();
-        let messages = waiters.iter().map(|waiter| u64::from(waiter.count));
-        (asleep, waiters.len() - asleep, messages.sum())
+        sends
     }
 
     /// The calling thread has received something, which is live until
@@ -178,11 +150,8 @@ impl Capacity {
 
     /// Whether something that the calling thread received is live.
     pub(super) fn is_own(&self) -> bool {
-        let bound = self.bound.as_ref();
-        bound.is_some_and(|bound| {
-            let me = this_thread();
-            me.is_some_and(|me| bound.holders.lock().contains_key(&me))
-        })
+        let held = |bound: &Box<Bound>| Some(bound.holders.lock().contains_key(&this_thread()?));
+        self.bound.as_ref().and_then(held).unwrap_or(false)
     }
 }
 
@@ -208,32 +177,25 @@ impl Bound {
     }
 }
 
-impl From<TryAcquireError> for SendReason {
-    fn from(error: TryAcquireError) -> Self {
-        match error {
-            TryAcquireError::NoPermits => Self::Full,
-            TryAcquireError::Closed => Self::Closed,
-            TryAcquireError::AboveLimit => Self::AboveCapacity,
-        }
-    }
-}
-
 /// More than there can be permits is more than any capacity.
 #[inline]
-fn number(messages: usize) -> u32 {
+pub(super) fn number(messages: usize) -> u32 {
     u32::try_from(messages).unwrap_or(u32::MAX)
 }
 
+/// Names a conversation, by its flag, to the sends that wait on it.
+pub(super) fn owner(ended: &AtomicBool) -> usize {
+    std::ptr::from_ref(ended).addr()
+}
+
 /// The calling thread's number; `None` while its locals are destroyed.
-fn this_thread() -> Option<NonZeroU64> {
+fn this_thread() -> Holder {
     per_thread! {
-        static ME: Cell<u64> = const { Cell::new(0) };
+        static ME: Cell<Holder> = const { Cell::new(None) };
     }
-    let known = ME.try_with(Cell::get).ok()?;
-    if known > 0 {
-        return NonZeroU64::new(known);
-    }
-    let new = unique() + 1;
-    ME.try_with(|me| me.set(new)).ok()?;
-    NonZeroU64::new(new)
+    let number = ME.try_with(|me| {
+        me.set(me.get().or_else(|| NonZeroU64::new(unique() + 1)));
+        me.get()
+    });
+    number.ok()?
 }

@@ -2,21 +2,22 @@
 
 use std::fmt;
 
-use crate::error::{Closed, OutOfRange};
-use crate::group::{BUMPED, GroupKey};
+use crate::error::{Closed, OutOfRange, Stale};
+use crate::group::{BUMPED, CAPPED, GroupKey};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::STANDING_LEVEL;
 use crate::sync::{Arc, AtomicBool, Ordering};
 
-use super::GroupRef;
+use super::capacity::owner;
 use super::refuse::LaneError;
 use super::shared::Shared;
-use super::state::Age;
+use super::state::{Age, State};
+use super::{GroupRef, Queue};
 
 /// Names a group, for as long as there is one: a copyable name that pins
 /// nothing. It never names another group, of this queue or of any other.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId {
     queue: u64,
     key: GroupKey,
@@ -34,29 +35,54 @@ impl GroupId {
     }
 }
 
-impl fmt::Debug for GroupId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GroupId({}: {:?})", self.queue, self.key)
+impl<T> Queue<T> {
+    /// As [`Group::bump`], by name. To bump a message's group before any
+    /// reader can take the message, bump first and then send.
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] if there is no such group any more.
+    pub fn bump(&self, group: GroupId, level: u8) -> Result<(), Stale> {
+        self.shared().bump(&self.find(group)?, level);
+        Ok(())
+    }
+
+    /// How many messages wait in a group, without receiving one.
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] if there is no such group any more.
+    pub fn waiting_in(&self, group: GroupId) -> Result<usize, Stale> {
+        Ok(super::waiting_in(&self.find(group)?))
+    }
+
+    pub(super) fn by_name<R>(
+        &self,
+        group: GroupId,
+        f: impl FnOnce(&mut State<T>, &GroupRef<T>) -> R,
+    ) -> Result<R, Stale> {
+        let key = group.key_in(self.shared()).ok_or(Stale)?;
+        self.shared().with_state(|state| {
+            let group = state.group(key).ok_or(Stale)?;
+            Ok(f(state, &group))
+        })
+    }
+
+    pub(super) fn find(&self, group: GroupId) -> Result<GroupRef<T>, Stale> {
+        self.by_name(group, |_, group| group.clone())
     }
 }
 
-/// One caller's share of a queue: its weight, its cap and its groups.
-///
-/// Lanes take turns by weighted round robin. Dropping the handle leaves its
-/// groups alone; the lane goes with the last of them.
+/// One caller's share of a queue: its weight, its cap and its groups. Dropping
+/// the handle leaves its groups alone; the lane goes with the last of them.
 pub struct Lane<T> {
-    shared: Arc<Shared<T>>,
-    key: LaneKey,
+    pub(super) shared: Arc<Shared<T>>,
+    pub(super) key: LaneKey,
 }
 
 impl<T> Lane<T> {
-    pub(super) fn new(shared: &Arc<Shared<T>>, key: LaneKey) -> Self {
-        let shared = shared.clone();
-        Self { shared, key }
-    }
-
     /// A group with at most `limit` messages in flight (1: serial; 0: paused),
-    /// of standing level `level` (255 is served first).
+    /// of this standing level (255 is served first).
     ///
     /// # Errors
     ///
@@ -74,8 +100,7 @@ impl<T> Lane<T> {
     /// [`Closed`] if the queue is closed.
     pub fn conversation(&self) -> Result<Conversation<T>, Closed> {
         let group = self.add_group(Limit::SERIAL, STANDING_LEVEL);
-        let group = group.map_err(|_| Closed)?;
-        Ok(Conversation::new(&self.shared, group))
+        Ok(Conversation::new(&self.shared, group.map_err(|_| Closed)?))
     }
 
     /// Changes how many messages of this lane may be in flight at once.
@@ -85,7 +110,28 @@ impl<T> Lane<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_cap(&self, cap: Limit) -> Result<(), OutOfRange> {
-        self.shared.set_cap(self.key, cap)
+        let (shared, lane) = (&self.shared, self.key.index());
+        shared.with_state(|state| {
+            state.lanes.set_cap(lane, cap)?;
+            if cap != Limit::Unlimited && state.lanes.count_units(lane) {
+                self.count_units(state);
+            }
+            // Relaxed: live turns look at the cap under the lock.
+            shared.epoch.fetch_add(1, Ordering::Relaxed);
+            state.lanes.settle(lane);
+            Ok(())
+        })
+    }
+
+    /// It has a cap for the first time: counts what is in use.
+    fn count_units(&self, state: &mut State<T>) {
+        state.mixed = true;
+        for group in state.groups_of(self.key) {
+            let mut mailbox = self.shared.lock_group(state, &group);
+            mailbox.flags |= CAPPED;
+            let units = mailbox.units(state.is_claimed(&mailbox));
+            state.lanes.add_units(self.key.index(), units);
+        }
     }
 
     #[inline]
@@ -111,8 +157,8 @@ impl<T> Drop for Lane<T> {
 
 /// One or more conversations that share a limit, a level and their order.
 ///
-/// A group lives until its last handle and conversation are gone, nothing
-/// waits in it and nothing is in flight; then nothing of it remains.
+/// A group lives until its last handle and conversation are gone, and nothing
+/// waits in it or is in flight.
 pub struct Group<T> {
     pub(super) shared: Arc<Shared<T>>,
     pub(super) group: GroupRef<T>,
@@ -136,29 +182,36 @@ impl<T> Group<T> {
         Ok(Conversation::new(&self.shared, self.group.clone()))
     }
 
-    /// Has the group's next turn go ahead of all groups of its lane that are
-    /// not bumped, and of those bumped to a lower level; ties go to whoever was
-    /// bumped and ready first. To another level it replaces the old bump, to
-    /// the same one the group keeps its place. An idle group keeps its bump
-    /// until it has a turn.
+    /// Has the group's next turn, whenever that is, go ahead of all groups of
+    /// its lane that are not bumped, and of those bumped to a lower level; ties
+    /// go to whoever was bumped and ready first. A bump to another level
+    /// replaces the old one, to the same level it changes nothing.
     pub fn bump(&self, level: u8) {
         self.shared.bump(&self.group, level);
     }
 
     /// Changes the level at which the group stands when it is not bumped.
     pub fn set_level(&self, level: u8) {
-        self.shared.set_level(&self.group, level);
+        self.shared.with_group(&self.group, |state, mailbox| {
+            state.mixed = true;
+            mailbox.level = level;
+            ((), Age::Same)
+        });
     }
 
     /// Changes how many of the group's messages may be in flight at once.
-    /// Lowering it takes nothing back, it leaves a debt; 0 is a pause, and
-    /// raising it again resumes.
+    /// Lowering it takes nothing back, it leaves a debt; 0 is a pause.
     ///
     /// # Errors
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_limit(&self, limit: Limit) -> Result<(), OutOfRange> {
-        self.shared.set_limit(&self.group, limit)
+        let limit = limit.checked()?;
+        self.shared.with_group(&self.group, |_, mailbox| {
+            mailbox.set_limit(limit);
+            ((), Age::Same)
+        });
+        Ok(())
     }
 
     /// How many messages wait in it.
@@ -174,17 +227,14 @@ impl<T> Drop for Group<T> {
     }
 }
 
-/// An ordered stream of messages into one group.
-///
-/// Messages of one conversation are delivered in the order in which they were
-/// sent; sends from several threads take the order of one lock. It
-/// ends when it is dropped, or by [`end`](Self::end): what waits is delivered
-/// all the same.
+/// An ordered stream of messages into one group, until it is dropped or
+/// [ends](Self::end). Sends from several threads take the order of one lock.
 pub struct Conversation<T> {
     pub(super) shared: Arc<Shared<T>>,
     pub(super) group: GroupRef<T>,
-    /// Written and read under the group's lock, or the policy lock.
-    ended: AtomicBool,
+    /// Written under the group's lock. Its address names the conversation to its
+    /// sends that wait, which keep it where it is.
+    pub(super) ended: AtomicBool,
 }
 
 impl<T> Conversation<T> {
@@ -203,8 +253,8 @@ impl<T> Conversation<T> {
         GroupId::new(&self.shared, self.group.key())
     }
 
-    /// Ends the conversation: sends are refused from now on, what waits is
-    /// still delivered. A second end does nothing; a drop ends it too.
+    /// Ends the conversation, as a drop does: sends are refused from now on, what
+    /// waits is still delivered. Costs a look at all sends that wait for room.
     pub fn end(&self) {
         let mailbox = self.group.lock();
         // Relaxed: under the lock.
@@ -213,7 +263,9 @@ impl<T> Conversation<T> {
         if before {
             return;
         }
-        self.shared.capacity.refuse(self.owner());
+        if let Some(permits) = self.shared.capacity.permits() {
+            permits.refuse_for(owner(&self.ended));
+        }
         self.shared.unpin(&self.group);
     }
 
@@ -222,11 +274,6 @@ impl<T> Conversation<T> {
     pub(super) fn has_ended(&self) -> bool {
         // Relaxed: under the lock.
         self.ended.load(Ordering::Relaxed)
-    }
-
-    /// Which it is, while somebody waits to send on it and keeps it where it is.
-    pub(super) fn owner(&self) -> usize {
-        std::ptr::from_ref(&self.ended).addr()
     }
 }
 
@@ -268,45 +315,27 @@ impl<T> Shared<T> {
             });
         });
     }
+}
 
-    pub(super) fn set_level(&self, group: &GroupRef<T>, level: u8) {
-        self.with_group(group, |state, mailbox| {
-            state.mixed = true;
-            mailbox.level = level;
-            ((), Age::Same)
-        });
-    }
-
-    pub(super) fn set_limit(&self, group: &GroupRef<T>, limit: Limit) -> Result<(), OutOfRange> {
-        let limit = limit.checked()?;
-        self.with_group(group, |_, mailbox| {
-            mailbox.set_limit(limit);
-            ((), Age::Same)
-        });
-        Ok(())
-    }
+/// Names something of a queue's: messages need not be `Debug`.
+fn debug_id(f: &mut fmt::Formatter<'_>, name: &str, id: &dyn fmt::Debug) -> fmt::Result {
+    f.debug_struct(name).field("id", id).finish_non_exhaustive()
 }
 
 impl<T> fmt::Debug for Lane<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lane")
-            .field("key", &self.key)
-            .finish_non_exhaustive()
+        debug_id(f, "Lane", &self.key)
     }
 }
 
 impl<T> fmt::Debug for Group<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Group")
-            .field("id", &self.id())
-            .finish_non_exhaustive()
+        debug_id(f, "Group", &self.id())
     }
 }
 
 impl<T> fmt::Debug for Conversation<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Conversation")
-            .field("group", &self.group())
-            .finish_non_exhaustive()
+        debug_id(f, "Conversation", &self.group())
     }
 }

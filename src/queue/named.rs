@@ -1,35 +1,87 @@
 //! Receives from a group that is asked for by name.
 //!
-//! While somebody waits for a group by name the group is kept back: it stands in
-//! no line, so that other receives neither take it nor are woken for it. The
-//! last named receive that leaves lets it go.
+//! While somebody waits for a group by name it stands in no line, so that other
+//! receives neither take it nor are woken for it. The last that leaves lets it go.
 //!
-//! Invariants, under the queue's lock:
+//! Invariants, under the policy lock:
 //! 1. A group is flagged exactly while it exists and `named` has an entry for it.
 //! 2. No entry of `named` is empty, and an emptied map gives its block back.
 //! 3. The waking rule: at the end of every event, one named receive of each
 //!    group whose turn could begin is notified, and all of a group from which
 //!    nothing will ever come.
-//!
-//! Cost: every event looks at each group that somebody waits for by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
+use crate::error::Stale;
 use crate::group::{
     BACKING_OFF, Flags, Group, GroupKey, Mailbox, NAMED, POISONED, Phase, STARTED, TIERED,
 };
 use crate::limit::Limit;
 use crate::sync::Arc;
-use crate::wait::{Op, Ticket, WakeBatch, look_twice, sealed};
+use crate::wait::{Op, Session, Ticket, Wait, WakeBatch, look_twice, sealed};
 
-use super::GroupRef;
 use super::handles::GroupId;
-use super::refuse::{NoTurn, TryReceiveFrom, Why};
+use super::refuse::{NoTurn, TryReceive, Why};
 use super::shared::Shared;
 use super::state::{Age, State};
 use super::turn::{Owner, Turn};
+use super::{GroupRef, Queue};
+
+impl<T> Queue<T> {
+    /// Waits for a turn of this group, wherever it stands in line.
+    ///
+    /// While somebody waits so, no other receive is woken for the group or takes
+    /// it, but for [`try_receive_from`](Self::try_receive_from). All limits hold.
+    /// The turn uses up the group's bump; it is no turn of its lane's weight and
+    /// overtakes nobody, and if the group was the oldest eligible one of its
+    /// lane, the count of those that overtook starts anew.
+    ///
+    /// Cancel safe: the next that waits for this group is woken, or else the
+    /// group stands in line again. One that is woken and never polled keeps its
+    /// own group, and nothing else. Cost: while somebody waits, each event of the
+    /// queue looks at each group that is waited for.
+    ///
+    /// # Errors
+    ///
+    /// [`NoTurn`] if nothing will ever come from the group.
+    pub fn receive_from(&self, group: GroupId) -> Wait<ReceiveFrom<'_, T>> {
+        let shared = self.shared();
+        Wait::new(ReceiveFrom {
+            shared,
+            key: group.key_in(shared),
+            ticket: None,
+        })
+    }
+
+    /// A turn of this group, if it can begin now.
+    ///
+    /// ```
+    /// # use conversant::limit::Limit;
+    /// # use conversant::queue::{Queue, TryReceive};
+    /// # let queue = Queue::new();
+    /// # let lane = queue.lane(1, Limit::Unlimited)?;
+    /// let (anna, bert) = (lane.conversation()?, lane.conversation()?);
+    /// anna.send("first in line")?;
+    /// bert.send("by name")?;
+    /// let turn = queue.try_receive_from(bert.group())?;
+    /// assert_eq!(queue.try_receive_from(bert.group()).err(), Some(TryReceive::Held));
+    /// # drop(turn);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`TryReceive`] says what keeps the group, or that nothing will ever come.
+    pub fn try_receive_from(&self, group: GroupId) -> Result<Turn<'_, T>, TryReceive> {
+        let shared = self.shared();
+        let key = group.key_in(shared).ok_or(Stale)?;
+        let epoch = shared.epoch();
+        let group = shared.with_state(|state| shared.claim_by_name(state, key))?;
+        Ok(Turn::begin(Owner::Borrowed(shared), group, epoch))
+    }
+}
 
 impl<T> State<T> {
     /// Notifies who is due; false if the batch is full and more are.
@@ -52,8 +104,7 @@ impl<T> State<T> {
 
     /// Whether nothing will ever come from a locked group.
     fn is_over(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> bool {
-        let poisoned = mailbox.flags & POISONED != 0;
-        let nothing = poisoned || group.waiting() == 0;
+        let nothing = mailbox.flags & POISONED != 0 || group.waiting() == 0;
         let claimed = self.is_claimed(mailbox);
         self.closed && nothing && mailbox.units(claimed) == 0
     }
@@ -85,55 +136,25 @@ impl<T> State<T> {
             Why::InLine
         }
     }
-
-    /// Takes a named receive out of its queue; the waker is to be discarded.
-    fn withdraw(
-        &mut self,
-        shared: &Shared<T>,
-        key: GroupKey,
-        ticket: &mut Option<Ticket>,
-    ) -> Option<Waker> {
-        let waiters = self.named.get_mut(&key)?;
-        let waker = waiters.withdraw(ticket);
-        if waiters.is_empty() {
-            self.named.remove(&key);
-            self.keep_back(shared, key, 0);
-        }
-        if self.named.is_empty() {
-            self.named = BTreeMap::new();
-        }
-        waker
-    }
-
-    /// Has a group stand in no line, with [`NAMED`], or lets it go.
-    fn keep_back(&mut self, shared: &Shared<T>, key: GroupKey, named: Flags) {
-        if let Some(group) = self.group(key) {
-            shared.change_group(self, &group, |_, mailbox| {
-                mailbox.flags = mailbox.flags & !NAMED | named;
-                ((), Age::Same)
-            });
-        }
-    }
 }
 
 impl<T> Shared<T> {
-    /// Claims this group if its turn can begin, or says what keeps it.
-    pub(super) fn claim_by_name(
+    /// Claims the group of this key if its turn can begin, or says what keeps it.
+    fn claim_by_name(
         &self,
         state: &mut State<T>,
         key: GroupKey,
-    ) -> Result<GroupRef<T>, TryReceiveFrom> {
-        let stale = TryReceiveFrom::Never(NoTurn::Stale);
-        let group = state.group(key).ok_or(stale)?;
+    ) -> Result<GroupRef<T>, TryReceive> {
+        let group = state.group(key).ok_or(Stale)?;
         let mut mailbox = self.lock_group(state, &group);
         if state.is_over(&group, &mailbox) {
-            return Err(TryReceiveFrom::Never(NoTurn::Closed));
+            return Err(TryReceive::Closed);
         }
         match state.why(&group, &mailbox) {
-            Why::Idle => return Err(TryReceiveFrom::Empty),
-            Why::Held => return Err(TryReceiveFrom::Held),
+            Why::Idle => return Err(TryReceive::Empty),
+            Why::Held => return Err(TryReceive::Held),
             Why::InLine => {}
-            why => return Err(TryReceiveFrom::Blocked(why)),
+            why => return Err(TryReceive::Blocked(why)),
         }
         let lane = mailbox.lane.index();
         state.lanes.served_by_name(lane, mailbox.ticket);
@@ -150,9 +171,19 @@ impl<T> Shared<T> {
         drop(mailbox);
         Ok(group)
     }
+
+    /// Has a group stand in no line, with [`NAMED`], or lets it go.
+    fn keep_back(&self, state: &mut State<T>, key: GroupKey, named: Flags) {
+        if let Some(group) = state.group(key) {
+            self.change_group(state, &group, |_, mailbox| {
+                mailbox.flags = mailbox.flags & !NAMED | named;
+                ((), Age::Same)
+            });
+        }
+    }
 }
 
-/// The wait of [`Queue::receive_from`](super::Queue::receive_from).
+/// The wait of [`Queue::receive_from`].
 pub struct ReceiveFrom<'q, T> {
     shared: &'q Arc<Shared<T>>,
     /// `None` if it is a name of another queue's.
@@ -160,12 +191,19 @@ pub struct ReceiveFrom<'q, T> {
     ticket: Option<Ticket>,
 }
 
-impl<'q, T> ReceiveFrom<'q, T> {
-    pub(super) fn new(shared: &'q Arc<Shared<T>>, group: GroupId) -> Self {
-        Self {
-            shared,
-            key: group.key_in(shared),
-            ticket: None,
+impl<T> ReceiveFrom<'_, T> {
+    /// It waits no more.
+    fn leave(&mut self, state: &mut Session<'_, State<T>>, key: GroupKey) {
+        if let Some(waiters) = state.named.get_mut(&key) {
+            let waker = waiters.withdraw(&mut self.ticket);
+            if waiters.is_empty() {
+                state.named.remove(&key);
+                self.shared.keep_back(state, key, 0);
+            }
+            if state.named.is_empty() {
+                state.named = BTreeMap::new();
+            }
+            state.discard_waker(waker);
         }
     }
 }
@@ -176,48 +214,39 @@ impl<'q, T> Op for ReceiveFrom<'q, T> {
     type Output = Result<Turn<'q, T>, NoTurn>;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self {
-            shared,
-            key,
-            ticket,
-        } = self;
-        let Some(key) = *key else {
+        let Some(key) = self.key else {
             return Poll::Ready(Err(NoTurn::Stale));
         };
+        let shared = self.shared;
         let epoch = shared.epoch();
         let claimed = look_twice(cx, |current, spare| {
             shared.with_state(|state| {
-                let found = match shared.claim_by_name(state, key) {
-                    Ok(group) => Some(Ok(group)),
-                    Err(TryReceiveFrom::Never(why)) => Some(Err(why)),
-                    Err(_) => None,
-                };
-                if let Some(found) = found {
-                    let waker = state.withdraw(shared, key, ticket);
-                    state.discard_waker(waker);
-                    return Some(Poll::Ready(found));
-                }
-                if ticket.is_none() {
-                    if spare.is_none() {
-                        return None;
+                let claimed = match shared.claim_by_name(state, key) {
+                    Ok(group) => Ok(group),
+                    Err(TryReceive::Stale) => Err(NoTurn::Stale),
+                    Err(TryReceive::Closed) => Err(NoTurn::Closed),
+                    Err(_) if self.ticket.is_none() && spare.is_none() => return None,
+                    Err(_) => {
+                        if self.ticket.is_none() {
+                            shared.keep_back(state, key, NAMED);
+                        }
+                        let waiters = state.named.entry(key).or_default();
+                        let waits = waiters.enqueue((), &mut self.ticket, current, spare);
+                        return waits.then_some(Poll::Pending);
                     }
-                    state.keep_back(shared, key, NAMED);
-                }
-                let waiters = state.named.entry(key).or_default();
-                let waits = waiters.enqueue((), ticket, current, spare);
-                waits.then_some(Poll::Pending)
+                };
+                self.leave(state, key);
+                Some(Poll::Ready(claimed))
             })
         });
-        claimed.map(|group| Ok(Turn::begin(Owner::Borrowed(*shared), group?, epoch)))
+        claimed.map(|group| Ok(Turn::begin(Owner::Borrowed(shared), group?, epoch)))
     }
 
     fn cancel(&mut self) {
         if let Some(key) = self.key {
-            self.shared.with_state(|state| {
-                // If it had been notified, the waking rules pass that on.
-                let waker = state.withdraw(self.shared, key, &mut self.ticket);
-                state.discard_waker(waker);
-            });
+            let shared = self.shared;
+            // If it had been notified, the waking rules pass that on.
+            shared.with_state(|state| self.leave(state, key));
         }
     }
 }

@@ -3,30 +3,27 @@
 use std::fmt;
 use std::ops::Deref;
 
+use crate::error::Stale;
 use crate::group::{PEEKED, Phase, Taken, ordinal};
 use crate::sync::Arc;
 
 use super::capacity::Holder;
 use super::handles::GroupId;
-use super::refuse::{NoTurn, TryReceiveFrom};
+use super::refuse::{TryReceive, Why};
 use super::shared::Shared;
 use super::state::{Age, Was};
 use super::{GroupRef, Queue};
 
 /// The message that waits first in a group, to look at.
 ///
-/// As no code of the user's runs under the queue's lock, a look has the message
-/// to itself: while it lives nobody receives from the group, as during a turn.
-/// The message waits all the same: it keeps its place, its tier and its room, it
-/// is in flight for no limit, and no attempt is counted. Dropped, the message is
-/// where it was, and the group stands in line where it stood, with its bump; but
-/// if a delivery of it ended meanwhile, as the youngest, as after a turn.
+/// While it lives nobody receives from the group, as during a turn. The message
+/// waits all the same: it is in flight for no limit, and no attempt is counted.
+/// After the look the group stands in line where it stood; but if a delivery of
+/// it ended meanwhile, as the youngest.
 ///
-/// What takes out all that waits, [`drain`](Queue::drain) and
-/// [`shutdown`](Queue::shutdown), leaves the message that is being looked at: it
-/// waits again when the look is over. If the queue is dropped meanwhile it is
-/// dropped with the look, which may outlive the queue; so is what waits for a
-/// side of a [dialog](crate::dialog) that ends meanwhile.
+/// [`drain`](Queue::drain) and [`shutdown`](Queue::shutdown) leave the message
+/// here; it waits again after the look, or is dropped if its queue or its side of
+/// a [dialog](crate::dialog) is gone by then.
 #[must_use = "dropping it ends the look"]
 pub struct Peek<T> {
     shared: Arc<Shared<T>>,
@@ -37,13 +34,23 @@ pub struct Peek<T> {
 }
 
 impl<T> Queue<T> {
+    /// Of the message that waits first in a group: its [number](Peek::number),
+    /// and how often it was delivered in vain. `None` if nothing waits.
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] if there is no such group any more.
+    pub fn peek(&self, group: GroupId) -> Result<Option<(u64, u32)>, Stale> {
+        let head = self.find(group)?.lock().head();
+        Ok(head.map(|head| (ordinal(head.place), head.attempts)))
+    }
+
     /// Looks at the message that waits first in a group, whatever keeps the
-    /// group from being received: also if it is paused, set aside or capped.
-    /// [`peek`](Self::peek) needs nobody's leave, and shows no content.
+    /// group from being received: also if it is paused, poisoned or capped.
     ///
     /// ```
     /// use conversant::limit::Limit;
-    /// use conversant::queue::{Queue, TryReceive, TryReceiveFrom};
+    /// use conversant::queue::{Queue, TryReceive};
     ///
     /// let queue = Queue::new();
     /// let conversation = queue.lane(1, Limit::Unlimited)?.conversation()?;
@@ -53,27 +60,23 @@ impl<T> Queue<T> {
     /// assert_eq!(queue.try_receive().err(), Some(TryReceive::Empty));
     /// drop(first);
     /// let mut turn = queue.try_receive()?;
-    /// assert_eq!(queue.try_peek(conversation.group()).err(), Some(TryReceiveFrom::Held));
+    /// assert_eq!(queue.try_peek(conversation.group()).err(), Some(TryReceive::Held));
     /// assert_eq!(turn.next().map(|delivery| delivery.attempt()), Some(1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`TryReceiveFrom::Held`] during a turn or another look of the group,
-    /// `Empty` if nothing waits in it, `Never` if there is no such group.
-    pub fn try_peek(&self, group: GroupId) -> Result<Peek<T>, TryReceiveFrom> {
-        const STALE: TryReceiveFrom = TryReceiveFrom::Never(NoTurn::Stale);
+    /// [`TryReceive::Held`] during a turn or another look of the group,
+    /// `Empty` if nothing waits in it, `Stale` if there is no such group.
+    pub fn try_peek(&self, group: GroupId) -> Result<Peek<T>, TryReceive> {
         let shared = self.shared();
-        let key = group.key_in(shared).ok_or(STALE)?;
-        shared.with_state(|state| {
-            let group = state.group(key).ok_or(STALE)?;
-            let mut mailbox = shared.lock_group(state, &group);
-            if mailbox.phase == Phase::Held || state.is_claimed(&mailbox) {
-                return Err(TryReceiveFrom::Held);
-            }
-            if group.waiting() == 0 {
-                return Err(TryReceiveFrom::Empty);
+        self.by_name(group, |state, group| {
+            let mut mailbox = shared.lock_group(state, group);
+            match state.why(group, &mailbox) {
+                Why::Held => return Err(TryReceive::Held),
+                Why::Idle => return Err(TryReceive::Empty),
+                _ => {}
             }
             let was = state.unline(&mut mailbox);
             debug_assert_eq!(was, Was::Out);
@@ -83,15 +86,15 @@ impl<T> Queue<T> {
             // It waits all the same.
             group.add_waiting(1);
             mailbox.rare().peeked = taken.as_ref().map(Taken::head);
-            state.place(&shared.submissions, &group, &mut mailbox, (was, Age::Same));
+            state.place(&shared.submissions, group, &mut mailbox, (was, Age::Same));
             drop(mailbox);
             Ok(Peek {
                 shared: Arc::clone(shared),
-                group,
+                group: group.clone(),
                 taken,
                 holder: shared.capacity.hold(),
             })
-        })
+        })?
     }
 }
 
@@ -102,7 +105,8 @@ impl<T> Peek<T> {
         GroupId::new(&self.shared, self.group.key())
     }
 
-    /// The how manieth it is of those sent into the group.
+    /// The how manieth it is of those sent into the group; an error of a
+    /// dialog: of the errors.
     #[must_use]
     pub fn number(&self) -> u64 {
         ordinal(self.taken().place())
@@ -129,12 +133,30 @@ impl<T> Deref for Peek<T> {
 
 impl<T> Drop for Peek<T> {
     fn drop(&mut self) {
-        let Some(taken) = self.taken.take() else {
+        let Some(mut taken) = self.taken.take() else {
             return;
         };
-        let shared = &self.shared;
+        let (shared, group) = (&self.shared, &self.group);
         shared.capacity.let_go(self.holder);
-        let unwanted = shared.with_state(|state| shared.end_look(state, &self.group, taken));
+        let unwanted = shared.with_group(group, |state, mailbox| {
+            mailbox.phase = Phase::Idle;
+            mailbox.flags &= !PEEKED;
+            if let Some(head) = mailbox.rare().peeked.take() {
+                // They may have been started anew.
+                taken.attempts = head.attempts;
+            }
+            group.remove_waiting(1);
+            if shared.wants(&taken.message) {
+                group.put_back(mailbox, taken);
+                return (None, Age::Same);
+            }
+            shared.free(state, 1);
+            let age = match group.waiting() {
+                0 => state.go_on(group, mailbox).1,
+                _ => Age::Same,
+            };
+            (Some(taken), age)
+        });
         drop(unwanted);
     }
 }

@@ -1,9 +1,10 @@
-//! What is refused, and why; and waits whose message can be had back.
+//! What is refused, and why.
 
 use std::error::Error;
 use std::fmt;
 
 use crate::error::{Closed, OutOfRange, Stale, TierGoesDown, TimedOut};
+use crate::semaphore::TryAcquireError;
 
 /// Why there is no lane, or no group in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +31,8 @@ pub enum SendReason {
     Closed,
     /// The conversation has ended.
     Ended,
-    /// As many messages as the queue's capacity wait, are in flight or are just
-    /// being sent, or the room is promised to those who wait for it.
+    /// The queue holds as many messages as its capacity, or the room is promised
+    /// to others.
     Full,
     /// So many at once are more than the queue's capacity.
     AboveCapacity,
@@ -44,15 +45,19 @@ pub enum SendReason {
     TierGoesDown(TierGoesDown),
 }
 
-/// Why there is no turn now.
+/// Why there is no turn now, of any group or of one that is asked for by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryReceive {
-    /// Nothing is eligible: nothing waits, or all that waits is held, paused,
-    /// capped or behind a closed tier.
+    /// Nothing waits; or, where any group will do, limits keep all that waits.
     Empty,
-    /// The queue is closed, nothing waits and nothing is in flight: nothing
-    /// will ever come.
+    /// A turn of the group is live, or somebody looks at its first message.
+    Held,
+    /// Something waits in the group, and this keeps it.
+    Blocked(Why),
+    /// The queue is closed, and nothing will ever come: see [`NoTurn::Closed`].
     Closed,
+    /// There is no such group any more.
+    Stale,
 }
 
 /// Why no turn of a group will ever come.
@@ -63,19 +68,6 @@ pub enum NoTurn {
     /// The queue is closed, nothing of the group is in flight, and nothing
     /// waits in it, or it is poisoned.
     Closed,
-}
-
-/// Why there is no turn of a group now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TryReceiveFrom {
-    /// Nothing waits in it.
-    Empty,
-    /// A turn of it is live, or somebody looks at its first message.
-    Held,
-    /// Something waits in it, and this keeps it.
-    Blocked(Why),
-    /// Nothing will ever come.
-    Never(NoTurn),
 }
 
 /// What keeps a group's first message waiting.
@@ -113,6 +105,44 @@ impl From<OutOfRange> for LaneError {
     }
 }
 
+impl From<TryAcquireError> for SendReason {
+    fn from(error: TryAcquireError) -> Self {
+        match error {
+            TryAcquireError::NoPermits => Self::Full,
+            TryAcquireError::Closed => Self::Closed,
+            TryAcquireError::AboveLimit => Self::AboveCapacity,
+        }
+    }
+}
+
+impl From<Stale> for TryReceive {
+    fn from(_: Stale) -> Self {
+        Self::Stale
+    }
+}
+
+impl<T> SendError<[T; 1]> {
+    pub(crate) fn single(self) -> SendError<T> {
+        let ([message], reason) = (self.message, self.reason);
+        SendError { message, reason }
+    }
+}
+
+/// Without the message, so that any message can be unwrapped on.
+impl<T> fmt::Debug for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendError")
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Display for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not sent: {}", self.reason)
+    }
+}
+
 impl fmt::Display for LaneError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -136,36 +166,14 @@ impl fmt::Display for SendReason {
     }
 }
 
-impl<T> SendError<[T; 1]> {
-    pub(crate) fn single(self) -> SendError<T> {
-        let Self {
-            message: [message],
-            reason,
-        } = self;
-        SendError { message, reason }
-    }
-}
-
-impl<T> fmt::Display for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not sent: {}", self.reason)
-    }
-}
-
-/// Without the message, so that any message can be unwrapped on.
-impl<T> fmt::Debug for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SendError")
-            .field("reason", &self.reason)
-            .finish_non_exhaustive()
-    }
-}
-
 impl fmt::Display for TryReceive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("nothing is eligible"),
+            Self::Held => f.write_str("a turn of the group is live"),
+            Self::Blocked(why) => write!(f, "the group is kept: {why:?}"),
             Self::Closed => Closed.fmt(f),
+            Self::Stale => Stale.fmt(f),
         }
     }
 }
@@ -179,20 +187,8 @@ impl fmt::Display for NoTurn {
     }
 }
 
-impl fmt::Display for TryReceiveFrom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("nothing waits in the group"),
-            Self::Held => f.write_str("a turn of the group is live"),
-            Self::Blocked(why) => write!(f, "the group is kept: {why:?}"),
-            Self::Never(never) => never.fmt(f),
-        }
-    }
-}
-
-impl Error for NoTurn {}
-impl Error for TryReceiveFrom {}
 impl Error for LaneError {}
-impl Error for SendReason {}
 impl<T> Error for SendError<T> {}
+impl Error for SendReason {}
 impl Error for TryReceive {}
+impl Error for NoTurn {}

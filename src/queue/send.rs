@@ -108,11 +108,6 @@ impl<T> Conversation<T> {
         }
     }
 
-    /// Whether it has ended.
-    pub(super) fn refuses(&self) -> bool {
-        self.refusal() == Some(SendReason::Ended)
-    }
-
     /// Sends what has its permit.
     #[inline]
     pub(super) fn send_one<H>(

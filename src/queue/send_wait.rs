@@ -7,10 +7,11 @@ use std::fmt;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::semaphore::{Acquire, AcquireError, TryAcquireError};
+use crate::semaphore::{Acquire, TryAcquireError};
+use crate::sync::{AtomicBool, Ordering};
 use crate::wait::{Op, Wait, sealed};
 
-use super::capacity::{Capacity, Permits};
+use super::capacity::{Capacity, Permits, number, owner};
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
 
@@ -25,93 +26,72 @@ pub trait Pending: sealed::Sealed {
 
     #[doc(hidden)]
     fn into_message(self) -> Self::Message;
-
-    /// Whether it is refused for good, queue or not.
-    #[doc(hidden)]
-    fn has_ended(&self) -> bool {
-        false
-    }
 }
 
-/// One message of a conversation, in a tier of its own or in that of the last.
-pub struct One<'a, T> {
+/// What is to be sent on a conversation: `M` is one message `T`, or a `Vec` of
+/// several, all or none.
+pub struct ToSend<'a, T, M> {
     conversation: &'a Conversation<T>,
     tier: Option<u32>,
-    message: T,
+    message: M,
 }
 
-/// Several messages of a conversation: all or none.
-pub struct All<'a, T> {
-    conversation: &'a Conversation<T>,
-    messages: Vec<T>,
-}
+impl<T, M> sealed::Sealed for ToSend<'_, T, M> {}
 
-impl<T> sealed::Sealed for One<'_, T> {}
-impl<T> sealed::Sealed for All<'_, T> {}
-
-impl<T> Pending for One<'_, T> {
+impl<T> Pending for ToSend<'_, T, T> {
     type Message = T;
 
     fn send(self, permits: Permits<'_>) -> Result<(), SendError<T>> {
-        self.conversation
-            .send_one(self.tier, self.message, permits, ())
+        let conversation = self.conversation;
+        conversation.send_one(self.tier, self.message, permits, ())
     }
 
     fn into_message(self) -> T {
         self.message
     }
-
-    fn has_ended(&self) -> bool {
-        self.conversation.refuses()
-    }
 }
 
-impl<T> Pending for All<'_, T> {
+impl<T> Pending for ToSend<'_, T, Vec<T>> {
     type Message = Vec<T>;
 
     fn send(self, permits: Permits<'_>) -> Result<(), SendError<Vec<T>>> {
-        self.conversation.send_several(self.messages, permits)
+        self.conversation.send_several(self.message, permits)
     }
 
     fn into_message(self) -> Vec<T> {
-        self.messages
-    }
-
-    fn has_ended(&self) -> bool {
-        self.conversation.refuses()
+        self.message
     }
 }
 
-/// A wait for room for what is to be sent: [`One`] message, or [`All`] of
-/// several, or one [by key](crate::keyed::ByKey).
+/// A wait for room for what is to be sent, on a conversation or
+/// [by key](crate::keyed::ByKey).
 pub struct Sending<'a, P> {
     /// `None` once it is sent or given back.
     pending: Option<P>,
     capacity: &'a Capacity,
+    /// Whether the conversation has ended on which it is sent.
+    ended: Option<&'a AtomicBool>,
     /// `None` where there is always room.
     request: Option<Acquire<'a>>,
 }
 
 /// The wait of [`Conversation::send_wait`].
-pub type SendWait<'a, T> = Sending<'a, One<'a, T>>;
+pub type SendWait<'a, T> = Sending<'a, ToSend<'a, T, T>>;
 
 /// The wait of [`Conversation::send_all_wait`].
-pub type SendAllWait<'a, T> = Sending<'a, All<'a, T>>;
+pub type SendAllWait<'a, T> = Sending<'a, ToSend<'a, T, Vec<T>>>;
 
 impl<T> Conversation<T> {
     /// Sends a message as soon as the queue has room for it, in the tier of the
     /// group's last message then; [`in_tier`](Wait::in_tier) says another.
     ///
-    /// Sends that wait are served in the order in which they began to: none is
-    /// overtaken, neither by another nor by an immediate [`send`](Self::send),
-    /// which is refused as long as those in line want the room. One is woken
-    /// for each message that there is room for. A queue without a capacity
-    /// always has room.
+    /// Sends that wait are served in the order in which they began to; an
+    /// immediate [`send`](Self::send) is refused as long as those in line want
+    /// the room.
     ///
     /// ```
-    /// use conversant::limit::Limit;
-    /// use conversant::queue::{Queue, SendReason};
-    ///
+    /// # use conversant::limit::Limit;
+    /// # use conversant::queue::{Queue, SendReason};
     /// let queue = Queue::builder().capacity(Limit::AtMost(1)).build()?;
     /// let conversation = queue.lane(1, Limit::Unlimited)?.conversation()?;
     /// conversation.send("first")?;
@@ -125,36 +105,30 @@ impl<T> Conversation<T> {
     /// })?;
     ///
     /// conversation.send("third")?;
-    /// let mut turn = queue.receive().wait()?;
-    /// let delivery = turn.next().expect("its first");
+    /// let turn = queue.receive().wait()?;
     /// let own = conversation.send_wait("fourth").wait().unwrap_err();
     /// assert_eq!((own.message, own.reason), ("fourth", SendReason::OwnQueue));
-    /// # drop(delivery);
+    /// # drop(turn);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Handlers
     ///
-    /// A thread for which a turn or delivery of this very queue is live may be
-    /// the one on which the room depends: its [`wait()`](Wait::wait) gives the
-    /// message back as [`SendReason::OwnQueue`] where it would have to wait.
-    /// The thread meant is the one that received the turn, or took the turn
-    /// of the delivery, for as long as either lives, wherever it is moved to.
-    /// Two things follow from that. A thread that hands its deliveries to
-    /// others and then sends is refused though they may finish them. A thread
-    /// that was handed a delivery waits, and waits for ever if all the room is
-    /// held by such threads. A wait with a deadline, or of a task, waits in
-    /// either case.
+    /// The room may depend on a thread that has received a turn of this very
+    /// queue, while that or a delivery of it lives: where its
+    /// [`wait()`](Wait::wait) would have to wait, it gives the message back as
+    /// [`SendReason::OwnQueue`]. Moving them to another thread does not change
+    /// whose they are: that other one waits, for ever if such threads hold all
+    /// the room. A wait with a deadline, or of a task, waits in either case.
     ///
     /// # Cancel safety
     ///
-    /// A wait that is dropped has sent nothing; its place in line, or the room
-    /// that was promised to it, goes to the next; the message is dropped with
-    /// it. [`into_message`](Wait::into_message) cancels and gives it back, and
-    /// so does [`give_back_after`](Wait::give_back_after) where
-    /// [`wait_timeout`](Wait::wait_timeout) would drop it. One that is told
-    /// that there is room and never polled keeps its own room from the others,
-    /// and no more.
+    /// A wait that is dropped has sent nothing: the message is dropped, and room
+    /// that was promised to it goes to the next. Where a drop or
+    /// [`wait_timeout`](Wait::wait_timeout) would lose the message,
+    /// [`into_message`](Wait::into_message) and
+    /// [`give_back_after`](Wait::give_back_after) give it back. One that is told
+    /// that there is room and never polled keeps its own room, and no more.
     ///
     /// # Errors
     ///
@@ -164,47 +138,50 @@ impl<T> Conversation<T> {
     ///
     /// # Cost
     ///
-    /// As [`send`](Self::send) where there is room. To end the conversation
-    /// costs a look at all sends in line.
+    /// As [`send`](Self::send) where there is room.
     pub fn send_wait(&self, message: T) -> Wait<SendWait<'_, T>> {
-        let one = One {
-            conversation: self,
-            tier: None,
-            message,
-        };
-        Sending::wait(&self.shared.capacity, self.owner(), 1, one)
+        self.wait_to_send(1, message)
     }
 
     /// As [`send_wait`](Self::send_wait), for several messages as one, with
-    /// nothing of others in between: it waits until there is room for all of
-    /// them. The iterator is run at once.
+    /// nothing of others in between. The iterator is run at once.
     ///
     /// # Errors
     ///
     /// As [`send_wait`](Self::send_wait), with all the messages; and at once if
     /// they are more than the queue's capacity.
     pub fn send_all_wait(&self, messages: impl IntoIterator<Item = T>) -> Wait<SendAllWait<'_, T>> {
-        let all = All {
+        let messages: Vec<T> = messages.into_iter().collect();
+        self.wait_to_send(messages.len(), messages)
+    }
+
+    fn wait_to_send<M>(&self, permits: usize, message: M) -> Wait<Sending<'_, ToSend<'_, T, M>>>
+    where
+        for<'a> ToSend<'a, T, M>: Pending,
+    {
+        let pending = ToSend {
             conversation: self,
-            messages: messages.into_iter().collect(),
+            tier: None,
+            message,
         };
-        let places = all.messages.len();
-        Sending::wait(&self.shared.capacity, self.owner(), places, all)
+        Sending::wait(&self.shared.capacity, Some(&self.ended), permits, pending)
     }
 }
 
 impl<'a, P: Pending> Sending<'a, P> {
-    /// `owner`: for whom it may be refused.
     pub(crate) fn wait(
         capacity: &'a Capacity,
-        owner: usize,
-        places: usize,
+        ended: Option<&'a AtomicBool>,
+        permits: usize,
         pending: P,
     ) -> Wait<Self> {
+        let semaphore = capacity.permits();
+        let owner = ended.map_or(0, owner);
         Wait::new(Self {
             pending: Some(pending),
             capacity,
-            request: capacity.request(owner, places),
+            ended,
+            request: semaphore.map(|semaphore| semaphore.acquire_for(owner, number(permits))),
         })
     }
 
@@ -213,23 +190,25 @@ impl<'a, P: Pending> Sending<'a, P> {
         self.pending.as_mut()
     }
 
+    fn has_ended(&self) -> bool {
+        // Relaxed: an end then locks the line of sends, and so did whoever has
+        // come into it, or been told of the end, since.
+        self.ended
+            .is_some_and(|ended| ended.load(Ordering::Relaxed))
+    }
+
     fn send(&mut self, permits: Permits<'_>) -> Result<(), SendError<P::Message>> {
         self.pending.take().expect(HERE).send(permits)
     }
 
-    fn refused(&mut self, reason: SendReason) -> Result<(), SendError<P::Message>> {
-        let pending = self.pending.take().expect(HERE);
-        let ended = pending.has_ended();
-        Err(SendError {
-            message: pending.into_message(),
-            reason: if ended { SendReason::Ended } else { reason },
-        })
-    }
-
-    /// It waits no more, and leaves the line.
+    /// It leaves the line, if it is in it.
     fn leave(&mut self, reason: SendReason) -> Result<(), SendError<P::Message>> {
         self.cancel();
-        self.refused(reason)
+        let ended = self.has_ended();
+        Err(SendError {
+            message: self.pending.take().expect(HERE).into_message(),
+            reason: if ended { SendReason::Ended } else { reason },
+        })
     }
 }
 
@@ -265,16 +244,15 @@ impl<P: Pending> Op for Sending<'_, P> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(request) = &mut self.request else {
-            return Poll::Ready(self.send(Permits(None)));
+        let permit = match &mut self.request {
+            Some(request) => request.poll(cx).map(|granted| granted.map(Some)),
+            None => Poll::Ready(Ok(None)),
         };
-        match request.poll(cx) {
-            Poll::Ready(Ok(permit)) => Poll::Ready(self.send(Permits(Some(permit)))),
-            Poll::Ready(Err(error)) => Poll::Ready(self.refused(reason(error))),
+        match permit {
+            Poll::Ready(Ok(permit)) => Poll::Ready(self.send(Permits(permit))),
+            Poll::Ready(Err(error)) => Poll::Ready(self.leave(TryAcquireError::from(error).into())),
             // Once it is in line: an end that it does not see finds it there.
-            Poll::Pending if self.pending.as_ref().is_some_and(P::has_ended) => {
-                Poll::Ready(self.leave(SendReason::Ended))
-            }
+            Poll::Pending if self.has_ended() => Poll::Ready(self.leave(SendReason::Ended)),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -286,11 +264,6 @@ impl<P: Pending> Op for Sending<'_, P> {
     }
 }
 
-fn reason(error: AcquireError) -> SendReason {
-    TryAcquireError::from(error).into()
-}
-
-/// What a wait to send has beyond other waits.
 impl<P: Pending> Wait<Sending<'_, P>> {
     /// Gives up, and gives back what was not sent; nothing if it was sent, or
     /// given back before.
@@ -299,8 +272,7 @@ impl<P: Pending> Wait<Sending<'_, P>> {
         self.op_mut().pending.take().map(P::into_message)
     }
 
-    /// As [`wait_timeout`](Wait::wait_timeout), but that the message comes back
-    /// when the time is up.
+    /// As [`wait_timeout`](Wait::wait_timeout), but the message comes back.
     ///
     /// # Errors
     ///
@@ -310,8 +282,7 @@ impl<P: Pending> Wait<Sending<'_, P>> {
         self.give_back(|| Instant::now().checked_add(timeout))
     }
 
-    /// As [`wait_deadline`](Wait::wait_deadline), but that the message comes
-    /// back when the time has come.
+    /// As [`wait_deadline`](Wait::wait_deadline), but the message comes back.
     ///
     /// # Errors
     ///
@@ -324,13 +295,10 @@ impl<P: Pending> Wait<Sending<'_, P>> {
         mut self,
         deadline: impl FnOnce() -> Option<Instant>,
     ) -> Result<(), SendError<P::Message>> {
-        let sent = self.wait_at_most(deadline);
-        sent.unwrap_or_else(|_| {
-            let pending = self.op_mut().pending.take();
-            Err(SendError {
-                message: pending.expect(HERE).into_message(),
-                reason: SendReason::TimedOut,
-            })
+        self.wait_at_most(deadline).unwrap_or_else(|_| {
+            let message = self.into_message().expect(HERE);
+            let reason = SendReason::TimedOut;
+            Err(SendError { message, reason })
         })
     }
 }
@@ -352,18 +320,3 @@ impl<P> fmt::Debug for Sending<'_, P> {
             .finish_non_exhaustive()
     }
 }
-
-/// A wait keeps its messages to itself: they must be `Send` to go with it to
-/// another thread, and `Sync` only for it to be shared between threads.
-const _: () = {
-    const fn send<W: Send>() {}
-    const fn send_and_sync<W: Send + Sync>() {}
-
-    /// Stands for any message that is `Send` and no more.
-    type OnlySend = std::cell::Cell<u8>;
-
-    send::<Wait<SendWait<'_, OnlySend>>>();
-    send::<Wait<SendAllWait<'_, OnlySend>>>();
-    send_and_sync::<Wait<SendWait<'_, u8>>>();
-    send_and_sync::<Wait<SendAllWait<'_, u8>>>();
-};

@@ -1,19 +1,18 @@
-//! A picture of a queue at one moment.
+//! What a queue holds at one moment.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::group::POISONED;
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::wait::Waiters;
 
+use super::Queue;
 use super::handles::GroupId;
 use super::refuse::Why;
-use super::shared::Shared;
 
-/// What a queue held. Nothing is claimed, settled or closed while it is taken,
-/// but messages may be sent and turns may end: each group is shown as it was at
-/// one moment of that time.
+/// What a queue held. Nothing is claimed or closed while it is taken, but messages
+/// may be sent and turns may end: each group is shown as it was at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// Nothing more can be sent.
@@ -39,18 +38,18 @@ pub struct Snapshot {
 pub struct ReceivesStatus {
     /// Those that sleep.
     pub waiting: usize,
-    /// Those that were woken and have not looked since. One that stays here is
-    /// a task that is not polled: it keeps at most one turn from the others.
+    /// Those that were woken and have not looked since, such as a task that is
+    /// not polled: each keeps at most one turn from the others.
     pub notified: usize,
 }
 
 /// The sends in line for room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendsStatus {
     /// Those that sleep.
     pub waiting: usize,
-    /// Those that were given room, and have not looked since. One that stays here
-    /// is a task that is not polled: it keeps its own room, and no more.
+    /// Those that were given room, and have not looked since: each keeps its own
+    /// room from the others, and no more.
     pub notified: usize,
     /// How many places all of them ask for.
     pub places: u64,
@@ -61,7 +60,7 @@ pub struct SendsStatus {
 pub struct LaneStatus {
     /// Turns in a row.
     pub weight: u32,
-    /// The most messages in flight.
+    /// The most messages in flight at once.
     pub cap: Limit,
     /// Messages in flight.
     pub in_flight: u32,
@@ -78,7 +77,7 @@ pub struct LaneStatus {
 pub struct GroupStatus {
     /// Its name.
     pub id: GroupId,
-    /// The most messages in flight.
+    /// The most messages in flight at once.
     pub limit: Limit,
     /// Its standing level.
     pub level: u8,
@@ -92,68 +91,65 @@ pub struct GroupStatus {
     pub why: Why,
 }
 
-/// Takes the policy lock, and each group's in turn.
-pub(super) fn take<T>(shared: &Shared<T>) -> Snapshot {
-    shared.with_state(|state| {
-        let mut of_lane: BTreeMap<LaneKey, Vec<GroupStatus>> = BTreeMap::new();
-        let mut outstanding = BTreeSet::new();
-        let (mut waiting, mut in_flight) = (0, 0);
-        for group in state.groups.all() {
-            let mailbox = shared.lock_group(state, &group);
-            let claimed = state.is_claimed(&mailbox);
-            let status = GroupStatus {
-                id: GroupId::new(shared, group.key()),
-                limit: mailbox.limit(),
-                level: mailbox.level,
-                bump: mailbox.bump().map(|(level, _)| level),
-                waiting: group.waiting() as usize,
-                in_flight: mailbox.units(claimed),
-                why: state.why(&group, &mailbox),
-            };
-            waiting += status.waiting as u64;
-            in_flight += u64::from(status.in_flight);
-            let counts = status.waiting > 0 && mailbox.flags & POISONED == 0;
-            if counts || status.in_flight > 0 {
-                outstanding.insert(mailbox.lane);
+impl<T> Queue<T> {
+    /// What the queue holds, and why what waits waits.
+    ///
+    /// Cost: O(lanes and groups) under the queue's lock.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let shared = self.shared();
+        shared.with_state(|state| {
+            // Of each lane: whether anything is outstanding, and the groups.
+            let mut by_lane: BTreeMap<LaneKey, (bool, Vec<GroupStatus>)> = BTreeMap::new();
+            let (mut waiting, mut in_flight) = (0, 0);
+            for group in state.groups.all() {
+                let mailbox = shared.lock_group(state, &group);
+                let claimed = state.is_claimed(&mailbox);
+                let status = GroupStatus {
+                    id: GroupId::new(shared, group.key()),
+                    limit: mailbox.limit(),
+                    level: mailbox.level,
+                    bump: mailbox.bump().map(|(level, _)| level),
+                    waiting: group.waiting() as usize,
+                    in_flight: mailbox.units(claimed),
+                    why: state.why(&group, &mailbox),
+                };
+                waiting += status.waiting as u64;
+                in_flight += u64::from(status.in_flight);
+                let waits = status.waiting > 0 && mailbox.flags & POISONED == 0;
+                let (outstanding, groups) = by_lane.entry(mailbox.lane).or_default();
+                *outstanding |= waits || status.in_flight > 0;
+                groups.push(status);
             }
-            of_lane.entry(mailbox.lane).or_default().push(status);
-        }
-        let lanes = state.lanes.iter().map(|(key, lane)| {
-            let groups = of_lane.remove(&key).unwrap_or_default();
-            let untiered = !lane.is_tiered() && outstanding.contains(&key);
-            LaneStatus {
-                weight: lane.weight,
-                cap: lane.cap,
-                in_flight: groups.iter().map(|group| group.in_flight).sum(),
-                open_tier: lane.open_tier().or(untiered.then_some(0)),
-                ending: lane.ending,
-                groups,
+            let lanes = state.lanes.iter().map(|(key, lane)| {
+                let (outstanding, groups) = by_lane.remove(&key).unwrap_or_default();
+                let untiered = outstanding && !lane.is_tiered();
+                LaneStatus {
+                    weight: lane.weight,
+                    cap: lane.cap,
+                    in_flight: groups.iter().map(|group| group.in_flight).sum(),
+                    open_tier: lane.open_tier().or(untiered.then_some(0)),
+                    ending: lane.ending,
+                    groups,
+                }
+            });
+            Snapshot {
+                lanes: lanes.collect(),
+                closed: state.closed,
+                waiting,
+                in_flight,
+                eligible: state.lanes.eligible(usize::MAX) as u64,
+                receives: receives(std::iter::once(&state.receives)),
+                named: receives(state.named.values()),
+                sends: shared.capacity.waits(),
             }
-        });
-        let lanes = lanes.collect();
-        let (asleep, granted, places) = shared.capacity.waits();
-        Snapshot {
-            closed: state.closed,
-            waiting,
-            in_flight,
-            eligible: state.lanes.eligible(usize::MAX) as u64,
-            receives: receives(&mut std::iter::once(&state.receives)),
-            named: receives(&mut state.named.values()),
-            sends: SendsStatus {
-                waiting: asleep,
-                notified: granted,
-                places,
-            },
-            lanes,
-        }
-    })
+        })
+    }
 }
 
-fn receives(queues: &mut dyn Iterator<Item = &Waiters<()>>) -> ReceivesStatus {
-    let (mut waiting, mut notified) = (0, 0);
-    for queue in queues {
-        waiting += queue.waiting();
-        notified += queue.notified();
+fn receives<'a>(waiters: impl Iterator<Item = &'a Waiters<()>> + Clone) -> ReceivesStatus {
+    ReceivesStatus {
+        waiting: waiters.clone().map(Waiters::waiting).sum(),
+        notified: waiters.map(Waiters::notified).sum(),
     }
-    ReceivesStatus { waiting, notified }
 }

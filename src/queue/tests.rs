@@ -2,6 +2,44 @@
 
 use super::submissions::{Posted, Submissions, Token};
 use super::*;
+use crate::wait::Wait;
+
+/// What may cross threads, and why.
+///
+/// The handles reach messages only through the queue's mutex, from which they
+/// come out by value: messages must be `Send`, and need not be `Sync`. A
+/// delivery holds a message and lends it out by reference, so it is `Sync` only
+/// if the message is; a turn or a wait to send may hold one too, and has the
+/// same bound.
+const _: () = {
+    const fn send_and_sync<H: Send + Sync>() {}
+    const fn send<H: Send>() {}
+
+    /// Stands for any message that is `Send` and no more.
+    type OnlySend = std::cell::Cell<u8>;
+
+    send_and_sync::<Queue<OnlySend>>();
+    send_and_sync::<Lane<OnlySend>>();
+    send_and_sync::<Group<OnlySend>>();
+    send_and_sync::<Conversation<OnlySend>>();
+    send_and_sync::<Wait<Receive<'_, OnlySend>>>();
+    send_and_sync::<Wait<ReceiveFrom<'_, OnlySend>>>();
+    send::<Turn<'_, OnlySend>>();
+    send::<Turns<'_, OnlySend>>();
+    send::<Delivery<'_, OnlySend>>();
+    send::<Detached<OnlySend>>();
+    send::<Peek<OnlySend>>();
+    send_and_sync::<Turn<'_, u8>>();
+    send_and_sync::<Delivery<'_, u8>>();
+    send_and_sync::<Detached<u8>>();
+    send_and_sync::<Peek<u8>>();
+
+    // A wait keeps its messages to itself.
+    send::<Wait<SendWait<'_, OnlySend>>>();
+    send::<Wait<SendAllWait<'_, OnlySend>>>();
+    send_and_sync::<Wait<SendWait<'_, u8>>>();
+    send_and_sync::<Wait<SendAllWait<'_, u8>>>();
+};
 
 const LONG: usize = Submissions::<u8>::LONG;
 

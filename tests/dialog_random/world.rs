@@ -7,7 +7,7 @@ use conversant::dialog::{
     Dialogs, Endpoint, EndpointRef, Event, Fault, Received, Refused, Seat, Standing,
 };
 use conversant::limit::Limit;
-use conversant::queue::{Delivery, Detached, Group, Lane, NoTurn, Queue, TryReceiveFrom, Why};
+use conversant::queue::{Delivery, Detached, Group, Lane, Queue, TryReceive, Why};
 
 use crate::model::{Item, Model, No, Nothing, SideId, Word};
 use crate::operations::Operation;
@@ -143,11 +143,11 @@ impl World {
                 self.take(item, delivery);
                 return;
             }
-            Err(TryReceiveFrom::Empty) => Nothing::Empty,
-            Err(TryReceiveFrom::Held) => Nothing::Held,
-            Err(TryReceiveFrom::Blocked(Why::Limit)) => Nothing::Limit,
-            Err(TryReceiveFrom::Never(NoTurn::Stale)) => Nothing::Stale,
-            Err(TryReceiveFrom::Never(NoTurn::Closed)) => Nothing::Closed,
+            Err(TryReceive::Empty) => Nothing::Empty,
+            Err(TryReceive::Held) => Nothing::Held,
+            Err(TryReceive::Blocked(Why::Limit)) => Nothing::Limit,
+            Err(TryReceive::Stale) => Nothing::Stale,
+            Err(TryReceive::Closed) => Nothing::Closed,
             Err(other) => panic!("{other:?}"),
         };
         assert_eq!(expected, Err(nothing));

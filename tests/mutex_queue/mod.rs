@@ -23,7 +23,7 @@ use std::time::Duration;
 use conversant::error::{OutOfRange, Stale};
 use conversant::limit::{Bypass, Limit};
 pub(crate) use conversant::queue::{LaneError, NoTurn, SendError, SendReason};
-pub(crate) use conversant::queue::{TryReceive, TryReceiveFrom, Why};
+pub(crate) use conversant::queue::{TryReceive, Why};
 
 pub(crate) use handles::{Conversation, Group, Lane};
 use model::{Model, Settings};
@@ -191,19 +191,19 @@ impl<T> Queue<T> {
         })
     }
 
-    pub(crate) fn try_receive_from(&self, name: GroupId) -> Result<Turn<'_, T>, TryReceiveFrom> {
-        let stale = TryReceiveFrom::Never(NoTurn::Stale);
+    pub(crate) fn try_receive_from(&self, name: GroupId) -> Result<Turn<'_, T>, TryReceive> {
+        let stale = TryReceive::Stale;
         let claimed = self.with(name, |model, group| {
             let g = &model.groups[&group];
             let nothing = g.waiting.is_empty() || g.poisoned.is_some();
             if model.closed && nothing && g.units() == 0 {
-                return Err(TryReceiveFrom::Never(NoTurn::Closed));
+                return Err(TryReceive::Closed);
             }
             match model.why(group) {
                 Why::InLine => model.claim_this(group),
-                Why::Idle => return Err(TryReceiveFrom::Empty),
-                Why::Held => return Err(TryReceiveFrom::Held),
-                why => return Err(TryReceiveFrom::Blocked(why)),
+                Why::Idle => return Err(TryReceive::Empty),
+                Why::Held => return Err(TryReceive::Held),
+                why => return Err(TryReceive::Blocked(why)),
             }
             Ok(group)
         });

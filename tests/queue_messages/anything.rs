@@ -176,8 +176,8 @@ impl<M: Build> World<M> {
     fn change(&mut self, at: usize) {
         match &self.things[at] {
             Thing::Group(group) => match self.random.below(6) {
-                0 => drop(group.drain()),
-                1 => _ = group.resume(),
+                0 => drop(self.queue.drain(group.id())),
+                1 => _ = self.queue.resume(group.id()),
                 2 => group.bump(self.random.below(256) as u8),
                 3 => {
                     if let Ok(look) = self.queue.try_peek(group.id()) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use conversant::error::{OutOfRange, Stale};
 use conversant::limit::{Bypass, Limit};
-use conversant::queue::{LaneError, SendReason, TryReceive, TryReceiveFrom, Why};
+use conversant::queue::{LaneError, SendReason, TryReceive, Why};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -212,7 +212,7 @@ pub(crate) enum Seen {
     Turn(Result<usize, TryReceive>),
     Turns(Result<usize, TryReceive>),
     Began(usize, bool),
-    TurnFrom(Result<usize, TryReceiveFrom>),
+    TurnFrom(Result<usize, TryReceive>),
     Next(Option<InHand>),
     Batch(Option<Vec<u32>>),
     Done(u32),

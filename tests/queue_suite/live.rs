@@ -6,7 +6,7 @@ use std::time::Duration;
 use conversant::limit::{Bypass, Limit};
 
 use super::{TWO, conversation, plain, serve, take, turn};
-use crate::form::{NoTurn, Queue, SendReason, TryReceive, TryReceiveFrom, Why};
+use crate::form::{Queue, SendReason, TryReceive, Why};
 
 /// Units of the only lane.
 fn units<T>(queue: &Queue<T>) -> u32 {
@@ -161,10 +161,10 @@ fn a_close_with_every_kind_of_live_thing() {
     delivery.complete();
     drop(live);
     assert!(batch.complete().eq([30, 31]));
-    let never = TryReceiveFrom::Never(NoTurn::Closed);
+    let never = TryReceive::Closed;
     assert_eq!(
         queue.try_receive_from(three.group()).err(),
-        Some(TryReceiveFrom::Held)
+        Some(TryReceive::Held)
     );
     drop(by_name);
     assert_eq!(queue.try_receive_from(three.group()).err(), Some(never));
@@ -202,7 +202,7 @@ fn a_held_group_is_held_also_when_nothing_waits_in_it() {
     let held = turn(&queue).unwrap();
     assert_eq!(queue.snapshot().lanes[0].groups[0].why, Why::Held);
     let refused = queue.try_receive_from(one.group()).unwrap_err();
-    assert_eq!(refused, TryReceiveFrom::Held);
+    assert_eq!(refused, TryReceive::Held);
     drop(held);
 }
 

@@ -3,7 +3,7 @@
 use conversant::limit::{Bypass, Limit};
 
 use super::{conversation, plain, serve, take};
-use crate::form::{GroupId, Lane, NoTurn, Queue, TryReceiveFrom, Turn, Why};
+use crate::form::{GroupId, Lane, Queue, TryReceive, Turn, Why};
 
 type Texts = Queue<&'static str>;
 
@@ -11,7 +11,7 @@ fn first(mut turn: Turn<'_, &'static str>) -> &'static str {
     turn.next().unwrap().complete()
 }
 
-fn refused(queue: &Texts, group: GroupId) -> TryReceiveFrom {
+fn refused(queue: &Texts, group: GroupId) -> TryReceive {
     queue.try_receive_from(group).unwrap_err()
 }
 
@@ -20,19 +20,19 @@ fn held_empty_closed_and_stale_are_different_answers() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
     let id = one.group();
-    assert_eq!(refused(&queue, id), TryReceiveFrom::Empty);
+    assert_eq!(refused(&queue, id), TryReceive::Empty);
     one.send("m").unwrap();
     let turn = queue.try_receive_from(id).unwrap();
     assert_eq!(turn.group(), id);
-    assert_eq!(refused(&queue, id), TryReceiveFrom::Held);
+    assert_eq!(refused(&queue, id), TryReceive::Held);
     queue.close();
-    assert_eq!(refused(&queue, id), TryReceiveFrom::Held);
+    assert_eq!(refused(&queue, id), TryReceive::Held);
     first(turn);
-    assert_eq!(refused(&queue, id), TryReceiveFrom::Never(NoTurn::Closed));
+    assert_eq!(refused(&queue, id), TryReceive::Closed);
     drop(one);
-    assert_eq!(refused(&queue, id), TryReceiveFrom::Never(NoTurn::Stale));
+    assert_eq!(refused(&queue, id), TryReceive::Stale);
     let (other, _lane) = plain();
-    assert_eq!(refused(&other, id), TryReceiveFrom::Never(NoTurn::Stale));
+    assert_eq!(refused(&other, id), TryReceive::Stale);
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn every_limit_holds_and_is_told() {
     let paused = lane.group(Limit::AtMost(0), 100).unwrap();
     let (one, two) = (paused.conversation().unwrap(), lane.conversation().unwrap());
     let blocked = |id| match refused(&queue, id) {
-        TryReceiveFrom::Blocked(why) => why,
+        TryReceive::Blocked(why) => why,
         other => panic!("{other}"),
     };
     one.send("m").unwrap();

@@ -33,7 +33,7 @@ pub(crate) fn turn<T>(queue: &Queue<T>) -> Option<Turn<'_, T>> {
     match queue.try_receive() {
         Ok(turn) => Some(turn),
         Err(TryReceive::Empty) => None,
-        Err(TryReceive::Closed) => panic!("the queue is closed"),
+        Err(refused) => panic!("{refused}"),
     }
 }
 

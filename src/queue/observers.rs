@@ -1,0 +1,171 @@
+//! What a queue does for those who build on it: dialogs, whose sides are its
+//! conversations, and who keeps groups by a key.
+//!
+//! Protocol: they decide under a lock of their own, and while they hold it, take
+//! the group's lock or the policy lock to send, or to put an event in its place.
+//! Under that they let their own go: so events have the order of the decisions,
+//! and no waker runs under either.
+
+use crate::error::Closed;
+use crate::group::{POISONED, Phase};
+use crate::sync::{Ordering, WakeArc, unique};
+
+use super::GroupRef;
+use super::handles::Conversation;
+use super::shared::{KEPT_IDLE, Shared};
+use super::state::Age;
+
+/// Is told what happens to a queue, under no lock.
+pub(crate) trait Observer: Send + Sync {
+    /// The queue was dropped. Called once.
+    fn gone(&self) {}
+
+    /// What is idle may be forgotten.
+    fn trim(&self) {}
+}
+
+/// Whether nothing of a group waits or is in flight.
+pub(crate) fn is_idle<T>(group: &GroupRef<T>) -> bool {
+    let mailbox = group.lock();
+    mailbox.phase == Phase::Idle && mailbox.detached() == 0
+}
+
+/// How many wait in a group.
+pub(crate) fn waiting_in<T>(group: &GroupRef<T>) -> usize {
+    let _mailbox = group.lock();
+    group.waiting() as usize
+}
+
+impl<T> Shared<T> {
+    /// Registers an observer, by the number that this returns; not if the queue
+    /// is gone.
+    pub(crate) fn register(&self, observer: WakeArc<dyn Observer>) -> Option<u64> {
+        self.with_state(|state| {
+            // Relaxed: decided under the policy lock.
+            let gone = self.gone.load(Ordering::Relaxed);
+            let number = (!gone).then(unique)?;
+            // A clone: one that is refused is not dropped in here.
+            state.observers.insert(number, observer.clone());
+            Some(number)
+        })
+    }
+
+    /// Tells an observer nothing more; it is to be dropped under no lock.
+    pub(crate) fn unregister(&self, number: u64) -> Option<WakeArc<dyn Observer>> {
+        self.with_state(|state| state.observers.remove(&number))
+    }
+
+    /// One more group is kept, by a pin of its keeper's.
+    pub(crate) fn keep(&self) {
+        // Relaxed: a hint when to trim.
+        self.kept.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Lets go of groups that were kept.
+    pub(crate) fn let_go<'g>(&self, groups: impl ExactSizeIterator<Item = &'g GroupRef<T>>)
+    where
+        T: 'g,
+    {
+        self.kept.fetch_sub(groups.len(), Ordering::Relaxed);
+        groups.for_each(|group| self.unpin(group));
+    }
+
+    /// Has keepers forget what is idle, if they keep much. Under no lock.
+    #[cold]
+    pub(super) fn trim(&self) {
+        // Relaxed: a hint.
+        if self.kept.load(Ordering::Relaxed) <= self.trim_above.load(Ordering::Relaxed) {
+            return;
+        }
+        let keepers: Vec<_> = self.with_state(|state| state.observers.values().cloned().collect());
+        for keeper in keepers {
+            keeper.trim();
+        }
+        // What is left is at work: it may double before the next look.
+        let above = KEPT_IDLE.max(2 * self.kept.load(Ordering::Relaxed));
+        self.trim_above.store(above, Ordering::Relaxed);
+    }
+}
+
+impl<T> Conversation<T> {
+    /// One more in the same group, also if this one has ended and something
+    /// else keeps the group. `None` if it is gone.
+    pub(crate) fn beside(&self) -> Result<Option<Self>, Closed> {
+        self.shared.with_state(|state| {
+            state.open()?;
+            let mut mailbox = self.group.lock();
+            if mailbox.phase == Phase::Ended {
+                return Ok(None);
+            }
+            mailbox.add_pin();
+            drop(mailbox);
+            Ok(Some(Self::new(&self.shared, self.group.clone())))
+        })
+    }
+
+    /// Tells `keeper` if the queue is dropped, by the number that this returns.
+    /// From now on the queue drops what comes back and is not `wanted`, which
+    /// must be the same for all sides in one queue. `None` if it is gone.
+    pub(crate) fn join(
+        &self,
+        keeper: WakeArc<dyn Observer>,
+        wanted: fn(&T) -> bool,
+    ) -> Option<u64> {
+        _ = self.shared.wanted.set(wanted);
+        self.shared.register(keeper)
+    }
+
+    /// Puts an event last, or with `first` before all that waits in the group,
+    /// whatever the capacity, and drops `held` when it has its place. A closed
+    /// queue takes it too, while somebody will still be told of it; else the
+    /// event comes back.
+    pub(crate) fn put<H>(&self, event: T, first: bool, held: H) -> Result<(), T> {
+        let (shared, group) = (&self.shared, &self.group);
+        shared.with_state(|state| {
+            let _held = held;
+            let poisoned = group.lock().flags & POISONED != 0;
+            let gone = shared.gone.load(Ordering::Relaxed);
+            if gone || state.finished() && !poisoned {
+                return Err(event);
+            }
+            if let Some(permits) = shared.capacity.permits() {
+                permits.acquire_past(1);
+            }
+            if first {
+                shared.change_group(state, group, |_, mailbox| {
+                    let rises = mailbox.phase == Phase::Idle;
+                    group.add_waiting(1);
+                    mailbox.put_first(event);
+                    ((), if rises { Age::New } else { Age::Same })
+                });
+            } else {
+                let sent = shared.put(state, group, None, [event]);
+                debug_assert!(sent.is_ok(), "the last tier does not go down");
+            }
+            Ok(())
+        })
+    }
+
+    /// Nothing that `fits` is received from now on: `mark` makes that known to
+    /// `wanted`, and what waits is returned, to be dropped under no lock. Tells
+    /// its keeper nothing any more, and ends the conversation.
+    pub(crate) fn leave(
+        &self,
+        number: Option<u64>,
+        mark: impl FnOnce(),
+        fits: impl FnMut(&T) -> bool,
+    ) -> Vec<T> {
+        let (shared, group) = (&self.shared, &self.group);
+        let (taken, keeper) = shared.with_state(|state| {
+            // Under the group's lock as well: what comes back asks there.
+            let mailbox = group.lock();
+            mark();
+            drop(mailbox);
+            let keeper = number.and_then(|number| state.observers.remove(&number));
+            (shared.take_out(state, group, false, fits), keeper)
+        });
+        drop(keeper);
+        self.end();
+        taken
+    }
+}
