@@ -5,6 +5,7 @@ mod deadlocks;
 mod hierarchy;
 mod names;
 mod oracle;
+mod parents;
 mod queue;
 mod random;
 mod savepoints;
