@@ -2,6 +2,7 @@
 
 mod bad_use;
 mod deadlocks;
+mod drops;
 mod hierarchy;
 mod names;
 mod oracle;
