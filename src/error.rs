@@ -17,6 +17,10 @@ pub struct Stale;
 
 /// Nothing could go on: every running task was blocked in an untimed wait of its
 /// own scheduler and none could start, so the newest such wait gave up.
+///
+/// Each scheduler looks at its own tasks only: two schedulers whose tasks wait for
+/// each other hang, and no wait of theirs gives this error. Where that can happen
+/// wait with a limit: [`wait_timeout`](crate::wait::Wait::wait_timeout) ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stalled;
 

@@ -57,8 +57,10 @@
 //! - A lease that runs out gives the job back, and what its claim does then is
 //!   the error [`Expired`], which changes nothing.
 //! - Waiting claims are woken one for each job that may run. One that was woken
-//!   and is never polled keeps at most one job from the others, and only as long
-//!   as no other event happens.
+//!   and is not polled keeps one job from the others that wait: until it is polled
+//!   or dropped, or more jobs may run than claims have been woken; nothing else that
+//!   happens frees the job. Whoever does not wait can [have](JobQueue::try_claim)
+//!   it.
 //!
 //! # The user's code
 //!
@@ -211,7 +213,8 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// faster, and the woken one keeps its place in line.
     ///
     /// Cancel safe: a wait that is dropped has claimed nothing, and if it had
-    /// been woken, the next is.
+    /// been woken, the next is. One that is woken and kept without being polled
+    /// keeps a job from the others that wait: drop it, or poll it.
     ///
     /// # Errors
     ///

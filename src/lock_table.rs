@@ -78,6 +78,7 @@ mod grants;
 mod hold;
 mod holders;
 mod holds;
+mod merge;
 mod node;
 mod op;
 mod owner;

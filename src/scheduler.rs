@@ -45,7 +45,9 @@
 //! [`wait`](crate::wait::Wait::wait) of the same scheduler and no task can
 //! start, nor one with a delay later on another reader, the newest such wait gives the error [`Stalled`](crate::error::Stalled).
 //! Only `wait()` on the thread that runs the task counts: a timed wait, or a
-//! task that is awaited elsewhere, does not.
+//! task that is awaited elsewhere, does not. Two schedulers whose tasks wait for
+//! each other hang, as neither knows of the other: in such tasks wait with
+//! [`wait_timeout`](crate::wait::Wait::wait_timeout).
 //!
 //! # Bounds
 //!

@@ -57,7 +57,7 @@ pub use self::queue::WaiterState;
 pub(crate) use self::word::{Bits, Released, UNNOTIFIED, WAITERS, Word};
 
 use crate::sync::{model_size, spin_loop, yield_now};
-use crate::wait::{Guarded, Session, Ticket, WakeBatch};
+use crate::wait::{Guarded, Session, Ticket, WakeBatch, drop_quietly};
 
 /// What one asks for.
 pub(crate) trait Claim: Copy {
@@ -79,7 +79,7 @@ pub(crate) enum Admission<G, R> {
 pub(crate) type AdmissionOf<T> = Admission<<T as Turnstile>::Grant, <T as Turnstile>::Refusal>;
 
 /// Wakers that cross the lock: the clone that may be left in the queue, made
-/// before, and the one that was there, dropped after.
+/// before, and the one that was there, dropped after. A panic of a drop ends here.
 pub(crate) struct Wakers {
     new: Option<Waker>,
     old: Option<Waker>,
@@ -95,6 +95,13 @@ impl Wakers {
 
     fn leave(&mut self) -> Waker {
         self.new.take().expect("left once")
+    }
+}
+
+impl Drop for Wakers {
+    fn drop(&mut self) {
+        let left = [self.new.take(), self.old.take()];
+        left.into_iter().flatten().for_each(drop_quietly);
     }
 }
 

@@ -120,8 +120,12 @@ fn run(limit: u32, bypass: Bypass, program: Vec<Step>) {
             Step::Cancel(i) if i < hands.len() => {
                 let (id, hand) = hands.remove(i);
                 drop(hand);
-                naive.all.retain(|w| w.id != id);
-                naive.serve();
+                let gone = naive.all.iter().position(|w| w.id == id);
+                let gone = naive.all.remove(gone.expect("it has not looked"));
+                // One that was refused leaves nothing to anybody.
+                if matches!(gone.state, State::In(_)) {
+                    naive.serve();
+                }
             }
             Step::Release(i) if i < permits.len() => {
                 naive.out -= i64::from(permits[i].count());

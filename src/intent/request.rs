@@ -95,14 +95,11 @@ impl<L: Handle> Op for Request<L> {
         let mut wakers = Wakers::of(cx);
         let mut claim = Claim::of(self.mode);
         let lock = self.lock.as_ref().expect("there until it is granted");
-        let polled = match lock.poll_queue(&mut claim, &mut self.ticket, &mut wakers) {
+        match lock.poll_queue(&mut claim, &mut self.ticket, &mut wakers) {
             Admission::Granted(place) => Poll::Ready(self.granted(place)),
             Admission::NotNow => Poll::Pending,
             Admission::Refused(_) => unreachable!("it converts nothing"),
-        };
-        // Once the guard is made: a panic of theirs releases it.
-        drop(wakers);
-        polled
+        }
     }
 
     fn cancel(&mut self) {
@@ -142,8 +139,7 @@ impl<L: Handle> Op for Convert<'_, L> {
             Admission::Refused(deadlock) => Poll::Ready(Err(deadlock)),
             Admission::NotNow => {
                 if !waited {
-                    // Who came along to the front may go on now. After the
-                    // ticket is safe: wakers may panic.
+                    // Who came along to the front may go on now.
                     guard.lock().serve();
                 }
                 Poll::Pending

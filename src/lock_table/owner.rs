@@ -101,8 +101,15 @@ impl<K, S> Owner<K, S> {
 
     /// Releases all that it holds, whatever the counts; as dropping it does.
     pub fn release_all(&mut self) {
-        self.settle_last();
         let gone = self.holds.clear();
+        if std::mem::replace(&mut self.unsettled, false) {
+            // At once, before the drop of any name can panic.
+            let changes = std::mem::take(&mut self.holds.changes);
+            self.shared.event(|books, _| {
+                books.abort(self.id);
+                books.lower(self.id, &changes);
+            });
+        }
         self.enter();
         drop(gone);
     }
@@ -298,9 +305,18 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
 
 impl<K, S> Drop for Owner<K, S> {
     fn drop(&mut self) {
-        self.release_all();
-        let id = self.id;
-        self.shared.event(|books, _| books.strike_off(id));
+        // Last, also if the drop of a name panics.
+        let last = StrikesOff(self);
+        last.0.release_all();
+    }
+}
+
+struct StrikesOff<'a, K, S>(&'a mut Owner<K, S>);
+
+impl<K, S> Drop for StrikesOff<'_, K, S> {
+    fn drop(&mut self) {
+        let Owner { shared, id, .. } = &*self.0;
+        shared.event(|books, _| books.strike_off(*id));
     }
 }
 

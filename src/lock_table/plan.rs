@@ -11,6 +11,7 @@
 use super::books::Books;
 use super::hold::{HoldId, Place};
 use super::holds::Holds;
+use super::merge::{has_repeats, merged};
 use super::shards::{Locked, NodeId, Set, Shards, State};
 use super::{MAX_DEPTH, Resource};
 use crate::modes::Mode;
@@ -24,16 +25,16 @@ pub(super) struct Plan<K> {
 
 pub(super) struct Step<K> {
     /// None once it is in the holds.
-    key: Option<K>,
+    pub(super) key: Option<K>,
     /// For the table's entry, if that has to be made.
     name: Option<K>,
-    hash: u64,
-    depth: usize,
-    parent: Option<usize>,
+    pub(super) hash: u64,
+    pub(super) depth: usize,
+    pub(super) parent: Option<usize>,
     hold: Option<HoldId>,
     /// The join of the modes asked for it by name, and how many there were.
-    asked: Option<Mode>,
-    times: u64,
+    pub(super) asked: Option<Mode>,
+    pub(super) times: u64,
     part: Part,
 }
 
@@ -85,7 +86,7 @@ impl<K: Resource> Plan<K> {
             alone &= steps.is_empty();
             Self::add_path(&mut steps, key, mode, &hash)?;
         }
-        if !alone {
+        if !alone || has_repeats(&steps) {
             steps = merged(steps);
         }
         for step in &mut steps {
@@ -367,34 +368,4 @@ impl<K> Step<K> {
             node: None,
         };
     }
-}
-
-/// Several paths in one: each node once, by (depth, hash).
-fn merged<K: Eq>(steps: Vec<Step<K>>) -> Vec<Step<K>> {
-    let mut places = vec![0; steps.len()];
-    let mut numbered: Vec<(usize, Step<K>)> = steps.into_iter().enumerate().collect();
-    numbered.sort_by_key(|(_, step)| (step.depth, step.hash));
-    let mut merged: Vec<Step<K>> = Vec::new();
-    for (number, mut step) in numbered {
-        let alike = merged
-            .iter()
-            .rev()
-            .take_while(|other| (other.depth, other.hash) == (step.depth, step.hash));
-        let same = alike.zip(1..).find(|(other, _)| other.key == step.key);
-        if let Some(back) = same.map(|(_, back)| back) {
-            places[number] = merged.len() - back;
-            let found = &mut merged[places[number]];
-            found.asked = match (found.asked, step.asked) {
-                (Some(one), Some(other)) => Some(one.join(other)),
-                (one, other) => one.or(other),
-            };
-            found.times += step.times;
-        } else {
-            // Less deep, so it has its place already.
-            step.parent = step.parent.map(|parent| places[parent]);
-            places[number] = merged.len();
-            merged.push(step);
-        }
-    }
-    merged
 }

@@ -2,9 +2,11 @@
 
 mod bad_use;
 mod deadlocks;
+mod drops;
 mod hierarchy;
 mod names;
 mod oracle;
+mod parents;
 mod queue;
 mod random;
 mod savepoints;

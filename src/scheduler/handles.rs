@@ -135,7 +135,9 @@ impl Caller {
 
     /// Waits for all that this caller has submitted since its last successful
     /// synchronize. The first poll draws the line: later tasks are not waited
-    /// for. Dropped or timed out, it counts them towards the next.
+    /// for. Dropped or timed out, it counts them towards the next. One that is
+    /// forgotten ([`std::mem::forget`]) while it is pending keeps its caller busy for
+    /// ever: every later synchronize is refused.
     ///
     /// # Errors
     ///

@@ -46,8 +46,8 @@ impl Op for Synchronize<'_> {
         let looked = catch_unwind(AssertUnwindSafe(|| self.look(cx)));
         looked.unwrap_or_else(|panic| {
             // A waker of the user's, when it was cloned. Nobody will cancel a
-            // wait whose first poll panicked.
-            if first && self.drawn {
+            // wait whose first poll panicked, and the next poll is the first.
+            if first && std::mem::take(&mut self.drawn) {
                 self.cancel();
             }
             resume_unwind(panic)

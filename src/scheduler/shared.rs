@@ -8,7 +8,7 @@ use crossbeam_channel::Sender;
 
 use crate::slab::Key;
 use crate::sync::{Arc, Tally};
-use crate::wait::{Guarded, WakeBatch, drop_quietly, look_twice};
+use crate::wait::{Guarded, Session, WakeBatch, drop_quietly, look_twice};
 
 use super::books::Books;
 use super::cell::Job;
@@ -37,9 +37,19 @@ impl Shared {
         self: &Arc<Self>,
         f: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> R,
     ) -> R {
+        self.event_in(self.books.lock(), f)
+    }
+
+    /// The same, after a look at the books: they are as the last event left them,
+    /// and what is due since then has not arrived.
+    pub(super) fn event_in<R>(
+        self: &Arc<Self>,
+        looked: Session<'_, Books>,
+        f: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> R,
+    ) -> R {
         // Declared first, so that it is dropped last, also on unwinding.
         let mut aftermath = Aftermath::of(self);
-        let mut session = self.books.lock();
+        let mut session = looked;
         let now = self.origin.elapsed();
         let (books, wakes) = session.parts();
         books.advance(now, wakes);
@@ -59,8 +69,7 @@ impl Shared {
         if session.are_exact() {
             return look(&mut session);
         }
-        drop(session);
-        self.event(|books, wakes, _| {
+        self.event_in(session, |books, wakes, _| {
             books.exact(wakes);
             look(books)
         })

@@ -152,11 +152,15 @@ impl Caller {
     }
 
     /// Takes tasks back for which there was no reader, if by now one that was sent
-    /// for is still not there, because it could not be started.
+    /// for is still not there, because it could not be started. Looked at before
+    /// anything more is due: for that nobody has been sent for yet.
     fn are_stranded(&self, keys: &[(Key, TaskId)]) -> bool {
-        let taken_back = self.shared.event(|books, wakes, _| {
-            let stranded = books.calls_for_readers() && !books.has_readers();
-            if !stranded || !keys.iter().all(|&(key, _)| books.waits(key)) {
+        let books = self.shared.books.lock();
+        if !books.calls_for_readers() || books.has_readers() {
+            return false;
+        }
+        let taken_back = self.shared.event_in(books, |books, wakes, _| {
+            if !keys.iter().all(|&(key, _)| books.waits(key)) {
                 return Vec::new();
             }
             let back = keys.iter().rev();

@@ -148,14 +148,11 @@ impl<S: Handle> Op for Request<S> {
         let mut wakers = Wakers::of(cx);
         let semaphore = self.semaphore.as_ref().expect("there until it is granted");
         let admission = semaphore.poll_queue(&mut self.claim, &mut self.ticket, &mut wakers);
-        let polled = match admission {
+        match admission {
             Admission::Granted(()) => Poll::Ready(Ok(self.granted())),
             Admission::NotNow => Poll::Pending,
             Admission::Refused(error) => Poll::Ready(Err(error)),
-        };
-        // Once the permit is made: a panic of theirs gives it back.
-        drop(wakers);
-        polled
+        }
     }
 
     fn cancel(&mut self) {

@@ -1,5 +1,11 @@
 //! Each fault of SEMANTICS 1D, removed.
 
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::task::{Context, Wake, Waker};
+
 use conversant::job_queue::{Expired, Why};
 
 use super::*;
@@ -75,4 +81,44 @@ fn fault_a_late_finish_is_an_error_that_changes_nothing() {
     assert!(now[0].holds());
     now.into_iter().for_each(|claim| claim.complete().unwrap());
     is_idle(&queue);
+}
+
+#[derive(Default)]
+struct Woken(AtomicU32);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+/// As the docs say: until more may run than claims have been woken, or it is dropped.
+#[test]
+fn one_that_was_woken_and_is_not_polled_keeps_one_job_whatever_happens() {
+    let queue = Queue::new();
+    let woken: [Arc<Woken>; 3] = Default::default();
+    let mut waits = [(); 3].map(|()| queue.claim(1));
+    for (wait, woken) in waits.iter_mut().zip(&woken) {
+        let waker = Waker::from(woken.clone());
+        let polled = Pin::new(wait).poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+    }
+    let [unpolled, second, third] = waits;
+    let told = || woken.each_ref().map(|woken| woken.0.load(SeqCst));
+    queue.push(1, 1, Place::new().group("one")).unwrap();
+    assert_eq!(told(), [1, 0, 0]);
+    for n in 2..100 {
+        // Its group has no room for it beside the first.
+        queue.push(n, n, Place::new().group("one")).unwrap();
+        queue.advance(at(u64::from(n)));
+        let (held, numbers) = claim(&queue, 1);
+        assert_eq!(numbers, [1]);
+        drop(held);
+    }
+    assert_eq!(told(), [1, 0, 0]);
+    queue.push(100, 100, Place::new()).unwrap();
+    assert_eq!(told(), [1, 1, 0]);
+    drop(unpolled);
+    assert_eq!(told(), [1, 1, 1]);
+    drop((second, third));
 }

@@ -91,6 +91,22 @@ fn a_second_synchronize_during_the_first_is_busy() {
     });
 }
 
+/// As its docs say. Another caller is not kept from anything.
+#[test]
+fn a_pending_synchronize_that_is_forgotten_keeps_its_caller_busy() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let held = Held::start(&caller);
+        std::mem::forget(begun(&caller));
+        held.finish();
+        assert_eq!(caller.synchronize().wait(), Err(SyncError::Busy));
+        gives(&caller, 1).detach();
+        assert_eq!(caller.synchronize().wait(), Err(SyncError::Busy));
+        drop(caller);
+        end(&scheduler);
+    });
+}
+
 #[test]
 fn a_synchronize_that_times_out_merges_its_epoch_into_the_next() {
     finishes(|| {

@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::scheduler::{
     Caller, CallerOptions, How, Place, Pool, PoolError, Reason, Scheduler, Verdict,
 };
 
-use crate::stage::{Held, end, finishes, gives, until};
+use crate::stage::{Held, capped, end, finishes, gives, until};
 
 type Sent = Box<dyn FnOnce() + Send>;
 
@@ -19,6 +20,12 @@ fn on_pool(readers: u32, pool: impl Pool + 'static) -> (Scheduler, Caller) {
     let scheduler = builder.build().unwrap();
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
     (scheduler, caller)
+}
+
+/// Runs the job at once, on the thread that submits it.
+fn inline(job: Sent) -> Result<(), PoolError> {
+    job();
+    Ok(())
 }
 
 /// A thread for each job, as a pool that always has room.
@@ -136,10 +143,6 @@ fn a_pool_with_room_for_one_reader_loses_nothing() {
 #[test]
 fn a_pool_that_runs_the_job_inline_on_the_submitting_thread() {
     finishes(|| {
-        let inline = |job: Sent| {
-            job();
-            Ok(())
-        };
         let (scheduler, caller) = on_pool(1, inline);
         let here = thread::current().id();
         let mut task = caller
@@ -159,15 +162,55 @@ fn a_pool_that_runs_the_job_inline_on_the_submitting_thread() {
     });
 }
 
+/// Delays that end before, while and after a task is submitted.
+fn delays() -> impl Iterator<Item = Place<'static>> {
+    let nanos = (0..20_000).step_by(5);
+    nanos.map(|n| Place::new().after(Duration::from_nanos(n)))
+}
+
+/// All come, and no reader was sent for in vain.
+fn all_run(scheduler: &Scheduler, caller: &Caller) {
+    while scheduler.advance().is_some() {
+        thread::yield_now();
+    }
+    let summary = caller.synchronize().wait().unwrap();
+    assert_eq!(summary.ok, delays().count() as u64);
+    assert_eq!(scheduler.readers().start_failures, 0);
+    end(scheduler);
+}
+
+#[test]
+fn what_is_due_while_it_is_submitted_lacks_no_reader() {
+    finishes(|| {
+        let (scheduler, caller) = on_pool(1, inline);
+        for place in delays() {
+            let task = caller.exec_with(place, || Ok::<_, ()>(()));
+            task.expect("the pool serves").detach();
+        }
+        all_run(&scheduler, &caller);
+    });
+}
+
+#[test]
+fn what_waits_for_its_cap_while_others_are_due_lacks_no_reader() {
+    finishes(|| {
+        let (scheduler, caller) = on_pool(1, inline);
+        let paused = scheduler.caller("paused", capped(0)).unwrap();
+        for place in delays() {
+            let due = caller.exec_with(place, || Ok::<_, ()>(())).unwrap();
+            let task = paused.exec(|| Ok::<_, ()>(()));
+            assert!(task.expect("the pool serves").cancel());
+            due.detach();
+        }
+        all_run(&scheduler, &caller);
+    });
+}
+
 /// A task that submits, on a pool that runs inline: nested, then flat.
 #[test]
 fn a_task_submits_on_an_inline_pool() {
     finishes(|| {
         for readers in [1, 4] {
-            let inline = |job: Sent| {
-                job();
-                Ok(())
-            };
             let (scheduler, caller) = on_pool(readers, inline);
             let caller = Arc::new(caller);
             let inner = Arc::clone(&caller);

@@ -310,3 +310,26 @@ fn a_hold_that_somebody_else_will_drop_is_no_stall() {
         end(&scheduler);
     });
 }
+
+/// Neither is told, as neither knows of the other; a timed wait is the way out.
+#[test]
+fn tasks_of_two_schedulers_that_wait_for_each_other_need_a_timed_wait() {
+    finishes(|| {
+        let ((one, here), (other, there)) = (one_caller(1), one_caller(1));
+        let (give, given) = channel::<Task<bool, ()>>();
+        let body = move || {
+            let mut over_there = given.recv().unwrap();
+            let waited = over_there.outcome().wait_timeout(Duration::from_millis(1));
+            Ok::<_, ()>((waited.is_err(), over_there))
+        };
+        let mut first = here.exec(body).unwrap();
+        let mut behind = gives(&here, 7);
+        let waits = there.exec(move || Ok(gave(&behind.outcome().wait(), 7)));
+        give.send(waits.unwrap()).unwrap();
+        let (timed_out, mut over_there) = result(&mut first);
+        assert!(timed_out, "the one behind cannot start");
+        assert!(result(&mut over_there), "it was never told");
+        end(&one);
+        end(&other);
+    });
+}

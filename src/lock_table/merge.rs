@@ -1,0 +1,41 @@
+//! Paths that share names become one.
+
+use hashbrown::HashTable;
+
+use super::plan::Step;
+use super::shards::spread;
+
+/// Whether a path may have a name twice, so that its parent is not always the same.
+pub(super) fn has_repeats<K>(path: &[Step<K>]) -> bool {
+    let same = |(n, step): (usize, &Step<K>)| path[..n].iter().any(|up| up.hash == step.hash);
+    path.iter().enumerate().any(same)
+}
+
+/// Several paths in one: each node once, by (depth, hash), where it is least deep.
+pub(super) fn merged<K: Eq>(steps: Vec<Step<K>>) -> Vec<Step<K>> {
+    let mut places = vec![0; steps.len()];
+    let mut known = HashTable::with_capacity(steps.len());
+    let mut numbered: Vec<(usize, Step<K>)> = steps.into_iter().enumerate().collect();
+    numbered.sort_by_key(|(_, step)| (step.depth, step.hash));
+    let mut merged: Vec<Step<K>> = Vec::new();
+    for (number, mut step) in numbered {
+        let is_it = |&at: &usize| merged[at].hash == step.hash && merged[at].key == step.key;
+        if let Some(&same) = known.find(spread(step.hash), is_it) {
+            places[number] = same;
+            let found = &mut merged[same];
+            found.asked = match (found.asked, step.asked) {
+                (Some(one), Some(other)) => Some(one.join(other)),
+                (one, other) => one.or(other),
+            };
+            found.times += step.times;
+        } else {
+            // Less deep, so it has its place already.
+            step.parent = step.parent.map(|parent| places[parent]);
+            places[number] = merged.len();
+            let rehash = |&at: &usize| spread(merged[at].hash);
+            known.insert_unique(spread(step.hash), merged.len(), rehash);
+            merged.push(step);
+        }
+    }
+    merged
+}
