@@ -21,59 +21,20 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 
+mod entry;
 mod levels;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 use levels::Levels;
 
+pub use entry::{Entry, Rank};
+
 /// The standing level of a group of which nothing is said.
 pub const STANDING_LEVEL: u8 = 100;
 
 /// Gaps that are not worth closing, and capacity not worth giving back.
 const SLACK: usize = 1024;
-
-/// How urgent a group is: bumped groups before all others, then by level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank(u16);
-
-impl Rank {
-    /// A group that was not bumped.
-    pub fn standing(level: u8) -> Self {
-        Self(level.into())
-    }
-
-    /// A group bumped to this level.
-    pub fn bumped(level: u8) -> Self {
-        Self(0x100 | u16::from(level))
-    }
-}
-
-/// A group on its way to a line, or in the array of one.
-#[derive(Debug)]
-pub struct Entry<G> {
-    /// When it became ready.
-    pub ticket: u64,
-    /// `None`: a gap.
-    pub group: Option<G>,
-    /// On its way: its lane. In line: how many entries after this one the next
-    /// of its level stands; 0: none.
-    pub link: u32,
-    /// Its standing level.
-    pub level: u8,
-    /// On its way: so many units of the lane's cap came back before it.
-    pub units: u8,
-}
-
-impl<G> Entry<G> {
-    /// Takes the group out, for a line.
-    fn take(&mut self) -> Self {
-        Self {
-            group: self.group.take(),
-            ..*self
-        }
-    }
-}
 
 /// A rank, and who is first among equals: the lower.
 type Standing = (Reverse<Rank>, u64);

@@ -77,19 +77,22 @@ fn turn_of_two(queue: &Queue<u8>) -> (Turn<'static, u8>, Conversation<u8>) {
 #[test]
 fn turns_and_sends_are_seen_in_order() {
     explore("turns_and_sends_are_seen_in_order", None, || {
-        let (queue, conversation) = queue_with_conversation();
-        let (mut turn, stays) = turn_of_two(&queue);
-        let (sent_to, turn_of) = (conversation.group(), turn.group());
+        let queue = Queue::new();
+        let lane = queue.lane(1, Limit::Unlimited).unwrap();
+        let [sent_to, turn_of] = [(); 2].map(|()| lane.group(Limit::SERIAL, 100).unwrap());
+        let conversation = sent_to.conversation().unwrap();
+        turn_of.conversation().unwrap().send_all([1, 2]).unwrap();
+        let mut turn = queue.try_receive().unwrap().into_owned();
         let worker = spawn(move || {
             conversation.send(0).unwrap();
             turn.next().unwrap().complete();
             turn.next().unwrap().complete();
             (turn, conversation)
         });
-        if queue.waiting_in(turn_of) == Ok(0) {
-            assert_eq!(queue.waiting_in(sent_to), Ok(1));
+        if turn_of.waiting() == 0 {
+            assert_eq!(sent_to.waiting(), 1);
         }
-        drop((worker.join().unwrap(), stays));
+        drop(worker.join().unwrap());
     });
 }
 
