@@ -21,12 +21,11 @@ use std::num::NonZeroU64;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
-use crate::semaphore::{Permit, Semaphore, WaiterState};
+use crate::semaphore::{Permit, Semaphore};
 use crate::sync::{AtomicBool, Mutex, per_thread, unique};
 use crate::turnstile::Turnstile;
 
 use super::refuse::SendReason;
-use super::snapshot::SendsStatus;
 
 /// The capacity of a queue, if it has one.
 pub(crate) struct Capacity {
@@ -117,20 +116,6 @@ impl Capacity {
         if let Some(permits) = self.permits() {
             permits.serve();
         }
-    }
-
-    /// The sends that wait.
-    pub(super) fn waits(&self) -> SendsStatus {
-        let permits = self.permits();
-        let mut sends = SendsStatus::default();
-        for waiter in permits.map_or(Vec::new(), |permits| permits.snapshot().waiters) {
-            match waiter.state {
-                WaiterState::Waiting => sends.waiting += 1,
-                _ => sends.notified += 1,
-            }
-            sends.places += u64::from(waiter.count);
-        }
-        sends
     }
 
     /// The calling thread has received something, which is live until

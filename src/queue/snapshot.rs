@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use crate::group::POISONED;
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
+use crate::semaphore::WaiterState;
 use crate::wait::Waiters;
 
 use super::Queue;
+use super::capacity::Capacity;
 use super::handles::GroupId;
 use super::refuse::Why;
 
@@ -141,10 +143,23 @@ impl<T> Queue<T> {
                 eligible: state.lanes.eligible(usize::MAX) as u64,
                 receives: receives(std::iter::once(&state.receives)),
                 named: receives(state.named.values()),
-                sends: shared.capacity.waits(),
+                sends: sends(&shared.capacity),
             }
         })
     }
+}
+
+fn sends(capacity: &Capacity) -> SendsStatus {
+    let mut sends = SendsStatus::default();
+    let permits = capacity.permits();
+    for waiter in permits.map_or(Vec::new(), |permits| permits.snapshot().waiters) {
+        match waiter.state {
+            WaiterState::Waiting => sends.waiting += 1,
+            _ => sends.notified += 1,
+        }
+        sends.places += u64::from(waiter.count);
+    }
+    sends
 }
 
 fn receives<'a>(waiters: impl Iterator<Item = &'a Waiters<()>> + Clone) -> ReceivesStatus {
