@@ -308,13 +308,6 @@ impl<G> Line<G> {
     /// Keeps invariants 1 and 3 after an entry has gone.
     #[inline(always)]
     fn tidy(&mut self) {
-        if self.gaps > 0 || self.entries.is_empty() {
-            self.tidy_up();
-        }
-    }
-
-    #[inline(never)]
-    fn tidy_up(&mut self) {
         if self.gaps > 0 {
             let first = self.entries.front();
             if first.is_none_or(|e| e.group.is_none()) || self.gaps > self.plain() + SLACK {

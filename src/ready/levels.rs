@@ -9,39 +9,40 @@ struct Ends {
 }
 
 /// The lists of all levels.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Levels {
     /// A bit for each word of `bits` that is not zero.
     summary: u8,
     /// A bit for each level whose list is not empty.
     bits: [u64; 4],
-    /// By level, made for 64 at a time.
-    ends: [Vec<Ends>; 4],
+    /// By level.
+    ends: [Ends; 256],
+}
+
+impl Default for Levels {
+    fn default() -> Self {
+        Self {
+            summary: 0,
+            bits: [0; 4],
+            ends: [Ends::default(); 256],
+        }
+    }
 }
 
 impl Levels {
-    fn ends(&mut self, level: u8) -> &mut Ends {
-        &mut self.ends[usize::from(level >> 6)][usize::from(level & 63)]
-    }
-
     fn has(&self, level: u8) -> bool {
         self.bits[usize::from(level >> 6)] & 1 << (level & 63) != 0
     }
 
     /// Puts a position last, and says behind which.
     pub(super) fn push(&mut self, level: u8, at: u64) -> Option<u64> {
-        let word = usize::from(level >> 6);
+        let ends = &mut self.ends[usize::from(level)];
+        let before = std::mem::replace(&mut ends.last, at);
         if self.has(level) {
-            let ends = self.ends(level);
-            return Some(std::mem::replace(&mut ends.last, at));
+            return Some(before);
         }
-        if self.ends[word].is_empty() {
-            self.ends[word] = vec![Ends::default(); 64];
-        }
-        *self.ends(level) = Ends {
-            first: at,
-            last: at,
-        };
+        self.ends[usize::from(level)].first = at;
+        let word = usize::from(level >> 6);
         self.bits[word] |= 1 << (level & 63);
         self.summary |= 1 << word;
         None
@@ -51,17 +52,19 @@ impl Levels {
     pub(super) fn first(&self) -> Option<(u8, u64)> {
         let word = 7_u32.checked_sub(self.summary.leading_zeros())?;
         let bit = 63 - self.bits[word as usize].leading_zeros();
-        let first = self.ends[word as usize][bit as usize].first;
-        Some(((word * 64 + bit) as u8, first))
+        let level = (word * 64 + bit) as u8;
+        Some((level, self.ends[usize::from(level)].first))
     }
 
     /// If a position is the first of its level, the one that many after it is
     /// now; with 0 there is none.
     pub(super) fn pop(&mut self, level: u8, at: u64, step: u32) {
-        if !self.has(level) || self.ends(level).first != at {
+        let is_some = self.has(level);
+        let ends = &mut self.ends[usize::from(level)];
+        if !is_some || ends.first != at {
             return;
         }
-        self.ends(level).first += u64::from(step);
+        ends.first += u64::from(step);
         if step == 0 {
             let word = usize::from(level >> 6);
             self.bits[word] &= !(1 << (level & 63));
