@@ -5,7 +5,7 @@
 //! submission list. Nobody else holds two groups' locks, and who does takes them
 //! in the order of their addresses: so nobody waits in a circle.
 
-use crate::group::Phase;
+use crate::group::{Guard, Mailbox, Phase};
 use crate::sync::Arc;
 
 use super::handles::Conversation;
@@ -87,42 +87,54 @@ fn refusal<T>(pairs: &Addressed<'_, T>) -> Option<SendReason> {
     pairs.iter().find_map(|(one, _)| one.refusal())
 }
 
+/// Where its group stands.
+fn address<T>(conversation: &Conversation<T>) -> usize {
+    std::ptr::from_ref(&*conversation.group).addr()
+}
+
 impl<T> Shared<T> {
     /// Sends in the plain case, or gives all back.
     fn send_many_plain<'a>(&self, pairs: Addressed<'a, T>) -> Result<Posted, Addressed<'a, T>> {
-        let group = |n: usize| -> &'a GroupRef<T> { &pairs[n].0.group };
-        let mut by_address: Vec<usize> = (0..pairs.len()).collect();
-        by_address.sort_by_key(|&n| std::ptr::from_ref(&**group(n)).addr());
-        // Each group with its first message; and which of these each message is for.
-        let mut locked: Vec<(usize, &GroupRef<T>, _)> = Vec::new();
-        let mut of = vec![0; pairs.len()];
-        for n in by_address {
-            let last = locked.last().map(|&(_, last, _)| last);
-            if last.is_none_or(|last| !std::ptr::eq(&**last, &**group(n))) {
-                locked.push((n, group(n), group(n).lock()));
+        let numbered = (0_usize..).zip(pairs);
+        let mut all: Vec<_> = numbered
+            .map(|(n, (one, message))| (address(one), n, one, message))
+            .collect();
+        all.sort_unstable_by_key(|&(at, n, ..)| (at, n));
+        // Each group once, with the number of its first message.
+        let mut locked: Vec<(usize, &GroupRef<T>, Guard<'_, Mailbox<T>>)> = Vec::new();
+        locked.reserve_exact(all.len());
+        let mut last = 0;
+        for &(at, n, one, _) in &all {
+            if at != last {
+                locked.push((n, &one.group, one.group.lock()));
+                last = at;
             }
-            of[n] = locked.len() - 1;
-            let (_, _, mailbox) = &locked[of[n]];
-            if !mailbox.sends_plainly() || pairs[n].0.has_ended() {
+            let plain = locked.last().is_some_and(|(.., m)| m.sends_plainly());
+            if !plain || one.has_ended() {
                 drop(locked);
-                return Err(pairs);
+                all.sort_unstable_by_key(|&(_, n, ..)| n);
+                let pairs = all.into_iter().map(|(_, _, one, message)| (one, message));
+                return Err(pairs.collect());
             }
         }
-        for ((_, message), of) in pairs.into_iter().zip(of) {
-            let (_, group, mailbox) = &mut locked[of];
+        let mut groups = locked.iter_mut();
+        let mut group = None;
+        last = 0;
+        for (at, _, _, message) in all {
+            if at != last {
+                group = groups.next();
+                last = at;
+            }
+            let (_, group, mailbox) = group.as_mut().expect("each address has its group");
             group.append(mailbox, message);
         }
         locked.retain(|(_, _, mailbox)| mailbox.phase == Phase::Idle);
-        locked.sort_by_key(|&(first, ..)| first);
-        let tokens = locked.iter_mut();
-        let tokens: Vec<_> = tokens
-            .map(|(_, group, mailbox)| Self::token(group, mailbox, false))
-            .collect();
-        let (tickets, posted) = self.submissions.post_many(tokens);
-        for ((_, _, mailbox), ticket) in locked.iter_mut().zip(tickets) {
-            mailbox.ticket = ticket;
-        }
-        Ok(posted)
+        locked.sort_unstable_by_key(|&(first, ..)| first);
+        let tokens = locked.iter_mut().map(|(_, group, mailbox)| {
+            let token = Self::token(group, mailbox, false);
+            (token, &mut mailbox.ticket)
+        });
+        Ok(self.submissions.post_many(tokens))
     }
 
     /// Sends by every rule.

@@ -16,8 +16,6 @@
 //!
 //! Memory ordering: the lock orders all of it.
 
-use std::ops::Range;
-
 use crate::group::{Lock, Mailbox};
 use crate::ready::Entry;
 use crate::sync::model_size;
@@ -141,14 +139,17 @@ impl<T> Submissions<T> {
         (ticket, self.appended(&mut list))
     }
 
-    /// Appends tokens, one after the other: their tickets, and what is to be done.
-    pub(super) fn post_many(&self, tokens: Vec<Token<T>>) -> (Range<u64>, Posted) {
+    /// Appends tokens, one after the other, and puts the ticket of each in its
+    /// place: what is to be done.
+    pub(super) fn post_many<'t>(
+        &self,
+        tokens: impl Iterator<Item = (Token<T>, &'t mut u64)>,
+    ) -> Posted {
         let mut list = self.list.lock();
-        let first = list.next;
-        for token in tokens {
-            list.append(token);
+        for (token, ticket) in tokens {
+            *ticket = list.append(token);
         }
-        (first..list.next, self.appended(&mut list))
+        self.appended(&mut list)
     }
 
     #[inline(always)]

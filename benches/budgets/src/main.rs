@@ -34,6 +34,7 @@ const PATHS: &[(&str, Path)] = &[
         alone(n, &GiveBacks, 32)
     }),
     ("by-key-claim-32", by_key),
+    ("send-many-32", send_many),
     ("detached", detached),
     ("send-into-a-busy-group", busy_send),
     ("deep-100", |n| deep(n, 100, 1)),
@@ -204,6 +205,20 @@ fn by_key(rounds: usize) -> usize {
     for round in 0..rounds {
         for key in 0..GROUPS as u64 {
             keyed.send(key, round as u64).expect("open");
+        }
+        serve(&queue, 32, &Plain, &mut served);
+    }
+    GROUPS
+}
+
+/// As a message alone, but each half of the groups is sent to by one call.
+fn send_many(rounds: usize) -> usize {
+    let (queue, conversations) = queue(&Plain);
+    let mut served = 0;
+    for round in 0..rounds {
+        for some in conversations.chunks(GROUPS / 2) {
+            let messages = some.iter().map(|one| (one, round as u64));
+            queue.send_many(messages).expect("open");
         }
         serve(&queue, 32, &Plain, &mut served);
     }
