@@ -29,6 +29,7 @@
 
 mod block;
 mod fifo;
+mod flags;
 mod lock;
 #[cfg(all(test, loom))]
 mod model;
@@ -43,6 +44,7 @@ use crate::slab::Key;
 
 use fifo::Fifo;
 
+pub(crate) use flags::*;
 pub(crate) use lock::{Guard, Lock};
 pub(crate) use odd::{Head, Odd, Taken, ordinal};
 pub(crate) use reference::{GroupRef, Groups};
@@ -61,50 +63,6 @@ pub(crate) enum Phase {
     /// It is gone. Only who keeps groups by key can still see it.
     Ended,
 }
-
-/// What is rare about a group: one bit each.
-pub(crate) type Flags = u16;
-
-/// An odd message waits.
-pub(crate) const ODD: Flags = 1;
-/// The next turn is bumped.
-pub(crate) const BUMPED: Flags = 1 << 1;
-/// The lane counts units for its cap.
-pub(crate) const CAPPED: Flags = 1 << 2;
-/// Tiers are in use in the lane.
-pub(crate) const TIERED: Flags = 1 << 3;
-/// Its messages have passed number 2^32.
-const FAR: Flags = 1 << 4;
-/// The queue is closed.
-pub(crate) const CLOSED: Flags = 1 << 5;
-/// It has work, in a closed queue, and is counted there.
-pub(crate) const COUNTED: Flags = 1 << 6;
-/// A message failed too often: it waits to be resumed.
-pub(crate) const POISONED: Flags = 1 << 7;
-/// A message failed: it waits for its next attempt.
-pub(crate) const BACKING_OFF: Flags = 1 << 8;
-/// Somebody waits for it by name.
-pub(crate) const NAMED: Flags = 1 << 9;
-/// Somebody looks at its first message, which waits all the same.
-pub(crate) const PEEKED: Flags = 1 << 10;
-/// Nobody pins it: it ends when nothing of it is left.
-pub(crate) const UNPINNED: Flags = 1 << 11;
-/// Its live turn has given its unit to a detached delivery.
-pub(crate) const BARE: Flags = 1 << 12;
-/// It was claimed in a lane with tiers: its first message has started.
-pub(crate) const STARTED: Flags = 1 << 13;
-/// Tiers came into use while its turn was live, and count one started message.
-pub(crate) const SWEPT: Flags = 1 << 14;
-
-/// Detached deliveries have all units of its limit.
-const FULL: Flags = 1 << 15;
-
-/// Sends are not plain, whatever the phase.
-pub(crate) const SEND_SPECIAL: Flags = TIERED | CLOSED;
-/// Set aside after a failure.
-pub(crate) const SUSPENDED: Flags = POISONED | BACKING_OFF;
-/// What does not matter to a plain step.
-const HARMLESS: Flags = CAPPED | UNPINNED | ODD | FULL | FAR;
 
 /// A group's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -182,8 +140,9 @@ impl<T> Group<T> {
     ///
     /// If that are 2^32; nothing has changed.
     #[inline]
-    pub(crate) fn add_waiting(&self, more: u32) {
-        let waiting = self.waiting().checked_add(more);
+    pub(crate) fn add_waiting(&self, more: usize) {
+        let more = u32::try_from(more).ok();
+        let waiting = more.and_then(|more| self.waiting().checked_add(more));
         let waiting = waiting.expect("fewer than 2^32 messages wait in a group");
         self.mailbox.set_note(waiting);
     }
@@ -199,6 +158,17 @@ impl<T> Group<T> {
     pub(crate) fn append(&self, mailbox: &mut Mailbox<T>, message: T) {
         self.add_waiting(1);
         mailbox.append(message);
+    }
+
+    /// Puts messages last.
+    ///
+    /// # Panics
+    ///
+    /// As [`add_waiting`](Self::add_waiting); nothing has changed.
+    pub(crate) fn append_all(&self, mailbox: &mut Mailbox<T>, messages: Vec<T>) {
+        self.add_waiting(messages.len());
+        mailbox.plain.reserve(messages.len());
+        messages.into_iter().for_each(|m| mailbox.append(m));
     }
 
     /// Takes the first message out, where no odd one waits.

@@ -118,18 +118,19 @@ impl<T> Block<T> {
         }
     }
 
-    /// The same messages in a block twice as large.
+    /// The same messages in a larger block.
     ///
     /// # Safety
     ///
-    /// It is a block, alone in its circle; it is gone after.
-    pub(super) unsafe fn grow(block: *mut Self) -> *mut Self {
+    /// It is a block, alone in its circle, and `larger` a power of two above its
+    /// capacity; it is gone after.
+    pub(super) unsafe fn grow(block: *mut Self, larger: u16) -> *mut Self {
         // SAFETY: the messages move in one or two runs into fresh memory that has
         // room for them.
         unsafe {
             let (len, cap) = ((*block).len, (*block).cap);
             let head = (*block).head & (cap - 1);
-            let larger = Self::new(cap * 2);
+            let larger = Self::new(larger);
             let run = len.min(cap - head);
             let items = (&raw mut (*larger).items).cast::<T>();
             ptr::copy_nonoverlapping(Self::at(block, 0), items, run.into());

@@ -159,6 +159,28 @@ impl<T> Fifo<T> {
         unsafe { Block::push(tail.as_ptr(), message) };
     }
 
+    /// Makes room for so many more at once, where one block can hold them.
+    pub(super) fn reserve(&mut self, more: usize) {
+        let first = usize::from(Self::INLINE && self.is_empty());
+        let more = more.saturating_sub(first).min(MOST.into()) as u16;
+        let tail = self.blocks().map_or(ptr::null_mut(), NonNull::as_ptr);
+        // SAFETY: the block is there, if there is one.
+        let (len, cap) = match tail.is_null() {
+            true => (0, 0),
+            false => unsafe { ((*tail).len, (*tail).cap) },
+        };
+        let wanted = (len + more).next_power_of_two().clamp(FEWEST, MOST);
+        if more == 0 || wanted <= cap {
+            return;
+        }
+        let larger = match tail.is_null() {
+            true => Block::new(wanted),
+            // SAFETY: a block below the largest size is the only one.
+            false => unsafe { Block::grow(tail, wanted) },
+        };
+        self.replace_blocks(larger);
+    }
+
     /// A last block with room.
     fn make_room(&mut self) -> NonNull<Block<T>> {
         let tail = match self.blocks().map(NonNull::as_ptr) {
@@ -166,7 +188,7 @@ impl<T> Fifo<T> {
             // SAFETY: the blocks are there; a new one is linked in behind the last.
             Some(tail) => unsafe {
                 if (*tail).cap < MOST {
-                    Block::grow(tail)
+                    Block::grow(tail, (*tail).cap * 2)
                 } else {
                     let new = Block::new(MOST);
                     (*new).next = (*tail).next;
@@ -210,7 +232,7 @@ impl<T> Fifo<T> {
             let mut head = (*tail).next;
             if (*head).len == (*head).cap {
                 if head == tail && (*tail).cap < MOST {
-                    head = Block::grow(tail);
+                    head = Block::grow(tail, (*tail).cap * 2);
                     self.replace_blocks(head);
                 } else {
                     let new = Block::new(MOST);

@@ -167,7 +167,7 @@ impl Pair {
         let all = drained.into_iter().zip(std::mem::take(&mut self.waiting));
         let kept = all.enumerate().filter(|(n, _)| n % nth > 0);
         let (back, kept): (Vec<_>, Vec<_>) = kept.map(|(_, both)| both).unzip();
-        self.group.add_waiting(back.len() as u32);
+        self.group.add_waiting(back.len());
         mailbox.restore(back);
         self.waiting.extend(kept);
     }

@@ -149,9 +149,7 @@ impl<T> Conversation<T> {
                 .shared
                 .send_special(&self.group, ended, (None, messages), (permits, ()));
         }
-        for message in messages {
-            self.group.append(&mut mailbox, message);
-        }
+        self.group.append_all(&mut mailbox, messages);
         permits.keep();
         if mailbox.phase == Phase::Idle {
             let posted = self.shared.submit(&self.group, &mut mailbox, false);

@@ -15,6 +15,7 @@ enum Op {
     Push(usize),
     PushFront,
     Pop(usize),
+    Reserve(usize),
     Shrink,
 }
 
@@ -25,6 +26,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => Just(Op::PushFront),
         8 => (1..6_usize).prop_map(Op::Pop),
         1 => (60..200_usize).prop_map(Op::Pop),
+        2 => (0..200_usize).prop_map(Op::Reserve),
         2 => Just(Op::Shrink),
     ]
 }
@@ -77,6 +79,7 @@ fn play<P: Default>(ops: &[Op]) {
                 );
                 assert_eq!(popped.map(|message| message.number), deque.pop_front());
             }),
+            Op::Reserve(n) => fifo.reserve(n),
             Op::Shrink => fifo.shrink(),
         }
         assert_eq!(fifo.len(), deque.len() as u64);
@@ -103,6 +106,7 @@ fn numbers<T: Copy + PartialEq + std::fmt::Debug>(ops: &[Op], make: impl Fn(u64)
                 deque.push_front(make(number));
             }
             Op::Pop(n) => (0..n).for_each(|_| assert_eq!(fifo.pop(), deque.pop_front())),
+            Op::Reserve(n) => fifo.reserve(n),
             Op::Shrink => fifo.shrink(),
         }
         assert_eq!(
