@@ -29,6 +29,40 @@ fn what_was_sent_is_found() {
     });
 }
 
+/// Two send on the same two conversations, each with one call and in an order of
+/// its own: one call is sent as a whole before the other, and the groups are in
+/// line in the order of that one.
+#[test]
+fn two_sends_to_many_come_one_after_the_other() {
+    explore("two_sends_to_many_come_one_after_the_other", None, || {
+        let queue = Queue::new();
+        let lane = queue.lane(1, Limit::Unlimited).unwrap();
+        let both = Arc::new([(); 2].map(|()| lane.conversation().unwrap()));
+        let names = both.each_ref().map(Conversation::group);
+        let senders = [[0, 1], [1, 0]].map(|order| {
+            let (queue, both) = (queue.clone(), both.clone());
+            spawn(move || {
+                let messages = order.map(|n| (&both[n], order[0] as u8));
+                queue.send_many(messages).unwrap();
+            })
+        });
+        for sender in senders {
+            sender.join().unwrap();
+        }
+        let mut found = Vec::new();
+        while let Ok(mut turn) = queue.try_receive() {
+            let messages: Vec<_> = turn.next_batch(3).unwrap().complete().collect();
+            found.push((turn.group(), messages));
+        }
+        let [one, two] = names;
+        let either = [
+            [(one, vec![0, 1]), (two, vec![0, 1])],
+            [(two, vec![1, 0]), (one, vec![1, 0])],
+        ];
+        assert!(either.iter().any(|whole| found == whole), "{found:?}");
+    });
+}
+
 /// A send that was taken before the shutdown is in what that takes out, one that
 /// comes after it has its message back.
 #[test]
@@ -83,16 +117,18 @@ fn turns_and_sends_are_seen_in_order() {
         let conversation = sent_to.conversation().unwrap();
         turn_of.conversation().unwrap().send_all([1, 2]).unwrap();
         let mut turn = queue.try_receive().unwrap().into_owned();
-        let worker = spawn(move || {
-            conversation.send(0).unwrap();
-            turn.next().unwrap().complete();
-            turn.next().unwrap().complete();
-            (turn, conversation)
+        // What is spawned runs second: it is the reader, so that the model has it
+        // find all that it may, old and new.
+        let reader = spawn(move || {
+            if turn_of.waiting() == 0 {
+                assert_eq!(sent_to.waiting(), 1);
+            }
+            [turn_of, sent_to]
         });
-        if turn_of.waiting() == 0 {
-            assert_eq!(sent_to.waiting(), 1);
-        }
-        drop(worker.join().unwrap());
+        conversation.send(0).unwrap();
+        turn.next().unwrap().complete();
+        turn.next().unwrap().complete();
+        drop((reader.join().unwrap(), turn, conversation));
     });
 }
 
