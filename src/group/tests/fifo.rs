@@ -116,6 +116,17 @@ fn numbers<T: Copy + PartialEq + std::fmt::Debug>(ops: &[Op], make: impl Fn(u64)
     }
 }
 
+/// The messages of a ring that is full go around its end when it grows.
+#[test]
+fn a_block_grows_around_its_end() {
+    let mut fifo = Fifo::new();
+    (1..=3).for_each(|n: u64| fifo.push(n));
+    assert_eq!([fifo.pop(), fifo.pop()], [Some(1), Some(2)]);
+    (4..=6).for_each(|n| fifo.push(n));
+    let rest: Vec<u64> = std::iter::from_fn(|| fifo.pop()).collect();
+    assert_eq!(rest, [3, 4, 5, 6]);
+}
+
 #[derive(Default)]
 #[repr(align(128))]
 struct Aligned(#[allow(dead_code)] [u8; 3]);
