@@ -164,9 +164,9 @@ impl<T> Fifo<T> {
         let first = usize::from(Self::INLINE && self.is_empty());
         let more = more.saturating_sub(first).min(MOST.into()) as u16;
         let tail = self.blocks().map_or(ptr::null_mut(), NonNull::as_ptr);
-        // SAFETY: the block is there, if there is one.
         let (len, cap) = match tail.is_null() {
             true => (0, 0),
+            // SAFETY: the block is there.
             false => unsafe { ((*tail).len, (*tail).cap) },
         };
         let wanted = (len + more).next_power_of_two().clamp(FEWEST, MOST);

@@ -135,8 +135,8 @@ impl Capacity {
 
     /// Whether something that the calling thread received is live.
     pub(super) fn is_own(&self) -> bool {
-        let held = |bound: &Box<Bound>| Some(bound.holders.lock().contains_key(&this_thread()?));
-        self.bound.as_ref().and_then(held).unwrap_or(false)
+        let held = self.bound.as_ref().zip(this_thread());
+        held.is_some_and(|(bound, me)| bound.holders.lock().contains_key(&me))
     }
 }
 

@@ -87,6 +87,9 @@ fn refusal<T>(pairs: &Addressed<'_, T>) -> Option<SendReason> {
     pairs.iter().find_map(|(one, _)| one.refusal())
 }
 
+/// A group that is locked, with the number of its first message.
+type Locked<'a, T> = (usize, &'a GroupRef<T>, Guard<'a, Mailbox<T>>);
+
 /// Where its group stands.
 fn address<T>(conversation: &Conversation<T>) -> usize {
     std::ptr::from_ref(&*conversation.group).addr()
@@ -100,9 +103,7 @@ impl<T> Shared<T> {
             .map(|(n, (one, message))| (address(one), n, one, message))
             .collect();
         all.sort_unstable_by_key(|&(at, n, ..)| (at, n));
-        // Each group once, with the number of its first message.
-        let mut locked: Vec<(usize, &GroupRef<T>, Guard<'_, Mailbox<T>>)> = Vec::new();
-        locked.reserve_exact(all.len());
+        let mut locked: Vec<Locked<'_, T>> = Vec::with_capacity(all.len());
         let mut last = 0;
         for &(at, n, one, _) in &all {
             if at != last {
