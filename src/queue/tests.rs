@@ -69,3 +69,18 @@ fn a_long_list_is_taken_in() {
         assert_eq!(submissions.has_some(), n < LONG);
     }
 }
+
+/// What `Debug` writes to is the user's, and may call the queue.
+#[test]
+fn debug_writes_under_no_lock() {
+    use std::fmt::Write;
+    struct Nosy<'q>(&'q Queue<u8>);
+    impl Write for Nosy<'_> {
+        fn write_str(&mut self, _: &str) -> fmt::Result {
+            assert!(!self.0.is_closed());
+            Ok(())
+        }
+    }
+    let queue = Queue::new();
+    write!(Nosy(&queue), "{queue:?}").unwrap();
+}
