@@ -165,10 +165,14 @@ impl<T> Group<T> {
     /// # Panics
     ///
     /// As [`add_waiting`](Self::add_waiting); nothing has changed.
-    pub(crate) fn append_all(&self, mailbox: &mut Mailbox<T>, messages: Vec<T>) {
+    pub(crate) fn append_all(
+        &self,
+        mailbox: &mut Mailbox<T>,
+        messages: impl ExactSizeIterator<Item = T>,
+    ) {
         self.add_waiting(messages.len());
         mailbox.plain.reserve(messages.len());
-        messages.into_iter().for_each(|m| mailbox.append(m));
+        messages.for_each(|message| mailbox.append(message));
     }
 
     /// Takes the first message out, where no odd one waits.

@@ -149,7 +149,7 @@ impl<T> Conversation<T> {
                 .shared
                 .send_special(&self.group, ended, (None, messages), (permits, ()));
         }
-        self.group.append_all(&mut mailbox, messages);
+        self.group.append_all(&mut mailbox, messages.into_iter());
         permits.keep();
         if mailbox.phase == Phase::Idle {
             let posted = self.shared.submit(&self.group, &mut mailbox, false);
@@ -196,7 +196,7 @@ impl<T> Shared<T> {
     /// Sends by every rule what has its permits, as an event, in which `held` is
     /// dropped.
     #[cold]
-    pub(crate) fn send_special<M: IntoIterator<Item = T>, H>(
+    pub(crate) fn send_special<M: IntoIterator<Item = T, IntoIter: ExactSizeIterator>, H>(
         &self,
         group: &GroupRef<T>,
         ended: impl FnOnce() -> bool,
@@ -228,7 +228,7 @@ impl<T> Shared<T> {
     }
 
     /// Puts messages last in a group, by every rule.
-    pub(super) fn put<M: IntoIterator<Item = T>>(
+    pub(super) fn put<M: IntoIterator<Item = T, IntoIter: ExactSizeIterator>>(
         &self,
         state: &mut State<T>,
         group: &GroupRef<T>,
@@ -248,13 +248,12 @@ impl<T> Shared<T> {
         }
         let tier = tier.unwrap_or(last);
         let tiered = mailbox.flags & TIERED != 0;
-        for message in messages {
-            if tiered {
-                group.add_waiting(1);
-                mailbox.append_in(tier, message);
-            } else {
-                group.append(&mut mailbox, message);
-            }
+        let messages = messages.into_iter();
+        if tiered {
+            group.add_waiting(messages.len());
+            messages.for_each(|message| mailbox.append_in(tier, message));
+        } else {
+            group.append_all(&mut mailbox, messages);
         }
         if mailbox.phase == Phase::Idle {
             let risen = (Was::Out, Age::New);
