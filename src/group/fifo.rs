@@ -183,21 +183,18 @@ impl<T> Fifo<T> {
 
     /// A last block with room.
     fn make_room(&mut self) -> NonNull<Block<T>> {
-        let tail = match self.blocks().map(NonNull::as_ptr) {
-            None => Block::new(FEWEST),
+        // SAFETY: the block is there.
+        let largest = |tail: &NonNull<Block<T>>| unsafe { tail.as_ref() }.cap == MOST;
+        match self.blocks().filter(largest).map(NonNull::as_ptr) {
             // SAFETY: the blocks are there; a new one is linked in behind the last.
             Some(tail) => unsafe {
-                if (*tail).cap < MOST {
-                    Block::grow(tail, (*tail).cap * 2)
-                } else {
-                    let new = Block::new(MOST);
-                    (*new).next = (*tail).next;
-                    (*tail).next = new;
-                    new
-                }
+                let new = Block::new(MOST);
+                (*new).next = (*tail).next;
+                (*tail).next = new;
+                self.replace_blocks(new);
             },
-        };
-        self.replace_blocks(tail);
+            None => self.reserve(1),
+        }
         self.blocks().expect("it is there now")
     }
 
