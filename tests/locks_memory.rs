@@ -1,32 +1,11 @@
 //! What a lock table leaves in the allocator: nothing that grows with what was locked.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicI64, Ordering};
+mod counting_heap;
 
 use conversant::lock_table::{LockTable, Owner, Resource};
 use conversant::modes::Mode;
 
-struct Counting;
-
-static BYTES: AtomicI64 = AtomicI64::new(0);
-
-// SAFETY: both hand on to the system's allocator what they were given.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: the caller's promise about `layout` is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        BYTES.fetch_sub(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: as above; all memory came from there.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use counting_heap::live;
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Name(Option<u32>);
@@ -47,10 +26,6 @@ fn lock(owner: &mut Owner<Name>, n: u32) {
     assert!(owner.try_lock(&Name(Some(n)), Mode::X).is_ok());
 }
 
-fn bytes() -> i64 {
-    BYTES.load(Ordering::Relaxed)
-}
-
 /// All at once, and one after the other.
 #[test]
 fn keys_used_once_leave_nothing() {
@@ -61,32 +36,32 @@ fn keys_used_once_leave_nothing() {
         lock(&mut owner, n);
         owner.release(&Name(Some(n))).unwrap();
     }
-    let before = bytes();
+    let before = live();
     (0..KEYS).for_each(|n| lock(&mut owner, n));
-    let full = bytes() - before;
-    assert!(full > i64::from(KEYS) * 100);
-    println!("{} bytes a lock", full / i64::from(KEYS));
+    let full = live() - before;
+    assert!(full > KEYS as isize * 100);
+    println!("{} bytes a lock", full / KEYS as isize);
     // One stays, and does not keep the memory of the others.
     for n in 1..KEYS {
         owner.release(&Name(Some(n))).unwrap();
     }
     assert!(
-        bytes() - before < full / 5,
+        live() - before < full / 5,
         "{} of {full} with one lock",
-        bytes() - before
+        live() - before
     );
     owner.release_all();
-    let left = bytes() - before;
+    let left = live() - before;
     assert!(left < 4_096, "{left} bytes left of {full}");
     for n in 0..KEYS {
         lock(&mut owner, n);
         owner.release(&Name(Some(n))).unwrap();
     }
-    assert!(bytes() - before < 4_096, "one at a time");
+    assert!(live() - before < 4_096, "one at a time");
     drop(owner);
     for _ in 0..1_000 {
         lock(&mut locks.owner(0), 7);
     }
-    assert!(bytes() - before < 4_096, "owners");
+    assert!(live() - before < 4_096, "owners");
     drop(locks);
 }
