@@ -34,6 +34,7 @@ mod lock;
 #[cfg(all(test, loom))]
 mod model;
 mod odd;
+mod pinned;
 mod reference;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -47,6 +48,7 @@ use fifo::Fifo;
 pub(crate) use flags::*;
 pub(crate) use lock::{Guard, Lock};
 pub(crate) use odd::{Head, Odd, Taken, ordinal};
+pub(crate) use pinned::{KeepsGroups, Pin, Pinned};
 pub(crate) use reference::{GroupRef, Groups};
 
 /// Where a group is.
@@ -267,7 +269,7 @@ impl<T> Mailbox<T> {
         u32::from(self.flags & UNPINNED == 0) + more
     }
 
-    pub(crate) fn add_pin(&mut self) {
+    fn add_pin(&mut self) {
         if self.flags & UNPINNED != 0 {
             self.flags &= !UNPINNED;
         } else {
@@ -275,7 +277,7 @@ impl<T> Mailbox<T> {
         }
     }
 
-    pub(crate) fn remove_pin(&mut self) {
+    fn remove_pin(&mut self) {
         match &mut self.rare {
             Some(rare) if rare.more_pins > 0 => rare.more_pins -= 1,
             _ => self.flags |= UNPINNED,

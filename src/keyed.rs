@@ -198,7 +198,7 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
             return self.send_first(shard, (hash, key), tier, message, permits);
         };
         if tier.is_none() {
-            match self.queue().send_plain(group, || false, message) {
+            match self.queue().send_plain(group, message) {
                 Ok(posted) => {
                     permits.keep();
                     drop(shard);
@@ -220,7 +220,7 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
         held: (Permits<'_>, H),
     ) -> Result<(), SendError<T>> {
         let message = (tier, [message]);
-        let sent = self.queue().send_special(group, || false, message, held);
+        let sent = self.queue().send_special(group, message, held);
         sent.map_err(SendError::single)
     }
 
@@ -234,13 +234,14 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
         message: T,
         permits: Permits<'_>,
     ) -> Result<(), SendError<T>> {
-        let Ok(group) = self.lane.add_group(self.limit, self.level) else {
+        let Ok(pin) = self.lane.add_group(self.limit, self.level) else {
             drop(shard);
             let reason = SendReason::Closed;
             return Err(SendError { message, reason });
         };
         // It is in the map before anybody can receive from it.
-        let idle = shard.insert(hash, key, GroupRef::clone(&group));
+        let group = GroupRef::clone(&pin);
+        let idle = shard.insert(hash, key, pin);
         self.queue().keep();
         let sent = self.send_special(&group, (tier, message), (permits, shard));
         self.shards.forget(idle);
@@ -288,7 +289,8 @@ impl<K, T> Shards<K, T> {
 
     /// Lets go of groups that are no longer in the map. Under no lock.
     fn forget(&self, entries: Vec<Entry<K, T>>) {
-        self.queue.let_go(entries.iter().map(|entry| &entry.group));
+        self.queue.let_go(entries.len());
+        drop(entries);
     }
 }
 

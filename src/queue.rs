@@ -142,7 +142,7 @@ pub(crate) use capacity::Permits;
 pub use delivery::{Batch, Completed, Delivery, Detached};
 pub use handles::{Conversation, Group, GroupId, Lane};
 pub use named::ReceiveFrom;
-pub(crate) use observers::{Observer, is_idle, waiting_in};
+pub(crate) use observers::{Observer, Side, is_idle, waiting_in};
 pub use peek::Peek;
 pub use receive::{Receive, ReceiveMany, Turns};
 pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, Why};
@@ -154,7 +154,8 @@ pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapsho
 use state::State;
 pub use turn::Turn;
 
-pub(crate) use crate::group::GroupRef;
+pub(crate) type GroupRef<T> = crate::group::GroupRef<T, Shared<T>>;
+pub(crate) type Pinned<T> = crate::group::Pinned<T, Shared<T>>;
 
 /// A queue of conversations. See the [module](self).
 ///

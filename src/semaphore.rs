@@ -20,7 +20,7 @@
 //! 2. One in the queue has a right to its permits when there are enough for it
 //!    and all ahead of it, and takes only what it has a right to.
 //! 3. One that is no longer in the queue and was granted nothing was refused:
-//!    closed, above the limit, or on behalf of an owner that has gone.
+//!    closed, or above the limit.
 //!
 //! Memory ordering: in `word`.
 //!
@@ -162,7 +162,7 @@ impl Semaphore {
     #[inline]
     #[track_caller]
     pub fn acquire(&self, count: u32) -> Wait<Acquire<'_>> {
-        Wait::new(Request::new(self, Claim::new(count, Location::caller(), 0)))
+        Wait::new(self.request(count))
     }
 
     /// [`acquire`](Self::acquire), for a wait and a permit that keep the
@@ -182,7 +182,7 @@ impl Semaphore {
     #[inline]
     #[track_caller]
     pub fn acquire_owned(semaphore: &Arc<Self>, count: u32) -> Wait<AcquireOwned> {
-        let claim = Claim::new(count, Location::caller(), 0);
+        let claim = Claim::new(count, Location::caller());
         Wait::new(Request::new(semaphore.clone(), claim))
     }
 
@@ -266,11 +266,10 @@ impl Semaphore {
         }
     }
 
-    /// What [`acquire`](Self::acquire) waits with, on behalf of an owner with whom
-    /// it may be [refused](Self::refuse_for); 0 is nobody.
+    /// What [`acquire`](Self::acquire) waits with.
     #[track_caller]
-    pub(crate) fn acquire_for(&self, owner: usize, count: u32) -> Acquire<'_> {
-        Request::new(self, Claim::new(count, Location::caller(), owner))
+    pub(crate) fn request(&self, count: u32) -> Acquire<'_> {
+        Request::new(self, Claim::new(count, Location::caller()))
     }
 
     /// Takes `count` permits at once, there or not: what is missing is a debt.
@@ -304,7 +303,7 @@ impl Semaphore {
             return Ok(());
         }
         let made_at = Location::caller();
-        match self.try_exactly(&mut Claim::new(count, made_at, 0)) {
+        match self.try_exactly(&mut Claim::new(count, made_at)) {
             Admission::Granted(()) => Ok(()),
             Admission::NotNow => Err(TryAcquireError::NoPermits),
             Admission::Refused(error) => Err(error.into()),

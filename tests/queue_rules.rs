@@ -29,10 +29,10 @@ fn a_finished_queue_ends_waits() {
 fn errors_speak_and_compare() {
     let error = SendError {
         message: 1,
-        reason: SendReason::Ended,
+        reason: SendReason::Full,
     };
-    assert_eq!(error.to_string(), "not sent: the conversation has ended");
-    assert_eq!(format!("{error:?}"), "SendError { reason: Ended, .. }");
+    assert_eq!(error.to_string(), "not sent: the queue is full");
+    assert_eq!(format!("{error:?}"), "SendError { reason: Full, .. }");
     assert_eq!(error, error.clone());
     assert_eq!(SendReason::Closed.to_string(), "closed");
     assert_eq!(LaneError::Closed.to_string(), "closed");

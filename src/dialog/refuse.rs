@@ -43,7 +43,6 @@ impl Refused {
     pub(super) fn by_queue(reason: SendReason) -> Self {
         match reason {
             SendReason::Closed => Self::PeerGone,
-            SendReason::Ended => Self::PeerEnded,
             // The others are those of sends of several, in a tier, or that wait.
             _ => Self::Full,
         }

@@ -26,7 +26,7 @@
 use std::time::Duration;
 
 use crate::error::{Closed, Stale};
-use crate::queue::{Conversation, GroupId, Observer};
+use crate::queue::{Conversation, GroupId, Observer, Side as Seated};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, WakeArc as Arc, unique};
 use crate::timers::Timer;
 
@@ -40,7 +40,7 @@ use super::seat::Seat;
 pub(super) struct Talk<M: Send + 'static> {
     pub(super) number: u64,
     hub: Arc<Hub<M>>,
-    seats: [Conversation<Received<M>>; 2],
+    seats: [Seated<Received<M>>; 2],
     /// Invariant 2.
     left: [AtomicBool; 2],
     state: Mutex<State>,
@@ -92,7 +92,7 @@ impl<M: Send + 'static> Talk<M> {
         hub: &Arc<Hub<M>>,
         [near, far]: [Seat<'_, M>; 2],
     ) -> Result<Arc<Self>, BeginError> {
-        let seats = [near.conversation()?, far.conversation()?];
+        let seats = [near.conversation()?.into(), far.conversation()?.into()];
         let fresh = Side {
             phase: Phase::Open,
             timer: None,

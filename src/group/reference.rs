@@ -10,24 +10,26 @@
 #![allow(unsafe_code)]
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
-use crate::slab::{Pages, key_of, remove};
+use crate::slab::{Pages, context_of, key_of, remove};
+use crate::sync::Arc;
 
 use super::{Group, GroupKey, Mailbox};
 
-/// A counted reference to a group.
-pub(crate) struct GroupRef<T>(NonNull<Group<T>>);
+/// A counted reference to a group of a queue `Q`.
+pub(crate) struct GroupRef<T, Q>(NonNull<Group<T>>, PhantomData<fn() -> Q>);
 
 // SAFETY: what is shared by it is under the group's lock, and a message that it
 // drops at last may be dropped by any thread.
-unsafe impl<T: Send> Send for GroupRef<T> {}
+unsafe impl<T: Send, Q> Send for GroupRef<T, Q> {}
 // SAFETY: as above.
-unsafe impl<T: Send> Sync for GroupRef<T> {}
+unsafe impl<T: Send, Q> Sync for GroupRef<T, Q> {}
 
-impl<T> Deref for GroupRef<T> {
+impl<T, Q> Deref for GroupRef<T, Q> {
     type Target = Group<T>;
 
     #[inline]
@@ -37,13 +39,13 @@ impl<T> Deref for GroupRef<T> {
     }
 }
 
-impl<T> Clone for GroupRef<T> {
+impl<T, Q> Clone for GroupRef<T, Q> {
     fn clone(&self) -> Self {
         self.another(&mut self.lock())
     }
 }
 
-impl<T> Drop for GroupRef<T> {
+impl<T, Q> Drop for GroupRef<T, Q> {
     fn drop(&mut self) {
         let mut mailbox = self.lock();
         mailbox.refs -= 1;
@@ -56,11 +58,18 @@ impl<T> Drop for GroupRef<T> {
     }
 }
 
-impl<T> GroupRef<T> {
+impl<T, Q> GroupRef<T, Q> {
     /// Its name.
     pub(crate) fn key(&self) -> GroupKey {
         // SAFETY: the group is in a page.
         GroupKey(unsafe { key_of(self.0) })
+    }
+
+    /// The queue with which its page was made. It may be gone.
+    #[inline]
+    pub(super) fn queue(&self) -> *const Q {
+        // SAFETY: the group is in a page.
+        unsafe { context_of(self.0) }.cast()
     }
 
     /// One more reference, made under the group's lock.
@@ -72,7 +81,7 @@ impl<T> GroupRef<T> {
     pub(crate) fn another(&self, mailbox: &mut Mailbox<T>) -> Self {
         assert!(self.has(mailbox), "the mailbox of this group");
         mailbox.refs = mailbox.refs.checked_add(1).expect("the count fits");
-        Self(self.0)
+        Self(self.0, PhantomData)
     }
 
     /// Has the processor fetch the group to change it, which is done soon.
@@ -89,7 +98,7 @@ impl<T> GroupRef<T> {
 
     /// Whether it is this group's mailbox.
     #[inline]
-    fn has(&self, mailbox: &Mailbox<T>) -> bool {
+    pub(super) fn has(&self, mailbox: &Mailbox<T>) -> bool {
         let start = self.0.addr().get();
         (start..start + size_of::<Group<T>>()).contains(&ptr::from_ref(mailbox).addr())
     }
@@ -130,32 +139,38 @@ impl<T> GroupRef<T> {
     }
 }
 
-impl<T> fmt::Debug for GroupRef<T> {
+impl<T, Q> fmt::Debug for GroupRef<T, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "GroupRef({:?})", self.key())
     }
 }
 
 /// The groups of a queue that have not ended.
-pub(crate) struct Groups<T> {
+pub(crate) struct Groups<T, Q> {
     pages: Pages<Group<T>>,
+    /// How many have a pin, and the queue while one has. See `pinned`.
+    pub(super) pinned: usize,
+    pub(super) queue: Option<Arc<Q>>,
 }
 
-impl<T> Groups<T> {
+impl<T, Q> Groups<T, Q> {
     pub(crate) fn new() -> Self {
         Self {
             pages: Pages::new(),
+            pinned: 0,
+            queue: None,
         }
     }
 
     /// Lists a new group.
-    pub(crate) fn add(&mut self, mut mailbox: Mailbox<T>) -> GroupRef<T> {
-        mailbox.refs = 2;
-        GroupRef(self.pages.insert(Group::new(mailbox)))
+    pub(super) fn list(&mut self, group: Group<T>, queue: &Arc<Q>) -> GroupRef<T, Q> {
+        group.lock().refs = 2;
+        let context = Arc::as_ptr(queue).cast();
+        GroupRef(self.pages.insert(group, context), PhantomData)
     }
 
     /// Takes a group off the list.
-    pub(crate) fn remove(&mut self, group: &GroupRef<T>, mailbox: &mut Mailbox<T>) {
+    pub(crate) fn remove(&mut self, group: &GroupRef<T, Q>, mailbox: &mut Mailbox<T>) {
         assert!(group.has(mailbox), "the mailbox of this group");
         // SAFETY: the group is in a page.
         if unsafe { self.pages.unlist(group.0) } {
@@ -165,24 +180,25 @@ impl<T> Groups<T> {
     }
 
     /// The listed group of this name. It must not be locked by the caller.
-    pub(crate) fn get(&self, key: GroupKey) -> Option<GroupRef<T>> {
+    pub(crate) fn get(&self, key: GroupKey) -> Option<GroupRef<T, Q>> {
         Some(counted(self.pages.get(key.0)?))
     }
 
     /// All listed groups, in the order of their names. None of them must be
     /// locked by the caller.
-    pub(crate) fn all(&self) -> Vec<GroupRef<T>> {
+    pub(crate) fn all(&self) -> Vec<GroupRef<T, Q>> {
         self.pages.listed().into_iter().map(counted).collect()
     }
 }
 
 /// A reference to a listed group: groups come off the list only with the list
 /// borrowed for a change.
-fn counted<T>(group: NonNull<Group<T>>) -> GroupRef<T> {
-    ManuallyDrop::new(GroupRef(group)).deref().clone()
+fn counted<T, Q>(group: NonNull<Group<T>>) -> GroupRef<T, Q> {
+    let this = ManuallyDrop::new(GroupRef(group, PhantomData));
+    this.deref().clone()
 }
 
-impl<T> Drop for Groups<T> {
+impl<T, Q> Drop for Groups<T, Q> {
     fn drop(&mut self) {
         for group in self.all() {
             self.remove(&group, &mut group.lock());

@@ -3,25 +3,23 @@
 
 use hashbrown::HashTable;
 
-use crate::queue::{GroupRef, KEPT_IDLE, is_idle};
+use crate::queue::{KEPT_IDLE, Pinned, is_idle};
 
 use super::SHARDS;
 
 /// Groups of a shard that are not worth a look for idle ones.
 const FEW: usize = KEPT_IDLE / SHARDS;
 
-#[derive(Debug)]
 pub(super) struct KeyMap<K, T> {
     entries: HashTable<Entry<K, T>>,
     /// With so many, an insertion looks for idle ones first.
     full: usize,
 }
 
-#[derive(Debug)]
 pub(super) struct Entry<K, T> {
     hash: u64,
     key: K,
-    pub(super) group: GroupRef<T>,
+    pub(super) group: Pinned<T>,
 }
 
 impl<K, T> KeyMap<K, T> {
@@ -38,7 +36,7 @@ impl<K, T> KeyMap<K, T> {
 
     /// The group of a key. Asks the user's `Eq`, and changes nothing.
     #[inline]
-    pub(super) fn find(&self, hash: u64, key: &K) -> Option<&GroupRef<T>>
+    pub(super) fn find(&self, hash: u64, key: &K) -> Option<&Pinned<T>>
     where
         K: Eq,
     {
@@ -48,7 +46,7 @@ impl<K, T> KeyMap<K, T> {
 
     /// A key that has no group comes in. Idle ones that go for it come out, and
     /// are to be let go of under no lock.
-    pub(super) fn insert(&mut self, hash: u64, key: K, group: GroupRef<T>) -> Vec<Entry<K, T>> {
+    pub(super) fn insert(&mut self, hash: u64, key: K, group: Pinned<T>) -> Vec<Entry<K, T>> {
         let mut idle = Vec::new();
         if self.len() >= self.full {
             idle = self.take_idle();

@@ -54,7 +54,7 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
             tier: None,
             message,
         };
-        Sending::wait(&self.queue().capacity, None, 1, by_key)
+        Sending::wait(&self.queue().capacity, 1, by_key)
     }
 }
 

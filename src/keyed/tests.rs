@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::map::KeyMap;
 use crate::limit::Limit;
-use crate::queue::{GroupId, GroupRef, Lane, Queue};
+use crate::queue::{GroupId, GroupRef, Lane, Pinned, Queue};
 use crate::wait::tests::heap::held_by_this_thread;
 
 fn queue() -> (Queue<u8>, Lane<u8>) {
@@ -15,14 +15,14 @@ fn queue() -> (Queue<u8>, Lane<u8>) {
 }
 
 /// A group with a message.
-fn busy(lane: &Lane<u8>) -> GroupRef<u8> {
+fn busy(lane: &Lane<u8>) -> Pinned<u8> {
     let group = lane.add_group(Limit::SERIAL, 100).unwrap();
     send(lane, &group);
     group
 }
 
 fn send(lane: &Lane<u8>, group: &GroupRef<u8>) {
-    let sent = lane.shared().send_plain(group, || false, 0);
+    let sent = lane.shared().send_plain(group, 0);
     lane.shared().posted(sent.expect("nothing is special"));
 }
 
@@ -137,14 +137,16 @@ fn an_insertion_forgets_what_is_idle() {
 fn a_burst_is_given_back() {
     let (queue, lane) = queue();
     let all: Vec<_> = (0..10_000).map(|_| busy(&lane)).collect();
+    // Their places stay.
+    let refs: Vec<_> = all.iter().map(|pin| GroupRef::clone(pin)).collect();
     let before = held_by_this_thread();
     let mut map = KeyMap::new();
-    for (key, group) in all.iter().enumerate() {
-        let idle = map.insert(key as u64, key, group.clone());
+    for (key, group) in all.into_iter().enumerate() {
+        let idle = map.insert(key as u64, key, group);
         assert!(idle.is_empty(), "all are at work");
     }
     let burst = held_by_this_thread() - before;
-    for group in &all[10..] {
+    for group in &refs[10..] {
         serve(&queue, id(&lane, group));
     }
     assert_eq!(map.take_idle().len(), 9_990);

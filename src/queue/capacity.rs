@@ -22,7 +22,7 @@ use std::num::NonZeroU64;
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::semaphore::{Permit, Semaphore};
-use crate::sync::{AtomicBool, Mutex, per_thread, unique};
+use crate::sync::{Mutex, per_thread, unique};
 use crate::turnstile::Turnstile;
 
 use super::refuse::SendReason;
@@ -166,11 +166,6 @@ impl Bound {
 #[inline]
 pub(super) fn number(messages: usize) -> u32 {
     u32::try_from(messages).unwrap_or(u32::MAX)
-}
-
-/// Names a conversation, by its flag, to the sends that wait on it.
-pub(super) fn owner(ended: &AtomicBool) -> usize {
-    std::ptr::from_ref(ended).addr()
 }
 
 /// The calling thread's number; `None` while its locals are destroyed.

@@ -4,10 +4,10 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
-use crate::group::{BARE, CAPPED, Phase, SWEPT, TIERED, Taken, UNPINNED};
+use crate::group::{BARE, CAPPED, Phase, SWEPT, TIERED, Taken};
 use crate::sync::Arc;
 
-use super::GroupRef;
+use super::Pinned;
 use super::capacity::Holder;
 use super::handles::GroupId;
 use super::live::{LIVE, Live};
@@ -80,20 +80,20 @@ impl<'t, T> Delivery<'t, T> {
     pub fn detach(self) -> Detached<T> {
         let live = &mut *self.live;
         let taken = live.taken.take().expect(IN_HAND);
-        let mut mailbox = live.group.as_ref().expect(LIVE).lock();
+        let group = live.group.as_ref().expect(LIVE);
+        let mut mailbox = group.lock();
         mailbox.add_detached();
         mailbox.flags |= BARE;
         if mailbox.flags & SWEPT != 0 {
             mailbox.flags &= !SWEPT;
             live.counted = true;
         }
-        let group = live.group().another(&mut mailbox);
+        let pin = group.pin(&mut mailbox);
         drop(mailbox);
         live.unit = false;
         let counted = std::mem::take(&mut live.counted);
         Detached {
-            shared: Arc::clone(self.shared),
-            group,
+            pin: Some(pin.unwrap_or_else(|| special::pin(self.shared, group))),
             taken: Some(taken),
             counted,
             holder: self.shared.capacity.hold(),
@@ -290,8 +290,8 @@ impl<T> fmt::Debug for Batch<'_, T> {
 /// and of its lane's cap until it is completed or given back.
 #[must_use = "dropping a delivery gives it back"]
 pub struct Detached<T> {
-    shared: Arc<Shared<T>>,
-    group: GroupRef<T>,
+    /// `None` once it is consumed.
+    pin: Option<Pinned<T>>,
     taken: Option<Taken<T>>,
     /// It counts as started in the lane's tiers.
     counted: bool,
@@ -302,7 +302,8 @@ impl<T> Detached<T> {
     /// The group that it came from.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.group.key())
+        let pin = self.pin.as_ref().expect(IN_HAND);
+        GroupId::new(pin.queue(), pin.key())
     }
 
     /// Which delivery of this message it is: the first is 1.
@@ -320,28 +321,37 @@ impl<T> Detached<T> {
     /// The message is done, and its units are free again.
     pub fn complete(mut self) -> T {
         let taken = self.taken.take().expect(IN_HAND);
-        let mut mailbox = self.group.lock();
-        let ends = mailbox.flags & UNPINNED != 0 && mailbox.phase == Phase::Idle;
-        if ends || !mailbox.is_plain_but(BARE) {
-            drop(mailbox);
-            special::finished(&self.shared, &self.group, self.counted, taken.tier);
+        let pin = self.pin.take().expect(IN_HAND);
+        pin.queue().capacity.let_go(self.holder.take());
+        let (done, pin) = pin.end_if(|shared, group, mailbox| {
+            if !mailbox.is_plain_but(BARE) {
+                return (None, false);
+            }
+            mailbox.remove_detached();
+            let serve = shared.capacity.put(1);
+            let unit = mailbox.flags & CAPPED != 0;
+            let posted = if mailbox.phase == Phase::Blocked {
+                shared.submit(group, mailbox, unit)
+            } else if unit {
+                let token = Token::bare(mailbox.lane.index(), true);
+                shared.submissions.post(token).1
+            } else {
+                Posted::Kept
+            };
+            let ends = posted == Posted::Kept && !serve;
+            (Some((posted, serve)), ends)
+        });
+        let Some(pin) = pin else {
             return taken.message;
-        }
-        mailbox.remove_detached();
-        let serve = self.shared.capacity.put(1);
-        let unit = mailbox.flags & CAPPED != 0;
-        let posted = if mailbox.phase == Phase::Blocked {
-            self.shared.submit(&self.group, &mut mailbox, unit)
-        } else if unit {
-            let token = Token::bare(mailbox.lane.index(), true);
-            self.shared.submissions.post(token).1
-        } else {
-            Posted::Kept
         };
-        drop(mailbox);
-        self.shared.posted(posted);
-        if serve {
-            self.shared.capacity.serve();
+        match done {
+            Some((posted, serve)) => {
+                pin.queue().posted(posted);
+                if serve {
+                    pin.queue().capacity.serve();
+                }
+            }
+            None => special::finished(pin.queue(), &pin, self.counted, taken.tier),
         }
         taken.message
     }
@@ -370,9 +380,9 @@ impl<T> DerefMut for Detached<T> {
 
 impl<T> Drop for Detached<T> {
     fn drop(&mut self) {
-        self.shared.capacity.let_go(self.holder);
-        if let Some(taken) = self.taken.take() {
-            special::fail_detached(&self.shared, &self.group, self.counted, taken);
+        if let (Some(pin), Some(taken)) = (self.pin.take(), self.taken.take()) {
+            pin.queue().capacity.let_go(self.holder);
+            special::fail_detached(pin.queue(), &pin, self.counted, taken);
         }
     }
 }

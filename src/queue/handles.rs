@@ -3,17 +3,16 @@
 use std::fmt;
 
 use crate::error::{Closed, OutOfRange, Stale};
-use crate::group::{BUMPED, CAPPED, GroupKey};
+use crate::group::{BUMPED, CAPPED, GroupKey, KeepsGroups, Pin};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::STANDING_LEVEL;
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::sync::{Arc, Ordering};
 
-use super::capacity::owner;
 use super::refuse::LaneError;
 use super::shared::Shared;
 use super::state::{Age, State};
-use super::{GroupRef, Queue};
+use super::{GroupRef, Pinned, Queue};
 
 /// Names a group, for as long as there is one: a copyable name that pins
 /// nothing. It never names another group, of this queue or of any other.
@@ -88,9 +87,8 @@ impl<T> Lane<T> {
     ///
     /// [`LaneError`] if the queue is closed, or the limit above [`Limit::MAX`].
     pub fn group(&self, limit: Limit, level: u8) -> Result<Group<T>, LaneError> {
-        let group = self.add_group(limit, level)?;
-        let shared = Arc::clone(&self.shared);
-        Ok(Group { shared, group })
+        let pin = self.add_group(limit, level)?;
+        Ok(Group { pin })
     }
 
     /// A conversation in a serial group of its own, at the default level 100.
@@ -99,8 +97,9 @@ impl<T> Lane<T> {
     ///
     /// [`Closed`] if the queue is closed.
     pub fn conversation(&self) -> Result<Conversation<T>, Closed> {
-        let group = self.add_group(Limit::SERIAL, STANDING_LEVEL);
-        Ok(Conversation::new(&self.shared, group.map_err(|_| Closed)?))
+        let pin = self.add_group(Limit::SERIAL, STANDING_LEVEL);
+        let pin = pin.map_err(|_| Closed)?;
+        Ok(Conversation { pin })
     }
 
     /// Changes how many messages of this lane may be in flight at once.
@@ -139,11 +138,10 @@ impl<T> Lane<T> {
         &self.shared
     }
 
-    /// A group with one pin, which its handle takes over.
-    pub(crate) fn add_group(&self, limit: Limit, level: u8) -> Result<GroupRef<T>, LaneError> {
+    pub(crate) fn add_group(&self, limit: Limit, level: u8) -> Result<Pinned<T>, LaneError> {
         self.shared.with_state(|state| {
             state.open()?;
-            Ok(state.add_group(self.key, limit, level)?)
+            Ok(state.add_group(&self.shared, self.key, limit, level)?)
         })
     }
 }
@@ -160,15 +158,14 @@ impl<T> Drop for Lane<T> {
 /// A group lives until its last handle and conversation are gone, and nothing
 /// waits in it or is in flight.
 pub struct Group<T> {
-    pub(super) shared: Arc<Shared<T>>,
-    pub(super) group: GroupRef<T>,
+    pub(super) pin: Pinned<T>,
 }
 
 impl<T> Group<T> {
     /// Its name.
     #[must_use]
     pub fn id(&self) -> GroupId {
-        GroupId::new(&self.shared, self.group.key())
+        GroupId::new(self.pin.queue(), self.pin.key())
     }
 
     /// One more conversation in this group.
@@ -177,9 +174,9 @@ impl<T> Group<T> {
     ///
     /// [`Closed`] if the queue is closed.
     pub fn conversation(&self) -> Result<Conversation<T>, Closed> {
-        self.shared.with_state(|state| state.open())?;
-        self.group.lock().add_pin();
-        Ok(Conversation::new(&self.shared, self.group.clone()))
+        self.pin.queue().with_state(|state| state.open())?;
+        let pin = self.pin.another();
+        Ok(Conversation { pin })
     }
 
     /// Has the group's next turn, whenever that is, go ahead of all groups of
@@ -187,12 +184,12 @@ impl<T> Group<T> {
     /// go to whoever was bumped and ready first. A bump to another level
     /// replaces the old one, to the same level it changes nothing.
     pub fn bump(&self, level: u8) {
-        self.shared.bump(&self.group, level);
+        self.pin.queue().bump(&self.pin, level);
     }
 
     /// Changes the level at which the group stands when it is not bumped.
     pub fn set_level(&self, level: u8) {
-        self.shared.with_group(&self.group, |state, mailbox| {
+        self.pin.queue().with_group(&self.pin, |state, mailbox| {
             state.mixed = true;
             mailbox.level = level;
             ((), Age::Same)
@@ -207,7 +204,7 @@ impl<T> Group<T> {
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_limit(&self, limit: Limit) -> Result<(), OutOfRange> {
         let limit = limit.checked()?;
-        self.shared.with_group(&self.group, |_, mailbox| {
+        self.pin.queue().with_group(&self.pin, |_, mailbox| {
             mailbox.set_limit(limit);
             ((), Age::Same)
         });
@@ -217,87 +214,36 @@ impl<T> Group<T> {
     /// How many messages wait in it.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        super::waiting_in(&self.group)
+        super::waiting_in(&self.pin)
     }
 }
 
-impl<T> Drop for Group<T> {
-    fn drop(&mut self) {
-        self.shared.unpin(&self.group);
-    }
-}
-
-/// An ordered stream of messages into one group, until it is dropped or
-/// [ends](Self::end). Sends from several threads take the order of one lock.
+/// An ordered stream of messages into one group. It ends when this is dropped:
+/// what waits is still delivered. Sends from several threads take the order of
+/// one lock. As small as a pointer.
 pub struct Conversation<T> {
-    pub(super) shared: Arc<Shared<T>>,
-    pub(super) group: GroupRef<T>,
-    /// Written under the group's lock. Its address names the conversation to its
-    /// sends that wait, which keep it where it is.
-    pub(super) ended: AtomicBool,
+    pub(super) pin: Pinned<T>,
 }
 
 impl<T> Conversation<T> {
-    /// Takes over one pin.
-    pub(super) fn new(shared: &Arc<Shared<T>>, group: GroupRef<T>) -> Self {
-        Self {
-            shared: Arc::clone(shared),
-            group,
-            ended: AtomicBool::new(false),
-        }
-    }
-
-    /// Its group; if it has ended, perhaps a stale name.
+    /// Its group.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.group.key())
-    }
-
-    /// Ends the conversation, as a drop does: sends are refused from now on, what
-    /// waits is still delivered. Costs a look at all sends that wait for room.
-    pub fn end(&self) {
-        let mailbox = self.group.lock();
-        // Relaxed: under the lock.
-        let before = self.ended.swap(true, Ordering::Relaxed);
-        drop(mailbox);
-        if before {
-            return;
-        }
-        if let Some(permits) = self.shared.capacity.permits() {
-            permits.refuse_for(owner(&self.ended));
-        }
-        self.shared.unpin(&self.group);
-    }
-
-    /// Whether it has ended. Under the group's lock.
-    #[inline]
-    pub(super) fn has_ended(&self) -> bool {
-        // Relaxed: under the lock.
-        self.ended.load(Ordering::Relaxed)
+        GroupId::new(self.pin.queue(), self.pin.key())
     }
 }
 
-impl<T> Drop for Conversation<T> {
-    fn drop(&mut self) {
-        self.end();
+impl<T> KeepsGroups<T> for Shared<T> {
+    /// The last pin leaves the group to end after its last message.
+    fn unpin(this: &Arc<Self>, pin: Pin<'_, T, Self>) {
+        this.with_group(pin.group, |state, mailbox| {
+            state.groups.unpin(pin, mailbox);
+            ((), Age::Same)
+        });
     }
 }
 
 impl<T> Shared<T> {
-    /// One owner less; the last leaves the group to end after its last message.
-    pub(crate) fn unpin(&self, group: &GroupRef<T>) {
-        let mut mailbox = group.lock();
-        if mailbox.pins() > 1 {
-            mailbox.remove_pin();
-            return;
-        }
-        drop(mailbox);
-        self.with_group(group, |_, mailbox| {
-            mailbox.remove_pin();
-            ((), Age::Same)
-        });
-    }
-
     pub(crate) fn bump(&self, group: &GroupRef<T>, level: u8) {
         self.with_state(|state| {
             let mailbox = self.lock_group(state, group);

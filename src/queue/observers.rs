@@ -8,10 +8,11 @@
 
 use crate::error::Closed;
 use crate::group::{POISONED, Phase};
-use crate::sync::{Ordering, WakeArc, unique};
+use crate::sync::{Arc, Mutex, Ordering, WakeArc, unique};
 
 use super::GroupRef;
-use super::handles::Conversation;
+use super::handles::{Conversation, GroupId};
+use super::refuse::SendError;
 use super::shared::{KEPT_IDLE, Shared};
 use super::state::Age;
 
@@ -61,13 +62,9 @@ impl<T> Shared<T> {
         self.kept.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Lets go of groups that were kept.
-    pub(crate) fn let_go<'g>(&self, groups: impl ExactSizeIterator<Item = &'g GroupRef<T>>)
-    where
-        T: 'g,
-    {
-        self.kept.fetch_sub(groups.len(), Ordering::Relaxed);
-        groups.for_each(|group| self.unpin(group));
+    /// So many groups are kept no more.
+    pub(crate) fn let_go(&self, groups: usize) {
+        self.kept.fetch_sub(groups, Ordering::Relaxed);
     }
 
     /// Has keepers forget what is idle, if they keep much. Under no lock.
@@ -87,20 +84,47 @@ impl<T> Shared<T> {
     }
 }
 
-impl<T> Conversation<T> {
+/// A conversation that can be ended by reference.
+pub(crate) struct Side<T> {
+    shared: Arc<Shared<T>>,
+    group: GroupRef<T>,
+    /// `None` once it has ended.
+    conversation: Mutex<Option<Conversation<T>>>,
+}
+
+impl<T> From<Conversation<T>> for Side<T> {
+    fn from(conversation: Conversation<T>) -> Self {
+        Self {
+            shared: conversation.pin.shared(),
+            group: GroupRef::clone(&conversation.pin),
+            conversation: Mutex::new(Some(conversation)),
+        }
+    }
+}
+
+impl<T> Side<T> {
+    pub(crate) fn group(&self) -> GroupId {
+        GroupId::new(&self.shared, self.group.key())
+    }
+
     /// One more in the same group, also if this one has ended and something
     /// else keeps the group. `None` if it is gone.
-    pub(crate) fn beside(&self) -> Result<Option<Self>, Closed> {
+    pub(crate) fn beside(&self) -> Result<Option<Conversation<T>>, Closed> {
         self.shared.with_state(|state| {
             state.open()?;
             let mut mailbox = self.group.lock();
             if mailbox.phase == Phase::Ended {
                 return Ok(None);
             }
-            mailbox.add_pin();
-            drop(mailbox);
-            Ok(Some(Self::new(&self.shared, self.group.clone())))
+            let pin = state.groups.pin(&self.group, &mut mailbox, &self.shared);
+            Ok(Some(Conversation { pin }))
         })
+    }
+
+    /// Sends a message, if this has not ended, which the caller knows; `held`, a
+    /// lock, is dropped when the message has its place, before any waker runs.
+    pub(crate) fn send_holding<H>(&self, message: T, held: H) -> Result<(), SendError<T>> {
+        self.shared.send_holding(&self.group, message, held)
     }
 
     /// Tells `keeper` if the queue is dropped, by the number that this returns.
@@ -165,7 +189,8 @@ impl<T> Conversation<T> {
             (shared.take_out(state, group, false, fits), keeper)
         });
         drop(keeper);
-        self.end();
+        let conversation = self.conversation.lock().take();
+        drop(conversation);
         taken
     }
 }

@@ -29,8 +29,6 @@ pub struct SendError<T> {
 pub enum SendReason {
     /// The queue is closed, or gone.
     Closed,
-    /// The conversation has ended.
-    Ended,
     /// The queue holds as many messages as its capacity, or the room is promised
     /// to others.
     Full,
@@ -156,7 +154,6 @@ impl fmt::Display for SendReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => Closed.fmt(f),
-            Self::Ended => f.write_str("the conversation has ended"),
             Self::Full => f.write_str("the queue is full"),
             Self::AboveCapacity => f.write_str("more than the queue ever holds"),
             Self::OwnQueue => f.write_str("the queue is full, and served by who would wait"),

@@ -24,42 +24,10 @@ impl<T> Conversation<T> {
     ///
     /// # Errors
     ///
-    /// [`SendError`] with the message, if the queue is closed or full, or the
-    /// conversation has ended.
+    /// [`SendError`] with the message, if the queue is closed or full.
     #[inline]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
-        self.send_holding(message, ())
-    }
-
-    /// As [`send`](Self::send); `held`, a lock, is dropped when the message has
-    /// its place, before any waker runs.
-    #[inline(always)]
-    pub(crate) fn send_holding<H>(&self, message: T, held: H) -> Result<(), SendError<T>> {
-        if self.shared.capacity.is_limited() {
-            return self.send_with_permit(None, message, held);
-        }
-        let ended = || self.has_ended();
-        match self.shared.send_plain(&self.group, ended, message) {
-            Ok(posted) => {
-                drop(held);
-                self.shared.posted(posted);
-                Ok(())
-            }
-            Err(message) => self.send_with_permit(None, message, held),
-        }
-    }
-
-    #[inline(never)]
-    fn send_with_permit<H>(
-        &self,
-        tier: Option<u32>,
-        message: T,
-        held: H,
-    ) -> Result<(), SendError<T>> {
-        match self.permits(1) {
-            Ok(permits) => self.send_one(tier, message, permits, held),
-            Err(reason) => Err(SendError { message, reason }),
-        }
+        self.pin.queue().send_holding(&self.pin, message, ())
     }
 
     /// Sends a message in a tier: it is received when all that had arrived in
@@ -74,7 +42,8 @@ impl<T> Conversation<T> {
     /// As [`send`](Self::send); and if an earlier message of the group is
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
-        self.send_with_permit(Some(tier), message, ())
+        let to = (&*self.pin, Some(tier));
+        self.pin.queue().send_with_permit(to, message, ())
     }
 
     /// Sends all of them as [`send`](Self::send) would, with nothing of others
@@ -85,54 +54,11 @@ impl<T> Conversation<T> {
     /// As [`send`](Self::send), with all the messages.
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         let message: Vec<T> = messages.into_iter().collect();
-        match self.permits(message.len()) {
+        let shared = self.pin.queue();
+        match shared.permits(&self.pin, message.len()) {
             Ok(permits) => self.send_several(message, permits),
             Err(reason) => Err(SendError { message, reason }),
         }
-    }
-
-    #[inline]
-    fn permits(&self, messages: usize) -> Result<Permits<'_>, SendReason> {
-        let taken = self.shared.capacity.take(messages);
-        taken.map_err(|reason| self.refusal().unwrap_or(reason))
-    }
-
-    /// Why nothing can be sent, room or not.
-    #[cold]
-    pub(super) fn refusal(&self) -> Option<SendReason> {
-        let mailbox = self.group.lock();
-        if self.has_ended() {
-            Some(SendReason::Ended)
-        } else {
-            (mailbox.flags & CLOSED != 0).then_some(SendReason::Closed)
-        }
-    }
-
-    /// Sends what has its permit.
-    #[inline]
-    pub(super) fn send_one<H>(
-        &self,
-        tier: Option<u32>,
-        mut message: T,
-        permits: Permits<'_>,
-        held: H,
-    ) -> Result<(), SendError<T>> {
-        let ended = || self.has_ended();
-        if tier.is_none() {
-            match self.shared.send_plain(&self.group, ended, message) {
-                Ok(posted) => {
-                    permits.keep();
-                    drop(held);
-                    self.shared.posted(posted);
-                    return Ok(());
-                }
-                Err(back) => message = back,
-            }
-        }
-        let sent = self
-            .shared
-            .send_special(&self.group, ended, (tier, [message]), (permits, held));
-        sent.map_err(SendError::single)
     }
 
     /// Sends what has its permits.
@@ -141,20 +67,18 @@ impl<T> Conversation<T> {
         messages: Vec<T>,
         permits: Permits<'_>,
     ) -> Result<(), SendError<Vec<T>>> {
-        let ended = || self.has_ended();
-        let mut mailbox = self.group.lock();
-        if messages.is_empty() || !mailbox.sends_plainly() || ended() {
+        let (shared, group) = (self.pin.queue(), &self.pin);
+        let mut mailbox = group.lock();
+        if messages.is_empty() || !mailbox.sends_plainly() {
             drop(mailbox);
-            return self
-                .shared
-                .send_special(&self.group, ended, (None, messages), (permits, ()));
+            return shared.send_special(group, (None, messages), (permits, ()));
         }
-        self.group.append_all(&mut mailbox, messages.into_iter());
+        group.append_all(&mut mailbox, messages.into_iter());
         permits.keep();
         if mailbox.phase == Phase::Idle {
-            let posted = self.shared.submit(&self.group, &mut mailbox, false);
+            let posted = shared.submit(group, &mut mailbox, false);
             drop(mailbox);
-            self.shared.posted(posted);
+            shared.posted(posted);
         }
         Ok(())
     }
@@ -174,16 +98,79 @@ impl<T> Mailbox<T> {
 }
 
 impl<T> Shared<T> {
-    /// Sends in the plain case, or gives the message back.
+    /// Sends a message; `held`, a lock, is dropped when the message has its
+    /// place, before any waker runs.
     #[inline(always)]
-    pub(crate) fn send_plain(
+    pub(super) fn send_holding<H>(
         &self,
         group: &GroupRef<T>,
-        ended: impl FnOnce() -> bool,
         message: T,
-    ) -> Result<Posted, T> {
+        held: H,
+    ) -> Result<(), SendError<T>> {
+        if self.capacity.is_limited() {
+            return self.send_with_permit((group, None), message, held);
+        }
+        match self.send_plain(group, message) {
+            Ok(posted) => {
+                drop(held);
+                self.posted(posted);
+                Ok(())
+            }
+            Err(message) => self.send_with_permit((group, None), message, held),
+        }
+    }
+
+    #[inline(never)]
+    fn send_with_permit<H>(
+        &self,
+        to: (&GroupRef<T>, Option<u32>),
+        message: T,
+        held: H,
+    ) -> Result<(), SendError<T>> {
+        match self.permits(to.0, 1) {
+            Ok(permits) => self.send_one(to, message, permits, held),
+            Err(reason) => Err(SendError { message, reason }),
+        }
+    }
+
+    #[inline]
+    fn permits(&self, group: &GroupRef<T>, messages: usize) -> Result<Permits<'_>, SendReason> {
+        let taken = self.capacity.take(messages);
+        taken.map_err(|reason| match group.lock().flags & CLOSED {
+            0 => reason,
+            _ => SendReason::Closed,
+        })
+    }
+
+    /// Sends what has its permit, in a tier if one is said.
+    #[inline]
+    pub(super) fn send_one<H>(
+        &self,
+        (group, tier): (&GroupRef<T>, Option<u32>),
+        mut message: T,
+        permits: Permits<'_>,
+        held: H,
+    ) -> Result<(), SendError<T>> {
+        if tier.is_none() {
+            match self.send_plain(group, message) {
+                Ok(posted) => {
+                    permits.keep();
+                    drop(held);
+                    self.posted(posted);
+                    return Ok(());
+                }
+                Err(back) => message = back,
+            }
+        }
+        let sent = self.send_special(group, (tier, [message]), (permits, held));
+        sent.map_err(SendError::single)
+    }
+
+    /// Sends in the plain case, or gives the message back.
+    #[inline(always)]
+    pub(crate) fn send_plain(&self, group: &GroupRef<T>, message: T) -> Result<Posted, T> {
         let mut mailbox = group.lock();
-        if !mailbox.sends_plainly() || ended() {
+        if !mailbox.sends_plainly() {
             return Err(message);
         }
         group.append(&mut mailbox, message);
@@ -199,27 +186,20 @@ impl<T> Shared<T> {
     pub(crate) fn send_special<M: IntoIterator<Item = T, IntoIter: ExactSizeIterator>, H>(
         &self,
         group: &GroupRef<T>,
-        ended: impl FnOnce() -> bool,
         (tier, message): (Option<u32>, M),
         (permits, held): (Permits<'_>, H),
     ) -> Result<(), SendError<M>> {
         let sent = self.with_state(|state| {
             let _held = held;
-            let mailbox = group.lock();
-            let ended = ended();
-            drop(mailbox);
-            let reason = if ended {
-                SendReason::Ended
-            } else if state.closed {
-                SendReason::Closed
-            } else {
-                let put = self.put(state, group, tier, message);
-                return put.map_err(|(down, message)| SendError {
-                    message,
-                    reason: SendReason::TierGoesDown(down),
-                });
-            };
-            Err(SendError { message, reason })
+            if state.closed {
+                let reason = SendReason::Closed;
+                return Err(SendError { message, reason });
+            }
+            let put = self.put(state, group, tier, message);
+            put.map_err(|(down, message)| SendError {
+                message,
+                reason: SendReason::TierGoesDown(down),
+            })
         });
         if sent.is_ok() {
             permits.keep();

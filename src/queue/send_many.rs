@@ -6,7 +6,6 @@
 //! in the order of their addresses: so nobody waits in a circle.
 
 use crate::group::{Guard, Mailbox, Phase};
-use crate::sync::Arc;
 
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
@@ -58,9 +57,9 @@ impl<T> Queue<T> {
         let shared = self.shared();
         let ours = message
             .iter()
-            .all(|(one, _)| Arc::ptr_eq(shared, &one.shared));
+            .all(|(one, _)| std::ptr::eq(&raw const **shared, one.pin.queue()));
         assert!(ours, "a conversation of another queue");
-        message.iter().for_each(|(one, _)| one.group.prefetch());
+        message.iter().for_each(|(one, _)| one.pin.prefetch());
         let permits = match shared.capacity.take(message.len()) {
             Ok(permits) => permits,
             Err(reason) => {
@@ -84,7 +83,7 @@ impl<T> Queue<T> {
 
 /// Why nothing can be sent on one of them.
 fn refusal<T>(pairs: &Addressed<'_, T>) -> Option<SendReason> {
-    pairs.iter().find_map(|(one, _)| one.refusal())
+    pairs.iter().find_map(|(one, _)| (one.pin.lock().flags & crate::group::CLOSED != 0).then_some(SendReason::Closed))
 }
 
 /// A group that is locked, with the number of its first message.
@@ -92,7 +91,7 @@ type Locked<'a, T> = (usize, &'a GroupRef<T>, Guard<'a, Mailbox<T>>);
 
 /// Where its group stands.
 fn address<T>(conversation: &Conversation<T>) -> usize {
-    std::ptr::from_ref(&*conversation.group).addr()
+    std::ptr::from_ref(&**conversation.pin).addr()
 }
 
 impl<T> Shared<T> {
@@ -107,11 +106,11 @@ impl<T> Shared<T> {
         let mut last = 0;
         for &(at, n, one, _) in &all {
             if at != last {
-                locked.push((n, &one.group, one.group.lock()));
+                locked.push((n, &one.pin, one.pin.lock()));
                 last = at;
             }
             let plain = locked.last().is_some_and(|(.., m)| m.sends_plainly());
-            if !plain || one.has_ended() {
+            if !plain {
                 drop(locked);
                 all.sort_unstable_by_key(|&(_, n, ..)| n);
                 let pairs = all.into_iter().map(|(_, _, one, message)| (one, message));
@@ -145,11 +144,11 @@ impl<T> Shared<T> {
         message: Addressed<'a, T>,
     ) -> Result<(), SendError<Addressed<'a, T>>> {
         self.with_state(|state| {
-            if let Some(reason) = refusal(&message) {
+            if state.closed { let reason = SendReason::Closed;
                 return Err(SendError { message, reason });
             }
             for (conversation, message) in message {
-                let sent = self.put(state, &conversation.group, None, [message]);
+                let sent = self.put(state, &conversation.pin, None, [message]);
                 debug_assert!(sent.is_ok(), "the last tier does not go down");
             }
             Ok(())

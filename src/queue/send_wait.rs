@@ -8,10 +8,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::semaphore::{Acquire, TryAcquireError};
-use crate::sync::{AtomicBool, Ordering};
 use crate::wait::{Op, Wait, sealed};
 
-use super::capacity::{Capacity, Permits, number, owner};
+use super::capacity::{Capacity, Permits, number};
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
 
@@ -42,8 +41,9 @@ impl<T> Pending for ToSend<'_, T, T> {
     type Message = T;
 
     fn send(self, permits: Permits<'_>) -> Result<(), SendError<T>> {
-        let conversation = self.conversation;
-        conversation.send_one(self.tier, self.message, permits, ())
+        let pin = &self.conversation.pin;
+        let to = (&**pin, self.tier);
+        pin.queue().send_one(to, self.message, permits, ())
     }
 
     fn into_message(self) -> T {
@@ -69,8 +69,6 @@ pub struct Sending<'a, P> {
     /// `None` once it is sent or given back.
     pending: Option<P>,
     capacity: &'a Capacity,
-    /// Whether the conversation has ended on which it is sent.
-    ended: Option<&'a AtomicBool>,
     /// `None` where there is always room.
     request: Option<Acquire<'a>>,
 }
@@ -132,9 +130,9 @@ impl<T> Conversation<T> {
     ///
     /// # Errors
     ///
-    /// [`SendError`] with the message if the queue is closed or the
-    /// conversation has ended, before or meanwhile; if an earlier message of
-    /// the group is outstanding in a higher tier by then; and by the rule above.
+    /// [`SendError`] with the message if the queue is closed, before or meanwhile;
+    /// if an earlier message of the group is outstanding in a higher tier by
+    /// then; and by the rule above.
     ///
     /// # Cost
     ///
@@ -164,37 +162,23 @@ impl<T> Conversation<T> {
             tier: None,
             message,
         };
-        Sending::wait(&self.shared.capacity, Some(&self.ended), permits, pending)
+        Sending::wait(&self.pin.queue().capacity, permits, pending)
     }
 }
 
 impl<'a, P: Pending> Sending<'a, P> {
-    pub(crate) fn wait(
-        capacity: &'a Capacity,
-        ended: Option<&'a AtomicBool>,
-        permits: usize,
-        pending: P,
-    ) -> Wait<Self> {
+    pub(crate) fn wait(capacity: &'a Capacity, permits: usize, pending: P) -> Wait<Self> {
         let semaphore = capacity.permits();
-        let owner = ended.map_or(0, owner);
         Wait::new(Self {
             pending: Some(pending),
             capacity,
-            ended,
-            request: semaphore.map(|semaphore| semaphore.acquire_for(owner, number(permits))),
+            request: semaphore.map(|semaphore| semaphore.request(number(permits))),
         })
     }
 
     /// What is to be sent, to change it before it is.
     pub(crate) fn pending_mut(&mut self) -> Option<&mut P> {
         self.pending.as_mut()
-    }
-
-    fn has_ended(&self) -> bool {
-        // Relaxed: an end then locks the line of sends, and so did whoever has
-        // come into it, or been told of the end, since.
-        self.ended
-            .is_some_and(|ended| ended.load(Ordering::Relaxed))
     }
 
     fn send(&mut self, permits: Permits<'_>) -> Result<(), SendError<P::Message>> {
@@ -204,11 +188,8 @@ impl<'a, P: Pending> Sending<'a, P> {
     /// It leaves the line, if it is in it.
     fn leave(&mut self, reason: SendReason) -> Result<(), SendError<P::Message>> {
         self.cancel();
-        let ended = self.has_ended();
-        Err(SendError {
-            message: self.pending.take().expect(HERE).into_message(),
-            reason: if ended { SendReason::Ended } else { reason },
-        })
+        let message = self.pending.take().expect(HERE).into_message();
+        Err(SendError { message, reason })
     }
 }
 
@@ -251,8 +232,6 @@ impl<P: Pending> Op for Sending<'_, P> {
         match permit {
             Poll::Ready(Ok(permit)) => Poll::Ready(self.send(Permits(permit))),
             Poll::Ready(Err(error)) => Poll::Ready(self.leave(TryAcquireError::from(error).into())),
-            // Once it is in line: an end that it does not see finds it there.
-            Poll::Pending if self.has_ended() => Poll::Ready(self.leave(SendReason::Ended)),
             Poll::Pending => Poll::Pending,
         }
     }

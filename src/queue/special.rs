@@ -7,10 +7,12 @@ use crate::group::{
     SWEPT, TIERED, Taken,
 };
 
-use super::GroupRef;
+use crate::sync::Arc;
+
 use super::live::{LIVE, Live};
 use super::shared::Shared;
 use super::state::{Age, State, Was};
+use super::{GroupRef, Pinned};
 
 const IN_TURN: (Was, Age) = (Was::Out, Age::Same);
 
@@ -265,6 +267,15 @@ pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>)
         unwanted
     });
     drop(unwanted);
+}
+
+/// A pin of a group that has no other.
+#[cold]
+pub(super) fn pin<T>(shared: &Arc<Shared<T>>, group: &GroupRef<T>) -> Pinned<T> {
+    shared.with_state(|state| {
+        let groups = &mut state.groups;
+        groups.pin(group, &mut group.lock(), shared)
+    })
 }
 
 /// A detached delivery is done. `counted`: it counted as started when it was

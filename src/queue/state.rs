@@ -20,16 +20,16 @@ use crate::group::{
 use crate::lanes::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
 use crate::ready::Rank;
-use crate::sync::WakeArc;
+use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
 
 use super::submissions::{FEW, Submissions, Token};
 use super::suspended::Suspended;
-use super::{GroupRef, Observer};
+use super::{GroupRef, Observer, Pinned, Shared};
 
 pub(super) struct State<T> {
     pub(super) lanes: Lanes<GroupRef<T>>,
-    pub(super) groups: Groups<T>,
+    pub(super) groups: Groups<T, Shared<T>>,
     /// Receives that wait for a turn of any group.
     pub(super) receives: Waiters<()>,
     /// Receives that wait for a group by name; no entry is empty.
@@ -107,10 +107,11 @@ impl<T> State<T> {
     /// A group with one pin.
     pub(super) fn add_group(
         &mut self,
+        shared: &Arc<Shared<T>>,
         lane: LaneKey,
         limit: Limit,
         level: u8,
-    ) -> Result<GroupRef<T>, OutOfRange> {
+    ) -> Result<Pinned<T>, OutOfRange> {
         let limit = limit.checked()?;
         let stands_in = self.lanes.lane(lane.index());
         let mut flags: Flags = 0;
@@ -124,7 +125,8 @@ impl<T> State<T> {
             self.mixed = true;
         }
         self.lanes.add_group(lane);
-        Ok(self.groups.add(Mailbox::new(lane, limit, level, flags)))
+        let mailbox = Mailbox::new(lane, limit, level, flags);
+        Ok(self.groups.add(mailbox, shared))
     }
 
     /// The group of this key, if it has not ended.

@@ -17,18 +17,12 @@ use crate::wait::{Guarded, Session, Ticket, WakeBatch};
 pub(crate) struct Claim {
     pub(super) count: u32,
     pub(super) made_at: &'static Location<'static>,
-    /// For whom it asks, where that may end before; else 0.
-    pub(super) owner: usize,
 }
 
 impl Claim {
     #[inline]
-    pub(super) fn new(count: u32, made_at: &'static Location<'static>, owner: usize) -> Self {
-        Self {
-            count,
-            made_at,
-            owner,
-        }
+    pub(super) fn new(count: u32, made_at: &'static Location<'static>) -> Self {
+        Self { count, made_at }
     }
 }
 
@@ -164,7 +158,7 @@ impl Semaphore {
             self.word.shift(by);
         }
         if limit < old || old == 0 {
-            self.refuse_queued(session, 0);
+            self.refuse_queued(session);
         } else {
             self.serve_queue(session);
         }
@@ -174,29 +168,12 @@ impl Semaphore {
     pub(super) fn close_queue(&self) {
         let session = self.queue.lock();
         self.word.close();
-        self.refuse_queued(session, 0);
+        self.refuse_queued(session);
     }
 
-    /// Refuses whoever asks for this owner, as [`AcquireError::AboveLimit`]; what
-    /// was granted and has not been collected goes to the next.
-    pub(crate) fn refuse_for(&self, owner: usize) {
-        let mut session = self.queue.lock();
-        session.revoke(|claim| {
-            let revoked = claim.owner == owner;
-            if revoked {
-                let _ = self.word.put(claim.count);
-            }
-            revoked
-        });
-        self.refuse_queued(session, owner);
-    }
-
-    /// Dismisses whoever can have nothing any more, or asks for `owner`, and
-    /// serves the rest.
-    fn refuse_queued(&self, mut session: Session<'_, Queue>, owner: usize) {
-        let refused = |queue: &Queue, claim: Claim| {
-            owner != 0 && claim.owner == owner || self.refusal(queue, claim).is_some()
-        };
+    /// Dismisses whoever can have nothing any more, and serves the rest.
+    fn refuse_queued(&self, mut session: Session<'_, Queue>) {
+        let refused = |queue: &Queue, claim: Claim| self.refusal(queue, claim).is_some();
         let those = session
             .iter()
             .filter(|&(_, claim)| refused(&session, claim));

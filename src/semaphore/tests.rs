@@ -185,30 +185,3 @@ fn a_take_obeys_the_bound() {
         assert!(poll(&mut wait).is_ready());
     }
 }
-
-/// Whoever waits for an owner that goes away is refused, what it was granted
-/// goes to the next at once, and nobody else notices.
-#[test]
-fn an_owner_is_refused() {
-    let semaphore = Semaphore::new(2).unwrap();
-    let semaphore = semaphore.with_bypass(Bypass::AtMost(0));
-    assert!(take(&semaphore, 2));
-    let mut waits = [7, 7, 8, 0].map(|owner| Wait::new(semaphore.acquire_for(owner, 1)));
-    for wait in &mut waits {
-        assert!(poll(wait).is_pending());
-    }
-    semaphore.release(1);
-    semaphore.refuse_for(7);
-    let states = semaphore.snapshot().waiters.into_iter().map(|w| w.state);
-    assert!(states.eq([WaiterState::Granted, WaiterState::Waiting]));
-    let [granted, waiting, other, last] = &mut waits;
-    for refused in [granted, waiting] {
-        assert!(matches!(
-            poll(refused),
-            Poll::Ready(Err(AcquireError::AboveLimit))
-        ));
-    }
-    assert!(matches!(poll(other), Poll::Ready(Ok(_))));
-    assert!(poll(last).is_ready());
-    assert_eq!(semaphore.available(), 1);
-}

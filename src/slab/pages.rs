@@ -43,6 +43,8 @@ type Bits = u128;
 
 struct Header<S> {
     shared: Arc<Mutex<Shared<S>>>,
+    /// What the owner of the values wants to find by any of them.
+    context: *const (),
     number: u32,
     /// By slot: of the value there, or of the next one. Changes under the lock.
     generations: [Cell<NonZeroU32>; INDICES],
@@ -132,6 +134,17 @@ pub(crate) unsafe fn key_of<S>(value: NonNull<S>) -> Key {
     }
 }
 
+/// What was given with the first value of this one's page.
+///
+/// # Safety
+///
+/// The value is in a page.
+#[inline]
+pub(crate) unsafe fn context_of<S>(value: NonNull<S>) -> *const () {
+    // SAFETY: the page of a value is there.
+    unsafe { page_of(value).as_ref().context }
+}
+
 /// Drops a value where it is, and frees its slot.
 ///
 /// # Safety
@@ -209,13 +222,14 @@ impl<S> Shared<S> {
         }
     }
 
-    fn new_page(&mut self, shared: &Arc<Mutex<Self>>) -> Page<S> {
+    fn new_page(&mut self, shared: &Arc<Mutex<Self>>, context: *const ()) -> Page<S> {
         let last = self.pages.last_key_value();
         let number = last.map_or(self.base, |(&last, _)| self.base.max(last + 1));
         assert!(number < MOST_PAGES, "there are too many values");
         self.top = self.top.max(number + 1);
         let header = Header {
             shared: Arc::clone(shared),
+            context,
             number,
             generations: std::array::from_fn(|_| Cell::new(self.floor)),
             slots: UnsafeCell::new(Slots {
@@ -255,12 +269,12 @@ impl<S> Pages<S> {
         })))
     }
 
-    /// Puts a value into a free slot, and lists it.
-    pub(crate) fn insert(&self, value: S) -> NonNull<S> {
+    /// Puts a value into a free slot, and lists it. A new page has this context.
+    pub(crate) fn insert(&self, value: S, context: *const ()) -> NonNull<S> {
         let mut shared = self.0.lock();
         let page = match shared.open.last() {
             Some(&page) => page,
-            None => shared.new_page(&self.0),
+            None => shared.new_page(&self.0, context),
         };
         let use_free = |slots: &mut Slots| {
             let slot = slots.free.trailing_zeros();

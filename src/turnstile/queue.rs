@@ -226,15 +226,6 @@ impl<T: Turnstile> WaitQueue<T> {
         granted
     }
 
-    /// Takes back what was granted to those who have not collected it, and are
-    /// `which`.
-    pub(crate) fn revoke(&mut self, mut which: impl FnMut(T::Claim) -> bool) {
-        self.granted.retain(|_, &mut (claim, _)| !which(claim));
-        if self.granted.is_empty() {
-            self.granted = BTreeMap::new();
-        }
-    }
-
     /// All that wait, in the order in which they are served.
     pub(crate) fn snapshot<S>(&self, waiter: impl Fn(T::Claim, WaiterState) -> S) -> Vec<S> {
         let granted = self.granted.values();

@@ -94,7 +94,6 @@ impl<T> Group<T> {
         Ok(Conversation {
             shared: self.shared.clone(),
             group: self.group,
-            ended: AtomicBool::new(false),
         })
     }
 
@@ -139,7 +138,6 @@ impl<T> Drop for Group<T> {
 pub(crate) struct Conversation<T> {
     shared: Shared<T>,
     group: u64,
-    ended: AtomicBool,
 }
 
 impl<T> Conversation<T> {
@@ -172,14 +170,6 @@ impl<T> Conversation<T> {
         })
     }
 
-    pub(crate) fn end(&self) {
-        locked(&self.shared, |model| {
-            if !self.ended.swap(true, SeqCst) {
-                model.unpin(self.group);
-            }
-        });
-    }
-
     fn post(&self, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
         locked(&self.shared, |model| {
             if let Some(reason) = self.refusal(model, 1) {
@@ -195,9 +185,6 @@ impl<T> Conversation<T> {
     }
 
     fn refusal(&self, model: &Model<T>, more: usize) -> Option<SendReason> {
-        if self.ended.load(SeqCst) {
-            return Some(SendReason::Ended);
-        }
         if model.closed {
             return Some(SendReason::Closed);
         }
@@ -212,7 +199,7 @@ impl<T> Conversation<T> {
 
 impl<T> Drop for Conversation<T> {
     fn drop(&mut self) {
-        self.end();
+        locked(&self.shared, |model| model.unpin(self.group));
     }
 }
 

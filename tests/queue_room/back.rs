@@ -104,27 +104,3 @@ fn to_drop_the_queue_gives_them_back_too() {
     assert_eq!(waiting.bell.rings(), 1);
     assert_eq!(waiting.refused(), (1, SendReason::Closed));
 }
-
-#[test]
-fn to_end_a_conversation_gives_back_what_waits_on_it_and_on_no_other() {
-    let (queue, lane, wide) = full::<u32>(2);
-    let ending = lane.conversation().unwrap();
-    let mut told = one(&ending, 1);
-    complete_one(&queue);
-    let (mut waiting, mut other) = (one(&ending, 2), one(&wide, 3));
-    assert_eq!(sends(&queue), (2, 1, 3));
-    ending.end();
-    assert_eq!(rings([&told, &waiting]), [1, 1]);
-    // Its room is the next one's at once, also before it has looked; it stands in line no more.
-    assert_eq!((sends(&queue), rings([&other])), ((0, 1, 1), [1]));
-    assert!(other.is_sent());
-    assert_eq!(told.refused(), (1, SendReason::Ended));
-    assert_eq!(waiting.refused(), (2, SendReason::Ended));
-    assert_eq!(sends(&queue), (0, 0, 0));
-    assert_eq!(
-        ending.send_wait(4).wait().unwrap_err().reason,
-        SendReason::Ended
-    );
-    ending.end();
-    assert_eq!(serve(&queue), [0, 3]);
-}

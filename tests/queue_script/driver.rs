@@ -146,7 +146,6 @@ impl Driver<'_> {
             Kind::Lane | Kind::Group | Kind::Conversation => self.make(op),
             Kind::Send | Kind::SendIn | Kind::SendAll => self.send(op),
             Kind::Bump | Kind::SetLevel | Kind::SetLimit | Kind::SetCap => self.set(op),
-            Kind::End => _ = at(&self.conversations, op.a).map(|(_, c)| c.end()),
             Kind::DropConversation => _ = remove(&mut self.conversations, op.a),
             Kind::DropGroup => _ = remove(&mut self.groups, op.a),
             Kind::DropLane => _ = remove(&mut self.lanes, op.a),

@@ -19,7 +19,6 @@ pub(crate) enum Kind {
     SetLevel,
     SetLimit,
     SetCap,
-    End,
     DropConversation,
     DropGroup,
     DropLane,
@@ -41,7 +40,7 @@ pub(crate) enum Kind {
 }
 
 /// How many of 256 bytes mean what.
-const WEIGHTS: [(u8, Kind); 30] = [
+const WEIGHTS: [(u8, Kind); 29] = [
     (2, Kind::Lane),
     (5, Kind::Group),
     (8, Kind::Conversation),
@@ -53,8 +52,7 @@ const WEIGHTS: [(u8, Kind); 30] = [
     (4, Kind::SetLevel),
     (7, Kind::SetLimit),
     (5, Kind::SetCap),
-    (1, Kind::End),
-    (3, Kind::DropConversation),
+    (4, Kind::DropConversation),
     (2, Kind::DropGroup),
     (1, Kind::DropLane),
     (22, Kind::Receive),

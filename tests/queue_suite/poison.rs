@@ -115,10 +115,11 @@ fn drained_it_gives_its_messages_back_and_is_well() {
     assert_eq!(queue.poisoned(), []);
     bad.send("3").unwrap();
     assert_eq!(serve(&queue), ["3"]);
-    bad.end();
-    assert_eq!(queue.drain(bad.group()), Err(Stale));
-    assert_eq!(queue.resume(bad.group()), Err(Stale));
-    assert_eq!(queue.peek(bad.group()), Err(Stale));
+    let id = bad.group();
+    drop(bad);
+    assert_eq!(queue.drain(id), Err(Stale));
+    assert_eq!(queue.resume(id), Err(Stale));
+    assert_eq!(queue.peek(id), Err(Stale));
 }
 
 #[test]

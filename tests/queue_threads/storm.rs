@@ -166,9 +166,6 @@ impl World {
                 _ => {}
             }
         }
-        for conversation in conversations {
-            conversation.end();
-        }
     }
 }
 

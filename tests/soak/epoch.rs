@@ -91,7 +91,7 @@ impl Epoch {
             .clone()
     }
 
-    /// Ends a conversation, by name or by dropping it, and begins another: in
+    /// Has a conversation end once nobody sends on it, and begins another: in
     /// a group of its own, or in one of the groups that stay.
     pub(crate) fn replace(&self, random: &mut Random) {
         let slot = &self.talks[random.below(CONVERSATIONS)];
@@ -112,10 +112,7 @@ impl Epoch {
             ledger,
             room,
         });
-        let old = std::mem::replace(&mut *slot.write().unwrap(), talk);
-        if random.below(2) == 0 {
-            old.conversation.end();
-        }
+        *slot.write().unwrap() = talk;
     }
 
     /// When nobody uses it any more: nothing is lost, nothing is left.

@@ -103,36 +103,6 @@ fn a_close_alone_ends_a_send_that_waits() {
     });
 }
 
-/// The end of a conversation while its send is told, or about to wait.
-#[test]
-fn an_end_ends_a_send_that_waits() {
-    explore("an_end_ends_a_send_that_waits", Some(3), || {
-        let (queue, [one, two], delivery) = full();
-        let ender = one.clone();
-        let sender = spawn(move || one.send_wait(1).wait().is_ok());
-        let ender = spawn(move || ender.end());
-        delivery.complete();
-        let sent = u64::from(sender.join().unwrap());
-        ender.join().unwrap();
-        assert_eq!(left(&queue), (sent, 0, 0));
-        assert_eq!(two.send(2).is_ok(), sent == 0);
-    });
-}
-
-/// An end, and no place becomes free: given back.
-#[test]
-fn an_end_alone_ends_a_send_that_waits() {
-    explore("an_end_alone_ends_a_send_that_waits", None, || {
-        let (queue, [one, _two], delivery) = full();
-        let ender = one.clone();
-        let sender = spawn(move || one.send_wait(1).wait().unwrap_err().reason);
-        ender.end();
-        assert_eq!(sender.join().unwrap(), SendReason::Ended);
-        drop(delivery);
-        assert_eq!(left(&queue), (1, 0, 0));
-    });
-}
-
 /// Sends that do not wait never take what one in line was told of.
 #[test]
 fn an_immediate_send_takes_no_promised_room() {

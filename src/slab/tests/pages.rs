@@ -58,7 +58,7 @@ proptest! {
             match op {
                 Op::Insert(n) => for _ in 0..n {
                     number += 1;
-                    let value = pages.insert(Box::new(number));
+                    let value = pages.insert(Box::new(number), std::ptr::null());
                     prop_assert!(there.insert(key(value), (value, number, true)).is_none());
                     ever.push(key(value));
                 },
@@ -98,7 +98,7 @@ proptest! {
 fn values_are_dropped_once() {
     let owner = Arc::new(());
     let pages = Pages::new();
-    let all: Vec<_> = (0..1000).map(|_| pages.insert(owner.clone())).collect();
+    let all: Vec<_> = (0..1000).map(|_| pages.insert(owner.clone(), std::ptr::null())).collect();
     drop(pages);
     for (n, value) in all.into_iter().enumerate() {
         assert_eq!(Arc::strong_count(&owner), 1001 - n);
