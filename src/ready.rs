@@ -194,9 +194,10 @@ impl<G> Line<G> {
             return 0;
         }
         let n = out.len().min(self.entries.len());
-        for (place, entry) in out.iter_mut().zip(self.entries.drain(..n)) {
-            *place = entry.group;
+        for (place, entry) in out.iter_mut().zip(&mut self.entries) {
+            mem::swap(place, &mut entry.group);
         }
+        self.entries.drain(..n);
         self.first += n as u64;
         self.tidy();
         n

@@ -65,6 +65,7 @@ impl<T> Shared<T> {
     }
 
     /// Fills `claimed` from the first on, as far as there are groups.
+    #[inline(never)]
     pub(super) fn claim_many(&self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
         let mut state = self.lock();
         if state.mixed || !state.lanes.has_eligible() {
@@ -86,7 +87,9 @@ impl<T> Shared<T> {
         } else {
             self.wake_due(Session::over(state));
         }
-        claimed.iter().flatten().for_each(GroupRef::prefetch);
+        for group in &claimed[..n] {
+            group.iter().for_each(GroupRef::prefetch);
+        }
         n
     }
 

@@ -82,7 +82,7 @@ impl<T> Queue<T> {
     pub fn try_receive_many(&self, n: usize) -> Result<Turns<'_, T>, TryReceive> {
         let shared = self.shared();
         let turns = Turns::claim(shared, n);
-        if turns.left == 0 && n > 0 {
+        if turns.is_empty() && n > 0 {
             return Err(shared.nothing());
         }
         Ok(turns)
@@ -99,7 +99,7 @@ pub struct Turns<'q, T> {
     /// From the last to the first.
     claimed: [Option<GroupRef<T>>; MOST],
     next: usize,
-    left: usize,
+    end: usize,
     /// The queue's epoch, from before they were claimed.
     epoch: u32,
 }
@@ -111,7 +111,7 @@ impl<'q, T> Turns<'q, T> {
             shared,
             claimed: [const { None }; MOST],
             next: 0,
-            left: 0,
+            end: 0,
             epoch: shared.epoch(),
         }
     }
@@ -119,20 +119,20 @@ impl<'q, T> Turns<'q, T> {
     #[inline]
     fn claim(shared: &'q Arc<Shared<T>>, n: usize) -> Self {
         let mut turns = Self::none(shared);
-        turns.left = shared.claim_many(&mut turns.claimed[..n.min(MOST)]);
+        turns.end = shared.claim_many(&mut turns.claimed[..n.min(MOST)]);
         turns
     }
 
     /// How many are still to come.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.left
+        self.end - self.next
     }
 
     /// Whether none is to come.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.left == 0
+        self.len() == 0
     }
 }
 
@@ -141,16 +141,13 @@ impl<'q, T> Iterator for Turns<'q, T> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Turn<'q, T>> {
-        if self.left == 0 {
-            return None;
-        }
-        let group = self.claimed[self.next].take()?;
-        (self.next, self.left) = (self.next + 1, self.left - 1);
+        let group = self.claimed.get_mut(self.next)?.take()?;
+        self.next += 1;
         Some(Turn::begin(Owner::Borrowed(self.shared), group, self.epoch))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.len(), Some(self.len()))
     }
 }
 
@@ -159,7 +156,7 @@ impl<T> ExactSizeIterator for Turns<'_, T> {}
 impl<T> Drop for Turns<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if self.left > 0 {
+        if self.len() > 0 {
             self.for_each(drop);
         }
     }
@@ -168,7 +165,7 @@ impl<T> Drop for Turns<'_, T> {
 impl<T> fmt::Debug for Turns<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Turns")
-            .field("left", &self.left)
+            .field("left", &self.len())
             .finish_non_exhaustive()
     }
 }
@@ -273,12 +270,12 @@ impl<'q, T> Op for ReceiveMany<'q, T> {
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {
         let turns = Turns::claim(self.one.shared, self.n);
-        (turns.left > 0 || self.n == 0).then_some(Ok(turns))
+        (!turns.is_empty() || self.n == 0).then_some(Ok(turns))
     }
 
     fn attempt(&mut self) -> Option<Self::Output> {
         let (shared, n) = (self.one.shared, self.n);
-        let claim = || Some(Turns::claim(shared, n)).filter(|turns| turns.left > 0);
+        let claim = || Some(Turns::claim(shared, n)).filter(|turns| !turns.is_empty());
         self.one.look_around(claim).map(Ok)
     }
 
@@ -294,9 +291,9 @@ impl<'q, T> Op for ReceiveMany<'q, T> {
                 if slot.is_none() {
                     break;
                 }
-                turns.left += 1;
+                turns.end += 1;
             }
-            (turns.left > 0).then_some(())
+            (!turns.is_empty()).then_some(())
         });
         claimed.map(|claimed| claimed.map(|()| turns))
     }

@@ -83,7 +83,9 @@ impl<T> Queue<T> {
 
 /// Why nothing can be sent on one of them.
 fn refusal<T>(pairs: &Addressed<'_, T>) -> Option<SendReason> {
-    pairs.iter().find_map(|(one, _)| (one.pin.lock().flags & crate::group::CLOSED != 0).then_some(SendReason::Closed))
+    pairs.iter().find_map(|(one, _)| {
+        (one.pin.lock().flags & crate::group::CLOSED != 0).then_some(SendReason::Closed)
+    })
 }
 
 /// A group that is locked, with the number of its first message.
@@ -144,7 +146,8 @@ impl<T> Shared<T> {
         message: Addressed<'a, T>,
     ) -> Result<(), SendError<Addressed<'a, T>>> {
         self.with_state(|state| {
-            if state.closed { let reason = SendReason::Closed;
+            if state.closed {
+                let reason = SendReason::Closed;
                 return Err(SendError { message, reason });
             }
             for (conversation, message) in message {

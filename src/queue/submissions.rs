@@ -70,10 +70,13 @@ pub(crate) enum Posted {
 struct List<T> {
     tokens: Vec<Token<T>>,
     next: u64,
-    /// A list that is as long as this is of interest: with 0 somebody sleeps,
-    /// else it is the next multiple of [`LONG`](Submissions::LONG).
+    /// A list that is as long as this is of interest: [`ASLEEP`] if somebody
+    /// sleeps, else the next multiple of [`LONG`](Submissions::LONG).
     alarm: usize,
 }
+
+/// The first token is of interest.
+const ASLEEP: usize = 1;
 
 impl<T> List<T> {
     #[inline(always)]
@@ -100,7 +103,7 @@ impl<T> List<T> {
 
     #[cold]
     fn ring(&mut self) -> Posted {
-        if self.alarm == 0 {
+        if self.alarm == ASLEEP {
             return Posted::Look;
         }
         self.alarm = (self.tokens.len() + 1).next_multiple_of(Submissions::<T>::LONG);
@@ -156,7 +159,7 @@ impl<T> Submissions<T> {
     fn appended(&self, list: &mut List<T>) -> Posted {
         let waiting = list.tokens.len();
         self.list.set_note(waiting as u32);
-        if waiting >= list.alarm && waiting > 0 {
+        if waiting >= list.alarm {
             list.ring()
         } else {
             Posted::Kept
@@ -204,7 +207,7 @@ impl<T> Submissions<T> {
         if asleep && !list.tokens.is_empty() {
             return false;
         }
-        list.alarm = if asleep { 0 } else { Self::LONG };
+        list.alarm = if asleep { ASLEEP } else { Self::LONG };
         true
     }
 }

@@ -63,26 +63,27 @@ impl<T> Live<T> {
     /// claim.
     #[inline(always)]
     pub(super) fn begin(shared: &Shared<T>, group: GroupRef<T>, epoch: u32) -> Self {
-        let mut mailbox = group.lock();
-        let flagged = mailbox.flags != 0;
-        let (taken, counted) = if mailbox.flags & !CAPPED == 0 {
-            mailbox.phase = Phase::Held;
-            let taken = group.take_plain(&mut mailbox);
-            drop(mailbox);
-            (taken, false)
-        } else {
-            special::begin(shared, &group, mailbox)
-        };
-        Self {
-            group: Some(group),
-            taken,
+        let mut live = Self {
+            group: None,
+            taken: None,
             quota: shared.quantum,
             epoch,
-            flagged,
+            flagged: false,
             unit: true,
-            counted,
+            counted: false,
             holder: shared.capacity.hold(),
+        };
+        let mut mailbox = group.lock();
+        live.flagged = mailbox.flags != 0;
+        if mailbox.flags & !CAPPED == 0 {
+            mailbox.phase = Phase::Held;
+            live.taken = group.take_plain(&mut mailbox);
+            drop(mailbox);
+        } else {
+            (live.taken, live.counted) = special::begin(shared, &group, mailbox);
         }
+        live.group = Some(group);
+        live
     }
 
     /// Has the next message at hand, if there is one for it now.

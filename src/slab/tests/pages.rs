@@ -98,7 +98,9 @@ proptest! {
 fn values_are_dropped_once() {
     let owner = Arc::new(());
     let pages = Pages::new();
-    let all: Vec<_> = (0..1000).map(|_| pages.insert(owner.clone(), std::ptr::null())).collect();
+    let all: Vec<_> = (0..1000)
+        .map(|_| pages.insert(owner.clone(), std::ptr::null()))
+        .collect();
     drop(pages);
     for (n, value) in all.into_iter().enumerate() {
         assert_eq!(Arc::strong_count(&owner), 1001 - n);
