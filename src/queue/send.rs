@@ -99,7 +99,7 @@ impl<T> Conversation<T> {
 
     /// Why nothing can be sent, room or not.
     #[cold]
-    pub(super) fn refusal(&self) -> Option<SendReason> {
+    fn refusal(&self) -> Option<SendReason> {
         let mailbox = self.group.lock();
         if self.has_ended() {
             Some(SendReason::Ended)
@@ -133,6 +133,27 @@ impl<T> Conversation<T> {
             .shared
             .send_special(&self.group, ended, (tier, [message]), (permits, held));
         sent.map_err(SendError::single)
+    }
+
+    /// Sends a message; what it asks for is added to `posted`. By every rule it
+    /// is done at once, for the earlier ones as well.
+    #[inline]
+    pub(super) fn send_quietly(&self, message: T, posted: &mut Posted) -> Result<(), SendError<T>> {
+        let permits = match self.permits(1) {
+            Ok(permits) => permits,
+            Err(reason) => return Err(SendError { message, reason }),
+        };
+        let (shared, ended) = (&self.shared, || self.has_ended());
+        match shared.send_plain(&self.group, ended, message) {
+            Ok(more) => {
+                permits.keep();
+                *posted = more.max(*posted);
+                Ok(())
+            }
+            Err(message) => shared
+                .send_special(&self.group, ended, (None, [message]), (permits, ()))
+                .map_err(SendError::single),
+        }
     }
 
     /// Sends what has its permits.
