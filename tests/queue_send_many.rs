@@ -1,13 +1,14 @@
-//! Many messages to many groups as one.
+//! Many messages to many groups by one call.
 
 mod queue_support;
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
 use std::task::Poll;
 
 use conversant::limit::Limit;
-use conversant::queue::{Conversation, Queue, SendReason};
+use conversant::queue::{Addressed, Conversation, Queue, SendError, SendReason};
 
 use queue_support::{Bell, Random, poll, serve, take};
 
@@ -42,35 +43,103 @@ fn in_the_order_of_the_first_messages() {
     queue.send_many([]).unwrap();
 }
 
+/// What came back, and why.
+fn back<T>(sent: Result<(), SendError<Addressed<'_, T>>>) -> (Vec<T>, SendReason) {
+    let refused = sent.unwrap_err();
+    let messages = refused.message.into_iter().map(|pair| pair.1);
+    (messages.collect(), refused.reason)
+}
+
+/// From the first that is refused on all come back, wherever that is.
 #[test]
-fn all_or_none() {
-    let (queue, all) = queue_of(Limit::AtMost(3), 3);
-    let [one, two, ended] = &all[..] else {
-        panic!("three");
-    };
-    let _ = ended;
-    let above = queue.send_many([(one, 1); 4]).unwrap_err();
-    assert_eq!(above.reason, SendReason::AboveCapacity);
-    queue.send_many([(one, 1), (two, 2)]).unwrap();
-    let full = queue.send_many([(one, 3), (two, 4)]).unwrap_err();
-    assert_eq!((full.message.len(), full.reason), (2, SendReason::Full));
-    two.send(3).unwrap();
-    assert_eq!(serve(&queue), [1, 2, 3]);
-    // In a lane with tiers, as by every rule.
-    one.send_in(2, 4).unwrap();
-    queue.send_many([(one, 5), (two, 6)]).unwrap();
-    assert_eq!(serve(&queue), [6, 4, 5]);
-    queue.close();
-    let closed = queue.send_many([(one, 7), (two, 8)]).unwrap_err();
-    assert_eq!(closed.reason, SendReason::Closed);
+fn what_follows_a_refusal_comes_back() {
+    for at in 1..40_u32 {
+        let (queue, all) = queue_of(Limit::AtMost(at), 2);
+        let messages = (0..40).map(|n| (&all[n as usize % 2], n));
+        let sent = queue.send_many(messages);
+        assert_eq!(back(sent), ((at..40).collect(), SendReason::Full));
+        let mut served = serve(&queue);
+        served.sort_unstable();
+        assert_eq!(served, (0..at).collect::<Vec<_>>());
+    }
 }
 
 #[test]
-#[should_panic(expected = "of another queue")]
+fn as_far_as_there_is_room() {
+    let (queue, all) = queue_of(Limit::AtMost(20), 2);
+    let [one, two] = &all[..] else { panic!("two") };
+    let messages = (0..30).map(|n| ([one, two][n % 2], n));
+    let (rest, reason) = back(queue.send_many(messages));
+    assert_eq!((rest, reason), ((20..30).collect(), SendReason::Full));
+    assert_eq!(serve(&queue).len(), 20);
+    // Each permit has come back.
+    let messages = (0..20).map(|n| ([one, two][n % 2], n));
+    queue.send_many(messages).unwrap();
+    assert_eq!(serve(&queue).len(), 20);
+    queue.close();
+    let closed = back(queue.send_many([(one, 7), (one, 8)]));
+    assert_eq!(closed, (vec![7, 8], SendReason::Closed));
+}
+
+#[test]
+fn in_the_tier_of_its_group() {
+    let (queue, all) = queue_of(Limit::Unlimited, 2);
+    all[0].send_in(2, 4).unwrap();
+    queue.send_many([(&all[0], 5), (&all[1], 6)]).unwrap();
+    assert_eq!(serve(&queue), [6, 4, 5]);
+}
+
+/// What was pulled ahead is dropped, all before that is sent, and who sleeps is told.
+#[test]
+fn an_iterator_panics() {
+    for at in 0..40 {
+        let (queue, all) = queue_of(Limit::Unlimited, 1);
+        let (bell, waker) = Bell::new();
+        let mut wait = queue.receive();
+        assert!(poll(&mut wait, &waker).is_pending());
+        let messages = (0..40).inspect(|&n| assert_ne!(n, at, "no more"));
+        let sending = || queue.send_many(messages.map(|n| (&all[0], n)));
+        assert!(catch_unwind(AssertUnwindSafe(sending)).is_err());
+        assert_eq!(bell.rings(), usize::from(at >= 16));
+        drop(wait);
+        assert_eq!(serve(&queue), (0..at / 16 * 16).collect::<Vec<_>>());
+    }
+}
+
+/// Who sleeps is told of what was sent before the refused one, before more is asked of the iterator.
+#[test]
+fn it_wakes_though_a_later_one_is_refused() {
+    for capacity in 1..16 {
+        let (queue, all) = queue_of(Limit::AtMost(capacity), 1);
+        let (bell, waker) = Bell::new();
+        let mut wait = queue.receive();
+        assert!(poll(&mut wait, &waker).is_pending());
+        let messages = (0..40).map(|n| {
+            assert_eq!(bell.rings(), usize::from(n >= 16));
+            (&all[0], n)
+        });
+        let (rest, _) = back(queue.send_many(messages));
+        assert_eq!(rest, (capacity..40).collect::<Vec<_>>());
+        let Poll::Ready(Ok(mut turn)) = poll(&mut wait, &waker) else {
+            panic!("it was woken");
+        };
+        assert_eq!(turn.next().unwrap().complete(), 0);
+    }
+}
+
+#[test]
 fn not_on_conversations_of_others() {
     let (queue, all) = queue_of(Limit::Unlimited, 1);
-    let (_other, others) = queue_of(Limit::Unlimited, 1);
-    let _ = queue.send_many([(&all[0], 1), (&others[0], 2)]);
+    let (other, others) = queue_of(Limit::Unlimited, 1);
+    let messages = (0..20).map(|n| (if n == 18 { &others[0] } else { &all[0] }, n));
+    let sent = catch_unwind(AssertUnwindSafe(|| queue.send_many(messages)));
+    let payload = sent.unwrap_err();
+    assert_eq!(
+        payload.downcast_ref(),
+        Some(&"a conversation of another queue")
+    );
+    assert_eq!(serve(&queue), (0..16).collect::<Vec<_>>());
+    assert!(serve(&other).is_empty());
 }
 
 /// A receive for each group that became ready.
@@ -93,8 +162,8 @@ fn it_wakes_as_many_as_can_begin() {
     assert_eq!(begun.collect::<Vec<_>>(), [true, true, false]);
 }
 
-/// Senders whose groups overlap in every order: nobody waits in a circle, and each conversation is in
-/// order.
+/// Senders whose groups overlap in every order: each conversation is in order, also where the rest of a
+/// call is sent again.
 #[test]
 fn threads_whose_groups_overlap() {
     const EACH: u32 = 2_000;

@@ -156,7 +156,7 @@ impl<T> ExactSizeIterator for Turns<'_, T> {}
 impl<T> Drop for Turns<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if self.len() > 0 {
+        if self.next < self.end {
             self.for_each(drop);
         }
     }

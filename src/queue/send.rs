@@ -133,6 +133,19 @@ impl<T> Shared<T> {
         }
     }
 
+    /// Sends a message, if there is room: what is to be done after.
+    #[inline]
+    pub(super) fn send_quietly(
+        &self,
+        group: &GroupRef<T>,
+        message: T,
+    ) -> Result<Posted, SendError<T>> {
+        match self.permits(group, 1) {
+            Ok(permits) => self.send_permitted((group, None), message, permits, ()),
+            Err(reason) => Err(SendError { message, reason }),
+        }
+    }
+
     #[inline]
     fn permits(&self, group: &GroupRef<T>, messages: usize) -> Result<Permits<'_>, SendReason> {
         let taken = self.capacity.take(messages);
@@ -146,24 +159,36 @@ impl<T> Shared<T> {
     #[inline]
     pub(super) fn send_one<H>(
         &self,
+        to: (&GroupRef<T>, Option<u32>),
+        message: T,
+        permits: Permits<'_>,
+        held: H,
+    ) -> Result<(), SendError<T>> {
+        let posted = self.send_permitted(to, message, permits, held)?;
+        self.posted(posted);
+        Ok(())
+    }
+
+    /// As [`send_one`](Self::send_one): what is to be done after.
+    #[inline]
+    fn send_permitted<H>(
+        &self,
         (group, tier): (&GroupRef<T>, Option<u32>),
         mut message: T,
         permits: Permits<'_>,
         held: H,
-    ) -> Result<(), SendError<T>> {
+    ) -> Result<Posted, SendError<T>> {
         if tier.is_none() {
             match self.send_plain(group, message) {
                 Ok(posted) => {
                     permits.keep();
-                    drop(held);
-                    self.posted(posted);
-                    return Ok(());
+                    return Ok(posted);
                 }
                 Err(back) => message = back,
             }
         }
         let sent = self.send_special(group, (tier, [message]), (permits, held));
-        sent.map_err(SendError::single)
+        sent.map(|()| Posted::Kept).map_err(SendError::single)
     }
 
     /// Sends in the plain case, or gives the message back.

@@ -6,8 +6,8 @@
 //! their group's lock and submit tokens.
 //!
 //! Order of locks: policy, group, submissions. A sender takes group, then
-//! submissions; only `send_many` holds several groups. Of a capacity nothing is
-//! served under any of them.
+//! submissions; nobody holds two groups. Of a capacity nothing is served under
+//! any of them.
 //!
 //! Invariants:
 //! 1. The waking rule: at the end of an event at least as many receives are
@@ -140,7 +140,7 @@ impl<T> Shared<T> {
 
     /// The token of a group that is about to be submitted.
     #[inline(always)]
-    pub(super) fn token(group: &GroupRef<T>, mailbox: &mut Mailbox<T>, unit: bool) -> Token<T> {
+    fn token(group: &GroupRef<T>, mailbox: &mut Mailbox<T>, unit: bool) -> Token<T> {
         let (phase, token) = if mailbox.has_room() {
             let group = group.another(mailbox);
             (Phase::Ready, Token::ready(group, mailbox, unit))

@@ -54,8 +54,9 @@ impl<T> Token<T> {
     }
 }
 
-/// What whoever posted is to do, with no group locked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What whoever posted is to do, with no group locked. The greater does what the
+/// lesser asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[must_use]
 pub(crate) enum Posted {
     /// Nothing.
@@ -140,19 +141,6 @@ impl<T> Submissions<T> {
         let mut list = self.list.lock();
         let ticket = list.append(token);
         (ticket, self.appended(&mut list))
-    }
-
-    /// Appends tokens, one after the other, and puts the ticket of each in its
-    /// place: what is to be done.
-    pub(super) fn post_many<'t>(
-        &self,
-        tokens: impl Iterator<Item = (Token<T>, &'t mut u64)>,
-    ) -> Posted {
-        let mut list = self.list.lock();
-        for (token, ticket) in tokens {
-            *ticket = list.append(token);
-        }
-        self.appended(&mut list)
     }
 
     #[inline(always)]
