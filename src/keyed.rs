@@ -30,7 +30,8 @@
 //! Protocol: a send locks the shard of its key, and under that lock sends into
 //! the group, which it makes if there is none. A group that has become idle
 //! stays for the next message of its key, until a shard has grown, or a receive
-//! finds nothing while much is kept: up to 1,024 idle groups stay. Lock order:
+//! finds nothing while much is kept: up to [`keep_idle`](Keyed::keep_idle) idle
+//! groups stay. Lock order:
 //! shard, then the queue's.
 //!
 //! Invariants:
@@ -57,8 +58,8 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use crate::error::Stale;
 use crate::limit::Limit;
 use crate::queue::{
-    GroupId, GroupRef, Lane, LaneError, Observer, Permits, SendError, SendReason, Shared, is_idle,
-    waiting_in,
+    GroupId, GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Permits, SendError, SendReason,
+    Shared, is_idle, waiting_in,
 };
 use crate::ready::STANDING_LEVEL;
 // Shared ownership and no more: nothing is synchronized by it.
@@ -115,14 +116,28 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
             queue: lane.shared().clone(),
         });
         let number = lane.shared().register(shards.clone());
-        Self {
+        let keyed = Self {
             lane,
             limit,
             level,
             hasher,
             shards,
             number,
+        };
+        keyed.keep_idle(KEPT_IDLE)
+    }
+
+    /// Keeps up to so many idle groups, for the next messages of their keys; 1,024
+    /// if nothing is said. A group costs 69 bytes beside its place in the map. To
+    /// make one anew costs several times a send: where keys come back, keep as
+    /// many as there are.
+    #[must_use]
+    pub fn keep_idle(self, groups: usize) -> Self {
+        for map in &self.shards.maps {
+            map.lock().keep_idle(groups / SHARDS);
         }
+        self.queue().keep_idle(groups);
+        self
     }
 
     #[inline]

@@ -353,3 +353,25 @@ fn idle_keys_are_forgotten_by_a_receive_that_finds_nothing() {
         assert!(orders.is_empty());
     }
 }
+
+/// So many may stay; with a few more a shard has them forgotten.
+#[test]
+fn idle_keys_are_kept_up_to_a_number() {
+    let queue = Queue::new();
+    let orders = keyed(&queue).keep_idle(20_000);
+    let groups = || queue.snapshot().lanes[0].groups.len();
+    for key in 0..10_000_u32 {
+        orders.send(key, key).unwrap();
+    }
+    assert_eq!(served(&queue).len(), 10_000);
+    assert_eq!(groups(), 10_000);
+    for key in 0..10_000_u32 {
+        orders.send(key, key).unwrap();
+    }
+    assert_eq!((served(&queue).len(), groups()), (10_000, 10_000));
+    for key in 10_000..40_000 {
+        orders.send(key, key).unwrap();
+        assert_eq!(served(&queue).len(), 1);
+    }
+    assert!(groups() <= 20_000, "{}", groups());
+}

@@ -3,15 +3,12 @@
 
 use hashbrown::HashTable;
 
-use crate::queue::{KEPT_IDLE, Pinned, is_idle};
-
-use super::SHARDS;
-
-/// Groups of a shard that are not worth a look for idle ones.
-const FEW: usize = KEPT_IDLE / SHARDS;
+use crate::queue::{Pinned, is_idle};
 
 pub(super) struct KeyMap<K, T> {
     entries: HashTable<Entry<K, T>>,
+    /// So many are not worth a look for idle ones.
+    few: usize,
     /// With so many, an insertion looks for idle ones first.
     full: usize,
 }
@@ -26,8 +23,14 @@ impl<K, T> KeyMap<K, T> {
     pub(super) fn new() -> Self {
         Self {
             entries: HashTable::new(),
-            full: FEW,
+            few: 0,
+            full: 0,
         }
+    }
+
+    /// So many groups may stay when they are idle.
+    pub(super) fn keep_idle(&mut self, few: usize) {
+        (self.few, self.full) = (few, few.max(self.full));
     }
 
     pub(super) fn len(&self) -> usize {
@@ -62,7 +65,7 @@ impl<K, T> KeyMap<K, T> {
         let idle = idle.collect();
         let len = self.len();
         self.entries.shrink_to(2 * len, |entry| entry.hash);
-        self.full = FEW.max(2 * len);
+        self.full = self.few.max(2 * len);
         idle
     }
 

@@ -68,6 +68,7 @@ proptest! {
     fn agrees_with_a_list(steps in steps()) {
         let (queue, lane) = queue();
         let mut map = KeyMap::new();
+        map.keep_idle(64);
         // By key: the group, and whether something waits in it.
         let mut list: Vec<(u8, GroupId, bool)> = Vec::new();
         for step in steps {
@@ -117,6 +118,7 @@ proptest! {
 fn an_insertion_forgets_what_is_idle() {
     let (queue, lane) = queue();
     let mut map = KeyMap::new();
+    map.keep_idle(64);
     let (mut at_work, mut most) = (0, 0);
     for key in 0..10_000_u64 {
         let group = busy(&lane);

@@ -13,7 +13,7 @@ use crate::sync::{Arc, Mutex, Ordering, WakeArc, unique};
 use super::GroupRef;
 use super::handles::{Conversation, GroupId};
 use super::refuse::SendError;
-use super::shared::{KEPT_IDLE, Shared};
+use super::shared::Shared;
 use super::state::Age;
 
 /// Is told what happens to a queue, under no lock.
@@ -56,6 +56,14 @@ impl<T> Shared<T> {
         self.with_state(|state| state.observers.remove(&number))
     }
 
+    /// So many idle groups are not worth forgetting.
+    pub(crate) fn keep_idle(&self, groups: usize) {
+        // Relaxed: hints.
+        let most = self.keep_idle.fetch_max(groups, Ordering::Relaxed);
+        let most = most.max(groups);
+        self.trim_above.fetch_max(most, Ordering::Relaxed);
+    }
+
     /// One more group is kept, by a pin of its keeper's.
     pub(crate) fn keep(&self) {
         // Relaxed: a hint when to trim.
@@ -79,7 +87,8 @@ impl<T> Shared<T> {
             keeper.trim();
         }
         // What is left is at work: it may double before the next look.
-        let above = KEPT_IDLE.max(2 * self.kept.load(Ordering::Relaxed));
+        let few = self.keep_idle.load(Ordering::Relaxed);
+        let above = few.max(2 * self.kept.load(Ordering::Relaxed));
         self.trim_above.store(above, Ordering::Relaxed);
     }
 }

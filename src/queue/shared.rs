@@ -29,7 +29,7 @@ use super::state::{Age, State};
 use super::submissions::{Posted, Submissions, Token};
 use super::suspended::Retry;
 
-/// Idle groups that are kept by key and not worth forgetting.
+/// Idle groups that are kept by key, if nothing else is said.
 pub(crate) const KEPT_IDLE: usize = 1024;
 
 pub(crate) struct Shared<T> {
@@ -50,6 +50,8 @@ pub(crate) struct Shared<T> {
     /// Groups that are kept by key, and how many have a receive that finds
     /// nothing look for idle ones.
     pub(super) kept: AtomicUsize,
+    /// So many are not worth forgetting.
+    pub(super) keep_idle: AtomicUsize,
     pub(super) trim_above: AtomicUsize,
     /// Told apart from all other queues by this number.
     pub(super) number: u64,
@@ -67,7 +69,8 @@ impl<T> Shared<T> {
             gone: AtomicBool::new(false),
             wanted: OnceLock::new(),
             kept: AtomicUsize::new(0),
-            trim_above: AtomicUsize::new(KEPT_IDLE),
+            keep_idle: AtomicUsize::new(0),
+            trim_above: AtomicUsize::new(0),
             number: unique(),
         }
     }

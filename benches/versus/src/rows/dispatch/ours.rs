@@ -198,7 +198,7 @@ impl ByKey {
         let mut ours = Ours::new(0, claim, Features::default());
         let lane = ours.lanes.pop().expect("one lane");
         let keyed = Keyed::with(lane, Limit::SERIAL, 100, FxBuildHasher);
-        let keyed = keyed.expect("it is open");
+        let keyed = keyed.expect("it is open").keep_idle(2_000_000);
         Self { ours, keyed }
     }
 }
