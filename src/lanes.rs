@@ -86,13 +86,11 @@ impl<G> Lane<G> {
         }
     }
 
-    /// How many turns could begin now.
+    /// Whether a turn could begin now.
     #[inline]
-    fn eligible(&self) -> usize {
-        match &self.tiered {
-            Some(tiered) if tiered.is_shut() => 0,
-            _ => self.line.len().min(self.cap.room(self.in_use) as usize),
-        }
+    fn is_eligible(&self) -> bool {
+        let is_shut = self.tiered.as_ref().is_some_and(|tiered| tiered.is_shut());
+        !is_shut && !self.line.is_empty() && self.has_room()
     }
 
     /// Whether the cap has room for one more.
@@ -211,7 +209,8 @@ impl<G> Lanes<G> {
                 break;
             }
             let lane = self.lane(next);
-            sum += lane.eligible();
+            // A member of the ring is eligible.
+            sum += lane.line.len().min(lane.cap.room(lane.in_use) as usize);
             next = lane.next;
         }
         sum.min(most)
@@ -326,7 +325,7 @@ impl<G> Lanes<G> {
         if let Some(tiered) = &mut l.tiered {
             tiered.turn_to_open(&mut l.line);
         }
-        match (l.in_ring, l.eligible() > 0) {
+        match (l.in_ring, l.is_eligible()) {
             (false, true) => self.join(lane),
             (true, false) => self.leave(lane),
             _ => {}

@@ -37,7 +37,7 @@ impl<G> Lanes<G> {
         let Begun { group, lane, .. } = self.begin()?;
         let l = self.lane(lane);
         let has_tiers = l.tiered.is_some();
-        if !has_tiers && l.eligible() == 0 {
+        if !has_tiers && !l.is_eligible() {
             self.leave(lane);
         }
         Some((group, lane, has_tiers))

@@ -16,15 +16,14 @@ impl Rank {
     }
 }
 
-/// A group on its way to a line, or in the array of one.
+/// A group on its way to a line, or in a row of one.
 #[derive(Debug)]
 pub struct Entry<G> {
     /// When it became ready.
     pub ticket: u64,
     /// `None`: a gap.
     pub group: Option<G>,
-    /// On its way: its lane. In line: how many entries after this one the next
-    /// of its level stands; 0: none.
+    /// On its way: its lane.
     pub link: u32,
     /// Its standing level.
     pub level: u8,

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Line, Rank, SLACK};
+use super::{Line, Rank, Row, SLACK};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Standing {
@@ -143,10 +143,15 @@ impl Pair {
         assert_eq!(line.is_empty(), self.list.is_empty());
         assert_eq!(line.oldest(), self.list.iter().map(|s| s.ticket).min());
         // The invariants.
-        let gaps = line.gaps;
-        assert!(gaps <= line.plain() + SLACK, "{gaps} gaps");
-        assert!(line.entries.front().is_none_or(|e| e.group.is_some()));
-        assert!(line.entries.iter().is_sorted_by_key(|e| e.ticket));
+        assert!(line.lower.iter().all(|row| !row.is_empty()));
+        assert!(line.lower.is_empty() || !line.top.is_empty());
+        let rows = || line.lower.iter().chain([&line.top]);
+        assert!(rows().is_sorted_by(|a, b| a.level < b.level));
+        for Row { entries, gaps, .. } in rows() {
+            assert!(*gaps <= entries.len() - gaps + SLACK, "{gaps} gaps");
+            assert!(entries.front().is_none_or(|e| e.group.is_some()));
+            assert!(entries.iter().is_sorted_by_key(|e| e.ticket));
+        }
         assert_eq!(line.by_age.len(), line.by_rank.len());
     }
 
@@ -159,7 +164,7 @@ impl Pair {
         assert_eq!(self.line.pop(false), None);
         assert_eq!(self.line.pop(true), None);
         assert!(self.line.is_plain());
-        assert!(self.line.entries.capacity() <= 2 * SLACK);
+        assert!(self.line.top.entries.capacity() <= 2 * SLACK);
     }
 }
 
@@ -220,7 +225,7 @@ fn gaps_are_closed() {
             let standing = pair.list.remove(at);
             assert_eq!(pair.line.remove(standing.ticket), Some(standing.group));
         }
-        assert!(pair.line.entries.len() <= 2 * (20 + SLACK));
+        assert!(pair.line.top.entries.len() <= 2 * (20 + SLACK));
         pair.push(9);
         pair.check();
         pair.drain();
@@ -249,5 +254,5 @@ fn a_burst_gives_its_memory_back() {
         line.push(ticket, (ticket % 3) as u8, ticket);
     }
     while line.pop(false).is_some() {}
-    assert!(line.entries.capacity() <= SLACK && line.levels.is_none());
+    assert!(line.top.entries.capacity() <= SLACK && line.lower.is_empty());
 }
