@@ -7,9 +7,9 @@
 //!
 //! # State
 //!
-//! Treaps with parent links: in order by seat, a heap by a priority that is a
-//! scrambled count. Every node counts the marked ones below it and itself, so
-//! that the first marked one is found without a look at the others.
+//! Treaps with parent links: in order by seat, a heap by a priority that is the
+//! scrambled number of the node. Every node counts the marked ones below it and
+//! itself, so that the first marked one is found without a look at the others.
 //!
 //! # Invariants
 //!
@@ -20,8 +20,8 @@
 //!
 //! # Cost
 //!
-//! O(log n) expected in the size of the tree for everything; a node is 24
-//! bytes in its slot. Nodes that leave give their memory back.
+//! O(log n) expected in the size of the tree for everything. Nodes that leave
+//! give their memory back.
 
 use std::cmp::Ordering;
 
@@ -49,16 +49,18 @@ pub struct Node(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
     parent: u32,
-    right: bool,
+    side: usize,
 }
+
+const LEFT: usize = 0;
+const RIGHT: usize = 1;
 
 #[derive(Debug)]
 struct Links {
     item: u32,
     parent: u32,
-    left: u32,
-    right: u32,
-    priority: u32,
+    /// At the left and at the right.
+    child: [u32; 2],
     count: u32,
     marked: bool,
 }
@@ -67,26 +69,12 @@ struct Links {
 #[derive(Debug, Default)]
 pub struct Orders {
     nodes: Slab<Links>,
-    made: u64,
 }
 
 impl Orders {
     /// No tree has a node.
     pub const fn new() -> Self {
-        Self {
-            nodes: Slab::new(),
-            made: 0,
-        }
-    }
-
-    /// How many nodes all trees have.
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Whether no tree has a node.
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        Self { nodes: Slab::new() }
     }
 
     /// Where one sits that compares as `compare` says to those that sit there;
@@ -94,80 +82,57 @@ impl Orders {
     ///
     /// The only method that runs code of the caller's.
     pub fn seat(&self, tree: Tree, mut compare: impl FnMut(u32) -> Ordering) -> Seat {
-        let mut seat = Seat {
-            parent: NONE,
-            right: false,
-        };
+        let (mut parent, mut side) = (NONE, LEFT);
         let mut at = tree.0;
         while at != NONE {
             let links = self.at(at);
-            let right = compare(links.item).is_ge();
-            seat = Seat { parent: at, right };
-            at = if right { links.right } else { links.left };
+            side = usize::from(compare(links.item).is_ge());
+            (parent, at) = (at, links.child[side]);
         }
-        seat
+        Seat { parent, side }
     }
 
     /// Sits an item down where [`seat`](Self::seat) said.
     pub fn sit(&mut self, tree: &mut Tree, seat: Seat, item: u32, marked: bool) -> Node {
-        self.made += 1;
+        let Seat { parent, side } = seat;
         let links = Links {
             item,
-            parent: seat.parent,
-            left: NONE,
-            right: NONE,
-            priority: scrambled(self.made),
-            count: u32::from(marked),
-            marked,
+            parent,
+            child: [NONE; 2],
+            count: 0,
+            marked: false,
         };
-        let priority = links.priority;
         let node = self.nodes.insert(links).index();
-        if seat.parent == NONE {
+        if parent == NONE {
             debug_assert_eq!(tree.0, NONE, "the seat of another tree");
             tree.0 = node;
-            return Node(node);
-        }
-        let parent = self.at_mut(seat.parent);
-        *(if seat.right {
-            &mut parent.right
         } else {
-            &mut parent.left
-        }) = node;
-        if marked {
-            self.count_up(seat.parent);
+            self.at_mut(parent).child[side] = node;
         }
-        while let Some(parent) = self.parent_of(node) {
-            if self.at(parent).priority >= priority {
+        loop {
+            let parent = self.at(node).parent;
+            if parent == NONE || priority(parent) >= priority(node) {
                 break;
             }
             self.rotate_up(tree, node);
         }
+        self.mark(Node(node), marked);
         Node(node)
     }
 
     /// Takes a node out.
     pub fn leave(&mut self, tree: &mut Tree, node: Node) {
+        self.mark(node, false);
         let node = node.0;
-        loop {
-            let &Links { left, right, .. } = self.at(node);
+        let child = loop {
+            let [left, right] = self.at(node).child;
             if left == NONE || right == NONE {
-                break;
+                break if left == NONE { right } else { left };
             }
-            let higher = self.at(left).priority >= self.at(right).priority;
-            self.rotate_up(tree, if higher { left } else { right });
-        }
-        let &Links {
-            left,
-            right,
-            parent,
-            marked,
-            ..
-        } = self.at(node);
-        let child = if left == NONE { right } else { left };
-        self.replace(tree, parent, node, child);
-        if marked {
-            self.count_down(parent);
-        }
+            let left_is_higher = priority(left) >= priority(right);
+            self.rotate_up(tree, if left_is_higher { left } else { right });
+        };
+        self.replace(tree, self.at(node).parent, node, child);
         let key = self.nodes.key_at(node).expect(SITS);
         _ = self.nodes.remove(key);
     }
@@ -178,10 +143,15 @@ impl Orders {
         if std::mem::replace(&mut links.marked, marked) == marked {
             return;
         }
-        if marked {
-            self.count_up(node.0);
-        } else {
-            self.count_down(node.0);
+        let mut at = node.0;
+        while at != NONE {
+            let links = self.at_mut(at);
+            links.count = if marked {
+                links.count + 1
+            } else {
+                links.count - 1
+            };
+            at = links.parent;
         }
     }
 
@@ -198,54 +168,32 @@ impl Orders {
         let mut at = tree.0;
         loop {
             let links = self.at(at);
-            if self.count(links.left) > 0 {
-                at = links.left;
+            let [left, right] = links.child;
+            if self.count(left) > 0 {
+                at = left;
             } else if links.marked {
                 return Some(links.item);
             } else {
-                at = links.right;
+                at = right;
             }
         }
-    }
-
-    /// The item that sits first, marked or not.
-    pub fn leftmost(&self, tree: Tree) -> Option<u32> {
-        let mut item = None;
-        let mut at = tree.0;
-        while at != NONE {
-            let links = self.at(at);
-            (item, at) = (Some(links.item), links.left);
-        }
-        item
     }
 
     /// How many marked nodes sit ahead of this one.
     pub fn ahead(&self, node: Node) -> u32 {
-        let mut ahead = self.count(self.at(node.0).left);
+        let mut ahead = self.count(self.at(node.0).child[LEFT]);
         let mut at = node.0;
-        while let Some(parent) = self.parent_of(at) {
+        loop {
+            let parent = self.at(at).parent;
+            if parent == NONE {
+                return ahead;
+            }
             let links = self.at(parent);
-            if links.right == at {
-                ahead += self.count(links.left) + u32::from(links.marked);
+            if links.child[RIGHT] == at {
+                ahead += self.count(links.child[LEFT]) + u32::from(links.marked);
             }
             at = parent;
         }
-        ahead
-    }
-
-    /// The items of a tree in order, marked or not.
-    pub fn iter(&self, tree: Tree) -> impl Iterator<Item = u32> {
-        let mut stack = Vec::new();
-        let mut at = tree.0;
-        std::iter::from_fn(move || {
-            while at != NONE {
-                stack.push(at);
-                at = self.at(at).left;
-            }
-            let links = self.at(stack.pop()?);
-            at = links.right;
-            Some(links.item)
-        })
     }
 
     /// The bytes of heap memory held.
@@ -264,32 +212,8 @@ impl Orders {
     }
 
     #[inline]
-    fn parent_of(&self, node: u32) -> Option<u32> {
-        let parent = self.at(node).parent;
-        (parent != NONE).then_some(parent)
-    }
-
-    #[inline]
     fn count(&self, node: u32) -> u32 {
         if node == NONE { 0 } else { self.at(node).count }
-    }
-
-    #[inline]
-    fn count_up(&mut self, mut at: u32) {
-        while at != NONE {
-            let links = self.at_mut(at);
-            links.count += 1;
-            at = links.parent;
-        }
-    }
-
-    #[inline]
-    fn count_down(&mut self, mut at: u32) {
-        while at != NONE {
-            let links = self.at_mut(at);
-            links.count -= 1;
-            at = links.parent;
-        }
     }
 
     /// Has `child` (or nothing) hang where `old` hung.
@@ -298,50 +222,41 @@ impl Orders {
         if parent == NONE {
             tree.0 = child;
         } else {
-            let links = self.at_mut(parent);
-            if links.left == old {
-                links.left = child;
-            } else {
-                links.right = child;
-            }
+            let side = self.side_of(old, parent);
+            self.at_mut(parent).child[side] = child;
         }
         if child != NONE {
             self.at_mut(child).parent = parent;
         }
     }
 
+    #[inline]
+    fn side_of(&self, node: u32, parent: u32) -> usize {
+        usize::from(self.at(parent).child[RIGHT] == node)
+    }
+
     /// A node and its parent change places; the order stays.
     fn rotate_up(&mut self, tree: &mut Tree, node: u32) {
         let parent = self.at(node).parent;
-        let above = self.at(parent).parent;
-        self.replace(tree, above, parent, node);
-        let inner = if self.at(parent).left == node {
-            let inner = self.at(node).right;
-            self.at_mut(node).right = parent;
-            self.at_mut(parent).left = inner;
-            inner
-        } else {
-            let inner = self.at(node).left;
-            self.at_mut(node).left = parent;
-            self.at_mut(parent).right = inner;
-            inner
-        };
-        self.at_mut(parent).parent = node;
-        if inner != NONE {
-            self.at_mut(inner).parent = parent;
-        }
+        let side = self.side_of(node, parent);
+        let inner = self.at(node).child[1 - side];
         let whole = self.at(parent).count;
         let lower = whole - self.at(node).count + self.count(inner);
-        self.at_mut(node).count = whole;
-        self.at_mut(parent).count = lower;
+        self.replace(tree, self.at(parent).parent, parent, node);
+        self.replace(tree, parent, node, inner);
+        let links = self.at_mut(node);
+        (links.child[1 - side], links.count) = (parent, whole);
+        let links = self.at_mut(parent);
+        (links.parent, links.count) = (node, lower);
     }
 }
 
 const SITS: &str = "a node sits until it leaves";
 
-/// Splitmix: as good as random for balance, and the same in every run.
-fn scrambled(n: u64) -> u32 {
-    let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+/// Splitmix of its number: as good as random for balance, and the same in every
+/// run.
+fn priority(node: u32) -> u32 {
+    let mut z = (u64::from(node) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     ((z ^ (z >> 31)) >> 32) as u32

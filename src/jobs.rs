@@ -357,7 +357,7 @@ impl<K: Ord, J> Jobs<K, J> {
         });
         let tenant = job.tenant;
         let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
-        let stand = self.orders.sit(line, seat, at, false);
+        let stand = self.orders.sit(line, seat, at, true);
         self.job_mut(at).stand = Some(stand);
     }
 

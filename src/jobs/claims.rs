@@ -70,7 +70,7 @@ impl<K: Ord, J> Jobs<K, J> {
         }
         self.settle();
         let tenant = self.ring.current()?;
-        let at = self.orders.leftmost(self.tenant(tenant).line)?;
+        let at = self.orders.first(self.tenant(tenant).line)?;
         let id = self.jobs.key_at(at).expect(PINNED);
         let number = self.number();
         let attempts = self.job(at).attempts;

@@ -91,7 +91,7 @@ impl<K: Ord, J> Jobs<K, J> {
         }
         if let Some(seat) = plan.stand {
             let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
-            let stand = self.orders.sit(line, seat, at, false);
+            let stand = self.orders.sit(line, seat, at, true);
             self.job_mut(at).stand = Some(stand);
             if let Some(group) = group {
                 if let Some(old) = self.group(group).standing {
