@@ -107,7 +107,7 @@ impl<K, J> Jobs<K, J> {
             tenants: Slab::new(),
             names: BTreeMap::new(),
             orders: Orders::new(),
-            ring: Ring::new(),
+            ring: Ring::default(),
             timers: Timers::new(),
             restless: Vec::new(),
             dead: BTreeMap::new(),
@@ -251,12 +251,11 @@ impl<K, J> Jobs<K, J> {
         let room = u64::from(tenant.limit.room(tenant.running));
         let counted = tenant.units.min(room);
         let old = std::mem::replace(&mut tenant.counted, counted);
-        let weight = tenant.weight;
         self.open = self.open - old + counted;
         if counted > 0 {
-            self.ring.join(at, weight);
+            self.ring.join(&mut self.tenants, at);
         } else {
-            self.ring.leave(at);
+            self.ring.leave(&mut self.tenants, at);
         }
     }
 

@@ -12,7 +12,6 @@
 //! 1. A lane is in the ring if and only if somebody stands in the line of its
 //!    open tier, the tier does not drain, and the cap has room.
 //! 2. `line` is that of the open tier, if one is open; no parked line is empty.
-//! 3. A member of the ring has a credit of 1 to its weight.
 //!
 //! Source: weighted round robin as in Katevenis et al., 1991; the bound on
 //! overtaking is proven in `docs/fairness.md`.
@@ -26,7 +25,7 @@ pub(crate) mod tests;
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::ready::{Entry, Line};
-use crate::ring::MAX_WEIGHT;
+use crate::ring::{Link, Links, MAX_WEIGHT, Ring};
 
 use tiered::Tiered;
 
@@ -55,11 +54,7 @@ pub struct Lane<G> {
     pub(crate) in_use: u32,
     /// How many times in a row the oldest group was overtaken.
     overtaken: u32,
-    in_ring: bool,
-    prev: u32,
-    next: u32,
-    credit: u32,
-    pub(crate) weight: u32,
+    pub(crate) link: Link,
     /// Its groups, and its handle while that is there: without one it goes.
     pins: u32,
     /// Its handle is gone.
@@ -75,11 +70,7 @@ impl<G> Lane<G> {
             counts: cap != Limit::Unlimited,
             in_use: 0,
             overtaken: 0,
-            in_ring: false,
-            prev: 0,
-            next: 0,
-            credit: 0,
-            weight,
+            link: Link::new(weight),
             pins: 1,
             ending: false,
             tiered: None,
@@ -129,10 +120,7 @@ pub struct Lanes<G> {
     lanes: Vec<Option<Box<Lane<G>>>>,
     /// Indices without a lane.
     free: Vec<u32>,
-    /// Members of the ring.
-    members: u32,
-    /// The lane that is served next; means nothing without a member.
-    current: u32,
+    ring: Ring,
     bypass: Bypass,
 }
 
@@ -142,8 +130,7 @@ impl<G> Lanes<G> {
         Self {
             lanes: Vec::new(),
             free: Vec::new(),
-            members: 0,
-            current: 0,
+            ring: Ring::default(),
             bypass,
         }
     }
@@ -181,7 +168,7 @@ impl<G> Lanes<G> {
         let l = self.lane_mut(lane.0);
         l.pins -= 1;
         if l.pins == 0 {
-            debug_assert!(!l.in_ring);
+            debug_assert!(!l.link.is_member());
             self.lanes[lane.0 as usize] = None;
             self.free.push(lane.0);
             if self.free.len() == self.lanes.len() {
@@ -198,22 +185,20 @@ impl<G> Lanes<G> {
     /// Whether some lane is in the ring.
     #[inline]
     pub fn has_eligible(&self) -> bool {
-        self.members > 0
+        !self.ring.is_empty()
     }
 
     /// How many turns could begin now; counts no further than `most`.
     pub fn eligible(&self, most: usize) -> usize {
-        let (mut sum, mut next) = (0, self.current);
-        for _ in 0..self.members {
-            if sum >= most {
-                break;
-            }
-            let lane = self.lane(next);
-            // A member of the ring is eligible.
+        let mut sum = 0;
+        for lane in self.ring.iter(&self.lanes) {
+            let lane = self.lane(lane);
             sum += lane.line.len().min(lane.cap.room(lane.in_use) as usize);
-            next = lane.next;
+            if sum >= most {
+                return most;
+            }
         }
-        sum.min(most)
+        sum
     }
 
     /// Groups join the line of tier 0, each at the end of its standing level:
@@ -226,7 +211,7 @@ impl<G> Lanes<G> {
             Some(_) => l.line_or_new(0),
         };
         line.push_run(entries);
-        if !l.in_ring || l.tiered.is_some() {
+        if !l.link.is_member() || l.tiered.is_some() {
             self.settle(lane);
         }
     }
@@ -237,7 +222,7 @@ impl<G> Lanes<G> {
     pub fn push_all(&mut self, lane: u32, entries: &mut Vec<Entry<G>>) {
         let l = self.lane_mut(lane);
         l.line.push_all(entries);
-        if !l.in_ring {
+        if !l.link.is_member() {
             self.settle(lane);
         }
     }
@@ -325,50 +310,10 @@ impl<G> Lanes<G> {
         if let Some(tiered) = &mut l.tiered {
             tiered.turn_to_open(&mut l.line);
         }
-        match (l.in_ring, l.is_eligible()) {
-            (false, true) => self.join(lane),
-            (true, false) => self.leave(lane),
-            _ => {}
-        }
-    }
-
-    fn join(&mut self, lane: u32) {
-        let l = self.lane_mut(lane);
-        (l.in_ring, l.credit, l.prev) = (true, l.weight, lane);
-        if self.members == 0 {
-            self.current = lane;
-        }
-        self.members += 1;
-        self.link(lane);
-    }
-
-    /// Forfeits what is left of its credit.
-    #[inline]
-    fn leave(&mut self, lane: u32) {
-        self.lane_mut(lane).in_ring = false;
-        if self.members > 1 {
-            self.unlink(lane);
-        }
-        self.members -= 1;
-    }
-
-    /// Links a lane in before the current one, which is the tail.
-    fn link(&mut self, lane: u32) {
-        let next = self.current;
-        let prev = self.lane(next).prev;
-        let l = self.lane_mut(lane);
-        (l.prev, l.next) = (prev, next);
-        self.lane_mut(prev).next = lane;
-        self.lane_mut(next).prev = lane;
-    }
-
-    fn unlink(&mut self, lane: u32) {
-        let l = self.lane(lane);
-        let (prev, next) = (l.prev, l.next);
-        self.lane_mut(prev).next = next;
-        self.lane_mut(next).prev = prev;
-        if self.current == lane {
-            self.current = next;
+        if l.is_eligible() {
+            self.ring.join(&mut self.lanes, lane);
+        } else {
+            self.ring.leave(&mut self.lanes, lane);
         }
     }
 
@@ -381,6 +326,18 @@ impl<G> Lanes<G> {
     #[inline]
     fn lane_mut(&mut self, lane: u32) -> &mut Lane<G> {
         self.lanes[lane as usize].as_mut().expect(PINNED)
+    }
+}
+
+impl<G> Links for Vec<Option<Box<Lane<G>>>> {
+    #[inline]
+    fn link(&self, lane: u32) -> &Link {
+        &self[lane as usize].as_ref().expect(PINNED).link
+    }
+
+    #[inline]
+    fn link_mut(&mut self, lane: u32) -> &mut Link {
+        &mut self[lane as usize].as_mut().expect(PINNED).link
     }
 }
 

@@ -75,7 +75,7 @@ impl<K: Ord, J> Jobs<K, J> {
         let number = self.number();
         let attempts = self.job(at).attempts;
         let lease = lease.map(|until| self.timers.set(until, id));
-        self.ring.served();
+        self.ring.served(&mut self.tenants);
         self.turn(
             at,
             State::Claimed {

@@ -151,7 +151,7 @@ impl<K, J> Jobs<K, J> {
             let tenant = self.tenant(at);
             TenantStatus {
                 name: tenant.name.clone(),
-                weight: tenant.weight,
+                weight: tenant.link.weight,
                 limit: tenant.limit,
                 claimed: tenant.running,
                 eligible: tenant.counted,
@@ -180,6 +180,5 @@ impl<K, J> Jobs<K, J> {
             + self.groups.heap_bytes()
             + self.tenants.heap_bytes()
             + self.orders.heap_bytes()
-            + self.ring.heap_bytes()
     }
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::by_key::{Node, Tree};
 use crate::limit::Limit;
-use crate::slab::Key;
+use crate::ring::{Link, Links};
+use crate::slab::{Key, Slab};
 use crate::timers::Timer;
 
-use super::Name;
+use super::{Name, PINNED};
 
 #[derive(Debug)]
 pub(super) struct Job<K, J> {
@@ -84,7 +85,7 @@ impl Group {
 #[derive(Debug)]
 pub(super) struct Tenant {
     pub(super) name: Name,
-    pub(super) weight: u32,
+    pub(super) link: Link,
     pub(super) limit: Limit,
     pub(super) running: u32,
     /// What of it could be claimed by the groups' limits.
@@ -100,7 +101,7 @@ impl Tenant {
     pub(super) fn new(name: Name) -> Self {
         Self {
             name,
-            weight: 1,
+            link: Link::new(1),
             limit: Limit::Unlimited,
             running: 0,
             units: 0,
@@ -113,6 +114,16 @@ impl Tenant {
 
     /// Whether nothing was set that must be remembered.
     pub(super) fn is_as_made(&self) -> bool {
-        self.weight == 1 && self.limit == Limit::Unlimited
+        self.link.weight == 1 && self.limit == Limit::Unlimited
+    }
+}
+
+impl Links for Slab<Tenant> {
+    fn link(&self, tenant: u32) -> &Link {
+        &self.by_index(tenant).expect(PINNED).link
+    }
+
+    fn link_mut(&mut self, tenant: u32) -> &mut Link {
+        &mut self.by_index_mut(tenant).expect(PINNED).link
     }
 }

@@ -74,8 +74,7 @@ impl<K, J> Jobs<K, J> {
     pub fn set_weight(&mut self, tenant: Name, weight: u32) -> Result<(), OutOfRange> {
         OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
         let tenant = self.tenant_named(tenant);
-        self.tenant_mut(tenant).weight = weight;
-        self.ring.set_weight(tenant, weight);
+        self.tenant_mut(tenant).link.weight = weight;
         self.reap(tenant, None);
         Ok(())
     }

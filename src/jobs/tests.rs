@@ -59,7 +59,7 @@ impl<K: Ord, J> Jobs<K, J> {
         assert_eq!(tenant.units, units);
         let room = u64::from(tenant.limit.room(tenant.running));
         assert_eq!(tenant.counted, units.min(room));
-        assert_eq!(self.ring.contains(at), tenant.counted > 0);
+        assert_eq!(tenant.link.is_member(), tenant.counted > 0);
         assert_eq!(tenant.members, jobs().count());
         assert!(tenant.members > 0 || !tenant.groups.is_empty() || !tenant.is_as_made());
         let running = jobs().filter(|job| matches!(job.state, State::Claimed { .. }));

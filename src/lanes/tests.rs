@@ -52,9 +52,7 @@ impl<G> Lanes<G> {
 
     /// The members of the ring in the order in which their turns begin.
     pub(crate) fn ring(&self) -> Vec<u32> {
-        let next = |&lane: &u32| Some(self.lane(lane).next);
-        let ring = std::iter::successors(Some(self.current), next);
-        ring.take(self.members as usize).collect()
+        self.ring.iter(&self.lanes).collect()
     }
 }
 
@@ -224,7 +222,7 @@ impl Direct {
             assert!(!tiered || there.open_tier() == lane.open, "lane {l}");
             let in_use = model.lane_in_flight(l);
             assert!(!there.counts || there.in_use as usize == in_use);
-            assert_eq!((there.weight, there.cap), (lane.weight, lane.cap));
+            assert_eq!((there.link.weight, there.cap), (lane.weight, lane.cap));
         }
         let ring = model.ring.iter().map(|&(l, credit)| (l, credit));
         assert!(self.ring().into_iter().eq(ring), "the order of the lanes");
@@ -234,7 +232,7 @@ impl Direct {
     fn ring(&self) -> Vec<(usize, u32)> {
         let ring = self.core.ring().into_iter().map(|at| {
             let number = self.lanes.iter().position(|key| key.index() == at);
-            (number.unwrap(), self.core.lane(at).credit)
+            (number.unwrap(), self.core.lane(at).link.credit())
         });
         ring.collect()
     }

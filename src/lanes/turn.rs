@@ -18,12 +18,7 @@ impl<G> Lane<G> {
     #[inline(always)]
     fn count_plain(&mut self, turns: u32) {
         self.overtaken = 0;
-        // Its credit begins anew whenever it is used up.
-        self.credit = if turns < self.credit {
-            self.credit - turns
-        } else {
-            self.weight - (turns - self.credit) % self.weight
-        };
+        self.link.served_alone(turns);
     }
 }
 
@@ -38,7 +33,7 @@ impl<G> Lanes<G> {
         let l = self.lane(lane);
         let has_tiers = l.tiered.is_some();
         if !has_tiers && !l.is_eligible() {
-            self.leave(lane);
+            self.ring.leave(&mut self.lanes, lane);
         }
         Some((group, lane, has_tiers))
     }
@@ -47,12 +42,11 @@ impl<G> Lanes<G> {
     /// or tiers, and one order in its line.
     #[inline(always)]
     pub fn pop_plain(&mut self) -> Option<G> {
-        let current = self.current;
         let lane = self.lone_lane()?;
         let group = lane.line.pop_plain()?;
         lane.count_plain(1);
         if lane.line.is_empty() {
-            self.leave(current);
+            self.leave_alone();
         }
         Some(group)
     }
@@ -61,7 +55,6 @@ impl<G> Lanes<G> {
     /// many.
     #[inline(always)]
     pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
-        let current = self.current;
         let Some(lane) = self.lone_lane() else {
             return 0;
         };
@@ -69,7 +62,7 @@ impl<G> Lanes<G> {
         if n > 0 {
             lane.count_plain(n as u32);
             if lane.line.is_empty() {
-                self.leave(current);
+                self.leave_alone();
             }
         }
         n
@@ -78,21 +71,25 @@ impl<G> Lanes<G> {
     /// The only lane of the ring, if it has neither cap nor tiers.
     #[inline(always)]
     fn lone_lane(&mut self) -> Option<&mut Lane<G>> {
-        if self.members != 1 {
+        if self.ring.len() != 1 {
             return None;
         }
-        let lane = self.lane_mut(self.current);
+        let lane = self.lane_mut(self.ring.current()?);
         (!lane.counts && lane.tiered.is_none()).then_some(lane)
+    }
+
+    #[inline]
+    fn leave_alone(&mut self) {
+        if let Some(lane) = self.ring.current() {
+            self.ring.leave(&mut self.lanes, lane);
+        }
     }
 
     /// As [`pop`](Self::pop) of a turn that may be over at once: the lane keeps
     /// its place until it is settled.
     #[inline(always)]
     pub fn begin(&mut self) -> Option<Begun<G>> {
-        if self.members == 0 {
-            return None;
-        }
-        let (current, bypass) = (self.current, self.bypass);
+        let (current, bypass) = (self.ring.current()?, self.bypass);
         let lane = self.lane_mut(current);
         let (group, oldest) = lane.line.pop(bypass.spent(lane.overtaken))?;
         let overtaken = oldest.then_some(lane.overtaken);
@@ -101,20 +98,13 @@ impl<G> Lanes<G> {
         } else {
             lane.overtaken.saturating_add(1)
         };
-        lane.credit -= 1;
-        let (next, spent) = (lane.next, lane.credit == 0);
-        if spent {
-            lane.credit = lane.weight;
-        }
         if lane.counts {
             lane.in_use += 1;
         }
         if let Some(tiered) = &mut lane.tiered {
             tiered.tiers.start(tiered.front);
         }
-        if spent {
-            self.current = next;
-        }
+        self.ring.served(&mut self.lanes);
         Some(Begun {
             group,
             lane: current,
@@ -132,18 +122,8 @@ impl<G> Lanes<G> {
             Some(before) => l.overtaken.saturating_add(before),
             None => l.overtaken.saturating_sub(1),
         };
-        if !l.in_ring {
-            return;
+        if l.link.is_member() {
+            self.ring.undo(&mut self.lanes, lane);
         }
-        if lane == self.current {
-            let l = self.lane_mut(lane);
-            l.credit = l.weight.min(l.credit + 1);
-            return;
-        }
-        // Its credit was used up, or it left and came back: it stands elsewhere.
-        self.unlink(lane);
-        self.link(lane);
-        self.current = lane;
-        self.lane_mut(lane).credit = 1;
     }
 }

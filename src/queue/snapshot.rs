@@ -127,7 +127,7 @@ impl<T> Queue<T> {
                 let (outstanding, groups) = by_lane.remove(&key).unwrap_or_default();
                 let untiered = outstanding && !lane.is_tiered();
                 LaneStatus {
-                    weight: lane.weight,
+                    weight: lane.link.weight,
                     cap: lane.cap,
                     in_flight: groups.iter().map(|group| group.in_flight).sum(),
                     open_tier: lane.open_tier().or(untiered.then_some(0)),

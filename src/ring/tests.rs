@@ -1,276 +1,219 @@
-use super::{MAX_WEIGHT, PAGE, Page, Ring};
+use super::{Link, Links, MAX_WEIGHT, Ring};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-fn ring(lanes: &[(u32, u32)]) -> Ring {
-    let mut ring = Ring::new();
-    for &(lane, weight) in lanes {
-        assert!(ring.join(lane, weight));
+impl Links for Vec<Link> {
+    fn link(&self, lane: u32) -> &Link {
+        &self[lane as usize]
     }
-    ring
+
+    fn link_mut(&mut self, lane: u32) -> &mut Link {
+        &mut self[lane as usize]
+    }
 }
 
-/// Who is served in the next turns.
-fn turns(ring: &mut Ring, count: usize) -> Vec<u32> {
-    let turn = |_| {
-        let lane = ring.current().unwrap();
-        ring.served();
-        lane
-    };
-    (0..count).map(turn).collect()
+/// A ring with the links of its lanes.
+struct Lanes {
+    ring: Ring,
+    links: Vec<Link>,
+}
+
+impl Lanes {
+    /// Lanes of these weights, which join in their order.
+    fn new(weights: &[u32]) -> Self {
+        let mut lanes = Self {
+            ring: Ring::default(),
+            links: weights.iter().map(|&weight| Link::new(weight)).collect(),
+        };
+        (0..weights.len() as u32).for_each(|lane| lanes.join(lane));
+        lanes
+    }
+
+    fn join(&mut self, lane: u32) {
+        self.ring.join(&mut self.links, lane);
+    }
+
+    fn leave(&mut self, lane: u32) {
+        self.ring.leave(&mut self.links, lane);
+    }
+
+    /// Who is served in the next turns.
+    fn turns(&mut self, count: usize) -> Vec<u32> {
+        let turn = |_| {
+            let lane = self.ring.current().unwrap();
+            self.ring.served(&mut self.links);
+            lane
+        };
+        (0..count).map(turn).collect()
+    }
+
+    fn order(&self) -> Vec<u32> {
+        self.ring.iter(&self.links).collect()
+    }
 }
 
 #[test]
 fn lanes_take_their_weight_in_consecutive_turns() {
-    let mut ring = ring(&[(10, 1), (20, 2), (30, 3)]);
-    assert_eq!(ring.weights(), 6);
-    assert_eq!(
-        turns(&mut ring, 13),
-        [10, 20, 20, 30, 30, 30, 10, 20, 20, 30, 30, 30, 10]
-    );
+    let mut lanes = Lanes::new(&[1, 2, 3]);
+    assert_eq!(lanes.turns(13), [0, 1, 1, 2, 2, 2, 0, 1, 1, 2, 2, 2, 0]);
 }
 
 #[test]
 fn a_ring_without_lanes_serves_nobody() {
-    let mut ring = Ring::new();
-    ring.served();
-    assert_eq!((ring.current(), ring.len(), ring.weights()), (None, 0, 0));
-    assert!(ring.is_empty() && !ring.leave(3) && !ring.set_weight(3, 1) && !ring.contains(3));
-    assert_eq!(ring.heap_bytes(), 0);
+    let mut lanes = Lanes::new(&[1]);
+    lanes.leave(0);
+    lanes.leave(0);
+    assert_eq!((lanes.ring.current(), lanes.ring.len()), (None, 0));
+    assert!(lanes.ring.is_empty() && lanes.order().is_empty());
 }
 
 #[test]
 fn a_lane_alone_is_always_served() {
-    let mut ring = ring(&[(7, 2)]);
-    assert_eq!(turns(&mut ring, 5), [7; 5]);
-    assert_eq!(ring.iter().collect::<Vec<_>>(), [7]);
+    let mut lanes = Lanes::new(&[2]);
+    assert_eq!(lanes.turns(5), [0; 5]);
+    for turns in 0..9 {
+        let mut alone = lanes.links[0];
+        alone.served_alone(turns);
+        let mut ring = Lanes::new(&[2]);
+        ring.links[0].credit = lanes.links[0].credit;
+        ring.turns(turns as usize);
+        assert_eq!(alone.credit, ring.links[0].credit);
+    }
 }
 
 #[test]
 fn a_lane_joins_at_the_tail() {
-    let mut ring = ring(&[(1, 2), (2, 1)]);
-    assert_eq!(turns(&mut ring, 1), [1]);
-    assert!(ring.join(3, 1));
-    assert_eq!(ring.iter().collect::<Vec<_>>(), [1, 2, 3]);
-    assert_eq!(turns(&mut ring, 4), [1, 2, 3, 1]);
-    assert!(ring.join(4, 1));
-    // 1 is in the middle of its turns, so the tail is behind 3.
-    assert_eq!(turns(&mut ring, 5), [1, 2, 3, 4, 1]);
+    let mut lanes = Lanes::new(&[2, 1, 1, 1]);
+    lanes.leave(2);
+    lanes.leave(3);
+    assert_eq!(lanes.turns(1), [0]);
+    lanes.join(2);
+    assert_eq!(lanes.order(), [0, 1, 2]);
+    assert_eq!(lanes.turns(4), [0, 1, 2, 0]);
+    lanes.join(3);
+    // 0 is in the middle of its turns, so the tail is behind 2.
+    assert_eq!(lanes.turns(5), [0, 1, 2, 3, 0]);
 }
 
 #[test]
 fn a_member_that_joins_again_keeps_its_place_and_credit() {
-    let mut ring = ring(&[(1, 3), (2, 1)]);
-    assert_eq!(turns(&mut ring, 1), [1]);
-    assert!(!ring.join(1, 9));
-    assert_eq!(
-        (ring.weight(1), ring.weights(), ring.len()),
-        (Some(3), 4, 2)
-    );
-    assert_eq!(turns(&mut ring, 3), [1, 1, 2]);
+    let mut lanes = Lanes::new(&[3, 1]);
+    assert_eq!(lanes.turns(1), [0]);
+    lanes.join(0);
+    assert_eq!(lanes.turns(3), [0, 0, 1]);
 }
 
 #[test]
 fn a_lane_that_leaves_forfeits_the_rest_and_comes_back_at_the_tail() {
-    let mut ring = ring(&[(1, 3), (2, 2), (3, 1)]);
-    assert_eq!(turns(&mut ring, 1), [1]);
-    assert!(ring.leave(1));
-    assert!(ring.join(1, 3));
-    assert_eq!(turns(&mut ring, 7), [2, 2, 3, 1, 1, 1, 2]);
+    let mut lanes = Lanes::new(&[3, 2, 1]);
+    assert_eq!(lanes.turns(1), [0]);
+    lanes.leave(0);
+    lanes.join(0);
+    assert_eq!(lanes.turns(7), [1, 1, 2, 0, 0, 0, 1]);
 }
 
 #[test]
 fn when_the_current_lane_leaves_the_next_one_has_all_its_credit() {
-    let mut ring = ring(&[(1, 2), (2, 2), (3, 1)]);
-    assert!(ring.leave(1));
-    assert_eq!(
-        (ring.current(), ring.weights(), ring.len()),
-        (Some(2), 3, 2)
-    );
-    assert_eq!(turns(&mut ring, 4), [2, 2, 3, 2]);
-    assert!(ring.leave(2) && ring.leave(3) && ring.is_empty());
-    assert!(ring.join(3, 1));
-    assert_eq!(turns(&mut ring, 2), [3, 3]);
-}
-
-#[test]
-fn a_lane_in_the_middle_leaves() {
-    let mut ring = ring(&[(1, 1), (2, 5), (3, 1)]);
-    assert!(ring.leave(2) && !ring.leave(2));
-    assert_eq!(turns(&mut ring, 4), [1, 3, 1, 3]);
+    let mut lanes = Lanes::new(&[2, 2, 1]);
+    lanes.leave(0);
+    assert_eq!((lanes.ring.current(), lanes.ring.len()), (Some(1), 2));
+    assert_eq!(lanes.turns(4), [1, 1, 2, 1]);
 }
 
 #[test]
 fn another_weight_counts_from_the_next_credit_on() {
-    let mut ring = ring(&[(1, 3), (2, 1)]);
-    assert_eq!(turns(&mut ring, 1), [1]);
-    assert!(ring.set_weight(1, 1));
-    assert_eq!(ring.weights(), 2);
-    assert_eq!(turns(&mut ring, 6), [1, 1, 2, 1, 2, 1]);
-    assert!(ring.set_weight(2, 2));
-    assert_eq!(turns(&mut ring, 5), [2, 1, 2, 2, 1]);
-    assert_eq!(format!("{ring:?}"), "[(2, 2, 2), (1, 1, 1)]");
+    let mut lanes = Lanes::new(&[3, 1]);
+    assert_eq!(lanes.turns(1), [0]);
+    lanes.links[0].weight = 1;
+    assert_eq!(lanes.turns(6), [0, 0, 1, 0, 1, 0]);
+    lanes.links[1].weight = 2;
+    assert_eq!(lanes.turns(5), [1, 0, 1, 1, 0]);
 }
 
 #[test]
-fn the_largest_weights_do_not_overflow_the_sum() {
-    let mut ring = Ring::new();
-    (0..10_000).for_each(|lane| assert!(ring.join(lane, MAX_WEIGHT)));
-    assert_eq!(ring.weights(), 10_000 * u64::from(MAX_WEIGHT));
-    assert_eq!(turns(&mut ring, MAX_WEIGHT as usize + 1).last(), Some(&1));
-}
-
-#[cfg(debug_assertions)]
-#[test]
-#[should_panic(expected = "0 is no weight")]
-fn a_weight_of_zero_is_caught() {
-    Ring::new().join(1, 0);
-}
-
-#[test]
-fn memory_goes_back_when_lanes_leave_from_the_last() {
-    let mut ring = Ring::new();
-    (0..100_000).for_each(|lane| assert!(ring.join(lane, 1)));
-    (1..100_000)
-        .rev()
-        .for_each(|lane| assert!(ring.leave(lane)));
-    assert!(
-        ring.heap_bytes() <= 2 * size_of::<Page>() + 64,
-        "{}",
-        ring.heap_bytes()
-    );
-}
-
-#[test]
-fn memory_goes_back() {
-    let mut ring = Ring::new();
-    let lanes = 200_000;
-    (0..lanes).for_each(|lane| assert!(ring.join(lane, 1)));
-    let most = ring.heap_bytes();
-    assert!(most > 16 * lanes as usize);
-    // All but one with a low number, and one with a high number for a while.
-    (2..lanes - 1).for_each(|lane| assert!(ring.leave(lane)));
-    assert!(ring.heap_bytes() < most / 40);
-    assert!(ring.leave(lanes - 1) && ring.heap_bytes() < 4 * size_of::<Page>());
-    assert!(ring.leave(0) && ring.leave(1));
-    assert!(
-        ring.heap_bytes() <= size_of::<Page>() + 64,
-        "{}",
-        ring.heap_bytes()
-    );
-}
-
-#[test]
-fn a_high_lane_that_comes_and_goes_does_not_make_the_directory_anew_each_time() {
-    let mut ring = ring(&[(0, 1)]);
-    let high = 6_400 * PAGE as u32;
-    let mut shortened = 0;
-    for _ in 0..100_000 {
-        assert!(ring.join(high, 1) && ring.leave(high));
-        shortened += u32::from(ring.pages.len() == 1);
-    }
-    assert!((1..=15).contains(&shortened), "{shortened}");
+fn the_largest_weight() {
+    let mut lanes = Lanes::new(&[MAX_WEIGHT; 3]);
+    assert_eq!(lanes.turns(MAX_WEIGHT as usize + 1).last(), Some(&1));
 }
 
 #[derive(Clone, Debug)]
 enum Op {
-    Join(u32, u32),
+    Join(u32),
     Leave(u32),
     LeaveCurrent,
     Served,
+    ServedAndUndone,
     SetWeight(u32, u32),
 }
 
+const LANES: u32 = 12;
+
 fn op() -> impl Strategy<Value = Op> {
-    let lane = || prop_oneof![4 => 0u32..12, 1 => 60u32..70, 1 => 1000u32..1500];
     prop_oneof![
-        4 => (lane(), 1u32..5).prop_map(|(lane, weight)| Op::Join(lane, weight)),
-        3 => lane().prop_map(Op::Leave),
+        4 => (0..LANES).prop_map(Op::Join),
+        3 => (0..LANES).prop_map(Op::Leave),
         1 => Just(Op::LeaveCurrent),
         6 => Just(Op::Served),
-        1 => (lane(), 1u32..5).prop_map(|(lane, weight)| Op::SetWeight(lane, weight)),
+        1 => Just(Op::ServedAndUndone),
+        1 => (0..LANES, 1u32..5).prop_map(|(lane, weight)| Op::SetWeight(lane, weight)),
     ]
 }
 
-#[derive(Clone, Copy)]
-struct Member {
-    lane: u32,
-    weight: u32,
-    credit: u32,
-}
-
-/// The same operation on a queue whose front is served.
-fn apply(model: &mut VecDeque<Member>, op: &Op) -> bool {
-    let find = |model: &VecDeque<Member>, lane| model.iter().position(|m| m.lane == lane);
+/// Against a queue of lanes and credits whose front is served.
+fn apply(lanes: &mut Lanes, model: &mut VecDeque<(u32, u32)>, op: &Op) {
+    let front = model.front().copied();
     match *op {
-        Op::Join(lane, weight) if find(model, lane).is_none() => {
-            model.push_back(Member {
-                lane,
-                weight,
-                credit: weight,
-            });
-            true
-        }
-        Op::Leave(lane) => find(model, lane).and_then(|at| model.remove(at)).is_some(),
-        Op::LeaveCurrent => model.pop_front().is_some(),
-        Op::SetWeight(lane, weight) => find(model, lane)
-            .map(|at| model[at].weight = weight)
-            .is_some(),
-        Op::Served if !model.is_empty() => {
-            model[0].credit -= 1;
-            if model[0].credit == 0 {
-                model[0].credit = model[0].weight;
-                model.rotate_left(1);
+        Op::Join(lane) => {
+            lanes.join(lane);
+            if model.iter().all(|&(other, _)| other != lane) {
+                model.push_back((lane, lanes.links[lane as usize].weight));
             }
-            true
         }
-        Op::Join(..) | Op::Served => false,
+        Op::Leave(lane) => {
+            lanes.leave(lane);
+            model.retain(|&(other, _)| other != lane);
+        }
+        Op::LeaveCurrent => {
+            if let Some((lane, _)) = front {
+                lanes.leave(lane);
+                model.pop_front();
+            }
+        }
+        Op::Served | Op::ServedAndUndone => {
+            let Some((lane, credit)) = front else { return };
+            lanes.turns(1);
+            if matches!(op, Op::ServedAndUndone) {
+                lanes.ring.undo(&mut lanes.links, lane);
+                let weight = lanes.links[lane as usize].weight;
+                // Alone it has had its new credit, and keeps that.
+                let renewed = credit == 1 && model.len() == 1;
+                model[0].1 = if renewed { weight } else { credit.min(weight) };
+            } else if credit > 1 {
+                model[0].1 -= 1;
+            } else {
+                model.rotate_left(1);
+                let weight = lanes.links[lane as usize].weight;
+                model.back_mut().unwrap().1 = weight;
+            }
+        }
+        Op::SetWeight(lane, weight) => lanes.links[lane as usize].weight = weight,
     }
-}
-
-fn check(ring: &Ring, model: &VecDeque<Member>) {
-    assert_eq!(ring.current(), model.front().map(|m| m.lane));
-    assert_eq!(ring.len(), model.len());
-    assert_eq!(ring.is_empty(), model.is_empty());
-    assert_eq!(
-        ring.weights(),
-        model.iter().map(|m| u64::from(m.weight)).sum::<u64>()
-    );
-    assert!(ring.iter().eq(model.iter().map(|m| m.lane)));
-    for member in model {
-        assert!(ring.contains(member.lane));
-        assert_eq!(ring.weight(member.lane), Some(member.weight));
-        assert_eq!(ring.member(member.lane).credit, member.credit);
-    }
-    let in_pages: u32 = ring.pages.iter().flatten().map(|page| page.members).sum();
-    assert_eq!(in_pages as usize, model.len());
-    assert!(ring.pages.iter().flatten().all(|page| page.members > 0));
-    assert!(
-        ring.spare
-            .iter()
-            .all(|page| page.links.iter().all(|link| link.weight == 0))
-    );
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
-
     #[test]
-    fn behaves_like_a_queue(ops in prop::collection::vec(op(), 1..2000)) {
-        let (mut ring, mut model) = (Ring::new(), VecDeque::new());
+    fn behaves_like_a_queue(ops in prop::collection::vec(op(), 1..500)) {
+        let mut lanes = Lanes::new(&[3; LANES as usize]);
+        let mut model: VecDeque<_> = (0..LANES).map(|lane| (lane, 3)).collect();
         for op in ops {
-            let done = match op {
-                Op::Join(lane, weight) => ring.join(lane, weight),
-                Op::Leave(lane) => ring.leave(lane),
-                Op::LeaveCurrent => ring.current().is_some_and(|lane| ring.leave(lane)),
-                Op::SetWeight(lane, weight) => ring.set_weight(lane, weight),
-                Op::Served => {
-                    ring.served();
-                    !model.is_empty()
-                }
-            };
-            prop_assert_eq!(done, apply(&mut model, &op));
-            check(&ring, &model);
+            apply(&mut lanes, &mut model, &op);
+            prop_assert_eq!(lanes.ring.current(), model.front().map(|&(lane, _)| lane));
+            prop_assert_eq!(lanes.ring.len() as usize, model.len());
+            let credit = |lane: u32| lanes.links[lane as usize].credit;
+            let all = lanes.order().into_iter().map(|lane| (lane, credit(lane)));
+            prop_assert!(all.eq(model.iter().copied()));
+            let members = lanes.links.iter().filter(|link| link.is_member());
+            prop_assert_eq!(members.count(), model.len());
         }
     }
 }
