@@ -151,7 +151,7 @@ impl<G> Lanes<G> {
     /// The handle is gone: the lane goes with its last group, or now.
     pub fn end_lane(&mut self, lane: LaneKey) {
         self.lane_mut(lane.0).ending = true;
-        self.unpin(lane);
+        self.remove_group(lane);
     }
 
     /// One more group in a lane.
@@ -159,12 +159,8 @@ impl<G> Lanes<G> {
         self.lane_mut(lane.0).pins += 1;
     }
 
-    /// A group that stands nowhere is gone.
+    /// A group that stands nowhere is gone. The lane goes with the last.
     pub fn remove_group(&mut self, lane: LaneKey) {
-        self.unpin(lane);
-    }
-
-    fn unpin(&mut self, lane: LaneKey) {
         let l = self.lane_mut(lane.0);
         l.pins -= 1;
         if l.pins == 0 {
