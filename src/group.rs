@@ -41,6 +41,7 @@ mod tests;
 
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
+use crate::ready::Position;
 use crate::slab::Key;
 
 use fifo::Fifo;
@@ -315,6 +316,11 @@ impl<T> Mailbox<T> {
     pub(crate) fn bump(&self) -> Option<(u8, u64)> {
         let rare = self.rare.as_ref()?;
         (self.flags & BUMPED != 0).then_some(rare.bump)
+    }
+
+    /// Where it stands in line, if it does.
+    pub(crate) fn position(&self) -> Position {
+        Position::new(self.level, self.ticket, self.bump())
     }
 
     /// The tier that it counts in.

@@ -24,7 +24,7 @@ pub(crate) mod tests;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
-use crate::ready::{Entry, Line};
+use crate::ready::{Entry, Line, Position};
 use crate::ring::{Link, Links, MAX_WEIGHT, Ring};
 
 use tiered::Tiered;
@@ -228,17 +228,17 @@ impl<G> Lanes<G> {
         self.lane_mut(lane).line_or_new(tier)
     }
 
-    /// Whether a group of this tier and ticket stands in line.
-    pub fn contains(&mut self, lane: u32, tier: u32, ticket: u64) -> bool {
+    /// Whether a group of this tier stands there.
+    pub fn contains(&mut self, lane: u32, tier: u32, position: Position) -> bool {
         let line = self.lane_mut(lane).line_of(tier);
-        line.is_some_and(|line| line.contains(ticket))
+        line.is_some_and(|line| line.contains(position))
     }
 
     /// Takes a group out of line. To be settled.
-    pub fn remove(&mut self, lane: u32, tier: u32, ticket: u64) -> Option<G> {
+    pub fn remove(&mut self, lane: u32, tier: u32, position: Position) -> Option<G> {
         let lane = self.lane_mut(lane);
         let line = lane.line_of(tier)?;
-        let group = line.remove(ticket)?;
+        let group = line.remove(position)?;
         if line.is_empty()
             && let Some(tiered) = &mut lane.tiered
         {

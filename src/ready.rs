@@ -1,80 +1,88 @@
 //! Who stands in one line: by rank, with the oldest always at hand.
 //!
-//! State: the *plain* groups stand in rows, one for each level, in the order of
-//! their tickets. Groups that are bumped, or come back with an old ticket, are
-//! *odd*: they stand in two trees, by rank and by age.
+//! State: while all have one standing level and joined in the order of their
+//! tickets they stand in one row, else in `ranked`, in a row for each rank.
 //!
 //! Invariants:
-//! 1. Tickets ascend along a row. The first entry is never a gap, and there are
-//!    fewer gaps than groups, but for `SLACK` of them.
-//! 2. The row `top` has the highest level. Of the others none is empty.
-//! 3. The two trees hold the same groups.
+//! 1. `row` or `ranked` is empty.
+//! 2. A row ascends. Its first entry is never a gap, and it has fewer gaps than
+//!    groups, but for `FEW_GAPS` of them.
 //!
-//! Cost: amortised O(1) for plain groups; O(log n) for odd ones, and for taking a
-//! group out of the middle, there for each level at which somebody stands.
+//! Cost: amortised O(1) in one row. Else O(1) to join and to pop, O(log n) to be
+//! taken out of the middle; when the oldest leaves, the next is looked for:
+//! O(levels in use).
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::mem;
 
 mod entry;
+mod ranked;
 mod row;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
+use ranked::Ranked;
 use row::Row;
 
-pub use entry::{Entry, Rank};
+pub use entry::{Entry, Position, Rank};
 
 /// The standing level of a group of which nothing is said.
 pub const STANDING_LEVEL: u8 = 100;
 
-/// Gaps that are not worth closing, and capacity not worth giving back.
+/// Gaps that are not worth closing.
+const FEW_GAPS: usize = 32;
+/// Capacity that is not worth giving back.
 const SLACK: usize = 1024;
-
-/// A rank, and who is first among equals: the lower.
-type Standing = (Reverse<Rank>, u64);
 
 /// Groups in line. See the [module](self).
 #[derive(Debug)]
 pub struct Line<G> {
-    top: Row<G>,
-    /// The other rows, the highest level last.
-    lower: Vec<Row<G>>,
-    /// The odd ones.
-    by_rank: BTreeMap<Standing, u64>,
-    by_age: BTreeMap<u64, (Standing, G)>,
+    row: Row<G>,
+    ranked: Option<Box<Ranked<G>>>,
+    /// `ranked` has somebody.
+    is_ranked: bool,
 }
 
 impl<G> Line<G> {
     /// How many stand here.
     pub fn len(&self) -> usize {
-        let lower: usize = self.lower.iter().map(Row::len).sum();
-        self.top.len() + lower + self.by_age.len()
+        self.row.len() + self.ranked.as_ref().map_or(0, |ranked| ranked.len)
     }
 
     /// Whether nobody stands here.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.top.is_empty() && self.by_age.is_empty()
+        self.row.is_empty() && !self.is_ranked
     }
 
     /// Whether the order of tickets is the order of rank.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.lower.is_empty() && self.by_age.is_empty()
+        !self.is_ranked
     }
 
     /// Groups join, each at the end of its standing level. Their tickets are
     /// higher than all that joined so; none is a gap.
     #[inline]
-    pub fn push_run(&mut self, entries: &mut [Entry<G>]) {
-        let level = self.top.level;
-        let other = entries.iter().position(|entry| entry.level != level);
-        let (same, others) = entries.split_at_mut(other.unwrap_or(entries.len()));
-        self.top.entries.extend(same.iter_mut().map(Entry::take));
-        for entry in others {
-            self.row(entry.level).entries.push_back(entry.take());
+    pub fn push_run(&mut self, mut entries: &mut [Entry<G>]) {
+        if !self.is_ranked {
+            let rank = match entries.first() {
+                Some(first) if self.row.is_empty() => Rank::standing(first.level),
+                _ => self.row.rank,
+            };
+            self.row.rank = rank;
+            let same = |entry: &Entry<G>| Rank::standing(entry.level) == rank;
+            let others = entries.iter().position(|entry| !same(entry));
+            let n = others.unwrap_or(entries.len());
+            let (same, others) = entries.split_at_mut(n);
+            self.row.entries.extend(same.iter_mut().map(Entry::take));
+            entries = others;
+        }
+        if !entries.is_empty() {
+            let ranked = self.ranked();
+            entries
+                .iter_mut()
+                .for_each(|entry| ranked.push(entry.take()));
         }
     }
 
@@ -82,13 +90,14 @@ impl<G> Line<G> {
     /// that of all that stand here. Where nobody does, nothing is moved.
     #[inline]
     pub fn push_all(&mut self, entries: &mut Vec<Entry<G>>) {
-        let top = &mut self.top;
-        if top.is_empty() {
-            top.level = entries.first().map_or(top.level, |first| first.level);
-            let empty = mem::replace(&mut top.entries, VecDeque::from(mem::take(entries)));
+        let row = &mut self.row;
+        if row.is_empty() {
+            let first = entries.first();
+            row.rank = first.map_or(row.rank, |first| Rank::standing(first.level));
+            let empty = mem::replace(&mut row.entries, VecDeque::from(mem::take(entries)));
             *entries = Vec::from(empty);
         } else {
-            top.entries.extend(entries.drain(..));
+            row.entries.extend(entries.drain(..));
         }
     }
 
@@ -104,141 +113,102 @@ impl<G> Line<G> {
         }]);
     }
 
-    /// The row of a level, for a group to join.
-    fn row(&mut self, level: u8) -> &mut Row<G> {
-        if self.top.is_empty() {
-            self.top.level = level;
-        }
-        if level > self.top.level {
-            self.lower
-                .push(mem::replace(&mut self.top, Row::new(level)));
-        }
-        if level == self.top.level {
-            return &mut self.top;
-        }
-        let found = self.lower.binary_search_by_key(&level, |row| row.level);
-        let at = found.unwrap_or_else(|at| {
-            self.lower.insert(at, Row::new(level));
-            at
-        });
-        &mut self.lower[at]
+    /// A group joins that is bumped, or comes back with its old ticket.
+    pub fn insert(&mut self, ticket: u64, position: Position, group: G) {
+        self.ranked().insert(ticket, position, group);
     }
 
-    /// A group joins with a rank and an age of its own. `tie` says who is first
-    /// among equal ranks: the lower.
-    pub fn insert(&mut self, ticket: u64, rank: Rank, tie: u64, group: G) {
-        let standing = (Reverse(rank), tie);
-        self.by_rank.insert(standing, ticket);
-        self.by_age.insert(ticket, (standing, group));
+    /// All stand in `ranked` from now on.
+    fn ranked(&mut self) -> &mut Ranked<G> {
+        let ranked = self.ranked.get_or_insert_default();
+        self.is_ranked = true;
+        if !self.row.is_empty() {
+            ranked.take_over(&mut self.row);
+        }
+        ranked
     }
 
     /// Takes the first by rank, or with `oldest_first` the oldest, and says
     /// whether it was the oldest.
     #[inline]
     pub fn pop(&mut self, oldest_first: bool) -> Option<(G, bool)> {
-        if !self.is_plain() {
-            return self.pop_ranked(oldest_first);
+        match self.is_ranked {
+            false => Some((self.row.pop()?.group?, true)),
+            true => self.pop_ranked(oldest_first),
         }
-        Some((self.top.pop()?, true))
     }
 
     /// Takes the oldest, if the order of tickets is the order of rank.
     #[inline(always)]
     pub fn pop_plain(&mut self) -> Option<G> {
-        if !self.is_plain() {
+        if self.is_ranked {
             return None;
         }
-        self.top.pop()
+        self.row.pop()?.group
     }
 
     /// Takes as many as `out` has places for, if the order of tickets is the
     /// order of rank: how many.
     #[inline(always)]
     pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
-        if !self.is_plain() || self.top.gaps > 0 {
+        if self.is_ranked || self.row.gaps > 0 {
             return 0;
         }
-        let entries = &mut self.top.entries;
+        let entries = &mut self.row.entries;
         let n = out.len().min(entries.len());
-        for (place, entry) in out.iter_mut().zip(entries.drain(..n)) {
-            *place = entry.group;
+        for (place, entry) in out.iter_mut().zip(&mut *entries) {
+            mem::swap(place, &mut entry.group);
         }
-        self.top.tidy();
+        entries.drain(..n);
+        self.row.tidy();
         n
     }
 
     #[inline(never)]
     fn pop_ranked(&mut self, oldest_first: bool) -> Option<(G, bool)> {
-        if oldest_first {
-            let oldest = self.oldest()?;
-            return Some((self.remove(oldest)?, true));
-        }
-        let rank = Reverse(Rank::standing(self.top.level));
-        let plain = self.top.first().map(|ticket| (rank, ticket));
-        if let Some((&odd, &ticket)) = self.by_rank.first_key_value()
-            && plain.is_none_or(|plain| odd < plain)
-        {
-            let is_oldest = self.is_oldest(ticket);
-            return Some((self.take_odd(ticket)?, is_oldest));
-        }
-        let is_oldest = self.is_oldest(plain?.1);
-        let group = self.top.pop()?;
-        self.raise();
-        Some((group, is_oldest))
-    }
-
-    /// If the top row has become empty, the next is at the top.
-    fn raise(&mut self) {
-        if self.top.is_empty()
-            && let Some(next) = self.lower.pop()
-        {
-            self.top = next;
-        }
+        let ranked = self.ranked.as_mut()?;
+        let popped = if oldest_first {
+            let (_, oldest) = ranked.oldest()?;
+            (ranked.take(oldest)?, true)
+        } else {
+            ranked.pop()?
+        };
+        self.is_ranked = !ranked.leave(&mut self.row);
+        Some(popped)
     }
 
     /// The ticket of the oldest.
-    pub fn oldest(&self) -> Option<u64> {
-        self.heads().min()
-    }
-
-    /// Whether nobody is older.
-    fn is_oldest(&self, ticket: u64) -> bool {
-        self.heads().all(|head| ticket <= head)
-    }
-
-    /// The tickets of the oldest of each row, and of the odd ones.
-    fn heads(&self) -> impl Iterator<Item = u64> {
-        let odd = self.by_age.keys().next().copied();
-        let rows = self.lower.iter().chain([&self.top]);
-        odd.into_iter().chain(rows.filter_map(Row::first))
-    }
-
-    /// Whether the group with this ticket stands here.
-    pub fn contains(&self, ticket: u64) -> bool {
-        let mut rows = self.lower.iter().chain([&self.top]);
-        self.by_age.contains_key(&ticket) || rows.any(|row| row.find(ticket).is_some())
-    }
-
-    /// Takes out the group with this ticket.
-    pub fn remove(&mut self, ticket: u64) -> Option<G> {
-        if let Some(group) = self.take_odd(ticket) {
-            return Some(group);
+    pub fn oldest(&mut self) -> Option<u64> {
+        match (self.is_ranked, &mut self.ranked) {
+            (true, Some(ranked)) => Some(ranked.oldest()?.0),
+            _ => Some(self.row.entries.front()?.ticket),
         }
-        let rows = self.lower.iter_mut().chain([&mut self.top]);
-        let group = rows.flat_map(|row| row.take(ticket)).next()?;
-        self.lower.retain(|row| !row.is_empty());
-        self.raise();
-        Some(group)
     }
 
-    fn take_odd(&mut self, ticket: u64) -> Option<G> {
-        let (standing, group) = self.by_age.remove(&ticket)?;
-        self.by_rank.remove(&standing);
-        if self.by_age.is_empty() {
-            // An emptied tree keeps its last node.
-            (self.by_rank, self.by_age) = (BTreeMap::new(), BTreeMap::new());
+    /// Whether a group stands there.
+    pub fn contains(&self, position: Position) -> bool {
+        match (self.is_ranked, &self.ranked) {
+            (true, Some(ranked)) => ranked.contains(position),
+            _ => {
+                let is_here = position.rank() == self.row.rank;
+                is_here && self.row.find(position.number()).is_some()
+            }
         }
-        Some(group)
+    }
+
+    /// Takes out the group that stands there.
+    pub fn remove(&mut self, position: Position) -> Option<G> {
+        match (self.is_ranked, &mut self.ranked) {
+            (true, Some(ranked)) => {
+                let group = ranked.take(position)?;
+                self.is_ranked = !ranked.leave(&mut self.row);
+                Some(group)
+            }
+            _ => {
+                let is_here = position.rank() == self.row.rank;
+                is_here.then(|| self.row.take(position.number())?.group)?
+            }
+        }
     }
 }
 
@@ -246,10 +216,9 @@ impl<G> Default for Line<G> {
     /// Nobody.
     fn default() -> Self {
         Self {
-            top: Row::new(0),
-            lower: Vec::new(),
-            by_rank: BTreeMap::new(),
-            by_age: BTreeMap::new(),
+            row: Row::new(Rank::standing(0)),
+            ranked: None,
+            is_ranked: false,
         }
     }
 }

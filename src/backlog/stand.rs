@@ -6,7 +6,7 @@
 use crate::error::OutOfRange;
 use crate::lanes::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
-use crate::ready::Rank;
+use crate::ready::Position;
 
 use super::Blocked;
 use super::group::Group;
@@ -52,7 +52,8 @@ impl Order {
     /// Takes a group out of line for a change, if it stands there.
     pub(super) fn unline<T>(&mut self, g: &Group<T>) {
         if let Some(tier) = g.head.filter(|_| g.is_ready()) {
-            let stood = self.lanes.remove(g.lane.index(), tier, g.ticket);
+            let position = Position::new(g.level, g.ticket, g.bump);
+            let stood = self.lanes.remove(g.lane.index(), tier, position);
             debug_assert!(stood.is_some(), "who is ready stands in line");
         }
     }
@@ -74,23 +75,13 @@ impl Order {
         let Some(tier) = g.head.filter(|_| g.is_ready()) else {
             return;
         };
-        let (lane, ticket) = (g.lane.index(), g.ticket);
-        if age == Age::New && g.bump.is_none() {
-            self.lanes.line(lane, tier).push(ticket, g.level, index);
-        } else {
-            self.insert(index, g, tier);
-        }
-    }
-
-    /// Wherever its bump or its old age puts it.
-    fn insert<T>(&mut self, index: u32, g: &Group<T>, tier: u32) {
-        let ticket = g.ticket;
-        let (rank, tie) = match g.bump {
-            Some((level, when)) => (Rank::bumped(level), when.max(ticket)),
-            None => (Rank::standing(g.level), ticket),
-        };
         let line = self.lanes.line(g.lane.index(), tier);
-        line.insert(ticket, rank, tie, index);
+        if age == Age::New && g.bump.is_none() {
+            line.push(g.ticket, g.level, index);
+        } else {
+            let position = Position::new(g.level, g.ticket, g.bump);
+            line.insert(g.ticket, position, index);
+        }
     }
 
     /// Counts the group in the tier of what waits first in it. If nothing did

@@ -14,13 +14,13 @@ use self::model::{Message, Model};
 use self::world::{Setup, World};
 use super::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
-use crate::ready::Rank;
+use crate::ready::Position;
 
 /// What the owner of a group knows.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// Where it stands in line: lane, tier and ticket.
-    at: Option<(u32, u32, u64)>,
+    /// Where it stands in line: lane, tier and position.
+    at: Option<(u32, u32, Position)>,
     /// The ticket that it had last.
     ticket: u64,
     /// The tier that it counts in.
@@ -114,10 +114,10 @@ impl Direct {
 
     /// Takes a group out of line before a change.
     fn unline(&mut self, g: usize) {
-        if let Some((lane, tier, ticket)) = self.groups[g].at.take() {
-            assert!(self.core.contains(lane, tier, ticket));
-            assert_eq!(self.core.remove(lane, tier, ticket), Some(g));
-            assert!(!self.core.contains(lane, tier, ticket));
+        if let Some((lane, tier, position)) = self.groups[g].at.take() {
+            assert!(self.core.contains(lane, tier, position));
+            assert_eq!(self.core.remove(lane, tier, position), Some(g));
+            assert!(!self.core.contains(lane, tier, position));
         }
     }
 
@@ -135,14 +135,11 @@ impl Direct {
         let new = std::mem::replace(&mut known.ticket, group.ready) != group.ready;
         if let Some(tier) = head.filter(|_| group.is_ready()) {
             let (ticket, level) = (group.ready, group.level);
-            let (rank, tie) = match group.bump {
-                Some((level, when)) => (Rank::bumped(level), when.max(ticket)),
-                None => (Rank::standing(level), ticket),
-            };
-            known.at = Some((lane, tier, ticket));
+            let position = Position::new(level, ticket, group.bump);
+            known.at = Some((lane, tier, position));
             match (group.bump, new) {
                 (None, true) => self.core.line(lane, tier).push(ticket, level, g),
-                _ => self.core.line(lane, tier).insert(ticket, rank, tie, g),
+                _ => self.core.line(lane, tier).insert(ticket, position, g),
             }
         }
         self.core.settle(lane);

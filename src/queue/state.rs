@@ -19,7 +19,6 @@ use crate::group::{
 };
 use crate::lanes::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
-use crate::ready::Rank;
 use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
 
@@ -203,7 +202,7 @@ impl<T> State<T> {
             return Was::Out;
         }
         let (lane, tier) = (mailbox.lane.index(), mailbox.counted().unwrap_or(0));
-        match self.lanes.remove(lane, tier, mailbox.ticket) {
+        match self.lanes.remove(lane, tier, mailbox.position()) {
             Some(group) => {
                 group.end(mailbox);
                 Was::Out
@@ -215,7 +214,7 @@ impl<T> State<T> {
     /// Whether a locked group that is Ready was claimed.
     pub(super) fn is_claimed(&mut self, mailbox: &Mailbox<T>) -> bool {
         let (lane, tier) = (mailbox.lane.index(), mailbox.counted().unwrap_or(0));
-        mailbox.phase == Phase::Ready && !self.lanes.contains(lane, tier, mailbox.ticket)
+        mailbox.phase == Phase::Ready && !self.lanes.contains(lane, tier, mailbox.position())
     }
 
     /// Puts a locked group where it belongs after a change, and all that
@@ -265,18 +264,14 @@ impl<T> State<T> {
         mailbox.phase = Phase::Ready;
         let lane = mailbox.lane.index();
         let tier = mailbox.counted().unwrap_or(0);
-        let (ticket, level) = (mailbox.ticket, mailbox.level);
-        let (rank, tie) = match mailbox.bump() {
-            Some((level, when)) => (Rank::bumped(level), when.max(ticket)),
-            None if age == Age::New => {
-                let line = self.lanes.line(lane, tier);
-                return line.push(ticket, level, group.another(mailbox));
-            }
-            None => (Rank::standing(level), ticket),
-        };
-        self.mixed = true;
+        let another = group.another(mailbox);
         let line = self.lanes.line(lane, tier);
-        line.insert(ticket, rank, tie, group.another(mailbox));
+        if age == Age::New && mailbox.bump().is_none() {
+            line.push(mailbox.ticket, mailbox.level, another);
+        } else {
+            line.insert(mailbox.ticket, mailbox.position(), another);
+            self.mixed = true;
+        }
     }
 
     /// Keeps invariant 2.

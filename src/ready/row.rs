@@ -1,22 +1,24 @@
-//! Groups of one level.
+//! Groups of one rank.
 
 use std::collections::VecDeque;
 
-use super::{Entry, SLACK};
+use super::{Entry, FEW_GAPS, Rank, SLACK};
 
-/// Entries in the order of their tickets. One that is taken out of the middle
-/// leaves a gap.
+/// How often a number is looked for where it should be, before by halves.
+const GUESSES: u32 = 6;
+
+/// Entries in ascending order. One that is taken out of the middle leaves a gap.
 #[derive(Debug)]
 pub(super) struct Row<G> {
-    pub(super) level: u8,
+    pub(super) rank: Rank,
     pub(super) entries: VecDeque<Entry<G>>,
     pub(super) gaps: usize,
 }
 
 impl<G> Row<G> {
-    pub(super) fn new(level: u8) -> Self {
+    pub(super) fn new(rank: Rank) -> Self {
         Self {
-            level,
+            rank,
             entries: VecDeque::new(),
             gaps: 0,
         }
@@ -33,30 +35,58 @@ impl<G> Row<G> {
         self.entries.is_empty()
     }
 
-    /// The ticket of the first.
-    #[inline]
-    pub(super) fn first(&self) -> Option<u64> {
-        self.entries.front().map(|entry| entry.ticket)
+    /// When an entry's group became ready.
+    pub(super) fn ticket(&self, entry: &Entry<G>) -> u64 {
+        match self.rank.is_bumped() {
+            true => entry.ticket - u64::from(entry.link),
+            false => entry.ticket,
+        }
     }
 
     #[inline(always)]
-    pub(super) fn pop(&mut self) -> Option<G> {
-        let group = self.entries.pop_front()?.group?;
+    pub(super) fn pop(&mut self) -> Option<Entry<G>> {
+        let entry = self.entries.pop_front()?;
         self.tidy();
-        Some(group)
+        Some(entry)
     }
 
-    pub(super) fn find(&self, ticket: u64) -> Option<usize> {
-        let at = self.entries.binary_search_by_key(&ticket, |e| e.ticket);
-        at.ok().filter(|&at| self.entries[at].group.is_some())
+    pub(super) fn find(&self, number: u64) -> Option<usize> {
+        let at = self.guess(number)?;
+        self.entries[at].group.is_some().then_some(at)
     }
 
-    pub(super) fn take(&mut self, ticket: u64) -> Option<G> {
-        let at = self.find(ticket)?;
-        let group = self.entries[at].group.take();
+    /// Where this number is. Numbers grow about evenly, so it is first looked for
+    /// where it would be then.
+    fn guess(&self, number: u64) -> Option<usize> {
+        let number_at = |at: usize| self.entries[at].ticket;
+        let (mut low, mut high) = (0, self.entries.len().checked_sub(1)?);
+        for guesses in 0.. {
+            let (first, last) = (number_at(low), number_at(high));
+            if number <= first || number >= last {
+                break;
+            }
+            let part = (number - first) as f64 / (last - first) as f64;
+            let even = low + (part * (high - low) as f64) as usize;
+            let half = (low + high) / 2;
+            let at = if guesses < GUESSES { even } else { half };
+            match number_at(at) {
+                here if here == number => return Some(at),
+                here if here < number => low = at + 1,
+                _ => high = at - 1,
+            }
+            if low > high {
+                return None;
+            }
+        }
+        [low, high].into_iter().find(|&at| number_at(at) == number)
+    }
+
+    pub(super) fn take(&mut self, number: u64) -> Option<Entry<G>> {
+        let at = self.find(number)?;
+        let entry = self.entries[at].take();
         self.gaps += 1;
         self.tidy();
-        group
+        Some(entry)
     }
 
     /// After an entry has gone.
@@ -76,7 +106,7 @@ impl<G> Row<G> {
             self.entries.pop_front();
             self.gaps -= 1;
         }
-        if self.gaps > self.len() + SLACK {
+        if self.gaps > self.len() + FEW_GAPS {
             self.entries.retain(|entry| entry.group.is_some());
             self.gaps = 0;
         }

@@ -1,17 +1,15 @@
 //! The line against a list that is searched from end to end.
 
-use std::cmp::Reverse;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Line, Rank, Row, SLACK};
+use super::{FEW_GAPS, Line, Position, Row, SLACK};
 
+/// A group, and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Standing {
+struct Member {
     ticket: u64,
-    rank: Rank,
-    tie: u64,
+    position: Position,
     group: u32,
 }
 
@@ -33,8 +31,8 @@ enum Op {
 
 struct Pair {
     line: Line<u32>,
-    list: Vec<Standing>,
-    gone: Vec<Standing>,
+    list: Vec<Member>,
+    gone: Vec<Member>,
     clock: u64,
 }
 
@@ -55,54 +53,45 @@ impl Pair {
 
     fn push(&mut self, level: u8) {
         let ticket = self.tick();
-        let standing = Standing {
+        let member = Member {
             ticket,
-            rank: Rank::standing(level),
-            tie: ticket,
+            position: Position::new(level, ticket, None),
             group: ticket as u32,
         };
-        self.line.push(ticket, level, standing.group);
-        self.list.push(standing);
+        self.line.push(ticket, level, member.group);
+        self.list.push(member);
     }
 
-    fn insert(&mut self, standing: Standing) {
-        let Standing {
-            ticket,
-            rank,
-            tie,
-            group,
-        } = standing;
-        self.line.insert(ticket, rank, tie, group);
-        self.list.push(standing);
+    fn insert(&mut self, member: Member) {
+        self.line
+            .insert(member.ticket, member.position, member.group);
+        self.list.push(member);
     }
 
     fn apply(&mut self, op: &Op) {
         match *op {
             Op::Push(level) => self.push(level),
             Op::Bumped(level) => {
-                let (ticket, tie) = (self.tick(), self.tick());
-                let rank = Rank::bumped(level);
-                let group = ticket as u32;
-                self.insert(Standing {
+                let (ticket, when) = (self.tick(), self.tick());
+                self.insert(Member {
                     ticket,
-                    rank,
-                    tie,
-                    group,
+                    position: Position::new(0, ticket, Some((level, when))),
+                    group: ticket as u32,
                 });
             }
             Op::Return(n, bump) if !self.gone.is_empty() => {
-                let mut standing = self.gone.swap_remove(n % self.gone.len());
+                let mut member = self.gone.swap_remove(n % self.gone.len());
                 if let Some(level) = bump {
-                    (standing.rank, standing.tie) = (Rank::bumped(level), self.tick());
+                    member.position = Position::new(0, member.ticket, Some((level, self.tick())));
                 }
-                self.insert(standing);
+                self.insert(member);
             }
             Op::Pop(oldest_first) => self.pop(oldest_first),
             Op::Remove(n) if !self.list.is_empty() => self.remove(n % self.list.len()),
             Op::Absent(n) if !self.gone.is_empty() => {
-                let ticket = self.gone[n % self.gone.len()].ticket;
-                assert!(!self.line.contains(ticket));
-                assert_eq!(self.line.remove(ticket), None);
+                let position = self.gone[n % self.gone.len()].position;
+                assert!(!self.line.contains(position));
+                assert_eq!(self.line.remove(position), None);
             }
             Op::Thin(left) => {
                 while self.list.len() > left + 2 {
@@ -115,44 +104,44 @@ impl Pair {
     }
 
     fn remove(&mut self, at: usize) {
-        let standing = self.list.remove(at);
-        assert!(self.line.contains(standing.ticket));
-        assert_eq!(self.line.remove(standing.ticket), Some(standing.group));
-        self.gone.push(standing);
+        let member = self.list.remove(at);
+        assert!(self.line.contains(member.position));
+        assert_eq!(self.line.remove(member.position), Some(member.group));
+        self.gone.push(member);
     }
 
     fn pop(&mut self, oldest_first: bool) {
         let oldest = self.list.iter().map(|s| s.ticket).min();
-        let first = self.list.iter().min_by_key(|s| match oldest_first {
-            true => (Reverse(Rank::standing(0)), s.ticket),
-            false => (Reverse(s.rank), s.tie),
-        });
-        let expected = first.copied();
+        let all = self.list.iter().copied();
+        let expected = match oldest_first {
+            true => all.min_by_key(|m| m.ticket),
+            false => all.min_by_key(|m| m.position),
+        };
         let popped = self.line.pop(oldest_first);
-        let is_oldest = |s: Standing| (s.group, Some(s.ticket) == oldest);
+        let is_oldest = |m: Member| (m.group, Some(m.ticket) == oldest);
         assert_eq!(popped, expected.map(is_oldest));
-        if let Some(standing) = expected {
-            self.list.retain(|other| *other != standing);
-            self.gone.push(standing);
+        if let Some(member) = expected {
+            self.list.retain(|other| *other != member);
+            self.gone.push(member);
         }
     }
 
-    fn check(&self) {
+    fn check(&mut self) {
+        assert_eq!(self.line.oldest(), self.list.iter().map(|m| m.ticket).min());
         let line = &self.line;
         assert_eq!(line.len(), self.list.len());
         assert_eq!(line.is_empty(), self.list.is_empty());
-        assert_eq!(line.oldest(), self.list.iter().map(|s| s.ticket).min());
         // The invariants.
-        assert!(line.lower.iter().all(|row| !row.is_empty()));
-        assert!(line.lower.is_empty() || !line.top.is_empty());
-        let rows = || line.lower.iter().chain([&line.top]);
-        assert!(rows().is_sorted_by(|a, b| a.level < b.level));
-        for Row { entries, gaps, .. } in rows() {
-            assert!(*gaps <= entries.len() - gaps + SLACK, "{gaps} gaps");
+        let is_row = |Row { entries, gaps, .. }: &Row<u32>| {
+            assert!(*gaps <= entries.len() - gaps + FEW_GAPS, "{gaps} gaps");
             assert!(entries.front().is_none_or(|e| e.group.is_some()));
-            assert!(entries.iter().is_sorted_by_key(|e| e.ticket));
+            entries.iter().is_sorted_by_key(|e| e.ticket)
+        };
+        assert!(is_row(&line.row) && (line.row.is_empty() || line.is_plain()));
+        if let Some(ranked) = &line.ranked {
+            assert!(ranked.rows.iter().all(is_row));
+            assert_eq!(ranked.len == 0, line.is_plain());
         }
-        assert_eq!(line.by_age.len(), line.by_rank.len());
     }
 
     /// By rank from the first to the last, and then nothing is kept.
@@ -164,7 +153,11 @@ impl Pair {
         assert_eq!(self.line.pop(false), None);
         assert_eq!(self.line.pop(true), None);
         assert!(self.line.is_plain());
-        assert!(self.line.top.entries.capacity() <= 2 * SLACK);
+        let rows = self.line.ranked.iter().flat_map(|ranked| &ranked.rows);
+        assert!(
+            rows.chain([&self.line.row])
+                .all(|row| row.entries.capacity() <= 2 * SLACK)
+        );
     }
 }
 
@@ -222,10 +215,15 @@ fn gaps_are_closed() {
         // From the middle outwards, so that no gap is first.
         while pair.list.len() > 20 {
             let at = pair.list.len() / 2;
-            let standing = pair.list.remove(at);
-            assert_eq!(pair.line.remove(standing.ticket), Some(standing.group));
+            let member = pair.list.remove(at);
+            assert_eq!(pair.line.remove(member.position), Some(member.group));
         }
-        assert!(pair.line.top.entries.len() <= 2 * (20 + SLACK));
+        let rows = pair.line.ranked.iter().flat_map(|ranked| &ranked.rows);
+        let most = rows
+            .chain([&pair.line.row])
+            .map(|row| row.entries.len())
+            .max();
+        assert!(most.is_some_and(|most| most <= 2 * (20 + FEW_GAPS)));
         pair.push(9);
         pair.check();
         pair.drain();
@@ -238,7 +236,7 @@ fn a_gap_is_never_first() {
     for ticket in 1..=4 {
         line.push(ticket, 0, ticket);
     }
-    assert_eq!(line.remove(2), Some(2));
+    assert_eq!(line.remove(Position::new(0, 2, None)), Some(2));
     assert_eq!(line.pop(false), Some((1, true)));
     assert_eq!(line.oldest(), Some(3));
     line.push(5, 9, 5);
@@ -254,5 +252,38 @@ fn a_burst_gives_its_memory_back() {
         line.push(ticket, (ticket % 3) as u8, ticket);
     }
     while line.pop(false).is_some() {}
-    assert!(line.top.entries.capacity() <= SLACK && line.lower.is_empty());
+    let ranked = line.ranked.unwrap();
+    assert!(
+        ranked
+            .rows
+            .iter()
+            .all(|row| row.entries.capacity() <= SLACK)
+    );
+}
+
+/// Many are bumped, and bumped again: the oldest is known all the same, and what has gone is
+/// forgotten.
+#[test]
+fn the_oldest_of_many_that_are_bumped() {
+    let mut pair = Pair::new();
+    for n in 0..5_000 {
+        pair.push((n % 7) as u8);
+    }
+    for round in 0..40_000_usize {
+        let at = (round * 7919) % pair.list.len();
+        let mut member = pair.list[at];
+        assert_eq!(pair.line.remove(member.position), Some(member.group));
+        let bump = Some(((round % 9) as u8, pair.tick()));
+        member.position = Position::new(0, member.ticket, bump);
+        pair.line
+            .insert(member.ticket, member.position, member.group);
+        pair.list[at] = member;
+        if round % 1_000 == 0 {
+            pair.pop(true);
+            pair.check();
+        }
+    }
+    let ages = pair.line.ranked.as_ref().unwrap().ages.as_ref().unwrap();
+    assert!(ages.len() <= 2 * pair.list.len() + SLACK);
+    pair.drain();
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::backlog::{Ahead, Backlog};
 use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};
-use crate::ready::Rank;
+use crate::ready::{Position, Rank};
 
 /// Lane, group in it, tier, bump.
 type Arrival = (usize, usize, u32, Option<u8>);
@@ -122,7 +122,7 @@ fn a_turn_of_a_lane_goes_back_with_its_credit_and_its_count() {
         for (turn, (lane, ticket)) in turns.into_iter().zip(stood).rev() {
             let rank = Rank::standing(if turn.group == 'c' { 9 } else { 10 });
             let line = lanes.line(lane, 0);
-            line.insert(ticket, rank, ticket, turn.group);
+            line.insert(ticket, Position::of(rank, ticket), turn.group);
             lanes.settle(lane);
             lanes.undo(lane, turn.overtaken);
         }

@@ -1,12 +1,10 @@
 //! One line of groups against a scan over all, and at sizes where gaps and
 //! memory tell.
 
-use std::cmp::Reverse;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::ready::{Line, Rank};
+use crate::ready::{Line, Position, Rank};
 use crate::wait::tests::heap::held_by_this_thread;
 
 const GROUPS: usize = 24;
@@ -44,8 +42,8 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Ticket, rank, and the number among equal ranks.
-type Place = (u64, Rank, u64);
+/// Ticket, and where it stands.
+type Place = (u64, Position);
 
 /// A line beside who stands in it.
 struct Pair {
@@ -73,7 +71,7 @@ impl Pair {
     fn join(&mut self, group: usize, level: u8) {
         let now = self.now();
         if self.at[group].is_none() {
-            self.at[group] = Some((now, Rank::standing(level), now));
+            self.at[group] = Some((now, Position::new(level, now, None)));
             self.line.push(now, level, group);
         }
     }
@@ -81,15 +79,14 @@ impl Pair {
     fn insert(&mut self, group: usize, place: Place) {
         if self.at[group].is_none() {
             self.at[group] = Some(place);
-            let (ticket, rank, tie) = place;
-            self.line.insert(ticket, rank, tie, group);
+            self.line.insert(place.0, place.1, group);
         }
     }
 
     fn leave(&mut self, group: usize) -> Option<Place> {
         let place = self.at[group].take()?;
         self.last[group] = Some(place);
-        assert_eq!(self.line.remove(place.0), Some(group));
+        assert_eq!(self.line.remove(place.1), Some(group));
         Some(place)
     }
 
@@ -101,12 +98,12 @@ impl Pair {
     }
 
     fn serve(&mut self, oldest_first: bool) -> Option<usize> {
-        let standing = || {
+        let position = || {
             let all = self.at.iter().enumerate();
             all.filter_map(|(group, at)| at.map(|at| (group, at)))
         };
-        let oldest = standing().min_by_key(|(_, at)| at.0);
-        let best = standing().min_by_key(|(_, at)| (Reverse(at.1), at.2));
+        let oldest = position().min_by_key(|(_, at)| at.0);
+        let best = position().min_by_key(|(_, at)| at.1);
         let next = if oldest_first { oldest } else { best };
         let expected = next.map(|(group, _)| (group, next == oldest));
         assert_eq!(self.line.pop(oldest_first), expected);
@@ -121,19 +118,22 @@ impl Pair {
             Op::Join(group, level) => self.join(group, level),
             Op::JoinBumped(group, level) => {
                 let now = self.now();
-                self.insert(group, (now, Rank::bumped(level), now));
+                self.insert(group, (now, Position::new(0, now, Some((level, now)))));
             }
             Op::Return(group) => self.come_back(group),
             Op::Leave(group) => _ = self.leave(group),
             Op::Level(group, level) => {
                 if let Some((ticket, ..)) = self.leave(group) {
-                    self.insert(group, (ticket, Rank::standing(level), ticket));
+                    self.insert(group, (ticket, Position::new(level, ticket, None)));
                 }
             }
             Op::Bump(group, level) => {
                 let now = self.now();
                 if let Some((ticket, ..)) = self.leave(group) {
-                    self.insert(group, (ticket, Rank::bumped(level), now));
+                    self.insert(
+                        group,
+                        (ticket, Position::new(0, ticket, Some((level, now)))),
+                    );
                 }
             }
             Op::Serve(oldest_first) => _ = self.serve(oldest_first),
@@ -141,16 +141,16 @@ impl Pair {
         self.check();
     }
 
-    fn check(&self) {
-        let standing = self.at.iter().flatten();
-        let oldest = standing.clone().map(|at| at.0).min();
-        let count = standing.count();
+    fn check(&mut self) {
+        let position = self.at.iter().flatten();
+        let oldest = position.clone().map(|at| at.0).min();
+        let count = position.count();
         assert_eq!((self.line.len(), self.line.oldest()), (count, oldest));
         assert_eq!(self.line.is_empty(), count == 0);
         for (at, last) in self.at.iter().zip(&self.last) {
-            assert!(at.is_none_or(|at| self.line.contains(at.0)));
-            let gone = last.filter(|last| at.is_none_or(|at| at.0 != last.0));
-            assert!(gone.is_none_or(|gone| !self.line.contains(gone.0)));
+            assert!(at.is_none_or(|at| self.line.contains(at.1)));
+            let gone = last.filter(|last| at.is_none_or(|at| at.1 != last.1));
+            assert!(gone.is_none_or(|gone| !self.line.contains(gone.1)));
         }
     }
 

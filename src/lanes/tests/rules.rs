@@ -5,6 +5,7 @@ use super::world::{Op, Setup, World};
 use crate::backlog::Blocked;
 use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};
+use crate::ready::Position;
 
 fn world(bypass: Bypass, lanes: &[(u32, Limit)], groups: &[(usize, u8)], watch: Watch) -> Script {
     let groups = groups
@@ -307,7 +308,7 @@ fn a_turn_by_name_resets_the_count_of_the_oldest_only() {
         assert_eq!(core.pop().map(|(g, ..)| g), Some(20));
         core.served_by_name(lane, served);
         assert_eq!(
-            core.remove(lane, 0, served),
+            core.remove(lane, 0, Position::new(0, served, None)),
             Some(10 * (served as usize - 1))
         );
         core.settle(lane);

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use conversant::backlog::{Backlog, GroupKey};
 use conversant::lanes::LaneKey;
 use conversant::limit::{Bypass, Limit};
-use conversant::ready::{Line, Rank};
+use conversant::ready::{Line, Position};
 use priority_queue::PriorityQueue;
 use rustc_hash::FxBuildHasher;
 
@@ -38,12 +38,15 @@ impl Lined {
     fn join(&mut self, group: u32, place: Place) {
         match place.level.checked_sub(BUMPED) {
             None => self.0.push(place.seq, place.level as u8, group),
-            Some(bumped) => {
-                let rank = Rank::bumped(bumped as u8);
-                self.0.insert(place.seq, rank, place.seq, group);
-            }
+            Some(_) => self.0.insert(place.seq, standing(place), group),
         }
     }
+}
+
+fn standing(place: Place) -> Position {
+    let bumped = place.level.checked_sub(BUMPED);
+    let bump = bumped.map(|bumped| (bumped as u8, place.seq));
+    Position::new(place.level as u8, place.seq, bump)
 }
 
 impl Order for Lined {
@@ -61,7 +64,7 @@ impl Order for Lined {
     #[inline(always)]
     fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
         let from = std::mem::replace(&mut places[group as usize], to);
-        self.0.remove(from.seq);
+        self.0.remove(standing(from));
         self.join(group, to);
     }
 }

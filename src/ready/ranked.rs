@@ -1,0 +1,289 @@
+//! Groups of several ranks.
+//!
+//! State: for each rank that was ever in use a row, of those that joined in its
+//! order. Who joined out of order, as one that comes back with an old age, is
+//! *odd*, and stands in a tree.
+//!
+//! Invariants:
+//! 1. `row_of` has the index of each rank's row, and `busy` those of the rows
+//!    with somebody.
+//! 2. `oldest` is the oldest, unless it is to be looked for.
+//! 3. `ages`, once it is there, has everybody who is bumped or odd, and maybe
+//!    some who have gone.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use super::entry::Position;
+use super::row::Row;
+use super::{Entry, Rank, SLACK};
+
+/// A set of ranks.
+#[derive(Debug, Default)]
+struct Ranks([u64; Rank::COUNT / 64]);
+
+impl Ranks {
+    #[inline]
+    fn add(&mut self, rank: usize) {
+        self.0[rank / 64] |= 1 << (rank % 64);
+    }
+
+    #[inline]
+    fn remove(&mut self, rank: usize) {
+        self.0[rank / 64] &= !(1 << (rank % 64));
+    }
+
+    #[inline]
+    fn highest(&self) -> Option<usize> {
+        let word = self.0.iter().rposition(|&word| word != 0)?;
+        Some(word * 64 + 63 - self.0[word].leading_zeros() as usize)
+    }
+}
+
+const NO_ROW: u16 = u16::MAX;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Ranked<G> {
+    pub(super) rows: Vec<Row<G>>,
+    row_of: [u16; Rank::COUNT],
+    busy: Ranks,
+    pub(super) odd: BTreeMap<Position, (u64, G)>,
+    /// Tickets, and who has them.
+    pub(super) ages: Option<BinaryHeap<Reverse<(u64, Position)>>>,
+    oldest: Option<(u64, Position)>,
+    pub(super) len: usize,
+    /// How many rows have somebody.
+    in_use: usize,
+}
+
+impl<G> Default for Ranked<G> {
+    /// Nobody.
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            row_of: [NO_ROW; Rank::COUNT],
+            busy: Ranks::default(),
+            odd: BTreeMap::new(),
+            ages: None,
+            oldest: None,
+            len: 0,
+            in_use: 0,
+        }
+    }
+}
+
+impl<G> Ranked<G> {
+    /// The row of a rank, for a group to join.
+    #[inline]
+    fn row(&mut self, rank: Rank) -> &mut Row<G> {
+        let at = &mut self.row_of[rank.index()];
+        if *at == NO_ROW {
+            *at = self.rows.len() as u16;
+            self.rows.push(Row::new(rank));
+        }
+        let row = &mut self.rows[usize::from(*at)];
+        if row.is_empty() {
+            self.busy.add(rank.index());
+            self.in_use += 1;
+        }
+        row
+    }
+
+    /// The row of a rank, if there ever was one.
+    #[inline]
+    fn find_row(&self, rank: Rank) -> Option<&Row<G>> {
+        self.rows.get(usize::from(self.row_of[rank.index()]))
+    }
+
+    /// All of a row join, where nobody stands. It has what was left of another.
+    pub(super) fn take_over(&mut self, row: &mut Row<G>) {
+        debug_assert!(self.len == 0 && !row.is_empty());
+        self.len = row.len();
+        let first = row.entries[0].ticket;
+        self.oldest = Some((first, Position::of(row.rank, first)));
+        std::mem::swap(self.row(row.rank), row);
+    }
+
+    /// A group joins that has the highest ticket, and is not bumped.
+    pub(super) fn push(&mut self, entry: Entry<G>) {
+        let rank = Rank::standing(entry.level);
+        if self.len == 0 {
+            self.oldest = Some((entry.ticket, Position::of(rank, entry.ticket)));
+        }
+        self.len += 1;
+        self.row(rank).entries.push_back(entry);
+    }
+
+    /// A group joins.
+    pub(super) fn insert(&mut self, ticket: u64, position: Position, group: G) {
+        if self.len == 0 || self.oldest.is_some_and(|(oldest, _)| ticket < oldest) {
+            self.oldest = Some((ticket, position));
+        }
+        self.len += 1;
+        let (rank, number) = (position.rank(), position.number());
+        let row = self.row(rank);
+        let last = row.entries.back();
+        let link = u32::try_from(number - ticket);
+        match link
+            .ok()
+            .filter(|_| last.is_none_or(|last| last.ticket < number))
+        {
+            Some(link) => row.entries.push_back(Entry {
+                ticket: number,
+                group: Some(group),
+                link,
+                level: 0,
+                units: 0,
+            }),
+            None => {
+                if row.is_empty() {
+                    self.emptied(rank.index());
+                }
+                self.odd.insert(position, (ticket, group));
+            }
+        }
+        let odd = rank.is_bumped() || self.odd.contains_key(&position);
+        if odd && self.ages.is_some() {
+            self.note_age(ticket, position);
+        }
+    }
+
+    fn note_age(&mut self, ticket: u64, position: Position) {
+        let Some(mut ages) = self.ages.take() else {
+            return;
+        };
+        if ages.len() > 2 * self.len + SLACK {
+            ages.retain(|Reverse((_, of))| self.contains(*of));
+        }
+        ages.push(Reverse((ticket, position)));
+        self.ages = Some(ages);
+    }
+
+    /// Takes the first by rank, and says whether it was the oldest.
+    pub(super) fn pop(&mut self) -> Option<(G, bool)> {
+        let (_, oldest) = self.oldest()?;
+        let odd = self.odd.first_key_value().map(|(&odd, _)| odd);
+        let Some(rank) = self.busy.highest() else {
+            return Some((self.take(odd?)?, odd == Some(oldest)));
+        };
+        let row = &mut self.rows[usize::from(self.row_of[rank])];
+        let first = Position::of(row.rank, row.entries[0].ticket);
+        if let Some(odd) = odd.filter(|&odd| odd < first) {
+            return Some((self.take(odd)?, odd == oldest));
+        }
+        let group = row.pop()?.group?;
+        if row.is_empty() {
+            self.emptied(rank);
+        }
+        self.gone(first);
+        Some((group, first == oldest))
+    }
+
+    /// Takes the group that stands there.
+    pub(super) fn take(&mut self, position: Position) -> Option<G> {
+        let group = match self.take_from_row(position) {
+            Some(group) => group,
+            None => self.odd.remove(&position)?.1,
+        };
+        self.gone(position);
+        Some(group)
+    }
+
+    fn emptied(&mut self, rank: usize) {
+        self.busy.remove(rank);
+        self.in_use -= 1;
+    }
+
+    /// All leave if they need no ranks any more: those of the only row into
+    /// `row`, which is empty. Whether nobody is here now.
+    #[inline]
+    pub(super) fn leave(&mut self, row: &mut Row<G>) -> bool {
+        if self.in_use == 1 && self.odd.is_empty() {
+            self.leave_row(row);
+        }
+        self.len == 0
+    }
+
+    fn leave_row(&mut self, row: &mut Row<G>) {
+        let only = self.busy.highest().filter(|&rank| rank <= u8::MAX.into());
+        let Some(rank) = only else {
+            return;
+        };
+        std::mem::swap(&mut self.rows[usize::from(self.row_of[rank])], row);
+        // It is empty, and of that rank as before.
+        self.rows[usize::from(self.row_of[rank])].rank = row.rank;
+        self.emptied(rank);
+        (self.len, self.oldest, self.ages) = (0, None, None);
+    }
+
+    /// Who stood there has left.
+    #[inline]
+    fn gone(&mut self, position: Position) {
+        self.len -= 1;
+        if self.oldest.is_some_and(|(_, oldest)| oldest == position) {
+            self.oldest = None;
+        }
+        if self.len == 0 {
+            // An emptied tree keeps its last node.
+            (self.odd, self.ages) = (BTreeMap::new(), None);
+        }
+    }
+
+    #[inline]
+    fn take_from_row(&mut self, position: Position) -> Option<G> {
+        let (rank, number) = (position.rank().index(), position.number());
+        let row = self.rows.get_mut(usize::from(self.row_of[rank]))?;
+        let is_first = row.entries.front().is_some_and(|e| e.ticket == number);
+        let entry = match is_first {
+            true => row.pop(),
+            false => row.take(number),
+        }?;
+        if row.is_empty() {
+            self.emptied(rank);
+        }
+        entry.group
+    }
+
+    /// Whether a group stands there.
+    pub(super) fn contains(&self, position: Position) -> bool {
+        let row = self.find_row(position.rank());
+        row.is_some_and(|row| row.find(position.number()).is_some())
+            || self.odd.contains_key(&position)
+    }
+
+    /// The ticket of the oldest, and where it stands.
+    pub(super) fn oldest(&mut self) -> Option<(u64, Position)> {
+        if self.oldest.is_none() && self.len > 0 {
+            self.oldest = self.find_oldest();
+        }
+        self.oldest
+    }
+
+    /// Looks at the first of each row; and of all others, but only once.
+    #[inline(never)]
+    fn find_oldest(&mut self) -> Option<(u64, Position)> {
+        let mut ages = self.ages.take().unwrap_or_else(|| self.list_ages());
+        while ages.peek().is_some_and(|age| !self.contains(age.0.1)) {
+            ages.pop();
+        }
+        let odd = ages.peek().map(|age| age.0);
+        self.ages = Some(ages);
+        let rows = self.rows.iter().filter(|row| !row.rank.is_bumped());
+        let firsts = rows.filter_map(|row| {
+            let first = row.entries.front()?.ticket;
+            Some((first, Position::of(row.rank, first)))
+        });
+        firsts.chain(odd).min()
+    }
+
+    fn list_ages(&self) -> BinaryHeap<Reverse<(u64, Position)>> {
+        let odd = self.odd.iter().map(|(&odd, &(ticket, _))| (ticket, odd));
+        let bumped = self.rows.iter().filter(|row| row.rank.is_bumped());
+        let bumped = bumped.flat_map(|row| {
+            let entries = row.entries.iter().filter(|entry| entry.group.is_some());
+            entries.map(|e| (row.ticket(e), Position::of(row.rank, e.ticket)))
+        });
+        odd.chain(bumped).map(Reverse).collect()
+    }
+}
