@@ -1,10 +1,10 @@
 //! Loom models of a group's lock, and of the end of its last reference.
 
 use super::lock::spin::Lock;
-use super::{Groups, Mailbox};
+use super::{GroupRef, Groups, KeepsGroups, Mailbox, Pin, Pinned};
 use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};
-use crate::sync::{Arc, explore, spawn};
+use crate::sync::{Arc, Mutex, explore, spawn};
 
 /// What one holder did is seen by the next.
 #[test]
@@ -24,23 +24,63 @@ fn holders_follow_one_another() {
     });
 }
 
+type Message = std::sync::Arc<()>;
+
+/// A queue without rules.
+struct Plain(Mutex<Groups<Message, Plain>>);
+
+impl KeepsGroups<Message> for Plain {
+    fn unpin(this: &Arc<Self>, pin: Pin<'_, Message, Self>) {
+        let group = pin.group;
+        this.0.lock().unpin(pin, &mut group.lock());
+    }
+}
+
+/// A queue with a group in which a message waits.
+fn pinned(message: &Message) -> (Arc<Plain>, Pinned<Message, Plain>) {
+    let mut lanes: Lanes<()> = Lanes::new(Bypass::default());
+    let lane = lanes.add_lane(1, Limit::Unlimited).unwrap();
+    let queue = Arc::new(Plain(Mutex::new(Groups::new())));
+    let mailbox = Mailbox::new(lane, Limit::SERIAL, 100, 0);
+    let pin = queue.0.lock().add(mailbox, &queue);
+    pin.append(&mut pin.lock(), message.clone());
+    (queue, pin)
+}
+
 /// Two references end at once: the later one takes the group out of its page,
 /// with its message.
 #[test]
 fn the_last_reference_drops_the_group() {
     explore("the_last_reference_drops_the_group", None, || {
-        let mut lanes: Lanes<()> = Lanes::new(Bypass::default());
-        let lane = lanes.add_lane(1, Limit::Unlimited).unwrap();
-        let mut groups = Groups::new();
-        let group = groups.add(Mailbox::new(lane, Limit::SERIAL, 100, 0));
-        let message = std::sync::Arc::new(());
-        group.append(&mut group.lock(), message.clone());
-        let other = group.clone();
-        groups.remove(&group, &mut group.lock());
+        let message = Message::default();
+        let (queue, pin) = pinned(&message);
+        let (group, other) = (GroupRef::clone(&pin), GroupRef::clone(&pin));
+        drop(pin);
+        queue.0.lock().remove(&group, &mut group.lock());
         let ends = spawn(move || drop(other));
         drop(group);
         ends.join().unwrap();
-        assert_eq!(std::sync::Arc::strong_count(&message), 1);
-        assert!(groups.all().is_empty());
+        assert_eq!(Message::strong_count(&message), 1);
+        assert!(queue.0.lock().all().is_empty());
+    });
+}
+
+/// Two pins end at once, and nothing else keeps the queue: it goes with the
+/// later one, and with it what waits.
+#[test]
+fn the_last_pin_lets_the_queue_go() {
+    explore("the_last_pin_lets_the_queue_go", None, || {
+        let message = Message::default();
+        let (queue, pin) = pinned(&message);
+        drop(queue);
+        let other = pin.another();
+        let ends = spawn(move || {
+            assert!(other.queue().0.lock().all().len() == 1);
+            drop(other);
+        });
+        let ((), rest) = pin.end_if(|_, _, _| ((), true));
+        drop(rest);
+        ends.join().unwrap();
+        assert_eq!(Message::strong_count(&message), 1);
     });
 }
