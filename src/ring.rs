@@ -54,6 +54,9 @@ impl Link {
     /// So many turns have begun while it is alone in the ring.
     #[inline(always)]
     pub fn served_alone(&mut self, turns: u32) {
+        if self.weight == 1 {
+            return;
+        }
         // Its credit begins anew whenever it is used up.
         self.credit = if turns < self.credit {
             self.credit - turns

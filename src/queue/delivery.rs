@@ -59,10 +59,9 @@ impl<'t, T> Delivery<'t, T> {
         let mut this = ManuallyDrop::new(self);
         let Self { shared, live } = &mut *this;
         let taken = live.taken.take().expect(IN_HAND);
-        if live.counted {
-            special::completed(shared, live, taken.tier);
+        if live.counted || live.bounded {
+            special::completed(shared, live, taken.tier, 1);
         }
-        shared.capacity.release(1);
         taken.message
     }
 
@@ -209,10 +208,9 @@ impl<'t, T> Batch<'t, T> {
         if n <= rest.len() {
             self.rest = rest.split_off(n - 1);
         }
-        if self.live.counted {
-            special::completed(self.shared, self.live, first.tier);
+        if self.live.counted || self.live.bounded {
+            special::completed(self.shared, self.live, first.tier, n);
         }
-        self.shared.capacity.release(n);
         Completed {
             first: Some(first.message),
             rest: rest.into_iter(),

@@ -21,6 +21,8 @@ pub(super) struct Live<T> {
     pub(super) unit: bool,
     /// What is taken counts as started in the lane's tiers.
     pub(super) counted: bool,
+    /// The queue has a capacity.
+    pub(super) bounded: bool,
     pub(super) holder: Holder,
 }
 

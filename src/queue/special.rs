@@ -137,15 +137,17 @@ fn settle_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
     }
 }
 
-/// A message that counts as started is done.
-#[cold]
-pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32) {
-    live.counted = false;
-    let lane = live.group().lock().lane.index();
-    shared.with_state(|state| {
-        _ = state.lanes.tiers(lane).finish(tier);
-        state.lanes.settle(lane);
-    });
+/// So many messages are done, the first of which may count as started.
+#[inline(never)]
+pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messages: usize) {
+    if std::mem::take(&mut live.counted) {
+        let lane = live.group().lock().lane.index();
+        shared.with_state(|state| {
+            _ = state.lanes.tiers(lane).finish(tier);
+            state.lanes.settle(lane);
+        });
+    }
+    shared.capacity.release(messages);
 }
 
 /// A message that was not done goes back. It is dropped under no lock if

@@ -71,6 +71,7 @@ impl<T> Live<T> {
             flagged: false,
             unit: true,
             counted: false,
+            bounded: shared.capacity.is_limited(),
             holder: shared.capacity.hold(),
         };
         let mut mailbox = group.lock();
@@ -182,7 +183,7 @@ impl<T> Drop for Turn<'_, T> {
         let Some(group) = live.group.take() else {
             return;
         };
-        let busy = live.taken.is_some() || live.holder.is_some() || live.flagged;
+        let busy = live.taken.is_some() || live.bounded || live.flagged;
         let idle = group.end_if(|group, mailbox| {
             let idle = mailbox.flags == 0 && !busy && group.waiting() == 0;
             idle.then(|| mailbox.rest_idle())
