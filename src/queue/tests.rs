@@ -84,3 +84,47 @@ fn debug_writes_under_no_lock() {
     let queue = Queue::new();
     write!(Nosy(&queue), "{queue:?}").unwrap();
 }
+
+/// A queue without handles is there while one of its groups has a pin.
+#[test]
+fn the_last_pin_lets_the_queue_go() {
+    let queue = Queue::<u8>::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let alive = Arc::downgrade(lane.shared());
+    let one = lane.conversation().unwrap();
+    let group = lane.group(Limit::SERIAL, 100).unwrap();
+    let two = group.conversation().unwrap();
+    drop((queue, lane, one));
+    assert!(alive.upgrade().is_some());
+    drop(group);
+    assert!(alive.upgrade().is_some(), "its other pin is left");
+    drop(two);
+    assert!(alive.upgrade().is_none());
+}
+
+/// The only pin of its group, whose conversation has ended. The queue's handles
+/// go before it or after it.
+#[test]
+fn a_detached_delivery_pins_its_group() {
+    for (completes, first) in [(true, true), (true, false), (false, true), (false, false)] {
+        let queue = Queue::new();
+        let lane = queue.lane(1, Limit::Unlimited).unwrap();
+        let alive = Arc::downgrade(lane.shared());
+        lane.conversation().unwrap().send(1).unwrap();
+        let mut turn = queue.try_receive().unwrap();
+        let delivery = turn.next().unwrap().detach();
+        drop(turn);
+        let mut handles = Some((queue, lane));
+        if first {
+            handles = None;
+        }
+        assert!(alive.upgrade().is_some());
+        if completes {
+            assert_eq!(delivery.complete(), 1);
+        } else {
+            delivery.give_back();
+        }
+        drop(handles);
+        assert!(alive.upgrade().is_none());
+    }
+}

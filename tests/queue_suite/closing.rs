@@ -128,6 +128,29 @@ fn handles_outlive_the_queue() {
     drop(turn);
 }
 
+/// Its group has nobody else: the conversation ended while it was in hand.
+#[test]
+fn a_detached_delivery_keeps_its_queue() {
+    for completes in [true, false] {
+        let (queue, lane) = plain();
+        let one = lane.conversation().unwrap();
+        let group = one.group();
+        one.send(1).unwrap();
+        let mut turn = turn(&queue).unwrap();
+        let delivery = turn.next().unwrap();
+        drop(one);
+        let delivery = delivery.detach();
+        drop(turn);
+        drop((queue, lane));
+        assert_eq!(delivery.group(), group);
+        if completes {
+            assert_eq!(delivery.complete(), 1);
+        } else {
+            delivery.give_back();
+        }
+    }
+}
+
 /// A message that holds a handle of its own queue is no cycle once the queue is dropped.
 #[test]
 fn a_turn_left_when_the_queue_is_dropped_drops_its_message() {
