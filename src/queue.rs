@@ -92,8 +92,9 @@
 //! A send, a message within a turn and the end of a turn take their group's own
 //! lock; whoever makes a group ready also appends a token to one list, which it
 //! takes in if it is long. Claiming takes the policy lock once for up to 32
-//! turns: O(1) a group, O(log n) for one that was bumped or comes back with an
-//! old age, whatever waits in it.
+//! turns: O(1) a group, whatever waits in it; O(levels) when the oldest of a lane
+//! with several levels goes; O(log n) for one that is bumped where it stands, or
+//! comes back with an old age.
 //!
 //! The policy lock is also taken by all steps of a lane in which tiers are in
 //! use, and of a closed queue; of a group that is bumped, poisoned, in back-off,
