@@ -2,6 +2,8 @@
 
 mod queue_support;
 
+#[path = "queue_threads/handles.rs"]
+mod handles;
 #[path = "queue_threads/races.rs"]
 mod races;
 #[path = "queue_threads/storm.rs"]
