@@ -135,15 +135,6 @@ impl<T> Shared<T> {
         mailbox: &mut Mailbox<T>,
         unit: bool,
     ) -> Posted {
-        let token = Self::token(group, mailbox, unit);
-        let (ticket, posted) = self.submissions.post(token);
-        mailbox.ticket = ticket;
-        posted
-    }
-
-    /// The token of a group that is about to be submitted.
-    #[inline(always)]
-    fn token(group: &GroupRef<T>, mailbox: &mut Mailbox<T>, unit: bool) -> Token<T> {
         let (phase, token) = if mailbox.has_room() {
             let group = group.another(mailbox);
             (Phase::Ready, Token::ready(group, mailbox, unit))
@@ -151,7 +142,9 @@ impl<T> Shared<T> {
             (Phase::Blocked, Token::bare(mailbox.lane.index(), unit))
         };
         mailbox.phase = phase;
-        token
+        let (ticket, posted) = self.submissions.post(token);
+        mailbox.ticket = ticket;
+        posted
     }
 
     /// The state, for a claim that ends plainly.
