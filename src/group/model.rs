@@ -1,4 +1,4 @@
-//! Loom models of a group's lock, and of the end of its last reference.
+//! Loom models of a group's lock, of its last reference and of its last pin.
 
 use super::lock::spin::Lock;
 use super::{GroupRef, Groups, KeepsGroups, Mailbox, Pin, Pinned};
