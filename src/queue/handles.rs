@@ -221,6 +221,8 @@ impl<T> Group<T> {
 /// An ordered stream of messages into one group. It ends when this is dropped:
 /// what waits is still delivered. Sends from several threads take the order of
 /// one lock. As small as a pointer.
+///
+/// One that is forgotten (`mem::forget`) keeps its group, and its queue's memory.
 pub struct Conversation<T> {
     pub(super) pin: Pinned<T>,
 }
