@@ -189,10 +189,7 @@ impl<G> Line<G> {
     pub fn contains(&self, position: Position) -> bool {
         match (self.is_ranked, &self.ranked) {
             (true, Some(ranked)) => ranked.contains(position),
-            _ => {
-                let is_here = position.rank() == self.row.rank;
-                is_here && self.row.find(position.number()).is_some()
-            }
+            _ => self.row.find(position).is_some(),
         }
     }
 
@@ -204,10 +201,7 @@ impl<G> Line<G> {
                 self.is_ranked = !ranked.leave(&mut self.row);
                 Some(group)
             }
-            _ => {
-                let is_here = position.rank() == self.row.rank;
-                is_here.then(|| self.row.take(position.number())?.group)?
-            }
+            _ => self.row.take(position)?.group,
         }
     }
 }

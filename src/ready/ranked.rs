@@ -123,32 +123,31 @@ impl<G> Ranked<G> {
         self.len += 1;
         let (rank, number) = (position.rank(), position.number());
         let row = self.row(rank);
-        let last = row.entries.back();
-        let link = u32::try_from(number - ticket);
-        match link
-            .ok()
-            .filter(|_| last.is_none_or(|last| last.ticket < number))
-        {
-            Some(link) => row.entries.push_back(Entry {
-                ticket: number,
-                group: Some(group),
-                link,
-                level: 0,
-                units: 0,
-            }),
-            None => {
+        let in_order = row.entries.back().is_none_or(|last| last.ticket < number);
+        match u32::try_from(number - ticket) {
+            Ok(link) if in_order => {
+                row.entries.push_back(Entry {
+                    ticket: number,
+                    group: Some(group),
+                    link,
+                    level: 0,
+                    units: 0,
+                });
+                if rank.is_bumped() {
+                    self.note_age(ticket, position);
+                }
+            }
+            _ => {
                 if row.is_empty() {
                     self.emptied(rank.index());
                 }
                 self.odd.insert(position, (ticket, group));
+                self.note_age(ticket, position);
             }
-        }
-        let odd = rank.is_bumped() || self.odd.contains_key(&position);
-        if odd && self.ages.is_some() {
-            self.note_age(ticket, position);
         }
     }
 
+    /// One who is bumped or odd has joined: keeps invariant 3.
     fn note_age(&mut self, ticket: u64, position: Position) {
         let Some(mut ages) = self.ages.take() else {
             return;
@@ -232,13 +231,9 @@ impl<G> Ranked<G> {
 
     #[inline]
     fn take_from_row(&mut self, position: Position) -> Option<G> {
-        let (rank, number) = (position.rank().index(), position.number());
+        let rank = position.rank().index();
         let row = self.rows.get_mut(usize::from(self.row_of[rank]))?;
-        let is_first = row.entries.front().is_some_and(|e| e.ticket == number);
-        let entry = match is_first {
-            true => row.pop(),
-            false => row.take(number),
-        }?;
+        let entry = row.take(position)?;
         if row.is_empty() {
             self.emptied(rank);
         }
@@ -248,8 +243,7 @@ impl<G> Ranked<G> {
     /// Whether a group stands there.
     pub(super) fn contains(&self, position: Position) -> bool {
         let row = self.find_row(position.rank());
-        row.is_some_and(|row| row.find(position.number()).is_some())
-            || self.odd.contains_key(&position)
+        row.is_some_and(|row| row.find(position).is_some()) || self.odd.contains_key(&position)
     }
 
     /// The ticket of the oldest, and where it stands.

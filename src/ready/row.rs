@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Entry, FEW_GAPS, Rank, SLACK};
+use super::{Entry, FEW_GAPS, Position, Rank, SLACK};
 
 /// How often a number is looked for where it should be, before by halves.
 const GUESSES: u32 = 6;
@@ -50,8 +50,10 @@ impl<G> Row<G> {
         Some(entry)
     }
 
-    pub(super) fn find(&self, number: u64) -> Option<usize> {
-        let at = self.guess(number)?;
+    /// The index of the group that stands there.
+    pub(super) fn find(&self, position: Position) -> Option<usize> {
+        let is_here = position.rank() == self.rank;
+        let at = is_here.then(|| self.guess(position.number()))??;
         self.entries[at].group.is_some().then_some(at)
     }
 
@@ -81,8 +83,8 @@ impl<G> Row<G> {
         [low, high].into_iter().find(|&at| number_at(at) == number)
     }
 
-    pub(super) fn take(&mut self, number: u64) -> Option<Entry<G>> {
-        let at = self.find(number)?;
+    pub(super) fn take(&mut self, position: Position) -> Option<Entry<G>> {
+        let at = self.find(position)?;
         let entry = self.entries[at].take();
         self.gaps += 1;
         self.tidy();
