@@ -31,8 +31,7 @@
 //! the group, which it makes if there is none. A group that has become idle
 //! stays for the next message of its key, until a shard has grown, or a receive
 //! finds nothing while much is kept: up to [`keep_idle`](Keyed::keep_idle) idle
-//! groups stay. Lock order:
-//! shard, then the queue's.
+//! groups stay. Lock order: shard, then the queue's.
 //!
 //! Invariants:
 //! 1. All outstanding messages of a key are in one group: whoever makes a group

@@ -127,21 +127,21 @@ impl<T> Shared<T> {
         message: T,
         held: H,
     ) -> Result<(), SendError<T>> {
-        match self.permits(to.0, 1) {
-            Ok(permits) => self.send_one(to, message, permits, held),
-            Err(reason) => Err(SendError { message, reason }),
-        }
+        let posted = self.send_quietly(to, message, held)?;
+        self.posted(posted);
+        Ok(())
     }
 
     /// Sends a message, if there is room: what is to be done after.
     #[inline]
-    pub(super) fn send_quietly(
+    pub(super) fn send_quietly<H>(
         &self,
-        group: &GroupRef<T>,
+        to: (&GroupRef<T>, Option<u32>),
         message: T,
+        held: H,
     ) -> Result<Posted, SendError<T>> {
-        match self.permits(group, 1) {
-            Ok(permits) => self.send_permitted((group, None), message, permits, ()),
+        match self.permits(to.0, 1) {
+            Ok(permits) => self.send_permitted(to, message, permits, held),
             Err(reason) => Err(SendError { message, reason }),
         }
     }
