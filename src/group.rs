@@ -31,6 +31,7 @@ mod block;
 mod fifo;
 mod flags;
 mod lock;
+mod magazines;
 #[cfg(all(test, loom))]
 mod model;
 mod odd;
@@ -174,12 +175,11 @@ impl<T> Group<T> {
         messages: impl ExactSizeIterator<Item = T>,
     ) {
         self.add_waiting(messages.len());
-        mailbox.plain.reserve(messages.len());
         messages.for_each(|message| mailbox.append(message));
     }
 
     /// Takes the first message out, where no odd one waits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_plain(&self, mailbox: &mut Mailbox<T>) -> Option<Taken<T>> {
         let taken = mailbox.take_plain()?;
         self.remove_waiting(1);

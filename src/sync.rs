@@ -18,9 +18,10 @@
 //! - `spin_loop` and `yield_now` must stand in every loop that waits for
 //!   another thread, or the model never ends.
 //!
-//! Three things are always the standard library's: [`WakeArc`], since only that
-//! `Arc` makes a `Waker`, [`Tally`], a statistic no decision depends on, and
-//! [`unique`], whose numbers are only ever compared for equality.
+//! Some things are never modelled: [`WakeArc`], since only that `Arc` makes a
+//! `Waker`, [`Tally`], a statistic no decision depends on, [`unique`], whose
+//! numbers are only ever compared for equality, and the memory that `group` keeps
+//! for reuse.
 
 // Each floor takes the words it needs; the facade states them all.
 #![allow(dead_code, unused_imports)]
@@ -34,6 +35,10 @@ pub(crate) use self::real::*;
 pub(crate) use std::sync::Arc as WakeArc;
 pub(crate) use std::sync::OnceLock;
 pub(crate) use std::thread::panicking;
+
+/// What no model sees: for memory that is to be used again.
+pub(crate) use parking_lot::Mutex as UnmodelledMutex;
+pub(crate) use std::thread_local as unmodelled_per_thread;
 
 use std::sync::atomic::{AtomicU64 as Unmodelled, Ordering as UnmodelledOrdering};
 

@@ -6,58 +6,180 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{self, Layout};
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, offset_of, replace};
 use std::ptr;
+
+use super::magazines::{self, Large, Small};
+
+/// The most messages in a block.
+const MOST: usize = 64;
+/// From so many blocks on, further ones are larger.
+const SHALLOW: u8 = 4;
+
+enum Source {
+    Small,
+    Large,
+    Allocator,
+}
 
 #[repr(C)]
 pub(super) struct Block<T> {
     /// The next in a circle of blocks.
     pub(super) next: *mut Block<T>,
-    pub(super) cap: u16,
+    cap: u8,
     /// Counts on; the place is the rest to `cap`.
-    head: u16,
-    pub(super) len: u16,
+    head: u8,
+    pub(super) len: u8,
+    /// How many blocks stood here when it was made.
+    depth: u8,
     items: [MaybeUninit<T>; 0],
 }
 
 impl<T> Block<T> {
+    /// Messages in a first block.
+    const FEW: u8 = match Self::fit(size_of::<Small>()) {
+        ..2 => Self::MANY,
+        few => few,
+    };
+    /// Messages in each further one.
+    const MANY: u8 = match Self::fit(size_of::<Large>()) {
+        ..2 => 2,
+        many => many,
+    };
+    /// Messages in each behind [`SHALLOW`] others.
+    const DEEP: u8 = match Self::MANY {
+        ..16 => 4 * Self::MANY,
+        _ => MOST as u8,
+    };
+
+    /// How many messages fit into a block of so many bytes: a power of two, or
+    /// none.
+    const fn fit(bytes: usize) -> u8 {
+        let room = bytes.saturating_sub(offset_of!(Self, items));
+        let fit = match size_of::<T>() {
+            _ if align_of::<T>() > align_of::<Small>() => 0,
+            0 => room,
+            size => room / size,
+        };
+        match fit {
+            0 => 0,
+            MOST.. => MOST as u8,
+            fit => 1 << fit.ilog2(),
+        }
+    }
+
     #[inline]
     pub(super) fn has_room(&self) -> bool {
         self.len < self.cap
     }
 
-    fn layout(cap: u16) -> Layout {
+    /// Where the memory of a block comes from.
+    const fn source(cap: u8) -> Source {
+        match cap {
+            _ if cap <= Self::fit(size_of::<Small>()) => Source::Small,
+            _ if cap <= Self::fit(size_of::<Large>()) => Source::Large,
+            _ => Source::Allocator,
+        }
+    }
+
+    /// Of a block too large for a magazine.
+    fn layout(cap: u8) -> Layout {
         let items = Layout::array::<T>(cap.into());
         let whole = items.and_then(|items| Layout::new::<Self>().extend(items));
         whole.expect("a block fits the memory").0.pad_to_align()
     }
 
-    /// An empty block, alone in its circle.
-    pub(super) fn new(cap: u16) -> *mut Self {
-        let layout = Self::layout(cap);
-        // SAFETY: the header alone makes the size more than nothing.
-        let block = unsafe { alloc::alloc(layout) }.cast::<Self>();
+    /// A block of its own, which says that it has `len` messages.
+    fn new(cap: u8, len: u8) -> *mut Self {
+        let block: *mut Self = match Self::source(cap) {
+            Source::Small => Box::into_raw(magazines::get::<Small>()).cast(),
+            Source::Large => Box::into_raw(magazines::get::<Large>()).cast(),
+            // SAFETY: the header alone makes the size more than nothing.
+            Source::Allocator => unsafe { alloc::alloc(Self::layout(cap)).cast() },
+        };
         if block.is_null() {
-            alloc::handle_alloc_error(layout);
+            alloc::handle_alloc_error(Self::layout(cap));
         }
         let header = Self {
             next: block,
             cap,
             head: 0,
-            len: 0,
+            len,
+            depth: 0,
             items: [],
         };
-        // SAFETY: fresh memory of this layout.
+        // SAFETY: it has the size and the alignment of a block.
         unsafe { block.write(header) };
         block
     }
 
     /// # Safety
     ///
-    /// It is from [`new`](Self::new), holds nothing, and nobody refers to it.
+    /// It is a block, its messages are gone, and nobody refers to it.
     pub(super) unsafe fn free(block: *mut Self) {
-        // SAFETY: it was allocated with this layout.
-        unsafe { alloc::dealloc(block.cast(), Self::layout((*block).cap)) };
+        // SAFETY: it is a block, and was allocated so for this capacity.
+        unsafe {
+            let cap = (*block).cap;
+            match Self::source(cap) {
+                Source::Small => magazines::put(Box::from_raw(block.cast::<Small>())),
+                Source::Large => magazines::put(Box::from_raw(block.cast::<Large>())),
+                Source::Allocator => alloc::dealloc(block.cast(), Self::layout(cap)),
+            }
+        }
+    }
+
+    /// A small block of its own, with a message.
+    #[inline]
+    pub(super) fn first(message: T) -> *mut Self {
+        let block = Self::new(Self::FEW, 1);
+        // SAFETY: it has a place.
+        unsafe { Self::at(block, 0).write(message) };
+        block
+    }
+
+    /// A block with a message, in a circle between the last and the first.
+    ///
+    /// # Safety
+    ///
+    /// `last` is a block.
+    pub(super) unsafe fn another(last: *mut Self, message: T) -> *mut Self {
+        // SAFETY: it is there.
+        let depth = unsafe { (*last).depth }.saturating_add(1);
+        let shallow = depth < SHALLOW;
+        let block = Self::new(if shallow { Self::MANY } else { Self::DEEP }, 1);
+        // SAFETY: both are there, and the new one has a place.
+        unsafe {
+            (*block).depth = depth;
+            (*block).next = replace(&mut (*last).next, block);
+            Self::at(block, 0).write(message);
+        }
+        block
+    }
+
+    /// The same messages in a larger block, if there are larger ones.
+    ///
+    /// # Safety
+    ///
+    /// It is a full block, and if it is a small one alone in its circle, and gone
+    /// after.
+    pub(super) unsafe fn grown(block: *mut Self) -> Option<*mut Self> {
+        // SAFETY: the messages move in two runs into fresh memory that has room
+        // for them.
+        unsafe {
+            let cap = (*block).cap;
+            let head = (*block).head & (cap - 1);
+            if cap >= Self::MANY {
+                return None;
+            }
+            let larger = Self::new(Self::MANY, cap);
+            let (from, to) = (Self::at(block, 0), Self::at(larger, 0));
+            let run = cap - head;
+            ptr::copy_nonoverlapping(from, to, run.into());
+            let start = from.sub(head.into());
+            ptr::copy_nonoverlapping(start, to.add(run.into()), head.into());
+            Self::free(block);
+            Some(larger)
+        }
     }
 
     /// The place `n` behind the head, which may be the end.
@@ -66,7 +188,7 @@ impl<T> Block<T> {
     ///
     /// It is a block, and `n` at most its capacity.
     #[inline]
-    unsafe fn at(block: *mut Self, n: u16) -> *mut T {
+    unsafe fn at(block: *mut Self, n: u8) -> *mut T {
         // SAFETY: the items stand behind the header; the index is below `cap`.
         unsafe {
             let index = (*block).head.wrapping_add(n) & ((*block).cap - 1);
@@ -115,30 +237,6 @@ impl<T> Block<T> {
             (*block).head = (*block).head.wrapping_add(1);
             (*block).len -= 1;
             message
-        }
-    }
-
-    /// The same messages in a larger block.
-    ///
-    /// # Safety
-    ///
-    /// It is a block, alone in its circle, and `larger` a power of two above its
-    /// capacity; it is gone after.
-    pub(super) unsafe fn grow(block: *mut Self, larger: u16) -> *mut Self {
-        // SAFETY: the messages move in one or two runs into fresh memory that has
-        // room for them.
-        unsafe {
-            let (len, cap) = ((*block).len, (*block).cap);
-            let head = (*block).head & (cap - 1);
-            let larger = Self::new(larger);
-            let run = len.min(cap - head);
-            let items = (&raw mut (*larger).items).cast::<T>();
-            ptr::copy_nonoverlapping(Self::at(block, 0), items, run.into());
-            let rest = (&raw mut (*block).items).cast::<T>();
-            ptr::copy_nonoverlapping(rest, items.add(run.into()), (len - run).into());
-            (*larger).len = len;
-            Self::free(block);
-            larger
         }
     }
 }

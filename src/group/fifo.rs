@@ -1,10 +1,10 @@
-//! Messages in order: 24 bytes while one waits, 12 to 16 bytes a message of 12
+//! Messages in order: 24 bytes while one waits, 13 to 16 bytes a message of 12
 //! when many do.
 //!
 //! State: the first message stands in the value itself if it is small, the rest
-//! in blocks on the heap, each a ring. While there is one block it grows by
-//! moving to a larger one; from [`MOST`] on blocks are linked, so that nothing
-//! is moved any more and what was consumed is given back block by block.
+//! in blocks on the heap, each a ring: first in a small one, which becomes a
+//! larger one when it is full, then in more that are linked behind it. So
+//! nothing is moved twice, and what was consumed is given back block by block.
 //!
 //! Invariants:
 //! 1. `tail` is null, or the last of a circle of blocks linked by `next`, whose
@@ -22,18 +22,11 @@ use std::ptr::{self, NonNull};
 
 use super::block::Block;
 
-/// Messages in the first block.
-const FEWEST: u16 = 2;
-/// Messages in a block that is not moved to a larger one.
-const MOST: u16 = 64;
-/// Messages of the largest block that an idle group keeps.
-const KEPT: u16 = 4;
-
 /// In `tail`: `first` holds a message.
 const FIRST: usize = 1;
 /// In `tail`: the blocks hold messages.
 const MORE: usize = 2;
-/// In `tail`: there are more blocks, or larger ones, than an idle group keeps.
+/// In `tail`: there are more blocks, or a larger one, than an idle group keeps.
 /// So that it is told without a look at them, which are another line.
 const LARGE: usize = 4;
 const BITS: usize = FIRST | MORE | LARGE;
@@ -137,76 +130,34 @@ impl<T> Fifo<T> {
     #[inline]
     fn push_block(&mut self, message: T) {
         match self.blocks() {
-            // SAFETY: the block is there.
-            Some(tail) if unsafe { tail.as_ref() }.has_room() => self.push_last(tail, message),
-            _ => self.push_grown(message),
-        }
-    }
-
-    #[inline(never)]
-    fn push_grown(&mut self, message: T) {
-        let tail = self.make_room();
-        self.push_last(tail, message);
-    }
-
-    /// Puts a message into the last block, which has room.
-    #[inline]
-    fn push_last(&mut self, tail: NonNull<Block<T>>, message: T) {
-        if !self.has(MORE) {
-            self.set(MORE);
-        }
-        // SAFETY: the last block has room for one more.
-        unsafe { Block::push(tail.as_ptr(), message) };
-    }
-
-    /// Makes room for so many more at once, where one block can hold them.
-    pub(super) fn reserve(&mut self, more: usize) {
-        let first = usize::from(Self::INLINE && self.is_empty());
-        let more = more.saturating_sub(first).min(MOST.into()) as u16;
-        let tail = self.blocks().map_or(ptr::null_mut(), NonNull::as_ptr);
-        let (len, cap) = match tail.is_null() {
-            true => (0, 0),
-            // SAFETY: the block is there.
-            false => unsafe { ((*tail).len, (*tail).cap) },
-        };
-        let wanted = (len + more).next_power_of_two().clamp(FEWEST, MOST);
-        if more == 0 || wanted <= cap {
-            return;
-        }
-        let larger = match tail.is_null() {
-            true => Block::new(wanted),
-            // SAFETY: a block below the largest size is the only one.
-            false => unsafe { Block::grow(tail, wanted) },
-        };
-        self.replace_blocks(larger);
-    }
-
-    /// A last block with room.
-    fn make_room(&mut self) -> NonNull<Block<T>> {
-        // SAFETY: the block is there.
-        let largest = |tail: &NonNull<Block<T>>| unsafe { tail.as_ref() }.cap == MOST;
-        match self.blocks().filter(largest).map(NonNull::as_ptr) {
-            // SAFETY: the blocks are there; a new one is linked in behind the last.
-            Some(tail) => unsafe {
-                let new = Block::new(MOST);
-                (*new).next = (*tail).next;
-                (*tail).next = new;
-                self.replace_blocks(new);
+            // SAFETY: the block is there, and has room for one more.
+            Some(tail) if unsafe { tail.as_ref() }.has_room() => unsafe {
+                Block::push(tail.as_ptr(), message);
+                if !self.has(MORE) {
+                    self.set(MORE);
+                }
             },
-            None => self.reserve(1),
+            tail => self.push_grown(tail.map(NonNull::as_ptr), message),
         }
-        self.blocks().expect("it is there now")
     }
 
-    /// The last block is another one now, or none.
-    fn replace_blocks(&mut self, tail: *mut Block<T>) {
-        // SAFETY: the block is there, if there is one.
-        let large = !tail.is_null() && unsafe { (*tail).cap > KEPT };
-        self.clear(LARGE);
-        self.set_blocks(tail);
-        if large {
-            self.set(LARGE);
+    /// Puts a message behind the last block, which is full if there is one.
+    #[inline(never)]
+    fn push_grown(&mut self, tail: Option<*mut Block<T>>, message: T) {
+        self.set(MORE);
+        let Some(tail) = tail else {
+            return self.set_blocks(Block::first(message));
+        };
+        // SAFETY: the block is there; a small one is the only one.
+        unsafe {
+            if let Some(larger) = Block::grown(tail) {
+                self.set_blocks(larger);
+                Block::push(larger, message);
+            } else {
+                self.set_blocks(Block::another(tail, message));
+            }
         }
+        self.set(LARGE);
     }
 
     /// Puts a message first.
@@ -220,25 +171,23 @@ impl<T> Fifo<T> {
             second = unsafe { self.first_at().replace(second) };
         }
         let Some(tail) = self.blocks().map(NonNull::as_ptr) else {
-            return self.push_block(second);
+            return self.push_grown(None, second);
         };
         self.set(MORE);
         // SAFETY: the blocks are there. The message goes before the first of the
         // first block, or into a new one before that.
         unsafe {
-            let mut head = (*tail).next;
-            if (*head).len == (*head).cap {
-                if head == tail && (*tail).cap < MOST {
-                    head = Block::grow(tail, (*tail).cap * 2);
-                    self.replace_blocks(head);
-                } else {
-                    let new = Block::new(MOST);
-                    (*new).next = head;
-                    (*tail).next = new;
-                    head = new;
-                }
+            let head = (*tail).next;
+            if (*head).has_room() {
+                Block::push_front(head, second);
+            } else if let Some(larger) = Block::grown(head) {
+                self.set_blocks(larger);
+                self.set(LARGE);
+                Block::push_front(larger, second);
+            } else {
+                Block::another(tail, second);
+                self.set(LARGE);
             }
-            Block::push_front(head, second);
         }
     }
 
@@ -290,23 +239,18 @@ impl<T> Fifo<T> {
     /// Gives back what a burst has left, if nothing waits.
     #[inline]
     pub(super) fn shrink(&mut self) {
-        if self.has(LARGE) {
+        if self.has(LARGE) && self.is_empty() {
             self.free_block();
         }
     }
 
-    /// Frees the only block, if it is empty.
+    /// Frees the only block, which is empty, if there is one.
     #[inline(never)]
     fn free_block(&mut self) {
-        let Some(tail) = self.blocks().map(NonNull::as_ptr) else {
-            return;
-        };
-        // SAFETY: an empty block is the only one, and nobody else knows it.
-        unsafe {
-            if (*tail).len == 0 {
-                Block::free(tail);
-                self.replace_blocks(ptr::null_mut());
-            }
+        if let Some(tail) = self.blocks() {
+            // SAFETY: an empty block is the only one, and nobody else knows it.
+            unsafe { Block::free(tail.as_ptr()) };
+            self.tail = ptr::null_mut();
         }
     }
 }

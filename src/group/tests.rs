@@ -2,6 +2,7 @@
 //! drained and restored.
 
 mod fifo;
+mod magazines;
 
 use std::collections::BTreeMap;
 

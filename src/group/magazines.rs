@@ -1,0 +1,179 @@
+//! Memory for blocks, so that hardly any is asked of the allocator.
+//!
+//! A block is needed by the thread that sends, and free again in the thread that
+//! reads. So each thread has two magazines of each size, and full ones go from
+//! thread to thread by a depot: 32 blocks at a time, in one lock.
+//!
+//! A magazine is an array of pointers: a block that another processor has used is
+//! not touched before there is something to write into it.
+//!
+//! Invariant: `out` is the number of blocks that threads have, in use or in their
+//! magazines.
+//!
+//! Bounds: the depot of a size has no more than threads have, and 2 magazines; a
+//! thread has 64 blocks of each size, until it ends. So a burst is given back.
+//!
+//! Source: J. Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001.
+
+use std::cell::RefCell;
+use std::mem::{self, MaybeUninit};
+
+use crate::sync::{UnmodelledMutex, unmodelled_per_thread};
+
+/// Blocks of a full magazine.
+const FULL: usize = 32;
+/// Full magazines that are kept though nobody has a block.
+const SPARE: usize = 2;
+
+/// Memory for a block of the smaller size.
+#[repr(align(16))]
+pub(super) struct Small(#[expect(dead_code)] [MaybeUninit<u8>; 64]);
+
+/// Memory for a block of the larger size.
+#[repr(align(16))]
+pub(super) struct Large(#[expect(dead_code)] [MaybeUninit<u8>; 208]);
+
+type Magazine<B> = Vec<Box<B>>;
+
+/// Full magazines, for all threads.
+pub(super) struct Depot<B> {
+    full: Vec<Magazine<B>>,
+    pub(super) out: usize,
+}
+
+/// Of one thread.
+pub(super) struct Magazines<B: Pooled> {
+    loaded: Magazine<B>,
+    /// Empty or full.
+    previous: Magazine<B>,
+}
+
+/// Memory that comes from magazines.
+pub(super) trait Pooled: Sized + 'static {
+    fn depot() -> &'static UnmodelledMutex<Depot<Self>>;
+
+    /// With this thread's; with some for the moment when it ends.
+    fn with_magazines<R>(f: impl FnOnce(&mut Magazines<Self>) -> R) -> R;
+
+    fn boxed() -> Box<Self>;
+}
+
+macro_rules! pooled {
+    ($size:ident) => {
+        impl Pooled for $size {
+            fn depot() -> &'static UnmodelledMutex<Depot<Self>> {
+                static DEPOT: UnmodelledMutex<Depot<$size>> = UnmodelledMutex::new(Depot::NEW);
+                &DEPOT
+            }
+
+            #[inline]
+            fn with_magazines<R>(f: impl FnOnce(&mut Magazines<Self>) -> R) -> R {
+                unmodelled_per_thread! {
+                    static MINE: RefCell<Magazines<$size>> = const { RefCell::new(Magazines::NEW) };
+                }
+                let mut f = Some(f);
+                let mut once = |mine: &mut Magazines<$size>| f.take().map(|f| f(mine));
+                let done = MINE.try_with(|mine| once(&mut mine.borrow_mut()));
+                let done = done.unwrap_or_else(|_| once(&mut { Magazines::NEW }));
+                done.expect("it is called once")
+            }
+
+            fn boxed() -> Box<Self> {
+                Box::new(Self([const { MaybeUninit::uninit() }; _]))
+            }
+        }
+    };
+}
+
+pooled!(Small);
+pooled!(Large);
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(super) use pooled;
+
+/// Whether memory is used again. Not under a sanitizer, which is to see each use
+/// of memory that is free.
+const POOLED: bool = !cfg!(unpooled);
+
+/// Memory for a block.
+#[inline]
+pub(super) fn get<B: Pooled>() -> Box<B> {
+    let old = || B::with_magazines(|mine| mine.loaded.pop().or_else(|| mine.reload()));
+    POOLED.then(old).flatten().unwrap_or_else(B::boxed)
+}
+
+/// Gives memory back.
+#[inline]
+pub(super) fn put<B: Pooled>(memory: Box<B>) {
+    if !POOLED {
+        return drop(memory);
+    }
+    B::with_magazines(|mine| {
+        if mine.loaded.len() == mine.loaded.capacity() {
+            mine.unload();
+        }
+        mine.loaded.push(memory);
+    });
+}
+
+impl<B> Depot<B> {
+    pub(super) const NEW: Self = Self {
+        full: Vec::new(),
+        out: 0,
+    };
+
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        self.full.iter().map(Vec::len).sum()
+    }
+
+    /// A full magazine, or nothing: then one block is to be made.
+    fn take(&mut self) -> Magazine<B> {
+        let magazine = self.full.pop().unwrap_or_default();
+        self.out += magazine.len().max(1);
+        magazine
+    }
+
+    /// Takes a full magazine in: what is too much now.
+    fn put(&mut self, magazine: Magazine<B>) -> Vec<Magazine<B>> {
+        self.out -= magazine.len();
+        self.full.push(magazine);
+        let most = SPARE + self.out / FULL;
+        self.full.split_off(most.min(self.full.len()))
+    }
+}
+
+impl<B: Pooled> Magazines<B> {
+    pub(super) const NEW: Self = Self {
+        loaded: Vec::new(),
+        previous: Vec::new(),
+    };
+
+    #[cold]
+    #[inline(never)]
+    fn reload(&mut self) -> Option<Box<B>> {
+        if self.previous.is_empty() {
+            self.previous = B::depot().lock().take();
+        }
+        mem::swap(&mut self.loaded, &mut self.previous);
+        self.loaded.pop()
+    }
+
+    /// Makes a place in the loaded magazine.
+    #[cold]
+    #[inline(never)]
+    fn unload(&mut self) {
+        mem::swap(&mut self.loaded, &mut self.previous);
+        if self.loaded.len() == FULL {
+            let full = mem::take(&mut self.loaded);
+            let excess = B::depot().lock().put(full);
+            drop(excess);
+        }
+        self.loaded.reserve_exact(FULL - self.loaded.len());
+    }
+}
+
+impl<B: Pooled> Drop for Magazines<B> {
+    fn drop(&mut self) {
+        B::depot().lock().out -= self.loaded.len() + self.previous.len();
+    }
+}
