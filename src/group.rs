@@ -36,6 +36,7 @@ mod magazines;
 mod model;
 mod odd;
 mod pinned;
+mod prefetch;
 mod reference;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

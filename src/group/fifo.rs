@@ -21,6 +21,7 @@ use std::mem::{MaybeUninit, align_of, size_of};
 use std::ptr::{self, NonNull};
 
 use super::block::Block;
+use super::prefetch;
 
 /// In `tail`: `first` holds a message.
 const FIRST: usize = 1;
@@ -196,6 +197,9 @@ impl<T> Fifo<T> {
     pub(super) fn pop(&mut self) -> Option<T> {
         if Self::INLINE && self.has(FIRST) {
             self.clear(FIRST);
+            if let Some(block) = self.blocks() {
+                prefetch::to_read(block.as_ptr());
+            }
             // SAFETY: the place held a message; it is taken out once.
             return Some(unsafe { self.first_at().read() });
         }

@@ -10,7 +10,7 @@
 //! Invariant: `out` is the number of blocks that threads have, in use or in their
 //! magazines.
 //!
-//! Bounds: the depot of a size has no more than threads have, and 2 magazines; a
+//! Bounds: the depot of a size has no more than threads have, and 8 magazines; a
 //! thread has 64 blocks of each size, until it ends. So a burst is given back.
 //!
 //! Source: J. Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001.
@@ -23,7 +23,7 @@ use crate::sync::{UnmodelledMutex, unmodelled_per_thread};
 /// Blocks of a full magazine.
 const FULL: usize = 32;
 /// Full magazines that are kept though nobody has a block.
-const SPARE: usize = 2;
+const SPARE: usize = 8;
 
 /// Memory for a block of the smaller size.
 #[repr(align(16))]

@@ -18,7 +18,7 @@ use std::ptr::{self, NonNull};
 use crate::slab::{Pages, context_of, key_of, remove};
 use crate::sync::Arc;
 
-use super::{Group, GroupKey, Mailbox};
+use super::{Group, GroupKey, Mailbox, prefetch};
 
 /// A counted reference to a group of a queue `Q`.
 pub(crate) struct GroupRef<T, Q>(NonNull<Group<T>>, PhantomData<fn() -> Q>);
@@ -87,13 +87,7 @@ impl<T, Q> GroupRef<T, Q> {
     /// Has the processor fetch the group to change it, which is done soon.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: a hint, which changes nothing; processors that do not know it
-        // pass it over.
-        unsafe {
-            std::arch::asm!("prefetchw [{}]", in(reg) self.0.as_ptr(),
-                options(nostack, preserves_flags));
-        }
+        prefetch::to_change(self.0.as_ptr());
     }
 
     /// Whether it is this group's mailbox.
