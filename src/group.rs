@@ -197,6 +197,16 @@ impl<T> Group<T> {
         Some(taken)
     }
 
+    /// Takes the first messages out, up to so many.
+    pub(crate) fn take_many(&self, mailbox: &mut Mailbox<T>, most: u32, out: &mut Vec<Taken<T>>) {
+        let all = 0..most;
+        if mailbox.flags & ODD == 0 {
+            out.extend(all.map_while(|_| self.take_plain(mailbox)));
+        } else {
+            out.extend(all.map_while(|_| self.take(mailbox)));
+        }
+    }
+
     /// A message that was taken out goes back to its place.
     pub(crate) fn put_back(&self, mailbox: &mut Mailbox<T>, taken: Taken<T>) {
         self.add_waiting(1);

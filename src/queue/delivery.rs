@@ -168,7 +168,7 @@ impl<'t, T> Batch<'t, T> {
         if mailbox.flags & TIERED == 0 && mailbox.may_take() {
             let more = group.waiting().min(most - 1);
             rest.reserve_exact(more as usize);
-            rest.extend((0..more).map_while(|_| group.take(&mut mailbox)));
+            group.take_many(&mut mailbox, more, &mut rest);
         }
         drop(mailbox);
         live.quota -= 1 + rest.len() as u32;
