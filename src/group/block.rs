@@ -76,6 +76,8 @@ impl<T> Block<T> {
     /// Where the memory of a block comes from.
     const fn source(cap: u8) -> Source {
         match cap {
+            // A sanitizer is to see each use of memory that is free.
+            _ if cfg!(unpooled) => Source::Allocator,
             _ if cap <= Self::fit(size_of::<Small>()) => Source::Small,
             _ if cap <= Self::fit(size_of::<Large>()) => Source::Large,
             _ => Source::Allocator,

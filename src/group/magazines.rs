@@ -90,23 +90,16 @@ pooled!(Large);
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(super) use pooled;
 
-/// Whether memory is used again. Not under a sanitizer, which is to see each use
-/// of memory that is free.
-const POOLED: bool = !cfg!(unpooled);
-
 /// Memory for a block.
 #[inline]
 pub(super) fn get<B: Pooled>() -> Box<B> {
-    let old = || B::with_magazines(|mine| mine.loaded.pop().or_else(|| mine.reload()));
-    POOLED.then(old).flatten().unwrap_or_else(B::boxed)
+    let old = B::with_magazines(|mine| mine.loaded.pop().or_else(|| mine.reload()));
+    old.unwrap_or_else(B::boxed)
 }
 
 /// Gives memory back.
 #[inline]
 pub(super) fn put<B: Pooled>(memory: Box<B>) {
-    if !POOLED {
-        return drop(memory);
-    }
     B::with_magazines(|mine| {
         if mine.loaded.len() == mine.loaded.capacity() {
             mine.unload();
