@@ -79,6 +79,15 @@
 //! done before a delivery is completed or given back, or a turn dropped, is seen
 //! by the group's next turn, and by whoever needed the unit that came free.
 //!
+//! # Memory
+//!
+//! A group takes 70 bytes, a handle of it 8. A first message of at most 16 bytes
+//! stands in the group, all others in blocks: of 64 bytes for the first few, of
+//! 208 for some more, larger ones where a hundred wait. An idle group keeps its
+//! first block. All queues of a process share free blocks: what a burst took is
+//! given back but for 70 KB, and 17 KB in each thread that sends or receives,
+//! until it ends.
+//!
 //! # Panics and re-entry
 //!
 //! No code of the user's runs under the queue's locks: wakers, drops of messages
