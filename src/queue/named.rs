@@ -111,10 +111,11 @@ impl<T> State<T> {
 
     /// What keeps the first message of a locked group waiting.
     pub(super) fn why(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> Why {
-        let lane = mailbox.lane.index();
         if mailbox.phase == Phase::Held || self.is_claimed(mailbox) {
-            Why::Held
-        } else if group.waiting() == 0 {
+            return Why::Held;
+        }
+        let lane = self.lanes.lane(mailbox.lane.index());
+        if group.waiting() == 0 {
             Why::Idle
         } else if mailbox.flags & POISONED != 0 {
             Why::Poisoned
@@ -124,13 +125,9 @@ impl<T> State<T> {
             Why::Paused
         } else if !mailbox.has_room() {
             Why::Limit
-        } else if !self
-            .lanes
-            .lane(lane)
-            .may_start(mailbox.counted().unwrap_or(0))
-        {
+        } else if !lane.may_start(mailbox.counted().unwrap_or(0)) {
             Why::Tier
-        } else if !self.lanes.lane(lane).has_room() {
+        } else if !lane.has_room() {
             Why::Cap
         } else {
             Why::InLine
