@@ -31,18 +31,17 @@ impl<T> Queue<T> {
     pub fn poisoned(&self) -> Vec<Poisoned> {
         let shared = self.shared();
         shared.with_state(|state| {
-            let mut poisoned = Vec::new();
-            for (&key, suspension) in &state.suspended.groups {
-                if let Suspension::Poisoned(place, attempts) = *suspension {
-                    poisoned.push(Poisoned {
-                        group: GroupId::new(shared, key),
-                        message: ordinal(place),
-                        attempts,
-                        waiting: state.group(key).map_or(0, |g| g.waiting() as usize),
-                    });
-                }
-            }
-            poisoned
+            let all = state.suspended.groups.iter();
+            let poisoned = all.filter_map(|(&key, suspension)| match *suspension {
+                Suspension::BackingOff(_) => None,
+                Suspension::Poisoned(place, attempts) => Some(Poisoned {
+                    group: GroupId::new(shared, key),
+                    message: ordinal(place),
+                    attempts,
+                    waiting: state.group(key).map_or(0, |g| g.waiting() as usize),
+                }),
+            });
+            poisoned.collect()
         })
     }
 
