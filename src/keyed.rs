@@ -222,19 +222,8 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
                 Err(back) => message = back,
             }
         }
-        let group = GroupRef::clone(group);
-        self.send_special(&group, (tier, message), (permits, shard))
-    }
-
-    /// By every rule.
-    fn send_special<H>(
-        &self,
-        group: &GroupRef<T>,
-        (tier, message): (Option<u32>, T),
-        held: (Permits<'_>, H),
-    ) -> Result<(), SendError<T>> {
-        let message = (tier, [message]);
-        let sent = self.queue().send_special(group, message, held);
+        let (group, message) = (GroupRef::clone(group), (tier, [message]));
+        let sent = self.queue().send_special(&group, message, (permits, shard));
         sent.map_err(SendError::single)
     }
 
@@ -254,12 +243,12 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
             return Err(SendError { message, reason });
         };
         // It is in the map before anybody can receive from it.
-        let group = GroupRef::clone(&pin);
+        let (group, message) = (GroupRef::clone(&pin), (tier, [message]));
         let idle = shard.insert(hash, key, pin);
         self.queue().keep();
-        let sent = self.send_special(&group, (tier, message), (permits, shard));
+        let sent = self.queue().send_special(&group, message, (permits, shard));
         self.shards.forget(idle);
-        sent
+        sent.map_err(SendError::single)
     }
 
     /// How many messages of a key wait.
