@@ -6,7 +6,7 @@
 //! free slot, under a lock that is held for a few steps.
 //!
 //! Invariants, under that lock:
-//! 1. `open` holds the pages with a free slot; a page knows its place there.
+//! 1. `pages` holds all pages, and `open` those with a free slot, by number.
 //! 2. A page without a value goes, unless it is the only open one.
 //! 3. A pair of index and generation is issued once: a slot counts up when its
 //!    value goes, and is retired where that would wrap; a new page begins with
@@ -54,8 +54,6 @@ struct Header<S> {
 
 struct Slots {
     used: u32,
-    /// Where the page stands in `open`.
-    place: u32,
     free: Bits,
     listed: Bits,
 }
@@ -64,7 +62,7 @@ type Page<S> = NonNull<Header<S>>;
 
 struct Shared<S> {
     pages: BTreeMap<u32, Page<S>>,
-    open: Vec<Page<S>>,
+    open: BTreeMap<u32, Page<S>>,
     /// Pages below it are not made any more.
     base: u32,
     /// No page from here on was ever made.
@@ -169,7 +167,8 @@ impl<S> Shared<S> {
     /// The slot was in use, and its value is gone.
     unsafe fn free(&mut self, page: Page<S>, slot: usize) {
         // SAFETY: a page is there while a slot is in use.
-        let generation = unsafe { &page.as_ref().generations[slot] };
+        let header = unsafe { page.as_ref() };
+        let generation = &header.generations[slot];
         let next = generation.get().checked_add(1);
         generation.set(next.unwrap_or(NonZeroU32::MAX));
         let free = |slots: &mut Slots| {
@@ -177,8 +176,7 @@ impl<S> Shared<S> {
             slots.used -= 1;
             if next.is_some() {
                 if slots.free == 0 {
-                    slots.place = self.open.len() as u32;
-                    self.open.push(page);
+                    self.open.insert(header.number, page);
                 }
                 slots.free |= 1 << slot;
             }
@@ -196,26 +194,17 @@ impl<S> Shared<S> {
     ///
     /// The page is there, and has no value.
     unsafe fn free_page(&mut self, page: Page<S>) {
-        // SAFETY: the lock is held, and open pages are there.
+        // SAFETY: by the caller's promise.
+        let header = unsafe { page.as_ref() };
+        self.open.remove(&header.number);
+        self.pages.remove(&header.number);
+        for generation in &header.generations {
+            self.floor = self.floor.max(generation.get());
+        }
+        // SAFETY: nobody knows the page any more. The header was made with it.
         unsafe {
-            let (place, free) = with_slots(page, |slots| (slots.place, slots.free));
-            if free != 0 {
-                self.open.swap_remove(place as usize);
-                if let Some(&moved) = self.open.get(place as usize) {
-                    with_slots(moved, |slots| slots.place = place);
-                }
-            }
-            let header = page.as_ref();
-            self.pages.remove(&header.number);
-            for generation in &header.generations {
-                self.floor = self.floor.max(generation.get());
-            }
-            // Nobody knows the page any more. The header was made with it.
             page.drop_in_place();
             alloc::dealloc(page.as_ptr().cast(), LAYOUT);
-        }
-        if self.open.capacity() > 64 && self.open.len() < self.open.capacity() / 4 {
-            self.open.shrink_to(self.open.len() * 2);
         }
         if self.floor.get() > WORN {
             (self.base, self.floor) = (self.top, NonZeroU32::MIN);
@@ -234,7 +223,6 @@ impl<S> Shared<S> {
             generations: std::array::from_fn(|_| Cell::new(self.floor)),
             slots: UnsafeCell::new(Slots {
                 used: 0,
-                place: self.open.len() as u32,
                 free: Bits::MAX >> (INDICES - slots::<S>()),
                 listed: 0,
             }),
@@ -249,7 +237,7 @@ impl<S> Shared<S> {
             page
         };
         self.pages.insert(number, page);
-        self.open.push(page);
+        self.open.insert(number, page);
         page
     }
 }
@@ -261,7 +249,7 @@ impl<S> Pages<S> {
     pub(crate) fn new() -> Self {
         Self(Arc::new(Mutex::new(Shared {
             pages: BTreeMap::new(),
-            open: Vec::new(),
+            open: BTreeMap::new(),
             base: 0,
             top: 0,
             floor: NonZeroU32::MIN,
@@ -272,8 +260,8 @@ impl<S> Pages<S> {
     /// Puts a value into a free slot, and lists it. A new page has this context.
     pub(crate) fn insert(&self, value: S, context: *const ()) -> NonNull<S> {
         let mut shared = self.0.lock();
-        let page = match shared.open.last() {
-            Some(&page) => page,
+        let page = match shared.open.last_key_value() {
+            Some((_, &page)) => page,
             None => shared.new_page(&self.0, context),
         };
         let use_free = |slots: &mut Slots| {
@@ -282,7 +270,7 @@ impl<S> Pages<S> {
             slots.listed |= 1 << slot;
             slots.used += 1;
             if slots.free == 0 {
-                shared.open.pop();
+                shared.open.pop_last();
             }
             slot as usize
         };
@@ -350,7 +338,7 @@ impl<S> Drop for Pages<S> {
         shared.closed = true;
         // SAFETY: the lock is held, and pages that are known are there.
         let is_empty = |&&page: &&Page<S>| unsafe { with_slots(page, |slots| slots.used) } == 0;
-        let empty = shared.open.iter().find(is_empty).copied();
+        let empty = shared.open.values().find(is_empty).copied();
         if let Some(page) = empty {
             // SAFETY: as above; it has no value.
             unsafe { shared.free_page(page) };
