@@ -87,15 +87,7 @@ impl Capacity {
     }
 
     /// So many messages are gone. Under no lock.
-    #[inline]
     pub(super) fn release(&self, messages: usize) {
-        if self.is_limited() {
-            self.release_some(messages);
-        }
-    }
-
-    #[inline(never)]
-    fn release_some(&self, messages: usize) {
         if self.put(messages) {
             self.serve();
         }
