@@ -112,9 +112,9 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
     fn build(lane: Lane<T>, (limit, level): (Limit, u8), hasher: S) -> Self {
         let shards = Arc::new(Shards {
             maps: std::array::from_fn(|_| Mutex::new(KeyMap::new())),
-            queue: lane.shared().clone(),
+            queue: lane.shared.clone(),
         });
-        let number = lane.shared().register(shards.clone());
+        let number = lane.shared.register(shards.clone());
         let keyed = Self {
             lane,
             limit,

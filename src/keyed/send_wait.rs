@@ -63,7 +63,7 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher>
 {
     /// Sends it in this tier. See [`Keyed::send_in`].
     pub fn in_tier(mut self, tier: u32) -> Self {
-        if let Some(by_key) = self.op_mut().pending_mut() {
+        if let Some(by_key) = &mut self.op_mut().pending {
             by_key.tier = Some(tier);
         }
         self

@@ -22,12 +22,12 @@ fn busy(lane: &Lane<u8>) -> Pinned<u8> {
 }
 
 fn send(lane: &Lane<u8>, group: &GroupRef<u8>) {
-    let sent = lane.shared().send_plain(group, 0);
-    lane.shared().posted(sent.expect("nothing is special"));
+    let sent = lane.shared.send_plain(group, 0);
+    lane.shared.posted(sent.expect("nothing is special"));
 }
 
 fn id(lane: &Lane<u8>, group: &GroupRef<u8>) -> GroupId {
-    GroupId::new(lane.shared(), group.key())
+    GroupId::new(&lane.shared, group.key())
 }
 
 /// Has the group serve all that it has.

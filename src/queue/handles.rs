@@ -75,7 +75,7 @@ impl<T> Queue<T> {
 /// One caller's share of a queue: its weight, its cap and its groups. Dropping
 /// the handle leaves its groups alone; the lane goes with the last of them.
 pub struct Lane<T> {
-    pub(super) shared: Arc<Shared<T>>,
+    pub(crate) shared: Arc<Shared<T>>,
     pub(super) key: LaneKey,
 }
 
@@ -131,11 +131,6 @@ impl<T> Lane<T> {
             let units = mailbox.units(state.is_claimed(&mailbox));
             state.lanes.add_units(self.key.index(), units);
         }
-    }
-
-    #[inline]
-    pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
-        &self.shared
     }
 
     pub(crate) fn add_group(&self, limit: Limit, level: u8) -> Result<Pinned<T>, LaneError> {

@@ -67,7 +67,7 @@ impl<T> Pending for ToSend<'_, T, Vec<T>> {
 /// [by key](crate::keyed::ByKey).
 pub struct Sending<'a, P> {
     /// `None` once it is sent or given back.
-    pending: Option<P>,
+    pub(crate) pending: Option<P>,
     capacity: &'a Capacity,
     /// `None` where there is always room.
     request: Option<Acquire<'a>>,
@@ -176,11 +176,6 @@ impl<'a, P: Pending> Sending<'a, P> {
         })
     }
 
-    /// What is to be sent, to change it before it is.
-    pub(crate) fn pending_mut(&mut self) -> Option<&mut P> {
-        self.pending.as_mut()
-    }
-
     fn send(&mut self, permits: Permits<'_>) -> Result<(), SendError<P::Message>> {
         self.pending.take().expect(HERE).send(permits)
     }
@@ -285,7 +280,7 @@ impl<P: Pending> Wait<Sending<'_, P>> {
 impl<T> Wait<SendWait<'_, T>> {
     /// Sends it in this tier. See [`Conversation::send_in`].
     pub fn in_tier(mut self, tier: u32) -> Self {
-        if let Some(one) = self.op_mut().pending_mut() {
+        if let Some(one) = &mut self.op_mut().pending {
             one.tier = Some(tier);
         }
         self
