@@ -1,5 +1,5 @@
 //! What a queue does for those who build on it: dialogs, whose sides are its
-//! conversations, and who keeps groups by a key.
+//! conversations, and sends by key, which keep idle groups.
 //!
 //! Protocol: they decide under a lock of their own, and while they hold it, take
 //! the group's lock or the policy lock to send, or to put an event in its place.
@@ -64,7 +64,7 @@ impl<T> Shared<T> {
         self.trim_above.fetch_max(most, Ordering::Relaxed);
     }
 
-    /// One more group is kept, by a pin of its keeper's.
+    /// One more group is kept, by a pin of its observer's.
     pub(crate) fn keep(&self) {
         // Relaxed: a hint when to trim.
         self.kept.fetch_add(1, Ordering::Relaxed);
@@ -75,16 +75,16 @@ impl<T> Shared<T> {
         self.kept.fetch_sub(groups, Ordering::Relaxed);
     }
 
-    /// Has keepers forget what is idle, if they keep much. Under no lock.
+    /// Has observers forget what is idle, if they keep much. Under no lock.
     #[cold]
     pub(super) fn trim(&self) {
         // Relaxed: a hint.
         if self.kept.load(Ordering::Relaxed) <= self.trim_above.load(Ordering::Relaxed) {
             return;
         }
-        let keepers: Vec<_> = self.with_state(|state| state.observers.values().cloned().collect());
-        for keeper in keepers {
-            keeper.trim();
+        let all: Vec<_> = self.with_state(|state| state.observers.values().cloned().collect());
+        for observer in all {
+            observer.trim();
         }
         // What is left is at work: it may double before the next look.
         let few = self.keep_idle.load(Ordering::Relaxed);
@@ -136,16 +136,16 @@ impl<T> Side<T> {
         self.shared.send_holding(&self.group, message, held)
     }
 
-    /// Tells `keeper` if the queue is dropped, by the number that this returns.
+    /// Tells `observer` if the queue is dropped, by the number that this returns.
     /// From now on the queue drops what comes back and is not `wanted`, which
     /// must be the same for all sides in one queue. `None` if it is gone.
     pub(crate) fn join(
         &self,
-        keeper: WakeArc<dyn Observer>,
+        observer: WakeArc<dyn Observer>,
         wanted: fn(&T) -> bool,
     ) -> Option<u64> {
         _ = self.shared.wanted.set(wanted);
-        self.shared.register(keeper)
+        self.shared.register(observer)
     }
 
     /// Puts an event last, or with `first` before all that waits in the group,
@@ -181,7 +181,7 @@ impl<T> Side<T> {
 
     /// Nothing that `fits` is received from now on: `mark` makes that known to
     /// `wanted`, and what waits is returned, to be dropped under no lock. Tells
-    /// its keeper nothing any more, and ends the conversation.
+    /// its observer nothing any more, and ends the conversation.
     pub(crate) fn leave(
         &self,
         number: Option<u64>,
@@ -189,15 +189,15 @@ impl<T> Side<T> {
         fits: impl FnMut(&T) -> bool,
     ) -> Vec<T> {
         let (shared, group) = (&self.shared, &self.group);
-        let (taken, keeper) = shared.with_state(|state| {
+        let (taken, observer) = shared.with_state(|state| {
             // Under the group's lock as well: what comes back asks there.
             let mailbox = group.lock();
             mark();
             drop(mailbox);
-            let keeper = number.and_then(|number| state.observers.remove(&number));
-            (shared.take_out(state, group, false, fits), keeper)
+            let observer = number.and_then(|number| state.observers.remove(&number));
+            (shared.take_out(state, group, false, fits), observer)
         });
-        drop(keeper);
+        drop(observer);
         let conversation = self.conversation.lock().take();
         drop(conversation);
         taken
