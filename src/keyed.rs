@@ -41,8 +41,7 @@
 //! No code of the user's runs under a lock but `Eq` of keys, under the shard's:
 //! it must not call this. If it panics, nothing has changed; nothing is sent.
 //!
-//! Memory ordering: that of the queue: what was done before a send is seen by
-//! whoever receives the message.
+//! Memory ordering: that of the queue.
 //!
 //! Cost: one hash, one uncontended lock of a shard, and a send of the queue.
 
@@ -74,13 +73,13 @@ const SHARDS: usize = 16;
 ///
 /// Shared between threads by reference. Dropping it leaves what was sent to be
 /// delivered.
-pub struct Keyed<K: Send + 'static, T: Send + 'static, S = RandomState> {
+pub struct Keyed<K, T, S = RandomState> {
     lane: Lane<T>,
     limit: Limit,
     level: u8,
     hasher: S,
     shards: Arc<Shards<K, T>>,
-    /// By which the queue knows this keeper, if it is not gone.
+    /// By which the queue knows this observer, if it is not gone.
     number: Option<u64>,
 }
 
@@ -125,7 +124,9 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
         };
         keyed.keep_idle(KEPT_IDLE)
     }
+}
 
+impl<K, T, S> Keyed<K, T, S> {
     /// Keeps up to so many idle groups, for the next messages of their keys; 1,024
     /// if nothing is said. A group costs 69 bytes beside its place in the map. To
     /// make one anew costs several times a send: where keys come back, keep as
@@ -156,7 +157,7 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
     /// Cost: O(keys).
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shards.trim();
+        self.shards.forget_in_all(KeyMap::take_idle);
         self.shards.maps.iter().map(|map| map.lock().len()).sum()
     }
 
@@ -167,7 +168,7 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
     }
 }
 
-impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, T, S> {
+impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// Sends a message to the group of a key, in the tier of the group's last
     /// message (0 in a new group). Messages of one key are delivered in order.
     ///
@@ -290,6 +291,14 @@ impl<K, T> Shards<K, T> {
         &self.maps[(hash >> 32) as usize % SHARDS]
     }
 
+    /// Lets go of what `take` takes out of each map. Under no lock.
+    fn forget_in_all(&self, take: impl Fn(&mut KeyMap<K, T>) -> Vec<Entry<K, T>>) {
+        for map in &self.maps {
+            let taken = take(&mut map.lock());
+            self.forget(taken);
+        }
+    }
+
     /// Lets go of groups that are no longer in the map. Under no lock.
     fn forget(&self, entries: Vec<Entry<K, T>>) {
         self.queue.let_go(entries.len());
@@ -299,25 +308,19 @@ impl<K, T> Shards<K, T> {
 
 impl<K: Send, T: Send> Observer for Shards<K, T> {
     fn trim(&self) {
-        for map in &self.maps {
-            let idle = map.lock().take_idle();
-            self.forget(idle);
-        }
+        self.forget_in_all(KeyMap::take_idle);
     }
 }
 
-impl<K: Send + 'static, T: Send + 'static, S> Drop for Keyed<K, T, S> {
+impl<K, T, S> Drop for Keyed<K, T, S> {
     fn drop(&mut self) {
         let number = self.number;
         drop(number.and_then(|number| self.queue().unregister(number)));
-        for map in &self.shards.maps {
-            let all = map.lock().take_all();
-            self.shards.forget(all);
-        }
+        self.shards.forget_in_all(KeyMap::take_all);
     }
 }
 
-impl<K: Send + 'static, T: Send + 'static, S> fmt::Debug for Keyed<K, T, S> {
+impl<K, T, S> fmt::Debug for Keyed<K, T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keyed")
             .field("lane", &self.lane)

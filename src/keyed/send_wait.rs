@@ -8,7 +8,7 @@ use crate::wait::{Wait, sealed};
 use super::Keyed;
 
 /// One message by key, while it waits for room.
-pub struct ByKey<'a, K: Send + 'static, T: Send + 'static, S> {
+pub struct ByKey<'a, K, T, S> {
     keyed: &'a Keyed<K, T, S>,
     hash: u64,
     key: K,
@@ -19,11 +19,9 @@ pub struct ByKey<'a, K: Send + 'static, T: Send + 'static, S> {
 /// The wait of [`Keyed::send_wait`].
 pub type KeyedSendWait<'a, K, T, S> = Sending<'a, ByKey<'a, K, T, S>>;
 
-impl<K: Send + 'static, T: Send + 'static, S> sealed::Sealed for ByKey<'_, K, T, S> {}
+impl<K, T, S> sealed::Sealed for ByKey<'_, K, T, S> {}
 
-impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Pending
-    for ByKey<'_, K, T, S>
-{
+impl<K: Hash + Eq, T, S: BuildHasher> Pending for ByKey<'_, K, T, S> {
     type Message = T;
 
     fn send(self, permits: Permits<'_>) -> Result<(), SendError<T>> {
@@ -37,7 +35,7 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Pending
     }
 }
 
-impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, T, S> {
+impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// As [`send`](Self::send), as soon as the queue has room, by all that is said
     /// of [`Conversation::send_wait`](crate::queue::Conversation::send_wait).
     /// [`in_tier`](Wait::in_tier) says a tier.
@@ -58,9 +56,7 @@ impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher> Keyed<K, 
     }
 }
 
-impl<K: Hash + Eq + Send + 'static, T: Send + 'static, S: BuildHasher>
-    Wait<KeyedSendWait<'_, K, T, S>>
-{
+impl<K: Hash + Eq, T, S: BuildHasher> Wait<KeyedSendWait<'_, K, T, S>> {
     /// Sends it in this tier. See [`Keyed::send_in`].
     pub fn in_tier(mut self, tier: u32) -> Self {
         if let Some(by_key) = &mut self.op_mut().pending {
