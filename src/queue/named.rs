@@ -1,7 +1,7 @@
 //! Receives from a group that is asked for by name.
 //!
-//! While somebody waits for a group by name it stands in no line, so that other
-//! receives neither take it nor are woken for it. The last that leaves lets it go.
+//! While somebody waits for a group by name it stands in no line. The last that
+//! leaves lets it go.
 //!
 //! Invariants, under the policy lock:
 //! 1. A group is flagged exactly while it exists and `named` has an entry for it.
