@@ -146,11 +146,7 @@ impl Orders {
         let mut at = node.0;
         while at != NONE {
             let links = self.at_mut(at);
-            links.count = if marked {
-                links.count + 1
-            } else {
-                links.count - 1
-            };
+            links.count = links.count + u32::from(marked) - u32::from(!marked);
             at = links.parent;
         }
     }
