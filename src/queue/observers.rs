@@ -59,9 +59,8 @@ impl<T> Shared<T> {
     /// So many idle groups are not worth forgetting.
     pub(crate) fn keep_idle(&self, groups: usize) {
         // Relaxed: hints.
-        let most = self.keep_idle.fetch_max(groups, Ordering::Relaxed);
-        let most = most.max(groups);
-        self.trim_above.fetch_max(most, Ordering::Relaxed);
+        self.keep_idle.fetch_max(groups, Ordering::Relaxed);
+        self.trim_above.fetch_max(groups, Ordering::Relaxed);
     }
 
     /// One more group is kept, by a pin of its observer's.
