@@ -195,9 +195,8 @@ impl<T> Slab<T> {
     /// As [`get`](Self::get), to change it.
     #[inline]
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
-        let slot = self.slot_mut(key.index)?;
-        let current = slot.generation == key.generation;
-        slot.value.as_mut().filter(|_| current)
+        let (there, value) = self.entry_at(key.index)?;
+        (there == key).then_some(value)
     }
 
     /// Whether the value that `key` names is still there.
