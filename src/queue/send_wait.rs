@@ -180,7 +180,7 @@ impl<'a, P: Pending> Sending<'a, P> {
         self.pending.take().expect(HERE).send(permits)
     }
 
-    /// It leaves the line, if it is in it.
+    /// It leaves the line, if it is in it, and gives the message back.
     fn leave(&mut self, reason: SendReason) -> Result<(), SendError<P::Message>> {
         self.cancel();
         let message = self.pending.take().expect(HERE).into_message();
@@ -269,11 +269,8 @@ impl<P: Pending> Wait<Sending<'_, P>> {
         mut self,
         deadline: impl FnOnce() -> Option<Instant>,
     ) -> Result<(), SendError<P::Message>> {
-        self.wait_at_most(deadline).unwrap_or_else(|_| {
-            let message = self.into_message().expect(HERE);
-            let reason = SendReason::TimedOut;
-            Err(SendError { message, reason })
-        })
+        let sent = self.wait_at_most(deadline);
+        sent.unwrap_or_else(|_| self.op_mut().leave(SendReason::TimedOut))
     }
 }
 
