@@ -37,7 +37,7 @@ type Magazine<B> = Vec<Box<B>>;
 
 /// Full magazines, for all threads.
 pub(super) struct Depot<B> {
-    full: Vec<Magazine<B>>,
+    pub(super) full: Vec<Magazine<B>>,
     pub(super) out: usize,
 }
 
@@ -113,11 +113,6 @@ impl<B> Depot<B> {
         full: Vec::new(),
         out: 0,
     };
-
-    #[cfg(test)]
-    pub(super) fn kept(&self) -> usize {
-        self.full.iter().map(Vec::len).sum()
-    }
 
     /// A full magazine, or nothing: then one block is to be made.
     fn take(&mut self) -> Magazine<B> {
