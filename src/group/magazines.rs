@@ -126,7 +126,11 @@ impl<B> Depot<B> {
         self.out -= magazine.len();
         self.full.push(magazine);
         let most = SPARE + self.out / FULL;
-        self.full.split_off(most.min(self.full.len()))
+        let excess = self.full.split_off(most.min(self.full.len()));
+        if self.full.capacity() > 4 * most {
+            self.full.shrink_to(2 * most);
+        }
+        excess
     }
 }
 

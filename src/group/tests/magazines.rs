@@ -41,6 +41,7 @@ fn a_burst_is_given_back() {
         );
         assert_eq!(kept, (10_000 - out).min((8 + out / 32) * 32));
     }
+    assert!(Burst::depot().lock().full.capacity() <= 4 * (8 + 2));
 }
 
 /// Who only takes gets what another thread only gives back.
