@@ -13,7 +13,7 @@ use super::magazines::{self, Large, Small};
 
 /// The most messages in a block.
 const MOST: usize = 64;
-/// Behind so many blocks, further ones are larger.
+/// From so many blocks on, further ones are larger.
 const SHALLOW: u8 = 4;
 
 enum Source {
@@ -30,7 +30,7 @@ pub(super) struct Block<T> {
     /// Counts on; the place is the rest to `cap`.
     head: u8,
     pub(super) len: u8,
-    /// How many were linked before it, since the first stood alone.
+    /// How many blocks stood here when it was made.
     depth: u8,
     items: [MaybeUninit<T>; 0],
 }

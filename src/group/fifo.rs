@@ -149,27 +149,16 @@ impl<T> Fifo<T> {
         let Some(tail) = tail else {
             return self.set_blocks(Block::first(message));
         };
-        // SAFETY: the block is there, and full.
+        // SAFETY: the block is there; a small one is the only one.
         unsafe {
-            match self.grow(tail) {
-                Some(larger) => Block::push(larger, message),
-                None => self.set_blocks(Block::another(tail, message)),
+            if let Some(larger) = Block::grown(tail) {
+                self.set_blocks(larger);
+                Block::push(larger, message);
+            } else {
+                self.set_blocks(Block::another(tail, message));
             }
         }
-    }
-
-    /// Has a small block become a larger one. Where it is not small, another one
-    /// is to be linked.
-    ///
-    /// # Safety
-    ///
-    /// It is one of the blocks, and full.
-    unsafe fn grow(&mut self, full: *mut Block<T>) -> Option<*mut Block<T>> {
         self.set(LARGE);
-        // SAFETY: by the caller's promise; a small block is the only one.
-        let larger = unsafe { Block::grown(full) }?;
-        self.set_blocks(larger);
-        Some(larger)
     }
 
     /// Puts a message first.
@@ -192,10 +181,13 @@ impl<T> Fifo<T> {
             let head = (*tail).next;
             if (*head).has_room() {
                 Block::push_front(head, second);
-            } else if let Some(larger) = self.grow(head) {
+            } else if let Some(larger) = Block::grown(head) {
+                self.set_blocks(larger);
+                self.set(LARGE);
                 Block::push_front(larger, second);
             } else {
                 Block::another(tail, second);
+                self.set(LARGE);
             }
         }
     }

@@ -101,7 +101,7 @@ pub(super) fn get<B: Pooled>() -> Box<B> {
 #[inline]
 pub(super) fn put<B: Pooled>(memory: Box<B>) {
     B::with_magazines(|mine| {
-        if mine.loaded.len() == FULL {
+        if mine.loaded.len() == mine.loaded.capacity() {
             mine.unload();
         }
         mine.loaded.push(memory);
@@ -156,10 +156,11 @@ impl<B: Pooled> Magazines<B> {
     fn unload(&mut self) {
         mem::swap(&mut self.loaded, &mut self.previous);
         if self.loaded.len() == FULL {
-            let full = mem::replace(&mut self.loaded, Vec::with_capacity(FULL));
+            let full = mem::take(&mut self.loaded);
             let excess = B::depot().lock().put(full);
             drop(excess);
         }
+        self.loaded.reserve_exact(FULL - self.loaded.len());
     }
 }
 
