@@ -107,16 +107,23 @@ impl<T> Shared<T> {
         message: T,
         held: H,
     ) -> Result<(), SendError<T>> {
-        if self.capacity.is_limited() {
-            return self.send_with_permit((group, None), message, held);
-        }
-        match self.send_plain(group, message) {
+        match self.send_at_once(group, message) {
             Ok(posted) => {
                 drop(held);
                 self.posted(posted);
                 Ok(())
             }
             Err(message) => self.send_with_permit((group, None), message, held),
+        }
+    }
+
+    /// Sends in the plain case, where there is no capacity, or gives the message
+    /// back.
+    #[inline(always)]
+    pub(super) fn send_at_once(&self, group: &GroupRef<T>, message: T) -> Result<Posted, T> {
+        match self.capacity.is_limited() {
+            true => Err(message),
+            false => self.send_plain(group, message),
         }
     }
 
