@@ -24,6 +24,7 @@ use peers::{DashMailboxes, Mailboxes, Shards, Unordered};
 use strands::{Rayon, Strands, Tokio};
 
 const ONE: &str = "conversant Queue, quantum 1";
+const CLAIM_ONE: &str = "conversant Queue, 32 turns at once, quantum 1";
 const NEXT: &str = "conversant Queue, next";
 const BATCH: &str = "conversant Queue, batches";
 const CLAIM: &str = "conversant Queue, 32 turns at once, next";
@@ -64,7 +65,8 @@ pub fn cells() -> Vec<Cell> {
             .target(CLAIM_BATCH, 1.0, UNORDERED)
             .target(BATCH, 1.0, MAILBOXES)
             .target(CLAIM_BATCH, 1.0, MAILBOXES)
-            .target(ONE, 2.5, UNORDERED),
+            .target(ONE, 2.5, UNORDERED)
+            .target(CLAIM_ONE, 2.5, UNORDERED),
         cell("D2", "10,000 conversations, by handle", shape(10_000))
             .target(CLAIM_BATCH, 1.5, UNORDERED)
             .target(CLAIM_BATCH, 1.1, MAILBOXES)
@@ -146,6 +148,7 @@ fn contenders(shape: Shape) -> Vec<Entry> {
     let mut all = vec![
         entry(UNORDERED, Role::Peer, loose, |_| Unordered::default()),
         ours(ONE, Claim::new(1, 1, 1)),
+        ours(CLAIM_ONE, Claim::new(1, 32, 1)),
         ours(NEXT, Claim::new(16, 1, 1)),
         ours(BATCH, Claim::new(16, 1, 16)),
         ours(CLAIM, Claim::new(16, 32, 1)),
