@@ -183,9 +183,12 @@ impl<T> Drop for Turn<'_, T> {
         let Some(group) = live.group.take() else {
             return;
         };
-        let busy = live.taken.is_some() || live.bounded || live.flagged;
+        let plain = live.taken.is_none() && !live.bounded && !live.flagged;
+        if !plain || group.waiting() > 0 {
+            return self.end(group);
+        }
         let idle = group.end_if(|group, mailbox| {
-            let idle = mailbox.flags == 0 && !busy && group.waiting() == 0;
+            let idle = mailbox.flags == 0 && group.waiting() == 0;
             idle.then(|| mailbox.rest_idle())
         });
         if let Err(group) = idle {
