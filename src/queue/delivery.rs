@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use crate::group::{BARE, CAPPED, Phase, SWEPT, TIERED, Taken};
 use crate::sync::Arc;
 
-use super::Pinned;
+use super::{GroupRef, Pinned};
 use super::capacity::Holder;
 use super::handles::GroupId;
 use super::live::{LIVE, Live};
@@ -151,28 +151,33 @@ pub struct Batch<'t, T> {
     shared: &'t Arc<Shared<T>>,
     live: &'t mut Live<T>,
     /// Behind the one that `live` holds, in order.
-    rest: Vec<Taken<T>>,
+    rest: Box<[Taken<T>]>,
 }
 
 impl<'t, T> Batch<'t, T> {
     /// One is at hand already.
+    #[inline(always)]
     pub(super) fn take(shared: &'t Arc<Shared<T>>, live: &'t mut Live<T>, most: u32) -> Self {
-        let mut rest = Vec::new();
-        let group = live.group.as_ref().expect(LIVE);
-        if most == 1 || group.waiting() == 0 {
-            live.quota -= 1;
-            return Self { shared, live, rest };
-        }
-        let mut mailbox = group.lock();
-        // With tiers each message has to ask whether it may start.
-        if mailbox.flags & TIERED == 0 && mailbox.may_take() {
-            let more = group.waiting().min(most - 1);
-            rest.reserve_exact(more as usize);
-            group.take_many(&mut mailbox, more, &mut rest);
-        }
-        drop(mailbox);
+        let rest = match most > 1 && live.group().waiting() > 0 {
+            true => Self::take_rest(live.group(), most - 1),
+            false => Box::default(),
+        };
         live.quota -= 1 + rest.len() as u32;
         Self { shared, live, rest }
+    }
+
+    #[inline(never)]
+    fn take_rest(group: &GroupRef<T>, most: u32) -> Box<[Taken<T>]> {
+        let mut mailbox = group.lock();
+        // With tiers each message has to ask whether it may start.
+        if mailbox.flags & TIERED != 0 || !mailbox.may_take() {
+            return Box::default();
+        }
+        let more = group.waiting().min(most);
+        let mut rest = Vec::with_capacity(more as usize);
+        group.take_many(&mut mailbox, more, &mut rest);
+        drop(mailbox);
+        rest.into_boxed_slice()
     }
 
     /// How many messages there are; at least 1.
@@ -204,9 +209,9 @@ impl<'t, T> Batch<'t, T> {
             return Completed::default();
         }
         let first = self.live.taken.take().expect(IN_HAND);
-        let mut rest = std::mem::take(&mut self.rest);
+        let mut rest = Vec::from(std::mem::take(&mut self.rest));
         if n <= rest.len() {
-            self.rest = rest.split_off(n - 1);
+            self.rest = rest.split_off(n - 1).into();
         }
         if self.live.counted || self.live.bounded {
             special::completed(self.shared, self.live, first.tier, n);
@@ -263,7 +268,7 @@ impl<T> Drop for Batch<'_, T> {
 impl<T> Batch<'_, T> {
     #[cold]
     fn give_back(&mut self) {
-        let mut rest = std::mem::take(&mut self.rest);
+        let mut rest = Vec::from(std::mem::take(&mut self.rest));
         let failed = self.live.taken.take();
         let failed = failed.or_else(|| (!rest.is_empty()).then(|| rest.remove(0)));
         if !rest.is_empty() {

@@ -151,6 +151,7 @@ impl<'q, T> Turn<'q, T> {
     /// Up to `n` messages, lent as one: to be completed all or up to some
     /// number. Nothing where [`next`](Self::next) gives nothing. Each message
     /// counts in the quantum.
+    #[inline]
     pub fn next_batch(&mut self, n: usize) -> Option<Batch<'_, T>> {
         let live = &mut self.live;
         if n == 0 || live.quota == 0 || !live.advance(&self.shared) {
