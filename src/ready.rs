@@ -91,7 +91,10 @@ impl<G> Line<G> {
     #[inline]
     pub fn push_all(&mut self, entries: &mut Vec<Entry<G>>) {
         let row = &mut self.row;
-        if row.is_empty() {
+        if self.is_ranked {
+            self.push_run(entries);
+            entries.clear();
+        } else if row.is_empty() {
             let first = entries.first();
             row.rank = first.map_or(row.rank, |first| Rank::standing(first.level));
             let empty = mem::replace(&mut row.entries, VecDeque::from(mem::take(entries)));

@@ -78,6 +78,13 @@ impl<G> Lanes<G> {
         (!lane.counts && lane.tiered.is_none()).then_some(lane)
     }
 
+    /// Whether one lane is in the ring, without cap or tiers, and with one order
+    /// in its line.
+    #[inline]
+    pub fn is_plain(&mut self) -> bool {
+        self.lone_lane().is_some_and(|lane| lane.line.is_plain())
+    }
+
     #[inline]
     fn leave_alone(&mut self) {
         if let Some(lane) = self.ring.current() {

@@ -9,23 +9,26 @@ use super::shared::Shared;
 use super::state::State;
 
 impl<T> State<T> {
-    /// Claims the next groups, into the first places: how many. Fewer than
-    /// there are places only if no more are eligible.
+    /// Claims some of the next groups, into the first places: how many. None
+    /// only if none is eligible.
     #[inline(always)]
     fn claim_run(&mut self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
-        let n = self.lanes.pop_run(claimed);
-        if n > 0 && (n == claimed.len() || !self.lanes.has_eligible()) {
-            return n;
+        match self.lanes.pop_run(claimed) {
+            0 => self.claim_ranked(claimed),
+            n => n,
         }
-        self.claim_ranked(claimed, n)
     }
 
+    /// One after the other, as long as their order is not that of the line.
     #[inline(never)]
-    fn claim_ranked(&mut self, claimed: &mut [Option<GroupRef<T>>], first: usize) -> usize {
-        for (n, place) in claimed.iter_mut().enumerate().skip(first) {
+    fn claim_ranked(&mut self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
+        for (n, place) in claimed.iter_mut().enumerate() {
             *place = self.claim();
             if place.is_none() {
                 return n;
+            }
+            if !self.mixed && self.lanes.is_plain() {
+                return n + 1;
             }
         }
         claimed.len()

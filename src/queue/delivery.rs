@@ -7,13 +7,13 @@ use std::ops::{Deref, DerefMut};
 use crate::group::{BARE, CAPPED, Phase, SWEPT, TIERED, Taken};
 use crate::sync::Arc;
 
-use super::{GroupRef, Pinned};
 use super::capacity::Holder;
 use super::handles::GroupId;
 use super::live::{LIVE, Live};
 use super::shared::Shared;
 use super::special;
 use super::submissions::{Posted, Token};
+use super::{GroupRef, Pinned};
 
 /// A message in hand, borrowed from its turn.
 ///

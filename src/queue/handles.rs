@@ -251,7 +251,6 @@ impl<T> Shared<T> {
             }
             drop(mailbox);
             self.change_group(state, group, |state, mailbox| {
-                state.mixed = true;
                 mailbox.rare().bump = (level, state.mint(&self.submissions));
                 mailbox.flags |= BUMPED;
                 ((), Age::Same)

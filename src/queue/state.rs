@@ -45,7 +45,7 @@ pub(super) struct State<T> {
     /// What the submissions were last told of sleepers.
     pub(super) asleep: bool,
     /// A token may overtake what stands in line: there are several lanes or
-    /// levels, or a group was bumped.
+    /// levels.
     pub(super) mixed: bool,
     level: Option<u8>,
 }
@@ -270,7 +270,6 @@ impl<T> State<T> {
             line.push(mailbox.ticket, mailbox.level, another);
         } else {
             line.insert(mailbox.ticket, mailbox.position(), another);
-            self.mixed = true;
         }
     }
 
