@@ -171,7 +171,7 @@ impl<G> Line<G> {
     fn pop_ranked(&mut self, oldest_first: bool) -> Option<(G, bool)> {
         let ranked = self.ranked.as_mut()?;
         let popped = if oldest_first {
-            let (_, oldest) = ranked.oldest()?;
+            let (_, oldest) = ranked.find_oldest()?;
             (ranked.take(oldest)?, true)
         } else {
             ranked.pop()?
@@ -183,7 +183,7 @@ impl<G> Line<G> {
     /// The ticket of the oldest.
     pub fn oldest(&mut self) -> Option<u64> {
         match (self.is_ranked, &mut self.ranked) {
-            (true, Some(ranked)) => Some(ranked.oldest()?.0),
+            (true, Some(ranked)) => ranked.oldest(),
             _ => Some(self.row.entries.front()?.ticket),
         }
     }

@@ -7,7 +7,7 @@
 //! Invariants:
 //! 1. `row_of` has the index of each rank's row, and `busy` those of the rows
 //!    with somebody.
-//! 2. `oldest` is the oldest, unless it is to be looked for.
+//! 2. `oldest` is the ticket of the oldest, unless it is to be looked for.
 //! 3. `ages`, once it is there, has everybody who is bumped or odd, and maybe
 //!    some who have gone.
 
@@ -20,23 +20,33 @@ use super::{Entry, Rank, SLACK};
 
 /// A set of ranks.
 #[derive(Debug, Default)]
-struct Ranks([u64; Rank::COUNT / 64]);
+struct Ranks {
+    words: [u64; Rank::COUNT / 64],
+    /// A bit for each word that is not 0.
+    used: u8,
+}
 
 impl Ranks {
     #[inline]
     fn add(&mut self, rank: usize) {
-        self.0[rank / 64] |= 1 << (rank % 64);
+        self.words[rank / 64] |= 1 << (rank % 64);
+        self.used |= 1 << (rank / 64);
     }
 
     #[inline]
     fn remove(&mut self, rank: usize) {
-        self.0[rank / 64] &= !(1 << (rank % 64));
+        let word = &mut self.words[rank / 64];
+        *word &= !(1 << (rank % 64));
+        if *word == 0 {
+            self.used &= !(1 << (rank / 64));
+        }
     }
 
     #[inline]
     fn highest(&self) -> Option<usize> {
-        let word = self.0.iter().rposition(|&word| word != 0)?;
-        Some(word * 64 + 63 - self.0[word].leading_zeros() as usize)
+        let word = self.used.checked_ilog2()?;
+        let rank = self.words[word as usize].checked_ilog2()?;
+        Some((word * 64 + rank) as usize)
     }
 }
 
@@ -51,7 +61,7 @@ pub(super) struct Ranked<G> {
     pub(super) odd: BTreeMap<Position, (u64, G)>,
     /// Tickets, and who has them.
     pub(super) ages: Option<BinaryHeap<Reverse<(u64, Position)>>>,
-    oldest: Option<(u64, Position)>,
+    oldest: Option<u64>,
     pub(super) len: usize,
     /// How many rows have somebody.
     in_use: usize,
@@ -100,8 +110,7 @@ impl<G> Ranked<G> {
     pub(super) fn take_over(&mut self, row: &mut Row<G>) {
         debug_assert!(self.len == 0 && !row.is_empty());
         self.len = row.len();
-        let first = row.entries[0].ticket;
-        self.oldest = Some((first, Position::of(row.rank, first)));
+        self.oldest = Some(row.entries[0].ticket);
         std::mem::swap(self.row(row.rank), row);
     }
 
@@ -109,7 +118,7 @@ impl<G> Ranked<G> {
     pub(super) fn push(&mut self, entry: Entry<G>) {
         let rank = Rank::standing(entry.level);
         if self.len == 0 {
-            self.oldest = Some((entry.ticket, Position::of(rank, entry.ticket)));
+            self.oldest = Some(entry.ticket);
         }
         self.len += 1;
         self.row(rank).entries.push_back(entry);
@@ -117,8 +126,8 @@ impl<G> Ranked<G> {
 
     /// A group joins.
     pub(super) fn insert(&mut self, ticket: u64, position: Position, group: G) {
-        if self.len == 0 || self.oldest.is_some_and(|(oldest, _)| ticket < oldest) {
-            self.oldest = Some((ticket, position));
+        if self.len == 0 || self.oldest.is_some_and(|oldest| ticket < oldest) {
+            self.oldest = Some(ticket);
         }
         self.len += 1;
         let (rank, number) = (position.rank(), position.number());
@@ -161,31 +170,46 @@ impl<G> Ranked<G> {
 
     /// Takes the first by rank, and says whether it was the oldest.
     pub(super) fn pop(&mut self) -> Option<(G, bool)> {
-        let (_, oldest) = self.oldest()?;
-        let odd = self.odd.first_key_value().map(|(&odd, _)| odd);
-        let Some(rank) = self.busy.highest() else {
-            return Some((self.take(odd?)?, odd == Some(oldest)));
-        };
+        self.oldest()?;
+        let (ticket, group) = match self.odd.is_empty() {
+            true => self.pop_row(),
+            false => self.pop_odd().or_else(|| self.pop_row()),
+        }?;
+        Some((group, self.gone(ticket)))
+    }
+
+    #[inline]
+    fn pop_row(&mut self) -> Option<(u64, G)> {
+        let rank = self.busy.highest()?;
         let row = &mut self.rows[usize::from(self.row_of[rank])];
-        let first = Position::of(row.rank, row.entries[0].ticket);
-        if let Some(odd) = odd.filter(|&odd| odd < first) {
-            return Some((self.take(odd)?, odd == oldest));
-        }
-        let group = row.pop()?.group?;
+        let entry = row.pop()?;
+        let ticket = row.ticket(&entry);
         if row.is_empty() {
             self.emptied(rank);
         }
-        self.gone(first);
-        Some((group, first == oldest))
+        Some((ticket, entry.group?))
+    }
+
+    /// Takes the first of the odd ones, if no row has one before it.
+    #[inline(never)]
+    fn pop_odd(&mut self) -> Option<(u64, G)> {
+        let (&odd, _) = self.odd.first_key_value()?;
+        let rank = self.busy.highest();
+        let row = rank.map(|rank| &self.rows[usize::from(self.row_of[rank])]);
+        let first = row.map(|row| Position::of(row.rank, row.entries[0].ticket));
+        match first.is_none_or(|first| odd < first) {
+            true => self.odd.remove(&odd),
+            false => None,
+        }
     }
 
     /// Takes the group that stands there.
     pub(super) fn take(&mut self, position: Position) -> Option<G> {
-        let group = match self.take_from_row(position) {
-            Some(group) => group,
-            None => self.odd.remove(&position)?.1,
+        let (ticket, group) = match self.take_from_row(position) {
+            Some(taken) => taken,
+            None => self.odd.remove(&position)?,
         };
-        self.gone(position);
+        self.gone(ticket);
         Some(group)
     }
 
@@ -216,28 +240,31 @@ impl<G> Ranked<G> {
         (self.len, self.oldest, self.ages) = (0, None, None);
     }
 
-    /// Who stood there has left.
+    /// Who had this ticket has left: whether that was the oldest.
     #[inline]
-    fn gone(&mut self, position: Position) {
+    fn gone(&mut self, ticket: u64) -> bool {
         self.len -= 1;
-        if self.oldest.is_some_and(|(_, oldest)| oldest == position) {
+        let oldest = self.oldest == Some(ticket);
+        if oldest {
             self.oldest = None;
         }
         if self.len == 0 {
             // An emptied tree keeps its last node.
             (self.odd, self.ages) = (BTreeMap::new(), None);
         }
+        oldest
     }
 
     #[inline]
-    fn take_from_row(&mut self, position: Position) -> Option<G> {
+    fn take_from_row(&mut self, position: Position) -> Option<(u64, G)> {
         let rank = position.rank().index();
         let row = self.rows.get_mut(usize::from(self.row_of[rank]))?;
         let entry = row.take(position)?;
+        let ticket = row.ticket(&entry);
         if row.is_empty() {
             self.emptied(rank);
         }
-        entry.group
+        Some((ticket, entry.group?))
     }
 
     /// Whether a group stands there.
@@ -246,17 +273,19 @@ impl<G> Ranked<G> {
         row.is_some_and(|row| row.find(position).is_some()) || self.odd.contains_key(&position)
     }
 
-    /// The ticket of the oldest, and where it stands.
-    pub(super) fn oldest(&mut self) -> Option<(u64, Position)> {
+    /// The ticket of the oldest.
+    #[inline]
+    pub(super) fn oldest(&mut self) -> Option<u64> {
         if self.oldest.is_none() && self.len > 0 {
-            self.oldest = self.find_oldest();
+            self.oldest = self.find_oldest().map(|(oldest, _)| oldest);
         }
         self.oldest
     }
 
-    /// Looks at the first of each row; and of all others, but only once.
+    /// The ticket of the oldest, and where it stands. Looks at the first of each
+    /// row; and of all others, but only once.
     #[inline(never)]
-    fn find_oldest(&mut self) -> Option<(u64, Position)> {
+    pub(super) fn find_oldest(&mut self) -> Option<(u64, Position)> {
         let mut ages = self.ages.take().unwrap_or_else(|| self.list_ages());
         while ages.peek().is_some_and(|age| !self.contains(age.0.1)) {
             ages.pop();
