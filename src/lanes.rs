@@ -81,7 +81,13 @@ impl<G> Lane<G> {
     #[inline]
     fn is_eligible(&self) -> bool {
         let is_shut = self.tiered.as_ref().is_some_and(|tiered| tiered.is_shut());
-        !is_shut && !self.line.is_empty() && self.has_room()
+        !is_shut && !self.is_spent()
+    }
+
+    /// Whether nobody stands in line, or the cap has no room.
+    #[inline]
+    fn is_spent(&self) -> bool {
+        self.line.is_empty() || self.counts && !self.has_room()
     }
 
     /// Whether the cap has room for one more.

@@ -19,6 +19,9 @@ impl<G> Lane<G> {
     fn count_plain(&mut self, turns: u32) {
         self.overtaken = 0;
         self.link.served_alone(turns);
+        if self.counts {
+            self.in_use += turns;
+        }
     }
 }
 
@@ -38,14 +41,14 @@ impl<G> Lanes<G> {
         Some((group, lane, has_tiers))
     }
 
-    /// Begins the next turn, if there is but one lane in the ring, without cap
-    /// or tiers, and one order in its line.
+    /// Begins the next turn, if there is but one lane in the ring, without
+    /// tiers, and one order in its line.
     #[inline(always)]
     pub fn pop_plain(&mut self) -> Option<G> {
         let lane = self.lone_lane()?;
         let group = lane.line.pop_plain()?;
         lane.count_plain(1);
-        if lane.line.is_empty() {
+        if lane.is_spent() {
             self.leave_alone();
         }
         Some(group)
@@ -58,28 +61,30 @@ impl<G> Lanes<G> {
         let Some(lane) = self.lone_lane() else {
             return 0;
         };
-        let n = lane.line.pop_run(out);
+        let room = lane.cap.room(lane.in_use) as usize;
+        let most = room.min(out.len());
+        let n = lane.line.pop_run(&mut out[..most]);
         if n > 0 {
             lane.count_plain(n as u32);
-            if lane.line.is_empty() {
+            if lane.is_spent() {
                 self.leave_alone();
             }
         }
         n
     }
 
-    /// The only lane of the ring, if it has neither cap nor tiers.
+    /// The only lane of the ring, if it has no tiers.
     #[inline(always)]
     fn lone_lane(&mut self) -> Option<&mut Lane<G>> {
         if self.ring.len() != 1 {
             return None;
         }
         let lane = self.lane_mut(self.ring.current()?);
-        (!lane.counts && lane.tiered.is_none()).then_some(lane)
+        lane.tiered.is_none().then_some(lane)
     }
 
-    /// Whether one lane is in the ring, without cap or tiers, and with one order
-    /// in its line.
+    /// Whether one lane is in the ring, without tiers, and with one order in its
+    /// line.
     #[inline]
     pub fn is_plain(&mut self) -> bool {
         self.lone_lane().is_some_and(|lane| lane.line.is_plain())

@@ -47,6 +47,8 @@ pub(super) struct State<T> {
     /// A token may overtake what stands in line: there are several lanes or
     /// levels.
     pub(super) mixed: bool,
+    /// Units of a cap may come back with a token.
+    pub(super) capped: bool,
     level: Option<u8>,
 }
 
@@ -83,6 +85,7 @@ impl<T> State<T> {
             spare: Vec::new(),
             asleep: false,
             mixed: false,
+            capped: false,
             level: None,
         }
     }
@@ -99,7 +102,8 @@ impl<T> State<T> {
 
     pub(super) fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
         let key = self.lanes.add_lane(weight, cap)?;
-        self.mixed |= self.lanes.len() > 1 || cap != Limit::Unlimited;
+        self.mixed |= self.lanes.len() > 1;
+        self.capped |= cap != Limit::Unlimited;
         Ok(key)
     }
 
@@ -149,7 +153,7 @@ impl<T> State<T> {
 
     fn collect_some(&mut self, submissions: &Submissions<T>) {
         submissions.take(&mut self.spare);
-        if self.mixed {
+        if self.mixed || self.capped {
             self.place_runs();
             self.spare.clear();
         } else if let Some(first) = self.spare.first() {
