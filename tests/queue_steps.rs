@@ -163,6 +163,25 @@ fn a_turn_in_a_capped_lane_gives_its_unit_back() {
 }
 
 #[test]
+fn no_more_turns_at_once_than_a_cap_has_room_for() {
+    let (queue, lane) = with_lane(Limit::AtMost(3));
+    let _stays = [1, 2, 3, 4, 5].map(|message| group(&lane, ONE, &[message]));
+    let first: Vec<_> = queue.try_receive_many(2).unwrap().collect();
+    let mut second: Vec<_> = queue.try_receive_many(32).unwrap().collect();
+    assert_eq!((first.len(), second.len()), (2, 1));
+    assert!(nothing(&queue));
+    assert_eq!(done(&mut second[0]), Some(3));
+    drop((first, second));
+    let served = |n| {
+        let turns = queue.try_receive_many(n).unwrap();
+        turns.map(|mut turn| done(&mut turn)).collect::<Vec<_>>()
+    };
+    assert_eq!(served(32), [4, 5, 1].map(Some));
+    assert_eq!(served(32), [Some(2)]);
+    assert_eq!(queue.snapshot().lanes[0].in_flight, 0);
+}
+
+#[test]
 fn a_detached_delivery_gives_its_unit_of_the_limit_back() {
     let (queue, lane) = with_lane(Limit::Unlimited);
     let (group, _stays) = group(&lane, ONE, &[1, 2]);

@@ -146,7 +146,12 @@ impl Direct {
     }
 
     fn claim(&mut self, after: &Model, expected: Option<(usize, Message)>) {
-        let popped = self.core.pop();
+        let lone = self.core.ring().first().copied();
+        let mut plain = [None];
+        let popped = match self.core.pop_run(&mut plain) {
+            0 => self.core.pop(),
+            _ => plain[0].zip(lone).map(|(g, lane)| (g, lane, false)),
+        };
         assert_eq!(popped.map(|(g, ..)| g), expected.map(|(g, _)| g));
         if let Some((g, lane, tiered)) = popped {
             assert_eq!(lane, self.lane_of(after, g));
