@@ -30,7 +30,7 @@ pub(super) struct Block<T> {
     /// Counts on; the place is the rest to `cap`.
     head: u8,
     pub(super) len: u8,
-    /// How many blocks stood here when it was made.
+    /// How many blocks were linked before it, since the first stood alone.
     depth: u8,
     items: [MaybeUninit<T>; 0],
 }

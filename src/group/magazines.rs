@@ -101,7 +101,8 @@ pub(super) fn get<B: Pooled>() -> Box<B> {
 #[inline]
 pub(super) fn put<B: Pooled>(memory: Box<B>) {
     B::with_magazines(|mine| {
-        if mine.loaded.len() == mine.loaded.capacity() {
+        // It may have no array yet, or one that is larger.
+        if mine.loaded.len() == mine.loaded.capacity().min(FULL) {
             mine.unload();
         }
         mine.loaded.push(memory);
