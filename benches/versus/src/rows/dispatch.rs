@@ -185,6 +185,10 @@ fn contenders(shape: Shape) -> Vec<Entry> {
 fn features(shape: Shape) -> Vec<Entry> {
     let count = shape.conversations;
     let plain = Features::default();
+    let detached = Features {
+        detached: true,
+        ..plain
+    };
     let claim = Claim::new(16, 32, 1);
     let one = Claim::new(16, 1, 1);
     // What is bumped or given back keeps its order, but each is checked by its sender's numbers.
@@ -230,14 +234,8 @@ fn features(shape: Shape) -> Vec<Entry> {
         ours("cap", claim, Features { cap: true, ..plain }),
         ours("all of these", claim, Features::ALL),
         ours("plain, one turn a receive", one, plain),
-        ours(
-            "detached",
-            one,
-            Features {
-                detached: true,
-                ..plain
-            },
-        ),
+        ours("detached", claim, detached),
+        ours("detached, one turn a receive", one, detached),
     ]
 }
 
