@@ -84,6 +84,13 @@ impl<T, Q> GroupRef<T, Q> {
         Self(self.0, PhantomData)
     }
 
+    /// The same reference in a place that only the caller knows: so it is read
+    /// once, however often it is used.
+    #[inline(always)]
+    pub(crate) fn local(&self) -> impl Deref<Target = Self> {
+        ManuallyDrop::new(Self(self.0, PhantomData))
+    }
+
     /// Has the processor fetch the group to change it, which is done soon.
     #[inline]
     pub(crate) fn prefetch(&self) {
@@ -93,8 +100,8 @@ impl<T, Q> GroupRef<T, Q> {
     /// Whether it is this group's mailbox.
     #[inline]
     pub(super) fn has(&self, mailbox: &Mailbox<T>) -> bool {
-        let start = self.0.addr().get();
-        (start..start + size_of::<Group<T>>()).contains(&ptr::from_ref(mailbox).addr())
+        let (start, place) = (self.0.addr().get(), ptr::from_ref(mailbox).addr());
+        place.wrapping_sub(start) < size_of::<Group<T>>()
     }
 
     /// Ends a reference under the group's lock.

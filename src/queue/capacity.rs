@@ -52,8 +52,12 @@ impl Permits<'_> {
     }
 }
 
-/// The thread that has received something that is live, if there is a capacity.
+/// The thread that has received something that is live, exactly if there is a
+/// capacity.
 pub(super) type Holder = Option<NonZeroU64>;
+
+/// Stands for any thread whose locals are destroyed.
+const ENDING: NonZeroU64 = NonZeroU64::MAX;
 
 impl Capacity {
     pub(super) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
@@ -135,7 +139,7 @@ impl Capacity {
 impl Bound {
     #[cold]
     fn hold(&self) -> Holder {
-        let thread = this_thread()?;
+        let thread = this_thread().unwrap_or(ENDING);
         *self.holders.lock().entry(thread).or_default() += 1;
         Some(thread)
     }

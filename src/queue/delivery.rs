@@ -59,7 +59,7 @@ impl<'t, T> Delivery<'t, T> {
         let mut this = ManuallyDrop::new(self);
         let Self { shared, live } = &mut *this;
         let taken = live.taken.take().expect(IN_HAND);
-        if live.counted || live.bounded {
+        if live.counted || live.holder.is_some() {
             special::completed(shared, live, taken.tier, 1);
         }
         taken.message
@@ -213,7 +213,7 @@ impl<'t, T> Batch<'t, T> {
         if n <= rest.len() {
             self.rest = rest.split_off(n - 1).into();
         }
-        if self.live.counted || self.live.bounded {
+        if self.live.counted || self.live.holder.is_some() {
             special::completed(self.shared, self.live, first.tier, n);
         }
         Completed {

@@ -1,5 +1,7 @@
 //! What a live turn holds, for the turn, its deliveries and the special steps.
 
+use std::mem::ManuallyDrop;
+
 use crate::group::Taken;
 
 use super::GroupRef;
@@ -7,8 +9,8 @@ use super::capacity::Holder;
 
 /// What a turn holds.
 pub(super) struct Live<T> {
-    /// `None` once it has ended.
-    pub(super) group: Option<GroupRef<T>>,
+    /// `None` once it has ended, which it has before it is dropped.
+    pub(super) group: ManuallyDrop<Option<GroupRef<T>>>,
     /// Out of its mailbox: with a delivery, or to be delivered next.
     pub(super) taken: Option<Taken<T>>,
     /// How many deliveries it may still make.
@@ -21,8 +23,7 @@ pub(super) struct Live<T> {
     pub(super) unit: bool,
     /// What is taken counts as started in the lane's tiers.
     pub(super) counted: bool,
-    /// The queue has a capacity.
-    pub(super) bounded: bool,
+    /// The thread that received it, if the queue has a capacity.
     pub(super) holder: Holder,
 }
 

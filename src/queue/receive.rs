@@ -2,6 +2,7 @@
 //! one.
 
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::task::{Context, Poll};
 
 use crate::error::Closed;
@@ -96,8 +97,8 @@ const MOST: usize = 32;
 #[must_use = "what is not asked for is begun and ended"]
 pub struct Turns<'q, T> {
     shared: &'q Arc<Shared<T>>,
-    /// From the last to the first.
-    claimed: [Option<GroupRef<T>>; MOST],
+    /// Those that are to come; dropped as turns.
+    claimed: ManuallyDrop<[Option<GroupRef<T>>; MOST]>,
     next: usize,
     end: usize,
     /// The queue's epoch, from before they were claimed.
@@ -109,7 +110,7 @@ impl<'q, T> Turns<'q, T> {
     fn none(shared: &'q Arc<Shared<T>>) -> Self {
         Self {
             shared,
-            claimed: [const { None }; MOST],
+            claimed: ManuallyDrop::new([const { None }; MOST]),
             next: 0,
             end: 0,
             epoch: shared.epoch(),

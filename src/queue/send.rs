@@ -201,6 +201,7 @@ impl<T> Shared<T> {
     /// Sends in the plain case, or gives the message back.
     #[inline(always)]
     pub(crate) fn send_plain(&self, group: &GroupRef<T>, message: T) -> Result<Posted, T> {
+        let group = group.local();
         let mut mailbox = group.lock();
         if !mailbox.sends_plainly() {
             return Err(message);
@@ -209,7 +210,7 @@ impl<T> Shared<T> {
         if mailbox.phase != Phase::Idle {
             return Ok(Posted::Kept);
         }
-        Ok(self.submit(group, &mut mailbox, false))
+        Ok(self.submit(&group, &mut mailbox, false))
     }
 
     /// Sends by every rule what has its permits, as an event, in which `held` is

@@ -4,6 +4,7 @@
 //! Whatever a flag of the group makes rare is in `special`.
 
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
 use crate::group::{BARE, CAPPED, Phase, UNPINNED};
@@ -64,14 +65,13 @@ impl<T> Live<T> {
     #[inline(always)]
     pub(super) fn begin(shared: &Shared<T>, group: GroupRef<T>, epoch: u32) -> Self {
         let mut live = Self {
-            group: None,
+            group: ManuallyDrop::new(None),
             taken: None,
             quota: shared.quantum,
             epoch,
             flagged: false,
             unit: true,
             counted: false,
-            bounded: shared.capacity.is_limited(),
             holder: shared.capacity.hold(),
         };
         let mut mailbox = group.lock();
@@ -83,13 +83,13 @@ impl<T> Live<T> {
         } else {
             (live.taken, live.counted) = special::begin(shared, &group, mailbox);
         }
-        live.group = Some(group);
+        live.group = ManuallyDrop::new(Some(group));
         live
     }
 
     /// Has the next message at hand, if there is one for it now.
     #[inline]
-    fn advance(&mut self, shared: &Shared<T>) -> bool {
+    fn advance(&mut self, shared: &Owner<'_, T>) -> bool {
         self.taken.is_some() || self.group().waiting() > 0 && self.take_next(shared)
     }
 
@@ -168,7 +168,7 @@ impl<'q, T> Turn<'q, T> {
         Turn {
             shared: Owner::Kept(Arc::clone(&self.shared)),
             live: Live {
-                group: live.group.take(),
+                group: ManuallyDrop::new(live.group.take()),
                 taken: live.taken.take(),
                 holder: live.holder.take(),
                 ..*live
@@ -184,7 +184,7 @@ impl<T> Drop for Turn<'_, T> {
         let Some(group) = live.group.take() else {
             return;
         };
-        let plain = live.taken.is_none() && !live.bounded && !live.flagged;
+        let plain = live.taken.is_none() && live.holder.is_none() && !live.flagged;
         if !plain || group.waiting() > 0 {
             return self.end(group);
         }
