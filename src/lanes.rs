@@ -84,7 +84,8 @@ impl<G> Lane<G> {
         !is_shut && !self.is_spent()
     }
 
-    /// Whether nobody stands in line, or the cap has no room.
+    /// Whether nobody stands in line, or the cap has no room. Where no units are
+    /// counted there is no cap.
     #[inline]
     fn is_spent(&self) -> bool {
         self.line.is_empty() || self.counts && !self.has_room()

@@ -8,9 +8,10 @@
 //! 2. A row ascends. Its first entry is never a gap, and it has fewer gaps than
 //!    groups, but for `FEW_GAPS` of them.
 //!
-//! Cost: amortised O(1) in one row. Else O(1) to join and to pop, O(log n) to be
-//! taken out of the middle; when the oldest leaves, the next is looked for:
-//! O(levels in use).
+//! Cost: amortised O(1) in one row. Else O(1) to join in order and to pop,
+//! O(log n) to join out of order, bumped, or to be taken out of the middle; when
+//! the oldest leaves, and where the oldest is asked for, it is looked for:
+//! O(levels that ever were in use).
 
 use std::collections::VecDeque;
 use std::mem;
@@ -150,16 +151,19 @@ impl<G> Line<G> {
         self.row.pop()?.group
     }
 
-    /// Takes as many as `out` has places for, if the order of tickets is the
-    /// order of rank: how many.
+    /// Takes several, as long as `out` has places: how many. None if nobody stands
+    /// here, or if the order of tickets is not the order of rank.
     #[inline(always)]
     pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
-        if self.is_ranked || self.row.gaps > 0 {
+        if self.is_ranked {
             return 0;
         }
+        let mut n = out.len().min(self.row.entries.len());
+        if self.row.gaps > 0 {
+            n = self.row.before_a_gap(n);
+        }
         let entries = &mut self.row.entries;
-        let n = out.len().min(entries.len());
-        for (place, entry) in out.iter_mut().zip(&mut *entries) {
+        for (place, entry) in out[..n].iter_mut().zip(&mut *entries) {
             mem::swap(place, &mut entry.group);
         }
         entries.drain(..n);

@@ -54,8 +54,8 @@ impl<G> Lanes<G> {
         Some(group)
     }
 
-    /// As [`pop_plain`](Self::pop_plain), as many as `out` has places for: how
-    /// many.
+    /// As [`pop_plain`](Self::pop_plain), several as long as `out` has places and
+    /// the cap has room: how many. None only if `pop_plain` would give none.
     #[inline(always)]
     pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
         let Some(lane) = self.lone_lane() else {

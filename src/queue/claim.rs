@@ -19,7 +19,8 @@ impl<T> State<T> {
         }
     }
 
-    /// One after the other, as long as their order is not that of the line.
+    /// One after the other, until all that stand in line are in order again. With
+    /// several lanes or levels that is not worth a look.
     #[inline(never)]
     fn claim_ranked(&mut self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
         for (n, place) in claimed.iter_mut().enumerate() {

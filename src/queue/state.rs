@@ -44,8 +44,8 @@ pub(super) struct State<T> {
     spare: Vec<Token<T>>,
     /// What the submissions were last told of sleepers.
     pub(super) asleep: bool,
-    /// A token may overtake what stands in line: there are several lanes or
-    /// levels.
+    /// A token may overtake what stands in line: there are, or were, several
+    /// lanes or levels, or tiers.
     pub(super) mixed: bool,
     /// Units of a cap may come back with a token.
     pub(super) capped: bool,

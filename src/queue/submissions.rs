@@ -62,7 +62,7 @@ pub(crate) enum Posted {
     /// Nothing.
     #[default]
     Kept,
-    /// The list is long: take it in, if nobody else does.
+    /// The list is long: take it in, if nobody has the policy lock.
     Long,
     /// Somebody sleeps: look whom to wake.
     Look,

@@ -83,6 +83,13 @@ impl<G> Row<G> {
         [low, high].into_iter().find(|&at| number_at(at) == number)
     }
 
+    /// How many of the first `n` stand before a gap.
+    #[inline(never)]
+    pub(super) fn before_a_gap(&self, n: usize) -> usize {
+        let first = self.entries.iter().take(n);
+        first.take_while(|entry| entry.group.is_some()).count()
+    }
+
     pub(super) fn take(&mut self, position: Position) -> Option<Entry<G>> {
         let at = self.find(position)?;
         let entry = self.entries[at].take();

@@ -22,6 +22,8 @@ enum Op {
     /// A new arrival that is bumped.
     Bumped(u8),
     Pop(bool),
+    /// Up to so many at once.
+    Run(usize),
     Remove(usize),
     /// Asks for one that does not stand here.
     Absent(usize),
@@ -87,6 +89,7 @@ impl Pair {
                 self.insert(member);
             }
             Op::Pop(oldest_first) => self.pop(oldest_first),
+            Op::Run(most) => self.run(most),
             Op::Remove(n) if !self.list.is_empty() => self.remove(n % self.list.len()),
             Op::Absent(n) if !self.gone.is_empty() => {
                 let position = self.gone[n % self.gone.len()].position;
@@ -124,6 +127,17 @@ impl Pair {
             self.list.retain(|other| *other != member);
             self.gone.push(member);
         }
+    }
+
+    fn run(&mut self, most: usize) {
+        let mut out = vec![None; most];
+        let plain = self.line.is_plain();
+        let n = self.line.pop_run(&mut out);
+        assert_eq!(n > 0, plain && most > 0 && !self.list.is_empty());
+        self.list.sort_by_key(|member| member.ticket);
+        let popped: Vec<_> = self.list.drain(..n).collect();
+        assert!(out.into_iter().flatten().eq(popped.iter().map(|m| m.group)));
+        self.gone.extend(popped);
     }
 
     fn check(&mut self) {
@@ -172,6 +186,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (n(), prop::option::weighted(0.3, level())).prop_map(|(n, b)| Op::Return(n, b)),
         2 => level().prop_map(Op::Bumped),
         6 => any::<bool>().prop_map(Op::Pop),
+        2 => (0..9_usize).prop_map(Op::Run),
         5 => n().prop_map(Op::Remove),
         1 => n().prop_map(Op::Absent),
         1 => (0..9_usize).prop_map(Op::Thin),
