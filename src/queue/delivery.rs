@@ -12,7 +12,7 @@ use super::handles::GroupId;
 use super::live::{LIVE, Live};
 use super::shared::Shared;
 use super::special;
-use super::submissions::{Posted, Token};
+use super::submissions::Posted;
 use super::{GroupRef, Pinned};
 
 /// A message in hand, borrowed from its turn.
@@ -335,11 +335,8 @@ impl<T> Detached<T> {
             let unit = mailbox.flags & CAPPED != 0;
             let posted = if mailbox.phase == Phase::Blocked {
                 shared.submit(group, mailbox, unit)
-            } else if unit {
-                let token = Token::bare(mailbox.lane.index(), true);
-                shared.submissions.post(token).1
             } else {
-                Posted::Kept
+                shared.return_unit(mailbox, unit)
             };
             let ends = posted == Posted::Kept && !serve;
             (Some((posted, serve)), ends)

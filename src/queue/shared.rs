@@ -155,6 +155,18 @@ impl<T> Shared<T> {
         posted
     }
 
+    /// A unit of the lane's cap comes back alone, if there is one.
+    #[inline]
+    pub(super) fn return_unit(&self, mailbox: &Mailbox<T>, unit: bool) -> Posted {
+        match unit {
+            true => {
+                let token = Token::bare(mailbox.lane.index(), true);
+                self.submissions.post(token).1
+            }
+            false => Posted::Kept,
+        }
+    }
+
     /// The state, for a claim that ends plainly.
     #[inline]
     pub(super) fn lock(&self) -> MutexGuard<'_, State<T>> {

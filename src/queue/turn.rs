@@ -16,7 +16,6 @@ use super::handles::GroupId;
 use super::live::{LIVE, Live};
 use super::shared::Shared;
 use super::special;
-use super::submissions::{Posted, Token};
 
 /// The queue of a turn: borrowed, or kept.
 pub(super) enum Owner<'q, T> {
@@ -219,11 +218,7 @@ impl<T> Turn<'_, T> {
                 return Some(shared.submit(group, mailbox, unit));
             }
             mailbox.rest_idle();
-            if !unit {
-                return Some(Posted::Kept);
-            }
-            let token = Token::bare(mailbox.lane.index(), true);
-            Some(shared.submissions.post(token).1)
+            Some(shared.return_unit(mailbox, unit))
         });
         match posted {
             Ok(posted) => shared.posted(posted),
