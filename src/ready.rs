@@ -10,8 +10,7 @@
 //!
 //! Cost: amortised O(1) in one row. Else O(1) to join in order and to pop,
 //! O(log n) to join out of order, bumped, or to be taken out of the middle; when
-//! the oldest leaves, and where the oldest is asked for, it is looked for:
-//! O(levels that ever were in use).
+//! the oldest leaves, the next is looked for: O(levels that ever were in use).
 
 use std::collections::VecDeque;
 use std::mem;
@@ -175,7 +174,7 @@ impl<G> Line<G> {
     fn pop_ranked(&mut self, oldest_first: bool) -> Option<(G, bool)> {
         let ranked = self.ranked.as_mut()?;
         let popped = if oldest_first {
-            let (_, oldest) = ranked.find_oldest()?;
+            let (_, oldest) = ranked.oldest()?;
             (ranked.take(oldest)?, true)
         } else {
             ranked.pop()?
@@ -187,7 +186,7 @@ impl<G> Line<G> {
     /// The ticket of the oldest.
     pub fn oldest(&mut self) -> Option<u64> {
         match (self.is_ranked, &mut self.ranked) {
-            (true, Some(ranked)) => ranked.oldest(),
+            (true, Some(ranked)) => Some(ranked.oldest()?.0),
             _ => Some(self.row.entries.front()?.ticket),
         }
     }

@@ -7,7 +7,7 @@
 //! Invariants:
 //! 1. `row_of` has the index of each rank's row, and `busy` those of the rows
 //!    with somebody.
-//! 2. `oldest` is the ticket of the oldest, unless it is to be looked for.
+//! 2. `oldest` is the oldest, unless it is to be looked for.
 //! 3. `ages`, once it is there, has everybody who is bumped or odd, and maybe
 //!    some who have gone.
 
@@ -61,7 +61,7 @@ pub(super) struct Ranked<G> {
     pub(super) odd: BTreeMap<Position, (u64, G)>,
     /// Tickets, and who has them.
     pub(super) ages: Option<BinaryHeap<Reverse<(u64, Position)>>>,
-    oldest: Option<u64>,
+    oldest: Option<(u64, Position)>,
     pub(super) len: usize,
     /// How many rows have somebody.
     in_use: usize,
@@ -110,7 +110,8 @@ impl<G> Ranked<G> {
     pub(super) fn take_over(&mut self, row: &mut Row<G>) {
         debug_assert!(self.len == 0 && !row.is_empty());
         self.len = row.len();
-        self.oldest = Some(row.entries[0].ticket);
+        let first = row.entries[0].ticket;
+        self.oldest = Some((first, Position::of(row.rank, first)));
         std::mem::swap(self.row(row.rank), row);
     }
 
@@ -118,7 +119,7 @@ impl<G> Ranked<G> {
     pub(super) fn push(&mut self, entry: Entry<G>) {
         let rank = Rank::standing(entry.level);
         if self.len == 0 {
-            self.oldest = Some(entry.ticket);
+            self.oldest = Some((entry.ticket, Position::of(rank, entry.ticket)));
         }
         self.len += 1;
         self.row(rank).entries.push_back(entry);
@@ -126,8 +127,8 @@ impl<G> Ranked<G> {
 
     /// A group joins.
     pub(super) fn insert(&mut self, ticket: u64, position: Position, group: G) {
-        if self.len == 0 || self.oldest.is_some_and(|oldest| ticket < oldest) {
-            self.oldest = Some(ticket);
+        if self.len == 0 || self.oldest.is_some_and(|(oldest, _)| ticket < oldest) {
+            self.oldest = Some((ticket, position));
         }
         self.len += 1;
         let (rank, number) = (position.rank(), position.number());
@@ -244,7 +245,7 @@ impl<G> Ranked<G> {
     #[inline]
     fn gone(&mut self, ticket: u64) -> bool {
         self.len -= 1;
-        let oldest = self.oldest == Some(ticket);
+        let oldest = self.oldest.is_some_and(|(oldest, _)| oldest == ticket);
         if oldest {
             self.oldest = None;
         }
@@ -273,19 +274,18 @@ impl<G> Ranked<G> {
         row.is_some_and(|row| row.find(position).is_some()) || self.odd.contains_key(&position)
     }
 
-    /// The ticket of the oldest.
+    /// The ticket of the oldest, and where it stands.
     #[inline]
-    pub(super) fn oldest(&mut self) -> Option<u64> {
+    pub(super) fn oldest(&mut self) -> Option<(u64, Position)> {
         if self.oldest.is_none() && self.len > 0 {
-            self.oldest = self.find_oldest().map(|(oldest, _)| oldest);
+            self.oldest = self.find_oldest();
         }
         self.oldest
     }
 
-    /// The ticket of the oldest, and where it stands. Looks at the first of each
-    /// row; and of all others, but only once.
+    /// Looks at the first of each row; and of all others, but only once.
     #[inline(never)]
-    pub(super) fn find_oldest(&mut self) -> Option<(u64, Position)> {
+    fn find_oldest(&mut self) -> Option<(u64, Position)> {
         let mut ages = self.ages.take().unwrap_or_else(|| self.list_ages());
         while ages.peek().is_some_and(|age| !self.contains(age.0.1)) {
             ages.pop();
