@@ -135,21 +135,13 @@ impl<T> Shared<T> {
         mailbox: &mut Mailbox<T>,
         unit: bool,
     ) -> Posted {
-        if !mailbox.has_room() {
-            return self.block(mailbox, unit);
-        }
-        mailbox.phase = Phase::Ready;
-        let token = Token::ready(group.another(mailbox), mailbox, unit);
-        let (ticket, posted) = self.submissions.post(token);
-        mailbox.ticket = ticket;
-        posted
-    }
-
-    /// As [`submit`](Self::submit) of a group without room.
-    #[inline(never)]
-    fn block(&self, mailbox: &mut Mailbox<T>, unit: bool) -> Posted {
-        mailbox.phase = Phase::Blocked;
-        let token = Token::bare(mailbox.lane.index(), unit);
+        let (phase, token) = if mailbox.has_room() {
+            let group = group.another(mailbox);
+            (Phase::Ready, Token::ready(group, mailbox, unit))
+        } else {
+            (Phase::Blocked, Token::bare(mailbox.lane.index(), unit))
+        };
+        mailbox.phase = phase;
         let (ticket, posted) = self.submissions.post(token);
         mailbox.ticket = ticket;
         posted
