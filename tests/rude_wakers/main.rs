@@ -1,11 +1,15 @@
 //! Wakers that panic when they are woken, cloned or dropped: no operation of anybody else unwinds for
 //! it, nothing is left half done, and a wait whose poll panicked can be polled again.
 
-use std::cell::Cell;
+mod crew;
+mod random;
+mod waker;
+
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
+use std::task::{Context, Poll};
 
 use conversant::gate::TierGate;
 use conversant::intent::IntentLock;
@@ -16,43 +20,11 @@ use conversant::modes::Mode::{self, Is, Ix, S, X};
 use conversant::scheduler::{CallerOptions, How, Scheduler};
 use conversant::semaphore::Semaphore;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Act {
-    Wake,
-    Clone,
-    Drop,
-}
-
-thread_local! {
-    static PANICS_ON: Cell<Option<Act>> = const { Cell::new(None) };
-    static PANICS: Cell<u32> = const { Cell::new(0) };
-}
-
-fn act(act: Act) {
-    if PANICS_ON.get() == Some(act) {
-        PANICS.set(PANICS.get() + 1);
-        resume_unwind(Box::new("a rude waker"));
-    }
-}
-
-const VTABLE: RawWakerVTable = RawWakerVTable::new(
-    |_| {
-        act(Act::Clone);
-        RawWaker::new(std::ptr::null(), &VTABLE)
-    },
-    |_| act(Act::Wake),
-    |_| act(Act::Wake),
-    |_| act(Act::Drop),
-);
-
-fn rude() -> Waker {
-    // SAFETY: no function of the table looks at the pointer.
-    unsafe { Waker::from_raw(RawWaker::new(std::ptr::null(), &VTABLE)) }
-}
+use waker::{Act, Rudeness, rude, take_panics, while_rude};
 
 fn poll<F: Future + Unpin>(wait: &mut F) -> Poll<F::Output> {
     // Not dropped while wakers panic.
-    let waker = std::mem::ManuallyDrop::new(rude());
+    let waker = ManuallyDrop::new(rude(0));
     Pin::new(wait).poll(&mut Context::from_waker(&waker))
 }
 
@@ -61,16 +33,18 @@ fn waits<F: Future + Unpin>(mut wait: F) -> F {
     wait
 }
 
+fn unwinds<R>(on: Act, f: impl FnOnce() -> R) -> std::thread::Result<R> {
+    let rudely = || while_rude(Rudeness::always(on), f);
+    catch_unwind(AssertUnwindSafe(rudely))
+}
+
 /// What `f` gives while wakers panic when that is done to them. How often they did.
 fn counted<R>(on: Act, f: impl FnOnce() -> R) -> (R, u32) {
-    PANICS.set(0);
-    PANICS_ON.set(Some(on));
-    let done = catch_unwind(AssertUnwindSafe(f));
-    PANICS_ON.set(None);
-    let Ok(done) = done else {
+    take_panics();
+    let Ok(done) = unwinds(on, f) else {
         panic!("it unwinds when a waker panics on {on:?}");
     };
-    (done, PANICS.get())
+    (done, take_panics())
 }
 
 /// The same of something that does it once at least.
@@ -82,9 +56,7 @@ fn despite<R>(on: Act, f: impl FnOnce() -> R) -> R {
 
 /// A poll that panics, since the waker cannot be cloned.
 fn poll_in_vain<F: Future + Unpin>(wait: &mut F) {
-    PANICS_ON.set(Some(Act::Clone));
-    let polled = catch_unwind(AssertUnwindSafe(|| poll(wait).is_ready()));
-    PANICS_ON.set(None);
+    let polled = unwinds(Act::Clone, || poll(wait).is_ready());
     assert!(polled.is_err(), "no waker was cloned");
 }
 
@@ -285,9 +257,7 @@ fn goes_on<F: Future + Unpin, R>(mut wait: F, grant: impl FnOnce() -> R) -> F::O
     assert!(again.is_pending());
     despite(Act::Wake, grant);
     // Some take what is there without a clone.
-    PANICS_ON.set(Some(Act::Clone));
-    let polled = catch_unwind(AssertUnwindSafe(|| poll(&mut wait)));
-    PANICS_ON.set(None);
+    let polled = unwinds(Act::Clone, || poll(&mut wait));
     if let Ok(Poll::Ready(output)) = polled {
         return output;
     }

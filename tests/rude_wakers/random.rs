@@ -1,0 +1,42 @@
+//! Every waiting operation in random states, with wakers that panic at random.
+//!
+//! `CONVERSANT_SEEDS` says how many runs of each there are; 100,000 take minutes.
+
+mod dialogs;
+mod jobs;
+mod locks;
+mod queue;
+mod scheduler;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// SplitMix64.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) % n as u64) as usize
+    }
+}
+
+/// Runs it for each seed, and says for which it failed.
+fn seeds(run: impl Fn(u64)) {
+    let said = std::env::var("CONVERSANT_SEEDS");
+    let seeds = said.map_or(200, |said| said.parse().expect("a number"));
+    let mut panics = 0;
+    for seed in 0..seeds {
+        crate::waker::take_panics();
+        if catch_unwind(AssertUnwindSafe(|| run(seed))).is_err() {
+            panic!("with the seed {seed}");
+        }
+        panics += crate::waker::take_panics();
+    }
+    assert!(
+        u64::from(panics) > seeds,
+        "{panics} wakers panicked in {seeds} runs"
+    );
+}
