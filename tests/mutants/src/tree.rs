@@ -1,0 +1,118 @@
+//! A copy of the tree, in which variants are built.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::{fs, io};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::patch::Patch;
+
+/// The text of files by their paths in the tree.
+pub type Files = BTreeMap<String, String>;
+
+/// The copy. It stays from run to run, so that only what changed is built again.
+pub struct Tree {
+    root: PathBuf,
+    pub path: PathBuf,
+    /// Those that are not as in the root.
+    changed: Mutex<BTreeSet<String>>,
+}
+
+impl Tree {
+    /// What git would commit, and the lock file.
+    pub fn copy(root: &Path) -> Result<Self> {
+        let listed = Command::new("git")
+            .args([
+                "ls-files",
+                "-z",
+                "--cached",
+                "--others",
+                "--exclude-standard",
+            ])
+            .current_dir(root)
+            .output()?;
+        ensure!(listed.status.success(), "git cannot list the tree");
+        let listed = String::from_utf8(listed.stdout)?;
+        let mut files: BTreeSet<PathBuf> =
+            listed.split_terminator('\0').map(PathBuf::from).collect();
+        files.insert(PathBuf::from("Cargo.lock"));
+        files.retain(|file| root.join(file).is_file());
+        let path = root.join("target/mutants/tree");
+        fs::create_dir_all(&path)?;
+        remove_others(&path, &path, &files)?;
+        for file in &files {
+            let text = fs::read(root.join(file))?;
+            write_if_new(&path.join(file), &text)?;
+        }
+        let (root, changed) = (root.to_owned(), Mutex::default());
+        Ok(Self {
+            root,
+            path,
+            changed,
+        })
+    }
+
+    /// The target directory of the tree itself: what it depends on is built once.
+    pub fn target(&self) -> PathBuf {
+        let said = std::env::var_os("CARGO_TARGET_DIR");
+        said.map_or_else(|| self.root.join("target"), PathBuf::from)
+    }
+
+    /// A file as it is in the root.
+    pub fn read(&self, file: &str) -> Result<String> {
+        let text = fs::read_to_string(self.root.join(file));
+        text.with_context(|| file.to_owned())
+    }
+
+    /// The files that a patch changes, as it leaves them.
+    pub fn patched(&self, patch: &Patch) -> Result<Files> {
+        let mut files = Files::new();
+        for hunk in &patch.hunks {
+            let text = match files.get(&hunk.file) {
+                Some(text) => text.clone(),
+                None => self.read(&hunk.file)?,
+            };
+            files.insert(hunk.file.clone(), hunk.apply(&text)?);
+        }
+        Ok(files)
+    }
+
+    /// Has these files so, and all others as in the root.
+    pub fn write(&self, files: Files) -> Result<()> {
+        let mut changed = self.changed.lock().expect("nobody panics");
+        for file in std::mem::take(&mut *changed) {
+            if !files.contains_key(&file) {
+                write_if_new(&self.path.join(&file), self.read(&file)?.as_bytes())?;
+            }
+        }
+        for (file, text) in files {
+            write_if_new(&self.path.join(&file), text.as_bytes())?;
+            changed.insert(file);
+        }
+        Ok(())
+    }
+}
+
+/// Cargo builds again what is younger than its build.
+fn write_if_new(path: &Path, text: &[u8]) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|there| there == text) {
+        return Ok(());
+    }
+    fs::create_dir_all(path.parent().expect("in the tree"))?;
+    fs::write(path, text)
+}
+
+fn remove_others(tree: &Path, folder: &Path, files: &BTreeSet<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            remove_others(tree, &path, files)?;
+        } else if !files.contains(path.strip_prefix(tree)?) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}

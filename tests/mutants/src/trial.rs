@@ -1,0 +1,151 @@
+//! Runs tests for variants, for so long and no longer.
+
+use std::collections::HashMap;
+use std::io::{Read, Seek};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use rayon::prelude::*;
+use wait_timeout::ChildExt;
+
+use crate::builds::{Program, Tests};
+use crate::patch::Patch;
+use crate::weave::VARIABLE;
+
+/// What takes longer is compared with how long it takes unbroken.
+const LONG: Duration = Duration::from_secs(10);
+/// So long a test may take unbroken.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Where threads race one run may miss what is broken.
+const RUNS: usize = 3;
+
+/// A variant, and how its test is run.
+pub struct Trial {
+    pub name: String,
+    /// For the switch; 0 for none.
+    number: usize,
+    program: Program,
+    filter: Vec<String>,
+}
+
+/// What a test did.
+pub enum Look {
+    Fails(Duration),
+    /// With what it said.
+    Passes(Duration, String),
+    /// It was killed.
+    Late,
+}
+
+/// What is known of a variant.
+pub enum Verdict {
+    Caught(Duration),
+    Hangs,
+    Survives(String),
+    FailsUnbroken,
+}
+
+impl Trial {
+    pub fn new(number: usize, patch: &Patch, tests: &Tests) -> Result<Self> {
+        Ok(Self {
+            name: patch.name.clone(),
+            number,
+            program: tests.get(&patch.command)?.clone(),
+            filter: patch.command.filter.clone(),
+        })
+    }
+
+    /// Runs it until it fails, a few times.
+    pub fn look(&self, patience: Duration) -> Result<Look> {
+        let mut look = self.run(self.number, patience)?;
+        for _ in 1..RUNS {
+            if !matches!(look, Look::Passes(..)) {
+                break;
+            }
+            look = self.run(self.number, patience)?;
+        }
+        Ok(look)
+    }
+
+    /// Without a look at how long it takes unbroken.
+    pub fn first_look(&self) -> Result<Look> {
+        self.look(LONG)
+    }
+
+    fn run(&self, number: usize, patience: Duration) -> Result<Look> {
+        let mut said = tempfile::tempfile()?;
+        let begun = Instant::now();
+        let mut child = Command::new(&self.program.path)
+            .args(&self.filter)
+            .current_dir(&self.program.folder)
+            .env("CARGO_MANIFEST_DIR", &self.program.folder)
+            .env("RUST_BACKTRACE", "0")
+            .env(VARIABLE, number.to_string())
+            .stdout(said.try_clone()?)
+            .stderr(said.try_clone()?)
+            .stdin(Stdio::null())
+            .spawn()?;
+        let Some(status) = child.wait_timeout(patience)? else {
+            child.kill()?;
+            child.wait()?;
+            return Ok(Look::Late);
+        };
+        let took = begun.elapsed();
+        if !status.success() {
+            return Ok(Look::Fails(took));
+        }
+        said.rewind()?;
+        let mut text = Vec::new();
+        said.read_to_end(&mut text)?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        Ok(Look::Passes(took, text))
+    }
+
+    /// Trials of one key run the same unbroken.
+    fn key(&self) -> (PathBuf, &[String]) {
+        (self.program.path.clone(), &self.filter)
+    }
+}
+
+/// What comes of each of them, in their order.
+///
+/// That a test fails says nothing if it fails unbroken: so it is run so too, for
+/// twice as long as any variant of it took to fail, or to its end if one has not
+/// ended.
+pub fn verdicts(trials: &[Trial]) -> Result<Vec<Verdict>> {
+    let looks = trials.par_iter().map(Trial::first_look);
+    let looks: Vec<Look> = looks.collect::<Result<_>>()?;
+    let mut unbroken = HashMap::new();
+    for (trial, look) in trials.iter().zip(&looks) {
+        let enough = match look {
+            Look::Fails(took) => *took * 2 + Duration::from_secs(1),
+            Look::Passes(..) => continue,
+            Look::Late => PATIENCE,
+        };
+        let (_, longest) = unbroken.entry(trial.key()).or_insert((trial, enough));
+        *longest = enough.max(*longest);
+    }
+    let unbroken: Vec<_> = unbroken.into_iter().collect();
+    let unbroken = unbroken
+        .into_par_iter()
+        .map(|(key, (trial, longest))| Ok((key, trial.run(0, longest)?)));
+    let unbroken: HashMap<_, Look> = unbroken.collect::<Result<_>>()?;
+    let pairs: Vec<_> = trials.iter().zip(looks).collect();
+    let verdicts = pairs.into_par_iter().map(|(trial, look)| {
+        Ok(match (look, unbroken.get(&trial.key())) {
+            (Look::Passes(_, said), _) => Verdict::Survives(said),
+            (_, None | Some(Look::Fails(_))) => Verdict::FailsUnbroken,
+            (Look::Fails(took), _) => Verdict::Caught(took),
+            (Look::Late, Some(Look::Late)) => Verdict::FailsUnbroken,
+            (Look::Late, Some(Look::Passes(took, _))) if *took * 10 < LONG => Verdict::Hangs,
+            (Look::Late, Some(Look::Passes(took, _))) => match trial.look(*took * 10)? {
+                Look::Fails(took) => Verdict::Caught(took),
+                Look::Passes(_, said) => Verdict::Survives(said),
+                Look::Late => Verdict::Hangs,
+            },
+        })
+    });
+    verdicts.collect()
+}

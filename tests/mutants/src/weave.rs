@@ -1,0 +1,236 @@
+//! All forms of each changed function in one source, behind a number that is read
+//! at run time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write};
+use std::ops::Range;
+
+use anyhow::{Context, Result};
+use proc_macro2::TokenTree;
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+use syn::{Block, Signature};
+
+use crate::tree::{Files, Tree};
+
+/// Says which form of each function runs.
+pub const VARIABLE: &str = "CONVERSANT_MUTANT";
+
+/// The module that reads it, in the crate's root.
+const SWITCH: &str = r#"
+#[doc(hidden)]
+pub mod mutant {
+    pub fn number() -> usize {
+        static NUMBER: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+        *NUMBER.get_or_init(|| {
+            let said = std::env::var("CONVERSANT_MUTANT");
+            said.map_or(0, |said| said.parse().expect("a number"))
+        })
+    }
+}
+"#;
+
+const ROOT: &str = "src/lib.rs";
+
+/// Why a variant has to be built alone.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Alone {
+    /// It changes more than bodies of functions.
+    MoreThanBodies,
+    /// The body of a `const fn`, or of one that returns a type without a name.
+    FixedBody,
+}
+
+impl fmt::Display for Alone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MoreThanBodies => "it changes more than bodies of functions",
+            Self::FixedBody => "a body that cannot be chosen at run time",
+        })
+    }
+}
+
+/// The variants that go into one tree.
+#[derive(Default)]
+pub struct Weaving {
+    numbers: BTreeSet<usize>,
+    files: BTreeMap<String, Forms>,
+}
+
+/// The other bodies of a file's functions, by place and number of the variant.
+type Forms = BTreeMap<usize, Vec<(usize, String)>>;
+
+impl Weaving {
+    /// Adds a variant, by the files that it changes, or says why it cannot.
+    pub fn add(&mut self, tree: &Tree, number: usize, files: &Files) -> Result<Result<(), Alone>> {
+        let mut all = Vec::new();
+        for (file, broken) in files {
+            let sound = tree.read(file)?;
+            match changes(&sound, broken).with_context(|| file.clone())? {
+                Ok(changes) => all.push((file.clone(), changes)),
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+        for (file, changes) in all {
+            let forms = self.files.entry(file).or_default();
+            for (place, body) in changes {
+                forms.entry(place).or_default().push((number, body));
+            }
+        }
+        self.numbers.insert(number);
+        Ok(Ok(()))
+    }
+
+    pub fn numbers(&self) -> impl Iterator<Item = usize> {
+        self.numbers.iter().copied()
+    }
+
+    /// The files with all forms.
+    pub fn files(&self, tree: &Tree) -> Result<Files> {
+        let mut files = Files::new();
+        for (file, forms) in &self.files {
+            files.insert(file.clone(), woven(&tree.read(file)?, forms)?);
+        }
+        let root = match files.remove(ROOT) {
+            Some(root) => root,
+            None => tree.read(ROOT)?,
+        };
+        files.insert(ROOT.into(), root + SWITCH);
+        Ok(files)
+    }
+}
+
+/// The bodies that differ, by place, if nothing else does.
+fn changes(sound: &str, broken: &str) -> Result<Result<Vec<(usize, String)>, Alone>> {
+    let (ours, theirs) = (bodies(sound)?, bodies(broken)?);
+    if between(sound, &ours) != between(broken, &theirs) {
+        return Ok(Err(Alone::MoreThanBodies));
+    }
+    let mut changes = Vec::new();
+    for (place, (our, their)) in ours.iter().zip(&theirs).enumerate() {
+        let body = &broken[their.range.clone()];
+        if sound[our.range.clone()] == *body {
+            continue;
+        }
+        if our.fixed {
+            return Ok(Err(Alone::FixedBody));
+        }
+        changes.push((place, body.to_owned()));
+    }
+    Ok(Ok(changes))
+}
+
+/// What stands outside of the bodies.
+fn between<'a>(text: &'a str, bodies: &[Body]) -> Vec<&'a str> {
+    let ends = bodies.iter().map(|body| body.range.end);
+    let starts = bodies.iter().map(|body| body.range.start);
+    let gaps = std::iter::once(0)
+        .chain(ends)
+        .zip(starts.chain([text.len()]));
+    gaps.map(|(from, to)| &text[from..to]).collect()
+}
+
+fn woven(text: &str, forms: &Forms) -> Result<String> {
+    let bodies = bodies(text)?;
+    let mut out = String::new();
+    let mut at = 0;
+    for (place, forms) in forms {
+        let range = bodies[*place].range.clone();
+        out += &text[at..range.start];
+        out += "{ match crate::mutant::number() {\n";
+        for (number, body) in forms {
+            writeln!(out, "{number} => {body}")?;
+        }
+        write!(out, "_ => {} }} }}", &text[range.clone()])?;
+        at = range.end;
+    }
+    Ok(out + &text[at..])
+}
+
+/// The body of a function that is in no other function.
+struct Body {
+    range: Range<usize>,
+    fixed: bool,
+}
+
+fn bodies(text: &str) -> Result<Vec<Body>> {
+    let mut found = Bodies(Vec::new());
+    found.visit_file(&syn::parse_file(text)?);
+    Ok(found.0)
+}
+
+struct Bodies(Vec<Body>);
+
+impl Bodies {
+    fn add(&mut self, signature: &Signature, block: &Block) {
+        let unnamed = |tree: &TokenTree| matches!(tree, TokenTree::Ident(word) if word == "impl");
+        let output = quoted(&signature.output);
+        let fixed = signature.constness.is_some() || output.iter().any(unnamed);
+        let range = block.span().byte_range();
+        self.0.push(Body { range, fixed });
+    }
+}
+
+/// All tokens of a return type, those in brackets too.
+fn quoted(output: &syn::ReturnType) -> Vec<TokenTree> {
+    fn flat(tokens: proc_macro2::TokenStream, all: &mut Vec<TokenTree>) {
+        for tree in tokens {
+            if let TokenTree::Group(group) = &tree {
+                flat(group.stream(), all);
+            }
+            all.push(tree);
+        }
+    }
+    let mut all = Vec::new();
+    flat(quote::ToTokens::to_token_stream(output), &mut all);
+    all
+}
+
+impl<'ast> Visit<'ast> for Bodies {
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.add(&item.sig, &item.block);
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.add(&item.sig, &item.block);
+    }
+
+    fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
+        if let Some(block) = &item.default {
+            self.add(&item.sig, block);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOUND: &str =
+        "const A: u8 = 1;\nfn f() -> u8 { A }\nimpl X { const fn g() -> u8 { 2 } }\n";
+
+    #[test]
+    fn a_body_is_woven() {
+        let broken = SOUND.replace("{ A }", "{ 7 }");
+        let changed = changes(SOUND, &broken).unwrap().unwrap();
+        assert_eq!(changed, [(0, "{ 7 }".to_owned())]);
+        let forms = Forms::from([(0, vec![(5, "{ 7 }".to_owned())])]);
+        let text = woven(SOUND, &forms).unwrap();
+        let body = "{ match crate::mutant::number() {\n5 => { 7 }\n_ => { A } } }";
+        assert_eq!(text, SOUND.replace("{ A }", body));
+    }
+
+    #[test]
+    fn what_cannot_be_chosen_at_run_time_is_built_alone() {
+        let constant = SOUND.replace("= 1", "= 2");
+        assert_eq!(
+            changes(SOUND, &constant).unwrap(),
+            Err(Alone::MoreThanBodies)
+        );
+        let fixed = SOUND.replace("{ 2 }", "{ 3 }");
+        assert_eq!(changes(SOUND, &fixed).unwrap(), Err(Alone::FixedBody));
+        let unnamed = "fn f() -> Option<impl Copy> { Some(1) }\n";
+        let broken = unnamed.replace('1', "2");
+        assert_eq!(changes(unnamed, &broken).unwrap(), Err(Alone::FixedBody));
+    }
+}
