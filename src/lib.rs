@@ -12,7 +12,7 @@
 //! # The house
 //!
 //! A file imports only from lower floors, or from files above it in its own
-//! list. `tests/layering.rs` enforces that.
+//! list. `tests/layering` enforces that.
 //!
 //! | floor | file | its one job |
 //! |---|---|---|

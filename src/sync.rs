@@ -167,16 +167,19 @@ mod model {
 
     /// Runs a model under at most this many preemptions per execution (`None`:
     /// all there can be), and prints the bound and how many interleavings it
-    /// came to. A bounded run is not exhaustive; with `MODELS=full` in the
-    /// environment all bounds are lifted.
+    /// came to. With `MODELS=full` in the environment no bound holds, with
+    /// `MODELS=deep` the given one, else one less, but not 0.
     #[cfg(all(test, loom))]
     pub(crate) fn explore(
         name: &str,
         preemptions: Option<usize>,
         model: impl Fn() + Send + Sync + 'static,
     ) {
-        let full = std::env::var("MODELS").is_ok_and(|extent| extent == "full");
-        let preemptions = preemptions.filter(|_| !full);
+        let preemptions = match std::env::var("MODELS").as_deref() {
+            Ok("full") => None,
+            Ok("deep") => preemptions,
+            _ => preemptions.map(|given| given.max(2) - 1),
+        };
         let runs = std::sync::Arc::new(super::Tally::new());
         let counted = runs.clone();
         let mut builder = loom::model::Builder::new();

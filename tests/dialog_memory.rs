@@ -1,6 +1,7 @@
 //! What dialogs leave behind: a bounded number of bytes, however they end, also if their queues are
 //! dropped while everything is open. A binary of its own, with an allocator that counts.
 
+#[path = "support/counting_heap/mod.rs"]
 mod counting_heap;
 
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! What a lock table leaves in the allocator: nothing that grows with what was locked.
 
+#[path = "support/counting_heap/mod.rs"]
 mod counting_heap;
 
 use conversant::lock_table::{LockTable, Owner, Resource};

@@ -1,6 +1,7 @@
 //! What a queue leaves behind: nothing but a bounded number of bytes, after a million conversations
 //! and after a burst of a million messages. A binary of its own, with an allocator that counts.
 
+#[path = "support/counting_heap/mod.rs"]
 mod counting_heap;
 
 use conversant::limit::Limit;

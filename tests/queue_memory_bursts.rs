@@ -4,6 +4,7 @@
 //!
 //! `CONVERSANT_GROUPS=1000000` has so many groups; 50,000 if nothing is said.
 
+#[path = "support/counting_heap/mod.rs"]
 mod counting_heap;
 
 use std::sync::{Mutex, PoisonError};

@@ -3,9 +3,9 @@
 //! every step what the oracle of `tests/mutex_queue` does.
 #![no_main]
 
-#[path = "../../tests/mutex_queue/mod.rs"]
+#[path = "../../tests/support/mutex_queue/mod.rs"]
 mod mutex_queue;
-#[path = "../../tests/queue_script/mod.rs"]
+#[path = "../../tests/support/queue_script/mod.rs"]
 mod queue_script;
 
 use libfuzzer_sys::fuzz_target;

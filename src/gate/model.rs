@@ -117,7 +117,7 @@ fn cancel_opens_the_next() {
 /// Three tickets where the word of the model counts to two.
 #[test]
 fn counts_beyond_the_word() {
-    explore("counts_beyond_the_word", Some(3), || {
+    explore("counts_beyond_the_word", Some(4), || {
         let gate = TierGate::new();
         let work = Work::new();
         let (mut first, mut second) = (gate.join(1), gate.join(1));

@@ -124,7 +124,7 @@ fn a_receive_that_was_woken_for_nothing_is_woken_again() {
 /// second gets the next best, also if a bump makes that another one just then.
 #[test]
 fn two_readers_and_a_bump_take_the_best_two() {
-    explore("two_readers_and_a_bump_take_the_best_two", None, || {
+    explore("two_readers_and_a_bump_take_the_best_two", Some(3), || {
         let queue = Queue::new();
         let lane = queue.lane(1, Limit::Unlimited).unwrap();
         // Of two messages each, with room for both and a level of its own: only

@@ -25,7 +25,7 @@ impl<T> Conversation<T> {
     /// # Errors
     ///
     /// [`SendError`] with the message, if the queue is closed or full.
-    #[inline]
+    #[inline(always)]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         self.pin.queue().send_holding(&self.pin, message, ())
     }

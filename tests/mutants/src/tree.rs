@@ -55,10 +55,10 @@ impl Tree {
         })
     }
 
-    /// The target directory of the tree itself: what it depends on is built once.
+    /// Where it is built. Not where the tree itself is: cargo tells packages apart
+    /// by their paths within a workspace.
     pub fn target(&self) -> PathBuf {
-        let said = std::env::var_os("CARGO_TARGET_DIR");
-        said.map_or_else(|| self.root.join("target"), PathBuf::from)
+        self.path.with_file_name("build")
     }
 
     /// A file as it is in the root.

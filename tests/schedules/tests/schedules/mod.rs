@@ -2,8 +2,8 @@
 
 use shuttle::thread::JoinHandle;
 
-/// Schedules of each kind.
-const SCHEDULES: usize = 10_000;
+/// Schedules of each kind, if `SCHEDULES` in the environment says nothing else.
+const SCHEDULES: usize = 2_000;
 
 /// Preemptions that the second kind tries to place where they hurt.
 const DEPTH: usize = 3;
@@ -11,9 +11,11 @@ const DEPTH: usize = 3;
 /// Runs it under random schedules, and under schedules that follow random
 /// priorities with few changes. A failure prints the schedule to replay.
 pub fn explore(run: impl Fn() + Send + Sync + Clone + 'static) {
-    shuttle::check_random(run.clone(), SCHEDULES);
-    shuttle::check_pct(run, SCHEDULES, DEPTH);
-    println!("{SCHEDULES} random schedules and {SCHEDULES} by priority of depth {DEPTH}");
+    let said = std::env::var("SCHEDULES");
+    let schedules = said.map_or(SCHEDULES, |said| said.parse().expect("a number"));
+    shuttle::check_random(run.clone(), schedules);
+    shuttle::check_pct(run, schedules, DEPTH);
+    println!("{schedules} random schedules and {schedules} by priority of depth {DEPTH}");
 }
 
 /// Waits for all of them.

@@ -1,0 +1,104 @@
+//! What `tests/README.md` names, exists.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use syn::visit::{self, Visit};
+
+/// Functions, modules, and files without their ends, in a folder and below.
+#[derive(Default)]
+struct Names(BTreeSet<String>);
+
+impl Names {
+    fn add(&mut self, path: &Path) {
+        let stem = path.file_stem().expect("a name").to_string_lossy();
+        self.0.insert(stem.into_owned());
+        if path.is_dir() {
+            for entry in fs::read_dir(path).expect("a folder") {
+                self.add(&entry.expect("an entry").path());
+            }
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            let text = fs::read_to_string(path).expect("text");
+            self.visit_file(&syn::parse_file(&text).expect("Rust"));
+        }
+    }
+
+    /// Whether it has one like this: the last part of a path, perhaps with `*`s.
+    fn has(&self, name: &str) -> bool {
+        let last = name
+            .trim_end_matches(':')
+            .rsplit(['/', ':'])
+            .next()
+            .expect("never empty");
+        let last = last.trim_end_matches(".rs");
+        let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '*';
+        // Something else than a test.
+        !last.chars().all(plain) || self.0.iter().any(|there| is_like(there, last))
+    }
+}
+
+fn is_like(name: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => name == pattern,
+        Some((start, rest)) => name
+            .strip_prefix(start)
+            .is_some_and(|end| (0..=end.len()).any(|at| is_like(&end[at..], rest))),
+    }
+}
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_signature(&mut self, signature: &'ast syn::Signature) {
+        self.0.insert(signature.ident.to_string());
+        visit::visit_signature(self, signature);
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        self.0.insert(item.ident.to_string());
+        visit::visit_item_mod(self, item);
+    }
+
+    /// Tests that a macro of ours makes.
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        for tree in call.tokens.clone() {
+            if let proc_macro2::TokenTree::Ident(word) = tree {
+                self.0.insert(word.to_string());
+            }
+        }
+        visit::visit_macro(self, call);
+    }
+}
+
+/// The spans of code in the last column of a row.
+fn named(row: &str) -> impl Iterator<Item = &str> {
+    let row = row.trim_end().trim_end_matches('|');
+    let (_, last) = row.rsplit_once('|').unwrap_or_default();
+    last.split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn every_test_that_it_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut names = Names::default();
+    for folder in ["src", "tests", "examples", "benches", "fuzz/fuzz_targets"] {
+        names.add(&root.join(folder));
+    }
+    let text = fs::read_to_string(root.join("tests/README.md")).expect("there");
+    let rows = text.lines().filter(|line| line.starts_with('|'));
+    let missing: Vec<_> = rows
+        .flat_map(named)
+        .filter(|name| !names.has(name))
+        .collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn a_name_that_is_not_there_is_found() {
+    let mut names = Names::default();
+    names.0.extend(["one_of_them", "other"].map(String::from));
+    assert!(names.has("a::b::one_of_them") && names.has("one_*") && names.has("queue/other.rs"));
+    assert!(names.has("*of*") && names.has("cargo test"));
+    assert!(!names.has("one") && !names.has("b::an*") && !names.has("others"));
+    let row = "| `not this` | `one_of_them`, and `a::other` |";
+    assert_eq!(named(row).collect::<Vec<_>>(), ["one_of_them", "a::other"]);
+}

@@ -1,0 +1,19 @@
+//! Semaphore, turnstile, intent lock and lock table.
+
+#[path = "../support/histories/mod.rs"]
+mod histories;
+
+mod clones_of_wakers;
+mod intent_history;
+mod semaphore;
+mod semaphore_linearizable;
+mod semaphore_oracle;
+mod semaphore_pause;
+mod semaphore_permits;
+mod semaphore_pitfalls;
+mod semaphore_semantics;
+mod semaphore_threads;
+mod table_linearizable;
+mod table_storm;
+mod table_tiers;
+mod turnstile_service;

@@ -1,0 +1,159 @@
+//! Sends by key that wait for room.
+
+use crate::queue_support;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+use conversant::error::TierGoesDown;
+use conversant::keyed::Keyed;
+use conversant::limit::Limit;
+use conversant::queue::{Queue, SendReason};
+
+use queue_support::{Bell, poll, serve, take};
+
+fn bounded<T: Send + 'static>(capacity: u32) -> (Queue<T>, Keyed<&'static str, T>) {
+    let capacity = Limit::AtMost(capacity);
+    let queue = Queue::builder().capacity(capacity).build().unwrap();
+    let orders = Keyed::new(queue.lane(1, Limit::Unlimited).unwrap());
+    (queue, orders)
+}
+
+fn line<T>(queue: &Queue<T>) -> (usize, usize) {
+    let sends = queue.snapshot().sends;
+    (sends.waiting, sends.notified)
+}
+
+/// Its group may have ended by the time that there is room, and another begun.
+#[test]
+fn it_goes_to_the_group_that_its_key_has_by_then() {
+    let (queue, orders) = bounded(1);
+    let (bells, wakers): (Vec<_>, Vec<_>) = (0..2).map(|_| Bell::new()).unzip();
+    orders.send("anna", 1).unwrap();
+    let before = orders.group(&"anna");
+    let mut anna = orders.send_wait("anna", 2);
+    let mut bert = orders.send_wait("bert", 3);
+    assert!(poll(&mut anna, &wakers[0]).is_pending());
+    assert!(poll(&mut bert, &wakers[1]).is_pending());
+    assert_eq!(orders.len(), 1, "who waits has no group yet");
+    assert_eq!(serve(&queue), [1]);
+    assert_eq!((bells[0].rings(), bells[1].rings()), (1, 0));
+    assert!(orders.is_empty());
+    assert!(matches!(poll(&mut anna, &wakers[0]), Poll::Ready(Ok(()))));
+    assert_ne!(orders.group(&"anna"), before);
+    assert!(poll(&mut bert, &wakers[1]).is_pending());
+    assert_eq!(serve(&queue), [2]);
+    assert_eq!(bells[1].rings(), 1);
+    assert!(matches!(poll(&mut bert, &wakers[1]), Poll::Ready(Ok(()))));
+    assert_eq!((serve(&queue), orders.is_empty()), (vec![3], true));
+    orders.send_wait("anna", 4).wait().unwrap();
+    assert_eq!(serve(&queue), [4]);
+}
+
+/// Before its first poll, waiting, told, done.
+#[test]
+fn dropped_at_every_stage() {
+    let (queue, orders) = bounded(1);
+    let message = Arc::new(());
+    let alive = || Arc::strong_count(&message) - 1;
+    let (bell, waker) = Bell::new();
+    drop(orders.send_wait("anna", message.clone()));
+    orders.send("bert", Arc::default()).unwrap();
+    let mut waiting = orders.send_wait("anna", message.clone());
+    assert!(poll(&mut waiting, &waker).is_pending());
+    let mut told = orders.send_wait("anna", message.clone());
+    assert!(poll(&mut told, &waker).is_pending());
+    assert_eq!(line(&queue), (2, 0));
+    drop(waiting);
+    assert_eq!((alive(), line(&queue), bell.rings()), (1, (1, 0), 0));
+    serve(&queue);
+    assert_eq!((line(&queue), bell.rings()), ((0, 1), 1));
+    let mut next = orders.send_wait("anna", message.clone());
+    assert!(poll(&mut next, &waker).is_pending());
+    assert!(told.into_message().is_some());
+    assert_eq!((line(&queue), bell.rings()), ((0, 1), 2));
+    assert!(matches!(poll(&mut next, &waker), Poll::Ready(Ok(()))));
+    drop(next);
+    assert_eq!((alive(), line(&queue)), (1, (0, 0)));
+    drop(serve(&queue));
+    assert_eq!((alive(), orders.is_empty()), (0, true));
+}
+
+#[test]
+fn whatever_refuses_it_gives_the_message_back_and_leaves_no_key() {
+    let (queue, orders) = bounded(2);
+    orders.send_in("anna", 3, 0).unwrap();
+    orders.send_in("anna", 3, 0).unwrap();
+    let late = orders.send_wait("bert", 1).give_back_after(Duration::ZERO);
+    let late = late.unwrap_err();
+    assert_eq!((late.message, late.reason), (1, SendReason::TimedOut));
+    let delivery = take(&queue).unwrap();
+    let own = orders.send_wait("bert", 2).wait().unwrap_err();
+    assert_eq!((own.message, own.reason), (2, SendReason::OwnQueue));
+    let (bell, waker) = Bell::new();
+    let mut down = orders.send_wait("anna", 3).in_tier(1);
+    let mut closed = orders.send_wait("bert", 4);
+    assert!(poll(&mut down, &waker).is_pending());
+    assert!(poll(&mut closed, &waker).is_pending());
+    delivery.complete();
+    assert_eq!(bell.rings(), 1);
+    let Poll::Ready(Err(down)) = poll(&mut down, &waker) else {
+        panic!("its tier goes down");
+    };
+    let reason = SendReason::TierGoesDown(TierGoesDown { last: 3, asked: 1 });
+    assert_eq!((down.message, down.reason), (3, reason));
+    assert_eq!(bell.rings(), 2, "the room is the next one's");
+    queue.close();
+    let Poll::Ready(Err(closed)) = poll(&mut closed, &waker) else {
+        panic!("it is closed");
+    };
+    assert_eq!((closed.message, closed.reason), (4, SendReason::Closed));
+    assert_eq!((orders.len(), line(&queue)), (1, (0, 0)));
+    assert_eq!((serve(&queue), orders.is_empty()), (vec![0], true));
+}
+
+/// Threads that send by few keys into little room: each key in the order of each thread.
+#[test]
+fn threads_that_wait_for_room_by_key() {
+    const EACH: u32 = 1_000;
+    const KEYS: [&str; 3] = ["anna", "bert", "carl"];
+    let (queue, orders) = bounded(2);
+    let seen = Mutex::new(BTreeMap::<_, Vec<u32>>::new());
+    std::thread::scope(|scope| {
+        let senders = [0, 1, 2].map(|who| {
+            let orders = &orders;
+            scope.spawn(move || {
+                for n in 0..EACH {
+                    let key = KEYS[n as usize % KEYS.len()];
+                    orders.send_wait(key, (who, key, n)).wait().unwrap();
+                }
+            })
+        });
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Ok(mut turn) = queue.receive().wait() {
+                    while let Some(delivery) = turn.next() {
+                        let (who, key, n) = *delivery;
+                        let mut seen = seen.lock().unwrap();
+                        seen.entry((who, key)).or_default().push(n);
+                        drop(seen);
+                        delivery.complete();
+                    }
+                }
+            });
+        }
+        for sender in senders {
+            sender.join().unwrap();
+        }
+        queue.close();
+    });
+    let seen = seen.into_inner().unwrap();
+    assert_eq!(
+        seen.values().map(Vec::len).sum::<usize>(),
+        3 * EACH as usize
+    );
+    assert!(seen.values().all(|seen| seen.is_sorted()));
+    assert!(orders.is_empty());
+}

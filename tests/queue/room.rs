@@ -1,0 +1,102 @@
+//! Sends that wait for room: who is told, in what order, and what becomes of messages and places.
+
+use crate::queue_support;
+
+mod back;
+mod callers;
+mod line;
+mod random;
+mod threads;
+
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+use conversant::limit::Limit;
+use conversant::queue::{
+    Conversation, Lane, Pending, Queue, SendError, SendReason, Sending, SendsStatus, ToSend,
+};
+use conversant::wait::Wait;
+
+use queue_support::{Bell, conversation, poll, serve, take};
+
+type Sent<M> = Poll<Result<(), SendError<M>>>;
+
+/// A send that waits, polled by hand, with its bell.
+struct Waiting<'a, P: Pending> {
+    wait: Wait<Sending<'a, P>>,
+    bell: Arc<Bell>,
+    waker: Waker,
+}
+
+impl<'a, P: Pending> Waiting<'a, P> {
+    fn of(wait: Wait<Sending<'a, P>>) -> Self {
+        let (bell, waker) = Bell::new();
+        let mut waiting = Self { wait, bell, waker };
+        assert!(waiting.poll().is_pending());
+        waiting
+    }
+
+    fn poll(&mut self) -> Sent<P::Message> {
+        poll(&mut self.wait, &self.waker)
+    }
+
+    fn is_sent(&mut self) -> bool {
+        matches!(self.poll(), Poll::Ready(Ok(())))
+    }
+
+    /// What it was refused for, with the message.
+    fn refused(&mut self) -> (P::Message, SendReason) {
+        match self.poll() {
+            Poll::Ready(Err(error)) => (error.message, error.reason),
+            other => panic!("refused, not {}", other.is_ready()),
+        }
+    }
+}
+
+type OneWaits<'a, T> = Waiting<'a, ToSend<'a, T, T>>;
+type AllWait<'a, T> = Waiting<'a, ToSend<'a, T, Vec<T>>>;
+
+fn one<T>(conversation: &Conversation<T>, message: T) -> OneWaits<'_, T> {
+    Waiting::of(conversation.send_wait(message))
+}
+
+fn all<T>(conversation: &Conversation<T>, messages: impl IntoIterator<Item = T>) -> AllWait<'_, T> {
+    Waiting::of(conversation.send_all_wait(messages))
+}
+
+fn rings<P: Pending, const N: usize>(waiting: [&Waiting<'_, P>; N]) -> [usize; N] {
+    waiting.map(|w| w.bell.rings())
+}
+
+/// A queue with so many places, all taken by a group without a limit.
+fn full<T: Default>(capacity: u32) -> (Queue<T>, Lane<T>, Conversation<T>) {
+    let (queue, lane) = bounded(capacity);
+    let wide = conversation(&lane, Limit::Unlimited, 100);
+    wide.send_all((0..capacity).map(|_| T::default())).unwrap();
+    (queue, lane, wide)
+}
+
+fn bounded<T>(capacity: u32) -> (Queue<T>, Lane<T>) {
+    let capacity = Limit::AtMost(capacity);
+    let queue = Queue::builder().capacity(capacity).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    (queue, lane)
+}
+
+fn held<T>(queue: &Queue<T>) -> u64 {
+    let picture = queue.snapshot();
+    picture.waiting + picture.in_flight
+}
+
+fn sends<T>(queue: &Queue<T>) -> (usize, usize, u64) {
+    let SendsStatus {
+        waiting,
+        notified,
+        places,
+    } = queue.snapshot().sends;
+    (waiting, notified, places)
+}
+
+fn complete_one<T>(queue: &Queue<T>) -> T {
+    take(queue).unwrap().complete()
+}

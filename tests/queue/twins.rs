@@ -1,0 +1,46 @@
+//! The same script on two queues, one of which is looked at after each step. A
+//! look takes in what was submitted, so that the policy of the one always knows
+//! all, and that of the other as late as can be: it must make no difference.
+//!
+//! `CONVERSANT_TWINS` says how many scripts; 1,000 if nothing is said.
+
+mod script;
+mod twin;
+
+use script::Script;
+use twin::Twin;
+
+/// Scripts, if nobody says how many.
+const SCRIPTS: u64 = 1_000;
+
+#[test]
+fn a_look_after_each_step_makes_no_difference() {
+    let asked = std::env::var("CONVERSANT_TWINS").ok();
+    let scripts = asked.map_or(SCRIPTS, |n| n.parse().expect("a number of scripts"));
+    for number in 1..=scripts {
+        compare(number);
+    }
+}
+
+fn compare(number: u64) {
+    let script = Script::random(number);
+    let alone = Twin::run(&script, false);
+    let looked_at = Twin::run(&script, true);
+    assert_eq!(alone.len(), looked_at.len());
+    for (step, (one, other)) in alone.iter().zip(&looked_at).enumerate() {
+        if one != other {
+            panic!(
+                "script {number}, step {step}: {one} alone, {other} if looked at\n{}",
+                story(&script, &alone[..=step])
+            );
+        }
+    }
+}
+
+/// The settings, and each step with what was seen of it.
+fn story(script: &Script, log: &[String]) -> String {
+    let steps = script.ops.iter().zip(log).enumerate();
+    let lines = steps.map(|(step, (op, seen))| format!("{step:4} {op:?}: {seen}\n"));
+    let settings = format!("{:?}\n", script.settings);
+    std::iter::once(settings).chain(lines).collect()
+}

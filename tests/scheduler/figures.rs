@@ -1,0 +1,10 @@
+//! The figures of the specification on the scheduler's own core, in virtual
+//! time: SEMANTICS A, B and E, the gate's rule as a caller sees it, and what a
+//! failure does.
+
+mod failures;
+mod gate;
+mod order;
+mod sim;
+mod system_a;
+mod system_b;

@@ -1,0 +1,19 @@
+//! The scheduler on real threads: invariants, never timing. Each fault of
+//! SEMANTICS 1A and 1B that a thread can show has a test here by its name.
+
+mod ahead;
+mod asynchronous;
+mod batches;
+mod callers;
+mod cancelling;
+mod drops;
+mod groups;
+mod later;
+mod life;
+mod outcomes;
+mod pools;
+mod readers;
+mod stage;
+mod stalls;
+mod status;
+mod wakers;

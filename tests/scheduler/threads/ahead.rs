@@ -1,0 +1,286 @@
+//! Readers that take several tasks at once, seen from outside: what has not
+//! started is nobody's. Each test holds a reader in a task behind which it may have
+//! taken others; all of it holds as well if it has taken none.
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use conversant::error::OutOfRange;
+use conversant::limit::Limit;
+use conversant::scheduler::{Caller, CallerOptions, How, Place, Scheduler, Verdict};
+
+use crate::threads::stage::{Held, Job, end, finishes, gives, until, until_idle};
+
+fn scheduler(readers: u32) -> (Scheduler, Caller) {
+    let builder = Scheduler::builder().readers(readers).claims(8);
+    let scheduler = builder.build().unwrap();
+    let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+    (scheduler, caller)
+}
+
+/// The only reader is held in a task, having taken it with some of those that are
+/// given back: it knows its tasks to be short.
+fn held_before(scheduler: &Scheduler, caller: &Caller, place: Place<'_>) -> (Held, Vec<Job>) {
+    let hold = scheduler.hold();
+    let quick = caller.exec_with(place, || Ok::<_, ()>(()));
+    quick.unwrap().detach();
+    let held = Held::submit(caller, place);
+    let behind = (0..20).map(|n| {
+        let task = caller.exec_with(place, move || Ok::<_, String>(n));
+        task.unwrap()
+    });
+    let behind = behind.collect();
+    drop(hold);
+    held.wait_began();
+    (held, behind)
+}
+
+#[test]
+fn they_wait_and_can_be_cancelled() {
+    finishes(|| {
+        let (scheduler, caller) = scheduler(1);
+        let (held, behind) = held_before(&scheduler, &caller, Place::new());
+        assert!(behind[1].cancel());
+        let status = scheduler.status();
+        assert_eq!(status.running.len(), 1);
+        assert_eq!(status.running[0].id, held.task.id());
+        assert_eq!(status.waiting.len(), 19);
+        assert_eq!(status.callers[0].running, 1);
+        held.go();
+        let summary = caller.synchronize().wait().unwrap();
+        assert_eq!((summary.ok, summary.cancelled), (21, 1));
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn another_reader_runs_them() {
+    finishes(|| {
+        let (scheduler, caller) = scheduler(1);
+        let (held, mut behind) = held_before(&scheduler, &caller, Place::new());
+        scheduler.set_readers(2).unwrap();
+        for task in &mut behind {
+            assert_eq!(task.outcome().wait().unwrap().run.unwrap().reader, 2);
+        }
+        held.finish();
+        end(&scheduler);
+    });
+}
+
+/// Both readers are held, one of them with tasks behind it; the other is let go.
+#[test]
+fn a_reader_that_is_let_go_runs_what_another_has_taken() {
+    finishes(|| {
+        for _ in 0..20 {
+            let (scheduler, caller) = scheduler(2);
+            let other = Held::start(&caller);
+            let (held, mut behind) = held_before(&scheduler, &caller, Place::new());
+            other.finish();
+            for task in &mut behind {
+                task.outcome().wait().unwrap();
+            }
+            held.finish();
+            end(&scheduler);
+        }
+    });
+}
+
+#[test]
+fn no_task_starts_while_a_hold_lives_or_a_cap_is_nothing() {
+    finishes(|| {
+        // Many times: a look at the status takes the others back, too.
+        for round in 0..60 {
+            let capped = round % 2 == 0;
+            let (scheduler, caller) = scheduler(1);
+            let (held, behind) = held_before(&scheduler, &caller, Place::new());
+            let hold = match capped {
+                true => caller.set_cap(Limit::AtMost(0)).map(|()| None).unwrap(),
+                false => Some(scheduler.hold()),
+            };
+            // Nobody asks for its outcome: that alone would take the others back.
+            held.go();
+            until_idle(&scheduler);
+            assert!(behind.iter().all(|task| !task.has_ended()));
+            drop(hold);
+            caller.set_cap(Limit::Unlimited).unwrap();
+            assert!(caller.synchronize().wait().unwrap().all_ok());
+            end(&scheduler);
+        }
+    });
+}
+
+#[test]
+fn a_lower_tier_goes_first() {
+    finishes(|| {
+        // Many times: a reader that was slow once takes none of the others.
+        for _ in 0..20 {
+            let (scheduler, caller) = scheduler(1);
+            let (held, behind) = held_before(&scheduler, &caller, Place::new().tier(2));
+            let lower = Held::submit(&caller, Place::new().tier(1));
+            held.go();
+            lower.wait_began();
+            assert!(behind.iter().all(|task| !task.has_ended()));
+            lower.finish();
+            assert!(caller.synchronize().wait().unwrap().all_ok());
+            end(&scheduler);
+        }
+    });
+}
+
+/// With one reader that would be a stall; with two it waits for none of them.
+#[test]
+fn a_task_may_wait_for_one_that_its_reader_has_taken() {
+    finishes(|| {
+        for _ in 0..50 {
+            let (scheduler, caller) = scheduler(2);
+            let hold = scheduler.hold();
+            (0..2).for_each(|n| gives(&caller, n).detach());
+            let (hands_over, handed) = channel::<Job>();
+            let waits = caller.exec(move || {
+                let mut other = handed.recv().unwrap();
+                let outcome = other.outcome().wait().map_err(|_| ())?;
+                Ok::<_, ()>(matches!(outcome.verdict, Verdict::Ok(7)))
+            });
+            hands_over.send(gives(&caller, 7)).unwrap();
+            (0..9).for_each(|n| gives(&caller, n).detach());
+            drop(hold);
+            let verdict = waits.unwrap().outcome().wait().unwrap().verdict;
+            assert!(matches!(verdict, Verdict::Ok(true)), "{verdict:?}");
+            end(&scheduler);
+        }
+    });
+}
+
+#[test]
+fn an_outcome_does_not_wait_for_the_task_behind() {
+    finishes(|| {
+        for looks in [true, false].repeat(10) {
+            let (scheduler, caller) = scheduler(1);
+            let hold = scheduler.hold();
+            gives(&caller, 0).detach();
+            let mut first = gives(&caller, 1);
+            let held = Held::submit(&caller, Place::new());
+            gives(&caller, 2).detach();
+            drop(hold);
+            held.wait_began();
+            assert!(!looks || first.has_ended());
+            assert!(first.outcome().wait().unwrap().run.is_some());
+            held.finish();
+            end(&scheduler);
+        }
+    });
+}
+
+#[test]
+fn a_release_that_cancels_takes_them_back() {
+    finishes(|| {
+        let (scheduler, caller) = scheduler(1);
+        let (held, behind) = held_before(&scheduler, &caller, Place::new());
+        held.go();
+        let summary = caller.release(How::Cancel).wait().unwrap();
+        assert_eq!(summary.ok + summary.cancelled, 22);
+        drop(behind);
+        end(&scheduler);
+    });
+}
+
+/// What is dropped with a task's result is dropped before the next task begins.
+#[test]
+fn what_a_detached_task_gave_does_not_wait_for_the_task_behind() {
+    struct Says(std::sync::mpsc::Sender<()>);
+    impl Drop for Says {
+        fn drop(&mut self) {
+            self.0.send(()).ok();
+        }
+    }
+    finishes(|| {
+        let (scheduler, caller) = scheduler(1);
+        let hold = scheduler.hold();
+        gives(&caller, 0).detach();
+        let (says, said) = channel();
+        caller
+            .exec(move || Ok::<_, ()>(Says(says)))
+            .unwrap()
+            .detach();
+        let held = Held::submit(&caller, Place::new());
+        gives(&caller, 2).detach();
+        drop(hold);
+        held.wait_began();
+        said.try_recv().expect("dropped before the next began");
+        held.finish();
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn one_at_a_time_is_in_exact_order() {
+    finishes(|| {
+        let builder = Scheduler::builder().readers(1).claims(1);
+        let scheduler = builder.build().unwrap();
+        let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+        let (held, behind) = held_before(&scheduler, &caller, Place::new());
+        caller.bump(&behind[9], 1).unwrap();
+        let (says, said) = channel();
+        let last = Arc::new(says);
+        let urgent = caller.exec_with(Place::new().bump(200), move || {
+            last.send(()).ok();
+            Ok::<_, ()>(())
+        });
+        held.finish();
+        let start = |mut task: Job| task.outcome().wait().unwrap().run.unwrap().start;
+        let mut urgent = urgent.unwrap();
+        let first = urgent.outcome().wait().unwrap().run.unwrap().start;
+        said.recv().unwrap();
+        let mut starts: Vec<_> = behind.into_iter().map(start).collect();
+        let second = starts.remove(9);
+        assert!(first <= second && second <= starts[0] && starts.is_sorted());
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn the_number_of_claims_has_its_range() {
+    for (claims, allowed) in [(0, false), (1, true), (1024, true), (1025, false)] {
+        let built = Scheduler::builder().readers(1).claims(claims).build();
+        let told = built.map(drop).map_err(|OutOfRange { what, .. }| what);
+        let expected = if allowed { Ok(()) } else { Err("claims") };
+        assert_eq!(told, expected);
+    }
+}
+
+/// Many threads at once, with every number of claims: the sums agree.
+#[test]
+fn nothing_is_lost_or_run_twice() {
+    finishes(|| {
+        for claims in [2, 16, 1024] {
+            let builder = Scheduler::builder().readers(3).claims(claims);
+            let scheduler = builder.build().unwrap();
+            std::thread::scope(|scope| {
+                for thread in 0..3_u64 {
+                    let scheduler = &scheduler;
+                    scope.spawn(move || {
+                        let caller = scheduler.caller("c", CallerOptions::default()).unwrap();
+                        let mut cancelled = 0;
+                        for n in 0..3_000 {
+                            let mut task = gives(&caller, n);
+                            match (n + thread) % 40 {
+                                0 => _ = task.outcome().wait().unwrap(),
+                                1..4 => cancelled += u64::from(task.cancel()),
+                                4 => _ = caller.bump(&task, 1),
+                                5 => assert!(scheduler.status().running.len() <= 3),
+                                6 => drop(scheduler.hold()),
+                                7 => scheduler.set_readers(2 + n as u32 % 2).unwrap(),
+                                _ => {}
+                            }
+                        }
+                        let summary = caller.synchronize().wait().unwrap();
+                        assert_eq!((summary.tasks, summary.cancelled), (3_000, cancelled));
+                        assert_eq!(summary.ok, 3_000 - cancelled);
+                    });
+                }
+            });
+            until(|| scheduler.status().running.is_empty());
+            end(&scheduler);
+        }
+    });
+}

@@ -1,0 +1,226 @@
+//! What a task's function holds is dropped under no lock, however it ends: a
+//! drop that calls back into the scheduler neither hangs nor is lost.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+
+use conversant::scheduler::{
+    Caller, CallerOptions, How, OnFailure, Place, PoolError, Reason, Scheduler,
+};
+
+use crate::threads::stage::{Held, Job, end, finishes, gives, one_caller, until};
+
+/// Calls back into the scheduler when it is dropped, and says so.
+struct CallsBack {
+    scheduler: Arc<Scheduler>,
+    caller: Arc<Caller>,
+    other: Job,
+    dropped: Sender<()>,
+}
+
+impl Drop for CallsBack {
+    fn drop(&mut self) {
+        let _status = self.scheduler.status();
+        let _readers = self.scheduler.readers();
+        self.other.cancel();
+        let _ = self.caller.bump(&self.other, 1);
+        // Taken or refused: both go through the lock.
+        if let Ok(task) = self.caller.exec(|| Ok::<_, ()>(())) {
+            task.detach();
+        }
+        drop(self.scheduler.hold());
+        self.dropped.send(()).ok();
+    }
+}
+
+struct Stage {
+    scheduler: Arc<Scheduler>,
+    caller: Arc<Caller>,
+    /// For what the drops submit: a caller of its own.
+    spare: Arc<Caller>,
+}
+
+impl Stage {
+    fn new(on_failure: OnFailure) -> Self {
+        let (scheduler, spare) = one_caller(1);
+        let options = CallerOptions {
+            on_failure,
+            ..CallerOptions::default()
+        };
+        let caller = scheduler.caller("tested", options).unwrap();
+        Self {
+            scheduler: Arc::new(scheduler),
+            caller: Arc::new(caller),
+            spare: Arc::new(spare),
+        }
+    }
+
+    fn calls_back(&self, dropped: &Sender<()>) -> CallsBack {
+        CallsBack {
+            scheduler: Arc::clone(&self.scheduler),
+            caller: Arc::clone(&self.spare),
+            other: gives(&self.spare, 1),
+            dropped: dropped.clone(),
+        }
+    }
+
+    fn end(self) {
+        end(&self.scheduler);
+    }
+}
+
+#[test]
+fn of_a_task_that_ran() {
+    finishes(|| {
+        let stage = Stage::new(OnFailure::Continue);
+        let (dropped, drops) = channel();
+        for panics in [false, true] {
+            let captured = stage.calls_back(&dropped);
+            let task = stage.caller.exec(move || {
+                let _captured = captured;
+                assert!(!panics, "it panics with what it captured");
+                Ok::<_, ()>(())
+            });
+            task.unwrap().detach();
+            drops.recv().unwrap();
+        }
+        stage.end();
+    });
+}
+
+#[test]
+fn of_a_task_that_was_cancelled() {
+    finishes(|| {
+        let stage = Stage::new(OnFailure::Continue);
+        let (dropped, drops) = channel();
+        let held = Held::start(&stage.caller);
+        let captured = stage.calls_back(&dropped);
+        let task = stage.caller.exec(move || Ok::<_, ()>(captured)).unwrap();
+        assert!(task.cancel());
+        drops.try_recv().expect("dropped by the call that cancels");
+        held.finish();
+        stage.end();
+    });
+}
+
+#[test]
+fn of_tasks_cancelled_by_a_release_or_a_shutdown() {
+    finishes(|| {
+        for shutdown in [false, true] {
+            let stage = Stage::new(OnFailure::Continue);
+            let (dropped, drops) = channel();
+            let held = Held::start(&stage.spare);
+            for _ in 0..70 {
+                let captured = stage.calls_back(&dropped);
+                let task = stage.caller.exec(move || Ok::<_, ()>(captured));
+                task.unwrap().detach();
+            }
+            let none = if shutdown {
+                let down = stage.scheduler.shutdown(How::Cancel);
+                down.wait_timeout(Default::default()).is_err()
+            } else {
+                let released = stage.caller.release(How::Cancel);
+                released.wait_timeout(Default::default()).is_ok()
+            };
+            assert!(none);
+            assert_eq!(drops.try_iter().count(), 70);
+            held.finish();
+            stage.end();
+        }
+    });
+}
+
+#[test]
+fn of_tasks_that_were_skipped() {
+    finishes(|| {
+        let stage = Stage::new(OnFailure::SkipHigherTiers);
+        let (dropped, drops) = channel();
+        let hold = stage.scheduler.hold();
+        stage.caller.exec(|| Err::<(), _>(())).unwrap().detach();
+        let above = |captured: CallsBack| {
+            let place = Place::new().tier(1);
+            let task = stage.caller.exec_with(place, move || Ok::<_, ()>(captured));
+            task.unwrap().detach();
+        };
+        (0..40).for_each(|_| above(stage.calls_back(&dropped)));
+        drop(hold);
+        (0..40).for_each(|_| drops.recv().unwrap());
+        // One that comes after the failure is dropped by its submission.
+        above(stage.calls_back(&dropped));
+        drops.try_recv().unwrap();
+        stage.end();
+    });
+}
+
+#[test]
+fn of_a_task_that_was_handed_back() {
+    finishes(|| {
+        let stage = Stage::new(OnFailure::Continue);
+        let (dropped, drops) = channel();
+        let refuses = |_: Box<dyn FnOnce() + Send>| Err(PoolError::new("never"));
+        let scheduler = Scheduler::builder().readers(1).pool(refuses).build();
+        let scheduler = scheduler.unwrap();
+        let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+        let captured = stage.calls_back(&dropped);
+        let back = caller.exec(move || Ok::<_, ()>(captured)).unwrap_err();
+        assert_eq!(back.reason, Reason::NoReader);
+        assert!(drops.try_recv().is_err(), "it was handed back whole");
+        drop(back);
+        drops.try_recv().unwrap();
+        stage.end();
+    });
+}
+
+#[test]
+fn of_what_a_detached_task_gave() {
+    finishes(|| {
+        let stage = Stage::new(OnFailure::Continue);
+        let (dropped, drops) = channel();
+        for fails in [false, true] {
+            let captured = stage.calls_back(&dropped);
+            let task = stage.caller.exec(move || match fails {
+                false => Ok(captured),
+                true => Err(captured),
+            });
+            task.unwrap().detach();
+            drops.recv().unwrap();
+        }
+        stage.end();
+    });
+}
+
+#[test]
+fn of_what_a_task_gave_whose_handle_goes_later() {
+    finishes(|| {
+        let stage = Stage::new(OnFailure::Continue);
+        let (dropped, drops) = channel();
+        let captured = stage.calls_back(&dropped);
+        let task = stage.caller.exec(move || Ok::<_, ()>(captured)).unwrap();
+        stage.caller.synchronize().wait().unwrap();
+        assert!(drops.try_recv().is_err(), "it waits in its handle");
+        drop(task);
+        drops.recv().unwrap();
+        stage.end();
+    });
+}
+
+/// The caller itself, dropped by the last of its tasks.
+#[test]
+fn a_caller_dropped_by_its_own_task() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let caller = Arc::new(caller);
+        let own = Arc::clone(&caller);
+        let held = Held::start(&caller);
+        let task = caller.exec(move || {
+            let last = own;
+            gives(&last, 1).detach();
+            Ok::<_, ()>(())
+        });
+        task.unwrap().detach();
+        drop(caller);
+        held.finish();
+        until(|| scheduler.status().callers.is_empty());
+        end(&scheduler);
+    });
+}

@@ -1,0 +1,137 @@
+//! The scheduler's own life: what it refuses, how it shuts down, a hold.
+
+use std::thread;
+use std::time::Duration;
+
+use conversant::limit::Limit;
+use conversant::scheduler::{
+    CallerError, CallerOptions, How, Place, Reason, Scheduler, Verdict, Why,
+};
+
+use crate::threads::stage::{Held, end, finishes, gives, one_caller, scheduler};
+
+#[test]
+fn numbers_out_of_range_are_typed_errors() {
+    let build = |readers| Scheduler::builder().readers(readers).build();
+    for readers in [0, 1025, u32::MAX] {
+        let refused = build(readers).unwrap_err();
+        assert_eq!((refused.asked, refused.most), (readers, 1024));
+    }
+    let scheduler = scheduler(1);
+    for readers in [0, 1025] {
+        assert_eq!(scheduler.set_readers(readers).unwrap_err().asked, readers);
+    }
+    for weight in [0, 1_000_001] {
+        let options = CallerOptions {
+            weight,
+            ..CallerOptions::default()
+        };
+        let refused = scheduler.caller("heavy", options).unwrap_err();
+        assert!(matches!(refused, CallerError::OutOfRange(range) if range.asked == weight));
+    }
+    let above = Limit::AtMost(Limit::MAX + 1);
+    let options = CallerOptions {
+        cap: above,
+        ..CallerOptions::default()
+    };
+    let refused = scheduler.caller("capped", options).unwrap_err();
+    assert!(matches!(refused, CallerError::OutOfRange(_)));
+    let caller = scheduler.caller("ok", CallerOptions::default()).unwrap();
+    assert!(caller.group(above, 100).is_err());
+    assert!(caller.set_cap(above).is_err());
+    let group = caller.group(Limit::SERIAL, 100).unwrap();
+    assert!(group.set_limit(above).is_err());
+    gives(&caller, 1).detach();
+    assert_eq!(caller.synchronize().wait().unwrap().ok, 1);
+    assert_eq!(scheduler.status().callers.len(), 1, "refused ones are none");
+}
+
+#[test]
+fn shutdown_refuses_callers_and_tasks_and_drains() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(2);
+        let mut tasks: Vec<_> = (0..20).map(|n| gives(&caller, n)).collect();
+        end(&scheduler);
+        for (n, task) in (0..).zip(&mut tasks) {
+            let outcome = task.outcome().wait().unwrap();
+            assert!(matches!(outcome.verdict, Verdict::Ok(given) if given == n));
+        }
+        let refused = caller.exec(|| Ok::<_, ()>(())).unwrap_err();
+        assert_eq!(refused.reason, Reason::Closed);
+        let none = scheduler.caller("late", CallerOptions::default());
+        assert!(matches!(none, Err(CallerError::Closed(_))));
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn shutdown_with_cancel_ends_what_waits_of_every_caller() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let other = scheduler.caller("other", CallerOptions::default()).unwrap();
+        let held = Held::start(&caller);
+        let mut waiting: Vec<_> = (0..70)
+            .map(|n| gives(if n % 2 == 0 { &caller } else { &other }, n))
+            .collect();
+        thread::scope(|scope| {
+            let down = scope.spawn(|| scheduler.shutdown(How::Cancel).wait());
+            for task in &mut waiting {
+                let verdict = task.outcome().wait().unwrap().verdict;
+                assert!(matches!(verdict, Verdict::Cancelled));
+            }
+            held.go();
+            down.join().unwrap().unwrap();
+        });
+        assert_eq!(scheduler.readers().live, 0);
+    });
+}
+
+#[test]
+fn dropping_the_scheduler_lets_its_tasks_end() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let held = Held::start(&caller);
+        let mut last = gives(&caller, 9);
+        drop(scheduler);
+        let refused = caller.exec(|| Ok::<_, ()>(())).unwrap_err();
+        assert_eq!(refused.reason, Reason::Closed);
+        held.finish();
+        let outcome = last.outcome().wait().unwrap();
+        assert!(matches!(outcome.verdict, Verdict::Ok(9)));
+        assert_eq!(caller.synchronize().wait().unwrap().ok, 2);
+    });
+}
+
+#[test]
+fn a_hold_makes_a_batch_one_instant() {
+    finishes(|| {
+        let (log, rows) = crossbeam_channel::bounded(100);
+        let scheduler = Scheduler::builder().readers(1).log(log).build().unwrap();
+        let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+        let outer = scheduler.hold();
+        let inner = scheduler.hold();
+        for (tier, bump) in [(2, 5), (1, 1), (1, 9)] {
+            let place = Place::new().tier(tier).bump(bump);
+            caller
+                .exec_with(place, || Ok::<_, ()>(()))
+                .unwrap()
+                .detach();
+        }
+        drop(outer);
+        let none = caller.synchronize().wait_timeout(Duration::from_millis(1));
+        assert!(none.is_err(), "one hold is left");
+        let status = scheduler.status();
+        let why: Vec<Why> = status.waiting.iter().map(|task| task.why).collect();
+        assert_eq!(why, [Why::Tier { open: Some(1) }, Why::Hold, Why::Hold]);
+        assert_eq!(
+            scheduler.readers().live,
+            0,
+            "no reader before there is work"
+        );
+        drop(inner);
+        caller.synchronize().wait().unwrap();
+        let order: Vec<u64> = rows.try_iter().map(|row| row.id.get()).collect();
+        assert_eq!(order, [3, 2, 1]);
+        end(&scheduler);
+    });
+}

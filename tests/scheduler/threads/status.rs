@@ -1,0 +1,117 @@
+//! The status says where each task is, and why it waits.
+
+use conversant::limit::Limit;
+use conversant::scheduler::{CallerOptions, Place, Scheduler, Status, TaskId, Why};
+
+use crate::threads::stage::{Held, capped, end, finishes, gives, one_caller, scheduler};
+
+fn why(status: &Status, id: TaskId) -> Why {
+    let mut waiting = status.waiting.iter();
+    waiting.find(|task| task.id == id).expect("it waits").why
+}
+
+#[test]
+fn behind_paused_group_limit_and_reader() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let group = caller.group(Limit::SERIAL, 100).unwrap();
+        let paused = caller.group(Limit::AtMost(0), 100).unwrap();
+        let held = Held::submit(&caller, Place::new().group(&group));
+        held.wait_began();
+        let submit = |place: Place<'_>| caller.exec_with(place, || Ok::<_, ()>(())).unwrap();
+        let at_limit = submit(Place::new().group(&group));
+        let behind = submit(Place::new().group(&group));
+        let in_paused = submit(Place::new().group(&paused));
+        let behind_paused = submit(Place::new().group(&paused));
+        let in_line = submit(Place::new());
+        let status = scheduler.status();
+        assert_eq!(why(&status, at_limit.id()), Why::GroupLimit);
+        assert_eq!(why(&status, behind.id()), Why::Behind);
+        assert_eq!(why(&status, in_paused.id()), Why::Paused);
+        assert_eq!(why(&status, behind_paused.id()), Why::Behind);
+        assert_eq!(why(&status, in_line.id()), Why::Reader);
+        assert!(at_limit.cancel());
+        assert_eq!(why(&scheduler.status(), behind.id()), Why::GroupLimit);
+        paused.set_limit(Limit::Unlimited).unwrap();
+        held.finish();
+        caller.synchronize().wait().unwrap();
+        let status = scheduler.status();
+        assert!(status.waiting.is_empty() && status.running.is_empty());
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn tier_and_cap() {
+    finishes(|| {
+        let scheduler = scheduler(4);
+        let caller = scheduler.caller("capped", capped(1)).unwrap();
+        let tier = |n| Place::new().tier(n);
+        let held = Held::submit(&caller, tier(5));
+        held.wait_began();
+        let submit = |place: Place<'_>| caller.exec_with(place, || Ok::<_, ()>(())).unwrap();
+        let same = submit(tier(5));
+        let higher = submit(tier(6));
+        let open = Some(5);
+        let status = scheduler.status();
+        assert_eq!(why(&status, same.id()), Why::Cap);
+        assert_eq!(why(&status, higher.id()), Why::Tier { open });
+        let lower = submit(tier(4));
+        let status = scheduler.status();
+        for task in [&same, &higher, &lower] {
+            assert_eq!(why(&status, task.id()), Why::Tier { open });
+        }
+        assert_eq!(status.callers[0].open_tier, open);
+        held.finish();
+        caller.synchronize().wait().unwrap();
+        assert_eq!(scheduler.status().callers[0].open_tier, None);
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn what_runs_and_the_callers() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(2);
+        let other = scheduler.caller("other", CallerOptions::default()).unwrap();
+        let held = Held::submit(&caller, Place::new().tier(3));
+        held.wait_began();
+        let theirs = Held::start(&other);
+        gives(&other, 1).detach();
+        let status = scheduler.status();
+        assert_eq!(status.running.len(), 2);
+        let first = &status.running[0];
+        assert_eq!((first.id, first.tier), (held.task.id(), 3));
+        assert_eq!((&*first.caller, first.reader), ("main", 1));
+        let names: Vec<&str> = status.callers.iter().map(|c| &*c.name).collect();
+        assert_eq!(names, ["main", "other"]);
+        assert_eq!(status.callers[1].unfinished, 2);
+        assert_eq!(status.callers[1].running, 1);
+        let waiting = &status.waiting[0];
+        assert_eq!((&*waiting.caller, waiting.tier), ("other", 0));
+        assert!(waiting.queued >= first.start);
+        held.finish();
+        theirs.finish();
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn debug_never_blocks_and_says_little() {
+    let (scheduler, caller) = one_caller(1);
+    let group = caller.group(Limit::SERIAL, 1).unwrap();
+    let task = gives(&caller, 1);
+    let builder = Scheduler::builder();
+    let hold = scheduler.hold();
+    let texts = [
+        format!("{scheduler:?}"),
+        format!("{caller:?}"),
+        format!("{group:?}"),
+        format!("{task:?}"),
+        format!("{builder:?}"),
+        format!("{hold:?}"),
+    ];
+    assert!(texts.iter().all(|text| text.len() < 300), "{texts:?}");
+    let place = Place::new().group(&group);
+    assert!(!format!("{place:?} {:?}", caller.synchronize()).is_empty());
+}

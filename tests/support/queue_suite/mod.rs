@@ -1,0 +1,68 @@
+//! SEMANTICS 2 and 3, sentence by sentence, as far as they are a queue's and
+//! nobody waits. Runs over whatever `super::form` is: the queue of the crate in
+//! `queue::rules`, the one of `mutex_queue/` in `queue::rules_oracle`.
+
+mod admission;
+mod bad_use;
+mod capacity;
+mod closing;
+mod conversations;
+mod live;
+mod many;
+mod named;
+mod pitfalls;
+mod poison;
+mod rank_and_fairness;
+mod requests;
+mod tiers;
+mod turns;
+mod units;
+
+use conversant::limit::Limit;
+
+use super::form::{Conversation, Detached, Lane, Queue, TryReceive, Turn, Why};
+
+const TWO: Limit = Limit::AtMost(2);
+const PAUSED: Limit = Limit::AtMost(0);
+
+/// A queue with one lane without bounds.
+fn plain<T>() -> (Queue<T>, Lane<T>) {
+    let queue = Queue::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    (queue, lane)
+}
+
+/// A conversation in a new group.
+fn conversation<T>(lane: &Lane<T>, limit: Limit, level: u8) -> Conversation<T> {
+    lane.group(limit, level).unwrap().conversation().unwrap()
+}
+
+/// The first delivery of the next turn, the turn let go.
+fn take<T>(queue: &Queue<T>) -> Option<Detached<T>> {
+    Some(turn(queue)?.next()?.detach())
+}
+
+/// The next turn, if there is one now; not closed.
+fn turn<T>(queue: &Queue<T>) -> Option<Turn<'_, T>> {
+    match queue.try_receive() {
+        Ok(turn) => Some(turn),
+        Err(TryReceive::Empty) => None,
+        Err(refused) => panic!("{refused}"),
+    }
+}
+
+/// All that can be had now, each completed before the next is taken.
+fn serve<T>(queue: &Queue<T>) -> Vec<T> {
+    let mut served = Vec::new();
+    while let Ok(mut turn) = queue.try_receive() {
+        while let Some(delivery) = turn.next() {
+            served.push(delivery.complete());
+        }
+    }
+    served
+}
+
+/// Why the only group of the only lane waits.
+fn why<T>(queue: &Queue<T>) -> Why {
+    queue.snapshot().lanes[0].groups[0].why
+}
