@@ -4,7 +4,7 @@
 //! round memory is where it was after the first.
 //!
 //! A round is a counted number of operations. `CONVERSANT_SOAK` says how many
-//! rounds, in units of about a second of an unoptimized build on two cores; 20
+//! rounds, in units of about a second of an unoptimized build on two cores; 8
 //! if nothing is said.
 
 #[path = "../support/counting_heap/mod.rs"]
@@ -49,7 +49,7 @@ fn round(number: usize) -> usize {
 #[test]
 fn anything_at_random_loses_nothing_and_leaves_nothing() {
     let asked = std::env::var("CONVERSANT_SOAK").ok();
-    let seconds: usize = asked.map_or(20, |asked| asked.parse().expect("a number"));
+    let seconds: usize = asked.map_or(8, |asked| asked.parse().expect("a number"));
     let mut queues = round(0);
     let baseline = live();
     for number in 1..seconds * ROUNDS {
