@@ -2,8 +2,8 @@
 
 mod ends;
 mod faults;
-mod figures;
 mod limits;
+mod system_d;
 
 use std::time::Duration;
 

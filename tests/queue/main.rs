@@ -1,5 +1,10 @@
 //! The queue: its rules, its figures, threads, tasks, oracles and twins, and sends by key.
 
+#![allow(
+    clippy::duplicate_mod,
+    reason = "one suite runs over the queue and over its oracle"
+)]
+
 #[path = "../support/histories/mod.rs"]
 mod histories;
 #[path = "../support/mutex_queue/mod.rs"]
