@@ -1,4 +1,5 @@
-//! What `tests/README.md` names, exists.
+//! What `tests/README.md` and `docs/verification.md` name, exists, and each guarantee
+//! of the README has its row there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -76,20 +77,45 @@ fn named(row: &str) -> impl Iterator<Item = &str> {
     last.split('`').skip(1).step_by(2)
 }
 
+fn text(file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    fs::read_to_string(path).expect("there")
+}
+
+/// The rows of the table below a heading, without its two lines on top.
+fn rows<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
+    let (_, below) = text.split_once(heading).expect("the heading is there");
+    let lines = below.lines().skip_while(|line| !line.starts_with('|'));
+    let table = lines.take_while(|line| line.starts_with('|'));
+    table.skip(2).collect()
+}
+
 #[test]
-fn every_test_that_it_names_exists() {
+fn every_test_that_is_named_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut names = Names::default();
     for folder in ["src", "tests", "examples", "benches", "fuzz/fuzz_targets"] {
         names.add(&root.join(folder));
     }
-    let text = fs::read_to_string(root.join("tests/README.md")).expect("there");
-    let rows = text.lines().filter(|line| line.starts_with('|'));
-    let missing: Vec<_> = rows
-        .flat_map(named)
-        .filter(|name| !names.has(name))
-        .collect();
+    let (ours, page) = (text("tests/README.md"), text("docs/verification.md"));
+    let guarantees = rows(&page, "## Guarantee by guarantee");
+    let all = ours.lines().filter(|line| line.starts_with('|'));
+    let all = all.chain(guarantees).flat_map(named);
+    let missing: Vec<_> = all.filter(|name| !names.has(name)).collect();
     assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn every_guarantee_has_its_tests() {
+    let (readme, page) = (text("README.md"), text("docs/verification.md"));
+    let said = rows(&readme, "## What it guarantees");
+    let shown = rows(&page, "## Guarantee by guarantee");
+    let begins = |row: &str| row.split(" |").next().map(str::to_owned);
+    let begins: Vec<String> = shown.into_iter().filter_map(begins).collect();
+    assert!(said.len() > 10, "they were found");
+    let is_shown = |row: &&str| begins.iter().any(|begin| row.starts_with(begin));
+    let bare: Vec<_> = said.into_iter().filter(|row| !is_shown(row)).collect();
+    assert!(bare.is_empty(), "{bare:#?}");
 }
 
 #[test]
