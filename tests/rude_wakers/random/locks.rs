@@ -1,5 +1,7 @@
 //! Semaphore, intent lock, lock table and gate.
 
+use std::sync::Arc;
+
 use conversant::gate::{Ticket, TierGate};
 use conversant::intent::IntentLock;
 use conversant::limit::Bypass;
@@ -21,14 +23,16 @@ fn bypass(seed: u64) -> Bypass {
 /// More than all actors can want.
 const PLENTY: u32 = 1000;
 
-async fn takes_permits(stage: &Stage, semaphore: &Semaphore) {
-    let mut held = Vec::new();
+async fn takes_permits(stage: &Stage, semaphore: &Arc<Semaphore>) {
+    let (mut held, mut owned) = (Vec::new(), None);
     while stage.goes_on() {
         let count = stage.below(3) as u32 + 1;
         match stage.below(12) {
-            0..=4 => held.extend(wait(semaphore.acquire(count)).await),
+            0..=3 => held.extend(wait(semaphore.acquire(count)).await),
+            4 => owned = wait(Semaphore::acquire_owned(semaphore, count)).await.ok(),
             5 => held.extend(semaphore.try_acquire(count)),
-            6 | 7 => drop(held.pop()),
+            6 => drop(held.pop()),
+            7 => drop(owned.take()),
             8 => semaphore.set_limit(stage.below(5) as u32).unwrap(),
             9 => {
                 let half = held.last_mut().and_then(|permit| permit.split(1));
@@ -44,6 +48,7 @@ async fn takes_permits(stage: &Stage, semaphore: &Semaphore) {
 fn semaphores() {
     seeds(|seed| {
         let semaphore = Semaphore::new(3).unwrap().with_bypass(bypass(seed));
+        let semaphore = Arc::new(semaphore);
         let actor = |stage| Box::pin(takes_permits(stage, &semaphore)) as _;
         let mut raised = false;
         let ending = |_: &_| {
@@ -61,8 +66,13 @@ fn mode(stage: &Stage) -> Mode {
 }
 
 /// One guard at a time: nobody waits for himself.
-async fn locks(stage: &Stage, lock: &IntentLock) {
+async fn locks(stage: &Stage, lock: &Arc<IntentLock>) {
     while stage.goes_on() {
+        if stage.one_in(8) {
+            let guard = wait(IntentLock::lock_owned(lock, mode(stage))).await;
+            pause().await;
+            drop(guard);
+        }
         let mut guard = match stage.below(4) {
             0 => match lock.try_lock(mode(stage)) {
                 Ok(guard) => guard,
@@ -89,7 +99,7 @@ fn intent_locks() {
             0 => IntentLock::new(),
             _ => IntentLock::striped(2),
         };
-        let lock = lock.with_bypass(bypass(seed / 2));
+        let lock = Arc::new(lock.with_bypass(bypass(seed / 2)));
         let actor = |stage| Box::pin(locks(stage, &lock)) as _;
         run(seed, actor, |_| false, &mut None);
         let left = lock.snapshot();
