@@ -44,7 +44,10 @@ impl Tree {
         fs::create_dir_all(&path)?;
         remove_others(&path, &path, &files)?;
         for file in &files {
-            let text = fs::read(root.join(file))?;
+            let mut text = fs::read(root.join(file))?;
+            if file.ends_with("Cargo.toml") {
+                text = with_another_version(&String::from_utf8(text)?).into_bytes();
+            }
             write_if_new(&path.join(file), &text)?;
         }
         let (root, changed) = (root.to_owned(), Mutex::default());
@@ -55,10 +58,10 @@ impl Tree {
         })
     }
 
-    /// Where it is built. Not where the tree itself is: cargo tells packages apart
-    /// by their paths within a workspace.
+    /// That of the tree itself: what it depends on is built once.
     pub fn target(&self) -> PathBuf {
-        self.path.with_file_name("build")
+        let said = std::env::var_os("CARGO_TARGET_DIR");
+        said.map_or_else(|| self.root.join("target"), PathBuf::from)
     }
 
     /// A file as it is in the root.
@@ -96,6 +99,15 @@ impl Tree {
     }
 }
 
+/// Cargo tells a package from its copy by nothing else in one target directory.
+fn with_another_version(manifest: &str) -> String {
+    let version = |line: &str| match line.strip_prefix("version = ") {
+        Some(version) => format!("version = {}-mutants\"\n", version.trim_end_matches('"')),
+        None => format!("{line}\n"),
+    };
+    manifest.lines().map(version).collect()
+}
+
 /// Cargo builds again what is younger than its build.
 fn write_if_new(path: &Path, text: &[u8]) -> io::Result<()> {
     if fs::read(path).is_ok_and(|there| there == text) {
@@ -115,4 +127,16 @@ fn remove_others(tree: &Path, folder: &Path, files: &BTreeSet<PathBuf>) -> Resul
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_has_another_version() {
+        let manifest = "[package]\nversion = \"1.2.3\"\n[dependencies]\na = { version = \"1\" }\n";
+        let changed = with_another_version(manifest);
+        assert_eq!(changed, manifest.replace("1.2.3", "1.2.3-mutants"));
+    }
 }
