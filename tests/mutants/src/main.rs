@@ -52,7 +52,7 @@ fn main() -> Result<ExitCode> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = here.parent().and_then(Path::parent).context("a root")?;
     let patches = load(here, &options.names)?;
-    let tree = Tree::copy(root)?;
+    let tree = Tree::of(root)?;
     let mut report = Report::new();
 
     let mut weaving = Weaving::default();
@@ -68,7 +68,7 @@ fn main() -> Result<ExitCode> {
         }
     }
     report.say("all others are woven");
-    tree.write(weaving.files(&tree)?)?;
+    tree.write(&weaving.files(&tree)?)?;
     let woven: Vec<_> = weaving.numbers().map(|n| (n, &patches[n - 1])).collect();
     let tests = Tests::build(&tree, woven.iter().map(|(_, patch)| &patch.command))?;
     report.say("built");
@@ -82,19 +82,19 @@ fn main() -> Result<ExitCode> {
 
 /// Builds and tries one that cannot be woven.
 fn one_alone(tree: &Tree, patch: &Patch, files: Files, report: &mut Report) -> Result<()> {
-    let build = |files| {
+    let build = |files: &Files| {
         tree.write(files)?;
         let tests = Tests::build(tree, [&patch.command].into_iter())?;
         Trial::new(0, patch, &tests)
     };
-    let look = match build(files) {
+    let look = match build(&files) {
         Ok(trial) => trial.first_look()?,
         Err(why) => {
             report.bad(&patch.name, &format!("DOES NOT COMPILE\n{why}"));
             return Ok(());
         }
     };
-    let verdict = match (look, build(Files::new())?.first_look()?) {
+    let verdict = match (look, build(&Files::new())?.first_look()?) {
         (Look::Passes(_, said), _) => Verdict::Survives(said),
         (Look::Fails(took), Look::Passes(..)) => Verdict::Caught(took),
         (Look::Late, Look::Passes(..)) => Verdict::Hangs,

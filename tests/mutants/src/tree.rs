@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 use std::{fs, io};
 
 use anyhow::{Context, Result, ensure};
@@ -17,13 +16,13 @@ pub type Files = BTreeMap<String, String>;
 pub struct Tree {
     root: PathBuf,
     pub path: PathBuf,
-    /// Those that are not as in the root.
-    changed: Mutex<BTreeSet<String>>,
+    /// What the tree consists of.
+    files: BTreeSet<PathBuf>,
 }
 
 impl Tree {
     /// What git would commit, and the lock file.
-    pub fn copy(root: &Path) -> Result<Self> {
+    pub fn of(root: &Path) -> Result<Self> {
         let listed = Command::new("git")
             .args([
                 "ls-files",
@@ -43,19 +42,8 @@ impl Tree {
         let path = root.join("target/mutants/tree");
         fs::create_dir_all(&path)?;
         remove_others(&path, &path, &files)?;
-        for file in &files {
-            let mut text = fs::read(root.join(file))?;
-            if file.ends_with("Cargo.toml") {
-                text = with_another_version(&String::from_utf8(text)?).into_bytes();
-            }
-            write_if_new(&path.join(file), &text)?;
-        }
-        let (root, changed) = (root.to_owned(), Mutex::default());
-        Ok(Self {
-            root,
-            path,
-            changed,
-        })
+        let root = root.to_owned();
+        Ok(Self { root, path, files })
     }
 
     /// That of the tree itself: what it depends on is built once.
@@ -84,16 +72,16 @@ impl Tree {
     }
 
     /// Has these files so, and all others as in the root.
-    pub fn write(&self, files: Files) -> Result<()> {
-        let mut changed = self.changed.lock().expect("nobody panics");
-        for file in std::mem::take(&mut *changed) {
-            if !files.contains_key(&file) {
-                write_if_new(&self.path.join(&file), self.read(&file)?.as_bytes())?;
+    pub fn write(&self, files: &Files) -> Result<()> {
+        for file in &self.files {
+            let mut text = match file.to_str().and_then(|file| files.get(file)) {
+                Some(text) => text.clone().into_bytes(),
+                None => fs::read(self.root.join(file))?,
+            };
+            if file.ends_with("Cargo.toml") {
+                text = with_another_version(&String::from_utf8(text)?).into_bytes();
             }
-        }
-        for (file, text) in files {
-            write_if_new(&self.path.join(&file), text.as_bytes())?;
-            changed.insert(file);
+            write_if_new(&self.path.join(file), &text)?;
         }
         Ok(())
     }
