@@ -6,7 +6,6 @@ use std::fmt::{self, Write};
 use std::ops::Range;
 
 use anyhow::{Context, Result};
-use proc_macro2::TokenTree;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Block, Signature};
@@ -23,7 +22,7 @@ pub mod mutant {
     pub fn number() -> usize {
         static NUMBER: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
         *NUMBER.get_or_init(|| {
-            let said = std::env::var("CONVERSANT_MUTANT");
+            let said = std::env::var("VARIABLE");
             said.map_or(0, |said| said.parse().expect("a number"))
         })
     }
@@ -95,7 +94,7 @@ impl Weaving {
             Some(root) => root,
             None => tree.read(ROOT)?,
         };
-        files.insert(ROOT.into(), root + SWITCH);
+        files.insert(ROOT.into(), root + &SWITCH.replace("VARIABLE", VARIABLE));
         Ok(files)
     }
 }
@@ -163,27 +162,21 @@ struct Bodies(Vec<Body>);
 
 impl Bodies {
     fn add(&mut self, signature: &Signature, block: &Block) {
-        let unnamed = |tree: &TokenTree| matches!(tree, TokenTree::Ident(word) if word == "impl");
-        let output = quoted(&signature.output);
-        let fixed = signature.constness.is_some() || output.iter().any(unnamed);
+        let mut unnamed = Unnamed(false);
+        unnamed.visit_return_type(&signature.output);
+        let fixed = signature.constness.is_some() || unnamed.0;
         let range = block.span().byte_range();
         self.0.push(Body { range, fixed });
     }
 }
 
-/// All tokens of a return type, those in brackets too.
-fn quoted(output: &syn::ReturnType) -> Vec<TokenTree> {
-    fn flat(tokens: proc_macro2::TokenStream, all: &mut Vec<TokenTree>) {
-        for tree in tokens {
-            if let TokenTree::Group(group) = &tree {
-                flat(group.stream(), all);
-            }
-            all.push(tree);
-        }
+/// Whether a type says `impl`.
+struct Unnamed(bool);
+
+impl<'ast> Visit<'ast> for Unnamed {
+    fn visit_type_impl_trait(&mut self, _: &'ast syn::TypeImplTrait) {
+        self.0 = true;
     }
-    let mut all = Vec::new();
-    flat(quote::ToTokens::to_token_stream(output), &mut all);
-    all
 }
 
 impl<'ast> Visit<'ast> for Bodies {
