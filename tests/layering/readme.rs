@@ -7,21 +7,18 @@ use std::path::Path;
 
 use syn::visit::{self, Visit};
 
-/// Functions, modules, and files without their ends, in a folder and below.
+use super::{Sources, read};
+
+/// Functions, modules, folders, and files without their ends.
 #[derive(Default)]
 struct Names(BTreeSet<String>);
 
 impl Names {
-    fn add(&mut self, path: &Path) {
-        let stem = path.file_stem().expect("a name").to_string_lossy();
-        self.0.insert(stem.into_owned());
-        if path.is_dir() {
-            for entry in fs::read_dir(path).expect("a folder") {
-                self.add(&entry.expect("an entry").path());
-            }
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            let text = fs::read_to_string(path).expect("text");
-            self.visit_file(&syn::parse_file(&text).expect("Rust"));
+    fn add(&mut self, sources: &Sources) {
+        for (path, text) in sources {
+            let parts = path.trim_end_matches(".rs").split('/');
+            self.0.extend(parts.map(String::from));
+            self.visit_file(&syn::parse_file(text).expect("Rust"));
         }
     }
 
@@ -95,7 +92,9 @@ fn every_test_that_is_named_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut names = Names::default();
     for folder in ["src", "tests", "examples", "benches", "fuzz/fuzz_targets"] {
-        names.add(&root.join(folder));
+        let mut sources = Sources::new();
+        read(&root.join(folder), &format!("{folder}/"), &mut sources);
+        names.add(&sources);
     }
     let (ours, page) = (text("tests/README.md"), text("docs/verification.md"));
     let guarantees = rows(&page, "## Guarantee by guarantee");

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::random::Random;
+use crate::numbers::Random;
 use crate::waker::{
     Act, Rude, Rudeness, is_woken, rude, say_woken, take_woken, wakers, while_rude,
 };

@@ -2,6 +2,8 @@
 //! it, nothing is left half done, and a wait whose poll panicked can be polled again.
 
 mod crew;
+#[path = "../support/random.rs"]
+mod numbers;
 mod random;
 mod waker;
 

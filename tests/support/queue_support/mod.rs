@@ -1,8 +1,16 @@
 //! What the tests of the queue share: short ways to receive, and a simulator whose only scheduler is
 //! the queue itself.
-#![allow(dead_code, reason = "every test binary uses its own part")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "every test binary uses its own part"
+)]
 
+#[path = "../random.rs"]
+mod random;
 pub(crate) mod tasks;
+
+pub(crate) use random::Random;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -72,17 +80,4 @@ impl Wake for Bell {
 /// One poll.
 pub(crate) fn poll<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
     std::pin::Pin::new(future).poll(&mut Context::from_waker(waker))
-}
-
-/// SplitMix64.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    }
 }
