@@ -275,9 +275,9 @@ impl<G> Lanes<G> {
 
     /// Units of the cap come back. To be settled.
     #[inline]
-    pub fn return_units(&mut self, lane: u32, units: u8) {
+    pub fn return_units(&mut self, lane: u32, units: u32) {
         let lane = self.lane_mut(lane);
-        lane.in_use = lane.in_use.saturating_sub(units.into());
+        lane.in_use = lane.in_use.saturating_sub(units);
     }
 
     /// Units are counted from now on; `false` if they were already.

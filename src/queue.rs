@@ -140,6 +140,7 @@ mod suspended;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod turn;
+mod units;
 
 use std::fmt;
 

@@ -24,6 +24,7 @@ use crate::wait::Waiters;
 
 use super::submissions::{FEW, Submissions, Token};
 use super::suspended::Suspended;
+use super::units::Units;
 use super::{GroupRef, Observer, Pinned, Shared};
 
 pub(super) struct State<T> {
@@ -154,7 +155,7 @@ impl<T> State<T> {
     fn collect_some(&mut self, submissions: &Submissions<T>) {
         submissions.take(&mut self.spare);
         if self.mixed || self.capped {
-            self.place_runs();
+            self.place_runs(&submissions.units);
             self.spare.clear();
         } else if let Some(first) = self.spare.first() {
             self.lanes.push_all(first.link, &mut self.spare);
@@ -163,12 +164,14 @@ impl<T> State<T> {
     }
 
     /// Takes in those of one lane at a time.
-    fn place_runs(&mut self) {
+    fn place_runs(&mut self, units: &Units) {
         let mut tokens = self.spare.as_mut_slice();
         while let Some(first) = tokens.first() {
             let lane = first.link;
             if first.units > 0 {
-                self.lanes.return_units(lane, first.units);
+                let company = units.take(lane);
+                self.lanes
+                    .return_units(lane, u32::from(first.units) + company);
                 self.lanes.settle(lane);
             }
             let mut n = 1;

@@ -24,6 +24,7 @@ use crate::sync::model_size;
 pub(super) const FEW: usize = 64;
 
 use super::GroupRef;
+use super::units::Units;
 
 /// One step on the list: a group that became ready, a unit of its lane's cap
 /// that came back, or both. Its ticket is given to it there.
@@ -112,12 +113,16 @@ impl<T> List<T> {
     }
 }
 
-/// See the [module](self). Apart from what stands beside it, as all senders
-/// change it.
+/// Apart from what stands beside it, as all senders change it.
 #[repr(align(128))]
+struct Apart<T>(T);
+
+/// See the [module](self).
 pub(super) struct Submissions<T> {
     /// Its note is how many tokens there are.
-    list: Lock<List<T>>,
+    list: Apart<Lock<List<T>>>,
+    /// Units that come back in company.
+    pub(super) units: Units,
 }
 
 impl<T> Submissions<T> {
@@ -131,14 +136,15 @@ impl<T> Submissions<T> {
             alarm: Self::LONG,
         };
         Self {
-            list: Lock::new(list),
+            list: Apart(Lock::new(list)),
+            units: Units::default(),
         }
     }
 
     /// Appends a token: its ticket, and what is to be done.
     #[inline(always)]
     pub(super) fn post(&self, token: Token<T>) -> (u64, Posted) {
-        let mut list = self.list.lock();
+        let mut list = self.list.0.lock();
         let ticket = list.append(token);
         (ticket, self.appended(&mut list))
     }
@@ -146,7 +152,7 @@ impl<T> Submissions<T> {
     #[inline(always)]
     fn appended(&self, list: &mut List<T>) -> Posted {
         let waiting = list.tokens.len();
-        self.list.set_note(waiting as u32);
+        self.list.0.set_note(waiting as u32);
         if waiting >= list.alarm {
             list.ring()
         } else {
@@ -157,23 +163,23 @@ impl<T> Submissions<T> {
     /// Whether there may be a token.
     #[inline]
     pub(super) fn has_some(&self) -> bool {
-        self.list.note() > 0
+        self.list.0.note() > 0
     }
 
     /// Swaps the tokens out into `empty`.
     #[inline]
     pub(super) fn take(&self, empty: &mut Vec<Token<T>>) {
         debug_assert!(empty.is_empty());
-        let mut list = self.list.lock();
+        let mut list = self.list.0.lock();
         std::mem::swap(&mut list.tokens, empty);
-        self.list.set_note(0);
+        self.list.0.set_note(0);
         list.alarm = list.alarm.min(Self::LONG);
     }
 
     /// A number after all tickets so far. What is in the list must have been
     /// taken; `None` if something came meanwhile.
     pub(super) fn mint(&self) -> Option<u64> {
-        let mut list = self.list.lock();
+        let mut list = self.list.0.lock();
         list.tokens.is_empty().then(|| {
             list.next += 1;
             list.next - 1
@@ -182,7 +188,7 @@ impl<T> Submissions<T> {
 
     /// Gives back what a long list has left.
     pub(super) fn shrink(&self) {
-        let mut list = self.list.lock();
+        let mut list = self.list.0.lock();
         if list.tokens.is_empty() && list.tokens.capacity() > FEW {
             list.tokens = Vec::new();
         }
@@ -191,7 +197,7 @@ impl<T> Submissions<T> {
     /// Notes whether somebody sleeps. False if there is a token to be taken
     /// first.
     pub(super) fn sleep(&self, asleep: bool) -> bool {
-        let mut list = self.list.lock();
+        let mut list = self.list.0.lock();
         if asleep && !list.tokens.is_empty() {
             return false;
         }

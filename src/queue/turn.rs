@@ -7,7 +7,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
-use crate::group::{BARE, CAPPED, Phase, UNPINNED};
+use crate::group::{BARE, CAPPED, Mailbox, Phase, UNPINNED};
 use crate::sync::Arc;
 
 use super::GroupRef;
@@ -103,6 +103,16 @@ impl<T> Live<T> {
         }
         drop(mailbox);
         special::take_next(shared, self)
+    }
+
+    /// The turn ends: whether a token has to say that a unit of the lane's cap
+    /// came back. One that is older than a change of caps comes back alone.
+    #[inline]
+    fn unit_goes_by_token(&self, shared: &Shared<T>, mailbox: &Mailbox<T>) -> bool {
+        let alone = || shared.epoch() != self.epoch;
+        let units = &shared.submissions.units;
+        let counted = self.unit && mailbox.flags & CAPPED != 0;
+        counted && (alone() || units.give_back(mailbox.lane.index()))
     }
 }
 
@@ -213,7 +223,7 @@ impl<T> Turn<'_, T> {
             if let Some(taken) = live.taken.take() {
                 group.put_back(mailbox, taken);
             }
-            let unit = live.unit && mailbox.flags & CAPPED != 0;
+            let unit = live.unit_goes_by_token(shared, mailbox);
             if waiting > 0 {
                 return Some(shared.submit(group, mailbox, unit));
             }

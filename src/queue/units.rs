@@ -1,0 +1,81 @@
+//! Units of caps that came back, counted together: readers share no line of the
+//! cache with senders for them.
+//!
+//! State: a few words, each 0 or of one lane, with a count of its units.
+//!
+//! Protocol: a turn that ends gives its unit back here, with its group locked.
+//! If the word was 0 it is now of that lane, and the unit itself goes by a token.
+//! All that come after it only count, until whoever takes in a token of
+//! that lane with a unit takes the word as well. Where the word is of another
+//! lane, the unit goes by a token.
+//!
+//! Invariants:
+//! 1. While a word is of a lane, a token of that lane with a unit is in the list, or
+//!    will be before a group of the lane is unlocked: so no lane goes while a word
+//!    is of it, and nobody sleeps over a unit.
+//! 2. No unit is counted here that was in use when a cap was lowered. A lane
+//!    that has more in use than its cap has its units back one by one, in the
+//!    order of the list. In all others only the first matters to that order.
+//!
+//! Memory ordering: who counts releases what it did, and who takes the word
+//! acquires it.
+
+use crate::sync::{AtomicU64, OnceLock, Ordering, model_size};
+
+const WORDS: usize = model_size(8, 1);
+
+/// The word is of a lane, whose index is above, and below how many units.
+const OPEN: u64 = 1 << 31;
+const COUNT: u64 = OPEN - 1;
+
+/// Apart from all others.
+#[repr(align(128))]
+struct Word(AtomicU64);
+
+/// See the [module](self).
+#[derive(Default)]
+pub(super) struct Units {
+    words: OnceLock<Box<[Word; WORDS]>>,
+}
+
+impl Units {
+    /// A unit of this lane comes back; true if a token has to tell.
+    pub(super) fn give_back(&self, lane: u32) -> bool {
+        let words = self.words.get_or_init(Self::none);
+        let word = &words[lane as usize % WORDS].0;
+        let of_lane = u64::from(lane) << 32 | OPEN;
+        // Relaxed: it is but a guess.
+        let mut old = word.load(Ordering::Relaxed);
+        loop {
+            let new = match old {
+                0 => of_lane,
+                _ if old & !COUNT == of_lane => old + 1,
+                _ => return true,
+            };
+            match word.compare_exchange_weak(old, new, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return old == 0,
+                Err(now) => old = now,
+            }
+        }
+    }
+
+    /// The units that were counted for this lane.
+    pub(super) fn take(&self, lane: u32) -> u32 {
+        let Some(words) = self.words.get() else {
+            return 0;
+        };
+        let word = &words[lane as usize % WORDS].0;
+        let of_lane = u64::from(lane) << 32 | OPEN;
+        // Relaxed: what was counted before a token was posted is seen by who
+        // has the token; and nobody else takes the word from its lane.
+        if word.load(Ordering::Relaxed) & !COUNT != of_lane {
+            return 0;
+        }
+        (word.swap(0, Ordering::Acquire) & COUNT) as u32
+    }
+
+    #[cold]
+    fn none() -> Box<[Word; WORDS]> {
+        Box::new(std::array::from_fn(|_| Word(AtomicU64::new(0))))
+    }
+}
