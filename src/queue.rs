@@ -210,11 +210,14 @@ impl<T> Queue<T> {
     /// [`LaneError`] if the queue is closed, the weight is not in
     /// 1..=1,000,000, or the cap is above [`Limit::MAX`].
     pub fn lane(&self, weight: u32, cap: Limit) -> Result<Lane<T>, LaneError> {
-        let key = self.shared().with_state(|state| {
+        let shared = self.shared().clone();
+        let key = shared.with_state(|state| {
             state.open()?;
+            if cap != Limit::Unlimited {
+                state.use_caps(&shared.submissions);
+            }
             Ok::<_, LaneError>(state.add_lane(weight, cap)?)
         })?;
-        let shared = self.shared().clone();
         Ok(Lane { shared, key })
     }
 

@@ -4,6 +4,7 @@
 mod flags;
 mod room;
 mod submissions;
+mod units;
 
 use std::future::Future;
 use std::pin::Pin;

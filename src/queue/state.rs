@@ -49,7 +49,7 @@ pub(super) struct State<T> {
     /// lanes or levels, or tiers.
     pub(super) mixed: bool,
     /// Units of a cap may come back with a token.
-    pub(super) capped: bool,
+    capped: bool,
     level: Option<u8>,
 }
 
@@ -101,10 +101,15 @@ impl<T> State<T> {
         self.closed && self.draining == 0
     }
 
+    /// Some lane has a cap.
+    pub(super) fn use_caps(&mut self, submissions: &Submissions<T>) {
+        self.capped = true;
+        submissions.units.make_words();
+    }
+
     pub(super) fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
         let key = self.lanes.add_lane(weight, cap)?;
         self.mixed |= self.lanes.len() > 1;
-        self.capped |= cap != Limit::Unlimited;
         Ok(key)
     }
 

@@ -41,7 +41,9 @@ pub(super) struct Units {
 impl Units {
     /// A unit of this lane comes back; true if a token has to tell.
     pub(super) fn give_back(&self, lane: u32) -> bool {
-        let words = self.words.get_or_init(Self::none);
+        let Some(words) = self.words.get() else {
+            return true;
+        };
         let word = &words[lane as usize % WORDS].0;
         let of_lane = u64::from(lane) << 32 | OPEN;
         // Relaxed: it is but a guess.
@@ -74,8 +76,10 @@ impl Units {
         (word.swap(0, Ordering::Acquire) & COUNT) as u32
     }
 
-    #[cold]
-    fn none() -> Box<[Word; WORDS]> {
-        Box::new(std::array::from_fn(|_| Word(AtomicU64::new(0))))
+    /// A lane has a cap: there are words from now on.
+    pub(super) fn make_words(&self) {
+        let word = |_| Word(AtomicU64::new(0));
+        let words = || Box::new(std::array::from_fn(word));
+        self.words.get_or_init(words);
     }
 }

@@ -163,6 +163,44 @@ fn a_turn_in_a_capped_lane_gives_its_unit_back() {
 }
 
 #[test]
+fn units_of_many_lanes_come_back_together() {
+    let queue = Queue::new();
+    let lanes = [(); 20].map(|()| queue.lane(1, Limit::AtMost(3)).unwrap());
+    let message = |lane| [(); 4].map(|()| group(lane, ONE, &[1]));
+    let _stay = lanes.each_ref().map(message);
+    for at_once in [60, 20] {
+        let mut turns = Vec::new();
+        while let Ok(turn) = queue.try_receive() {
+            turns.push(turn);
+        }
+        assert_eq!(turns.len(), at_once);
+        for mut turn in turns {
+            assert_eq!(done(&mut turn), Some(1));
+        }
+        let left = queue.snapshot().lanes;
+        assert!(left.iter().all(|lane| lane.in_flight == 0), "{left:?}");
+    }
+}
+
+#[test]
+fn a_lane_in_debt_has_its_units_back_in_order() {
+    let (queue, debtor) = with_lane(Limit::AtMost(3));
+    let other = queue.lane(1, Limit::Unlimited).unwrap();
+    let _stay = [1, 2, 3, 4].map(|message| group(&debtor, ONE, &[message]));
+    let mut turns: Vec<_> = queue.try_receive_many(32).unwrap().collect();
+    for turn in &mut turns {
+        done(turn).unwrap();
+    }
+    debtor.set_cap(ONE).unwrap();
+    turns.truncate(1);
+    let _stays = group(&other, ONE, &[5]);
+    drop(turns);
+    for expected in [5, 4] {
+        assert_eq!(done(&mut queue.try_receive().unwrap()), Some(expected));
+    }
+}
+
+#[test]
 fn no_more_turns_at_once_than_a_cap_has_room_for() {
     let (queue, lane) = with_lane(Limit::AtMost(3));
     let _stays = [1, 2, 3, 4, 5].map(|message| group(&lane, ONE, &[message]));
