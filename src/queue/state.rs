@@ -174,9 +174,8 @@ impl<T> State<T> {
         while let Some(first) = tokens.first() {
             let lane = first.link;
             if first.units > 0 {
-                let company = units.take(lane);
-                self.lanes
-                    .return_units(lane, u32::from(first.units) + company);
+                let back = u32::from(first.units) + units.take(lane);
+                self.lanes.return_units(lane, back);
                 self.lanes.settle(lane);
             }
             let mut n = 1;
