@@ -69,7 +69,8 @@
 //!   turn within `(ceil((i * (K + 1) + R * K) / w) + L) * W` turns, counted
 //!   while it is eligible; L is how often meanwhile it stopped being eligible,
 //!   and R in how many of these interruptions another group reset the lane's
-//!   count. Waiting in *time* is bounded only where caps leave a reader free.
+//!   count. The proof is in `docs/fairness.md`. Waiting in *time* is bounded only
+//!   where caps leave a reader free.
 //! - One waiting receive is woken for each turn that could begin. One that is
 //!   woken and never polled keeps at most one turn from the others.
 //!
