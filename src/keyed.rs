@@ -61,13 +61,13 @@ use crate::queue::{
 };
 use crate::ready::STANDING_LEVEL;
 // Shared ownership and no more: nothing is synchronized by it.
-use crate::sync::{Mutex, MutexGuard, WakeArc as Arc};
+use crate::sync::{Mutex, MutexGuard, WakeArc as Arc, model_size};
 
 use map::{Entry, KeyMap};
 pub use send_wait::{ByKey, KeyedSendWait};
 
 /// A power of two.
-const SHARDS: usize = 16;
+const SHARDS: usize = model_size(64, 4);
 
 /// Sends by key into one lane. See the [module](self).
 ///
@@ -83,8 +83,12 @@ pub struct Keyed<K, T, S = RandomState> {
     number: Option<u64>,
 }
 
+/// On a line of its own.
+#[repr(align(64))]
+struct Shard<K, T>(Mutex<KeyMap<K, T>>);
+
 struct Shards<K, T> {
-    maps: [Mutex<KeyMap<K, T>>; SHARDS],
+    maps: [Shard<K, T>; SHARDS],
     queue: crate::sync::Arc<Shared<T>>,
 }
 
@@ -110,7 +114,7 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
 
     fn build(lane: Lane<T>, (limit, level): (Limit, u8), hasher: S) -> Self {
         let shards = Arc::new(Shards {
-            maps: std::array::from_fn(|_| Mutex::new(KeyMap::new())),
+            maps: std::array::from_fn(|_| Shard(Mutex::new(KeyMap::new()))),
             queue: lane.shared.clone(),
         });
         let number = lane.shared.register(shards.clone());
@@ -134,7 +138,7 @@ impl<K, T, S> Keyed<K, T, S> {
     #[must_use]
     pub fn keep_idle(self, groups: usize) -> Self {
         for map in &self.shards.maps {
-            map.lock().keep_idle(groups / SHARDS);
+            map.0.lock().keep_idle(groups / SHARDS);
         }
         self.queue().keep_idle(groups);
         self
@@ -158,7 +162,7 @@ impl<K, T, S> Keyed<K, T, S> {
     #[must_use]
     pub fn len(&self) -> usize {
         self.shards.forget_in_all(KeyMap::take_idle);
-        self.shards.maps.iter().map(|map| map.lock().len()).sum()
+        self.shards.maps.iter().map(|map| map.0.lock().len()).sum()
     }
 
     /// Whether nothing of any key waits or is in flight.
@@ -288,13 +292,13 @@ impl<K, T> Shards<K, T> {
     #[inline]
     fn map(&self, hash: u64) -> &Mutex<KeyMap<K, T>> {
         // The top bits: the map in a shard uses the low ones.
-        &self.maps[(hash >> 32) as usize % SHARDS]
+        &self.maps[(hash >> 32) as usize % SHARDS].0
     }
 
     /// Lets go of what `take` takes out of each map. Under no lock.
     fn forget_in_all(&self, take: impl Fn(&mut KeyMap<K, T>) -> Vec<Entry<K, T>>) {
         for map in &self.maps {
-            let taken = take(&mut map.lock());
+            let taken = take(&mut map.0.lock());
             self.forget(taken);
         }
     }
