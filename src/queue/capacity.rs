@@ -1,8 +1,10 @@
 //! A queue's capacity: the permits that its messages hold, and which threads
 //! hold what only they can finish.
 //!
-//! State: a semaphore with a permit for each message that the queue may hold;
-//! and by thread how many live turns, deliveries and looks it has received.
+//! State: a semaphore with a permit for each message that the queue may hold. And
+//! each thread has, for the queues that it receives from, a count of the live
+//! turns, deliveries and looks that it has received: those are the owners of
+//! one `Arc`, beside the thread itself, so that no thread asks another.
 //!
 //! Protocol: a send first takes its permits, or waits for them (`send_wait`).
 //! They are given back when what was sent is done or taken out; under another
@@ -13,16 +15,15 @@
 //! 2. The permits out are those of the messages that wait or are in flight, of
 //!    the sends on their way, and of waits that were granted some and not polled
 //!    since. What dialogs put past the capacity is a debt.
-//! 3. `holders` has no zero, and emptied gives its block back.
+//! 3. A thread forgets a queue only while nothing that it received there is live.
 
-use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::num::NonZeroU64;
+use std::cell::RefCell;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::semaphore::{Permit, Semaphore};
-use crate::sync::{Mutex, per_thread, unique};
+// Shared ownership and no more: nothing is synchronized by it.
+use crate::sync::{WakeArc as Arc, per_thread, unique};
 use crate::turnstile::Turnstile;
 
 use super::refuse::SendReason;
@@ -34,7 +35,8 @@ pub(crate) struct Capacity {
 
 struct Bound {
     permits: Semaphore,
-    holders: Mutex<BTreeMap<NonZeroU64, u32>>,
+    /// By which threads tell it from others.
+    number: u64,
 }
 
 /// What is to be sent has them; dropped, they are given back.
@@ -52,12 +54,9 @@ impl Permits<'_> {
     }
 }
 
-/// The thread that has received something that is live, exactly if there is a
-/// capacity.
-pub(super) type Holder = Option<NonZeroU64>;
-
-/// Stands for any thread whose locals are destroyed.
-const ENDING: NonZeroU64 = NonZeroU64::MAX;
+/// Held by what is live, for the thread that has received it; there exactly if
+/// there is a capacity.
+pub(super) type Holder = Option<Arc<()>>;
 
 impl Capacity {
     pub(super) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
@@ -67,7 +66,7 @@ impl Capacity {
         OutOfRange::check("capacity", most, 1, Limit::MAX)?;
         let bound = Box::new(Bound {
             permits: Semaphore::new(most)?.with_bypass(Bypass::AtMost(0)),
-            holders: Mutex::new(BTreeMap::new()),
+            number: unique(),
         });
         Ok(Self { bound: Some(bound) })
     }
@@ -114,47 +113,64 @@ impl Capacity {
         }
     }
 
-    /// The calling thread has received something, which is live until
-    /// [`let_go`](Self::let_go).
+    /// The calling thread has received something, which is live until this is
+    /// dropped.
     #[inline]
     pub(super) fn hold(&self) -> Holder {
-        self.bound.as_ref().and_then(|bound| bound.hold())
-    }
-
-    /// What was received is live no more.
-    #[inline]
-    pub(super) fn let_go(&self, holder: Holder) {
-        if let (Some(thread), Some(bound)) = (holder, &self.bound) {
-            bound.let_go(thread);
-        }
+        self.bound.as_ref().map(|bound| bound.hold())
     }
 
     /// Whether something that the calling thread received is live.
     pub(super) fn is_own(&self) -> bool {
-        let held = self.bound.as_ref().zip(this_thread());
-        held.is_some_and(|(bound, me)| bound.holders.lock().contains_key(&me))
+        let Some(bound) = &self.bound else {
+            return false;
+        };
+        let is_live = |mine: &mut Mine| {
+            let held = mine.iter().find(|(queue, _)| *queue == bound.number);
+            held.is_some_and(|(_, held)| is_live(held))
+        };
+        with_mine(is_live).unwrap_or(false)
     }
+}
+
+/// The queues with a capacity that a thread receives from.
+type Mine = Vec<(u64, Arc<()>)>;
+
+/// So many are not worth forgetting.
+const FEW: usize = 8;
+
+fn is_live(held: &Arc<()>) -> bool {
+    Arc::strong_count(held) > 1
+}
+
+/// `None` while the thread's locals are destroyed.
+fn with_mine<R>(f: impl FnOnce(&mut Mine) -> R) -> Option<R> {
+    per_thread! {
+        static MINE: RefCell<Mine> = const { RefCell::new(Vec::new()) };
+    }
+    MINE.try_with(|mine| f(&mut mine.borrow_mut())).ok()
 }
 
 impl Bound {
     #[cold]
-    fn hold(&self) -> Holder {
-        let thread = this_thread().unwrap_or(ENDING);
-        *self.holders.lock().entry(thread).or_default() += 1;
-        Some(thread)
+    fn hold(&self) -> Arc<()> {
+        let held = with_mine(
+            |mine| match mine.iter().find(|(queue, _)| *queue == self.number) {
+                Some((_, held)) => Arc::clone(held),
+                None => self.first(mine),
+            },
+        );
+        held.unwrap_or_default()
     }
 
-    #[cold]
-    fn let_go(&self, thread: NonZeroU64) {
-        let mut holders = self.holders.lock();
-        let count = holders.entry(thread).or_default();
-        *count -= 1;
-        if *count == 0 {
-            holders.remove(&thread);
+    /// The thread has nothing of this queue yet.
+    fn first(&self, mine: &mut Mine) -> Arc<()> {
+        if mine.len() >= FEW {
+            mine.retain(|(_, held)| is_live(held));
         }
-        if holders.is_empty() {
-            *holders = BTreeMap::new();
-        }
+        let held = Arc::default();
+        mine.push((self.number, Arc::clone(&held)));
+        held
     }
 }
 
@@ -162,16 +178,4 @@ impl Bound {
 #[inline]
 pub(super) fn number(messages: usize) -> u32 {
     u32::try_from(messages).unwrap_or(u32::MAX)
-}
-
-/// The calling thread's number; `None` while its locals are destroyed.
-fn this_thread() -> Holder {
-    per_thread! {
-        static ME: Cell<Holder> = const { Cell::new(None) };
-    }
-    let number = ME.try_with(|me| {
-        me.set(me.get().or_else(|| NonZeroU64::new(unique() + 1)));
-        me.get()
-    });
-    number.ok()?
 }

@@ -23,7 +23,7 @@ pub(super) struct Live<T> {
     pub(super) unit: bool,
     /// What is taken counts as started in the lane's tiers.
     pub(super) counted: bool,
-    /// The thread that received it, if the queue has a capacity.
+    /// For the thread that received it, if the queue has a capacity.
     pub(super) holder: Holder,
 }
 

@@ -212,7 +212,7 @@ impl<T> Turn<'_, T> {
     #[inline(never)]
     fn end(&mut self, group: GroupRef<T>) {
         let (shared, live) = (&self.shared, &mut self.live);
-        shared.capacity.let_go(live.holder);
+        live.holder = None;
         let posted = group.end_if(|group, mailbox| {
             let waiting = group.waiting() + u32::from(live.taken.is_some());
             let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;

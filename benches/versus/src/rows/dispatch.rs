@@ -232,6 +232,14 @@ fn features(shape: Shape) -> Vec<Entry> {
             },
         ),
         ours("cap", claim, Features { cap: true, ..plain }),
+        ours(
+            "capacity",
+            claim,
+            Features {
+                capacity: true,
+                ..plain
+            },
+        ),
         ours("all of these", claim, Features::ALL),
         ours("plain, one turn a receive", one, plain),
         ours("detached", claim, detached),

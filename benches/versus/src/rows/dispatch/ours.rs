@@ -20,6 +20,8 @@ pub struct Features {
     pub bumps: bool,
     /// Each lane has a cap, which is never reached.
     pub cap: bool,
+    /// The queue has a capacity, which is never reached.
+    pub capacity: bool,
     /// Deliveries are detached, and outlive their turns.
     pub detached: bool,
 }
@@ -31,6 +33,7 @@ impl Features {
         levels: true,
         bumps: true,
         cap: true,
+        capacity: false,
         detached: false,
     };
 }
@@ -66,7 +69,10 @@ pub struct Ours {
 
 impl Ours {
     pub fn new(conversations: u32, claim: Claim, features: Features) -> Self {
-        let builder = Queue::builder().quantum(claim.quantum);
+        let mut builder = Queue::builder().quantum(claim.quantum);
+        if features.capacity {
+            builder = builder.capacity(Limit::AtMost(Limit::MAX));
+        }
         let queue = builder.build().expect("a quantum above 0");
         let cap = if features.cap {
             Limit::AtMost(1_000)
