@@ -128,6 +128,7 @@ mod observers;
 mod peek;
 mod receive;
 mod refuse;
+mod reserve;
 mod resume;
 mod send;
 mod send_many;

@@ -297,8 +297,23 @@ impl Semaphore {
         self.word.put(count) == Released::Serve
     }
 
+    /// Whether nobody waits, it is open, and so many are available.
     #[inline]
-    fn try_now(&self, count: u32) -> Result<(), TryAcquireError> {
+    pub(crate) fn is_free(&self, available: i64) -> bool {
+        let bits: Bits = self.word.load();
+        bits.available() >= available && !bits.has_waiters() && !bits.is_closed()
+    }
+
+    /// Takes `count` permits without a [`Permit`], if they can be had at once.
+    #[inline]
+    #[must_use]
+    pub(crate) fn take(&self, count: u32) -> bool {
+        self.word.take(count)
+    }
+
+    /// As [`try_acquire`](Self::try_acquire), without a [`Permit`].
+    #[inline]
+    pub(crate) fn try_now(&self, count: u32) -> Result<(), TryAcquireError> {
         if self.word.take(count) {
             return Ok(());
         }

@@ -40,6 +40,7 @@ pub(crate) use std::thread::panicking;
 pub(crate) use parking_lot::Mutex as UnmodelledMutex;
 pub(crate) use std::thread_local as unmodelled_per_thread;
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64 as Unmodelled, Ordering as UnmodelledOrdering};
 
 /// Whether this is a build for a model.
@@ -75,6 +76,22 @@ pub(crate) fn unique() -> u64 {
     static LAST: Unmodelled = Unmodelled::new(0);
     // Relaxed: no two read-modify-writes of one word see the same value.
     LAST.fetch_add(1, UnmodelledOrdering::Relaxed)
+}
+
+/// A number of the calling thread's own, below [`u64::MAX`]; that while the
+/// thread's locals are destroyed.
+#[inline]
+pub(crate) fn thread_number() -> u64 {
+    per_thread! {
+        static NUMBER: Cell<u64> = const { Cell::new(u64::MAX) };
+    }
+    let number = NUMBER.try_with(|number| {
+        if number.get() == u64::MAX {
+            number.set(unique());
+        }
+        number.get()
+    });
+    number.unwrap_or(u64::MAX)
 }
 
 /// A cell in the shape of loom's, where no model sees what is done with the

@@ -51,13 +51,9 @@
 //! - Marking and leaving meet in one word, the stripe: the leave comes before
 //!   the mark, which then finds it gone, or after it, and sees the mark.
 
-use std::cell::Cell;
-
 use super::bits::is_strong;
 use crate::modes::Mode;
-use crate::sync::{
-    AtomicU32, AtomicU64, Ordering, fence, model_fence, model_size, per_thread, unique,
-};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, model_fence, model_size, thread_number};
 
 const MARKED: u64 = 1;
 const IS: u64 = 1 << 1;
@@ -69,21 +65,6 @@ const FULL: u64 = 1 << 30;
 
 /// The most stripes there may be.
 const MOST: usize = 1024;
-
-per_thread! {
-    static NUMBER: Cell<Option<u64>> = const { Cell::new(None) };
-}
-
-/// A number of the thread's own.
-fn thread_number() -> u64 {
-    let number = NUMBER.try_with(|number| {
-        let own = number.get().unwrap_or_else(unique);
-        number.set(Some(own));
-        own
-    });
-    // While the thread's locals are destroyed any will do.
-    number.unwrap_or(0)
-}
 
 /// Two lines of cache, as processors fetch them in pairs.
 #[repr(align(128))]

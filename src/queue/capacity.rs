@@ -21,12 +21,13 @@ use std::cell::RefCell;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
-use crate::semaphore::{Permit, Semaphore};
+use crate::semaphore::{Permit, Semaphore, TryAcquireError};
 // Shared ownership and no more: nothing is synchronized by it.
 use crate::sync::{WakeArc as Arc, per_thread, unique};
 use crate::turnstile::Turnstile;
 
 use super::refuse::SendReason;
+use super::reserve::Reserve;
 
 /// The capacity of a queue, if it has one.
 pub(crate) struct Capacity {
@@ -35,6 +36,8 @@ pub(crate) struct Capacity {
 
 struct Bound {
     permits: Semaphore,
+    /// If it is a large one.
+    reserve: Option<Box<Reserve>>,
     /// By which threads tell it from others.
     number: u64,
 }
@@ -66,6 +69,7 @@ impl Capacity {
         OutOfRange::check("capacity", most, 1, Limit::MAX)?;
         let bound = Box::new(Bound {
             permits: Semaphore::new(most)?.with_bypass(Bypass::AtMost(0)),
+            reserve: Reserve::of(most),
             number: unique(),
         });
         Ok(Self { bound: Some(bound) })
@@ -84,8 +88,8 @@ impl Capacity {
     /// Takes permits for so many messages, if nobody who waits wants them.
     #[inline]
     pub(crate) fn take(&self, messages: usize) -> Result<Permits<'_>, SendReason> {
-        let permits = self.permits();
-        let taken = permits.map(|permits| permits.try_acquire(number(messages)));
+        let bound = self.bound.as_ref();
+        let taken = bound.map(|bound| bound.take(number(messages)));
         Ok(Permits(taken.transpose()?))
     }
 
@@ -101,8 +105,17 @@ impl Capacity {
     #[inline]
     #[must_use]
     pub(super) fn put(&self, messages: usize) -> bool {
-        let permits = self.permits();
-        permits.is_some_and(|permits| permits.put(number(messages)))
+        let bound = self.bound.as_ref();
+        bound.is_some_and(|bound| bound.put(number(messages)))
+    }
+
+    /// Somebody waits for permits, since it found too few: what threads keep at
+    /// hand is given back. Under no lock.
+    #[cold]
+    pub(super) fn waited_for(&self) {
+        if let Some(bound) = &self.bound {
+            _ = bound.shut();
+        }
     }
 
     /// Serves those who wait. Under no lock.
@@ -152,6 +165,32 @@ fn with_mine<R>(f: impl FnOnce(&mut Mine) -> R) -> Option<R> {
 }
 
 impl Bound {
+    #[inline]
+    fn take(&self, permits: u32) -> Result<Permit<&Semaphore>, TryAcquireError> {
+        let taken = match &self.reserve {
+            Some(reserve) => reserve.take(&self.permits, permits),
+            None => self.permits.try_now(permits),
+        };
+        match taken {
+            Err(TryAcquireError::NoPermits) if self.shut() => self.permits.try_now(permits)?,
+            taken => taken?,
+        }
+        Ok(Permit::of(&self.permits, permits))
+    }
+
+    #[inline]
+    fn put(&self, permits: u32) -> bool {
+        match &self.reserve {
+            Some(reserve) => reserve.put(&self.permits, permits),
+            None => self.permits.put(permits),
+        }
+    }
+
+    fn shut(&self) -> bool {
+        let reserve = self.reserve.as_ref();
+        reserve.is_some_and(|reserve| reserve.shut(&self.permits))
+    }
+
     #[cold]
     fn hold(&self) -> Arc<()> {
         let held = with_mine(

@@ -69,6 +69,7 @@ pub struct Sending<'a, P> {
     /// `None` once it is sent or given back.
     pub(crate) pending: Option<P>,
     capacity: &'a Capacity,
+    permits: usize,
     /// `None` where there is always room.
     request: Option<Acquire<'a>>,
 }
@@ -172,6 +173,7 @@ impl<'a, P: Pending> Sending<'a, P> {
         Wait::new(Self {
             pending: Some(pending),
             capacity,
+            permits,
             request: semaphore.map(|semaphore| semaphore.request(number(permits))),
         })
     }
@@ -199,11 +201,8 @@ impl<P: Pending> Op for Sending<'_, P> {
     type Output = Result<(), SendError<P::Message>>;
 
     fn at_once(&mut self) -> Option<Self::Output> {
-        let permit = match &mut self.request {
-            Some(request) => Some(request.at_once()?.ok()?),
-            None => None,
-        };
-        Some(self.send(Permits(permit)))
+        let permits = self.capacity.take(self.permits).ok()?;
+        Some(self.send(permits))
     }
 
     /// For a thread that waits without a deadline: the rule of handlers.
@@ -227,7 +226,10 @@ impl<P: Pending> Op for Sending<'_, P> {
         match permit {
             Poll::Ready(Ok(permit)) => Poll::Ready(self.send(Permits(permit))),
             Poll::Ready(Err(error)) => Poll::Ready(self.leave(TryAcquireError::from(error).into())),
-            Poll::Pending => Poll::Pending,
+            Poll::Pending => {
+                self.capacity.waited_for();
+                Poll::Pending
+            }
         }
     }
 

@@ -46,7 +46,7 @@ pub type OwnedPermit = Permit<Arc<Semaphore>>;
 impl<S: Handle> Permit<S> {
     /// Of permits that have just been taken.
     #[inline]
-    pub(super) fn of(semaphore: S, count: u32) -> Self {
+    pub(crate) fn of(semaphore: S, count: u32) -> Self {
         Self { semaphore, count }
     }
 

@@ -1,6 +1,8 @@
 //! Queues that hold no more than they were told, by key; the rest is in
 //! `queue_suite/capacity.rs`.
 
+use std::thread;
+
 use crate::queue_support;
 
 use conversant::keyed::Keyed;
@@ -18,4 +20,85 @@ fn by_key_too() {
     assert_eq!((refused.message, refused.reason), (2, SendReason::Full));
     assert_eq!(serve(&queue), [1]);
     assert!(orders.is_empty(), "a key that was refused leaves nothing");
+}
+
+/// Of a large capacity each thread keeps some permits at hand; that shows
+/// nowhere but in the cost.
+#[test]
+fn a_large_one_is_exact_whoever_frees_it() {
+    const MOST: usize = 3000;
+    let capacity = Limit::AtMost(MOST as u32);
+    let queue = Queue::builder().capacity(capacity).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let wide = lane.group(Limit::Unlimited, 100).unwrap();
+    let wide = wide.conversation().unwrap();
+    let fill = |room: usize| {
+        for n in 0..room {
+            assert!(wide.send(n).is_ok(), "{n} of {room}");
+        }
+        assert_eq!(wide.send(0).unwrap_err().reason, SendReason::Full);
+    };
+    fill(MOST);
+    for freed in [1, 100, 2500, 40, MOST] {
+        let some = |n: usize| {
+            for _ in 0..n {
+                let mut turn = queue.receive().wait().unwrap();
+                turn.next().unwrap().complete();
+            }
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| some(freed / 2));
+            scope.spawn(|| some(freed - freed / 2));
+        });
+        fill(freed);
+    }
+    assert_eq!(queue.shutdown().len(), MOST);
+}
+
+/// Senders that wait outrun the readers, who must wake them, at either end of
+/// what is plenty.
+#[test]
+fn a_large_one_is_never_exceeded_and_wakes_who_waits() {
+    const MOST: u64 = 2048;
+    const EACH: u64 = 20_000;
+    let capacity = Limit::AtMost(MOST as u32);
+    let queue: Queue<u64> = Queue::builder().capacity(capacity).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let readers = [(); 2].map(|()| {
+        let queue = queue.clone();
+        thread::spawn(move || {
+            let (mut sum, mut longest) = (0, 0);
+            for n in 0_u64.. {
+                let Ok(mut turn) = queue.receive().wait() else {
+                    break;
+                };
+                while let Some(delivery) = turn.next() {
+                    sum += delivery.complete();
+                }
+                if n.is_multiple_of(64) {
+                    longest = longest.max(queue.snapshot().waiting);
+                }
+            }
+            (sum, longest)
+        })
+    });
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            let own = lane.conversation().unwrap();
+            scope.spawn(move || {
+                for n in 1..=EACH {
+                    match n % 100 {
+                        0 => own.send_all_wait([n; 50]).wait().unwrap(),
+                        _ => own.send_wait(n).wait().unwrap(),
+                    }
+                }
+            });
+        }
+    });
+    queue.close();
+    let read = readers.map(|reader| reader.join().unwrap());
+    assert!(read.iter().all(|&(_, longest)| longest <= MOST), "{read:?}");
+    let sum: u64 = read.iter().map(|&(sum, _)| sum).sum();
+    let more: u64 = (1..=EACH).filter(|n| n.is_multiple_of(100)).sum();
+    assert_eq!(sum, 3 * (EACH * (EACH + 1) / 2 + 49 * more));
 }

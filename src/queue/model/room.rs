@@ -7,8 +7,10 @@ use std::task::{Context, Waker};
 
 use super::{detached, receive_one};
 use crate::limit::Limit;
+use crate::queue::reserve::Reserve;
 use crate::queue::{Conversation, Detached, Queue, SendReason};
-use crate::sync::{Arc, explore, spawn};
+use crate::semaphore::Semaphore;
+use crate::sync::{Arc, AtomicBool, Ordering, explore, spawn};
 
 /// A queue of one place, two conversations, and the delivery that has the place.
 #[allow(clippy::type_complexity)]
@@ -121,4 +123,67 @@ fn an_immediate_send_takes_no_promised_room() {
         assert_eq!(immediate.join().unwrap(), SendReason::Full);
         assert_eq!(left(&queue), (1, 0, 0));
     });
+}
+
+/// One waits for room for two while two places become free, of which one is at
+/// hand of a thread, or on its way there.
+#[test]
+fn a_send_that_waits_finds_what_threads_have_at_hand() {
+    explore(
+        "a_send_that_waits_finds_what_threads_have_at_hand",
+        Some(3),
+        || {
+            let queue = Queue::builder().capacity(Limit::AtMost(2)).build().unwrap();
+            let lane = queue.lane(1, Limit::Unlimited).unwrap();
+            let group = lane.group(Limit::Unlimited, 100).unwrap();
+            let one = group.conversation().unwrap();
+            one.send_all([0, 0]).unwrap();
+            let deliveries = [(); 2].map(|()| detached(&queue));
+            // Of another thread: who has received them does not wait.
+            let sender = spawn(move || {
+                one.send_all_wait([1, 2]).wait().unwrap();
+                one
+            });
+            assert_eq!(deliveries.map(Detached::complete), [0, 0]);
+            drop(sender.join().unwrap());
+            assert_eq!(left(&queue), (2, 0, 0));
+        },
+    );
+}
+
+/// What was done before a permit came back is seen by who takes it from the same
+/// word.
+#[test]
+fn a_permit_at_hand_brings_what_was_done_before_it() {
+    explore(
+        "a_permit_at_hand_brings_what_was_done_before_it",
+        None,
+        || {
+            let permits = Semaphore::new(1).unwrap();
+            let both = Arc::new((permits, Reserve::of(1).unwrap()));
+            let (permits, reserve) = &*both;
+            // The first opens the word, the second takes what is available.
+            assert!(permits.take(1) && !reserve.put(permits, 1));
+            reserve.take(permits, 1).unwrap();
+            let done = Arc::new(AtomicBool::new(false));
+            let worker = spawn({
+                let (both, done) = (both.clone(), done.clone());
+                move || {
+                    // Relaxed: the word orders it.
+                    done.store(true, Ordering::Relaxed);
+                    assert!(!both.1.put(&both.0, 1));
+                }
+            });
+            let taker = spawn({
+                let (both, done) = (both.clone(), done.clone());
+                move || {
+                    if both.1.take(&both.0, 1).is_ok() {
+                        assert!(done.load(Ordering::Relaxed));
+                    }
+                }
+            });
+            taker.join().unwrap();
+            worker.join().unwrap();
+        },
+    );
 }
