@@ -112,8 +112,10 @@
 //! group or a conversation; by a send while a receive sleeps.
 //! [`Queue::close`], [`Queue::snapshot`], [`Queue::shutdown`], the first cap of a
 //! lane and its first tier cost O(groups). A capacity costs an exchange of a word
-//! for each send and each message done, and a short lock each at the beginning
-//! and the end of a turn.
+//! for each send and each message done, and a count at the beginning and the end
+//! of a turn. That word is one for all while the capacity is below 2,048 or less
+//! than half of it is free; else threads keep permits at hand, in eight words of
+//! up to 63, and nobody is refused for what is there.
 
 mod builder;
 mod capacity;

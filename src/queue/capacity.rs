@@ -18,6 +18,7 @@
 //! 3. A thread forgets a queue only while nothing that it received there is live.
 
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
@@ -57,9 +58,28 @@ impl Permits<'_> {
     }
 }
 
-/// Held by what is live, for the thread that has received it; there exactly if
-/// there is a capacity.
-pub(super) type Holder = Option<Arc<()>>;
+/// Held by what is live, for the thread that has received it, until
+/// [`let_go`](Self::let_go); there exactly if there is a capacity. Nothing is
+/// done when it is dropped, so that no turn pays for a look.
+pub(super) struct Holder(ManuallyDrop<Option<Arc<()>>>);
+
+impl Holder {
+    #[inline]
+    pub(super) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// What was received is live no more.
+    #[inline]
+    pub(super) fn let_go(&mut self) {
+        drop(self.0.take());
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self) -> Self {
+        Self(ManuallyDrop::new(self.0.take()))
+    }
+}
 
 impl Capacity {
     pub(super) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
@@ -126,11 +146,11 @@ impl Capacity {
         }
     }
 
-    /// The calling thread has received something, which is live until this is
-    /// dropped.
+    /// The calling thread has received something.
     #[inline]
     pub(super) fn hold(&self) -> Holder {
-        self.bound.as_ref().map(|bound| bound.hold())
+        let held = self.bound.as_ref().map(|bound| bound.hold());
+        Holder(ManuallyDrop::new(held))
     }
 
     /// Whether something that the calling thread received is live.
@@ -165,7 +185,7 @@ fn with_mine<R>(f: impl FnOnce(&mut Mine) -> R) -> Option<R> {
 }
 
 impl Bound {
-    #[inline]
+    #[inline(never)]
     fn take(&self, permits: u32) -> Result<Permit<&Semaphore>, TryAcquireError> {
         let taken = match &self.reserve {
             Some(reserve) => reserve.take(&self.permits, permits),

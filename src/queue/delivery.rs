@@ -325,7 +325,7 @@ impl<T> Detached<T> {
     pub fn complete(mut self) -> T {
         let taken = self.taken.take().expect(IN_HAND);
         let pin = self.pin.take().expect(IN_HAND);
-        self.holder = None;
+        self.holder.let_go();
         let (done, pin) = pin.end_if(|shared, group, mailbox| {
             if !mailbox.is_plain_but(BARE) {
                 return (None, false);
@@ -381,7 +381,7 @@ impl<T> DerefMut for Detached<T> {
 impl<T> Drop for Detached<T> {
     fn drop(&mut self) {
         if let (Some(pin), Some(taken)) = (self.pin.take(), self.taken.take()) {
-            self.holder = None;
+            self.holder.let_go();
             special::fail_detached(pin.queue(), &pin, self.counted, taken);
         }
     }

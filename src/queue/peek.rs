@@ -137,7 +137,7 @@ impl<T> Drop for Peek<T> {
             return;
         };
         let (shared, group) = (&self.shared, &self.group);
-        self.holder = None;
+        self.holder.let_go();
         let unwanted = shared.with_group(group, |state, mailbox| {
             mailbox.phase = Phase::Idle;
             mailbox.flags &= !PEEKED;

@@ -193,7 +193,7 @@ impl<T> Drop for Turn<'_, T> {
         let Some(group) = live.group.take() else {
             return;
         };
-        let plain = live.taken.is_none() && live.holder.is_none() && !live.flagged;
+        let plain = live.taken.is_none() && !live.holder.is_some() && !live.flagged;
         if !plain || group.waiting() > 0 {
             return self.end(group);
         }
@@ -212,7 +212,7 @@ impl<T> Turn<'_, T> {
     #[inline(never)]
     fn end(&mut self, group: GroupRef<T>) {
         let (shared, live) = (&self.shared, &mut self.live);
-        live.holder = None;
+        live.holder.let_go();
         let posted = group.end_if(|group, mailbox| {
             let waiting = group.waiting() + u32::from(live.taken.is_some());
             let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;

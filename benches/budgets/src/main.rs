@@ -29,6 +29,8 @@ const PATHS: &[(&str, Path)] = &[
     ("lanes-4-claim-32", |n| alone(n, &Lanes, 32)),
     ("cap-claim-1", |n| alone(n, &Capped, 1)),
     ("cap-claim-32", |n| alone(n, &Capped, 32)),
+    ("capacity-claim-1", |n| alone(n, &Bounded, 1)),
+    ("capacity-claim-32", |n| alone(n, &Bounded, 32)),
     ("bumps-1-percent-claim-32", |n| alone(n, &Bumps, 32)),
     ("give-backs-1-percent-claim-32", |n| {
         alone(n, &GiveBacks, 32)
@@ -75,6 +77,10 @@ trait Kind {
         Limit::Unlimited
     }
 
+    fn capacity(&self) -> Limit {
+        Limit::Unlimited
+    }
+
     fn level(&self, _group: usize) -> u8 {
         100
     }
@@ -92,6 +98,7 @@ struct Plain;
 struct Levels;
 struct Lanes;
 struct Capped;
+struct Bounded;
 struct Bumps;
 struct GiveBacks;
 
@@ -119,6 +126,12 @@ impl Kind for Capped {
     }
 }
 
+impl Kind for Bounded {
+    fn capacity(&self) -> Limit {
+        Limit::AtMost(1 << 20)
+    }
+}
+
 impl Kind for Bumps {
     fn bumps(&self, message: usize) -> bool {
         message.is_multiple_of(100)
@@ -132,7 +145,8 @@ impl Kind for GiveBacks {
 }
 
 fn queue(kind: &impl Kind) -> (Queue<u64>, Vec<Conversation<u64>>) {
-    let queue = Queue::new();
+    let queue = Queue::builder().capacity(kind.capacity()).build();
+    let queue = queue.expect("above 0");
     let lane = |_| queue.lane(1, kind.cap()).expect("open");
     let lanes: Vec<_> = (0..kind.lanes()).map(lane).collect();
     let conversation = |group| {
