@@ -212,7 +212,7 @@ impl<T> Queue<T> {
     pub fn lane(&self, weight: u32, cap: Limit) -> Result<Lane<T>, LaneError> {
         let key = self.shared().with_state(|state| {
             state.open()?;
-            Ok::<_, LaneError>(state.add_lane(weight, cap)?)
+            Ok::<_, LaneError>(state.add_lane(&self.shared().submissions, weight, cap)?)
         })?;
         let shared = self.shared().clone();
         Ok(Lane { shared, key })

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::{Closed, OutOfRange, Stale};
-use crate::group::{BUMPED, CAPPED, GroupKey, KeepsGroups, Pin};
+use crate::group::{BUMPED, CAPPED, GroupKey, KeepsGroups, Phase, Pin};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::STANDING_LEVEL;
@@ -184,8 +184,9 @@ impl<T> Group<T> {
 
     /// Changes the level at which the group stands when it is not bumped.
     pub fn set_level(&self, level: u8) {
-        self.pin.queue().with_group(&self.pin, |state, mailbox| {
-            state.mixed = true;
+        let shared = self.pin.queue();
+        shared.with_group(&self.pin, |_, mailbox| {
+            shared.submissions.mix();
             mailbox.level = level;
             ((), Age::Same)
         });
@@ -241,7 +242,25 @@ impl<T> KeepsGroups<T> for Shared<T> {
 }
 
 impl<T> Shared<T> {
+    /// Bumps a group: under its lock alone, but for some that have other flags.
     pub(crate) fn bump(&self, group: &GroupRef<T>, level: u8) {
+        let mut mailbox = group.lock();
+        let in_line = mailbox.phase == Phase::Ready;
+        if mailbox.is_plain_but(BUMPED) && mailbox.phase != Phase::Ended {
+            let same = mailbox.bump().is_some_and(|(old, _)| old == level);
+            if !same {
+                let posted = self.submissions.bump(&mut mailbox, level, in_line);
+                drop(mailbox);
+                self.posted(posted);
+            }
+            return;
+        }
+        drop(mailbox);
+        self.bump_special(group, level);
+    }
+
+    #[cold]
+    fn bump_special(&self, group: &GroupRef<T>, level: u8) {
         self.with_state(|state| {
             let mailbox = self.lock_group(state, group);
             let same = mailbox.bump().is_some_and(|(old, _)| old == level);

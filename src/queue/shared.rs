@@ -135,16 +135,29 @@ impl<T> Shared<T> {
         mailbox: &mut Mailbox<T>,
         unit: bool,
     ) -> Posted {
-        let (phase, token) = if mailbox.has_room() {
-            let group = group.another(mailbox);
-            (Phase::Ready, Token::ready(group, mailbox, unit))
-        } else {
-            (Phase::Blocked, Token::bare(mailbox.lane.index(), unit))
-        };
-        mailbox.phase = phase;
+        if !mailbox.stands_plainly() {
+            return self.submit_special(group, mailbox, unit);
+        }
+        let another = group.another(mailbox);
+        mailbox.phase = Phase::Ready;
+        let token = Token::ready(another, mailbox, unit);
         let (ticket, posted) = self.submissions.post(token);
         mailbox.ticket = ticket;
         posted
+    }
+
+    /// The same of a group that has no room, or is bumped.
+    #[inline(never)]
+    fn submit_special(&self, group: &GroupRef<T>, mailbox: &mut Mailbox<T>, unit: bool) -> Posted {
+        if mailbox.has_room() {
+            let another = group.another(mailbox);
+            mailbox.phase = Phase::Ready;
+            let token = Token::ready(another, mailbox, unit);
+            return self.submissions.post_bumped(token, mailbox);
+        }
+        mailbox.phase = Phase::Blocked;
+        mailbox.ticket = self.submissions.number();
+        self.return_unit(mailbox, unit)
     }
 
     /// A unit of the lane's cap comes back alone, if there is one.
@@ -152,7 +165,7 @@ impl<T> Shared<T> {
     pub(super) fn return_unit(&self, mailbox: &Mailbox<T>, unit: bool) -> Posted {
         match unit {
             true => {
-                let token = Token::bare(mailbox.lane.index(), true);
+                let token = Token::unit(mailbox.lane.index());
                 self.submissions.post(token).1
             }
             false => Posted::Kept,
