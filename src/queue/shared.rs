@@ -136,7 +136,13 @@ impl<T> Shared<T> {
         unit: bool,
     ) -> Posted {
         if !mailbox.stands_plainly() {
-            return self.submit_special(group, mailbox, unit);
+            if !mailbox.has_room() {
+                return self.block(mailbox, unit);
+            }
+            let another = group.another(mailbox);
+            mailbox.phase = Phase::Ready;
+            let token = Token::ready(another, mailbox, unit);
+            return self.submissions.post_bumped(token, mailbox);
         }
         let another = group.another(mailbox);
         mailbox.phase = Phase::Ready;
@@ -146,15 +152,9 @@ impl<T> Shared<T> {
         posted
     }
 
-    /// The same of a group that has no room, or is bumped.
-    #[inline(never)]
-    fn submit_special(&self, group: &GroupRef<T>, mailbox: &mut Mailbox<T>, unit: bool) -> Posted {
-        if mailbox.has_room() {
-            let another = group.another(mailbox);
-            mailbox.phase = Phase::Ready;
-            let token = Token::ready(another, mailbox, unit);
-            return self.submissions.post_bumped(token, mailbox);
-        }
+    /// [`submit`](Self::submit) where it has no room.
+    #[cold]
+    fn block(&self, mailbox: &mut Mailbox<T>, unit: bool) -> Posted {
         mailbox.phase = Phase::Blocked;
         mailbox.ticket = self.submissions.number();
         self.return_unit(mailbox, unit)

@@ -22,7 +22,7 @@ use crate::limit::{Bypass, Limit};
 use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
 
-use super::submissions::{FEW, MOVED, Move, Submissions, Token};
+use super::submissions::{FEW, MIXED, MOVED, Move, Submissions, Token};
 use super::suspended::Suspended;
 use super::units::Units;
 use super::{GroupRef, Observer, Pinned, Shared};
@@ -43,8 +43,8 @@ pub(super) struct State<T> {
     pub(super) serve: bool,
     /// The other list of the submissions, empty between events.
     spare: Vec<Token<T>>,
-    /// The same for those who move in line.
-    moves: Vec<Move>,
+    /// The same of moves.
+    moves: Vec<Move<T>>,
     /// What the submissions were last told of sleepers.
     pub(super) asleep: bool,
     /// Units of a cap may come back with a token.
@@ -160,16 +160,16 @@ impl<T> State<T> {
 
     fn collect_some(&mut self, submissions: &Submissions<T>) {
         let urgent = submissions.take(&mut self.spare, &mut self.moves);
-        if urgent != 0 || self.capped {
+        if urgent & MIXED != 0 || self.capped {
             self.place_runs(&submissions.units);
             self.spare.clear();
-            if urgent & MOVED != 0 {
-                self.move_bumped();
-            }
         } else if let Some(first) = self.spare.first() {
             self.lanes.push_all(first.link, &mut self.spare);
         }
         self.spare.shrink_to(Submissions::<T>::LONG);
+        if urgent & MOVED != 0 {
+            self.make_moves();
+        }
     }
 
     /// Takes in those of one lane at a time.
@@ -193,12 +193,14 @@ impl<T> State<T> {
         }
     }
 
-    /// Who was bumped in line, and not claimed since, moves.
+    /// Who was bumped takes its place in line, unless it has been claimed.
     #[inline(never)]
-    fn move_bumped(&mut self) {
+    fn make_moves(&mut self) {
         for m in self.moves.drain(..) {
-            if let Some(group) = self.lanes.remove(m.lane, 0, m.from) {
+            let mut stood = |from| self.lanes.remove(m.lane, 0, from);
+            if let Some(group) = m.group.or_else(|| stood(m.from)) {
                 self.lanes.line(m.lane, 0).insert(m.ticket, m.to, group);
+                self.lanes.settle(m.lane);
             }
         }
         self.moves.shrink_to(FEW);

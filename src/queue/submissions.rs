@@ -11,9 +11,9 @@
 //! says so here; whoever posts after that has to look whom to wake. A bump wakes
 //! nobody: it makes nothing eligible.
 //!
-//! A move says where a group stood and where it stands now. It is made after the
-//! tokens that came out with it, as a place in line depends on no order. Who has
-//! been claimed meanwhile stands nowhere: no number is used twice.
+//! A move says where a group stood, or brings the group, and where it belongs now.
+//! It is made after the tokens that came out with it, as a place in line depends
+//! on no order. Who was claimed meanwhile stands nowhere: no number is used twice.
 //!
 //! Invariants:
 //! 1. The numbers of the tokens in the list ascend, and are less than `next`.
@@ -64,21 +64,24 @@ impl<T> Token<T> {
     }
 }
 
-/// A group in line was bumped.
+/// A group takes a place in line by its bump.
 #[derive(Debug)]
-pub(super) struct Move {
+pub(super) struct Move<T> {
     pub(super) lane: u32,
     pub(super) ticket: u64,
+    /// The group, if it did not stand in line before.
+    pub(super) group: Option<GroupRef<T>>,
     pub(super) from: Position,
     pub(super) to: Position,
 }
 
-impl Move {
+impl<T> Move<T> {
     /// To where a group belongs now.
-    fn new<T>(mailbox: &Mailbox<T>, from: Position) -> Self {
+    fn new(mailbox: &Mailbox<T>, group: Option<GroupRef<T>>, from: Position) -> Self {
         Self {
             lane: mailbox.lane.index(),
             ticket: mailbox.ticket,
+            group,
             from,
             to: mailbox.position(),
         }
@@ -87,8 +90,8 @@ impl Move {
 
 /// Why claims look here first: a token may overtake what stands in line, as
 /// there are, or were, several lanes or levels, or tiers.
-const MIXED: u8 = 1;
-/// Somebody moves in line.
+pub(super) const MIXED: u8 = 1;
+/// There is a move.
 pub(super) const MOVED: u8 = 1 << 1;
 
 /// What whoever posted is to do, with no group locked. The greater does what the
@@ -107,7 +110,7 @@ pub(crate) enum Posted {
 
 struct List<T> {
     tokens: Vec<Token<T>>,
-    moves: Vec<Move>,
+    moves: Vec<Move<T>>,
     next: u64,
     /// A list that is as long as this is of interest: [`ASLEEP`] if somebody
     /// sleeps, else the next multiple of [`LONG`](Submissions::LONG).
@@ -130,10 +133,15 @@ impl<T> List<T> {
         ticket
     }
 
+    fn is_empty(&self) -> bool {
+        self.tokens.is_empty() && self.moves.is_empty()
+    }
+
     #[inline(always)]
     fn number(&mut self) -> u64 {
+        let number = self.next;
         self.next += 1;
-        self.next - 1
+        number
     }
 
     /// A unit came back, alone: it goes with the last token where that is of the
@@ -232,12 +240,22 @@ impl<T> Submissions<T> {
         self.list.0.lock().number()
     }
 
-    /// As [`post`](Self::post) of a group that is bumped; its ticket is noted.
+    /// As [`post`](Self::post) of a group that is bumped: its ticket is noted. What
+    /// matters to the order of lanes goes by a token all the same.
+    #[cold]
     pub(super) fn post_bumped(&self, token: Token<T>, mailbox: &mut Mailbox<T>) -> Posted {
         let mut list = self.list.0.lock();
+        if !self.is_mixed() && token.units == 0 {
+            mailbox.ticket = list.number();
+            let moved = Move::new(mailbox, token.group, mailbox.position());
+            return match self.moved(&mut list, moved) {
+                _ if list.alarm == ASLEEP => Posted::Look,
+                posted => posted,
+            };
+        }
         mailbox.ticket = list.append(token);
         let standing = Position::new(mailbox.level, mailbox.ticket, None);
-        let moved = self.moved(&mut list, Move::new(mailbox, standing));
+        let moved = self.moved(&mut list, Move::new(mailbox, None, standing));
         moved.max(self.appended(&mut list))
     }
 
@@ -249,12 +267,12 @@ impl<T> Submissions<T> {
         let mut list = self.list.0.lock();
         *bump = (level, list.number());
         match in_line {
-            true => self.moved(&mut list, Move::new(mailbox, from)),
+            true => self.moved(&mut list, Move::new(mailbox, None, from)),
             false => Posted::Kept,
         }
     }
 
-    fn moved(&self, list: &mut List<T>, moved: Move) -> Posted {
+    fn moved(&self, list: &mut List<T>, moved: Move<T>) -> Posted {
         if list.moves.is_empty() {
             // Relaxed: ordered by the lock.
             self.urgent.0.fetch_or(MOVED, Ordering::Relaxed);
@@ -276,7 +294,7 @@ impl<T> Submissions<T> {
     /// Swaps the tokens and the moves out into what is empty. Whether tokens may
     /// overtake, and whether there was a move.
     #[inline]
-    pub(super) fn take(&self, empty: &mut Vec<Token<T>>, no_moves: &mut Vec<Move>) -> u8 {
+    pub(super) fn take(&self, empty: &mut Vec<Token<T>>, no_moves: &mut Vec<Move<T>>) -> u8 {
         debug_assert!(empty.is_empty());
         let mut list = self.list.0.lock();
         std::mem::swap(&mut list.tokens, empty);
@@ -295,7 +313,7 @@ impl<T> Submissions<T> {
     /// taken; `None` if something came meanwhile.
     pub(super) fn mint(&self) -> Option<u64> {
         let mut list = self.list.0.lock();
-        list.tokens.is_empty().then(|| list.number())
+        list.is_empty().then(|| list.number())
     }
 
     /// Gives back what a long list has left.
@@ -310,7 +328,7 @@ impl<T> Submissions<T> {
     /// first.
     pub(super) fn sleep(&self, asleep: bool) -> bool {
         let mut list = self.list.0.lock();
-        if asleep && !list.tokens.is_empty() {
+        if asleep && !list.is_empty() {
             return false;
         }
         list.alarm = if asleep { ASLEEP } else { Self::LONG };
