@@ -140,9 +140,7 @@ impl<T> Shared<T> {
                 return self.block(mailbox, unit);
             }
             let another = group.another(mailbox);
-            mailbox.phase = Phase::Ready;
-            let token = Token::ready(another, mailbox, unit);
-            return self.submissions.post_bumped(token, mailbox);
+            return self.submit_bumped(another, mailbox, unit);
         }
         let another = group.another(mailbox);
         mailbox.phase = Phase::Ready;
@@ -150,6 +148,14 @@ impl<T> Shared<T> {
         let (ticket, posted) = self.submissions.post(token);
         mailbox.ticket = ticket;
         posted
+    }
+
+    /// [`submit`](Self::submit) where it is bumped.
+    #[cold]
+    fn submit_bumped(&self, group: GroupRef<T>, mailbox: &mut Mailbox<T>, unit: bool) -> Posted {
+        mailbox.phase = Phase::Ready;
+        let token = Token::ready(group, mailbox, unit);
+        self.submissions.post_bumped(token, mailbox)
     }
 
     /// [`submit`](Self::submit) where it has no room.

@@ -242,7 +242,6 @@ impl<T> Submissions<T> {
 
     /// As [`post`](Self::post) of a group that is bumped: its ticket is noted. What
     /// matters to the order of lanes goes by a token all the same.
-    #[cold]
     pub(super) fn post_bumped(&self, token: Token<T>, mailbox: &mut Mailbox<T>) -> Posted {
         let mut list = self.list.0.lock();
         if !self.is_mixed() && token.units == 0 {
