@@ -52,7 +52,7 @@ pub(crate) use flags::*;
 pub(crate) use lock::{Guard, Lock};
 pub(crate) use odd::{Head, Odd, Taken, ordinal};
 pub(crate) use pinned::{KeepsGroups, Pin, Pinned};
-pub(crate) use reference::{GroupRef, Groups};
+pub(crate) use reference::{GroupRef, Groups, Names};
 
 /// Where a group is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -68,7 +68,11 @@ impl<T> Queue<T> {
     }
 
     pub(super) fn find(&self, group: GroupId) -> Result<GroupRef<T>, Stale> {
-        self.by_name(group, |_, group| group.clone())
+        let key = group.key_in(self.shared()).ok_or(Stale)?;
+        match self.shared().names.try_get(key) {
+            Some(found) => found,
+            None => self.by_name(group, |_, group| group.clone()),
+        }
     }
 }
 

@@ -18,7 +18,7 @@
 //!    values, wakers into the batch.
 //! 3. While a receive sleeps, the submissions know: who submits then looks.
 
-use crate::group::{Group, Guard, Mailbox, Phase};
+use crate::group::{Group, Guard, Mailbox, Names, Phase};
 use crate::limit::Bypass;
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, unique};
 use crate::wait::{Guarded, Session, WakeBatch};
@@ -35,6 +35,8 @@ pub(crate) const KEPT_IDLE: usize = 1024;
 pub(crate) struct Shared<T> {
     state: Guarded<State<T>>,
     pub(super) submissions: Submissions<T>,
+    /// The groups that have not ended.
+    pub(super) names: Names<T, Self>,
     /// The most deliveries of one turn.
     pub(super) quantum: u32,
     /// What becomes of a message that fails.
@@ -59,8 +61,10 @@ pub(crate) struct Shared<T> {
 
 impl<T> Shared<T> {
     pub(super) fn new(quantum: u32, bypass: Bypass, retry: Retry, capacity: Capacity) -> Self {
+        let state = State::new(bypass);
         Self {
-            state: Guarded::new(State::new(bypass)),
+            names: state.groups.names(),
+            state: Guarded::new(state),
             submissions: Submissions::new(),
             quantum,
             retry,
