@@ -249,18 +249,17 @@ impl<T> Shared<T> {
     /// Bumps a group: under its lock alone, but for some that have other flags.
     pub(crate) fn bump(&self, group: &GroupRef<T>, level: u8) {
         let mut mailbox = group.lock();
-        let in_line = mailbox.phase == Phase::Ready;
-        if mailbox.is_plain_but(BUMPED) && mailbox.phase != Phase::Ended {
-            let same = mailbox.bump().is_some_and(|(old, _)| old == level);
-            if !same {
-                let posted = self.submissions.bump(&mut mailbox, level, in_line);
-                drop(mailbox);
-                self.posted(posted);
-            }
+        if !mailbox.is_plain_but(BUMPED) {
+            drop(mailbox);
+            return self.bump_special(group, level);
+        }
+        let same = mailbox.bump().is_some_and(|(old, _)| old == level);
+        if same || mailbox.phase == Phase::Ended {
             return;
         }
+        let posted = self.submissions.bump(&mut mailbox, level);
         drop(mailbox);
-        self.bump_special(group, level);
+        self.posted(posted);
     }
 
     #[cold]
@@ -269,7 +268,7 @@ impl<T> Shared<T> {
             let mailbox = self.lock_group(state, group);
             let same = mailbox.bump().is_some_and(|(old, _)| old == level);
             // One that was claimed uses its bump up at once.
-            if same || state.is_claimed(&mailbox) {
+            if same || mailbox.phase == Phase::Ended || state.is_claimed(&mailbox) {
                 return;
             }
             drop(mailbox);

@@ -25,7 +25,7 @@
 //! Memory ordering: the lock orders all of it. A claim that looks without it sees
 //! what was posted before it.
 
-use crate::group::{BUMPED, Lock, Mailbox};
+use crate::group::{BUMPED, Lock, Mailbox, Phase};
 use crate::ready::{Entry, Position};
 use crate::sync::{AtomicU8, Ordering, model_size};
 
@@ -259,15 +259,15 @@ impl<T> Submissions<T> {
     }
 
     /// Bumps a locked group. If it is ready it moves in line, should it stand there.
-    pub(super) fn bump(&self, mailbox: &mut Mailbox<T>, level: u8, in_line: bool) -> Posted {
+    pub(super) fn bump(&self, mailbox: &mut Mailbox<T>, level: u8) -> Posted {
         let from = mailbox.position();
         mailbox.flags |= BUMPED;
         let bump = &mut mailbox.rare().bump;
         let mut list = self.list.0.lock();
         *bump = (level, list.number());
-        match in_line {
-            true => self.moved(&mut list, Move::new(mailbox, None, from)),
-            false => Posted::Kept,
+        match mailbox.phase {
+            Phase::Ready => self.moved(&mut list, Move::new(mailbox, None, from)),
+            _ => Posted::Kept,
         }
     }
 
