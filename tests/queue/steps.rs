@@ -97,9 +97,10 @@ fn a_bumped_group_that_is_sent_to_keeps_the_order_of_lanes() {
     let (queue, lane) = with_lane(Limit::Unlimited);
     let other = queue.lane(1, Limit::Unlimited).unwrap();
     let (bumped, to_bumped) = group(&lane, ONE, &[]);
+    let (_plain, to_plain) = group(&other, ONE, &[]);
     bumped.bump(7);
     to_bumped.send(1).unwrap();
-    let _plain = group(&other, ONE, &[2]);
+    to_plain.send(2).unwrap();
     let served: Vec<_> = std::iter::from_fn(|| first(&queue)).collect();
     assert_eq!(served, [1, 2]);
 }
