@@ -67,6 +67,8 @@ impl<T> Queue<T> {
         })
     }
 
+    /// Apart, as what is inlined beside sends makes those slower.
+    #[inline(never)]
     pub(super) fn find(&self, group: GroupId) -> Result<GroupRef<T>, Stale> {
         let key = group.key_in(self.shared()).ok_or(Stale)?;
         match self.shared().names.try_get(key) {
@@ -247,6 +249,7 @@ impl<T> KeepsGroups<T> for Shared<T> {
 
 impl<T> Shared<T> {
     /// Bumps a group: under its lock alone, but for some that have other flags.
+    #[inline(never)]
     pub(crate) fn bump(&self, group: &GroupRef<T>, level: u8) {
         let mut mailbox = group.lock();
         if !mailbox.is_plain_but(BUMPED) {
