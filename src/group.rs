@@ -21,8 +21,8 @@
 //! 1. `first` is there if a plain message is; their numbers begin at `next`.
 //! 2. [`ODD`] is set exactly if an odd message waits.
 //! 3. `waiting` is the number of messages that wait.
-//! 4. Flags other than [`ODD`] are set and cleared under the queue's policy
-//!    lock as well.
+//! 4. Flags other than [`ODD`] and [`BUMPED`] are set and cleared under the
+//!    queue's policy lock as well.
 //!
 //! Memory ordering: the lock publishes all of it. `waiting` is also read
 //! without the lock, as a hint.
@@ -52,7 +52,7 @@ pub(crate) use flags::*;
 pub(crate) use lock::{Guard, Lock};
 pub(crate) use odd::{Head, Odd, Taken, ordinal};
 pub(crate) use pinned::{KeepsGroups, Pin, Pinned};
-pub(crate) use reference::{GroupRef, Groups};
+pub(crate) use reference::{GroupRef, Groups, Names};
 
 /// Where a group is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,6 +238,13 @@ impl<T> Mailbox<T> {
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.flags & FULL == 0
+    }
+
+    /// Whether it stands in line by its level if it has work, but for flags that
+    /// are not harmless.
+    #[inline]
+    pub(crate) fn stands_plainly(&self) -> bool {
+        self.flags & (FULL | BUMPED) == 0
     }
 
     /// Whether no flag but `these` asks for more than the plain step.

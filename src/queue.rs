@@ -101,14 +101,15 @@
 //!
 //! A send, a message within a turn and the end of a turn take their group's own
 //! lock; whoever makes a group ready also appends a token to one list, which it
-//! takes in if it is long. Claiming takes the policy lock once for up to 32
+//! takes in if it is long. So is a bump: its group's lock, and the list if that
+//! stands in line. Claiming takes the policy lock once for up to 32
 //! turns: O(1) a group, whatever waits in it; O(levels) when the oldest of a lane
 //! with several levels goes; O(log n) for one that is bumped where it stands, or
 //! comes back with an old age.
 //!
 //! The policy lock is also taken by all steps of a lane in which tiers are in
-//! use, and of a closed queue; of a group that is bumped, poisoned, in back-off,
-//! waited for by name or looked at; by what makes, changes or ends a lane, a
+//! use, and of a closed queue; of a group that is poisoned, in back-off, waited
+//! for by name or looked at; by what makes, changes or ends a lane, a
 //! group or a conversation; by a send while a receive sleeps.
 //! [`Queue::close`], [`Queue::snapshot`], [`Queue::shutdown`], the first cap of a
 //! lane and its first tier cost O(groups). A capacity costs an exchange of a word
@@ -217,10 +218,7 @@ impl<T> Queue<T> {
         let shared = self.shared().clone();
         let key = shared.with_state(|state| {
             state.open()?;
-            if cap != Limit::Unlimited {
-                state.use_caps(&shared.submissions);
-            }
-            Ok::<_, LaneError>(state.add_lane(weight, cap)?)
+            Ok::<_, LaneError>(state.add_lane(&shared.submissions, weight, cap)?)
         })?;
         Ok(Lane { shared, key })
     }

@@ -63,6 +63,15 @@ pub(super) mod spin {
             }
         }
 
+        /// Unless somebody has it.
+        #[inline]
+        pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
+            self.take().then(|| Guard {
+                lock: self,
+                _thread: PhantomData,
+            })
+        }
+
         /// What was noted. Exact for who holds the lock, else a hint.
         #[inline]
         pub(crate) fn note(&self) -> u32 {
@@ -170,6 +179,14 @@ mod parked {
 
         pub(crate) fn lock(&self) -> Guard<'_, T> {
             self.value.lock()
+        }
+
+        /// With loom never: its `try_lock` waits.
+        pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
+            if cfg!(loom) {
+                return None;
+            }
+            self.value.try_lock()
         }
 
         pub(crate) fn note(&self) -> u32 {

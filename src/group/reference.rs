@@ -15,7 +15,8 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
-use crate::slab::{Pages, context_of, key_of, remove};
+use crate::error::Stale;
+use crate::slab::{Listing, Pages, context_of, key_of, remove};
 use crate::sync::Arc;
 
 use super::{Group, GroupKey, Mailbox, prefetch};
@@ -163,6 +164,11 @@ impl<T, Q> Groups<T, Q> {
         }
     }
 
+    /// For those who look beside the owner.
+    pub(crate) fn names(&self) -> Names<T, Q> {
+        Names(self.pages.listing(), PhantomData)
+    }
+
     /// Lists a new group.
     pub(super) fn list(&mut self, group: Group<T>, queue: &Arc<Q>) -> GroupRef<T, Q> {
         group.lock().refs = 2;
@@ -189,6 +195,26 @@ impl<T, Q> Groups<T, Q> {
     /// locked by the caller.
     pub(crate) fn all(&self) -> Vec<GroupRef<T, Q>> {
         self.pages.listed().into_iter().map(counted).collect()
+    }
+}
+
+/// Finds listed groups by name, beside whatever protects their list.
+pub(crate) struct Names<T, Q>(Listing<Group<T>>, PhantomData<fn() -> Q>);
+
+impl<T, Q> Names<T, Q> {
+    /// The listed group of this name; `None` if somebody has its lock just now.
+    /// Nobody may wait for it here, as groups are taken off the list locked.
+    pub(crate) fn try_get(&self, key: GroupKey) -> Option<Result<GroupRef<T, Q>, Stale>> {
+        let found = self.0.with(key.0, |group| {
+            // Not counted: the group is there while it is listed.
+            let listed = ManuallyDrop::new(GroupRef(group, PhantomData));
+            let mut mailbox = listed.mailbox.try_lock()?;
+            Some(listed.another(&mut mailbox))
+        });
+        match found {
+            Some(group) => group.map(Ok),
+            None => Some(Err(Stale)),
+        }
     }
 }
 

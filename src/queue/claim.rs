@@ -7,14 +7,19 @@ use super::GroupRef;
 use super::refuse::TryReceive;
 use super::shared::Shared;
 use super::state::State;
+use super::submissions::Submissions;
 
 impl<T> State<T> {
     /// Claims some of the next groups, into the first places: how many. None
     /// only if none is eligible.
     #[inline(always)]
-    fn claim_run(&mut self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
+    fn claim_run(
+        &mut self,
+        submissions: &Submissions<T>,
+        claimed: &mut [Option<GroupRef<T>>],
+    ) -> usize {
         match self.lanes.pop_run(claimed) {
-            0 => self.claim_ranked(claimed),
+            0 => self.claim_ranked(submissions, claimed),
             n => n,
         }
     }
@@ -22,13 +27,17 @@ impl<T> State<T> {
     /// One after the other, until all that stand in line are in order again. With
     /// several lanes or levels that is not worth a look.
     #[inline(never)]
-    fn claim_ranked(&mut self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
+    fn claim_ranked(
+        &mut self,
+        submissions: &Submissions<T>,
+        claimed: &mut [Option<GroupRef<T>>],
+    ) -> usize {
         for (n, place) in claimed.iter_mut().enumerate() {
             *place = self.claim();
             if place.is_none() {
                 return n;
             }
-            if !self.mixed && self.lanes.is_plain() {
+            if !submissions.is_mixed() && self.lanes.is_plain() {
                 return n + 1;
             }
         }
@@ -58,7 +67,7 @@ impl<T> Shared<T> {
     #[inline(never)]
     pub(super) fn claim(&self) -> Option<GroupRef<T>> {
         let mut state = self.lock();
-        if state.mixed || !state.lanes.has_eligible() {
+        if self.submissions.is_urgent() || !state.lanes.has_eligible() {
             state.collect(&self.submissions);
         }
         let group = state.lanes.pop_plain().or_else(|| state.claim());
@@ -72,12 +81,12 @@ impl<T> Shared<T> {
     #[inline(never)]
     pub(super) fn claim_many(&self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
         let mut state = self.lock();
-        if state.mixed || !state.lanes.has_eligible() {
+        if self.submissions.is_urgent() || !state.lanes.has_eligible() {
             state.collect(&self.submissions);
         }
         let mut n = 0;
         while n < claimed.len() {
-            n += state.claim_run(&mut claimed[n..]);
+            n += state.claim_run(&self.submissions, &mut claimed[n..]);
             if state.lanes.has_eligible() {
                 continue;
             }

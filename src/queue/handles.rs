@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::{Closed, OutOfRange, Stale};
-use crate::group::{BUMPED, CAPPED, GroupKey, KeepsGroups, Pin};
+use crate::group::{BUMPED, CAPPED, GroupKey, KeepsGroups, Phase, Pin};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::STANDING_LEVEL;
@@ -67,8 +67,14 @@ impl<T> Queue<T> {
         })
     }
 
+    /// Apart, as what is inlined beside sends makes those slower.
+    #[inline(never)]
     pub(super) fn find(&self, group: GroupId) -> Result<GroupRef<T>, Stale> {
-        self.by_name(group, |_, group| group.clone())
+        let key = group.key_in(self.shared()).ok_or(Stale)?;
+        match self.shared().names.try_get(key) {
+            Some(found) => found,
+            None => self.by_name(group, |_, group| group.clone()),
+        }
     }
 }
 
@@ -184,8 +190,9 @@ impl<T> Group<T> {
 
     /// Changes the level at which the group stands when it is not bumped.
     pub fn set_level(&self, level: u8) {
-        self.pin.queue().with_group(&self.pin, |state, mailbox| {
-            state.mixed = true;
+        let shared = self.pin.queue();
+        shared.with_group(&self.pin, |_, mailbox| {
+            shared.submissions.mix();
             mailbox.level = level;
             ((), Age::Same)
         });
@@ -241,12 +248,30 @@ impl<T> KeepsGroups<T> for Shared<T> {
 }
 
 impl<T> Shared<T> {
+    /// Bumps a group: under its lock alone, but for some that have other flags.
+    #[inline(never)]
     pub(crate) fn bump(&self, group: &GroupRef<T>, level: u8) {
+        let mut mailbox = group.lock();
+        if !mailbox.is_plain_but(BUMPED) {
+            drop(mailbox);
+            return self.bump_special(group, level);
+        }
+        let same = mailbox.bump().is_some_and(|(old, _)| old == level);
+        if same || mailbox.phase == Phase::Ended {
+            return;
+        }
+        let posted = self.submissions.bump(&mut mailbox, level);
+        drop(mailbox);
+        self.posted(posted);
+    }
+
+    #[cold]
+    fn bump_special(&self, group: &GroupRef<T>, level: u8) {
         self.with_state(|state| {
             let mailbox = self.lock_group(state, group);
             let same = mailbox.bump().is_some_and(|(old, _)| old == level);
             // One that was claimed uses its bump up at once.
-            if same || state.is_claimed(&mailbox) {
+            if same || mailbox.phase == Phase::Ended || state.is_claimed(&mailbox) {
                 return;
             }
             drop(mailbox);

@@ -1,6 +1,7 @@
 //! Loom models of a queue: a lost wake-up shows as a deadlock, which loom
 //! reports. Each prints how many interleavings there were, and its bound.
 
+mod bumps;
 mod flags;
 mod room;
 mod submissions;

@@ -4,7 +4,9 @@
 //! group ready. A flag of the group sends it through the policy lock.
 
 use crate::error::TierGoesDown;
-use crate::group::{CLOSED, Flags, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, SWEPT, TIERED};
+use crate::group::{
+    BUMPED, CLOSED, Flags, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, SWEPT, TIERED,
+};
 use crate::lanes::LaneKey;
 use crate::sync::Ordering;
 
@@ -91,7 +93,7 @@ impl<T> Mailbox<T> {
         self.flags == 0
             || self.flags & SEND_SPECIAL == 0
                 && match self.phase {
-                    Phase::Idle => self.is_plain_but(0),
+                    Phase::Idle => self.is_plain_but(BUMPED),
                     phase => phase != Phase::Ended,
                 }
     }
@@ -286,7 +288,7 @@ impl<T> Shared<T> {
         if !state.lanes.use_tiers(index) {
             return;
         }
-        state.mixed = true;
+        self.submissions.mix();
         for group in state.groups_of(lane) {
             let mut mailbox = self.lock_group(state, &group);
             let claimed = state.is_claimed(&mailbox);

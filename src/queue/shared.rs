@@ -18,7 +18,7 @@
 //!    values, wakers into the batch.
 //! 3. While a receive sleeps, the submissions know: who submits then looks.
 
-use crate::group::{Group, Guard, Mailbox, Phase};
+use crate::group::{Group, Guard, Mailbox, Names, Phase};
 use crate::limit::Bypass;
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, unique};
 use crate::wait::{Guarded, Session, WakeBatch};
@@ -35,6 +35,8 @@ pub(crate) const KEPT_IDLE: usize = 1024;
 pub(crate) struct Shared<T> {
     state: Guarded<State<T>>,
     pub(super) submissions: Submissions<T>,
+    /// The groups that have not ended.
+    pub(super) names: Names<T, Self>,
     /// The most deliveries of one turn.
     pub(super) quantum: u32,
     /// What becomes of a message that fails.
@@ -59,8 +61,10 @@ pub(crate) struct Shared<T> {
 
 impl<T> Shared<T> {
     pub(super) fn new(quantum: u32, bypass: Bypass, retry: Retry, capacity: Capacity) -> Self {
+        let state = State::new(bypass);
         Self {
-            state: Guarded::new(State::new(bypass)),
+            names: state.groups.names(),
+            state: Guarded::new(state),
             submissions: Submissions::new(),
             quantum,
             retry,
@@ -135,16 +139,35 @@ impl<T> Shared<T> {
         mailbox: &mut Mailbox<T>,
         unit: bool,
     ) -> Posted {
-        let (phase, token) = if mailbox.has_room() {
-            let group = group.another(mailbox);
-            (Phase::Ready, Token::ready(group, mailbox, unit))
-        } else {
-            (Phase::Blocked, Token::bare(mailbox.lane.index(), unit))
-        };
-        mailbox.phase = phase;
+        if !mailbox.stands_plainly() {
+            if !mailbox.has_room() {
+                return self.block(mailbox, unit);
+            }
+            let another = group.another(mailbox);
+            return self.submit_bumped(another, mailbox, unit);
+        }
+        let another = group.another(mailbox);
+        mailbox.phase = Phase::Ready;
+        let token = Token::ready(another, mailbox, unit);
         let (ticket, posted) = self.submissions.post(token);
         mailbox.ticket = ticket;
         posted
+    }
+
+    /// [`submit`](Self::submit) where it is bumped.
+    #[cold]
+    fn submit_bumped(&self, group: GroupRef<T>, mailbox: &mut Mailbox<T>, unit: bool) -> Posted {
+        mailbox.phase = Phase::Ready;
+        let token = Token::ready(group, mailbox, unit);
+        self.submissions.post_bumped(token, mailbox)
+    }
+
+    /// [`submit`](Self::submit) where it has no room.
+    #[cold]
+    fn block(&self, mailbox: &mut Mailbox<T>, unit: bool) -> Posted {
+        mailbox.phase = Phase::Blocked;
+        mailbox.ticket = self.submissions.number();
+        self.return_unit(mailbox, unit)
     }
 
     /// A unit of the lane's cap comes back alone, if there is one.
@@ -152,7 +175,7 @@ impl<T> Shared<T> {
     pub(super) fn return_unit(&self, mailbox: &Mailbox<T>, unit: bool) -> Posted {
         match unit {
             true => {
-                let token = Token::bare(mailbox.lane.index(), true);
+                let token = Token::unit(mailbox.lane.index());
                 self.submissions.post(token).1
             }
             false => Posted::Kept,

@@ -111,7 +111,8 @@ impl<T> Queue<T> {
                     id: GroupId::new(shared, group.key()),
                     limit: mailbox.limit(),
                     level: mailbox.level,
-                    bump: mailbox.bump().map(|(level, _)| level),
+                    // A turn that is about to begin has used it up.
+                    bump: mailbox.bump().filter(|_| !claimed).map(|(level, _)| level),
                     waiting: group.waiting() as usize,
                     in_flight: mailbox.units(claimed),
                     why: state.why(&group, &mailbox),

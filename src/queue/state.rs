@@ -22,7 +22,7 @@ use crate::limit::{Bypass, Limit};
 use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
 
-use super::submissions::{FEW, Submissions, Token};
+use super::submissions::{FEW, MIXED, MOVED, Move, Submissions, Token};
 use super::suspended::Suspended;
 use super::units::Units;
 use super::{GroupRef, Observer, Pinned, Shared};
@@ -43,11 +43,10 @@ pub(super) struct State<T> {
     pub(super) serve: bool,
     /// The other list of the submissions, empty between events.
     spare: Vec<Token<T>>,
+    /// The same of moves.
+    moves: Vec<Move<T>>,
     /// What the submissions were last told of sleepers.
     pub(super) asleep: bool,
-    /// A token may overtake what stands in line: there are, or were, several
-    /// lanes or levels, or tiers.
-    pub(super) mixed: bool,
     /// Units of a cap may come back with a token.
     capped: bool,
     level: Option<u8>,
@@ -84,8 +83,8 @@ impl<T> State<T> {
             draining: 0,
             serve: false,
             spare: Vec::new(),
+            moves: Vec::new(),
             asleep: false,
-            mixed: false,
             capped: false,
             level: None,
         }
@@ -107,9 +106,19 @@ impl<T> State<T> {
         submissions.units.make_words();
     }
 
-    pub(super) fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
+    pub(super) fn add_lane(
+        &mut self,
+        submissions: &Submissions<T>,
+        weight: u32,
+        cap: Limit,
+    ) -> Result<LaneKey, OutOfRange> {
         let key = self.lanes.add_lane(weight, cap)?;
-        self.mixed |= self.lanes.len() > 1;
+        if self.lanes.len() > 1 {
+            submissions.mix();
+        }
+        if cap != Limit::Unlimited {
+            self.use_caps(submissions);
+        }
         Ok(key)
     }
 
@@ -131,7 +140,7 @@ impl<T> State<T> {
             flags |= TIERED;
         }
         if *self.level.get_or_insert(level) != level {
-            self.mixed = true;
+            shared.submissions.mix();
         }
         self.lanes.add_group(lane);
         let mailbox = Mailbox::new(lane, limit, level, flags);
@@ -158,14 +167,17 @@ impl<T> State<T> {
     }
 
     fn collect_some(&mut self, submissions: &Submissions<T>) {
-        submissions.take(&mut self.spare);
-        if self.mixed || self.capped {
+        let urgent = submissions.take(&mut self.spare, &mut self.moves);
+        if urgent & MIXED != 0 || self.capped {
             self.place_runs(&submissions.units);
             self.spare.clear();
         } else if let Some(first) = self.spare.first() {
             self.lanes.push_all(first.link, &mut self.spare);
         }
         self.spare.shrink_to(Submissions::<T>::LONG);
+        if urgent & MOVED != 0 {
+            self.make_moves();
+        }
     }
 
     /// Takes in those of one lane at a time.
@@ -186,6 +198,19 @@ impl<T> State<T> {
             }
             tokens = &mut tokens[n..];
         }
+    }
+
+    /// Who was bumped takes its place in line, unless it has been claimed.
+    #[inline(never)]
+    fn make_moves(&mut self) {
+        for m in self.moves.drain(..) {
+            let mut stood = |from| self.lanes.remove(m.lane, 0, from);
+            if let Some(group) = m.group.or_else(|| stood(m.from)) {
+                self.lanes.line(m.lane, 0).insert(m.ticket, m.to, group);
+                self.lanes.settle(m.lane);
+            }
+        }
+        self.moves.shrink_to(FEW);
     }
 
     /// Nothing is eligible: gives back what long lists have left.

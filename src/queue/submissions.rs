@@ -1,24 +1,33 @@
-//! What is on its way to the policy: tokens of groups that became ready, and
-//! units of caps that came back.
+//! What is on its way to the policy: tokens of groups that became ready, units
+//! of caps that came back, and moves of groups that were bumped in line.
 //!
-//! State: a list of tokens, the running number of the next, and whether
-//! somebody sleeps, all under a leaf lock that is held for an append or a swap.
+//! State: a list of tokens and one of moves, the running number of the next, and
+//! whether somebody sleeps, all under a leaf lock that is held for an append or a
+//! swap; and whether claims must look here before they take what stands in line.
 //!
 //! Protocol: whoever makes a group ready posts its token with the group locked.
 //! The token's number is the group's *ticket*: its ready time. Who claims work
 //! swaps the list out, under the policy lock. A receive that is about to sleep
-//! says so here; whoever posts after that has to look whom to wake.
+//! says so here; whoever posts after that has to look whom to wake. A bump wakes
+//! nobody: it makes nothing eligible.
+//!
+//! A move says where a group stood, or brings the group, and where it belongs now.
+//! It is made after the tokens that came out with it, as a place in line depends
+//! on no order. Who was claimed meanwhile stands nowhere: no number is used twice.
 //!
 //! Invariants:
 //! 1. The numbers of the tokens in the list ascend, and are less than `next`.
 //! 2. Somebody is said to sleep only while the list is empty, so that nothing that was
 //!    posted before is overlooked.
 //!
-//! Memory ordering: the lock orders all of it.
+//! 3. [`MOVED`] is set exactly if there is a move.
+//!
+//! Memory ordering: the lock orders all of it. A claim that looks without it sees
+//! what was posted before it.
 
-use crate::group::{Lock, Mailbox};
-use crate::ready::Entry;
-use crate::sync::model_size;
+use crate::group::{BUMPED, Lock, Mailbox, Phase};
+use crate::ready::{Entry, Position};
+use crate::sync::{AtomicU8, Ordering, model_size};
 
 /// Capacity for tokens that is not worth giving back.
 pub(super) const FEW: usize = 64;
@@ -43,17 +52,47 @@ impl<T> Token<T> {
         }
     }
 
-    /// Without a group; and without a unit only a ticket is wanted.
-    pub(super) fn bare(lane: u32, unit: bool) -> Self {
+    /// A unit alone.
+    pub(super) fn unit(lane: u32) -> Self {
         Self {
             ticket: 0,
             group: None,
             link: lane,
             level: 0,
-            units: unit.into(),
+            units: 1,
         }
     }
 }
+
+/// A group takes a place in line by its bump.
+#[derive(Debug)]
+pub(super) struct Move<T> {
+    pub(super) lane: u32,
+    pub(super) ticket: u64,
+    /// The group, if it did not stand in line before.
+    pub(super) group: Option<GroupRef<T>>,
+    pub(super) from: Position,
+    pub(super) to: Position,
+}
+
+impl<T> Move<T> {
+    /// To where a group belongs now.
+    fn new(mailbox: &Mailbox<T>, group: Option<GroupRef<T>>, from: Position) -> Self {
+        Self {
+            lane: mailbox.lane.index(),
+            ticket: mailbox.ticket,
+            group,
+            from,
+            to: mailbox.position(),
+        }
+    }
+}
+
+/// Why claims look here first: a token may overtake what stands in line, as
+/// there are, or were, several lanes or levels, or tiers.
+pub(super) const MIXED: u8 = 1;
+/// There is a move.
+pub(super) const MOVED: u8 = 1 << 1;
 
 /// What whoever posted is to do, with no group locked. The greater does what the
 /// lesser asks for.
@@ -71,6 +110,7 @@ pub(crate) enum Posted {
 
 struct List<T> {
     tokens: Vec<Token<T>>,
+    moves: Vec<Move<T>>,
     next: u64,
     /// A list that is as long as this is of interest: [`ASLEEP`] if somebody
     /// sleeps, else the next multiple of [`LONG`](Submissions::LONG).
@@ -83,15 +123,25 @@ const ASLEEP: usize = 1;
 impl<T> List<T> {
     #[inline(always)]
     fn append(&mut self, mut token: Token<T>) -> u64 {
-        let ticket = self.next;
-        self.next += 1;
+        let ticket = self.number();
         token.ticket = ticket;
         if token.group.is_some() {
             self.tokens.push(token);
-        } else if token.units > 0 {
+        } else {
             self.append_unit(token);
         }
         ticket
+    }
+
+    fn is_empty(&self) -> bool {
+        self.tokens.is_empty() && self.moves.is_empty()
+    }
+
+    #[inline(always)]
+    fn number(&mut self) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        number
     }
 
     /// A unit came back, alone: it goes with the last token where that is of the
@@ -123,6 +173,8 @@ pub(super) struct Submissions<T> {
     list: Apart<Lock<List<T>>>,
     /// Units that come back in company.
     pub(super) units: Units,
+    /// Why claims look here first.
+    urgent: Apart<AtomicU8>,
 }
 
 impl<T> Submissions<T> {
@@ -132,13 +184,36 @@ impl<T> Submissions<T> {
     pub(super) fn new() -> Self {
         let list = List {
             tokens: Vec::new(),
+            moves: Vec::new(),
             next: 1,
             alarm: Self::LONG,
         };
         Self {
             list: Apart(Lock::new(list)),
             units: Units::default(),
+            urgent: Apart(AtomicU8::new(0)),
         }
+    }
+
+    /// Whether a claim has to take in what is here before it takes what stands in
+    /// line.
+    #[inline]
+    pub(super) fn is_urgent(&self) -> bool {
+        // Relaxed: what was posted before the claim is seen.
+        self.urgent.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a token may overtake what stands in line.
+    #[inline]
+    pub(super) fn is_mixed(&self) -> bool {
+        // Relaxed: set under the policy lock.
+        self.urgent.0.load(Ordering::Relaxed) & MIXED != 0
+    }
+
+    /// Tokens may overtake from now on. Under the policy lock.
+    pub(super) fn mix(&self) {
+        // Relaxed: as it is read.
+        self.urgent.0.fetch_or(MIXED, Ordering::Relaxed);
     }
 
     /// Appends a token: its ticket, and what is to be done.
@@ -160,30 +235,84 @@ impl<T> Submissions<T> {
         }
     }
 
-    /// Whether there may be a token.
+    /// A ticket alone.
+    pub(super) fn number(&self) -> u64 {
+        self.list.0.lock().number()
+    }
+
+    /// As [`post`](Self::post) of a group that is bumped: its ticket is noted. What
+    /// matters to the order of lanes goes by a token all the same.
+    pub(super) fn post_bumped(&self, token: Token<T>, mailbox: &mut Mailbox<T>) -> Posted {
+        let mut list = self.list.0.lock();
+        if !self.is_mixed() && token.units == 0 {
+            mailbox.ticket = list.number();
+            let moved = Move::new(mailbox, token.group, mailbox.position());
+            return match self.moved(&mut list, moved) {
+                _ if list.alarm == ASLEEP => Posted::Look,
+                posted => posted,
+            };
+        }
+        mailbox.ticket = list.append(token);
+        let standing = Position::new(mailbox.level, mailbox.ticket, None);
+        let moved = self.moved(&mut list, Move::new(mailbox, None, standing));
+        moved.max(self.appended(&mut list))
+    }
+
+    /// Bumps a locked group. If it is ready it moves in line, should it stand there.
+    pub(super) fn bump(&self, mailbox: &mut Mailbox<T>, level: u8) -> Posted {
+        let from = mailbox.position();
+        mailbox.flags |= BUMPED;
+        let bump = &mut mailbox.rare().bump;
+        let mut list = self.list.0.lock();
+        *bump = (level, list.number());
+        match mailbox.phase {
+            Phase::Ready => self.moved(&mut list, Move::new(mailbox, None, from)),
+            _ => Posted::Kept,
+        }
+    }
+
+    fn moved(&self, list: &mut List<T>, moved: Move<T>) -> Posted {
+        if list.moves.is_empty() {
+            // Relaxed: ordered by the lock.
+            self.urgent.0.fetch_or(MOVED, Ordering::Relaxed);
+            self.list.0.set_note(list.tokens.len() as u32 + 1);
+        }
+        list.moves.push(moved);
+        match list.moves.len().is_multiple_of(Self::LONG) {
+            true => Posted::Long,
+            false => Posted::Kept,
+        }
+    }
+
+    /// Whether there may be a token, or a move.
     #[inline]
     pub(super) fn has_some(&self) -> bool {
         self.list.0.note() > 0
     }
 
-    /// Swaps the tokens out into `empty`.
+    /// Swaps the tokens and the moves out into what is empty. Whether tokens may
+    /// overtake, and whether there was a move.
     #[inline]
-    pub(super) fn take(&self, empty: &mut Vec<Token<T>>) {
+    pub(super) fn take(&self, empty: &mut Vec<Token<T>>, no_moves: &mut Vec<Move<T>>) -> u8 {
         debug_assert!(empty.is_empty());
         let mut list = self.list.0.lock();
         std::mem::swap(&mut list.tokens, empty);
         self.list.0.set_note(0);
         list.alarm = list.alarm.min(Self::LONG);
+        // Relaxed: ordered by the lock.
+        let urgent = self.urgent.0.load(Ordering::Relaxed);
+        if urgent & MOVED != 0 {
+            std::mem::swap(&mut list.moves, no_moves);
+            self.urgent.0.fetch_and(!MOVED, Ordering::Relaxed);
+        }
+        urgent
     }
 
     /// A number after all tickets so far. What is in the list must have been
     /// taken; `None` if something came meanwhile.
     pub(super) fn mint(&self) -> Option<u64> {
         let mut list = self.list.0.lock();
-        list.tokens.is_empty().then(|| {
-            list.next += 1;
-            list.next - 1
-        })
+        list.is_empty().then(|| list.number())
     }
 
     /// Gives back what a long list has left.
@@ -198,7 +327,7 @@ impl<T> Submissions<T> {
     /// first.
     pub(super) fn sleep(&self, asleep: bool) -> bool {
         let mut list = self.list.0.lock();
-        if asleep && !list.tokens.is_empty() {
+        if asleep && !list.is_empty() {
             return false;
         }
         list.alarm = if asleep { ASLEEP } else { Self::LONG };

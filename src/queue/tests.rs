@@ -52,7 +52,7 @@ fn each_long_list_is_told_of() {
             0 => Posted::Long,
             _ => Posted::Kept,
         };
-        let (ticket, told) = submissions.post(Token::bare(posted as u32, true));
+        let (ticket, told) = submissions.post(Token::unit(posted as u32));
         assert_eq!((ticket, told), (posted as u64, expected));
     }
 }

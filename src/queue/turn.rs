@@ -7,7 +7,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
-use crate::group::{BARE, CAPPED, Mailbox, Phase, UNPINNED};
+use crate::group::{BARE, BUMPED, CAPPED, Mailbox, Phase, UNPINNED};
 use crate::sync::Arc;
 
 use super::GroupRef;
@@ -216,7 +216,7 @@ impl<T> Turn<'_, T> {
         let posted = group.end_if(|group, mailbox| {
             let waiting = group.waiting() + u32::from(live.taken.is_some());
             let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;
-            if !mailbox.is_plain_but(BARE) || ends {
+            if !mailbox.is_plain_but(BARE | BUMPED) || ends {
                 return None;
             }
             mailbox.flags &= !BARE;

@@ -211,6 +211,19 @@ impl<S> Shared<S> {
         }
     }
 
+    /// The listed value with this key.
+    fn get(&self, key: Key) -> Option<NonNull<S>> {
+        let page = *self.pages.get(&(key.index / INDICES as u32))?;
+        let slot = key.index as usize % INDICES;
+        // SAFETY: the lock is held, known pages are there, and what is listed is
+        // in a slot.
+        unsafe {
+            let listed = with_slots(page, |slots| slots.listed >> slot & 1 != 0);
+            let same = listed && page.as_ref().generations[slot].get() == key.generation;
+            same.then(|| value_at(page, slot))
+        }
+    }
+
     fn new_page(&mut self, shared: &Arc<Mutex<Self>>, context: *const ()) -> Page<S> {
         let last = self.pages.last_key_value();
         let number = last.map_or(self.base, |(&last, _)| self.base.max(last + 1));
@@ -239,6 +252,18 @@ impl<S> Shared<S> {
         self.pages.insert(number, page);
         self.open.insert(number, page);
         page
+    }
+}
+
+/// What is listed in pages, also when they are gone: nothing then.
+pub(crate) struct Listing<S>(Arc<Mutex<Shared<S>>>);
+
+impl<S> Listing<S> {
+    /// What `f` gives for the listed value with this key, which stays listed
+    /// meanwhile. Others wait: `f` must not, nor use the pages.
+    pub(crate) fn with<R>(&self, key: Key, f: impl FnOnce(NonNull<S>) -> R) -> Option<R> {
+        let shared = self.0.lock();
+        shared.get(key).map(f)
     }
 }
 
@@ -305,16 +330,12 @@ impl<S> Pages<S> {
 
     /// The listed value with this key.
     pub(crate) fn get(&self, key: Key) -> Option<NonNull<S>> {
-        let shared = self.0.lock();
-        let page = *shared.pages.get(&(key.index / INDICES as u32))?;
-        let slot = key.index as usize % INDICES;
-        // SAFETY: the lock is held, known pages are there, and what is listed is
-        // in a slot.
-        unsafe {
-            let listed = with_slots(page, |slots| slots.listed >> slot & 1 != 0);
-            let same = listed && page.as_ref().generations[slot].get() == key.generation;
-            same.then(|| value_at(page, slot))
-        }
+        self.0.lock().get(key)
+    }
+
+    /// For those who look beside the owner.
+    pub(crate) fn listing(&self) -> Listing<S> {
+        Listing(Arc::clone(&self.0))
     }
 
     /// All listed values, in the order of their indices.

@@ -76,6 +76,49 @@ fn a_claimed_group_uses_its_bump_up_at_once() {
     drop(turn);
 }
 
+/// A bump in line is seen by the next claim, though others stand there already;
+/// of several the last counts.
+#[test]
+fn a_bump_in_line_is_seen_by_the_next_claim() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let [_a, _b, c, d] = [1, 2, 3, 4].map(|message| group(&lane, ONE, &[message]));
+    assert_eq!(first(&queue), Some(1));
+    c.0.bump(5);
+    d.0.bump(9);
+    d.0.bump(4);
+    let mut turns = queue.try_receive_many(3).unwrap();
+    let served = std::array::from_fn(|_| done(&mut turns.next().unwrap()).unwrap());
+    assert_eq!(served, [3, 4, 2]);
+}
+
+/// A bumped group that becomes ready joins the lanes' round when it does.
+#[test]
+fn a_bumped_group_that_is_sent_to_keeps_the_order_of_lanes() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let other = queue.lane(1, Limit::Unlimited).unwrap();
+    let (bumped, to_bumped) = group(&lane, ONE, &[]);
+    let (_plain, to_plain) = group(&other, ONE, &[]);
+    bumped.bump(7);
+    to_bumped.send(1).unwrap();
+    to_plain.send(2).unwrap();
+    let served: Vec<_> = std::iter::from_fn(|| first(&queue)).collect();
+    assert_eq!(served, [1, 2]);
+}
+
+/// What changes a group finds where it has moved to.
+#[test]
+fn a_bump_in_line_and_a_pause() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let [_a, (b, _to_b), _c] = [1, 2, 3].map(|message| group(&lane, ONE, &[message]));
+    b.bump(5);
+    b.set_limit(Limit::AtMost(0)).unwrap();
+    assert_eq!(first(&queue), Some(1));
+    b.set_limit(ONE).unwrap();
+    assert_eq!(status(&queue, &b).bump, Some(5));
+    let served: Vec<_> = std::iter::from_fn(|| first(&queue)).collect();
+    assert_eq!(served, [2, 3]);
+}
+
 #[test]
 fn turns_that_are_not_asked_for_begin_and_end() {
     let (queue, lane) = with_lane(Limit::Unlimited);

@@ -3,7 +3,7 @@
 use conversant::limit::Limit;
 use conversant::queue::Why;
 
-use super::model::Model;
+use super::model::{Model, Phase};
 use super::{GroupId, Shared, id};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,11 @@ fn of_lane<T>(shared: &Shared<T>, model: &Model<T>, lane: u64) -> LaneStatus {
                 id: id(shared, group),
                 limit: g.limit,
                 level: g.level,
-                bump: g.bump.map(|(level, _)| level),
+                // A turn that is about to begin has used it up.
+                bump: g
+                    .bump
+                    .filter(|_| g.phase != Phase::Claimed)
+                    .map(|(level, _)| level),
                 waiting: g.waiting.len(),
                 in_flight: g.units() as u32,
                 why: model.why(group),
