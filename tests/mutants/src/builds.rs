@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command as Process;
 
 use anyhow::{Context, Result, bail};
-use cargo_metadata::Message;
+use cargo_metadata::{Message, MetadataCommand};
 
 use crate::patch::{Command, Target};
 use crate::tree::Tree;
@@ -19,52 +19,62 @@ pub struct Program {
     pub folder: PathBuf,
 }
 
+impl Program {
+    /// A copy that no later build writes over.
+    pub fn kept(&self, path: PathBuf) -> Result<Self> {
+        std::fs::copy(&self.path, &path)?;
+        let folder = self.folder.clone();
+        Ok(Self { path, folder })
+    }
+}
+
 /// The test programs that some commands run.
 pub struct Tests(HashMap<(String, Target), Program>);
 
 impl Tests {
+    /// In one call of cargo: as the crate's own tests are built, and so with
+    /// dependencies that are there already.
     pub fn build<'a>(tree: &Tree, commands: impl Iterator<Item = &'a Command>) -> Result<Self> {
-        let mut targets: HashMap<&str, BTreeSet<Vec<&str>>> = HashMap::new();
+        let mut asked: BTreeSet<Vec<&str>> = BTreeSet::new();
         for command in commands {
-            let target = match &command.target {
+            asked.insert(vec!["-p", &command.package]);
+            asked.insert(match &command.target {
                 Target::Lib => vec!["--lib"],
                 Target::Test(name) => vec!["--test", name],
-            };
-            targets.entry(&command.package).or_default().insert(target);
+            });
         }
+        let built = Process::new(env!("CARGO"))
+            .args(["test", "--no-run"])
+            .arg("--message-format=json-render-diagnostics")
+            .args(asked.iter().flatten())
+            .env("CARGO_TARGET_DIR", tree.target())
+            .current_dir(&tree.path)
+            .output()?;
+        if !built.status.success() {
+            let said = String::from_utf8_lossy(&built.stderr).into_owned();
+            bail!("{said}");
+        }
+        let mut workspace = MetadataCommand::new();
+        let workspace = workspace.current_dir(&tree.path).no_deps().exec()?;
         let mut programs = HashMap::new();
-        for (package, targets) in targets {
-            let mut cargo = Process::new(env!("CARGO"));
-            cargo.args([
-                "test",
-                "--no-run",
-                "--message-format=json-render-diagnostics",
-            ]);
-            cargo.args(["-p", package]).args(targets.iter().flatten());
-            cargo.env("CARGO_TARGET_DIR", tree.target());
-            let built = cargo.current_dir(&tree.path).output()?;
-            if !built.status.success() {
-                let said = String::from_utf8_lossy(&built.stderr).into_owned();
-                bail!("{said}");
-            }
-            for message in Message::parse_stream(&*built.stdout) {
-                let Message::CompilerArtifact(artifact) = message? else {
-                    continue;
-                };
-                let Some(path) = artifact.executable else {
-                    continue;
-                };
-                let target = match artifact.target.is_lib() {
-                    true => Target::Lib,
-                    false => Target::Test(artifact.target.name),
-                };
-                let folder = artifact.manifest_path.parent().context("a folder")?;
-                let program = Program {
-                    path: path.into(),
-                    folder: folder.into(),
-                };
-                programs.insert((package.to_owned(), target), program);
-            }
+        for message in Message::parse_stream(&*built.stdout) {
+            let Message::CompilerArtifact(artifact) = message? else {
+                continue;
+            };
+            let Some(path) = artifact.executable else {
+                continue;
+            };
+            let target = match artifact.target.is_lib() {
+                true => Target::Lib,
+                false => Target::Test(artifact.target.name),
+            };
+            let package = workspace[&artifact.package_id].name.to_string();
+            let folder = artifact.manifest_path.parent().context("a folder")?;
+            let program = Program {
+                path: path.into(),
+                folder: folder.into(),
+            };
+            programs.insert((package, target), program);
         }
         Ok(Self(programs))
     }

@@ -28,11 +28,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 
-use builds::Tests;
+use builds::{Program, Tests};
 use patch::Patch;
 use report::Report;
 use tree::{Files, Tree};
-use trial::{Look, Trial, Verdict, verdicts};
+use trial::{Trial, verdicts};
 use weave::Weaving;
 
 #[derive(Parser)]
@@ -55,53 +55,50 @@ fn main() -> Result<ExitCode> {
     let tree = Tree::of(root)?;
     let mut report = Report::new();
 
+    let copies = tempfile::tempdir()?;
     let mut weaving = Weaving::default();
+    let mut alone = Vec::new();
     for (number, patch) in patches.iter().enumerate() {
-        match tree.patched(patch) {
-            Err(why) => report.bad(&patch.name, &format!("DOES NOT APPLY: {why:#}")),
-            Ok(files) => {
-                if let Err(why) = weaving.add(&tree, number + 1, &files)? {
-                    report.say(&format!("{}, alone: {why}", patch.name));
-                    one_alone(&tree, patch, files, &mut report)?;
-                }
+        let files = match tree.patched(patch) {
+            Ok(files) => files,
+            Err(why) => {
+                report.bad(&patch.name, &format!("DOES NOT APPLY: {why:#}"));
+                continue;
+            }
+        };
+        if let Err(why) = weaving.add(&tree, number + 1, &files)? {
+            report.say(&format!("{}, alone: {why}", patch.name));
+            match built_alone(&tree, patch, &files, copies.path()) {
+                Ok(program) => alone.push((patch, program)),
+                Err(why) => report.bad(&patch.name, &format!("DOES NOT COMPILE\n{why}")),
             }
         }
     }
     report.say("all others are woven");
     tree.write(&weaving.files(&tree)?)?;
     let woven: Vec<_> = weaving.numbers().map(|n| (n, &patches[n - 1])).collect();
-    let tests = Tests::build(&tree, woven.iter().map(|(_, patch)| &patch.command))?;
+    let patches = woven.iter().map(|(_, patch)| *patch);
+    let patches = patches.chain(alone.iter().map(|(patch, _)| *patch));
+    let tests = Tests::build(&tree, patches.map(|patch| &patch.command))?;
     report.say("built");
-    let trials = woven.iter().map(|(n, patch)| Trial::new(*n, patch, &tests));
-    let trials: Vec<Trial> = trials.collect::<Result<_>>()?;
+    let woven = woven
+        .iter()
+        .map(|(n, patch)| Trial::woven(*n, patch, &tests));
+    let alone = alone
+        .into_iter()
+        .map(|(patch, program)| Trial::alone(patch, program, &tests));
+    let trials: Vec<Trial> = woven.chain(alone).collect::<Result<_>>()?;
     for (trial, verdict) in trials.iter().zip(verdicts(&trials)?) {
         report.add(&trial.name, verdict);
     }
     Ok(report.end())
 }
 
-/// Builds and tries one that cannot be woven.
-fn one_alone(tree: &Tree, patch: &Patch, files: Files, report: &mut Report) -> Result<()> {
-    let build = |files: &Files| {
-        tree.write(files)?;
-        let tests = Tests::build(tree, [&patch.command].into_iter())?;
-        Trial::new(0, patch, &tests)
-    };
-    let look = match build(&files) {
-        Ok(trial) => trial.first_look()?,
-        Err(why) => {
-            report.bad(&patch.name, &format!("DOES NOT COMPILE\n{why}"));
-            return Ok(());
-        }
-    };
-    let verdict = match (look, build(&Files::new())?.first_look()?) {
-        (Look::Passes(_, said), _) => Verdict::Survives(said),
-        (Look::Fails(took), Look::Passes(..)) => Verdict::Caught(took),
-        (Look::Late, Look::Passes(..)) => Verdict::Hangs,
-        (_, Look::Fails(_) | Look::Late) => Verdict::FailsUnbroken,
-    };
-    report.add(&patch.name, verdict);
-    Ok(())
+/// The test program of one that cannot be woven.
+fn built_alone(tree: &Tree, patch: &Patch, files: &Files, copies: &Path) -> Result<Program> {
+    tree.write(files)?;
+    let tests = Tests::build(tree, [&patch.command].into_iter())?;
+    tests.get(&patch.command)?.kept(copies.join(&patch.name))
 }
 
 /// Those asked for, by name.

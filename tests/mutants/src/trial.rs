@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{Read, Seek};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -27,11 +27,13 @@ pub struct Trial {
     /// For the switch; 0 for none.
     number: usize,
     program: Program,
+    /// Does what is right if the switch says none.
+    sound: Program,
     filter: Vec<String>,
 }
 
 /// What a test did.
-pub enum Look {
+enum Look {
     Fails(Duration),
     /// With what it said.
     Passes(Duration, String),
@@ -48,39 +50,44 @@ pub enum Verdict {
 }
 
 impl Trial {
-    pub fn new(number: usize, patch: &Patch, tests: &Tests) -> Result<Self> {
+    pub fn woven(number: usize, patch: &Patch, tests: &Tests) -> Result<Self> {
+        let program = tests.get(&patch.command)?.clone();
+        Ok(Self {
+            number,
+            ..Self::alone(patch, program, tests)?
+        })
+    }
+
+    /// One that has a program of its own.
+    pub fn alone(patch: &Patch, program: Program, tests: &Tests) -> Result<Self> {
         Ok(Self {
             name: patch.name.clone(),
-            number,
-            program: tests.get(&patch.command)?.clone(),
+            number: 0,
+            program,
+            sound: tests.get(&patch.command)?.clone(),
             filter: patch.command.filter.clone(),
         })
     }
 
     /// Runs it until it fails, a few times.
-    pub fn look(&self, patience: Duration) -> Result<Look> {
-        let mut look = self.run(self.number, patience)?;
+    fn look(&self, patience: Duration) -> Result<Look> {
+        let mut look = self.run(&self.program, self.number, patience)?;
         for _ in 1..RUNS {
             if !matches!(look, Look::Passes(..)) {
                 break;
             }
-            look = self.run(self.number, patience)?;
+            look = self.run(&self.program, self.number, patience)?;
         }
         Ok(look)
     }
 
-    /// Without a look at how long it takes unbroken.
-    pub fn first_look(&self) -> Result<Look> {
-        self.look(LONG)
-    }
-
-    fn run(&self, number: usize, patience: Duration) -> Result<Look> {
+    fn run(&self, program: &Program, number: usize, patience: Duration) -> Result<Look> {
         let mut said = tempfile::tempfile()?;
         let begun = Instant::now();
-        let mut child = Command::new(&self.program.path)
+        let mut child = Command::new(&program.path)
             .args(&self.filter)
-            .current_dir(&self.program.folder)
-            .env("CARGO_MANIFEST_DIR", &self.program.folder)
+            .current_dir(&program.folder)
+            .env("CARGO_MANIFEST_DIR", &program.folder)
             .env("RUST_BACKTRACE", "0")
             .env(VARIABLE, number.to_string())
             .stdout(said.try_clone()?)
@@ -104,8 +111,8 @@ impl Trial {
     }
 
     /// Trials of one key run the same unbroken.
-    fn key(&self) -> (PathBuf, &[String]) {
-        (self.program.path.clone(), &self.filter)
+    fn key(&self) -> (&Path, &[String]) {
+        (&self.sound.path, &self.filter)
     }
 }
 
@@ -115,7 +122,7 @@ impl Trial {
 /// twice as long as any variant of it took to fail, or to its end if one has not
 /// ended.
 pub fn verdicts(trials: &[Trial]) -> Result<Vec<Verdict>> {
-    let looks = trials.par_iter().map(Trial::first_look);
+    let looks = trials.par_iter().map(|trial| trial.look(LONG));
     let looks: Vec<Look> = looks.collect::<Result<_>>()?;
     let mut unbroken = HashMap::new();
     for (trial, look) in trials.iter().zip(&looks) {
@@ -130,7 +137,7 @@ pub fn verdicts(trials: &[Trial]) -> Result<Vec<Verdict>> {
     let unbroken: Vec<_> = unbroken.into_iter().collect();
     let unbroken = unbroken
         .into_par_iter()
-        .map(|(key, (trial, longest))| Ok((key, trial.run(0, longest)?)));
+        .map(|(key, (trial, longest))| Ok((key, trial.run(&trial.sound, 0, longest)?)));
     let unbroken: HashMap<_, Look> = unbroken.collect::<Result<_>>()?;
     let pairs: Vec<_> = trials.iter().zip(looks).collect();
     let verdicts = pairs.into_par_iter().map(|(trial, look)| {
