@@ -59,7 +59,7 @@ impl Reserve {
     /// That of the calling thread.
     #[inline]
     fn word(&self) -> &AtomicU32 {
-        &self.words[thread_number() as usize % WORDS].0
+        &self.words[thread_number() as usize % self.words.len()].0
     }
 
     /// Takes permits from the thread's word or the semaphore.

@@ -44,7 +44,7 @@ impl Units {
         let Some(words) = self.words.get() else {
             return true;
         };
-        let word = &words[lane as usize % WORDS].0;
+        let word = &words[lane as usize % words.len()].0;
         let of_lane = u64::from(lane) << 32 | OPEN;
         // Relaxed: it is but a guess.
         let mut old = word.load(Ordering::Relaxed);
@@ -66,7 +66,7 @@ impl Units {
         let Some(words) = self.words.get() else {
             return 0;
         };
-        let word = &words[lane as usize % WORDS].0;
+        let word = &words[lane as usize % words.len()].0;
         let of_lane = u64::from(lane) << 32 | OPEN;
         // Relaxed: what was counted before a token was posted is seen by who
         // has the token; and nobody else takes the word from its lane.
