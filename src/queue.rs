@@ -101,8 +101,8 @@
 //!
 //! A send, a message within a turn and the end of a turn take their group's own
 //! lock; whoever makes a group ready also appends a token to one list, which it
-//! takes in if it is long. So is a bump: its group's lock, and the list if that
-//! stands in line. Claiming takes the policy lock once for up to 32
+//! takes in if it is long. A bump takes its group's lock, and the list if the
+//! group is ready. Claiming takes the policy lock once for up to 32
 //! turns: O(1) a group, whatever waits in it; O(levels) when the oldest of a lane
 //! with several levels goes; O(log n) for one that is bumped where it stands, or
 //! comes back with an old age.

@@ -94,6 +94,12 @@ pub(crate) fn thread_number() -> u64 {
     number.unwrap_or(u64::MAX)
 }
 
+/// On two lines of the cache of its own, as processors fetch them in pairs: who
+/// changes what stands beside it does not take it away.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Apart<T>(pub(crate) T);
+
 /// A cell in the shape of loom's, where no model sees what is done with the
 /// pointer.
 #[cfg(not(loom))]

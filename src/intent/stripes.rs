@@ -53,7 +53,9 @@
 
 use super::bits::is_strong;
 use crate::modes::Mode;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, model_fence, model_size, thread_number};
+use crate::sync::{
+    Apart, AtomicU32, AtomicU64, Ordering, fence, model_fence, model_size, thread_number,
+};
 
 const MARKED: u64 = 1;
 const IS: u64 = 1 << 1;
@@ -66,12 +68,8 @@ const FULL: u64 = 1 << 30;
 /// The most stripes there may be.
 const MOST: usize = 1024;
 
-/// Two lines of cache, as processors fetch them in pairs.
-#[repr(align(128))]
-struct Stripe(AtomicU64);
-
 pub(super) struct Stripes {
-    all: Box<[Stripe]>,
+    all: Box<[Apart<AtomicU64>]>,
     /// Releases of IS and IX from the word since one of more; some may be missed.
     weak: AtomicU32,
 }
@@ -112,7 +110,7 @@ const fn counts(value: u64) -> InStripes {
 impl Stripes {
     pub(super) fn new(stripes: usize) -> Self {
         let stripes = stripes.clamp(1, MOST).next_power_of_two();
-        let all = (0..stripes).map(|_| Stripe(AtomicU64::new(0))).collect();
+        let all = (0..stripes).map(|_| Apart(AtomicU64::new(0))).collect();
         let weak = AtomicU32::new(0);
         Self { all, weak }
     }
@@ -188,7 +186,7 @@ impl Stripes {
     /// Under the lock, the word shut: what is held here; those who hold it will
     /// serve the line when they leave.
     pub(super) fn held_and_marked(&self) -> InStripes {
-        self.sum(|Stripe(stripe)| {
+        self.sum(|Apart(stripe)| {
             // Acquire: s3 of the header, and pairs with the Release of `change`.
             let seen = stripe.load(Ordering::Acquire);
             if seen & !MARKED == 0 {
@@ -201,10 +199,10 @@ impl Stripes {
 
     /// What is held here, for people to read.
     pub(super) fn held(&self) -> InStripes {
-        self.sum(|Stripe(stripe)| stripe.load(Ordering::Relaxed))
+        self.sum(|Apart(stripe)| stripe.load(Ordering::Relaxed))
     }
 
-    fn sum(&self, read: impl Fn(&Stripe) -> u64) -> InStripes {
+    fn sum(&self, read: impl Fn(&Apart<AtomicU64>) -> u64) -> InStripes {
         let mut sum = InStripes { is: 0, ix: 0 };
         for stripe in &self.all {
             let InStripes { is, ix } = counts(read(stripe));
@@ -216,7 +214,7 @@ impl Stripes {
 
     /// Under the lock: nobody waits for any to leave.
     pub(super) fn unmark(&self) {
-        for Stripe(stripe) in &self.all {
+        for Apart(stripe) in &self.all {
             // Relaxed: a mark that is gone, or still seen, orders nothing.
             if stripe.load(Ordering::Relaxed) & MARKED != 0 {
                 stripe.fetch_and(!MARKED, Ordering::Relaxed);

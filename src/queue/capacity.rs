@@ -158,10 +158,7 @@ impl Capacity {
         let Some(bound) = &self.bound else {
             return false;
         };
-        let is_live = |mine: &mut Mine| {
-            let held = mine.iter().find(|(queue, _)| *queue == bound.number);
-            held.is_some_and(|(_, held)| is_live(held))
-        };
+        let is_live = |mine: &mut Mine| bound.held(mine).is_some_and(is_live);
         with_mine(is_live).unwrap_or(false)
     }
 }
@@ -211,14 +208,18 @@ impl Bound {
         reserve.is_some_and(|reserve| reserve.shut(&self.permits))
     }
 
+    /// What the thread has of this queue.
+    fn held<'m>(&self, mine: &'m Mine) -> Option<&'m Arc<()>> {
+        let held = mine.iter().find(|(queue, _)| *queue == self.number);
+        held.map(|(_, held)| held)
+    }
+
     #[cold]
     fn hold(&self) -> Arc<()> {
-        let held = with_mine(
-            |mine| match mine.iter().find(|(queue, _)| *queue == self.number) {
-                Some((_, held)) => Arc::clone(held),
-                None => self.first(mine),
-            },
-        );
+        let held = with_mine(|mine| match self.held(mine) {
+            Some(held) => Arc::clone(held),
+            None => self.first(mine),
+        });
         held.unwrap_or_default()
     }
 

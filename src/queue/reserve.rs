@@ -23,7 +23,7 @@
 //! the semaphore; what moves between them is both.
 
 use crate::semaphore::{Semaphore, TryAcquireError};
-use crate::sync::{AtomicU32, Ordering, fence, model_size, thread_number};
+use crate::sync::{Apart, AtomicU32, Ordering, fence, model_size, thread_number};
 use crate::turnstile::Turnstile;
 
 const WORDS: usize = model_size(8, 1);
@@ -34,13 +34,9 @@ const LEAST: u32 = model_size(2048, 1) as u32;
 
 const SHUT: u32 = u32::MAX;
 
-/// Apart from all others.
-#[repr(align(128))]
-struct Word(AtomicU32);
-
 /// See the [module](self).
 pub(super) struct Reserve {
-    words: [Word; WORDS],
+    words: [Apart<AtomicU32>; WORDS],
     /// So many available permits are plenty.
     plenty: u32,
 }
@@ -48,7 +44,7 @@ pub(super) struct Reserve {
 impl Reserve {
     /// For a capacity that is large enough. All words are shut.
     pub(super) fn of(capacity: u32) -> Option<Box<Self>> {
-        let word = |_| Word(AtomicU32::new(SHUT));
+        let word = |_| Apart(AtomicU32::new(SHUT));
         let reserve = || Self {
             words: std::array::from_fn(word),
             plenty: capacity.div_ceil(2),
@@ -143,7 +139,7 @@ impl Reserve {
     pub(super) fn shut(&self, permits: &Semaphore) -> bool {
         fence(Ordering::SeqCst);
         // s2
-        let open = |word: &&Word| word.0.load(Ordering::Relaxed) != SHUT;
+        let open = |word: &&Apart<AtomicU32>| word.0.load(Ordering::Relaxed) != SHUT;
         let open = self.words.iter().filter(open);
         let mut found = false;
         for word in open {

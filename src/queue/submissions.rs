@@ -19,7 +19,6 @@
 //! 1. The numbers of the tokens in the list ascend, and are less than `next`.
 //! 2. Somebody is said to sleep only while the list is empty, so that nothing that was
 //!    posted before is overlooked.
-//!
 //! 3. [`MOVED`] is set exactly if there is a move.
 //!
 //! Memory ordering: the lock orders all of it. A claim that looks without it sees
@@ -27,7 +26,7 @@
 
 use crate::group::{BUMPED, Lock, Mailbox, Phase};
 use crate::ready::{Entry, Position};
-use crate::sync::{AtomicU8, Ordering, model_size};
+use crate::sync::{Apart, AtomicU8, Ordering, model_size};
 
 /// Capacity for tokens that is not worth giving back.
 pub(super) const FEW: usize = 64;
@@ -163,13 +162,9 @@ impl<T> List<T> {
     }
 }
 
-/// Apart from what stands beside it, as all senders change it.
-#[repr(align(128))]
-struct Apart<T>(T);
-
 /// See the [module](self).
 pub(super) struct Submissions<T> {
-    /// Its note is how many tokens there are.
+    /// Its note is how many tokens there are. All senders change it.
     list: Apart<Lock<List<T>>>,
     /// Units that come back in company.
     pub(super) units: Units,

@@ -20,7 +20,7 @@
 //! Memory ordering: who counts releases what it did, and who takes the word
 //! acquires it.
 
-use crate::sync::{AtomicU64, OnceLock, Ordering, model_size};
+use crate::sync::{Apart, AtomicU64, OnceLock, Ordering, model_size};
 
 const WORDS: usize = model_size(8, 1);
 
@@ -28,14 +28,10 @@ const WORDS: usize = model_size(8, 1);
 const OPEN: u64 = 1 << 31;
 const COUNT: u64 = OPEN - 1;
 
-/// Apart from all others.
-#[repr(align(128))]
-struct Word(AtomicU64);
-
 /// See the [module](self).
 #[derive(Default)]
 pub(super) struct Units {
-    words: OnceLock<Box<[Word; WORDS]>>,
+    words: OnceLock<Box<[Apart<AtomicU64>; WORDS]>>,
 }
 
 impl Units {
@@ -78,7 +74,7 @@ impl Units {
 
     /// A lane has a cap: there are words from now on.
     pub(super) fn make_words(&self) {
-        let word = |_| Word(AtomicU64::new(0));
+        let word = |_| Apart(AtomicU64::new(0));
         let words = || Box::new(std::array::from_fn(word));
         self.words.get_or_init(words);
     }
