@@ -191,13 +191,17 @@ mod model {
     /// Runs a model under at most this many preemptions per execution (`None`:
     /// all there can be), and prints the bound and how many interleavings it
     /// came to. With `MODELS=full` in the environment no bound holds, with
-    /// `MODELS=deep` the given one, else one less, but not 0.
+    /// `MODELS=deep` the given one, else one less, but not 0. One model runs at a
+    /// time: each maps stacks anew, for which threads of one process wait for each
+    /// other, so that two models beside each other take twice as long as in turn.
     #[cfg(all(test, loom))]
     pub(crate) fn explore(
         name: &str,
         preemptions: Option<usize>,
         model: impl Fn() + Send + Sync + 'static,
     ) {
+        static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let preemptions = match std::env::var("MODELS").as_deref() {
             Ok("full") => None,
             Ok("deep") => preemptions,
