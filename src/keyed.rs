@@ -106,7 +106,13 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
     /// # Errors
     ///
     /// [`LaneError`] if the limit is above [`Limit::MAX`] or the queue closed.
-    pub fn with(lane: Lane<T>, limit: Limit, level: u8, hasher: S) -> Result<Self, LaneError> {
+    pub fn with(
+        lane: Lane<T>,
+        limit: impl Into<Limit>,
+        level: u8,
+        hasher: S,
+    ) -> Result<Self, LaneError> {
+        let limit = limit.into();
         // Tries whether there can be one.
         lane.group(limit, level)?;
         Ok(Self::build(lane, (limit, level), hasher))

@@ -44,7 +44,7 @@
 //! | 5 top | `dialog.rs` | two endpoints, events, end and error |
 //! | | `scheduler.rs` | callers, tasks and outcomes, readers, log, status |
 //! | | `simulator.rs` | the scheduler in virtual time |
-
+//! | | `prelude.rs` | what most programs begin with |
 //!
 //! # Unsafe code
 //!
@@ -100,6 +100,7 @@ pub mod lock_table;
 pub mod queue;
 
 pub mod dialog;
+pub mod prelude;
 
 // Threads, clocks and pools are not modelled.
 #[cfg(not(loom))]

@@ -1,8 +1,12 @@
 //! Limits on what is in flight, and bounds on overtaking.
 
+use std::fmt;
+
 use crate::error::OutOfRange;
 
 /// How many units may be in flight at once.
+///
+/// A number is a limit: where one is asked for, `8` is `Limit::AtMost(8)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Limit {
     /// At most so many; 0 is a pause. No more than [`Limit::MAX`].
@@ -35,6 +39,22 @@ impl Limit {
     }
 }
 
+impl From<u32> for Limit {
+    /// At most so many.
+    fn from(most: u32) -> Self {
+        Self::AtMost(most)
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtMost(most) => write!(f, "at most {most}"),
+            Self::Unlimited => f.write_str("unlimited"),
+        }
+    }
+}
+
 /// How many times in a row the one that has waited longest may be overtaken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bypass {
@@ -55,5 +75,31 @@ impl Default for Bypass {
     /// At most 64 times.
     fn default() -> Self {
         Self::AtMost(64)
+    }
+}
+
+impl fmt::Display for Bypass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtMost(most) => write!(f, "overtaken at most {most} times"),
+            Self::Unbounded => f.write_str("overtaken without bound"),
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{Bypass, Limit};
+
+    #[test]
+    fn a_number_is_a_limit() {
+        assert_eq!(Limit::from(3), Limit::AtMost(3));
+        let shown = [Limit::AtMost(3), Limit::Unlimited].map(|limit| limit.to_string());
+        assert_eq!(shown, ["at most 3", "unlimited"]);
+        let shown = [Bypass::AtMost(3), Bypass::Unbounded].map(|bypass| bypass.to_string());
+        assert_eq!(
+            shown,
+            ["overtaken at most 3 times", "overtaken without bound"]
+        );
     }
 }

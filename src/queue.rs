@@ -118,10 +118,13 @@
 //! than half of it is free; else threads keep permits at hand, in eight words of
 //! up to 63, and nobody is refused for what is there.
 
+mod at_hand;
+mod batch;
 mod builder;
 mod capacity;
 mod claim;
 mod delivery;
+mod dropped;
 mod handles;
 mod live;
 #[cfg(all(test, loom))]
@@ -131,7 +134,7 @@ mod observers;
 mod peek;
 mod receive;
 mod refuse;
-mod reserve;
+mod reserved;
 mod resume;
 mod send;
 mod send_many;
@@ -148,20 +151,23 @@ mod turn;
 mod units;
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::group::CLOSED;
 use crate::limit::Limit;
 use crate::sync::{Arc, Ordering};
 
+pub use batch::{Batch, Completed};
 pub use builder::Builder;
 pub(crate) use capacity::Permits;
-pub use delivery::{Batch, Completed, Delivery, Detached};
+pub use delivery::{Delivery, Detached};
 pub use handles::{Conversation, Group, GroupId, Lane};
 pub use named::ReceiveFrom;
 pub(crate) use observers::{Observer, Side, is_idle, waiting_in};
 pub use peek::Peek;
 pub use receive::{Receive, ReceiveMany, Turns};
 pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, Why};
+pub use reserved::{Reserve, Reserved, ToReserve};
 pub use resume::Poisoned;
 pub use send_many::Addressed;
 pub use send_wait::{Pending, SendAllWait, SendWait, Sending, ToSend};
@@ -214,8 +220,8 @@ impl<T> Queue<T> {
     ///
     /// [`LaneError`] if the queue is closed, the weight is not in
     /// 1..=1,000,000, or the cap is above [`Limit::MAX`].
-    pub fn lane(&self, weight: u32, cap: Limit) -> Result<Lane<T>, LaneError> {
-        let shared = self.shared().clone();
+    pub fn lane(&self, weight: u32, cap: impl Into<Limit>) -> Result<Lane<T>, LaneError> {
+        let (shared, cap) = (self.shared().clone(), cap.into());
         let key = shared.with_state(|state| {
             state.open()?;
             Ok::<_, LaneError>(state.add_lane(&shared.submissions, weight, cap)?)
@@ -241,6 +247,20 @@ impl<T> Queue<T> {
         shared.close(|state| shared.drain_all(state))
     }
 
+    /// How many messages it holds at most. See [`Builder::capacity`].
+    #[must_use]
+    pub fn capacity(&self) -> Limit {
+        self.shared().capacity.limit()
+    }
+
+    /// How many more messages it has room for now, if it has a capacity; what
+    /// waiting sends were granted is taken. Less than 0 while dialogs have put
+    /// more past it. Out of date when it is returned.
+    #[must_use]
+    pub fn available_permits(&self) -> Option<i64> {
+        self.shared().capacity.available()
+    }
+
     /// Whether nothing more can be sent.
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -258,6 +278,12 @@ impl<T> Default for Queue<T> {
         Self::new()
     }
 }
+
+// What is the user's runs under no lock, so that a panic of it leaves all whole.
+impl<T> UnwindSafe for Queue<T> {}
+impl<T> RefUnwindSafe for Queue<T> {}
+impl<T> UnwindSafe for Conversation<T> {}
+impl<T> RefUnwindSafe for Conversation<T> {}
 
 impl<T> Drop for Owner<T> {
     fn drop(&mut self) {

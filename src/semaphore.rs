@@ -41,6 +41,7 @@ mod model;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
+use std::convert::Infallible;
 use std::fmt;
 use std::panic::Location;
 
@@ -222,8 +223,34 @@ impl Semaphore {
     /// If `limit` is above [`Limit::MAX`]; nothing has changed.
     pub fn set_limit(&self, limit: u32) -> Result<(), OutOfRange> {
         OutOfRange::check("limit", limit, 0, Limit::MAX)?;
-        self.change_limit(0, |_| limit);
-        Ok(())
+        self.change_limit(0, |_| Ok(limit))
+    }
+
+    /// Adds `by` to the limit, as one step with all other changes of it: no two
+    /// are lost in each other. See [`set_limit`](Self::set_limit).
+    ///
+    /// # Errors
+    ///
+    /// If the limit would be above [`Limit::MAX`]; nothing has changed.
+    pub fn raise(&self, by: u32) -> Result<(), OutOfRange> {
+        self.change_limit(0, |limit| {
+            let limit = limit.saturating_add(by);
+            OutOfRange::check("limit", limit, 0, Limit::MAX)?;
+            Ok(limit)
+        })
+    }
+
+    /// Takes `by` from the limit, to 0 at the least, which is a pause. As
+    /// [`raise`](Self::raise).
+    pub fn lower(&self, by: u32) {
+        let lowered = self.change_limit(0, |limit| Ok::<_, Infallible>(limit.saturating_sub(by)));
+        lowered.unwrap_or_else(|never| match never {});
+    }
+
+    /// The limit. Takes the lock of those who wait.
+    #[must_use]
+    pub fn limit(&self) -> u32 {
+        self.queue.lock().state.limit
     }
 
     /// The limit less what is out or granted; negative while a debt is left.

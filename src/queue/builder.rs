@@ -9,6 +9,8 @@ use crate::limit::{Bypass, Limit};
 use crate::sync::Arc;
 
 use super::capacity::Capacity;
+use super::dropped::{Dropped, OnDropped};
+use super::handles::GroupId;
 use super::shared::Shared;
 use super::suspended::Retry;
 use super::{Owner, Queue};
@@ -20,6 +22,7 @@ pub struct Builder<T> {
     bypass: Bypass,
     retry: Retry,
     capacity: Limit,
+    on_dropped: Option<OnDropped>,
     of: PhantomData<fn() -> T>,
 }
 
@@ -34,6 +37,7 @@ impl<T> Builder<T> {
                 most: Duration::ZERO,
             },
             capacity: Limit::Unlimited,
+            on_dropped: None,
             of: PhantomData,
         }
     }
@@ -57,15 +61,15 @@ impl<T> Builder<T> {
     /// [sent](super::Conversation::send) at once, also by its own handlers;
     /// [`send_wait`](super::Conversation::send_wait) waits for room. Ends,
     /// errors and timers of [dialogs](crate::dialog) ask for no room.
-    pub fn capacity(mut self, capacity: Limit) -> Self {
-        self.capacity = capacity;
+    pub fn capacity(mut self, capacity: impl Into<Limit>) -> Self {
+        self.capacity = capacity.into();
         self
     }
 
     /// How often a message is delivered in vain before its group is
     /// [poisoned](Queue::poisoned); 5 times if nothing is said.
-    pub fn attempts(mut self, attempts: Limit) -> Self {
-        self.retry.attempts = attempts;
+    pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
+        self.retry.attempts = attempts.into();
         self
     }
 
@@ -75,6 +79,16 @@ impl<T> Builder<T> {
     /// nothing is said. Other groups do not wait; its tier does.
     pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
         (self.retry.first, self.retry.most) = (first, most);
+        self
+    }
+
+    /// Calls this when a delivery is dropped outside of a panic and is neither
+    /// completed nor given back in so many words, most often because a `complete`
+    /// was forgotten: to log it, or to panic in a test. The message has gone back;
+    /// [`Snapshot::dropped`](super::Snapshot::dropped) counts them in any case.
+    pub fn on_dropped(mut self, told: impl Fn(GroupId) + Send + Sync + 'static) -> Self {
+        let told = move |queue, group| told(GroupId::of(queue, group));
+        self.on_dropped = Some(Box::new(told));
         self
     }
 
@@ -90,7 +104,12 @@ impl<T> Builder<T> {
             OutOfRange::check("attempts", attempts, 1, u32::MAX)?;
         }
         let capacity = Capacity::new(self.capacity)?;
-        let shared = Shared::new(self.quantum, self.bypass, self.retry, capacity);
+        let shared = Shared::new(
+            (self.quantum, self.bypass),
+            self.retry,
+            capacity,
+            Dropped::new(self.on_dropped),
+        );
         let shared = Arc::new(shared);
         let owner = Arc::new(Owner { shared });
         Ok(Queue { owner })

@@ -27,8 +27,8 @@ use crate::semaphore::{Permit, Semaphore, TryAcquireError};
 use crate::sync::{WakeArc as Arc, per_thread, unique};
 use crate::turnstile::Turnstile;
 
+use super::at_hand::AtHand;
 use super::refuse::SendReason;
-use super::reserve::Reserve;
 
 /// The capacity of a queue, if it has one.
 pub(crate) struct Capacity {
@@ -38,7 +38,7 @@ pub(crate) struct Capacity {
 struct Bound {
     permits: Semaphore,
     /// If it is a large one.
-    reserve: Option<Box<Reserve>>,
+    at_hand: Option<Box<AtHand>>,
     /// By which threads tell it from others.
     number: u64,
 }
@@ -89,7 +89,7 @@ impl Capacity {
         OutOfRange::check("capacity", most, 1, Limit::MAX)?;
         let bound = Box::new(Bound {
             permits: Semaphore::new(most)?.with_bypass(Bypass::AtMost(0)),
-            reserve: Reserve::of(most),
+            at_hand: AtHand::of(most),
             number: unique(),
         });
         Ok(Self { bound: Some(bound) })
@@ -98,6 +98,19 @@ impl Capacity {
     #[inline]
     pub(super) fn permits(&self) -> Option<&Semaphore> {
         self.bound.as_ref().map(|bound| &bound.permits)
+    }
+
+    pub(super) fn limit(&self) -> Limit {
+        let limit = self.permits().map(|permits| permits.limit());
+        limit.map_or(Limit::Unlimited, Limit::AtMost)
+    }
+
+    /// Permits that are free, those at hand of threads too; less than none while
+    /// there is a debt. Out of date when it is returned.
+    pub(super) fn available(&self) -> Option<i64> {
+        let bound = self.bound.as_ref()?;
+        let at_hand = bound.at_hand.as_ref().map_or(0, |at_hand| at_hand.count());
+        Some(bound.permits.available() + at_hand)
     }
 
     #[inline]
@@ -184,8 +197,8 @@ fn with_mine<R>(f: impl FnOnce(&mut Mine) -> R) -> Option<R> {
 impl Bound {
     #[inline(never)]
     fn take(&self, permits: u32) -> Result<Permit<&Semaphore>, TryAcquireError> {
-        let taken = match &self.reserve {
-            Some(reserve) => reserve.take(&self.permits, permits),
+        let taken = match &self.at_hand {
+            Some(at_hand) => at_hand.take(&self.permits, permits),
             None => self.permits.try_now(permits),
         };
         match taken {
@@ -197,15 +210,15 @@ impl Bound {
 
     #[inline]
     fn put(&self, permits: u32) -> bool {
-        match &self.reserve {
-            Some(reserve) => reserve.put(&self.permits, permits),
+        match &self.at_hand {
+            Some(at_hand) => at_hand.put(&self.permits, permits),
             None => self.permits.put(permits),
         }
     }
 
     fn shut(&self) -> bool {
-        let reserve = self.reserve.as_ref();
-        reserve.is_some_and(|reserve| reserve.shut(&self.permits))
+        let at_hand = self.at_hand.as_ref();
+        at_hand.is_some_and(|at_hand| at_hand.shut(&self.permits))
     }
 
     /// What the thread has of this queue.

@@ -4,16 +4,16 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
-use crate::group::{BARE, CAPPED, Phase, SWEPT, TIERED, Taken};
+use crate::group::{BARE, CAPPED, Phase, SWEPT, Taken};
 use crate::sync::Arc;
 
+use super::Pinned;
 use super::capacity::Holder;
 use super::handles::GroupId;
 use super::live::{LIVE, Live};
 use super::shared::Shared;
 use super::special;
 use super::submissions::Posted;
-use super::{GroupRef, Pinned};
 
 /// A message in hand, borrowed from its turn.
 ///
@@ -21,6 +21,8 @@ use super::{GroupRef, Pinned};
 /// out. Dropped, also by a panic, it is given back: the message goes to its old
 /// place, with its attempt counted. After the last
 /// [attempt](super::Builder::attempts) its group is poisoned.
+/// [`Builder::on_dropped`](super::Builder::on_dropped) finds a `complete` that was
+/// forgotten.
 #[must_use = "dropping a delivery gives it back"]
 pub struct Delivery<'t, T> {
     shared: &'t Arc<Shared<T>>,
@@ -36,7 +38,7 @@ impl<'t, T> Delivery<'t, T> {
     /// The group that it came from.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(self.shared, self.live.group().key())
+        self.live.group_id(self.shared)
     }
 
     /// Which delivery of this message it is: the first is 1.
@@ -65,8 +67,13 @@ impl<'t, T> Delivery<'t, T> {
         taken.message
     }
 
-    /// The same as dropping it.
-    pub fn give_back(self) {}
+    /// The message goes back, with its attempt counted, as when this is dropped.
+    pub fn give_back(self) {
+        let mut this = ManuallyDrop::new(self);
+        let Self { shared, live } = &mut *this;
+        let taken = live.taken.take().expect(IN_HAND);
+        special::fail(shared, live, taken);
+    }
 
     /// Takes it out of its turn: it keeps the turn's units of the group's limit
     /// and of the lane's cap until it is completed or given back. The turn
@@ -104,7 +111,7 @@ impl<'t, T> Delivery<'t, T> {
     }
 }
 
-const IN_HAND: &str = "a delivery holds its message until it is consumed";
+pub(super) const IN_HAND: &str = "a delivery holds its message until it is consumed";
 
 impl<T> Deref for Delivery<'_, T> {
     type Target = T;
@@ -127,6 +134,7 @@ impl<T> Drop for Delivery<'_, T> {
     fn drop(&mut self) {
         if let Some(taken) = self.live.taken.take() {
             special::fail(self.shared, self.live, taken);
+            self.shared.tell_dropped(self.live.group().key());
         }
     }
 }
@@ -137,154 +145,6 @@ impl<T> fmt::Debug for Delivery<'_, T> {
             .field("group", &self.group())
             .field("tier", &self.tier())
             .field("attempt", &self.attempt())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Several messages in hand, borrowed from their turn. See
-/// [`Turn::next_batch`](super::Turn::next_batch).
-///
-/// Dropped, all that was not completed goes back to its place, with the attempt
-/// of its first message counted: the one at which its reader failed.
-#[must_use = "dropping a batch gives it back"]
-pub struct Batch<'t, T> {
-    shared: &'t Arc<Shared<T>>,
-    live: &'t mut Live<T>,
-    /// Behind the one that `live` holds, in order.
-    rest: Box<[Taken<T>]>,
-}
-
-impl<'t, T> Batch<'t, T> {
-    /// One is at hand already.
-    #[inline(always)]
-    pub(super) fn take(shared: &'t Arc<Shared<T>>, live: &'t mut Live<T>, most: u32) -> Self {
-        let rest = match most > 1 && live.group().waiting() > 0 {
-            true => Self::take_rest(live.group(), most - 1),
-            false => Box::default(),
-        };
-        live.quota -= 1 + rest.len() as u32;
-        Self { shared, live, rest }
-    }
-
-    #[inline(never)]
-    fn take_rest(group: &GroupRef<T>, most: u32) -> Box<[Taken<T>]> {
-        let mut mailbox = group.lock();
-        // With tiers each message has to ask whether it may start.
-        if mailbox.flags & TIERED != 0 || !mailbox.may_take() {
-            return Box::default();
-        }
-        let more = group.waiting().min(most);
-        let mut rest = Vec::with_capacity(more as usize);
-        group.take_many(&mut mailbox, more, &mut rest);
-        drop(mailbox);
-        rest.into_boxed_slice()
-    }
-
-    /// How many messages there are; at least 1.
-    #[must_use]
-    #[allow(clippy::len_without_is_empty, reason = "it is never empty")]
-    pub fn len(&self) -> usize {
-        usize::from(self.live.taken.is_some()) + self.rest.len()
-    }
-
-    /// The messages, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        let all = self.live.taken.iter().chain(&self.rest);
-        all.map(|taken| &taken.message)
-    }
-
-    /// All are done.
-    #[inline]
-    pub fn complete(self) -> Completed<T> {
-        let all = self.len();
-        self.complete_up_to(all)
-    }
-
-    /// The first `n` are done; the others are given back, and the first of them
-    /// has failed.
-    #[inline]
-    pub fn complete_up_to(mut self, n: usize) -> Completed<T> {
-        let n = n.min(self.len());
-        if n == 0 {
-            return Completed::default();
-        }
-        let first = self.live.taken.take().expect(IN_HAND);
-        let mut rest = Vec::from(std::mem::take(&mut self.rest));
-        if n <= rest.len() {
-            self.rest = rest.split_off(n - 1).into();
-        }
-        if self.live.counted || self.live.holder.is_some() {
-            special::completed(self.shared, self.live, first.tier, n);
-        }
-        Completed {
-            first: Some(first.message),
-            rest: rest.into_iter(),
-        }
-    }
-}
-
-/// The messages of a [`Batch`] that were completed, in order.
-#[derive(Debug)]
-pub struct Completed<T> {
-    first: Option<T>,
-    rest: std::vec::IntoIter<Taken<T>>,
-}
-
-impl<T> Default for Completed<T> {
-    fn default() -> Self {
-        Self {
-            first: None,
-            rest: Vec::new().into_iter(),
-        }
-    }
-}
-
-impl<T> Iterator for Completed<T> {
-    type Item = T;
-
-    #[inline]
-    fn next(&mut self) -> Option<T> {
-        let first = self.first.take();
-        first.or_else(|| Some(self.rest.next()?.message))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = usize::from(self.first.is_some()) + self.rest.len();
-        (left, Some(left))
-    }
-}
-
-impl<T> ExactSizeIterator for Completed<T> {}
-
-impl<T> Drop for Batch<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.live.taken.is_some() || !self.rest.is_empty() {
-            self.give_back();
-        }
-    }
-}
-
-impl<T> Batch<'_, T> {
-    #[cold]
-    fn give_back(&mut self) {
-        let mut rest = Vec::from(std::mem::take(&mut self.rest));
-        let failed = self.live.taken.take();
-        let failed = failed.or_else(|| (!rest.is_empty()).then(|| rest.remove(0)));
-        if !rest.is_empty() {
-            let unwanted = special::return_untouched(self.shared, self.live, rest);
-            drop(unwanted);
-        }
-        if let Some(failed) = failed {
-            special::fail(self.shared, self.live, failed);
-        }
-    }
-}
-
-impl<T> fmt::Debug for Batch<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batch")
-            .field("len", &self.len())
             .finish_non_exhaustive()
     }
 }
@@ -356,8 +216,18 @@ impl<T> Detached<T> {
         taken.message
     }
 
-    /// The same as dropping it.
-    pub fn give_back(self) {}
+    /// The message goes back, with its attempt counted, as when this is dropped.
+    pub fn give_back(mut self) {
+        self.fail();
+    }
+
+    /// The message goes back, unless this is consumed.
+    fn fail(&mut self) -> Option<Pinned<T>> {
+        let (pin, taken) = (self.pin.take()?, self.taken.take()?);
+        self.holder.let_go();
+        special::fail_detached(pin.queue(), &pin, self.counted, taken);
+        Some(pin)
+    }
 
     fn taken(&self) -> &Taken<T> {
         self.taken.as_ref().expect(IN_HAND)
@@ -380,9 +250,8 @@ impl<T> DerefMut for Detached<T> {
 
 impl<T> Drop for Detached<T> {
     fn drop(&mut self) {
-        if let (Some(pin), Some(taken)) = (self.pin.take(), self.taken.take()) {
-            self.holder.let_go();
-            special::fail_detached(pin.queue(), &pin, self.counted, taken);
+        if let Some(pin) = self.fail() {
+            pin.queue().tell_dropped(pin.key());
         }
     }
 }

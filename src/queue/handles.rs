@@ -24,7 +24,11 @@ pub struct GroupId {
 
 impl GroupId {
     pub(crate) fn new<T>(shared: &Shared<T>, key: GroupKey) -> Self {
-        let queue = shared.number;
+        Self::of(shared.number, key)
+    }
+
+    /// Of the queue of this number.
+    pub(super) fn of(queue: u64, key: GroupKey) -> Self {
         Self { queue, key }
     }
 
@@ -92,8 +96,8 @@ impl<T> Lane<T> {
     /// # Errors
     ///
     /// [`LaneError`] if the queue is closed, or the limit above [`Limit::MAX`].
-    pub fn group(&self, limit: Limit, level: u8) -> Result<Group<T>, LaneError> {
-        let pin = self.add_group(limit, level)?;
+    pub fn group(&self, limit: impl Into<Limit>, level: u8) -> Result<Group<T>, LaneError> {
+        let pin = self.add_group(limit.into(), level)?;
         Ok(Group { pin })
     }
 
@@ -114,8 +118,9 @@ impl<T> Lane<T> {
     /// # Errors
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
-    pub fn set_cap(&self, cap: Limit) -> Result<(), OutOfRange> {
+    pub fn set_cap(&self, cap: impl Into<Limit>) -> Result<(), OutOfRange> {
         let (shared, lane) = (&self.shared, self.key.index());
+        let cap = cap.into();
         shared.with_state(|state| {
             state.lanes.set_cap(lane, cap)?;
             if cap != Limit::Unlimited && state.lanes.count_units(lane) {
@@ -204,8 +209,8 @@ impl<T> Group<T> {
     /// # Errors
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
-    pub fn set_limit(&self, limit: Limit) -> Result<(), OutOfRange> {
-        let limit = limit.checked()?;
+    pub fn set_limit(&self, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
+        let limit = limit.into().checked()?;
         self.pin.queue().with_group(&self.pin, |_, mailbox| {
             mailbox.set_limit(limit);
             ((), Age::Same)

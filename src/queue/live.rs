@@ -6,6 +6,8 @@ use crate::group::Taken;
 
 use super::GroupRef;
 use super::capacity::Holder;
+use super::handles::GroupId;
+use super::shared::Shared;
 
 /// What a turn holds.
 pub(super) struct Live<T> {
@@ -31,6 +33,10 @@ impl<T> Live<T> {
     #[inline]
     pub(super) fn group(&self) -> &GroupRef<T> {
         self.group.as_ref().expect(LIVE)
+    }
+
+    pub(super) fn group_id(&self, shared: &Shared<T>) -> GroupId {
+        GroupId::new(shared, self.group().key())
     }
 }
 

@@ -91,6 +91,22 @@ pub enum Why {
     InLine,
 }
 
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Idle => "nothing waits",
+            Self::Held => "a turn is live",
+            Self::Poisoned => "poisoned: a message failed too often",
+            Self::BackingOff => "backing off after a failure",
+            Self::Paused => "paused: the limit is 0",
+            Self::Limit => "as many in flight as the limit allows",
+            Self::Tier => "another tier is open",
+            Self::Cap => "as many in flight as the lane's cap allows",
+            Self::InLine => "in line",
+        })
+    }
+}
+
 impl From<Closed> for LaneError {
     fn from(_: Closed) -> Self {
         Self::Closed
@@ -168,7 +184,7 @@ impl fmt::Display for TryReceive {
         match self {
             Self::Empty => f.write_str("nothing is eligible"),
             Self::Held => f.write_str("a turn of the group is live"),
-            Self::Blocked(why) => write!(f, "the group is kept: {why:?}"),
+            Self::Blocked(why) => write!(f, "the group waits: {why}"),
             Self::Closed => Closed.fmt(f),
             Self::Stale => Stale.fmt(f),
         }

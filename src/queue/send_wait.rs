@@ -18,10 +18,12 @@ use super::refuse::{SendError, SendReason};
 pub trait Pending: sealed::Sealed {
     /// What comes back if it is not sent.
     type Message;
+    /// What comes of it: nothing, where a message was sent.
+    type Sent;
 
     /// Sends it, with its permits.
     #[doc(hidden)]
-    fn send(self, permits: Permits<'_>) -> Result<(), SendError<Self::Message>>;
+    fn send(self, permits: Permits<'_>) -> Result<Self::Sent, SendError<Self::Message>>;
 
     #[doc(hidden)]
     fn into_message(self) -> Self::Message;
@@ -39,6 +41,7 @@ impl<T, M> sealed::Sealed for ToSend<'_, T, M> {}
 
 impl<T> Pending for ToSend<'_, T, T> {
     type Message = T;
+    type Sent = ();
 
     fn send(self, permits: Permits<'_>) -> Result<(), SendError<T>> {
         let pin = &self.conversation.pin;
@@ -53,6 +56,7 @@ impl<T> Pending for ToSend<'_, T, T> {
 
 impl<T> Pending for ToSend<'_, T, Vec<T>> {
     type Message = Vec<T>;
+    type Sent = ();
 
     fn send(self, permits: Permits<'_>) -> Result<(), SendError<Vec<T>>> {
         self.conversation.send_several(self.message, permits)
@@ -178,12 +182,12 @@ impl<'a, P: Pending> Sending<'a, P> {
         })
     }
 
-    fn send(&mut self, permits: Permits<'_>) -> Result<(), SendError<P::Message>> {
+    fn send(&mut self, permits: Permits<'_>) -> Result<P::Sent, SendError<P::Message>> {
         self.pending.take().expect(HERE).send(permits)
     }
 
     /// It leaves the line, if it is in it, and gives the message back.
-    fn leave(&mut self, reason: SendReason) -> Result<(), SendError<P::Message>> {
+    fn leave(&mut self, reason: SendReason) -> Result<P::Sent, SendError<P::Message>> {
         self.cancel();
         let message = self.pending.take().expect(HERE).into_message();
         Err(SendError { message, reason })
@@ -198,7 +202,7 @@ impl<P> sealed::Sealed for Sending<'_, P> {}
 impl<P> Unpin for Sending<'_, P> {}
 
 impl<P: Pending> Op for Sending<'_, P> {
-    type Output = Result<(), SendError<P::Message>>;
+    type Output = Result<P::Sent, SendError<P::Message>>;
 
     fn at_once(&mut self) -> Option<Self::Output> {
         let permits = self.capacity.take(self.permits).ok()?;
@@ -253,7 +257,7 @@ impl<P: Pending> Wait<Sending<'_, P>> {
     /// # Errors
     ///
     /// As the wait itself, and [`SendReason::TimedOut`].
-    pub fn give_back_after(self, timeout: Duration) -> Result<(), SendError<P::Message>> {
+    pub fn give_back_after(self, timeout: Duration) -> Result<P::Sent, SendError<P::Message>> {
         // The clock is read only by a wait that must wait.
         self.give_back(|| Instant::now().checked_add(timeout))
     }
@@ -263,14 +267,14 @@ impl<P: Pending> Wait<Sending<'_, P>> {
     /// # Errors
     ///
     /// As the wait itself, and [`SendReason::TimedOut`].
-    pub fn give_back_at(self, deadline: Instant) -> Result<(), SendError<P::Message>> {
+    pub fn give_back_at(self, deadline: Instant) -> Result<P::Sent, SendError<P::Message>> {
         self.give_back(|| Some(deadline))
     }
 
     fn give_back(
         mut self,
         deadline: impl FnOnce() -> Option<Instant>,
-    ) -> Result<(), SendError<P::Message>> {
+    ) -> Result<P::Sent, SendError<P::Message>> {
         let sent = self.wait_at_most(deadline);
         sent.unwrap_or_else(|_| self.op_mut().leave(SendReason::TimedOut))
     }

@@ -18,13 +18,14 @@
 //!    values, wakers into the batch.
 //! 3. While a receive sleeps, the submissions know: who submits then looks.
 
-use crate::group::{Group, Guard, Mailbox, Names, Phase};
+use crate::group::{Group, GroupKey, Guard, Mailbox, Names, Phase};
 use crate::limit::Bypass;
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, unique};
 use crate::wait::{Guarded, Session, WakeBatch};
 
 use super::GroupRef;
 use super::capacity::Capacity;
+use super::dropped::Dropped;
 use super::state::{Age, State};
 use super::submissions::{Posted, Submissions, Token};
 use super::suspended::Retry;
@@ -42,6 +43,8 @@ pub(crate) struct Shared<T> {
     /// What becomes of a message that fails.
     pub(super) retry: Retry,
     pub(crate) capacity: Capacity,
+    /// Deliveries that were dropped.
+    pub(super) dropped: Dropped,
     /// Raised when a cap is lowered, for the turns that are live.
     pub(super) epoch: AtomicU32,
     /// Nobody receives any more.
@@ -60,7 +63,12 @@ pub(crate) struct Shared<T> {
 }
 
 impl<T> Shared<T> {
-    pub(super) fn new(quantum: u32, bypass: Bypass, retry: Retry, capacity: Capacity) -> Self {
+    pub(super) fn new(
+        (quantum, bypass): (u32, Bypass),
+        retry: Retry,
+        capacity: Capacity,
+        dropped: Dropped,
+    ) -> Self {
         let state = State::new(bypass);
         Self {
             names: state.groups.names(),
@@ -69,6 +77,7 @@ impl<T> Shared<T> {
             quantum,
             retry,
             capacity,
+            dropped,
             epoch: AtomicU32::new(0),
             gone: AtomicBool::new(false),
             wanted: OnceLock::new(),
@@ -260,6 +269,12 @@ impl<T> Shared<T> {
         let mailbox = group.lock();
         state.collect(&self.submissions);
         mailbox
+    }
+
+    /// A delivery of this group was dropped. Under no lock.
+    #[cold]
+    pub(super) fn tell_dropped(&self, group: GroupKey) {
+        self.dropped.tell(self.number, group);
     }
 
     /// Whether anybody will ever receive this message.

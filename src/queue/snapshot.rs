@@ -25,6 +25,9 @@ pub struct Snapshot {
     pub in_flight: u64,
     /// How many turns could begin now.
     pub eligible: u64,
+    /// How often a delivery was dropped outside of a panic, neither completed nor
+    /// given back in so many words: as when a `complete` was forgotten.
+    pub dropped: u64,
     /// Receives in line.
     pub receives: ReceivesStatus,
     /// Receives that wait for a group by name.
@@ -53,8 +56,8 @@ pub struct SendsStatus {
     /// Those that were given room, and have not looked since: each keeps its own
     /// room from the others, and no more.
     pub notified: usize,
-    /// How many places all of them ask for.
-    pub places: u64,
+    /// How many permits all of them ask for: one for each message.
+    pub permits: u64,
 }
 
 /// One lane.
@@ -142,6 +145,7 @@ impl<T> Queue<T> {
                 waiting,
                 in_flight,
                 eligible: state.lanes.eligible(usize::MAX) as u64,
+                dropped: shared.dropped.count(),
                 receives: receives(std::iter::once(&state.receives)),
                 named: receives(state.named.values()),
                 sends: sends(&shared.capacity),
@@ -158,7 +162,7 @@ fn sends(capacity: &Capacity) -> SendsStatus {
             WaiterState::Waiting => sends.waiting += 1,
             _ => sends.notified += 1,
         }
-        sends.places += u64::from(waiter.count);
+        sends.permits += u64::from(waiter.count);
     }
     sends
 }

@@ -34,6 +34,11 @@ const _: () = {
     send_and_sync::<Detached<u8>>();
     send_and_sync::<Peek<u8>>();
 
+    // Nothing of the user's runs while one is not whole.
+    const fn unwind_safe<H: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
+    unwind_safe::<Queue<OnlySend>>();
+    unwind_safe::<Conversation<OnlySend>>();
+
     // A wait keeps its messages to itself.
     send::<Wait<SendWait<'_, OnlySend>>>();
     send::<Wait<SendAllWait<'_, OnlySend>>>();

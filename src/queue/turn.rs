@@ -11,7 +11,8 @@ use crate::group::{BARE, BUMPED, CAPPED, Mailbox, Phase, UNPINNED};
 use crate::sync::Arc;
 
 use super::GroupRef;
-use super::delivery::{Batch, Delivery};
+use super::batch::Batch;
+use super::delivery::Delivery;
 use super::handles::GroupId;
 use super::live::{LIVE, Live};
 use super::shared::Shared;
@@ -131,7 +132,7 @@ impl<'q, T> Turn<'q, T> {
     /// Whose turn it is.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.live.group().key())
+        self.live.group_id(&self.shared)
     }
 
     /// The group's next message.

@@ -148,10 +148,14 @@ impl Semaphore {
 
     /// Makes the limit what `new` says of the old one, and of the available
     /// permits what remains beside those that are out.
-    pub(super) fn change_limit(&self, given_up: u32, new: impl FnOnce(u32) -> u32) {
+    pub(super) fn change_limit<E>(
+        &self,
+        given_up: u32,
+        new: impl FnOnce(u32) -> Result<u32, E>,
+    ) -> Result<(), E> {
         let mut session = self.queue.lock();
         let old = session.state.limit;
-        let limit = new(old);
+        let limit = new(old)?;
         session.state.limit = limit;
         let by = i64::from(limit) - i64::from(old) + i64::from(given_up);
         if by != 0 {
@@ -162,6 +166,7 @@ impl Semaphore {
         } else {
             self.serve_queue(session);
         }
+        Ok(())
     }
 
     /// Refuses everybody in the queue.

@@ -22,7 +22,7 @@ const FLOORS: &[&[&str]] = &[
     &["wait", "turnstile"],
     &["semaphore", "gate", "intent", "group"],
     &["queue", "keyed", "job_queue", "lock_table"],
-    &["dialog", "scheduler", "simulator"],
+    &["dialog", "scheduler", "simulator", "prelude"],
 ];
 
 const MAX_FILE: usize = 400;

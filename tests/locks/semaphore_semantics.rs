@@ -319,3 +319,28 @@ fn none_are_always_free() {
     semaphore.set_limit(0).unwrap();
     assert!(semaphore.try_acquire(0).is_ok());
 }
+
+/// A limit moves by steps as it moves to a number: who waits is served or refused,
+/// and a step too far changes nothing.
+#[test]
+fn a_limit_in_steps() {
+    let semaphore = strict(1);
+    let held = take(&semaphore, 1);
+    let mut waiter = Hand::waiting(&semaphore, 1);
+    semaphore.raise(1).unwrap();
+    let second = waiter.woken().unwrap();
+    semaphore.lower(5);
+    assert_eq!((semaphore.limit(), semaphore.available()), (0, -2));
+    drop((held, second));
+    let refused = semaphore.raise(u32::MAX).unwrap_err();
+    let expected = OutOfRange {
+        what: "limit",
+        asked: u32::MAX,
+        least: 0,
+        most: Limit::MAX,
+    };
+    assert_eq!(refused, expected);
+    semaphore.raise(Limit::MAX).unwrap();
+    assert!(semaphore.raise(1).is_err());
+    assert_idle(&semaphore, Limit::MAX);
+}

@@ -330,3 +330,17 @@ fn closed_under_way() {
         assert_idle(&semaphore, 2);
     }
 }
+
+/// Each change of the limit is one step: none is lost in another.
+#[test]
+fn raised_and_lowered_at_once() {
+    let semaphore = semaphore(1000, Bypass::AtMost(0));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| (0..500).for_each(|_| semaphore.raise(2).unwrap()));
+            scope.spawn(|| (0..500).for_each(|_| semaphore.lower(1)));
+        }
+    });
+    assert_eq!(semaphore.limit(), 2000);
+    assert_idle(&semaphore, 2000);
+}

@@ -17,6 +17,7 @@ mod queue_script;
 mod queue_support;
 
 mod capacity;
+mod dropped;
 mod figures;
 mod keyed;
 mod keyed_room;

@@ -1,4 +1,4 @@
-//! Sends that wait for room: who is told, in what order, and what becomes of messages and places.
+//! Sends that wait for room: who is told, in what order, and what becomes of messages and permits.
 
 use crate::queue_support;
 
@@ -6,6 +6,7 @@ mod back;
 mod callers;
 mod line;
 mod random;
+mod reserved;
 mod threads;
 
 use std::sync::Arc;
@@ -18,8 +19,6 @@ use conversant::queue::{
 use conversant::wait::Wait;
 
 use queue_support::{Bell, conversation, poll, serve, take};
-
-type Sent<M> = Poll<Result<(), SendError<M>>>;
 
 /// A send that waits, polled by hand, with its bell.
 struct Waiting<'a, P: Pending> {
@@ -36,12 +35,12 @@ impl<'a, P: Pending> Waiting<'a, P> {
         waiting
     }
 
-    fn poll(&mut self) -> Sent<P::Message> {
+    fn poll(&mut self) -> Poll<Result<P::Sent, SendError<P::Message>>> {
         poll(&mut self.wait, &self.waker)
     }
 
     fn is_sent(&mut self) -> bool {
-        matches!(self.poll(), Poll::Ready(Ok(())))
+        matches!(self.poll(), Poll::Ready(Ok(_)))
     }
 
     /// What it was refused for, with the message.
@@ -92,9 +91,9 @@ fn sends<T>(queue: &Queue<T>) -> (usize, usize, u64) {
     let SendsStatus {
         waiting,
         notified,
-        places,
+        permits,
     } = queue.snapshot().sends;
-    (waiting, notified, places)
+    (waiting, notified, permits)
 }
 
 fn complete_one<T>(queue: &Queue<T>) -> T {

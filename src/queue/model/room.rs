@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 
 use super::{detached, receive_one};
 use crate::limit::Limit;
-use crate::queue::reserve::Reserve;
+use crate::queue::at_hand::AtHand;
 use crate::queue::{Conversation, Detached, Queue, SendReason};
 use crate::semaphore::Semaphore;
 use crate::sync::{Arc, AtomicBool, Ordering, explore, spawn};
@@ -160,11 +160,11 @@ fn a_permit_at_hand_brings_what_was_done_before_it() {
         None,
         || {
             let permits = Semaphore::new(1).unwrap();
-            let both = Arc::new((permits, Reserve::of(1).unwrap()));
-            let (permits, reserve) = &*both;
+            let both = Arc::new((permits, AtHand::of(1).unwrap()));
+            let (permits, at_hand) = &*both;
             // The first opens the word, the second takes what is available.
-            assert!(permits.take(1) && !reserve.put(permits, 1));
-            reserve.take(permits, 1).unwrap();
+            assert!(permits.take(1) && !at_hand.put(permits, 1));
+            at_hand.take(permits, 1).unwrap();
             let done = Arc::new(AtomicBool::new(false));
             let worker = spawn({
                 let (both, done) = (both.clone(), done.clone());

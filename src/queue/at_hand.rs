@@ -29,27 +29,34 @@ use crate::turnstile::Turnstile;
 const WORDS: usize = model_size(8, 1);
 /// Permits that move at once. A word has fewer than two chunks.
 const CHUNK: u32 = model_size(32, 1) as u32;
-/// Smaller capacities have no reserve: all words have less than a quarter.
+/// Smaller capacities have none at hand: all words have less than a quarter.
 const LEAST: u32 = model_size(2048, 1) as u32;
 
 const SHUT: u32 = u32::MAX;
 
 /// See the [module](self).
-pub(super) struct Reserve {
+pub(super) struct AtHand {
     words: [Apart<AtomicU32>; WORDS],
     /// So many available permits are plenty.
     plenty: u32,
 }
 
-impl Reserve {
+impl AtHand {
     /// For a capacity that is large enough. All words are shut.
     pub(super) fn of(capacity: u32) -> Option<Box<Self>> {
         let word = |_| Apart(AtomicU32::new(SHUT));
-        let reserve = || Self {
+        let made = || Self {
             words: std::array::from_fn(word),
             plenty: capacity.div_ceil(2),
         };
-        (capacity >= LEAST).then(|| Box::new(reserve()))
+        (capacity >= LEAST).then(|| Box::new(made()))
+    }
+
+    /// How many all have.
+    pub(super) fn count(&self) -> i64 {
+        // Relaxed: out of date when it is read.
+        let words = self.words.iter().map(|word| word.0.load(Ordering::Relaxed));
+        words.filter(|&have| have != SHUT).map(i64::from).sum()
     }
 
     /// That of the calling thread.

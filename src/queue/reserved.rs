@@ -1,0 +1,103 @@
+//! A permit of a queue's capacity, taken before there is a message for it.
+
+use std::fmt;
+
+use crate::semaphore::Permit;
+use crate::wait::{Wait, sealed};
+
+use super::capacity::Permits;
+use super::handles::Conversation;
+use super::refuse::{SendError, SendReason};
+use super::send_wait::{Pending, Sending};
+
+/// A permit of the queue's capacity for one message of a [`Conversation`], which
+/// can then be sent at once. Dropped unused, the permit is given back.
+#[must_use = "dropped, the permit is given back"]
+pub struct Reserved<'a, T> {
+    conversation: &'a Conversation<T>,
+}
+
+/// A permit that is asked for. See [`Conversation::reserve`].
+pub struct ToReserve<'a, T>(&'a Conversation<T>);
+
+/// The wait of [`Conversation::reserve`].
+pub type Reserve<'a, T> = Sending<'a, ToReserve<'a, T>>;
+
+impl<T> sealed::Sealed for ToReserve<'_, T> {}
+
+impl<'a, T> Pending for ToReserve<'a, T> {
+    type Message = ();
+    type Sent = Reserved<'a, T>;
+
+    fn send(self, permits: Permits<'_>) -> Result<Reserved<'a, T>, SendError<()>> {
+        permits.keep();
+        let Self(conversation) = self;
+        Ok(Reserved { conversation })
+    }
+
+    fn into_message(self) {}
+}
+
+impl<T> Conversation<T> {
+    /// Waits until the queue has room for a message, and keeps it: for a message
+    /// that is dear to make, or is sent where nobody can wait. All that is said of
+    /// [`send_wait`](Self::send_wait) holds.
+    ///
+    /// ```
+    /// use conversant::limit::Limit;
+    /// use conversant::queue::Queue;
+    ///
+    /// let queue = Queue::builder().capacity(1).build()?;
+    /// let conversation = queue.lane(1, Limit::Unlimited)?.conversation()?;
+    /// let reserved = conversation.reserve().wait()?;
+    /// assert!(conversation.send("no room").is_err());
+    /// reserved.send("has its room")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`] if the queue is closed, before or meanwhile, or the calling
+    /// thread may not wait for it.
+    pub fn reserve(&self) -> Wait<Reserve<'_, T>> {
+        Sending::wait(&self.pin.queue().capacity, 1, ToReserve(self))
+    }
+
+    /// [`reserve`](Self::reserve), if there is room now that nobody waits for.
+    ///
+    /// # Errors
+    ///
+    /// [`SendReason`], if there is none.
+    pub fn try_reserve(&self) -> Result<Reserved<'_, T>, SendReason> {
+        self.pin.queue().capacity.take(1)?.keep();
+        Ok(Reserved { conversation: self })
+    }
+}
+
+impl<T> Reserved<'_, T> {
+    /// Sends the message, as [`Conversation::send`] would.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`] with the message, if the queue has been closed meanwhile.
+    pub fn send(self, message: T) -> Result<(), SendError<T>> {
+        let pin = &self.conversation.pin;
+        let permit = pin.queue().capacity.permits();
+        let permits = Permits(permit.map(|semaphore| Permit::of(semaphore, 1)));
+        // The permit is the message's.
+        std::mem::forget(self);
+        pin.queue().send_one((pin, None), message, permits, ())
+    }
+}
+
+impl<T> Drop for Reserved<'_, T> {
+    fn drop(&mut self) {
+        self.conversation.pin.queue().capacity.release(1);
+    }
+}
+
+impl<T> fmt::Debug for Reserved<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reserved").finish_non_exhaustive()
+    }
+}
