@@ -1,58 +1,45 @@
-//! The scheduling core that other schedulers embed.
+//! The core of a scheduler, in memory: it decides who is next, keeps what must be in
+//! order in order, and shares the readers fairly. Your threads, async tasks or pool do
+//! the work.
 //!
-//! Ordered conversations, concurrency groups, tiers, priorities and fair
-//! readers, in memory. No thread starts unless a [`scheduler`] with readers of
-//! its own is used; below it, everything is driven by its caller: threads, async
-//! tasks, a pool, or the [`simulator`] in virtual time.
+//! ```
+//! use conversant::prelude::*;
 //!
-//! Start at [`queue`] to pass messages, at [`dialog`] to talk both ways, at [`scheduler`] to run tasks, at
-//! [`simulator`] to try a policy out, at [`lock_table`] to lock a hierarchy, at
-//! [`gate`] to pass tiers, at [`semaphore`] to count permits.
+//! let queue = Queue::new();
+//! let hooks = Keyed::new(queue.lane(1, Limit::Unlimited)?);
+//! hooks.send("customer 7", "created")?;
+//! hooks.send("customer 8", "created")?;
+//! hooks.send("customer 7", "paid")?;
+//! queue.close();
 //!
-//! # The house
+//! // Any number of threads or tasks may do this; in a task: `queue.receive().await`.
+//! while let Ok(mut turn) = queue.receive().wait() {
+//!     while let Some(hook) = turn.next() {
+//!         // "paid" comes after "created" is completed.
+//!         hook.complete();
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
-//! A file imports only from lower floors, or from files above it in its own
-//! list. `tests/layering` enforces that.
+//! | to | use |
+//! |---|---|
+//! | pass messages in order for each customer, actor or key | [`keyed::Keyed`] over a [`queue::Queue`] |
+//! | run tasks of several callers, in tiers and groups | [`scheduler::Scheduler`] |
+//! | hand out jobs by key, with limits, leases and retries | [`job_queue::JobQueue`] |
+//! | lock rows, tables and whatever holds them | [`lock_table::LockTable`], one lock: [`intent::IntentLock`] |
+//! | try a policy in virtual time | [`simulator::Simulation`] |
+//! | have two sides talk | [`dialog::Dialogs`] |
+//! | count permits | [`semaphore::Semaphore`] |
+//! | pass tiers without tasks | [`gate::TierGate`] |
 //!
-//! | floor | file | its one job |
-//! |---|---|---|
-//! | 0 base | `lib.rs` | this page |
-//! | | `sync.rs` | the facade over std, parking_lot and loom |
-//! | | `error.rs` | the public errors |
-//! | | `limit.rs` | limits, and bounds on overtaking |
-//! | | `slab.rs` | slots behind keys that never match a later value |
-//! | 1 policy | `modes.rs` | lock modes: compatible, join, covers, what parents need |
-//! | | `ready.rs` | who stands in one line: by rank, with the oldest at hand |
-//! | | `by_key.rs` | order by (key, sequence): trees in one store |
-//! | | `ring.rs` | weighted round robin of lanes |
-//! | | `tiers.rs` | which tier is open |
-//! | | `timers.rs` | what is due when, by the embedder's clock |
-//! | | `readers.rs` | when to start, wake and retire a reader |
-//! | | `lanes.rs` | who is next: weighted lanes, caps, tiers, bypass |
-//! | | `backlog.rs` | groups with the messages that wait, in lanes |
-//! | | `jobs.rs` | which job is next: ring, orders, limits, due times, leases |
-//! | 2 waiting | `wait.rs` | the one way to wait and to wake |
-//! | | `turnstile.rs` | the wait queue with bounded overtaking |
-//! | 3 primitives | `semaphore.rs` | the counting semaphore |
-//! | | `gate.rs` | the tier gate |
-//! | | `intent.rs` | one lock, six modes; striped form for hot roots |
-//! | | `group.rs` | one group: its messages and its phase |
-//! | 4 exchange | `queue.rs` | conversations, groups, lanes, turns, deliveries |
-//! | | `keyed.rs` | send by key: the group made on first use, gone when idle |
-//! | | `job_queue.rs` | ordered claims: limits, leases, dead letters |
-//! | | `lock_table.rs` | owners, hierarchy, conversion queue, deadlock search |
-//! | 5 top | `dialog.rs` | two endpoints, events, end and error |
-//! | | `scheduler.rs` | callers, tasks and outcomes, readers, log, status |
-//! | | `simulator.rs` | the scheduler in virtual time |
-//! | | `prelude.rs` | what most programs begin with |
+//! Each module begins with what it does for you and an example. Whatever may have to
+//! wait returns a [`wait::Wait`]: a future, or `wait()` for a thread. No thread starts
+//! but those of a [`scheduler::Scheduler`] without a pool of yours; below it nothing
+//! reads the clock but waits with a time-out, and a moment of looking before sleep.
 //!
-//! # Unsafe code
-//!
-//! There is none but in two places, each with its invariants beside it: `group`
-//! (a lock of one byte, messages in blocks, counted references) and the pages of
-//! `slab`, where the groups stand. CI runs them under the address and leak
-//! sanitizers and under memcheck, and the tests compare them with the standard
-//! library's collections. What they gain is in `docs/benchmarks.md`.
+//! What the words mean, what is guaranteed and when not to use it: see `README.md`;
+//! how the crate is built: `docs/house.md`.
 
 #![deny(unsafe_code)]
 

@@ -74,7 +74,7 @@ fn named(row: &str) -> impl Iterator<Item = &str> {
     last.split('`').skip(1).step_by(2)
 }
 
-fn text(file: &str) -> String {
+pub(super) fn text(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     fs::read_to_string(path).expect("there")
 }
