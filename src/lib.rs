@@ -41,7 +41,18 @@
 //! What the words mean, what is guaranteed and when not to use it: see `README.md`;
 //! how the crate is built: `docs/house.md`.
 
+//! # Features
+//!
+//! `dialog`, `jobs`, `locks` (with the gate) and `scheduler` (with the simulator) are
+//! on if nothing is said. Without them the queue, sends by key and the semaphore are
+//! left, in about half of the time to compile.
+
 #![deny(unsafe_code)]
+// What only a part that is left out uses.
+#![cfg_attr(
+    not(all(feature = "dialog", feature = "jobs", feature = "locks", feature = "scheduler")),
+    allow(dead_code, unused_imports)
+)]
 
 mod sync;
 
@@ -51,15 +62,19 @@ pub mod limit;
 pub mod slab;
 
 // Public for the benches and fuzz targets: no promise of stability.
+#[cfg(feature = "scheduler")]
 #[doc(hidden)]
 pub mod backlog;
+#[cfg(feature = "jobs")]
 #[doc(hidden)]
 pub mod by_key;
 mod group;
+#[cfg(feature = "jobs")]
 #[doc(hidden)]
 pub mod jobs;
 #[doc(hidden)]
 pub mod lanes;
+#[cfg(feature = "scheduler")]
 #[doc(hidden)]
 pub mod readers;
 #[doc(hidden)]
@@ -71,28 +86,33 @@ pub mod tiers;
 #[doc(hidden)]
 pub mod timers;
 
+#[cfg(feature = "locks")]
 pub mod modes;
 
 mod turnstile;
 pub mod wait;
 
+#[cfg(feature = "locks")]
 pub mod gate;
+#[cfg(feature = "locks")]
 pub mod intent;
 pub mod semaphore;
 
+#[cfg(feature = "jobs")]
 pub mod job_queue;
 pub mod keyed;
-#[cfg(not(loom))]
+#[cfg(all(feature = "locks", not(loom)))]
 pub mod lock_table;
 pub mod queue;
 
+#[cfg(feature = "dialog")]
 pub mod dialog;
 pub mod prelude;
 
 // Threads, clocks and pools are not modelled.
-#[cfg(not(loom))]
+#[cfg(all(feature = "scheduler", not(loom)))]
 pub mod scheduler;
-#[cfg(not(loom))]
+#[cfg(all(feature = "scheduler", not(loom)))]
 pub mod simulator;
 
 #[cfg(all(doctest, not(any(loom, shuttle))))]

@@ -3,18 +3,23 @@
 //! Names that two modules share, such as their groups and errors, stay where they
 //! are.
 
+#[cfg(feature = "dialog")]
 pub use crate::dialog::{Dialogs, Endpoint, Event};
+#[cfg(feature = "locks")]
 pub use crate::gate::TierGate;
+#[cfg(feature = "locks")]
 pub use crate::intent::IntentLock;
+#[cfg(feature = "jobs")]
 pub use crate::job_queue::{Claim, JobQueue};
 pub use crate::keyed::Keyed;
 pub use crate::limit::{Bypass, Limit};
+#[cfg(feature = "locks")]
 pub use crate::modes::Mode;
 pub use crate::queue::{Conversation, Delivery, Lane, Queue, Turn};
 pub use crate::semaphore::{Permit, Semaphore};
 pub use crate::wait::Wait;
 
-#[cfg(not(loom))]
+#[cfg(all(feature = "locks", not(loom)))]
 pub use crate::lock_table::{LockTable, Owner, Resource};
-#[cfg(not(loom))]
+#[cfg(all(feature = "scheduler", not(loom)))]
 pub use crate::scheduler::{Caller, CallerOptions, Scheduler, Task};
