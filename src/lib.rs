@@ -50,7 +50,12 @@
 #![deny(unsafe_code)]
 // What only a part that is left out uses.
 #![cfg_attr(
-    not(all(feature = "dialog", feature = "jobs", feature = "locks", feature = "scheduler")),
+    not(all(
+        feature = "dialog",
+        feature = "jobs",
+        feature = "locks",
+        feature = "scheduler"
+    )),
     allow(dead_code, unused_imports)
 )]
 

@@ -61,11 +61,19 @@ use crate::wait::{Guarded, Session, Ticket, WakeBatch, drop_quietly};
 
 /// What one asks for.
 pub(crate) trait Claim: Copy {
-    /// How much of it, where that adds up.
-    fn amount(self) -> u64 {
-        1
-    }
+    /// What several add up to, so that nobody has to walk the queue for it.
+    type Sum: Copy;
+
+    /// The sum of none.
+    const NOTHING: Self::Sum;
+
+    fn add_to(self, sum: &mut Self::Sum);
+
+    fn take_from(self, sum: &mut Self::Sum);
 }
+
+/// What claims at `T` add up to.
+pub(crate) type SumOf<T> = <<T as Turnstile>::Claim as Claim>::Sum;
 
 /// What comes of a claim.
 #[derive(Debug)]

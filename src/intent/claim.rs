@@ -26,7 +26,44 @@ pub(crate) struct Claim {
     pub(super) own: Option<Own>,
 }
 
-impl turnstile::Claim for Claim {}
+/// How many ask for each mode, and how many of all hold something meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asks {
+    modes: [u32; Mode::ALL.len()],
+    conversions: u32,
+}
+
+impl turnstile::Claim for Claim {
+    type Sum = Asks;
+
+    const NOTHING: Asks = Asks {
+        modes: [0; Mode::ALL.len()],
+        conversions: 0,
+    };
+
+    fn add_to(self, sum: &mut Asks) {
+        sum.modes[self.ask as usize] += 1;
+        sum.conversions += u32::from(self.own.is_some());
+    }
+
+    fn take_from(self, sum: &mut Asks) {
+        sum.modes[self.ask as usize] -= 1;
+        sum.conversions -= u32::from(self.own.is_some());
+    }
+}
+
+impl Asks {
+    /// The modes that somebody asks for, as a set.
+    pub(super) fn modes(self) -> u8 {
+        let asked = Mode::ALL.iter().zip(self.modes);
+        let asked = asked.filter(|&(_, count)| count > 0);
+        asked.fold(0, |set, (mode, _)| set | mode.bit())
+    }
+
+    pub(super) fn has_conversions(self) -> bool {
+        self.conversions > 0
+    }
+}
 
 impl Claim {
     pub(super) fn of(ask: Mode) -> Self {
@@ -80,14 +117,22 @@ impl Elsewhere {
 
 pub(super) type Queue = WaitQueue<IntentLock>;
 
-/// What they ask for, as a set.
+/// What these ask for, as a set.
 pub(super) fn asks(claims: impl Iterator<Item = Claim>) -> u8 {
     claims.fold(0, |set, claim| set | claim.ask.bit())
 }
 
 impl Queue {
+    /// What those ask for whom a new one would stand behind, as a set.
+    pub(super) fn asked_ahead_of_new(&self, claim: Claim) -> u8 {
+        match claim.own {
+            None => self.asked().modes(),
+            Some(_) => asks(self.ahead_of_new(claim)),
+        }
+    }
+
     /// Those whom a new one would stand behind.
-    pub(super) fn ahead_of_new(&self, claim: Claim) -> impl Iterator<Item = Claim> {
+    fn ahead_of_new(&self, claim: Claim) -> impl Iterator<Item = Claim> {
         let claims = self.iter().map(|(_, other)| other);
         claims.take_while(move |other| !claim.holds_up(other.ask.bit()))
     }
@@ -117,6 +162,9 @@ impl Queue {
     /// Why this conversion can never be granted: one in the queue waits for what
     /// it holds, and holds what it asks for.
     pub(super) fn deadlock(&self, own: Mode, ask: Mode) -> Option<Deadlock> {
+        if !self.asked().has_conversions() {
+            return None;
+        }
         let mut conversions = self.iter().filter_map(|(_, other)| {
             let held = other.own?.mode;
             Some((held, other.ask))

@@ -24,10 +24,8 @@ use crate::wait::{Guarded, Ticket, WakeBatch};
 /// What those further ahead in a pass mean to those behind.
 #[derive(Default)]
 struct Ahead {
-    /// What those were notified of who can have it.
-    promised: u8,
-    /// What those ask for who stay.
-    staying: u8,
+    /// What they ask for.
+    asks: u8,
     /// What those ask for who will look, or wait for those.
     covered: u8,
     /// Somebody waits for nothing but a release.
@@ -35,25 +33,33 @@ struct Ahead {
 }
 
 impl Ahead {
-    fn add(&mut self, ask: Mode, fits: bool, notified: bool) {
+    /// After those who have all been notified.
+    fn of_notified(asks: u8) -> Self {
+        let covered = asks;
+        let unnotified = false;
+        Self {
+            asks,
+            covered,
+            unnotified,
+        }
+    }
+
+    fn add(&mut self, ask: Mode, looks: bool) {
         let bit = ask.bit();
-        if fits || notified || self.covered & ask.conflicts() != 0 {
+        if looks || self.covered & ask.conflicts() != 0 {
             self.covered |= bit;
         } else {
             self.unnotified = true;
         }
-        if fits {
-            self.promised |= bit;
-        } else {
-            self.staying |= bit;
-        }
+        self.asks |= bit;
     }
 
-    /// Nobody behind can be notified, and what must be known of it is.
-    fn blocks_all(&self) -> bool {
+    /// Nobody behind can be notified, and what must be known of it is; `could`:
+    /// what those ask for, of all, who are not kept by what is held.
+    fn keeps_all(&self, could: u8) -> bool {
         let all_covered = self.covered & Mode::X.bit() != 0;
-        let all_stay = self.staying & Mode::X.bit() != 0;
-        all_covered || (all_stay && self.unnotified)
+        let mut could = Mode::ALL.iter().filter(|mode| could & mode.bit() != 0);
+        all_covered || self.unnotified && could.all(|mode| self.asks & mode.conflicts() != 0)
     }
 }
 
@@ -143,29 +149,18 @@ impl Turnstile for IntentLock {
     }
 
     fn notify(&self, queue: &mut Queue, wakes: &mut WakeBatch) -> bool {
-        let mut ahead = Ahead::default();
-        let mut due = Vec::new();
-        let mut full = false;
-        for (ticket, claim) in queue.iter() {
-            let fits = (ahead.staying | ahead.promised) & claim.ask.conflicts() == 0
-                && self.word.load().grants(self.ask(queue.state, claim));
-            let notified = queue.is_notified(ticket);
-            if fits && !notified {
-                full = wakes.len() + due.len() >= WakeBatch::BOUND;
-                if full {
-                    break;
-                }
-                due.push((ticket, claim));
+        let room = WakeBatch::BOUND.saturating_sub(wakes.len());
+        let (due, all_notified, full) = match queue.notified_ahead() {
+            Some(notified) => {
+                let ahead = Ahead::of_notified(notified.modes());
+                self.due(queue, ahead, queue.unnotified(), room)
             }
-            ahead.add(claim.ask, fits, notified);
-            if ahead.blocks_all() {
-                break;
-            }
-        }
+            None => self.due(queue, Ahead::default(), queue.iter(), room),
+        };
         for (ticket, claim) in due {
             queue.notify(ticket, claim, wakes);
         }
-        if !full && !ahead.unnotified {
+        if all_notified {
             self.word.all_notified();
         }
         !full
@@ -173,8 +168,53 @@ impl Turnstile for IntentLock {
 }
 
 impl IntentLock {
+    /// What those in the queue ask for who are not kept by what is held. What is
+    /// released since has the queue served again.
+    fn could_go_on(&self, queue: &Queue) -> u8 {
+        let asked = queue.asked();
+        if asked.has_conversions() {
+            return asked.modes();
+        }
+        let bits = self.word.load();
+        let fits = |mode: &&Mode| bits.grants(self.ask(queue.state, Claim::of(**mode)));
+        let asked = Mode::ALL
+            .iter()
+            .filter(|mode| asked.modes() & mode.bit() != 0);
+        asked.filter(fits).fold(0, |set, mode| set | mode.bit())
+    }
+
+    /// Of `those`, who come after `ahead`: who is to be notified, at most `room`;
+    /// whether none is left whom a release could let go on; whether some had no
+    /// room.
+    fn due(
+        &self,
+        queue: &Queue,
+        mut ahead: Ahead,
+        those: impl Iterator<Item = (Ticket, Claim)>,
+        room: usize,
+    ) -> (Vec<(Ticket, Claim)>, bool, bool) {
+        let could = self.could_go_on(queue);
+        let mut due = Vec::new();
+        for (ticket, claim) in those {
+            let fits = ahead.asks & claim.ask.conflicts() == 0
+                && self.word.load().grants(self.ask(queue.state, claim));
+            let notified = queue.is_notified(ticket);
+            if fits && !notified {
+                if due.len() == room {
+                    return (due, false, true);
+                }
+                due.push((ticket, claim));
+            }
+            ahead.add(claim.ask, fits || notified);
+            if ahead.keeps_all(could) {
+                break;
+            }
+        }
+        (due, !ahead.unnotified, false)
+    }
+
     fn enter(&self, queue: &mut Queue, claim: Claim, waits: bool) -> AdmissionOf<Self> {
-        let overtakes = asks(queue.ahead_of_new(claim)) & claim.ask.conflicts() != 0;
+        let overtakes = queue.asked_ahead_of_new(claim) & claim.ask.conflicts() != 0;
         if !is_strong(claim.ask) {
             self.reopen(queue.state);
         }

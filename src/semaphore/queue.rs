@@ -27,8 +27,17 @@ impl Claim {
 }
 
 impl turnstile::Claim for Claim {
-    fn amount(self) -> u64 {
-        u64::from(self.count)
+    /// Permits.
+    type Sum = u64;
+
+    const NOTHING: u64 = 0;
+
+    fn add_to(self, sum: &mut u64) {
+        *sum += u64::from(self.count);
+    }
+
+    fn take_from(self, sum: &mut u64) {
+        *sum -= u64::from(self.count);
     }
 }
 

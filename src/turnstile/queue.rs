@@ -27,7 +27,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
 
-use super::{Claim, Turnstile};
+use super::{Claim, SumOf, Turnstile};
 use crate::wait::{Removed, Ticket, Waiters, WakeBatch};
 
 /// What one who waits has been told.
@@ -47,10 +47,10 @@ pub(crate) struct WaitQueue<T: Turnstile> {
     pub(crate) state: T::State,
     waiters: Waiters<T::Claim>,
     order: VecDeque<Ticket>,
-    /// The sum of all amounts in `waiters`.
-    asked: u64,
+    /// The sum of all claims in `waiters`.
+    asked: SumOf<T>,
     /// The sum of those that have been notified.
-    notified: u64,
+    notified: SumOf<T>,
     /// Nobody younger than this has ever been notified.
     last_notified: Option<Ticket>,
     granted: BTreeMap<Ticket, (T::Claim, T::Grant)>,
@@ -62,8 +62,8 @@ impl<T: Turnstile> WaitQueue<T> {
             state,
             waiters: Waiters::new(),
             order: VecDeque::new(),
-            asked: 0,
-            notified: 0,
+            asked: T::Claim::NOTHING,
+            notified: T::Claim::NOTHING,
             last_notified: None,
             granted: BTreeMap::new(),
         }
@@ -77,7 +77,8 @@ impl<T: Turnstile> WaitQueue<T> {
         self.waiters.is_empty()
     }
 
-    pub(crate) fn asked(&self) -> u64 {
+    /// What all ask for.
+    pub(crate) fn asked(&self) -> SumOf<T> {
         self.asked
     }
 
@@ -123,21 +124,38 @@ impl<T: Turnstile> WaitQueue<T> {
 
     /// The oldest that has not been notified; where all are served by age.
     pub(crate) fn first_unnotified(&self) -> Option<(Ticket, T::Claim)> {
-        let (ticket, claim) = self.waiters.iter_waiting().next()?;
-        Some((ticket, *claim))
+        self.unnotified().next()
     }
 
     /// The sum of what those ahead of [that one](Self::first_unnotified) ask
     /// for, if it is known without a walk: unless a younger one has been
     /// notified, which takes one that looked in vain.
-    pub(crate) fn sum_ahead_of_unnotified(&self, ticket: Ticket) -> Option<u64> {
+    pub(crate) fn sum_ahead_of_unnotified(&self, ticket: Ticket) -> Option<SumOf<T>> {
         let in_order = self.last_notified.is_none_or(|last| last < ticket);
         in_order.then_some(self.notified)
     }
 
+    /// What those ask for who have been notified, if that is known without a walk
+    /// and all of them stand ahead of the [others](Self::unnotified).
+    pub(crate) fn notified_ahead(&self) -> Option<SumOf<T>> {
+        if !self.order.is_empty() {
+            return None;
+        }
+        match self.first_unnotified() {
+            Some((ticket, _)) => self.sum_ahead_of_unnotified(ticket),
+            None => Some(self.notified),
+        }
+    }
+
+    /// Those who have not been notified, by age.
+    pub(crate) fn unnotified(&self) -> impl Iterator<Item = (Ticket, T::Claim)> {
+        let unnotified = self.waiters.iter_waiting();
+        unnotified.map(|(ticket, &claim)| (ticket, claim))
+    }
+
     /// Puts one at the end.
     pub(crate) fn enqueue(&mut self, claim: T::Claim, waker: Waker) -> Ticket {
-        self.asked += claim.amount();
+        claim.add_to(&mut self.asked);
         let ticket = self.waiters.register(claim, waker);
         if !self.order.is_empty() {
             self.order.push_back(ticket);
@@ -165,7 +183,7 @@ impl<T: Turnstile> WaitQueue<T> {
     /// Tells one in the queue to look.
     pub(crate) fn notify(&mut self, ticket: Ticket, claim: T::Claim, wakes: &mut WakeBatch) {
         if self.waiters.notify(ticket, wakes) {
-            self.notified += claim.amount();
+            claim.add_to(&mut self.notified);
             self.last_notified = self.last_notified.max(Some(ticket));
         }
     }
@@ -174,7 +192,7 @@ impl<T: Turnstile> WaitQueue<T> {
     /// release, which waits for the lock, tells it.
     pub(super) fn rewait(&mut self, ticket: Ticket, waker: Waker) -> Option<Waker> {
         if self.is_notified(ticket) {
-            self.notified -= self.claim(ticket).amount();
+            self.claim(ticket).take_from(&mut self.notified);
         }
         self.waiters.rewait(ticket, waker)
     }
@@ -182,10 +200,9 @@ impl<T: Turnstile> WaitQueue<T> {
     /// Takes one out of the queue, whatever for.
     pub(super) fn remove(&mut self, ticket: Ticket) -> Option<Removed<T::Claim>> {
         let removed = self.waiters.remove(ticket)?;
-        let amount = removed.data.amount();
-        self.asked -= amount;
+        removed.data.take_from(&mut self.asked);
         if removed.was_notified {
-            self.notified -= amount;
+            removed.data.take_from(&mut self.notified);
         }
         if let Some(at) = self.order.iter().position(|&other| other == ticket) {
             self.order.remove(at);

@@ -11,8 +11,16 @@ use crate::wait::{Guarded, Ticket, WakeBatch};
 struct Empty(Guarded<WaitQueue<Self>>);
 
 impl Claim for u64 {
-    fn amount(self) -> u64 {
-        self
+    type Sum = u64;
+
+    const NOTHING: u64 = 0;
+
+    fn add_to(self, sum: &mut u64) {
+        *sum += self;
+    }
+
+    fn take_from(self, sum: &mut u64) {
+        *sum -= self;
     }
 }
 

@@ -4,6 +4,7 @@
 mod histories;
 
 mod clones_of_wakers;
+mod intent_crowd;
 mod intent_history;
 mod semaphore;
 mod semaphore_linearizable;

@@ -124,6 +124,45 @@ fn readers_pass_a_waiting_update() {
     }
 }
 
+fn states(lock: &IntentLock) -> Vec<WaiterState> {
+    let waiters = lock.snapshot().waiters.into_iter();
+    waiters.map(|waiter| waiter.state).collect()
+}
+
+/// One that could not go on beside one ahead that was told is not told, however
+/// often the queue is served.
+#[test]
+fn who_is_told_keeps_those_behind() {
+    let lock = IntentLock::new();
+    let first = lock.lock(X).wait();
+    let mut waits = [lock.lock(X), lock.lock(S)];
+    let mut leaves = lock.lock(S);
+    assert!(waits.iter_mut().all(|wait| poll(wait).is_pending()));
+    assert!(poll(&mut leaves).is_pending());
+    drop(first);
+    let [told, waiting] = [WaiterState::Told, WaiterState::Waiting];
+    assert_eq!(states(&lock), [told, waiting, waiting]);
+    drop(leaves);
+    assert_eq!(states(&lock), [told, waiting]);
+}
+
+/// One that waits for nothing but a release is told of it, though somebody ahead
+/// has been told and does not look.
+#[test]
+fn a_release_is_told_past_one_that_does_not_look() {
+    let lock = IntentLock::new();
+    let first = lock.lock(U).wait();
+    let mut waits = [lock.lock(U), lock.lock(U), lock.lock(S)];
+    assert!(poll(&mut waits[0]).is_pending());
+    drop(first);
+    let overtaker = lock.try_lock(X).unwrap();
+    assert!(waits[1..].iter_mut().all(|wait| poll(wait).is_pending()));
+    assert!(poll(&mut lock.lock(Is)).is_pending(), "and it leaves again");
+    drop(overtaker);
+    let told = [WaiterState::Told, WaiterState::Waiting, WaiterState::Told];
+    assert_eq!(states(&lock), told);
+}
+
 /// One that waits is overtaken as often as the bound says, not once more; then
 /// it has the lock as soon as that is free.
 #[test]

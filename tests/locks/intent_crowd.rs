@@ -1,0 +1,70 @@
+//! So many wait for one lock that a step for each of them, at each of theirs, would not
+//! end: 100,000 are 10^10 such steps.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use conversant::intent::IntentLock;
+use conversant::modes::Mode;
+
+const CROWD: usize = 100_000;
+
+/// They come, every second one leaves, and the others have the lock, one after the
+/// other or all at once.
+fn come_and_go(ask: Mode) {
+    let lock = IntentLock::new();
+    let mut cx = Context::from_waker(Waker::noop());
+    let held = lock.lock(Mode::X).wait();
+    let mut waits: Vec<_> = (0..CROWD).map(|_| Some(Box::pin(lock.lock(ask)))).collect();
+    for wait in waits.iter_mut().flatten() {
+        assert!(wait.as_mut().poll(&mut cx).is_pending());
+    }
+    for wait in waits.iter_mut().step_by(2) {
+        *wait = None;
+    }
+    drop(held);
+    let mut granted = 0;
+    for mut wait in waits.into_iter().flatten() {
+        match pin!(&mut wait).poll(&mut cx) {
+            Poll::Ready(guard) => drop(guard),
+            Poll::Pending => panic!("number {granted} is next"),
+        }
+        granted += 1;
+    }
+    assert_eq!(granted, CROWD / 2);
+    assert!(lock.try_lock(Mode::X).is_ok());
+}
+
+#[test]
+fn for_x() {
+    come_and_go(Mode::X);
+}
+
+#[test]
+fn for_s() {
+    come_and_go(Mode::S);
+}
+
+/// The last alone asks for what all others keep.
+#[test]
+fn for_s_before_one_x() {
+    let lock = IntentLock::new();
+    let mut cx = Context::from_waker(Waker::noop());
+    let held = lock.lock(Mode::Ix).wait();
+    let mut readers: Vec<_> = (0..CROWD).map(|_| Box::pin(lock.lock(Mode::S))).collect();
+    let mut last = pin!(lock.lock(Mode::X));
+    for wait in &mut readers {
+        assert!(wait.as_mut().poll(&mut cx).is_pending());
+    }
+    assert!(last.as_mut().poll(&mut cx).is_pending());
+    drop(held);
+    let guards: Vec<_> = readers
+        .iter_mut()
+        .map(|wait| wait.as_mut().poll(&mut cx))
+        .collect();
+    assert!(guards.iter().all(Poll::is_ready));
+    assert!(last.as_mut().poll(&mut cx).is_pending());
+    drop(guards);
+    assert!(last.as_mut().poll(&mut cx).is_ready());
+}
