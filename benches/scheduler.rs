@@ -37,7 +37,7 @@ fn steps_per_microsecond() -> u64 {
 
 /// A scheduler of two readers that are there, and its caller.
 fn two_readers(claims: u32) -> (Scheduler, Caller) {
-    let builder = Scheduler::builder().readers(2).claims(claims);
+    let builder = Scheduler::builder().workers(2).claims(claims);
     let scheduler = builder.build().unwrap();
     let caller = scheduler.caller("bench", CallerOptions::default()).unwrap();
     let meet = Arc::new(Barrier::new(2));

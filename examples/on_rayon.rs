@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .build()?;
     let scheduler = Scheduler::builder()
         // No more readers than the pool has threads.
-        .readers(THREADS)
+        .workers(THREADS)
         .pool(move |job| {
             pool.spawn(job);
             Ok(())
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         other => println!("no sum: {other:?}"),
     }
     if let Some(run) = outcome.run {
-        println!("the sum was taken by reader {} of {THREADS}", run.reader);
+        println!("the sum was taken by reader {} of {THREADS}", run.worker);
     }
     scheduler
         .shutdown(conversant::scheduler::How::Drain)

@@ -27,7 +27,7 @@
 //! | | `ring.rs` | weighted round robin of lanes |
 //! | | `tiers.rs` | which tier is open |
 //! | | `timers.rs` | what is due when, by the embedder's clock |
-//! | | `readers.rs` | when to start, wake and retire a reader |
+//! | | `workers.rs` | when to start, wake and retire a worker |
 //! | | `lanes.rs` | who is next: weighted lanes, caps, tiers, bypass |
 //! | | `backlog.rs` | groups with the messages that wait, in lanes |
 //! | | `jobs.rs` | which job is next: ring, orders, limits, due times, leases |
@@ -74,8 +74,6 @@ pub mod jobs;
 #[doc(hidden)]
 pub mod lanes;
 #[doc(hidden)]
-pub mod readers;
-#[doc(hidden)]
 pub mod ready;
 #[doc(hidden)]
 pub mod ring;
@@ -83,6 +81,8 @@ pub mod ring;
 pub mod tiers;
 #[doc(hidden)]
 pub mod timers;
+#[doc(hidden)]
+pub mod workers;
 
 pub mod modes;
 

@@ -44,14 +44,14 @@ fn until(mut so: impl FnMut() -> bool) {
 /// wakes while nothing happens.
 fn stands_still(scheduler: &Scheduler, busy: u32, when: &str) {
     until(|| {
-        let readers = scheduler.readers();
+        let readers = scheduler.workers();
         readers.busy == busy && readers.idle + readers.busy == readers.live
     });
     let before = wakeups();
     yields(2_000);
     for _ in 0..100 {
         // Looking is no event.
-        assert_eq!(scheduler.status().readers.busy, busy);
+        assert_eq!(scheduler.status().workers.busy, busy);
     }
     assert_eq!(wakeups(), before, "somebody polls {when}");
 }
@@ -75,14 +75,14 @@ fn waits(caller: &Caller, place: Place<'_>) -> Task<(), ()> {
 
 /// Brings as many readers as there can be, and lets them rest.
 fn warm_up(scheduler: &Scheduler, caller: &Caller) {
-    let held: Vec<_> = (0..scheduler.readers().max)
+    let held: Vec<_> = (0..scheduler.workers().max)
         .map(|_| held(caller, Place::new()))
         .collect();
     for (mut task, go) in held {
         go.send(()).unwrap();
         task.outcome().wait().unwrap();
     }
-    assert_eq!(scheduler.readers().live, scheduler.readers().max);
+    assert_eq!(scheduler.workers().live, scheduler.workers().max);
 }
 
 /// Waiting for a reader: nobody is woken for what cannot start.
@@ -132,7 +132,7 @@ fn no_thundering_herd(scheduler: &Scheduler, caller: &Caller) {
     for _ in 0..TASKS {
         let mut task = waits(caller, Place::new());
         task.outcome().wait().unwrap();
-        until(|| scheduler.readers().idle == scheduler.readers().live);
+        until(|| scheduler.workers().idle == scheduler.workers().live);
     }
     let woken = wakeups() - before;
     // For each task one reader, and we.
@@ -171,7 +171,7 @@ fn nothing_polls() {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let busy = scope.spawn(|| unrelated(&stop));
-        let builder = Scheduler::builder().readers(4).idle(FOR_EVER);
+        let builder = Scheduler::builder().workers(4).idle(FOR_EVER);
         let scheduler = builder.build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

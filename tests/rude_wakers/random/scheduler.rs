@@ -31,7 +31,7 @@ impl World {
             pool.lock().unwrap().push_back(job);
             Ok(())
         };
-        let builder = Scheduler::builder().readers(2).claims(1 + seed as u32 % 3);
+        let builder = Scheduler::builder().workers(2).claims(1 + seed as u32 % 3);
         let scheduler = builder.pool(pool).build().unwrap();
         let caller = |name| {
             let caller = scheduler.caller(name, CallerOptions::default()).unwrap();
@@ -66,7 +66,7 @@ impl World {
                 Some(task)
             }
             Err(rejected) => {
-                assert_ne!(rejected.reason, Reason::NoReader);
+                assert_ne!(rejected.reason, Reason::NoWorker);
                 None
             }
         }
@@ -126,7 +126,7 @@ async fn act(stage: &Stage, world: &World) {
             11 => hold = stage.one_in(2).then(|| world.scheduler.hold()),
             12 => world
                 .scheduler
-                .set_readers(1 + stage.below(3) as u32)
+                .set_workers(1 + stage.below(3) as u32)
                 .unwrap(),
             13 if stage.one_in(10) => {
                 drop(hold.take());

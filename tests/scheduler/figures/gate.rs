@@ -45,7 +45,7 @@ fn who_runs_at_each_moment_of_w10() {
         let status = sim.status();
         let running: Vec<u64> = status.running.iter().map(|t| t.id.get()).collect();
         assert_eq!(running, expected, "at {at} tenths");
-        assert_eq!(status.readers.busy as usize, running.len());
+        assert_eq!(status.workers.busy as usize, running.len());
         let open = status.callers[0].open_tier;
         assert_eq!(open, Some(status.running[0].tier));
         let gated = |t: &conversant::scheduler::WaitingTask| t.why == Why::Tier { open };

@@ -48,7 +48,7 @@ fn e1_order_of_service_and_who_serves() {
     assert_eq!(served(&sim), then_the_rest(&E1));
     let of = |reader| -> Vec<u64> {
         let rows = sim.records().iter();
-        let mine = rows.filter(|row| row.run.is_some_and(|run| run.reader == reader));
+        let mine = rows.filter(|row| row.run.is_some_and(|run| run.worker == reader));
         mine.map(|row| row.id.get() - 1).take(9).collect()
     };
     assert_eq!(of(1), [0, 90, 60, 40, 20, 1, 3, 5, 7]);

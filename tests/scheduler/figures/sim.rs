@@ -58,7 +58,7 @@ pub(crate) fn span(sim: &Simulation, id: u64) -> (Duration, Duration) {
 pub(crate) fn order_of_starts(sim: &Simulation) -> Vec<u64> {
     let runs = sim.records().iter();
     let mut starts: Vec<(Duration, u32, u64)> = runs
-        .filter_map(|row| row.run.map(|run| (run.start, run.reader, row.id.get())))
+        .filter_map(|row| row.run.map(|run| (run.start, run.worker, row.id.get())))
         .collect();
     starts.sort();
     starts.into_iter().map(|(.., id)| id).collect()

@@ -39,7 +39,7 @@ fn a1_ten_rows_with_ids_queue_times_starts_readers_and_ends() {
     }
     let ran: Vec<(u32, Duration, Duration)> = rows
         .iter()
-        .map(|row| row.run.map(|run| (run.reader, run.start, run.end)).unwrap())
+        .map(|row| row.run.map(|run| (run.worker, run.start, run.end)).unwrap())
         .collect();
     let at = |reader, start, end| (reader, tenths(start), tenths(end));
     let first_wave = (1..=4).map(|reader| at(reader, 5, 106));
@@ -167,7 +167,7 @@ fn a5_lowering_the_maximum_takes_effect_as_tasks_end() {
         sim.submit(caller, Work::takes(secs(takes))).unwrap();
     }
     sim.advance_to(tenths(5));
-    sim.set_readers(2).unwrap();
+    sim.set_workers(2).unwrap();
     assert_eq!(sim.status().running.len(), 4, "running tasks go on");
     sim.run();
     // 1 and 2 end above the maximum: only after 3 is there room for one more.
@@ -175,7 +175,7 @@ fn a5_lowering_the_maximum_takes_effect_as_tasks_end() {
     assert_eq!(span(&sim, 6).0, secs(4));
     assert_eq!(span(&sim, 7).0, secs(13));
     assert_eq!(span(&sim, 8).0, secs(14));
-    let readers = sim.status().readers;
+    let readers = sim.status().workers;
     assert_eq!((readers.live, readers.idle, readers.max), (2, 2, 2));
 }
 
@@ -186,7 +186,7 @@ fn a5_raising_the_maximum_starts_more_at_once() {
         sim.submit(caller, Work::takes(secs(10))).unwrap();
     }
     sim.advance_to(secs(3));
-    sim.set_readers(3).unwrap();
+    sim.set_workers(3).unwrap();
     sim.run();
     let starts: Vec<Duration> = (1..=4).map(|id| span(&sim, id).0).collect();
     assert_eq!(starts, [0, 3, 3, 10].map(secs));
@@ -205,7 +205,7 @@ fn a_fault_a_thousand_tasks_with_a_cap_of_three() {
     }
     sim.run();
     assert_eq!(sim.now(), secs(334));
-    assert_eq!(sim.status().readers.live, 3, "no reader that has nothing");
+    assert_eq!(sim.status().workers.live, 3, "no reader that has nothing");
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn b1_each_task_is_claimed_once_and_a_reader_goes_on_at_once() {
     for reader in 1..=3 {
         rows.sort_by_key(|row| row.run.unwrap().start);
         let runs = rows.iter().filter_map(|row| row.run);
-        let mine: Vec<_> = runs.filter(|run| run.reader == reader).collect();
+        let mine: Vec<_> = runs.filter(|run| run.worker == reader).collect();
         assert_eq!(mine[0].start, Duration::ZERO);
         let gapless = mine.windows(2).all(|two| two[0].end == two[1].start);
         assert!(gapless, "reader {reader} waited beside work");
@@ -49,7 +49,7 @@ fn b2_two_readers_ten_tasks() {
     assert_eq!(sim.now(), secs(50));
     let of = |reader| {
         let runs = sim.records().iter().filter_map(|row| row.run);
-        runs.filter(|run| run.reader == reader).count()
+        runs.filter(|run| run.worker == reader).count()
     };
     assert_eq!((of(1), of(2)), (5, 5));
 }
@@ -63,7 +63,7 @@ fn b3_an_idle_reader_leaves_after_the_idle_time() {
     }
     let live_at = |sim: &mut conversant::simulator::Simulation, at| {
         sim.advance_to(at);
-        sim.status().readers.live
+        sim.status().workers.live
     };
     assert_eq!(live_at(&mut sim, tenths(309)), 3);
     assert_eq!(live_at(&mut sim, secs(31)), 2, "the first rested from 1 on");
@@ -80,7 +80,7 @@ fn b3_with_new_work_readers_come_back_at_once() {
     sim.submit(caller, Work::takes(secs(1))).unwrap();
     sim.submit(caller, Work::takes(secs(1))).unwrap();
     sim.advance_to(secs(100));
-    assert_eq!(sim.status().readers.live, 0);
+    assert_eq!(sim.status().workers.live, 0);
     sim.submit(caller, Work::takes(secs(10))).unwrap();
     sim.submit(caller, Work::takes(secs(10))).unwrap();
     sim.run();
@@ -96,9 +96,9 @@ fn b3_work_within_the_idle_time_starts_the_rest_anew() {
     sim.advance_to(secs(20));
     sim.submit(caller, Work::takes(secs(1))).unwrap();
     sim.advance_to(secs(50));
-    assert_eq!(sim.status().readers.live, 1, "it rests from 21 on");
+    assert_eq!(sim.status().workers.live, 1, "it rests from 21 on");
     sim.advance_to(secs(51));
-    assert_eq!(sim.status().readers.live, 0);
+    assert_eq!(sim.status().workers.live, 0);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use conversant::scheduler::{Caller, CallerOptions, How, Place, Scheduler, Verdic
 use crate::threads::stage::{Held, Job, end, finishes, gives, until, until_idle};
 
 fn scheduler(readers: u32) -> (Scheduler, Caller) {
-    let builder = Scheduler::builder().readers(readers).claims(8);
+    let builder = Scheduler::builder().workers(readers).claims(8);
     let scheduler = builder.build().unwrap();
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
     (scheduler, caller)
@@ -58,9 +58,9 @@ fn another_reader_runs_them() {
     finishes(|| {
         let (scheduler, caller) = scheduler(1);
         let (held, mut behind) = held_before(&scheduler, &caller, Place::new());
-        scheduler.set_readers(2).unwrap();
+        scheduler.set_workers(2).unwrap();
         for task in &mut behind {
-            assert_eq!(task.outcome().wait().unwrap().run.unwrap().reader, 2);
+            assert_eq!(task.outcome().wait().unwrap().run.unwrap().worker, 2);
         }
         held.finish();
         end(&scheduler);
@@ -215,7 +215,7 @@ fn what_a_detached_task_gave_does_not_wait_for_the_task_behind() {
 #[test]
 fn one_at_a_time_is_in_exact_order() {
     finishes(|| {
-        let builder = Scheduler::builder().readers(1).claims(1);
+        let builder = Scheduler::builder().workers(1).claims(1);
         let scheduler = builder.build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         let (held, behind) = held_before(&scheduler, &caller, Place::new());
@@ -241,7 +241,7 @@ fn one_at_a_time_is_in_exact_order() {
 #[test]
 fn the_number_of_claims_has_its_range() {
     for (claims, allowed) in [(0, false), (1, true), (1024, true), (1025, false)] {
-        let built = Scheduler::builder().readers(1).claims(claims).build();
+        let built = Scheduler::builder().workers(1).claims(claims).build();
         let told = built.map(drop).map_err(|OutOfRange { what, .. }| what);
         let expected = if allowed { Ok(()) } else { Err("claims") };
         assert_eq!(told, expected);
@@ -253,7 +253,7 @@ fn the_number_of_claims_has_its_range() {
 fn nothing_is_lost_or_run_twice() {
     finishes(|| {
         for claims in [2, 16, 1024] {
-            let builder = Scheduler::builder().readers(3).claims(claims);
+            let builder = Scheduler::builder().workers(3).claims(claims);
             let scheduler = builder.build().unwrap();
             std::thread::scope(|scope| {
                 for thread in 0..3_u64 {
@@ -269,7 +269,7 @@ fn nothing_is_lost_or_run_twice() {
                                 4 => _ = caller.bump(&task, 1),
                                 5 => assert!(scheduler.status().running.len() <= 3),
                                 6 => drop(scheduler.hold()),
-                                7 => scheduler.set_readers(2 + n as u32 % 2).unwrap(),
+                                7 => scheduler.set_workers(2 + n as u32 % 2).unwrap(),
                                 _ => {}
                             }
                         }

@@ -16,7 +16,7 @@ use crate::threads::stage::{Held, capped, end, finishes, gives, until};
 type Sent = Box<dyn FnOnce() + Send>;
 
 fn on_pool(readers: u32, pool: impl Pool + 'static) -> (Scheduler, Caller) {
-    let builder = Scheduler::builder().readers(readers).pool(pool);
+    let builder = Scheduler::builder().workers(readers).pool(pool);
     let scheduler = builder.build().unwrap();
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
     (scheduler, caller)
@@ -37,9 +37,9 @@ fn thread_each(job: Sent) -> Result<(), PoolError> {
 /// The task comes back, nothing is outstanding, the slot is free.
 fn refused(scheduler: &Scheduler, caller: &Caller, failures: u64, why: &str) {
     let back = caller.exec(|| Ok::<_, ()>(41)).unwrap_err();
-    assert_eq!(back.reason, Reason::NoReader);
+    assert_eq!(back.reason, Reason::NoWorker);
     assert_eq!((back.task)(), Ok(41));
-    let readers = scheduler.readers();
+    let readers = scheduler.workers();
     assert_eq!((readers.live, readers.busy, readers.idle), (0, 0, 0));
     assert!(readers.start_failures >= failures);
     assert_eq!(readers.start_error.as_deref(), Some(why));
@@ -71,7 +71,7 @@ fn a_pool_that_drops_the_job_unrun_is_reported() {
                 &scheduler,
                 &caller,
                 failures,
-                "the reader was dropped unrun",
+                "the worker was dropped unrun",
             );
         }
         end(&scheduler);
@@ -114,7 +114,7 @@ fn a_pool_that_fails_once_then_works() {
         assert!(matches!(second.verdict, Verdict::Ok(2)));
         let summary = caller.synchronize().wait().unwrap();
         assert_eq!(summary.tasks, 1 + u64::from(first.is_ok()));
-        assert_eq!(scheduler.readers().start_failures, 1);
+        assert_eq!(scheduler.workers().start_failures, 1);
         end(&scheduler);
     });
 }
@@ -131,10 +131,10 @@ fn a_pool_with_room_for_one_reader_loses_nothing() {
         let (scheduler, caller) = on_pool(4, one_only);
         let held = Held::start(&caller);
         let tasks: Vec<_> = (0..50).map(|n| gives(&caller, n)).collect();
-        assert_eq!(scheduler.readers().live, 1);
+        assert_eq!(scheduler.workers().live, 1);
         held.go();
         assert_eq!(caller.synchronize().wait().unwrap().ok, 51);
-        assert!(scheduler.readers().start_failures >= 1);
+        assert!(scheduler.workers().start_failures >= 1);
         drop(tasks);
         end(&scheduler);
     });
@@ -154,7 +154,7 @@ fn a_pool_that_runs_the_job_inline_on_the_submitting_thread() {
         panics.unwrap().detach();
         let hold = scheduler.hold();
         (0..100).for_each(|n| gives(&caller, n).detach());
-        assert_eq!(scheduler.readers().live, 0);
+        assert_eq!(scheduler.workers().live, 0);
         drop(hold);
         let summary = caller.synchronize().wait().unwrap();
         assert_eq!((summary.tasks, summary.ok), (102, 101));
@@ -175,7 +175,7 @@ fn all_run(scheduler: &Scheduler, caller: &Caller) {
     }
     let summary = caller.synchronize().wait().unwrap();
     assert_eq!(summary.ok, delays().count() as u64);
-    assert_eq!(scheduler.readers().start_failures, 0);
+    assert_eq!(scheduler.workers().start_failures, 0);
     end(scheduler);
 }
 
@@ -250,15 +250,15 @@ fn a_pool_that_drops_its_queue_later_gives_the_slots_back() {
         let queue = Queue::default();
         let (scheduler, caller) = on_pool(2, queue.clone());
         let mut tasks: Vec<_> = (0..5).map(|n| gives(&caller, n)).collect();
-        assert_eq!(scheduler.readers().live, 2, "both are about to start");
+        assert_eq!(scheduler.workers().live, 2, "both are about to start");
         drop(queue.take());
-        assert_eq!(scheduler.readers().live, 0);
-        assert_eq!(scheduler.readers().start_failures, 2);
+        assert_eq!(scheduler.workers().live, 0);
+        assert_eq!(scheduler.workers().start_failures, 2);
         // The next event tries again, and nothing was lost.
         assert!(tasks[4].cancel());
-        assert_eq!(scheduler.readers().live, 2);
+        assert_eq!(scheduler.workers().live, 2);
         queue.take().into_iter().for_each(|job| job());
-        assert_eq!(scheduler.readers().live, 0, "a reader on a pool returns");
+        assert_eq!(scheduler.workers().live, 0, "a reader on a pool returns");
         let summary = caller.synchronize().wait().unwrap();
         assert_eq!((summary.ok, summary.cancelled), (4, 1));
         let last = tasks[3].outcome().wait().unwrap();
@@ -275,10 +275,10 @@ fn a_pool_that_runs_its_jobs_after_the_work_is_gone() {
         let (scheduler, caller) = on_pool(3, queue.clone());
         let tasks: Vec<_> = (0..3).map(|n| gives(&caller, n)).collect();
         assert!(tasks.iter().all(|task| task.cancel()));
-        scheduler.set_readers(1).unwrap();
-        assert_eq!(scheduler.readers().live, 3);
+        scheduler.set_workers(1).unwrap();
+        assert_eq!(scheduler.workers().live, 3);
         queue.take().into_iter().for_each(|job| job());
-        assert_eq!(scheduler.readers().live, 0);
+        assert_eq!(scheduler.workers().live, 0);
         assert_eq!(caller.synchronize().wait().unwrap().cancelled, 3);
         let task = gives(&caller, 9);
         assert_eq!(queue.0.lock().unwrap().len(), 1, "the new maximum");
@@ -355,7 +355,7 @@ fn rayon_is_a_pool() {
         }
         assert_eq!(caller.synchronize().wait().unwrap().ok, 600);
         assert_eq!(*page.lock().unwrap(), (0..300).collect::<Vec<_>>());
-        until(|| scheduler.readers().live == 0);
+        until(|| scheduler.workers().live == 0);
         end(&scheduler);
     });
 }

@@ -32,7 +32,7 @@ pub(crate) fn finishes(test: impl FnOnce() + Send + 'static) {
 }
 
 pub(crate) fn scheduler(readers: u32) -> Scheduler {
-    Scheduler::builder().readers(readers).build().unwrap()
+    Scheduler::builder().workers(readers).build().unwrap()
 }
 
 /// A scheduler with one caller of the usual kind.
@@ -117,7 +117,7 @@ pub(crate) fn until(mut so: impl FnMut() -> bool) {
 /// Readers that rest, with nothing left to run.
 pub(crate) fn until_idle(scheduler: &Scheduler) {
     until(|| {
-        let readers = scheduler.readers();
+        let readers = scheduler.workers();
         readers.idle == readers.live
     });
 }
@@ -126,7 +126,7 @@ pub(crate) fn until_idle(scheduler: &Scheduler) {
 pub(crate) fn end(scheduler: &Scheduler) {
     let how = conversant::scheduler::How::Drain;
     scheduler.shutdown(how).wait().unwrap();
-    let readers = scheduler.readers();
+    let readers = scheduler.workers();
     assert_eq!((readers.live, readers.busy, readers.idle), (0, 0, 0));
 }
 

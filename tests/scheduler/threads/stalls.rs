@@ -119,7 +119,7 @@ fn of_two_that_are_blocked_the_newest_gives_up_and_the_other_gets_its_task() {
             };
             caller.exec(body).unwrap()
         };
-        until(|| scheduler.readers().busy == 2 && scheduler.status().waiting.len() == 1);
+        until(|| scheduler.workers().busy == 2 && scheduler.status().waiting.len() == 1);
         // The older is about to sleep, or sleeps: a wait for its inner task
         // from here proves nothing, so give it every chance.
         (0..10_000).for_each(|_| std::thread::yield_now());
@@ -282,7 +282,7 @@ fn a_task_waiting_beside_a_timed_wait_goes_on_when_readers_are_raised() {
         let held = Held::start(&caller);
         let mut outer = waits_for_its_own(&caller);
         until(|| scheduler.status().waiting.len() == 1);
-        scheduler.set_readers(3).unwrap();
+        scheduler.set_workers(3).unwrap();
         let (found, _) = result(&mut outer);
         assert!(gave(&found, 7));
         held.finish();

@@ -106,7 +106,7 @@ fn a_reader_survives_a_waker_that_panics() {
             assert_eq!(caller.synchronize().wait().unwrap().tasks, 1);
         }
         until_idle(&scheduler);
-        assert_eq!(scheduler.readers().live, 1);
+        assert_eq!(scheduler.workers().live, 1);
         end(&scheduler);
     });
 }
@@ -154,7 +154,7 @@ fn a_shutdown_waker_that_panics_breaks_nothing() {
         for readers in [1, 3] {
             let (scheduler, caller) = one_caller(3);
             let held: Vec<Held> = (0..3).map(|_| Held::start(&caller)).collect();
-            scheduler.set_readers(readers).unwrap();
+            scheduler.set_workers(readers).unwrap();
             let (panics, waker) = Panics::new();
             let mut down = pin!(scheduler.shutdown(How::Drain));
             let mut cx = Context::from_waker(&waker);
@@ -180,7 +180,7 @@ fn a_shutdown_waker_that_panics_does_not_unwind_into_the_pool() {
             });
             Ok(())
         };
-        let scheduler = Scheduler::builder().readers(2).pool(pool).build().unwrap();
+        let scheduler = Scheduler::builder().workers(2).pool(pool).build().unwrap();
         let caller = scheduler.caller("main", Default::default()).unwrap();
         let held = Held::start(&caller);
         let (panics, waker) = Panics::new();

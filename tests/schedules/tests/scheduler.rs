@@ -36,7 +36,7 @@ const TIERS: [u32; 5] = [1, 1, 1, 2, 2];
 
 fn tiers() {
     let scheduler = Scheduler::builder()
-        .readers(2)
+        .workers(2)
         .idle(Duration::ZERO)
         .build()
         .unwrap();
@@ -56,7 +56,7 @@ fn tiers() {
         let scheduler = scheduler.clone();
         thread::spawn(move || {
             for max in [1, 3, 2] {
-                scheduler.set_readers(max).unwrap();
+                scheduler.set_workers(max).unwrap();
             }
         })
     };
@@ -67,7 +67,7 @@ fn tiers() {
     assert!(seen.lock().unwrap().most <= 3);
     drop(caller);
     assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
-    assert_eq!(scheduler.readers().live, 0);
+    assert_eq!(scheduler.workers().live, 0);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn submit_retire_raise_lower() {
 fn submissions_against_retirement() {
     schedules::explore(|| {
         let scheduler = Scheduler::builder()
-            .readers(1)
+            .workers(1)
             .idle(Duration::ZERO)
             .build()
             .unwrap();
@@ -100,13 +100,13 @@ fn submissions_against_retirement() {
         });
         schedules::join(submitters);
         assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
-        assert_eq!(scheduler.readers().live, 0);
+        assert_eq!(scheduler.workers().live, 0);
     });
 }
 
 /// A scheduler of two readers that take three at once.
 fn ahead() -> Arc<Scheduler> {
-    let builder = Scheduler::builder().readers(2).claims(3);
+    let builder = Scheduler::builder().workers(2).claims(3);
     Arc::new(builder.idle(Duration::ZERO).build().unwrap())
 }
 
@@ -200,7 +200,7 @@ fn claims_of_three_go_back() {
         // At most one task of each reader is under way.
         let before = seen.lock().unwrap().len();
         thread::yield_now();
-        scheduler.set_readers(1).unwrap();
+        scheduler.set_workers(1).unwrap();
         assert!(caller.synchronize().wait().unwrap().all_ok());
         {
             let seen = seen.lock().unwrap();
@@ -218,21 +218,21 @@ fn claims_of_three_go_back() {
         drop(hold);
         drop((group, caller));
         assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
-        assert_eq!(scheduler.readers().live, 0);
+        assert_eq!(scheduler.workers().live, 0);
     });
 }
 
 /// Tasks with a delay that is over at once, but only for an event that comes later, on readers that
 /// leave as soon as they may: each is done, and the readers leave when all are.
 fn later() {
-    let builder = Scheduler::builder().readers(2).idle(Duration::ZERO);
+    let builder = Scheduler::builder().workers(2).idle(Duration::ZERO);
     let scheduler = Arc::new(builder.build().unwrap());
     let caller = scheduler.caller("", CallerOptions::default()).unwrap();
     let soon = Place::new().after(Duration::from_nanos(1));
     let place = Place::new();
     let changing = {
         let scheduler = scheduler.clone();
-        thread::spawn(move || scheduler.set_readers(1).unwrap())
+        thread::spawn(move || scheduler.set_workers(1).unwrap())
     };
     let tasks = [soon, place, soon].map(|place| caller.exec_with(place, || Ok::<u32, ()>(1)));
     for task in tasks {
@@ -242,7 +242,7 @@ fn later() {
     changing.join().unwrap();
     assert_eq!(caller.synchronize().wait().unwrap().tasks, 3);
     assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
-    assert_eq!(scheduler.readers().live, 0);
+    assert_eq!(scheduler.workers().live, 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::backlog::{Ahead, Backlog};
+use crate::backlog::{Backlog, Prefetched};
 use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};
 use crate::ready::{Position, Rank};
@@ -64,8 +64,8 @@ proptest! {
             }
             let (waits, runs) = (backlog.waiting(), backlog.in_flight());
             let eligible = backlog.eligible(u64::MAX);
-            let claims: Vec<Ahead<_>> = (0..ahead).map_while(|_| backlog.claim_ahead()).collect();
-            claims.into_iter().rev().for_each(|claim| backlog.undo(claim));
+            let claims: Vec<Prefetched<_>> = (0..ahead).map_while(|_| backlog.prefetch()).collect();
+            claims.into_iter().rev().for_each(|claim| backlog.unclaim(claim));
             assert_eq!((backlog.waiting(), backlog.in_flight()), (waits, runs));
             assert_eq!(backlog.eligible(u64::MAX), eligible);
             order(backlog)
@@ -91,11 +91,11 @@ fn a_lane_does_not_lose_the_turns_that_go_back() {
     let mut served = vec![];
     for ahead in 0..10 {
         served.push(backlog.claim(false).unwrap().item);
-        let claims: Vec<_> = (0..ahead).map(|_| backlog.claim_ahead().unwrap()).collect();
+        let claims: Vec<_> = (0..ahead).map(|_| backlog.prefetch().unwrap()).collect();
         claims
             .into_iter()
             .rev()
-            .for_each(|claim| backlog.undo(claim));
+            .for_each(|claim| backlog.unclaim(claim));
     }
     assert_eq!(served, [1, 2, 2, 2, 3, 1, 2, 2, 2, 3]);
 }
