@@ -1,11 +1,9 @@
 //! Which job is next: the policy of the job queue.
 //!
-//! A plain data structure without locks, threads or clocks. It shares ring,
-//! limits and the one admission rule with `dispatch`, and is not built on it:
-//! there a group is one line in order of arrival with a rank and a turn, here
-//! every job has a place of its own that it goes back to, a group may have
-//! several units, and the order is the user's `Ord`, which may panic. Made
-//! generic over all that, `dispatch` would be two files in one.
+//! A plain data structure without locks, threads or clocks. It is not
+//! built on `backlog`: there a group is one line in order of arrival, with a rank
+//! and a turn; here every job has a position of its own, a group may have several
+//! units, and the order is the user's `Ord`, which may panic.
 //!
 //! # State
 //!
@@ -20,7 +18,7 @@
 //! Every change of a job's state goes through `set_state`, which keeps
 //! all counts exact and compares no keys. A job that should be in a
 //! line and is not yet is noted as dirty; the next claim inserts it
-//! (`update_lines`). So the user's `Ord` runs in `find_position`, `find_rekey_position`
+//! (`update_lines`). So the user's `Ord` runs in `find_position`, `rekey_position`
 //! and `claim` alone, and there before anything has changed or in between two
 //! whole changes.
 //!

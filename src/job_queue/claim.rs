@@ -136,7 +136,7 @@ impl<K, J> Claim<K, J> {
     fn end(&mut self, how: Unclaim) -> Result<bool, Expired> {
         self.over = true;
         let pick = self.pick;
-        let (dead, unwanted) = self.shared.with_state(|state| state.give_back(pick, how))?;
+        let (dead, unwanted) = self.shared.with_state(|state| state.unclaim(pick, how))?;
         drop(unwanted);
         Ok(dead)
     }

@@ -58,7 +58,7 @@ impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q
             shared.with_state(|state| {
                 let claims = claim_now(shared, state, *n, *until);
                 if !claims.is_empty() || state.finished() {
-                    let waker = state.waiting.withdraw(ticket);
+                    let waker = state.claims.withdraw(ticket);
                     state.discard_waker(waker);
                     let found = if claims.is_empty() {
                         Err(Closed)
@@ -67,7 +67,7 @@ impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q
                     };
                     return Some(Poll::Ready(found));
                 }
-                let waits = state.waiting.enqueue((), ticket, current, spare);
+                let waits = state.claims.enqueue((), ticket, current, spare);
                 waits.then_some(Poll::Pending)
             })
         })
@@ -77,7 +77,7 @@ impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q
         let ticket = &mut self.ticket;
         self.queue.shared.with_state(|state| {
             // If it had been notified, the waking rule passes that on.
-            let waker = state.waiting.withdraw(ticket);
+            let waker = state.claims.withdraw(ticket);
             state.discard_waker(waker);
         });
     }

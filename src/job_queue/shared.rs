@@ -40,7 +40,7 @@ pub(super) struct Shared<K, J> {
 
 pub(super) struct State<K, J> {
     pub(super) jobs: Jobs<K, Arc<J>>,
-    pub(super) waiting: Waiters<()>,
+    pub(super) claims: Waiters<()>,
     /// Nothing more is pushed.
     pub(super) closed: bool,
     /// Nobody claims any more.
@@ -57,7 +57,7 @@ impl<K, J> Shared<K, J> {
     pub(super) fn new(group_limit: Limit, attempts: u32, lease: Option<Duration>) -> Self {
         let state = State {
             jobs: Jobs::new(group_limit, attempts),
-            waiting: Waiters::new(),
+            claims: Waiters::new(),
             closed: false,
             gone: false,
         };
@@ -114,9 +114,9 @@ impl<K, J> Shared<K, J> {
 impl<K: Ord, J> State<K, J> {
     pub(super) fn enter(&mut self, entering: &mut Entering<K, J>) -> Result<Key, Closed> {
         self.open()?;
-        let (key, _, place) = entering.as_ref().expect(ENTERS_ONCE);
+        let (key, _, place) = entering.as_ref().expect(ONCE);
         let position = self.jobs.find_position(key, place);
-        let (key, job, place) = entering.take().expect(ENTERS_ONCE);
+        let (key, job, place) = entering.take().expect(ONCE);
         Ok(self.jobs.push(position, key, place, job))
     }
 
@@ -143,16 +143,12 @@ impl<K: Ord, J> State<K, J> {
     }
 
     pub(super) fn rekey(&mut self, id: Key, key: &mut Option<K>) -> Result<K, Refused> {
-        let position = self
-            .jobs
-            .find_rekey_position(id, key.as_ref().expect(ENTERS_ONCE))?;
-        Ok(self
-            .jobs
-            .rekey(id, position, key.take().expect(ENTERS_ONCE)))
+        let position = self.jobs.rekey_position(id, key.as_ref().expect(ONCE))?;
+        Ok(self.jobs.rekey(id, position, key.take().expect(ONCE)))
     }
 }
 
-const ENTERS_ONCE: &str = "it enters once";
+const ONCE: &str = "it enters once";
 
 /// Jobs that come out again unless all of them get in.
 struct AllOrNone<'a, K, J> {
@@ -181,11 +177,7 @@ impl<K, J> State<K, J> {
     }
 
     /// Puts a claimed job back; what nobody will ever claim comes out.
-    pub(super) fn give_back(
-        &mut self,
-        pick: Pick,
-        how: Unclaim,
-    ) -> Result<Returned<K, J>, Expired> {
+    pub(super) fn unclaim(&mut self, pick: Pick, how: Unclaim) -> Result<Returned<K, J>, Expired> {
         if self.gone {
             return Ok((false, Some(self.jobs.complete(pick)?)));
         }
@@ -194,7 +186,7 @@ impl<K, J> State<K, J> {
 
     /// How many claims must be awake: the waking rule.
     fn due(&self) -> usize {
-        let all = self.waiting.len();
+        let all = self.claims.len();
         if self.finished() {
             return all;
         }
@@ -203,6 +195,6 @@ impl<K, J> State<K, J> {
 
     /// Notifies who is due; false if the batch is full and more are.
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
-        self.waiting.notify_up_to(self.due(), wakes)
+        self.claims.notify_up_to(self.due(), wakes)
     }
 }

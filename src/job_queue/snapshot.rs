@@ -28,8 +28,8 @@ pub(super) fn take<K, J>(state: &State<K, J>) -> Snapshot {
         closed: state.closed,
         limit: state.jobs.limit(&crate::jobs::Scope::Queue),
         counts: state.jobs.counts(),
-        agents_waiting: state.waiting.waiting(),
-        agents_notified: state.waiting.notified(),
+        agents_waiting: state.claims.waiting(),
+        agents_notified: state.claims.notified(),
         tenants: state.jobs.tenants().collect(),
     }
 }

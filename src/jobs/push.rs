@@ -65,11 +65,8 @@ impl<K: Ord, J> Jobs<K, J> {
     pub fn push(&mut self, position: JobPosition, key: K, place: Place, data: J) -> Key {
         let Place { tenant, group, due } = place;
         let tenant = position.tenant.unwrap_or_else(|| self.add_tenant(tenant));
-        let group = group.map(|name| {
-            position
-                .group
-                .unwrap_or_else(|| self.add_group(tenant, name))
-        });
+        let known = position.group;
+        let group = group.map(|name| known.unwrap_or_else(|| self.add_group(tenant, name)));
         let sequence = self.number();
         let job = Job {
             key,
@@ -110,7 +107,7 @@ impl<K: Ord, J> Jobs<K, J> {
 
     /// Finds the position of a job under another key. Runs the user's `Ord`,
     /// changes nothing.
-    pub fn find_rekey_position(&self, id: Key, key: &K) -> Result<Option<Position>, Refused> {
+    pub fn rekey_position(&self, id: Key, key: &K) -> Result<Option<Position>, Refused> {
         let job = self.jobs.get(id).ok_or(Refused::Stale)?;
         Ok(job.group.map(|group| {
             let order = self.group(group).order;

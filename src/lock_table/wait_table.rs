@@ -271,11 +271,7 @@ impl<K> WaitTable<K> {
                 };
                 let id = found.id;
                 self.record(owner, id, before);
-                let wait = self
-                    .owner_mut(owner)
-                    .wait
-                    .as_mut()
-                    .expect("its request is in the queue");
+                let wait = self.owner_mut(owner).wait.as_mut().expect("it is queued");
                 wait.outcome = Some(Outcome::Granted);
                 if let Some(waker) = wait.waker.take() {
                     wakes.push(waker);

@@ -1,5 +1,4 @@
-//! Tasks that a worker has prefetched: how they leave the line, go
-//! back to it, and are found to have started.
+//! Tasks that a worker has prefetched: how they leave the line, go back to it, and start.
 
 use std::time::Duration;
 
@@ -15,31 +14,25 @@ impl<J> Core<J> {
         if self.startable(1) == 0 {
             return None;
         }
-        let prefetched = self.backlog.prefetch()?;
-        let task = prefetched.claim.item;
+        let from = self.backlog.prefetch()?;
+        let task = from.claim.item;
         let record = self.record(task, Ending::Ok, Duration::ZERO);
         self.take_out(task);
         let phase = &mut self.task_mut(task).phase;
         let Phase::Waiting(job) = std::mem::replace(phase, Phase::Claimed { worker: n }) else {
             unreachable!("what is in the backlog waits");
         };
-        Some(Claimed {
-            prefetched,
-            job,
-            record,
-        })
+        Some(Claimed { from, job, record })
     }
 
     /// A task that did not start waits again, where it waited before.
     pub(super) fn unclaim(&mut self, claimed: Claimed<J>) {
         let task = claimed.task();
-        let Claimed {
-            prefetched, job, ..
-        } = claimed;
+        let Claimed { from, job, .. } = claimed;
         let state = self.task_mut(task);
         state.phase = Phase::Waiting(job);
         let (id, caller) = (state.id, state.caller);
-        self.backlog.unclaim(prefetched);
+        self.backlog.unclaim(from);
         self.link(task);
         self.caller_mut(caller).returned(id);
     }

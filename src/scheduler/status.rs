@@ -1,4 +1,4 @@
-//! A picture of what runs and what waits, and why it waits.
+//! A snapshot of what runs and what waits, and why it waits.
 
 use std::time::Duration;
 

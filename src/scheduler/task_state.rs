@@ -54,14 +54,14 @@ pub(crate) struct Started<J> {
 
 /// A task that a worker has prefetched, and that may be unclaimed.
 pub(crate) struct Claimed<J> {
-    pub(crate) prefetched: Prefetched<Key>,
+    pub(crate) from: Prefetched<Key>,
     pub(crate) job: J,
     pub(crate) record: Option<Record>,
 }
 
 impl<J> Claimed<J> {
     pub(crate) fn task(&self) -> Key {
-        self.prefetched.claim.item
+        self.from.claim.item
     }
 
     /// Worker `worker` runs it now.

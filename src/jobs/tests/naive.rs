@@ -75,8 +75,8 @@ impl Naive {
         let same = |other: &NaiveJob| tenant(other) && other.group == job.group;
         let room = self.room(&Scope::group_of(job.tenant, group), same);
         let place = |job: &NaiveJob| (job.key, job.number);
-        let ahead = |o: &&NaiveJob| same(o) && o.is == Is::Ready && place(o) < place(job);
-        (self.jobs.iter().filter(ahead).count() as u32) < room
+        let before = |o: &&NaiveJob| same(o) && o.is == Is::Ready && place(o) < place(job);
+        (self.jobs.iter().filter(before).count() as u32) < room
     }
 
     fn queue_room(&self) -> u32 {

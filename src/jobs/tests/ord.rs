@@ -117,7 +117,7 @@ fn a_push_changes_nothing() {
 #[test]
 fn a_rekey_changes_nothing() {
     with_every_fuse(|jobs, ids| {
-        let position = jobs.find_rekey_position(ids[20], &Fused(0)).unwrap();
+        let position = jobs.rekey_position(ids[20], &Fused(0)).unwrap();
         jobs.rekey(ids[20], position, Fused(0));
         Vec::new()
     });

@@ -141,11 +141,8 @@ impl Both {
                 taken.map(|_| ())
             }
             Act::Unclaim(_, how, due) => {
-                let ends = [
-                    Unclaim::Ready,
-                    Unclaim::Failed,
-                    Unclaim::At(at(self.now + due)),
-                ];
+                let due = Unclaim::At(at(self.now + due));
+                let ends = [Unclaim::Ready, Unclaim::Failed, due];
                 let how = ends[usize::from(how)];
                 if holds {
                     self.naive.give_back(number, how);
@@ -180,13 +177,13 @@ impl Both {
         let is = self.naive.job(number).map(|job| job.is);
         match (act, is) {
             (Act::Rekey(_, key), Some(_)) => {
-                let position = self.jobs.find_rekey_position(id, &key).unwrap();
+                let position = self.jobs.rekey_position(id, &key).unwrap();
                 self.jobs.rekey(id, position, key);
                 self.naive.job(number).unwrap().key = key;
                 self.naive.update_lines();
             }
             (Act::Rekey(_, key), None) => {
-                assert_eq!(self.jobs.find_rekey_position(id, &key), Err(Refused::Stale));
+                assert_eq!(self.jobs.rekey_position(id, &key), Err(Refused::Stale));
             }
             (Act::Remove(_), is) => {
                 let removed = self.jobs.remove(id).map(|taken| taken.job);
