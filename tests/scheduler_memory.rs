@@ -37,8 +37,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Lets all be done, and gives the live bytes with the readers at rest: what a
-/// reader holds between two tasks is gone by then.
+/// Lets all be done, and gives the live bytes with the workers at rest: what a
+/// worker holds between two tasks is gone by then.
 fn settled(scheduler: &Scheduler) -> i64 {
     loop {
         let status = scheduler.status();

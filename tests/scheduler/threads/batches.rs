@@ -88,7 +88,7 @@ fn refused_they_all_come_back() {
 }
 
 #[test]
-fn without_a_reader_they_all_come_back() {
+fn without_a_worker_they_all_come_back() {
     finishes(|| {
         let refuses = |_job| Err(PoolError::new("no room"));
         let builder = Scheduler::builder().workers(2).pool(refuses);

@@ -260,7 +260,7 @@ fn at_most_as_many_at_once_as_the_cap_says() {
         }
         assert_eq!(caller.synchronize().wait().unwrap().ok, 1000);
         assert!(most.load(SeqCst) <= 3);
-        assert!(scheduler.workers().live <= 3, "no reader without use");
+        assert!(scheduler.workers().live <= 3, "no worker without use");
         end(&scheduler);
     });
 }

@@ -21,7 +21,7 @@ struct CallsBack {
 impl Drop for CallsBack {
     fn drop(&mut self) {
         let _status = self.scheduler.status();
-        let _readers = self.scheduler.workers();
+        let _workers = self.scheduler.workers();
         self.other.cancel();
         let _ = self.caller.bump(&self.other, 1);
         // Taken or refused: both go through the lock.

@@ -1,4 +1,4 @@
-//! Groups and bumps on real readers.
+//! Groups and bumps on real workers.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex};

@@ -49,7 +49,7 @@ fn none_starts_before_it_is_due() {
 }
 
 #[test]
-fn one_reader_does_them_in_the_order_in_which_they_are_due() {
+fn one_worker_does_them_in_the_order_in_which_they_are_due() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         let hold = scheduler.hold();
@@ -61,9 +61,9 @@ fn one_reader_does_them_in_the_order_in_which_they_are_due() {
     });
 }
 
-/// Readers that leave as soon as they have nothing to do, but for the one that keeps the time.
+/// Workers that leave as soon as they have nothing to do, but for the one that keeps the time.
 #[test]
-fn a_reader_stays_beyond_the_idle_time() {
+fn a_worker_stays_beyond_the_idle_time() {
     finishes(|| {
         let builder = Scheduler::builder().workers(4).idle(Duration::ZERO);
         let scheduler = builder.build().unwrap();
@@ -97,7 +97,7 @@ fn a_sooner_one_is_not_slept_through() {
 }
 
 #[test]
-fn due_while_all_readers_are_busy_it_runs_when_one_is_done() {
+fn due_while_all_workers_are_busy_it_runs_when_one_is_done() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         let busy = Held::start(&caller);

@@ -12,14 +12,14 @@ use crate::threads::stage::{Held, end, finishes, gives, one_caller, scheduler};
 
 #[test]
 fn numbers_out_of_range_are_typed_errors() {
-    let build = |readers| Scheduler::builder().workers(readers).build();
-    for readers in [0, 1025, u32::MAX] {
-        let refused = build(readers).unwrap_err();
-        assert_eq!((refused.asked, refused.most), (readers, 1024));
+    let build = |workers| Scheduler::builder().workers(workers).build();
+    for workers in [0, 1025, u32::MAX] {
+        let refused = build(workers).unwrap_err();
+        assert_eq!((refused.asked, refused.most), (workers, 1024));
     }
     let scheduler = scheduler(1);
-    for readers in [0, 1025] {
-        assert_eq!(scheduler.set_workers(readers).unwrap_err().asked, readers);
+    for workers in [0, 1025] {
+        assert_eq!(scheduler.set_workers(workers).unwrap_err().asked, workers);
     }
     for weight in [0, 1_000_001] {
         let options = CallerOptions {
@@ -126,7 +126,7 @@ fn a_hold_makes_a_batch_one_instant() {
         assert_eq!(
             scheduler.workers().live,
             0,
-            "no reader before there is work"
+            "no worker before there is work"
         );
         drop(inner);
         caller.synchronize().wait().unwrap();

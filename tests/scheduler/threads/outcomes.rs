@@ -39,7 +39,7 @@ fn errors_are_not_swallowed() {
 }
 
 #[test]
-fn a_reader_never_dies_with_a_panicking_task() {
+fn a_worker_never_dies_with_a_panicking_task() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         for _ in 0..50 {
@@ -130,7 +130,7 @@ fn detached_tasks_run_and_what_they_gave_is_dropped() {
         (0..3).for_each(|_| drops.recv().unwrap());
         let summary = caller.synchronize().wait().unwrap();
         assert_eq!((summary.ok, summary.failed, summary.panicked), (2, 1, 1));
-        assert_eq!(scheduler.workers().live, 1, "the reader has survived");
+        assert_eq!(scheduler.workers().live, 1, "the worker has survived");
         assert!(matches!(
             gives(&caller, 8).outcome().wait().unwrap().verdict,
             Verdict::Ok(8)

@@ -1,4 +1,4 @@
-//! Readers on the embedder's pool: pools that serve, and pools that do not.
+//! Workers on the embedder's pool: pools that serve, and pools that do not.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::mpsc::{Sender, channel};
@@ -15,8 +15,8 @@ use crate::threads::stage::{Held, capped, end, finishes, gives, until};
 
 type Sent = Box<dyn FnOnce() + Send>;
 
-fn on_pool(readers: u32, pool: impl Pool + 'static) -> (Scheduler, Caller) {
-    let builder = Scheduler::builder().workers(readers).pool(pool);
+fn on_pool(workers: u32, pool: impl Pool + 'static) -> (Scheduler, Caller) {
+    let builder = Scheduler::builder().workers(workers).pool(pool);
     let scheduler = builder.build().unwrap();
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
     (scheduler, caller)
@@ -39,10 +39,10 @@ fn refused(scheduler: &Scheduler, caller: &Caller, failures: u64, why: &str) {
     let back = caller.exec(|| Ok::<_, ()>(41)).unwrap_err();
     assert_eq!(back.reason, Reason::NoWorker);
     assert_eq!((back.task)(), Ok(41));
-    let readers = scheduler.workers();
-    assert_eq!((readers.live, readers.busy, readers.idle), (0, 0, 0));
-    assert!(readers.start_failures >= failures);
-    assert_eq!(readers.start_error.as_deref(), Some(why));
+    let workers = scheduler.workers();
+    assert_eq!((workers.live, workers.busy, workers.idle), (0, 0, 0));
+    assert!(workers.start_failures >= failures);
+    assert_eq!(workers.start_error.as_deref(), Some(why));
     assert!(caller.synchronize().wait().is_err(), "nothing outstanding");
     assert!(scheduler.status().waiting.is_empty());
 }
@@ -119,9 +119,9 @@ fn a_pool_that_fails_once_then_works() {
     });
 }
 
-/// The second reader cannot be made: the first does it all.
+/// The second worker cannot be made: the first does it all.
 #[test]
-fn a_pool_with_room_for_one_reader_loses_nothing() {
+fn a_pool_with_room_for_one_worker_loses_nothing() {
     finishes(|| {
         let sent = AtomicU32::new(0);
         let one_only = move |job: Sent| match sent.fetch_add(1, SeqCst) {
@@ -168,7 +168,7 @@ fn delays() -> impl Iterator<Item = Place<'static>> {
     nanos.map(|n| Place::new().after(Duration::from_nanos(n)))
 }
 
-/// All come, and no reader was sent for in vain.
+/// All come, and no worker was sent for in vain.
 fn all_run(scheduler: &Scheduler, caller: &Caller) {
     while scheduler.advance().is_some() {
         thread::yield_now();
@@ -180,7 +180,7 @@ fn all_run(scheduler: &Scheduler, caller: &Caller) {
 }
 
 #[test]
-fn what_is_due_while_it_is_submitted_lacks_no_reader() {
+fn what_is_due_while_it_is_submitted_lacks_no_worker() {
     finishes(|| {
         let (scheduler, caller) = on_pool(1, inline);
         for place in delays() {
@@ -192,7 +192,7 @@ fn what_is_due_while_it_is_submitted_lacks_no_reader() {
 }
 
 #[test]
-fn what_waits_for_its_cap_while_others_are_due_lacks_no_reader() {
+fn what_waits_for_its_cap_while_others_are_due_lacks_no_worker() {
     finishes(|| {
         let (scheduler, caller) = on_pool(1, inline);
         let paused = scheduler.caller("paused", capped(0)).unwrap();
@@ -210,8 +210,8 @@ fn what_waits_for_its_cap_while_others_are_due_lacks_no_reader() {
 #[test]
 fn a_task_submits_on_an_inline_pool() {
     finishes(|| {
-        for readers in [1, 4] {
-            let (scheduler, caller) = on_pool(readers, inline);
+        for workers in [1, 4] {
+            let (scheduler, caller) = on_pool(workers, inline);
             let caller = Arc::new(caller);
             let inner = Arc::clone(&caller);
             let mut task = caller
@@ -258,7 +258,7 @@ fn a_pool_that_drops_its_queue_later_gives_the_slots_back() {
         assert!(tasks[4].cancel());
         assert_eq!(scheduler.workers().live, 2);
         queue.take().into_iter().for_each(|job| job());
-        assert_eq!(scheduler.workers().live, 0, "a reader on a pool returns");
+        assert_eq!(scheduler.workers().live, 0, "a worker on a pool returns");
         let summary = caller.synchronize().wait().unwrap();
         assert_eq!((summary.ok, summary.cancelled), (4, 1));
         let last = tasks[3].outcome().wait().unwrap();
@@ -289,10 +289,10 @@ fn a_pool_that_runs_its_jobs_after_the_work_is_gone() {
     });
 }
 
-/// A shutdown with cancel does not wait for readers that never started to be
+/// A shutdown with cancel does not wait for workers that never started to be
 /// run, only for the pool to let go of them.
 #[test]
-fn a_shutdown_waits_for_readers_that_are_about_to_start() {
+fn a_shutdown_waits_for_workers_that_are_about_to_start() {
     finishes(|| {
         let queue = Queue::default();
         let (scheduler, caller) = on_pool(2, queue.clone());
@@ -311,7 +311,7 @@ fn a_shutdown_waits_for_readers_that_are_about_to_start() {
 }
 
 #[test]
-fn a_pool_of_one_thread_under_more_readers() {
+fn a_pool_of_one_thread_under_more_workers() {
     finishes(|| {
         let (jobs, queue) = channel::<Sent>();
         let worker = thread::spawn(move || queue.into_iter().for_each(|job| job()));

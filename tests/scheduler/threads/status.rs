@@ -11,7 +11,7 @@ fn why(status: &Status, id: TaskId) -> Why {
 }
 
 #[test]
-fn behind_paused_group_limit_and_reader() {
+fn behind_paused_group_limit_and_worker() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         let group = caller.group(Limit::SERIAL, 100).unwrap();

@@ -75,7 +75,7 @@ fn submit_retire_raise_lower() {
     schedules::explore(tiers);
 }
 
-/// Two threads submit while readers come and go: none is lost.
+/// Two threads submit while workers come and go: none is lost.
 #[test]
 fn submissions_against_retirement() {
     schedules::explore(|| {
@@ -104,7 +104,7 @@ fn submissions_against_retirement() {
     });
 }
 
-/// A scheduler of two readers that take three at once.
+/// A scheduler of two workers that take three at once.
 fn ahead() -> Arc<Scheduler> {
     let builder = Scheduler::builder().workers(2).claims(3);
     Arc::new(builder.idle(Duration::ZERO).build().unwrap())
@@ -125,7 +125,7 @@ impl Ran {
 }
 
 /// Two submit, one of them cancels; a task waits for a later one, which its own
-/// reader may have taken with it: each runs once or is cancelled, and all is told.
+/// worker may have taken with it: each runs once or is cancelled, and all is told.
 #[test]
 fn claims_of_three_against_a_cancel_and_a_wait() {
     schedules::explore(|| {
@@ -137,7 +137,7 @@ fn claims_of_three_against_a_cancel_and_a_wait() {
         let slot = awaited.clone();
         let waits = move || {
             let mut task = slot.lock().unwrap().take().expect("it was put there");
-            let outcome = task.outcome().wait().expect("another reader can start it");
+            let outcome = task.outcome().wait().expect("another worker can start it");
             assert!(matches!(outcome.verdict, Verdict::Ok(9)));
             Ok::<(), ()>(())
         };
@@ -174,7 +174,7 @@ fn claims_of_three_against_a_cancel_and_a_wait() {
     });
 }
 
-/// While readers have taken tasks ahead a lower tier arrives, the readers are
+/// While workers have prefetched tasks a lower tier arrives, the workers are
 /// fewer, a hold is there: nothing that has not started starts.
 #[test]
 fn claims_of_three_go_back() {
@@ -197,7 +197,7 @@ fn claims_of_three_go_back() {
         drop(hold);
         thread::yield_now();
         submit(Place::new().tier(1), 200);
-        // At most one task of each reader is under way.
+        // At most one task of each worker is under way.
         let before = seen.lock().unwrap().len();
         thread::yield_now();
         scheduler.set_workers(1).unwrap();
@@ -222,8 +222,8 @@ fn claims_of_three_go_back() {
     });
 }
 
-/// Tasks with a delay that is over at once, but only for an event that comes later, on readers that
-/// leave as soon as they may: each is done, and the readers leave when all are.
+/// Tasks with a delay that is over at once, but only for an event that comes later, on workers that
+/// leave as soon as they may: each is done, and the workers leave when all are.
 fn later() {
     let builder = Scheduler::builder().workers(2).idle(Duration::ZERO);
     let scheduler = Arc::new(builder.build().unwrap());

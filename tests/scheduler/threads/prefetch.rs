@@ -1,5 +1,5 @@
-//! Readers that take several tasks at once, seen from outside: what has not
-//! started is nobody's. Each test holds a reader in a task behind which it may have
+//! Workers that take several tasks at once, seen from outside: what has not
+//! started is nobody's. Each test holds a worker in a task behind which it may have
 //! taken others; all of it holds as well if it has taken none.
 
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use conversant::scheduler::{Caller, CallerOptions, How, Place, Scheduler, Verdic
 
 use crate::threads::stage::{Held, Job, end, finishes, gives, until, until_idle};
 
-fn scheduler(readers: u32) -> (Scheduler, Caller) {
-    let builder = Scheduler::builder().workers(readers).claims(8);
+fn scheduler(workers: u32) -> (Scheduler, Caller) {
+    let builder = Scheduler::builder().workers(workers).claims(8);
     let scheduler = builder.build().unwrap();
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
     (scheduler, caller)
 }
 
-/// The only reader is held in a task, having taken it with some of those that are
+/// The only worker is held in a task, having taken it with some of those that are
 /// given back: it knows its tasks to be short.
 fn held_before(scheduler: &Scheduler, caller: &Caller, place: Place<'_>) -> (Held, Vec<Job>) {
     let hold = scheduler.hold();
@@ -54,7 +54,7 @@ fn they_wait_and_can_be_cancelled() {
 }
 
 #[test]
-fn another_reader_runs_them() {
+fn another_worker_runs_them() {
     finishes(|| {
         let (scheduler, caller) = scheduler(1);
         let (held, mut behind) = held_before(&scheduler, &caller, Place::new());
@@ -67,9 +67,9 @@ fn another_reader_runs_them() {
     });
 }
 
-/// Both readers are held, one of them with tasks behind it; the other is let go.
+/// Both workers are held, one of them with tasks behind it; the other is let go.
 #[test]
-fn a_reader_that_is_let_go_runs_what_another_has_taken() {
+fn a_worker_that_is_let_go_runs_what_another_has_taken() {
     finishes(|| {
         for _ in 0..20 {
             let (scheduler, caller) = scheduler(2);
@@ -112,7 +112,7 @@ fn no_task_starts_while_a_hold_lives_or_a_cap_is_nothing() {
 #[test]
 fn a_lower_tier_goes_first() {
     finishes(|| {
-        // Many times: a reader that was slow once takes none of the others.
+        // Many times: a worker that was slow once takes none of the others.
         for _ in 0..20 {
             let (scheduler, caller) = scheduler(1);
             let (held, behind) = held_before(&scheduler, &caller, Place::new().tier(2));
@@ -127,9 +127,9 @@ fn a_lower_tier_goes_first() {
     });
 }
 
-/// With one reader that would be a stall; with two it waits for none of them.
+/// With one worker that would be a stall; with two it waits for none of them.
 #[test]
-fn a_task_may_wait_for_one_that_its_reader_has_taken() {
+fn a_task_may_wait_for_one_that_its_worker_has_taken() {
     finishes(|| {
         for _ in 0..50 {
             let (scheduler, caller) = scheduler(2);

@@ -1,4 +1,4 @@
-//! Readers of the scheduler's own: started as work arrives, never too many,
+//! Workers of the scheduler's own: started as work arrives, never too many,
 //! raised, lowered, leaving after the idle time.
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use conversant::scheduler::{Scheduler, Why};
 use crate::threads::stage::{Held, end, finishes, gives, one_caller, until, until_idle};
 
 #[test]
-fn readers_start_as_work_arrives_and_not_before() {
+fn workers_start_as_work_arrives_and_not_before() {
     finishes(|| {
         let (scheduler, caller) = one_caller(3);
         assert_eq!(scheduler.workers().live, 0);
@@ -22,8 +22,8 @@ fn readers_start_as_work_arrives_and_not_before() {
             assert_eq!(scheduler.workers().live, n);
         }
         let fourth = Held::submit(&caller, Default::default());
-        let readers = scheduler.workers();
-        assert_eq!((readers.live, readers.busy), (3, 3), "at most the maximum");
+        let workers = scheduler.workers();
+        assert_eq!((workers.live, workers.busy), (3, 3), "at most the maximum");
         assert_eq!(scheduler.status().waiting[0].why, Why::Worker);
         held.into_iter().for_each(Held::finish);
         fourth.wait_began();
@@ -33,7 +33,7 @@ fn readers_start_as_work_arrives_and_not_before() {
 }
 
 #[test]
-fn one_after_the_other_is_all_done_by_one_reader() {
+fn one_after_the_other_is_all_done_by_one_worker() {
     finishes(|| {
         let (scheduler, caller) = one_caller(8);
         for n in 0..500 {
@@ -47,7 +47,7 @@ fn one_after_the_other_is_all_done_by_one_reader() {
 }
 
 #[test]
-fn all_readers_work_at_once() {
+fn all_workers_work_at_once() {
     finishes(|| {
         let (scheduler, caller) = one_caller(8);
         let meet = Arc::new(Barrier::new(8));
@@ -69,7 +69,7 @@ fn all_readers_work_at_once() {
 }
 
 #[test]
-fn raising_the_maximum_starts_readers_for_what_waits() {
+fn raising_the_maximum_starts_workers_for_what_waits() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         let held: Vec<Held> = (0..4)
@@ -112,7 +112,7 @@ fn lowering_the_maximum_starts_nothing_above_it() {
 }
 
 #[test]
-fn resting_readers_above_a_lowered_maximum_leave_at_once() {
+fn resting_workers_above_a_lowered_maximum_leave_at_once() {
     finishes(|| {
         let (scheduler, caller) = one_caller(6);
         let held: Vec<Held> = (0..6).map(|_| Held::start(&caller)).collect();
@@ -123,7 +123,7 @@ fn resting_readers_above_a_lowered_maximum_leave_at_once() {
         until(|| scheduler.workers().live == 2);
         until_idle(&scheduler);
         scheduler.set_workers(6).unwrap();
-        assert_eq!(scheduler.workers().live, 2, "no reader without work");
+        assert_eq!(scheduler.workers().live, 2, "no worker without work");
         end(&scheduler);
     });
 }
@@ -196,9 +196,9 @@ fn after_a_lowering_has_taken_effect_it_holds() {
     });
 }
 
-/// "Every release retires a reader" of the original.
+/// "Every release retires a worker" of the original.
 #[test]
-fn a_release_retires_no_reader() {
+fn a_release_retires_no_worker() {
     finishes(|| {
         let (scheduler, caller) = one_caller(2);
         let held: Vec<Held> = (0..2).map(|_| Held::start(&caller)).collect();
@@ -214,7 +214,7 @@ fn a_release_retires_no_reader() {
 }
 
 #[test]
-fn readers_leave_after_the_idle_time_and_come_back() {
+fn workers_leave_after_the_idle_time_and_come_back() {
     finishes(|| {
         let idle = Duration::from_millis(1);
         let scheduler = Scheduler::builder().workers(3).idle(idle).build().unwrap();
@@ -229,10 +229,10 @@ fn readers_leave_after_the_idle_time_and_come_back() {
     });
 }
 
-/// A reader that leaves while work arrives: an idle time of nothing makes that
+/// A worker that leaves while work arrives: an idle time of nothing makes that
 /// race as likely as can be.
 #[test]
-fn work_that_races_a_leaving_reader_is_never_stranded() {
+fn work_that_races_a_leaving_worker_is_never_stranded() {
     finishes(|| {
         let builder = Scheduler::builder().workers(2).idle(Duration::ZERO);
         let scheduler = builder.build().unwrap();
