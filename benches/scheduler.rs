@@ -1,9 +1,9 @@
 //! What the scheduler adds to a task: taken one at a time or several, submitted one
-//! at a time or many, and begun by a reader that rests.
+//! at a time or many, and begun by a worker that rests.
 //!
 //!     cargo bench --bench scheduler
 //!
-//! Two readers, each pinned to a processor by its first task; times are wall time by
+//! Two workers, each pinned to a processor by its first task; times are wall time by
 //! task. How to choose the claims: see `Builder::claims`, and the figures in
 //! `src/scheduler/books.rs`.
 
@@ -35,9 +35,9 @@ fn steps_per_microsecond() -> u64 {
     steps * 1_000 / runs.min().expect("some").max(1)
 }
 
-/// A scheduler of two readers that are there, and its caller.
-fn two_readers(claims: u32) -> (Scheduler, Caller) {
-    let builder = Scheduler::builder().readers(2).claims(claims);
+/// A scheduler of two workers that are there, and its caller.
+fn two_workers(claims: u32) -> (Scheduler, Caller) {
+    let builder = Scheduler::builder().workers(2).claims(claims);
     let scheduler = builder.build().unwrap();
     let caller = scheduler.caller("bench", CallerOptions::default()).unwrap();
     let meet = Arc::new(Barrier::new(2));
@@ -66,7 +66,7 @@ fn drain(c: &mut Criterion) {
         let mut group = c.benchmark_group(format!("drain a backlog, each task {name}"));
         group.throughput(Throughput::Elements(1)).sample_size(20);
         for claims in [1, 4, 8, 16, 32, 64] {
-            let (scheduler, caller) = two_readers(claims);
+            let (scheduler, caller) = two_workers(claims);
             group.bench_function(BenchmarkId::new("claims", claims), |b| {
                 b.iter_custom(|iterations| {
                     let mut took = Duration::ZERO;
@@ -94,12 +94,12 @@ fn drain(c: &mut Criterion) {
     }
 }
 
-/// Two threads submit while the readers work.
+/// Two threads submit while the workers work.
 fn feed(c: &mut Criterion) {
     let mut group = c.benchmark_group("two threads submit, each task nothing");
     group.throughput(Throughput::Elements(1)).sample_size(20);
     for claims in [1, 16] {
-        let (_scheduler, caller) = two_readers(claims);
+        let (_scheduler, caller) = two_workers(claims);
         group.bench_function(BenchmarkId::new("claims", claims), |b| {
             b.iter_custom(|iterations| {
                 let start = Instant::now();
@@ -124,7 +124,7 @@ fn feed(c: &mut Criterion) {
 fn submit(c: &mut Criterion) {
     let mut group = c.benchmark_group("submit");
     group.throughput(Throughput::Elements(1)).sample_size(20);
-    let (scheduler, caller) = two_readers(16);
+    let (scheduler, caller) = two_workers(16);
     for batch in [1, 32, 1_000] {
         group.bench_function(BenchmarkId::new("at once", batch), |b| {
             b.iter_custom(|iterations| {
@@ -155,12 +155,12 @@ fn submit(c: &mut Criterion) {
     group.finish();
 }
 
-/// From a submission until its task begins, the readers having had nothing to do
+/// From a submission until its task begins, the workers having had nothing to do
 /// for a while.
 fn begin(c: &mut Criterion) {
-    let mut group = c.benchmark_group("a reader begins after it had nothing to do");
+    let mut group = c.benchmark_group("a worker begins after it had nothing to do");
     group.sample_size(20);
-    let (_scheduler, caller) = two_readers(16);
+    let (_scheduler, caller) = two_workers(16);
     let began = Arc::new(AtomicU64::new(0));
     for idle in [0, 5, 20, 100] {
         group.bench_function(BenchmarkId::new("us", idle), |b| {

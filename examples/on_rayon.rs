@@ -1,4 +1,4 @@
-//! A scheduler whose readers are jobs on a rayon pool: squares in one tier,
+//! A scheduler whose workers are jobs on a rayon pool: squares in one tier,
 //! their sum in the next. Prints a summary.
 //!
 //! `cargo run --example on_rayon`
@@ -16,8 +16,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         .num_threads(THREADS as usize)
         .build()?;
     let scheduler = Scheduler::builder()
-        // No more readers than the pool has threads.
-        .readers(THREADS)
+        // No more workers than the pool has threads.
+        .workers(THREADS)
         .pool(move |job| {
             pool.spawn(job);
             Ok(())
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         other => println!("no sum: {other:?}"),
     }
     if let Some(run) = outcome.run {
-        println!("the sum was taken by reader {} of {THREADS}", run.reader);
+        println!("the sum was taken by worker {} of {THREADS}", run.worker);
     }
     scheduler
         .shutdown(conversant::scheduler::How::Drain)

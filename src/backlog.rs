@@ -1,8 +1,8 @@
 //! The messages that wait, by group, and who is next.
 //!
 //! This is the plain form: every call is one event, made under whatever lock or
-//! in whatever thread the owner likes. Scheduler and simulator stand on it; the
-//! queue, whose groups have locks of their own, stands on the same
+//! in whatever thread the owner likes. Scheduler and simulator are built on it; the
+//! queue, whose groups have locks of their own, is built on the same
 //! [`lanes`](crate::lanes), so all of them decide alike.
 //!
 //! The bound, asserted by the tests on every dispatch: let W be the largest
@@ -15,8 +15,8 @@
 //! none, if only caps interrupt.
 //!
 //! Invariants, at the end of each event:
-//! 1. A group stands in line if and only if it is ready: it has work and room,
-//!    and no live turn. It stands in the line of its head's tier.
+//! 1. A group is in line if and only if it is ready: it has work and room, and
+//!    no live turn. It is in the line of its head's tier.
 //! 2. A group counts in the tier of its head, the message that waits first; so
 //!    does each message in flight.
 //! 3. A group that nobody pins, with nothing waiting, no turn and nothing in
@@ -25,22 +25,22 @@
 //! Cost: O(1) a call, and O(log n) where a group comes back into line under
 //! an old age (after a pause) or a lane has several tiers outstanding.
 
-mod back;
 mod group;
 mod messages;
-mod stand;
+mod order;
+mod unclaim;
 
 use crate::error::{OutOfRange, TierGoesDown};
 use crate::lanes::{Begun, LaneKey};
 use crate::limit::{Bypass, Limit};
 use crate::slab::{Key, Slab};
 
-use back::Stood;
 use group::Group;
 use messages::Entry;
-use stand::{Age, Order};
+use order::{Age, Order};
+use unclaim::OldPosition;
 
-pub use back::Ahead;
+pub use unclaim::Prefetched;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -80,7 +80,7 @@ pub enum Blocked {
     Tier,
     /// As many as its lane's cap allows are in flight.
     Cap,
-    /// Nothing: it stands in line for a reader.
+    /// Nothing: it is in line for a worker.
     InLine,
 }
 
@@ -226,12 +226,12 @@ impl<T> Backlog<T> {
         self.waiting += 1;
         // Else it waits behind what waits there.
         if g.head.is_none() || bump.is_some() {
-            self.order.unline(g);
+            self.order.leave_line(g);
             let age = self.order.count_head(g, Age::Same);
             if let Some(level) = bump {
                 self.order.bump(g, level);
             }
-            self.order.place(group.0.index(), g, age);
+            self.order.join_and_settle(group.0.index(), g, age);
         }
         Ok(sent)
     }
@@ -244,22 +244,22 @@ impl<T> Backlog<T> {
 
     /// The turn uses up the group's bump.
     #[inline]
-    fn begin(&mut self, hold: bool) -> Option<(Claim<T>, Stood)> {
+    fn begin(&mut self, hold: bool) -> Option<(Claim<T>, OldPosition)> {
         let Begun {
             group: index,
             overtaken,
             ..
         } = self.order.lanes.begin()?;
         let (key, g) = self.groups.entry_at(index)?;
-        let stood = Stood {
+        let old = OldPosition {
             ticket: g.ticket,
             bump: g.bump.take(),
             overtaken,
         };
         g.held = hold;
         let entry = g.start_head()?;
-        self.order.place(index, g, Age::New);
-        Some((self.claimed(GroupKey(key), entry)?, stood))
+        self.order.join_and_settle(index, g, Age::New);
+        Some((self.claimed(GroupKey(key), entry)?, old))
     }
 
     /// One more message for the live turn of `group`.
@@ -271,7 +271,7 @@ impl<T> Backlog<T> {
         }
         self.order.start_head(g);
         let entry = g.start_head().ok_or(Blocked::Empty)?;
-        self.order.place(group.0.index(), g, Age::Same);
+        self.order.join_and_settle(group.0.index(), g, Age::Same);
         self.claimed(group, entry).ok_or(Blocked::Empty)
     }
 
@@ -279,7 +279,7 @@ impl<T> Backlog<T> {
     pub fn end_turn(&mut self, group: GroupKey) {
         let g = at(&mut self.groups, group);
         g.held = false;
-        self.order.place(group.0.index(), g, Age::New);
+        self.order.join_and_settle(group.0.index(), g, Age::New);
         self.reap(group);
     }
 
@@ -292,7 +292,7 @@ impl<T> Backlog<T> {
         g.in_flight -= 1;
         self.order.finish(g, tier);
         if !ready {
-            self.order.stand(group.0.index(), g, Age::New);
+            self.order.join_line(group.0.index(), g, Age::New);
         }
         self.order.unit_back(g);
         self.reap(group);
@@ -300,7 +300,7 @@ impl<T> Backlog<T> {
 
     /// A message goes back to its place; `attempt` is what it will say next.
     pub fn give_back(&mut self, claim: Claim<T>) {
-        self.put_back(claim, None);
+        self.requeue(claim, None);
     }
 
     /// Takes a waiting message out without a turn; `None` if it does not wait.
@@ -309,8 +309,8 @@ impl<T> Backlog<T> {
         let item = g.messages.remove(seq)?;
         self.waiting -= 1;
         if g.head != g.messages.head_tier() {
-            self.order.unline(g);
-            self.order.place(group.0.index(), g, Age::Same);
+            self.order.leave_line(g);
+            self.order.join_and_settle(group.0.index(), g, Age::Same);
         }
         self.reap(group);
         Some(item)
@@ -321,8 +321,8 @@ impl<T> Backlog<T> {
         let g = at(&mut self.groups, group);
         let items = g.messages.drain();
         self.waiting -= items.len() as u64;
-        self.order.unline(g);
-        self.order.place(group.0.index(), g, Age::Same);
+        self.order.leave_line(g);
+        self.order.join_and_settle(group.0.index(), g, Age::Same);
         self.reap(group);
         items
     }
@@ -356,9 +356,9 @@ impl<T> Backlog<T> {
         change: impl FnOnce(&mut Order, &mut Group<T>) -> R,
     ) -> Option<R> {
         let g = self.groups.get_mut(group.0)?;
-        self.order.unline(g);
+        self.order.leave_line(g);
         let result = change(&mut self.order, g);
-        self.order.place(group.0.index(), g, Age::Same);
+        self.order.join_and_settle(group.0.index(), g, Age::Same);
         Some(result)
     }
 

@@ -1,13 +1,13 @@
 //! Order by (key, sequence): many small ordered trees in one store.
 //!
-//! The trees know no keys. Who adds an item first looks for its seat with a
-//! comparison of its own, and then sits it down. So the user's `Ord` runs in
-//! [`seat`](Orders::seat) alone, which changes nothing; sitting down, marking
-//! and leaving compare nothing and cannot fail.
+//! The trees know no keys. Who adds an item first finds its position with a
+//! comparison of its own, and then inserts it. So the user's `Ord` runs in
+//! [`position`](Orders::position) alone, which changes nothing. The other
+//! methods compare nothing and cannot fail.
 //!
 //! # State
 //!
-//! Treaps with parent links: in order by seat, a heap by a priority that is the
+//! Treaps with parent links: in order by position, a heap by a priority that is the
 //! scrambled number of the node. Every node counts the marked ones below it and
 //! itself, so that the first marked one is found without a look at the others.
 //!
@@ -20,8 +20,8 @@
 //!
 //! # Cost
 //!
-//! O(log n) expected in the size of the tree for everything. Nodes that leave
-//! give their memory back.
+//! O(log n) expected in the size of the tree for everything. The
+//! memory of removed nodes is freed.
 
 use std::cmp::Ordering;
 
@@ -45,9 +45,9 @@ impl Tree {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node(u32);
 
-/// Where an item is to sit; good until its tree changes.
+/// Where an item is to be inserted; valid until its tree changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct Position {
     parent: u32,
     side: usize,
 }
@@ -77,11 +77,11 @@ impl Orders {
         Self { nodes: Slab::new() }
     }
 
-    /// Where one sits that compares as `compare` says to those that sit there;
+    /// The position of an item that compares to the others as `compare` says;
     /// behind its equals.
     ///
     /// The only method that runs code of the caller's.
-    pub fn seat(&self, tree: Tree, mut compare: impl FnMut(u32) -> Ordering) -> Seat {
+    pub fn position(&self, tree: Tree, mut compare: impl FnMut(u32) -> Ordering) -> Position {
         let (mut parent, mut side) = (NONE, LEFT);
         let mut at = tree.0;
         while at != NONE {
@@ -89,12 +89,12 @@ impl Orders {
             side = usize::from(compare(links.item).is_ge());
             (parent, at) = (at, links.child[side]);
         }
-        Seat { parent, side }
+        Position { parent, side }
     }
 
-    /// Sits an item down where [`seat`](Self::seat) said.
-    pub fn sit(&mut self, tree: &mut Tree, seat: Seat, item: u32, marked: bool) -> Node {
-        let Seat { parent, side } = seat;
+    /// Inserts an item where [`position`](Self::position) said.
+    pub fn insert(&mut self, tree: &mut Tree, position: Position, item: u32, marked: bool) -> Node {
+        let Position { parent, side } = position;
         let links = Links {
             item,
             parent,
@@ -104,7 +104,7 @@ impl Orders {
         };
         let node = self.nodes.insert(links).index();
         if parent == NONE {
-            debug_assert_eq!(tree.0, NONE, "the seat of another tree");
+            debug_assert_eq!(tree.0, NONE, "the position of another tree");
             tree.0 = node;
         } else {
             self.at_mut(parent).child[side] = node;
@@ -121,7 +121,7 @@ impl Orders {
     }
 
     /// Takes a node out.
-    pub fn leave(&mut self, tree: &mut Tree, node: Node) {
+    pub fn remove(&mut self, tree: &mut Tree, node: Node) {
         self.mark(node, false);
         let node = node.0;
         let child = loop {
@@ -133,7 +133,7 @@ impl Orders {
             self.rotate_up(tree, if left_is_higher { left } else { right });
         };
         self.replace(tree, self.at(node).parent, node, child);
-        let key = self.nodes.key_at(node).expect(SITS);
+        let key = self.nodes.key_at(node).expect(IN_TREE);
         _ = self.nodes.remove(key);
     }
 
@@ -175,18 +175,18 @@ impl Orders {
         }
     }
 
-    /// How many marked nodes sit ahead of this one.
-    pub fn ahead(&self, node: Node) -> u32 {
-        let mut ahead = self.count(self.at(node.0).child[LEFT]);
+    /// How many marked nodes are before this one.
+    pub fn marked_before(&self, node: Node) -> u32 {
+        let mut before = self.count(self.at(node.0).child[LEFT]);
         let mut at = node.0;
         loop {
             let parent = self.at(at).parent;
             if parent == NONE {
-                return ahead;
+                return before;
             }
             let links = self.at(parent);
             if links.child[RIGHT] == at {
-                ahead += self.count(links.child[LEFT]) + u32::from(links.marked);
+                before += self.count(links.child[LEFT]) + u32::from(links.marked);
             }
             at = parent;
         }
@@ -199,12 +199,12 @@ impl Orders {
 
     #[inline]
     fn at(&self, node: u32) -> &Links {
-        self.nodes.by_index(node).expect(SITS)
+        self.nodes.by_index(node).expect(IN_TREE)
     }
 
     #[inline]
     fn at_mut(&mut self, node: u32) -> &mut Links {
-        self.nodes.by_index_mut(node).expect(SITS)
+        self.nodes.by_index_mut(node).expect(IN_TREE)
     }
 
     #[inline]
@@ -212,7 +212,7 @@ impl Orders {
         if node == NONE { 0 } else { self.at(node).count }
     }
 
-    /// Has `child` (or nothing) hang where `old` hung.
+    /// Puts `child` (or nothing) in the place of `old`.
     #[inline]
     fn replace(&mut self, tree: &mut Tree, parent: u32, old: u32, child: u32) {
         if parent == NONE {
@@ -247,7 +247,7 @@ impl Orders {
     }
 }
 
-const SITS: &str = "a node sits until it leaves";
+const IN_TREE: &str = "a node is in its tree until it is removed";
 
 /// Splitmix of its number: as good as random for balance, and the same in every
 /// run.

@@ -92,10 +92,10 @@
 //!
 //! # Order and limits
 //!
-//! Events of one side stand in its group in the order in which they were sent,
-//! but for errors, which stand before all others of their group; several errors
+//! Events of one side are in its group in the order in which they were sent,
+//! but for errors, which come before all others of their group; several errors
 //! in a group that dialogs share keep their order. What was received before an
-//! error came, and is given back, follows it. An error stands in tier 0 of its
+//! error came, and is given back, follows it. An error is in tier 0 of its
 //! lane, whatever the group's last tier. Ends, errors and timers do not ask for
 //! the queue's capacity, so that it can be exceeded by them: for each side by
 //! one end or error, one end of its own drain, and the timers that wait.
@@ -125,13 +125,13 @@ mod hub;
 mod model;
 mod panics;
 mod refuse;
-mod seat;
+mod side_group;
 mod talk;
 
 use std::fmt;
 use std::time::Duration;
 
-// As in the queue's homes: shared ownership and no more.
+// As in the queue's observers: shared ownership and no more.
 use crate::sync::WakeArc as Arc;
 
 use hub::Hub;
@@ -140,7 +140,7 @@ use talk::Talk;
 pub use endpoint::{Endpoint, EndpointId, EndpointRef, Standing};
 pub use event::{Event, Fault, Received};
 pub use refuse::{BeginError, Refused, SendError};
-pub use seat::Seat;
+pub use side_group::SideGroup;
 
 /// Dialogs with messages of one type, and their clock. See the [module](self).
 ///
@@ -159,7 +159,7 @@ impl<M: Send + 'static> Dialogs<M> {
     }
 
     /// A dialog between a side here and one there, each in a group of its own
-    /// or in a [related](Seat) one.
+    /// or in a [related](SideGroup) one.
     ///
     /// What this returns owns the near side. Nobody owns the far one: its
     /// readers speak for it, through the events that they receive, and when
@@ -171,8 +171,8 @@ impl<M: Send + 'static> Dialogs<M> {
     /// related to has ended and its group is gone.
     pub fn begin<'a>(
         &self,
-        near: impl Into<Seat<'a, M>>,
-        far: impl Into<Seat<'a, M>>,
+        near: impl Into<SideGroup<'a, M>>,
+        far: impl Into<SideGroup<'a, M>>,
     ) -> Result<Endpoint<M>, BeginError> {
         let talk = Talk::begin(&self.hub, [near.into(), far.into()])?;
         Ok(Endpoint::own(EndpointRef::new(talk, 0)))
@@ -186,8 +186,8 @@ impl<M: Send + 'static> Dialogs<M> {
     /// related to has ended and its group is gone.
     pub fn pair<'a>(
         &self,
-        near: impl Into<Seat<'a, M>>,
-        far: impl Into<Seat<'a, M>>,
+        near: impl Into<SideGroup<'a, M>>,
+        far: impl Into<SideGroup<'a, M>>,
     ) -> Result<(Endpoint<M>, Endpoint<M>), BeginError> {
         let near = self.begin(near, far)?;
         let far = near.opposite();

@@ -1,28 +1,28 @@
 //! A gate that lets the tiers of a piece of work through one after the other.
 //!
-//! State: the counts of the open tier in one word (`word`); and under one lock the books: which
+//! State: the counts of the open tier in one word (`word`); and under one lock (`state`): which
 //! tiers have how many tickets ([`tiers`](crate::tiers)), and for each those who wait to enter.
 //!
 //! Protocol: a ticket is outstanding from `join`; it enters if its tier is open and does not drain,
 //! else it waits. To join the open tier, to enter it and to leave it is one exchange of the word,
-//! as long as that opens no other tier and lets nobody in. All else is done in the books: whoever
-//! has the lock takes the counts out of the word, so that all others come to the lock, and puts
-//! them back. Whoever opens a tier, or ends its draining, tells all who wait in it to look, and does
-//! not wait for them; the last to leave a tier enters the next in the same step if it has a ticket
+//! as long as that opens no other tier and lets nobody in. All else is done under the lock:
+//! its owner takes the counts out of the word, so that all others need the lock, and puts them
+//! back. Whoever opens a tier, or ends its draining, notifies all who wait in it, and does not
+//! wait for them; the last to leave a tier enters the next in the same step if it has a ticket
 //! for it at hand ([`Ticket::leave_for`]).
 //!
-//! A thread watches the word for about two microseconds before it stands in line: the next tier may
-//! open by then, and telling it costs the last leaver more than all its tickets do.
+//! A thread watches the word for about two microseconds before it joins the line: the next tier may
+//! open by then, and a notification costs the last leaver more than all its tickets do.
 //!
 //! Invariants:
-//! 1. Once the lock is let go, nobody waits un-notified in a tier that may start tasks.
+//! 1. Once the lock is released, nobody waits un-notified in a tier that may start tasks.
 //! 2. The list of a tier is there only while somebody waits in it.
 //! 3. A ticket counts as inside from the look that finds its tier open until it is dropped; a
 //!    notification alone holds nothing.
-//! 4. The counts of the open tier are in the word, or with SLOW in the books; which tier is open, if
+//! 4. The counts of the open tier are in the word, or with SLOW under the lock; which tier is open, if
 //!    another has tickets too, and whether it drains, changes under the lock alone. So one who finds
 //!    under the lock that it must wait is found by whoever opens its tier.
-//! 5. SLOW is set before the books are changed, and cleared only by what they say: a panic in
+//! 5. SLOW is set before the state is changed, and cleared only by what that says: a panic in
 //!    between leaves the counts there, and the gate slower, not wrong.
 
 use std::borrow::Borrow;
@@ -34,10 +34,10 @@ use crate::sync::Arc;
 use crate::tiers::Tiers;
 use crate::wait::{Guarded, Wait, Waiters};
 
-mod books;
 mod enter;
 #[cfg(all(test, loom))]
 mod model;
+mod state;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod word;
@@ -101,7 +101,7 @@ pub struct Ticket<G: Handle = TierGate> {
     /// It has left already.
     gone: bool,
     /// Here and not in the wait, which may be forgotten.
-    place: Option<crate::wait::Ticket>,
+    position: Option<crate::wait::Ticket>,
 }
 
 mod sealed {
@@ -135,10 +135,10 @@ pub struct GateView {
 
 struct Shared {
     word: Word,
-    books: Guarded<Books>,
+    state: Guarded<State>,
 }
 
-struct Books {
+struct State {
     /// Its counts of the open tier are those of the word, unless that says SLOW.
     tiers: Tiers,
     lines: BTreeMap<u32, Waiters<()>>,
@@ -148,14 +148,14 @@ impl TierGate {
     /// A gate without tickets.
     #[must_use]
     pub fn new() -> Self {
-        let books = Books {
+        let state = State {
             tiers: Tiers::new(),
             lines: BTreeMap::new(),
         };
         Self {
             shared: Arc::new(Shared {
                 word: Word::new(),
-                books: Guarded::new(books),
+                state: Guarded::new(state),
             }),
         }
     }
@@ -175,14 +175,14 @@ impl TierGate {
     /// What it looks like now.
     #[must_use]
     pub fn snapshot(&self) -> GateView {
-        let mut books = self.shared.books.lock();
-        books.read(&self.shared.word);
+        let mut state = self.shared.state.lock();
+        state.read(&self.shared.word);
         GateView {
-            open: books.tiers.open(),
-            draining: books.tiers.draining(),
-            inside: books.tiers.running(),
-            outstanding: books.tiers.iter().collect(),
-            waiting: books.lines.values().map(Waiters::len).sum(),
+            open: state.tiers.open(),
+            draining: state.tiers.draining(),
+            inside: state.tiers.running(),
+            outstanding: state.tiers.iter().collect(),
+            waiting: state.lines.values().map(Waiters::len).sum(),
         }
     }
 }
@@ -191,14 +191,14 @@ impl<G: Handle> Ticket<G> {
     fn join(gate: G, tier: u32) -> Self {
         let shared = &gate.borrow().shared;
         if shared.word.join(tier) != Fast::Done {
-            shared.join_by_the_books(tier);
+            shared.join_locked(tier);
         }
         Ticket {
             gate,
             tier,
             entered: false,
             gone: false,
-            place: None,
+            position: None,
         }
     }
 
@@ -242,7 +242,7 @@ impl<G: Handle> Ticket<G> {
                 self.leave_line();
             }
             Fast::NotNow => (),
-            Fast::Slow => self.enter_by_the_books(),
+            Fast::Slow => self.enter_locked(),
         }
         self.entered
     }
@@ -270,7 +270,7 @@ impl<G: Handle> Ticket<G> {
             };
             next.entered = match fast {
                 Fast::Done => same,
-                _ => self.leave_by_the_books(Some(next.tier)),
+                _ => self.leave_locked(Some(next.tier)),
             };
             if next.entered {
                 next.leave_line();
@@ -292,9 +292,9 @@ impl<G: Handle> Ticket<G> {
 
     #[inline]
     fn leave_line(&mut self) {
-        if self.place.is_some() {
-            let mut books = self.gate.borrow().shared.books.lock();
-            books.leave_line(self.tier, &mut self.place);
+        if self.position.is_some() {
+            let mut state = self.gate.borrow().shared.state.lock();
+            state.leave_line(self.tier, &mut self.position);
         }
     }
 }
@@ -308,10 +308,10 @@ impl<G: Handle> Drop for Ticket<G> {
         }
         if self.entered {
             if self.shared().word.leave() != Fast::Done {
-                self.leave_by_the_books(None);
+                self.leave_locked(None);
             }
         } else if self.shared().word.cancel(self.tier) != Fast::Done {
-            self.cancel_by_the_books();
+            self.cancel_locked();
         }
     }
 }
@@ -325,9 +325,9 @@ impl Default for TierGate {
 impl fmt::Debug for TierGate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("TierGate");
-        if let Some(mut books) = self.shared.books.try_lock() {
-            books.read(&self.shared.word);
-            debug.field("tiers", &books.tiers);
+        if let Some(mut state) = self.shared.state.try_lock() {
+            state.read(&self.shared.word);
+            debug.field("tiers", &state.tiers);
         }
         debug.finish_non_exhaustive()
     }

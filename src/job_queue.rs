@@ -32,11 +32,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What stands in line
+//! # What is in line
 //!
-//! A job stands in its tenant's line if and only if it is due and its group has
-//! room for it; a tenant takes its turn if and only if such a job stands there
-//! and the tenant's limit has room. What is blocked stands nowhere: a claim
+//! A job is in its tenant's line if and only if it is due and its group has
+//! room for it; a tenant takes its turn if and only if such a job is there
+//! and the tenant's limit has room. What is blocked is in no line: a claim
 //! costs the same with a million blocked jobs in front. [`JobQueue::why`] says
 //! what keeps a job.
 //!
@@ -80,14 +80,14 @@
 //!
 //! # Cost
 //!
-//! One mutex. O(log n) a job in every operation but pictures and shutdown; of
+//! One mutex. O(log n) a job in every operation but snapshots and shutdown; of
 //! the jobs that are blocked only those of the same group count. Nothing of a
 //! tenant or group is left when its last job is gone, unless something was set
 //! for it.
 
-mod agent;
 mod builder;
 mod claim;
+mod claiming;
 mod control;
 #[cfg(all(test, loom))]
 mod model;
@@ -104,9 +104,9 @@ use crate::wait::Wait;
 
 use shared::Shared;
 
-pub use agent::{Claiming, ClaimingOwned, ClaimingWith};
 pub use builder::{Builder, PushError, RequeueError};
 pub use claim::{Claim, JobId};
+pub use claiming::{Claiming, ClaimingOwned, ClaimingWith};
 pub use jobs::{
     Counts, Expired, GroupStatus, Name, Place, Refused, Scope, Taken, TenantStatus, Why,
 };
@@ -146,7 +146,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// If the key's `Ord` does; nothing has changed.
     pub fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
         let mut entering = Some((key, Arc::new(job), place));
-        let pushed = self.shared.event(|books| books.enter(&mut entering));
+        let pushed = self.shared.with_state(|state| state.enter(&mut entering));
         match (pushed, entering) {
             (Ok(id), _) => Ok(self.shared.name(id)),
             (Err(Closed), Some((key, job, _))) => Err(PushError::of(key, job)),
@@ -172,10 +172,10 @@ impl<K: Ord, J> JobQueue<K, J> {
     ) -> Result<Vec<JobId>, Closed> {
         let wrapped = |(key, job, place)| Some((key, Arc::new(job), place));
         let mut entering: Vec<_> = jobs.into_iter().map(wrapped).collect();
-        let mut undone = Vec::new();
+        let mut withdrawn = Vec::new();
         let pushed = self
             .shared
-            .event(|books| books.enter_all(&mut entering, &mut undone));
+            .with_state(|state| state.enter_all(&mut entering, &mut withdrawn));
         let name = |id| self.shared.name(id);
         Ok(pushed?.into_iter().map(name).collect())
     }
@@ -191,7 +191,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     #[must_use = "dropping the claims gives the jobs back"]
     pub fn try_claim(&self, n: usize) -> Vec<Claim<K, J>> {
         self.shared
-            .event(|books| agent::take(&self.shared, books, n, None))
+            .with_state(|state| claiming::claim_now(&self.shared, state, n, None))
     }
 
     /// As [`try_claim`](Self::try_claim), with a lease until this time by the
@@ -203,7 +203,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     #[must_use = "dropping the claims gives the jobs back"]
     pub fn try_claim_until(&self, n: usize, until: Duration) -> Vec<Claim<K, J>> {
         self.shared
-            .event(|books| agent::take(&self.shared, books, n, Some(until)))
+            .with_state(|state| claiming::claim_now(&self.shared, state, n, Some(until)))
     }
 
     /// Waits for at least one job, and claims up to `n` that may run then. An
@@ -249,7 +249,7 @@ impl<K: Ord, J> JobQueue<K, J> {
         Wait::new(ClaimingWith::new(queue.clone(), n, None))
     }
 
-    /// Gives a job another key; it stands, and will stand, where that says. One
+    /// Gives a job another key, and the position of that key. One
     /// that is claimed stays claimed. Among equal keys its push counts as
     /// before. The old key.
     ///
@@ -263,7 +263,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     pub fn rekey(&self, id: JobId, key: K) -> Result<K, Refused> {
         let id = self.shared.key(id)?;
         let mut key = Some(key);
-        self.shared.event(|books| books.rekey(id, &mut key))
+        self.shared.with_state(|state| state.rekey(id, &mut key))
     }
 }
 
@@ -271,7 +271,7 @@ impl<K, J> JobQueue<K, J> {
     /// How many jobs there are of what.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.shared.look(|books| books.jobs.counts())
+        self.shared.read(|state| state.jobs.counts())
     }
 
     /// What the queue holds, tenant by tenant and group by group: everything in
@@ -280,20 +280,20 @@ impl<K, J> JobQueue<K, J> {
     /// Cost: O(tenants and groups) under the lock.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.shared.look(snapshot::take)
+        self.shared.read(snapshot::take)
     }
 
     /// Refuses all that is pushed or requeued from now on. What waits, and what
     /// is claimed and comes back, can still be claimed; when nothing is left,
     /// claims give [`Closed`]. A second close does nothing.
     pub fn close(&self) {
-        self.shared.event(|books| books.closed = true);
+        self.shared.with_state(|state| state.closed = true);
     }
 
     /// Whether nothing more can be pushed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.shared.look(|books| books.closed)
+        self.shared.read(|state| state.closed)
     }
 
     /// Closes the queue and takes out all that waits, in the order in which it
@@ -323,7 +323,7 @@ impl<K, J> fmt::Debug for JobQueue<K, J> {
         let mut out = f.debug_struct("JobQueue");
         match self
             .shared
-            .try_look(|books| (books.closed, books.jobs.counts()))
+            .try_read(|state| (state.closed, state.jobs.counts()))
         {
             Some((closed, counts)) => out.field("closed", &closed).field("counts", &counts),
             None => out.field("locked", &true),

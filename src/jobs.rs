@@ -1,35 +1,32 @@
 //! Which job is next: the policy of the job queue.
 //!
-//! A plain data structure without locks, threads or clocks. It shares ring,
-//! limits and the one admission rule with `dispatch`, and is not built on it:
-//! there a group is one line in order of arrival with a rank and a turn, here
-//! every job has a place of its own that it goes back to, a group may have
-//! several units, and the order is the user's `Ord`, which may panic. Made
-//! generic over all that, `dispatch` would be two files in one.
+//! A plain data structure without locks, threads or clocks. It is not
+//! built on `backlog`: there a group is one line in order of arrival, with a rank
+//! and a turn; here every job has a position of its own, a group may have several
+//! units, and the order is the user's `Ord`, which may panic.
 //!
 //! # State
 //!
-//! Jobs, groups and tenants in slabs. The jobs of a group sit in its order from
-//! push to end, those that are due and wait marked (`by_key`). In a tenant's
-//! line stand, in key order, the first marked job of each of its groups that
+//! Jobs, groups and tenants in slabs. The jobs of a group are in its order from
+//! push to end, those that are due and wait marked (`by_key`). A tenant's line
+//! holds, in key order, the first marked job of each of its groups that
 //! has room, and its ungrouped jobs that are due and wait. The ring holds the
 //! tenants that have work and room.
 //!
 //! # Protocol
 //!
-//! Every change of a job's state goes through `turn`, which keeps
-//! all counts exact and compares no keys. Who should stand in a line and does
-//! not yet is noted as restless, and seated by the next claim
-//! (`settle`). So the user's `Ord` runs in `plan`, `plan_rekey`
+//! Every change of a job's state goes through `set_state`, which keeps
+//! all counts exact and compares no keys. A job that should be in a
+//! line and is not yet is noted as dirty; the next claim inserts it
+//! (`update_lines`). So the user's `Ord` runs in `find_position`, `rekey_position`
 //! and `claim` alone, and there before anything has changed or in between two
 //! whole changes.
 //!
 //! # Invariants
 //!
-//! 1. In a line stands only what could be claimed if the limits of its tenant
-//!    and of the queue had room; what is blocked stands nowhere.
-//! 2. What should stand and does not, or stands behind where it should, is
-//!    restless.
+//! 1. A line holds only what could be claimed if the limits of its tenant and
+//!    of the queue had room; what is blocked is in no line.
+//! 2. What should be in line and is not, or is behind its position, is dirty.
 //! 3. A group's `counted` is min(its room, its marked jobs); a tenant's `units`
 //!    is the sum of these and of its ungrouped jobs that are due and wait;
 //!    its `counted` is min(its room, its units), and `open` is the sum of those.
@@ -41,7 +38,7 @@
 //!
 //! # Cost
 //!
-//! O(log n) a job for everything but pictures and `drain`, n being the size of
+//! O(log n) a job for everything but snapshots and `drain`, n being the size of
 //! the trees concerned: those of the job's group, and of those that could be
 //! claimed in its tenant. Blocked jobs of other groups are not in either.
 
@@ -56,20 +53,20 @@ use crate::timers::Timers;
 
 mod claims;
 mod names;
-mod picture;
 mod push;
 mod records;
 mod settings;
+mod status;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-pub use claims::{Back, Expired, Pick};
+pub use claims::{Expired, Pick, Unclaim};
 pub use names::{Name, Place, Scope};
-pub use picture::{Counts, GroupStatus, TenantStatus, Why};
-pub use push::{Plan, Taken};
+pub use push::{JobPosition, Taken};
 pub use settings::Refused;
+pub use status::{Counts, GroupStatus, TenantStatus, Why};
 
-use records::{Group, Job, Restless, State, Tenant};
+use records::{Dirty, Group, Job, State, Tenant};
 
 /// Jobs, and which of them is next.
 #[derive(Debug)]
@@ -82,7 +79,7 @@ pub struct Jobs<K, J> {
     orders: Orders,
     ring: Ring,
     timers: Timers<Key>,
-    restless: Vec<Restless>,
+    dirty: Vec<Dirty>,
     /// In the order in which they died.
     dead: BTreeMap<u64, Key>,
     limit: Limit,
@@ -109,7 +106,7 @@ impl<K, J> Jobs<K, J> {
             orders: Orders::new(),
             ring: Ring::default(),
             timers: Timers::new(),
-            restless: Vec::new(),
+            dirty: Vec::new(),
             dead: BTreeMap::new(),
             limit: Limit::Unlimited,
             group_limit,
@@ -167,7 +164,7 @@ impl<K, J> Jobs<K, J> {
     }
 
     /// A job's state changes: the one place where counts do.
-    fn turn(&mut self, at: u32, state: State) {
+    fn set_state(&mut self, at: u32, state: State) {
         let job = self.job_mut(at);
         let (tenant, group) = (job.tenant, job.group);
         let (was_ready, is_ready) = (job.state == State::Ready, state == State::Ready);
@@ -175,14 +172,14 @@ impl<K, J> Jobs<K, J> {
         self.count(at, old, false);
         self.count(at, state, true);
         if !is_ready {
-            self.unstand(at);
+            self.remove_from_line(at);
         }
         if was_ready != is_ready {
-            match (group, self.job(at).seat) {
-                (Some(_), Some(seat)) => self.orders.mark(seat, is_ready),
+            match (group, self.job(at).group_node) {
+                (Some(_), Some(node)) => self.orders.mark(node, is_ready),
                 _ if is_ready => {
                     self.tenant_mut(tenant).units += 1;
-                    self.unsettle_job(at);
+                    self.mark_job_dirty(at);
                 }
                 _ => self.tenant_mut(tenant).units -= 1,
             }
@@ -222,26 +219,26 @@ impl<K, J> Jobs<K, J> {
                 self.dead.insert(number, key);
             }
             State::Dead(number) => _ = self.dead.remove(&number),
-            State::Apart => {}
+            State::Uncounted => {}
         }
     }
 
     /// What a group could have claimed has changed, perhaps.
     fn balance_group(&mut self, at: u32) {
         let group = self.group(at);
-        let (tenant, standing) = (group.tenant, group.standing);
+        let (tenant, in_line) = (group.tenant, group.in_line);
         let ready = self.orders.marked(group.order);
         let counted = group.limit.room(group.running).min(ready);
         let old = std::mem::replace(&mut self.group_mut(at).counted, counted);
         let units = &mut self.tenant_mut(tenant).units;
         *units = *units - u64::from(old) + u64::from(counted);
         if counted > 0 {
-            let settled = |job| self.orders.first(self.group(at).order) == Some(job);
-            if !standing.is_some_and(settled) {
-                self.unsettle_group(at);
+            let is_current = |job| self.orders.first(self.group(at).order) == Some(job);
+            if !in_line.is_some_and(is_current) {
+                self.mark_group_dirty(at);
             }
-        } else if let Some(job) = standing {
-            self.unstand(job);
+        } else if let Some(job) = in_line {
+            self.remove_from_line(job);
         }
     }
 
@@ -259,32 +256,32 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// Takes a job out of its tenant's line, if it stands there.
-    fn unstand(&mut self, at: u32) {
+    /// Takes a job out of its tenant's line, if it is there.
+    fn remove_from_line(&mut self, at: u32) {
         let job = self.job_mut(at);
         let (tenant, group) = (job.tenant, job.group);
-        let Some(stand) = job.stand.take() else {
+        let Some(node) = job.line_node.take() else {
             return;
         };
         let tenant = self.tenants.by_index_mut(tenant).expect(PINNED);
-        self.orders.leave(&mut tenant.line, stand);
+        self.orders.remove(&mut tenant.line, node);
         if let Some(group) = group {
-            self.group_mut(group).standing = None;
+            self.group_mut(group).in_line = None;
         }
     }
 
-    fn unsettle_group(&mut self, at: u32) {
+    fn mark_group_dirty(&mut self, at: u32) {
         let key = self.groups.key_at(at).expect(PINNED);
-        if !std::mem::replace(&mut self.group_mut(at).restless, true) {
-            self.restless.push(Restless::Group(key));
+        if !std::mem::replace(&mut self.group_mut(at).dirty, true) {
+            self.dirty.push(Dirty::Group(key));
         }
     }
 
-    fn unsettle_job(&mut self, at: u32) {
+    fn mark_job_dirty(&mut self, at: u32) {
         let key = self.jobs.key_at(at).expect(PINNED);
         let job = self.job_mut(at);
-        if job.stand.is_none() && !std::mem::replace(&mut job.restless, true) {
-            self.restless.push(Restless::Job(key));
+        if job.line_node.is_none() && !std::mem::replace(&mut job.dirty, true) {
+            self.dirty.push(Dirty::Job(key));
         }
     }
 
@@ -308,56 +305,56 @@ impl<K, J> Jobs<K, J> {
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// Seats all who are restless. The user's `Ord` runs here; if it panics,
-    /// the one it ran for stays restless, and nothing else is lost.
-    fn settle(&mut self) {
-        while let Some(&restless) = self.restless.last() {
-            match restless {
-                Restless::Group(key) if self.groups.contains(key) => {
-                    self.settle_group(key.index());
+    /// Seats all that is dirty. The user's `Ord` runs here; if it panics,
+    /// the one it ran for stays dirty, and nothing else is lost.
+    fn update_lines(&mut self) {
+        while let Some(&dirty) = self.dirty.last() {
+            match dirty {
+                Dirty::Group(key) if self.groups.contains(key) => {
+                    self.update_group(key.index());
                 }
-                Restless::Job(key) if self.jobs.contains(key) => {
+                Dirty::Job(key) if self.jobs.contains(key) => {
                     let at = key.index();
-                    if self.job(at).state == State::Ready && self.job(at).stand.is_none() {
-                        self.stand(at);
+                    if self.job(at).state == State::Ready && self.job(at).line_node.is_none() {
+                        self.insert_in_line(at);
                     }
-                    self.job_mut(at).restless = false;
+                    self.job_mut(at).dirty = false;
                 }
                 _ => {}
             }
-            self.restless.pop();
+            self.dirty.pop();
         }
-        if self.restless.capacity() > RESTLESS_KEPT {
-            self.restless = Vec::new();
+        if self.dirty.capacity() > DIRTY_KEPT {
+            self.dirty = Vec::new();
         }
     }
 
-    /// Has the group's first job stand, if the group has room for it.
-    fn settle_group(&mut self, at: u32) {
+    /// Inserts the group's first job in line, if the group has room for it.
+    fn update_group(&mut self, at: u32) {
         let group = self.group(at);
-        let standing = group.standing;
+        let in_line = group.in_line;
         let first = self.orders.first(group.order);
-        if let Some(job) = first.filter(|_| group.counted > 0 && standing != first) {
-            self.stand(job);
-            if let Some(old) = standing {
-                self.unstand(old);
+        if let Some(job) = first.filter(|_| group.counted > 0 && in_line != first) {
+            self.insert_in_line(job);
+            if let Some(old) = in_line {
+                self.remove_from_line(old);
             }
-            self.group_mut(at).standing = first;
+            self.group_mut(at).in_line = first;
         }
-        self.group_mut(at).restless = false;
+        self.group_mut(at).dirty = false;
     }
 
-    /// Has a job stand in its tenant's line.
-    fn stand(&mut self, at: u32) {
+    /// Inserts a job in its tenant's line.
+    fn insert_in_line(&mut self, at: u32) {
         let job = self.job(at);
         let tenant = self.tenant(job.tenant);
-        let seat = self.orders.seat(tenant.line, |other| {
+        let position = self.orders.position(tenant.line, |other| {
             self.order(&job.key, job.sequence, other)
         });
         let tenant = job.tenant;
         let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
-        let stand = self.orders.sit(line, seat, at, true);
-        self.job_mut(at).stand = Some(stand);
+        let node = self.orders.insert(line, position, at, true);
+        self.job_mut(at).line_node = Some(node);
     }
 
     /// How a place compares to that of a job.
@@ -368,7 +365,7 @@ impl<K: Ord, J> Jobs<K, J> {
     }
 }
 
-/// A list of the restless that grew beyond this is given back when it is empty.
-const RESTLESS_KEPT: usize = 64;
+/// A dirty list that grew beyond this is freed when it is empty.
+const DIRTY_KEPT: usize = 64;
 
 const PINNED: &str = "jobs pin their names, and lists hold living jobs";

@@ -40,7 +40,7 @@
 //!
 //! What the words mean, what is guaranteed and when not to use it: see `README.md`;
 //! how the crate is built: `docs/house.md`.
-
+//!
 //! # Features
 //!
 //! `dialog`, `jobs`, `locks` (with the gate) and `scheduler` (with the simulator) are
@@ -81,8 +81,6 @@ pub mod jobs;
 pub mod lanes;
 #[cfg(feature = "scheduler")]
 #[doc(hidden)]
-pub mod readers;
-#[doc(hidden)]
 pub mod ready;
 #[doc(hidden)]
 pub mod ring;
@@ -90,6 +88,8 @@ pub mod ring;
 pub mod tiers;
 #[doc(hidden)]
 pub mod timers;
+#[doc(hidden)]
+pub mod workers;
 
 #[cfg(feature = "locks")]
 pub mod modes;

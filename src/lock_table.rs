@@ -71,7 +71,7 @@ use std::hash::{Hash, RandomState};
 use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::wait::{Guarded, Session, WakeBatch};
 
-mod books;
+mod acquire;
 mod deadlock;
 mod error;
 mod grants;
@@ -80,22 +80,22 @@ mod holders;
 mod holds;
 mod merge;
 mod node;
-mod op;
 mod owner;
-mod plan;
+mod path;
 mod shards;
 mod view;
+mod wait_table;
 
 #[cfg(all(test, not(shuttle)))]
 mod tests;
 
-use self::books::{Books, Outcome, Waste};
+pub use self::acquire::Lock;
 pub use self::error::{Deadlock, Link, LockError, OwnerId, ReleaseError, TryLockError};
 pub use self::node::Cause;
-pub use self::op::Lock;
 pub use self::owner::{Owner, Savepoint};
 use self::shards::Shards;
 pub use self::view::{ResourceView, Snapshot, WaiterView};
+use self::wait_table::{DeferredDrop, Outcome, WaitTable};
 
 /// How many ancestors a resource may have.
 pub const MAX_DEPTH: usize = 64;
@@ -116,9 +116,9 @@ pub struct LockTable<K, S = RandomState> {
 
 struct Shared<K, S> {
     shards: Arc<Shards<K>>,
-    books: Guarded<Books<K>>,
+    wait_table: Guarded<WaitTable<K>>,
     hasher: S,
-    /// As in the books; for requests that do not look there.
+    /// As in the wait table; for requests that do not lock it.
     closed: AtomicBool,
 }
 
@@ -135,7 +135,7 @@ impl<K, S> LockTable<K, S> {
     pub fn with_hasher(hasher: S) -> Self {
         let shards = Arc::new(Shards::new());
         let shared = Shared {
-            books: Guarded::new(Books::new(shards.clone())),
+            wait_table: Guarded::new(WaitTable::new(shards.clone())),
             shards,
             hasher,
             closed: AtomicBool::new(false),
@@ -156,9 +156,9 @@ impl<K, S> LockTable<K, S> {
     pub fn close(&self) {
         // Relaxed: whoever goes to the table learns it under its lock.
         self.shared.closed.store(true, Ordering::Relaxed);
-        self.shared.event(|books, wakes| {
-            for owner in books.close() {
-                books.fail(owner, Outcome::Closed, wakes);
+        self.shared.with_state(|waits, wakes| {
+            for owner in waits.close() {
+                waits.fail(owner, Outcome::Closed, wakes);
             }
         });
     }
@@ -187,18 +187,18 @@ impl<K: Clone, S> LockTable<K, S> {
     /// + waiters times those in their way).
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<K> {
-        let books = self.shared.books.lock();
-        let (views, owners) = books.view(self.shared.shards.lock_all());
-        drop(books);
+        let waits = self.shared.wait_table.lock();
+        let (views, owners) = waits.view(self.shared.shards.lock_all());
+        drop(waits);
         Snapshot::from_views(views, owners)
     }
 
     /// The last deadlocks, at most 16, the oldest first.
     #[must_use]
     pub fn deadlocks(&self) -> Vec<Deadlock<K>> {
-        let books = self.shared.books.lock();
-        let reports: Vec<_> = books.reports.iter().cloned().collect();
-        drop(books);
+        let waits = self.shared.wait_table.lock();
+        let reports: Vec<_> = waits.reports.iter().cloned().collect();
+        drop(waits);
         let all = reports.iter();
         all.map(|report| Deadlock::from_report(report)).collect()
     }
@@ -210,30 +210,30 @@ impl<K, S> Shared<K, S> {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// One event: `f` under the lock, then the grants that follow from it, and with the lock let go
-    /// the wakers and what must be dropped.
-    fn event<R>(&self, f: impl FnOnce(&mut Books<K>, &mut WakeBatch) -> R) -> R {
+    /// Runs `f` under the lock, then grants what can be granted; then, without the lock, wakes and
+    /// drops.
+    fn with_state<R>(&self, f: impl FnOnce(&mut WaitTable<K>, &mut WakeBatch) -> R) -> R {
         // Declared first, so that it is dropped last, also on unwinding.
-        let mut waste = Vec::new();
-        let mut event = Event {
-            session: self.books.lock(),
-            waste: &mut waste,
+        let mut deferred = Vec::new();
+        let mut locking = Locking {
+            session: self.wait_table.lock(),
+            deferred: &mut deferred,
         };
-        let (books, wakes) = event.session.parts();
-        f(books, wakes)
+        let (waits, wakes) = locking.session.parts();
+        f(waits, wakes)
     }
 }
 
-/// A locked table that is settled before it is let go, also if the event panics.
-struct Event<'a, 'w, K> {
-    session: Session<'a, Books<K>>,
-    waste: &'w mut Vec<Waste<K>>,
+/// A locked wait table; grants what can be granted before it is unlocked, also on a panic.
+struct Locking<'a, 'w, K> {
+    session: Session<'a, WaitTable<K>>,
+    deferred: &'w mut Vec<DeferredDrop<K>>,
 }
 
-impl<K> Drop for Event<'_, '_, K> {
+impl<K> Drop for Locking<'_, '_, K> {
     fn drop(&mut self) {
-        self.session.settle(Books::settle);
-        std::mem::swap(self.waste, &mut self.session.waste);
+        self.session.settle(WaitTable::grant_dirty);
+        std::mem::swap(self.deferred, &mut self.session.deferred);
     }
 }
 
@@ -254,7 +254,7 @@ impl<K, S: Default> Default for LockTable<K, S> {
 impl<K, S> fmt::Debug for LockTable<K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("LockTable");
-        if let Some(session) = self.shared.books.try_lock() {
+        if let Some(session) = self.shared.wait_table.try_lock() {
             debug.field("owners", &session.owners.len());
         }
         if let Some(resources) = self.shared.shards.try_len() {

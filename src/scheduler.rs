@@ -1,10 +1,10 @@
-//! A scheduler for the tasks of many callers, on shared readers.
+//! A scheduler for the tasks of many callers, on shared workers.
 //!
 //! A [`Caller`] submits tasks and never waits for that. Its tasks start in an
 //! order that it shapes: by tier (all that has arrived in a lower tier is done
 //! first), by group (one at a time, or as many as the group's limit says, in
 //! order of submission), by rank (bumped groups first, then by standing level,
-//! then by age, with bounded overtaking). Callers share the readers by weighted
+//! then by age, with bounded overtaking). Callers share the workers by weighted
 //! round robin. What a task returns, its error or its panic, waits in its
 //! [`Task`] handle.
 //!
@@ -14,7 +14,7 @@
 //! use conversant::limit::Limit;
 //! use conversant::scheduler::{CallerOptions, Place, Scheduler, Verdict};
 //!
-//! let scheduler = Scheduler::builder().readers(2).build()?;
+//! let scheduler = Scheduler::builder().workers(2).build()?;
 //! let caller = scheduler.caller("nightly", CallerOptions::default())?;
 //! let ledger = caller.group(Limit::SERIAL, 100)?;
 //!
@@ -30,20 +30,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Readers
+//! # Workers
 //!
-//! Readers start as eligible work arrives, up to a maximum that can be raised
+//! Workers start as eligible work arrives, up to a maximum that can be raised
 //! and lowered while they run, and leave after resting for the idle time.
-//! Nothing polls. Out of a long backlog of short tasks a reader takes several at
+//! Nothing polls. Out of a long backlog of short tasks a worker takes several at
 //! once; see [`Builder::claims`]. They are threads of the scheduler's own, or jobs on a
 //! [`Pool`] of the embedder's.
 //!
 //! # Waiting inside tasks
 //!
 //! A task may wait for another of the same scheduler, but while it does its
-//! reader does nothing else. If every running task is blocked in an untimed
+//! worker does nothing else. If every running task is blocked in an untimed
 //! [`wait`](crate::wait::Wait::wait) of the same scheduler and no task can
-//! start, nor one with a delay later on another reader, the newest such wait gives the error [`Stalled`](crate::error::Stalled).
+//! start, nor one with a delay later on another worker, the newest such wait gives the error [`Stalled`](crate::error::Stalled).
 //! Only `wait()` on the thread that runs the task counts: a timed wait, or a
 //! task that is awaited elsewhere, does not. Two schedulers whose tasks wait for
 //! each other hang, as neither knows of the other: in such tasks wait with
@@ -52,32 +52,32 @@
 //! # Bounds
 //!
 //! Without preemption no policy that never idles bounds waiting in time, unless
-//! the caps of the others leave a reader free. In turns it is bounded: see
+//! the caps of the others leave a worker free. In turns it is bounded: see
 //! `Bypass` and the guarantees in the README. Endless arrivals in a lower tier
 //! hold back a higher one of the same caller for ever.
 
-mod ahead;
 mod blocking;
-mod books;
 mod caller;
 mod cell;
+mod claimed;
 mod core;
-mod crew;
 mod handles;
 mod later;
-mod ops;
 mod outcome;
 mod pool;
+mod prefetch;
 mod reject;
 mod shared;
 mod stall;
-mod state;
 mod status;
 mod submit;
 mod task;
+mod task_state;
 mod tasks;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
+mod waits;
+mod worker;
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -92,18 +92,18 @@ use crate::wait::{Guarded, Wait};
 pub use caller::{OnFailure, Summary};
 pub use core::How;
 pub use handles::{Caller, CallerOptions, Group, Place};
-pub use ops::{Release, Shutdown, Synchronize};
 pub use outcome::{Ending, Outcome, Record, Run, TaskId, Verdict};
 pub use pool::{Pool, PoolError};
 pub use reject::{CallerError, Reason, Rejected, SyncError};
-pub use status::{CallerStatus, ReadersStatus, RunningTask, Status, WaitingTask, Why};
+pub use status::{CallerStatus, RunningTask, Status, WaitingTask, Why, WorkersStatus};
 pub use task::{OutcomeError, OutcomeOp, Task};
+pub use waits::{Release, Shutdown, Synchronize};
 
 pub(crate) use caller::Synced;
 pub(crate) use core::{Core, Placing};
 
-use books::Books;
-use pool::Crew;
+use pool::Host;
+use prefetch::State;
 use shared::Shared;
 
 /// A scheduler. Dropping it shuts it down without waiting: it takes no more
@@ -116,38 +116,38 @@ pub struct Scheduler {
 /// What a scheduler is to be.
 #[must_use]
 pub struct Builder {
-    readers: u32,
+    workers: u32,
     idle: Duration,
     claims: u32,
     bypass: Bypass,
-    crew: Crew,
+    host: Host,
     log: Option<Sender<Record>>,
 }
 
 impl Builder {
-    /// The most readers, 1 to 1024; as many as the machine runs in parallel if
+    /// The most workers, 1 to 1024; as many as the machine runs in parallel if
     /// this is not said.
-    pub fn readers(self, readers: u32) -> Self {
-        Self { readers, ..self }
+    pub fn workers(self, workers: u32) -> Self {
+        Self { workers, ..self }
     }
 
-    /// How long a reader of the scheduler's own rests before it leaves; 30 s if
+    /// How long a worker of the scheduler's own rests before it leaves; 30 s if
     /// this is not said.
     pub fn idle(self, idle: Duration) -> Self {
         Self { idle, ..self }
     }
 
-    /// The most tasks that a reader takes at once, 1 to 1024; 16 if this is not
+    /// The most tasks that a worker takes at once, 1 to 1024; 16 if this is not
     /// said. At 1 tasks start exactly in order.
     ///
-    /// A reader takes more than one only out of a backlog of at least two for every
-    /// reader that there may be, and only as many as would last it for 100 us if
+    /// A worker takes more than one only out of a backlog of at least two for every
+    /// worker that there may be, and only as many as would last it for 100 us if
     /// they all took as long as the longest it ran of late. Then a bump, a raised
-    /// level or an earlier task that another reader has may come late, by up to that
-    /// many tasks a reader. Nothing else changes: what has been taken and has not
+    /// level or an earlier task that another worker has may come late, by up to that
+    /// many tasks a worker. Nothing else changes: what has been taken and has not
     /// started counts as waiting, can be cancelled, goes back if a lower tier gets
-    /// work, if its reader's task waits for another task of the scheduler, if the
-    /// readers, a cap or a limit are changed, or if a reader has nothing else to
+    /// work, if its worker's task waits for another task of the scheduler, if the
+    /// workers, a cap or a limit are changed, or if a worker has nothing else to
     /// do; limits hold exactly. But tasks that wait for later ones by other means
     /// than the waits of this scheduler, and so depend on the order in which tasks
     /// start, need 1.
@@ -161,10 +161,10 @@ impl Builder {
         Self { bypass, ..self }
     }
 
-    /// Runs the readers on this pool instead of threads of their own.
+    /// Runs the workers on this pool instead of threads of their own.
     pub fn pool(self, pool: impl Pool + 'static) -> Self {
-        let crew = Crew::Pool(Box::new(pool));
-        Self { crew, ..self }
+        let host = Host::Pool(Box::new(pool));
+        Self { host, ..self }
     }
 
     /// Sends a row for every task that ends. A row that finds the channel full
@@ -175,25 +175,25 @@ impl Builder {
         Self { log, ..self }
     }
 
-    /// Makes it. No reader starts before there is work.
+    /// Makes it. No worker starts before there is work.
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] for the number of readers or of claims.
+    /// [`OutOfRange`] for the number of workers or of claims.
     pub fn build(self) -> Result<Scheduler, OutOfRange> {
         OutOfRange::check("claims", self.claims, 1, MAX_CLAIMS)?;
-        let mut books = Core::new(self.readers, self.bypass)?;
+        let mut core = Core::new(self.workers, self.bypass)?;
         if self.log.is_none() {
-            books.without_rows();
+            core.without_rows();
         }
-        if matches!(self.crew, Crew::Threads) {
-            books.clock.by_readers();
+        if matches!(self.host, Host::Threads) {
+            core.clock.by_workers();
         }
         Ok(Scheduler {
             shared: Arc::new(Shared {
-                books: Guarded::new(Books::new(books, self.claims)),
-                crew: self.crew,
-                start: crew::start,
+                state: Guarded::new(State::new(core, self.claims)),
+                host: self.host,
+                start: worker::start,
                 idle: self.idle,
                 log: self.log,
                 lost: Tally::new(),
@@ -203,7 +203,7 @@ impl Builder {
     }
 }
 
-/// See [`Builder::claims`]; chosen by measurement, see `books`.
+/// See [`Builder::claims`]; chosen by measurement, see `prefetch`.
 const DEFAULT_CLAIMS: u32 = 16;
 const MAX_CLAIMS: u32 = 1024;
 
@@ -212,11 +212,11 @@ impl Scheduler {
     pub fn builder() -> Builder {
         let parallel = available_parallelism();
         Builder {
-            readers: parallel.map_or(1, |n| u32::try_from(n.get()).unwrap_or(1)),
+            workers: parallel.map_or(1, |n| u32::try_from(n.get()).unwrap_or(1)),
             idle: Duration::from_secs(30),
             claims: DEFAULT_CLAIMS,
             bypass: Bypass::default(),
-            crew: Crew::Threads,
+            host: Host::Threads,
             log: None,
         }
     }
@@ -228,52 +228,52 @@ impl Scheduler {
     /// [`CallerError`]: the scheduler is shut down, or a number is out of range.
     pub fn caller(&self, name: &str, options: CallerOptions) -> Result<Caller, CallerError> {
         let name: Arc<str> = Arc::from(name);
-        let mut books = self.shared.books.lock();
-        if books.is_closed() {
+        let mut state = self.shared.state.lock();
+        if state.is_closed() {
             return Err(CallerError::Closed(Closed));
         }
-        let key = books
+        let key = state
             .add_caller(name, options.weight, options.cap, options.on_failure)
             .map_err(CallerError::OutOfRange)?;
         let shared = Arc::clone(&self.shared);
         Ok(Caller { shared, key })
     }
 
-    /// Raises or lowers the most readers. Lowering takes effect as running
+    /// Raises or lowers the most workers. Lowering takes effect as running
     /// tasks end: the live ones are never more than the larger of the two, and
     /// no task starts above the new maximum.
     ///
     /// # Errors
     ///
     /// [`OutOfRange`] outside 1 to 1024.
-    pub fn set_readers(&self, max: u32) -> Result<(), OutOfRange> {
+    pub fn set_workers(&self, max: u32) -> Result<(), OutOfRange> {
         self.shared
-            .event(|books, wakes, _| books.exact(wakes).set_readers(max))
+            .with_state(|state, wakes, _| state.exact(wakes).set_workers(max))
     }
 
     /// What runs, what waits, and why.
     #[must_use]
     pub fn status(&self) -> Status {
         let lost = self.shared.lost.get();
-        self.shared.exactly(|books| books.status(lost))
+        self.shared.read_exact(|state| state.status(lost))
     }
 
-    /// The readers alone: as in [`status`](Self::status), at a constant cost.
+    /// The workers alone: as in [`status`](Self::status), at a constant cost.
     #[must_use]
-    pub fn readers(&self) -> ReadersStatus {
-        self.shared.books.lock().readers_status()
+    pub fn workers(&self) -> WorkersStatus {
+        self.shared.state.lock().workers_status()
     }
 
     /// Lets tasks arrive whose [delay](Place::after) is over, and says how long it
     /// is until the next one's is; nothing if there is none.
     ///
-    /// Only where the readers run on a [pool](Builder::pool) is there a need to
-    /// call it, when it says so and after a submission with a delay: no reader
+    /// Only where the workers run on a [pool](Builder::pool) is there a need to
+    /// call it, when it says so and after a submission with a delay: no worker
     /// rests there that could keep the time, though every other call that changes
     /// something does the same by the way.
     pub fn advance(&self) -> Option<Duration> {
         self.shared
-            .event(|books, _, now| Some(books.next_due()?.saturating_sub(now)))
+            .with_state(|state, _, now| Some(state.next_due()?.saturating_sub(now)))
     }
 
     /// While the hold lives no task starts, whatever is submitted: when it is
@@ -281,12 +281,12 @@ impl Scheduler {
     /// task that keeps a hold must not wait for a task that has not started.
     pub fn hold(&self) -> Hold<'_> {
         self.shared
-            .event(|books, wakes, _| books.exact(wakes).hold());
+            .with_state(|state, wakes, _| state.exact(wakes).hold());
         Hold { scheduler: self }
     }
 
     /// Takes no more callers and tasks, and waits until those that it has are
-    /// done and all readers have left; with [`How::Cancel`] what has not started
+    /// done and all workers have left; with [`How::Cancel`] what has not started
     /// is cancelled. Again, from another thread too, it waits for the same. What
     /// a group or cap of 0, or a [`Hold`], keeps from starting is waited for
     /// until it goes on or is cancelled.
@@ -323,7 +323,9 @@ pub struct Hold<'a> {
 
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
-        self.scheduler.shared.event(|books, _, _| books.unhold());
+        self.scheduler
+            .shared
+            .with_state(|state, _, _| state.unhold());
     }
 }
 
@@ -342,7 +344,7 @@ impl fmt::Debug for Scheduler {
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
-            .field("readers", &self.readers)
+            .field("workers", &self.workers)
             .field("idle", &self.idle)
             .field("bypass", &self.bypass)
             .finish_non_exhaustive()

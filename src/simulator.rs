@@ -1,23 +1,23 @@
 //! The scheduler in virtual time: the same decisions, no thread and no clock.
 //!
-//! A [`Simulation`] has callers, groups and readers as a
+//! A [`Simulation`] has callers, groups and workers as a
 //! [`Scheduler`](crate::scheduler::Scheduler) has, on the same core; its tasks
 //! only say how long they take. So a workload can be tried out with other
-//! weights, caps, tiers or numbers of readers, exactly and at once, and a test
+//! weights, caps, tiers or numbers of workers, exactly and at once, and a test
 //! of an embedder's policy gives the same figures at every run.
 //!
 //! # One instant
 //!
-//! What falls on one instant happens in this order: tasks that end, by reader;
+//! What falls on one instant happens in this order: tasks that end, by worker;
 //! then what the owner does (submissions, settings) in the order of its calls;
-//! then, when time is next told to move, dispatch: the idle reader with the
+//! then, when time is next told to move, dispatch: the idle worker with the
 //! lowest number takes next, until none is idle or nothing is eligible. Tasks
 //! that take no time end at the same instant, and all of this goes on until
 //! nothing changes.
 //!
 //! # Example
 //!
-//! Two readers, two tiers: the second starts when the first is done.
+//! Two workers, two tiers: the second starts when the first is done.
 //!
 //! ```
 //! use std::time::Duration;
@@ -47,12 +47,12 @@ use std::time::Duration;
 
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::{Bypass, Limit};
-use crate::readers::Move;
 use crate::scheduler::{CallerOptions, Core, Reason, Record, Status, Summary, SyncError, Synced};
 use crate::slab::Key;
 use crate::sync::{Arc, unique};
 use crate::timers::{Timer, Timers};
 use crate::wait::WakeBatch;
+use crate::workers::Action;
 
 use work::Running;
 
@@ -71,9 +71,9 @@ pub struct Simulation {
     core: Core<Work>,
     now: Duration,
     idle: Option<Duration>,
-    /// When, on which reader, which task will end, and how.
+    /// When, on which worker, which task will end, and how.
     ends: BinaryHeap<Reverse<(Duration, u32, Running)>>,
-    /// Which reader will have rested long enough, and when.
+    /// Which worker will have rested long enough, and when.
     rests: Timers<u32>,
     resting: BTreeMap<u32, Timer>,
     records: Vec<Record>,
@@ -81,24 +81,24 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// A simulation with so many readers (1 to 1024) and the usual bypass.
+    /// A simulation with so many workers (1 to 1024) and the usual bypass.
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] for the number of readers.
-    pub fn new(readers: u32) -> Result<Self, OutOfRange> {
-        Self::with_bypass(readers, Bypass::default())
+    /// [`OutOfRange`] for the number of workers.
+    pub fn new(workers: u32) -> Result<Self, OutOfRange> {
+        Self::with_bypass(workers, Bypass::default())
     }
 
     /// The same with another bound on overtaking.
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] for the number of readers.
-    pub fn with_bypass(readers: u32, bypass: Bypass) -> Result<Self, OutOfRange> {
+    /// [`OutOfRange`] for the number of workers.
+    pub fn with_bypass(workers: u32, bypass: Bypass) -> Result<Self, OutOfRange> {
         Ok(Self {
             number: unique(),
-            core: Core::new(readers, bypass)?,
+            core: Core::new(workers, bypass)?,
             now: Duration::ZERO,
             idle: None,
             ends: BinaryHeap::new(),
@@ -109,7 +109,7 @@ impl Simulation {
         })
     }
 
-    /// Lets readers leave after resting for so long; else they never do.
+    /// Lets workers leave after resting for so long; else they never do.
     #[must_use]
     pub fn with_idle(self, idle: Duration) -> Self {
         let idle = Some(idle);
@@ -203,17 +203,17 @@ impl Simulation {
     /// # Errors
     ///
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
-    pub fn set_cap(&mut self, caller: CallerId, cap: Limit) -> Result<(), OutOfRange> {
-        self.core.set_cap(self.key(caller), cap)
+    pub fn set_cap(&mut self, caller: CallerId, cap: impl Into<Limit>) -> Result<(), OutOfRange> {
+        self.core.set_cap(self.key(caller), cap.into())
     }
 
-    /// Changes the most readers.
+    /// Changes the most workers.
     ///
     /// # Errors
     ///
     /// [`OutOfRange`] outside 1 to 1024.
-    pub fn set_readers(&mut self, max: u32) -> Result<(), OutOfRange> {
-        self.core.set_readers(max)
+    pub fn set_workers(&mut self, max: u32) -> Result<(), OutOfRange> {
+        self.core.set_workers(max)
     }
 
     /// What runs, what waits, and why, at this instant.
@@ -271,7 +271,7 @@ impl Simulation {
     /// # Errors
     ///
     /// [`SyncError`]: nothing outstanding, or stalled: it cannot end, for
-    /// something paused stands in its way.
+    /// something paused is in its way.
     pub fn synchronize(&mut self, caller: CallerId) -> Result<Summary, SyncError> {
         let caller = self.key(caller);
         let mut synced = self.core.synchronize(caller);
@@ -306,20 +306,20 @@ impl Simulation {
         Some(*end)
     }
 
-    /// Moves time, and ends the tasks that end then, by reader.
+    /// Moves time, and ends the tasks that end then, by worker.
     fn move_to(&mut self, then: Duration) {
         self.now = then;
         self.retire_rested();
         while self.next_end() == Some(then) {
-            let Some(Reverse((end, reader, Running(task, ending, record)))) = self.ends.pop()
+            let Some(Reverse((end, worker, Running(task, ending, record)))) = self.ends.pop()
             else {
                 break;
             };
             self.core.finish(task, ending, end, &mut self.wakes);
-            let _none = self.core.rest(reader, None);
+            let _none = self.core.rest(worker, None);
             if let Some(idle) = self.idle {
-                let rested = self.rests.set(end.saturating_add(idle), reader);
-                self.resting.insert(reader, rested);
+                let rested = self.rests.set(end.saturating_add(idle), worker);
+                self.resting.insert(worker, rested);
             }
             self.records
                 .extend(record.map(|row| row.ended(ending, end)));
@@ -327,10 +327,10 @@ impl Simulation {
         self.collect_unrun();
     }
 
-    /// Idle readers take what is eligible; what takes no time ends at once.
+    /// Idle workers take what is eligible; what takes no time ends at once.
     fn dispatch(&mut self) {
         loop {
-            while let Some(Move::Start(n) | Move::Wake(n)) = self.core.plan() {
+            while let Some(Action::Start(n) | Action::Wake(n)) = self.core.next_action() {
                 self.take(n);
             }
             if self.next_end() != Some(self.now) {
@@ -340,25 +340,25 @@ impl Simulation {
         }
     }
 
-    fn take(&mut self, reader: u32) {
-        if let Some(rest) = self.resting.remove(&reader) {
+    fn take(&mut self, worker: u32) {
+        if let Some(rest) = self.resting.remove(&worker) {
             self.rests.cancel(rest);
         }
-        let Some(started) = self.core.claim(reader, self.now) else {
-            self.core.retire(reader);
+        let Some(started) = self.core.claim(worker, self.now) else {
+            self.core.retire(worker);
             return;
         };
         let work = started.job;
         let end = self.now.saturating_add(work.takes);
         let running = Running(started.task, work.ending, started.record);
-        self.ends.push(Reverse((end, reader, running)));
+        self.ends.push(Reverse((end, worker, running)));
     }
 
     fn retire_rested(&mut self) {
         self.rests.advance(self.now);
-        while let Some((_, reader)) = self.rests.due() {
-            self.resting.remove(&reader);
-            self.core.retire(reader);
+        while let Some((_, worker)) = self.rests.due() {
+            self.resting.remove(&worker);
+            self.core.retire(worker);
         }
     }
 

@@ -37,13 +37,13 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Lets all be done, and gives the live bytes with the readers at rest: what a
-/// reader holds between two tasks is gone by then.
+/// Lets all be done, and gives the live bytes with the workers at rest: what a
+/// worker holds between two tasks is gone by then.
 fn settled(scheduler: &Scheduler) -> i64 {
     loop {
         let status = scheduler.status();
         let quiet = status.waiting.is_empty() && status.running.is_empty();
-        if quiet && status.readers.idle == status.readers.live {
+        if quiet && status.workers.idle == status.workers.live {
             return LIVE.load(Relaxed);
         }
         std::thread::yield_now();
@@ -118,7 +118,7 @@ fn waits_that_are_dropped(scheduler: &Scheduler, n: u64) {
 
 #[test]
 fn memory_comes_back() {
-    let scheduler = Scheduler::builder().readers(2).build().unwrap();
+    let scheduler = Scheduler::builder().workers(2).build().unwrap();
     comes_back(&scheduler, "brief callers", 30_000, short_lived_callers);
     comes_back(&scheduler, "callers", 20_000, callers_that_live_at_once);
     comes_back(&scheduler, "skipped", 30_000, many_skipped_at_once);

@@ -2,12 +2,12 @@
 //! can start, and goes up by what is needed when something can.
 //!
 //! One test function in a binary of its own, since the count is the process's.
-//! The readers are asleep, or about to be, when the status says that they
-//! rest; no wake-up is under way then, for what wakes a reader takes it out of
+//! The workers are asleep, or about to be, when the status says that they
+//! rest; no wake-up is under way then, for what wakes a worker takes it out of
 //! that state, and it is counted before it says that it rests again. So the
 //! count is exact once the status has been seen. It is compared after a long
 //! run of yields beside a thread that is busy with something else: a polling
-//! reader would have come round many times.
+//! worker would have come round many times.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::channel;
@@ -40,18 +40,18 @@ fn until(mut so: impl FnMut() -> bool) {
     }
 }
 
-/// All readers that there are rest, or run one of `busy` tasks; then nobody
+/// All workers that there are rest, or run one of `busy` tasks; then nobody
 /// wakes while nothing happens.
 fn stands_still(scheduler: &Scheduler, busy: u32, when: &str) {
     until(|| {
-        let readers = scheduler.readers();
-        readers.busy == busy && readers.idle + readers.busy == readers.live
+        let workers = scheduler.workers();
+        workers.busy == busy && workers.idle + workers.busy == workers.live
     });
     let before = wakeups();
     yields(2_000);
     for _ in 0..100 {
         // Looking is no event.
-        assert_eq!(scheduler.status().readers.busy, busy);
+        assert_eq!(scheduler.status().workers.busy, busy);
     }
     assert_eq!(wakeups(), before, "somebody polls {when}");
 }
@@ -73,19 +73,19 @@ fn waits(caller: &Caller, place: Place<'_>) -> Task<(), ()> {
     caller.exec_with(place, || Ok(())).unwrap()
 }
 
-/// Brings as many readers as there can be, and lets them rest.
+/// Brings as many workers as there can be, and lets them rest.
 fn warm_up(scheduler: &Scheduler, caller: &Caller) {
-    let held: Vec<_> = (0..scheduler.readers().max)
+    let held: Vec<_> = (0..scheduler.workers().max)
         .map(|_| held(caller, Place::new()))
         .collect();
     for (mut task, go) in held {
         go.send(()).unwrap();
         task.outcome().wait().unwrap();
     }
-    assert_eq!(scheduler.readers().live, scheduler.readers().max);
+    assert_eq!(scheduler.workers().live, scheduler.workers().max);
 }
 
-/// Waiting for a reader: nobody is woken for what cannot start.
+/// Waiting for a worker: nobody is woken for what cannot start.
 fn blocked_work_wakes_nobody(scheduler: &Scheduler) {
     let options = CallerOptions {
         cap: Limit::AtMost(1),
@@ -132,14 +132,14 @@ fn no_thundering_herd(scheduler: &Scheduler, caller: &Caller) {
     for _ in 0..TASKS {
         let mut task = waits(caller, Place::new());
         task.outcome().wait().unwrap();
-        until(|| scheduler.readers().idle == scheduler.readers().live);
+        until(|| scheduler.workers().idle == scheduler.workers().live);
     }
     let woken = wakeups() - before;
-    // For each task one reader, and we.
+    // For each task one worker, and we.
     assert!(woken <= 2 * TASKS, "{woken} wake-ups for {TASKS} tasks");
 }
 
-/// Many at one instant, and not more than can be begun: each reader that is needed
+/// Many at one instant, and not more than can be begun: each worker that is needed
 /// is woken once, the others rest on.
 fn a_batch_wakes_whom_it_needs(scheduler: &Scheduler, caller: &Caller) {
     const NEEDED: u32 = 3;
@@ -171,13 +171,13 @@ fn nothing_polls() {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let busy = scope.spawn(|| unrelated(&stop));
-        let builder = Scheduler::builder().readers(4).idle(FOR_EVER);
+        let builder = Scheduler::builder().workers(4).idle(FOR_EVER);
         let scheduler = builder.build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            stands_still(&scheduler, 0, "before there is a reader");
+            stands_still(&scheduler, 0, "before there is a worker");
             warm_up(&scheduler, &caller);
-            stands_still(&scheduler, 0, "while readers are idle");
+            stands_still(&scheduler, 0, "while workers are idle");
             blocked_work_wakes_nobody(&scheduler);
             no_thundering_herd(&scheduler, &caller);
             a_batch_wakes_whom_it_needs(&scheduler, &caller);

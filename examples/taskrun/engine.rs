@@ -76,7 +76,7 @@ fn bypass(options: &Options) -> Bypass {
 
 fn ran(run: Run) -> Ran {
     Ran {
-        reader: run.reader,
+        reader: run.worker,
         start_us: run.start.as_micros() as u64,
         end_us: run.end.as_micros() as u64,
     }

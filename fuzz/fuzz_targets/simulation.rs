@@ -157,7 +157,7 @@ impl World {
             }
             Op::SetReaders { readers } => {
                 self.sim
-                    .set_readers(u32::from(readers % 8) + 1)
+                    .set_workers(u32::from(readers % 8) + 1)
                     .expect("in range");
             }
             Op::Advance { by } => {

@@ -46,7 +46,7 @@ impl<T> Group<T> {
         self.limit.room(self.in_flight) > 0
     }
 
-    /// Work, room under its own limit, and nobody's turn: it stands in line.
+    /// Work, room under its own limit, and nobody's turn: it is in line.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
         self.head.is_some() && !self.held && self.has_room()

@@ -1,11 +1,11 @@
 //! The backlog against a model, event by event, and at sizes where a quadratic
 //! step would not end.
 
-mod back;
 mod figures;
 mod line;
 mod rules;
 mod subject;
+mod unclaim;
 mod world;
 
 use std::collections::VecDeque;

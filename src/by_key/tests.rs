@@ -83,17 +83,17 @@ proptest! {
                 Act::Sit { tree, key, marked } => {
                     let item = keys.len() as u32;
                     keys.push(key);
-                    let seat = orders.seat(trees[tree], |other| {
+                    let position = orders.position(trees[tree], |other| {
                         (key, item).cmp(&(keys[other as usize], other))
                     });
-                    let node = orders.sit(&mut trees[tree], seat, item, marked);
+                    let node = orders.insert(&mut trees[tree], position, item, marked);
                     naive[tree].push((key, item, node, marked));
                     naive[tree].sort_by_key(|&(key, item, ..)| (key, item));
                 }
                 Act::Leave { tree, at } if !naive[tree].is_empty() => {
                     let at = at % naive[tree].len();
                     let (_, _, node, _) = naive[tree].remove(at);
-                    orders.leave(&mut trees[tree], node);
+                    orders.remove(&mut trees[tree], node);
                 }
                 Act::Mark { tree, at, marked } if !naive[tree].is_empty() => {
                     let at = at % naive[tree].len();
@@ -108,12 +108,12 @@ proptest! {
                 prop_assert_eq!(orders.iter(*tree).collect::<Vec<_>>(), items);
                 let first = naive.iter().find(|(.., marked)| *marked);
                 prop_assert_eq!(orders.first(*tree), first.map(|&(_, item, ..)| item));
-                let mut ahead = 0;
+                let mut before = 0;
                 for &(_, _, node, marked) in naive {
-                    prop_assert_eq!(orders.ahead(node), ahead);
-                    ahead += u32::from(marked);
+                    prop_assert_eq!(orders.marked_before(node), before);
+                    before += u32::from(marked);
                 }
-                prop_assert_eq!(orders.marked(*tree), ahead);
+                prop_assert_eq!(orders.marked(*tree), before);
             }
         }
         prop_assert_eq!(orders.nodes.len(), naive.iter().map(Vec::len).sum::<usize>());
@@ -125,8 +125,8 @@ fn ascending_keys_do_not_make_a_list() {
     let mut orders = Orders::new();
     let mut tree = Tree::EMPTY;
     for item in 0..10_000 {
-        let seat = orders.seat(tree, |other| item.cmp(&other));
-        orders.sit(&mut tree, seat, item, true);
+        let position = orders.position(tree, |other| item.cmp(&other));
+        orders.insert(&mut tree, position, item, true);
     }
     let height = check(&orders, tree.0, NONE);
     assert!(height < 60, "{height}");
@@ -138,13 +138,13 @@ fn what_left_leaves_nothing() {
     let mut tree = Tree::EMPTY;
     let nodes: Vec<Node> = (0..10_000)
         .map(|item| {
-            let seat = orders.seat(tree, |other| item.cmp(&other));
-            orders.sit(&mut tree, seat, item, false)
+            let position = orders.position(tree, |other| item.cmp(&other));
+            orders.insert(&mut tree, position, item, false)
         })
         .collect();
     let full = orders.heap_bytes();
     for node in nodes {
-        orders.leave(&mut tree, node);
+        orders.remove(&mut tree, node);
     }
     assert_eq!(tree, Tree::EMPTY);
     assert!(orders.is_empty() && orders.heap_bytes() < full / 10);

@@ -83,8 +83,8 @@ impl fmt::Display for Fault {
 
 impl Error for Fault {}
 
-/// An event, with the endpoint that it came to: what stands in the queue of
-/// each side.
+/// An event, with the endpoint that it came to: what is in the queue of each
+/// side.
 ///
 /// Who holds the [`Event::End`] or [`Event::Error`] that told a side of the
 /// end holds that side open; when it is dropped the side has ended.

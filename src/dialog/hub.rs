@@ -10,13 +10,13 @@ use super::talk::Talk;
 
 /// Lock order: a dialog's, then this one.
 pub(super) struct Hub<M: Send + 'static> {
-    books: Mutex<Books<M>>,
+    state: Mutex<State<M>>,
 }
 
 /// A side of a dialog.
 type Side<M> = (Arc<Talk<M>>, usize);
 
-struct Books<M: Send + 'static> {
+struct State<M: Send + 'static> {
     timers: Timers<Side<M>>,
     /// Dialogs with a side that has not ended.
     live: usize,
@@ -26,49 +26,49 @@ impl<M: Send + 'static> Hub<M> {
     pub(super) fn new() -> Self {
         let timers = Timers::new();
         Self {
-            books: Mutex::new(Books { timers, live: 0 }),
+            state: Mutex::new(State { timers, live: 0 }),
         }
     }
 
     pub(super) fn live(&self) -> usize {
-        self.books.lock().live
+        self.state.lock().live
     }
 
     pub(super) fn try_live(&self) -> Option<usize> {
-        Some(self.books.try_lock()?.live)
+        Some(self.state.try_lock()?.live)
     }
 
     pub(super) fn begun(&self) {
-        self.books.lock().live += 1;
+        self.state.lock().live += 1;
     }
 
     pub(super) fn over(&self) {
-        self.books.lock().live -= 1;
+        self.state.lock().live -= 1;
     }
 
     /// Sets a timer so long after the latest time told.
     pub(super) fn set_after(&self, delay: Duration, side: Side<M>) -> Timer {
-        self.books.lock().timers.set_after(delay, side)
+        self.state.lock().timers.set_after(delay, side)
     }
 
     /// Takes a timer out, if it is still set. Whoever asks holds the dialog, so
     /// that nothing ends with what this drops.
     pub(super) fn cancel(&self, timer: Timer) {
-        self.books.lock().timers.cancel(timer);
+        self.state.lock().timers.cancel(timer);
     }
 
     pub(super) fn advance(&self, now: Duration) -> Option<Duration> {
         let mut panics = Panics::default();
-        self.books.lock().timers.advance(now);
+        self.state.lock().timers.advance(now);
         loop {
             // A guard of its own, let go before the event goes out.
-            let due = self.books.lock().timers.due();
+            let due = self.state.lock().timers.due();
             let Some((timer, (talk, side))) = due else {
                 break;
             };
             panics.contain(|| talk.ring(side, timer));
         }
         panics.resume();
-        self.books.lock().timers.next()
+        self.state.lock().timers.next()
     }
 }

@@ -20,8 +20,8 @@ fn dialog() -> (Notes, Dialogs<u8>, Endpoint<u8>, Endpoint<u8>) {
 
 fn assert_nothing_left(queue: &Notes, dialogs: &Dialogs<u8>) {
     assert!(dialogs.is_empty());
-    let picture = queue.snapshot();
-    assert_eq!((picture.waiting, picture.in_flight), (0, 0));
+    let snapshot = queue.snapshot();
+    assert_eq!((snapshot.waiting, snapshot.in_flight), (0, 0));
 }
 
 /// Each tells the other and leaves: neither's word stays behind.

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Protocol: what puts an event into a queue takes the dialog's lock, decides,
-//! takes the queue's, puts the event in its place, lets the dialog's go and
+//! takes the queue's, puts the event in its place, releases the dialog's and
 //! then the queue's, and wakes. Lock order: dialog, then queue or hub. Who ends
 //! tells the peer so, and then takes its own waiting messages out of its queue.
 //!
@@ -26,7 +26,7 @@
 use std::time::Duration;
 
 use crate::error::{Closed, Stale};
-use crate::queue::{Conversation, GroupId, Observer, Side as Seated};
+use crate::queue::{Conversation, GroupId, Observer, Side as QueueSide};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, WakeArc as Arc, unique};
 use crate::timers::Timer;
 
@@ -35,12 +35,12 @@ use super::event::{Event, Fault, Received};
 use super::hub::Hub;
 use super::panics::Panics;
 use super::refuse::{BeginError, Refused, SendError};
-use super::seat::Seat;
+use super::side_group::SideGroup;
 
 pub(super) struct Talk<M: Send + 'static> {
     pub(super) number: u64,
     hub: Arc<Hub<M>>,
-    seats: [Seated<Received<M>>; 2],
+    queues: [QueueSide<Received<M>>; 2],
     /// Invariant 2.
     left: [AtomicBool; 2],
     state: Mutex<State>,
@@ -56,8 +56,8 @@ struct State {
 struct Side {
     phase: Phase,
     timer: Option<Timer>,
-    /// By which its queue knows its keeper.
-    keeper: Option<u64>,
+    /// Its observer's number in the queue.
+    observer: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,18 +90,18 @@ impl State {
 impl<M: Send + 'static> Talk<M> {
     pub(super) fn begin(
         hub: &Arc<Hub<M>>,
-        [near, far]: [Seat<'_, M>; 2],
+        [near, far]: [SideGroup<'_, M>; 2],
     ) -> Result<Arc<Self>, BeginError> {
-        let seats = [near.conversation()?.into(), far.conversation()?.into()];
+        let queues = [near.conversation()?.into(), far.conversation()?.into()];
         let fresh = Side {
             phase: Phase::Open,
             timer: None,
-            keeper: None,
+            observer: None,
         };
         let talk = Arc::new(Self {
             number: unique(),
             hub: hub.clone(),
-            seats,
+            queues,
             left: [AtomicBool::new(false), AtomicBool::new(false)],
             state: Mutex::new(State {
                 sides: [fresh; 2],
@@ -110,10 +110,10 @@ impl<M: Send + 'static> Talk<M> {
         });
         hub.begun();
         for side in [0, 1] {
-            let keeper = Arc::new(Keeper(talk.clone(), side));
-            let keeper = talk.seats[side].join(keeper, Received::is_wanted);
-            match keeper {
-                Some(number) => talk.state.lock().sides[side].keeper = Some(number),
+            let observer = Arc::new(QueueObserver(talk.clone(), side));
+            let observer = talk.queues[side].join(observer, Received::is_wanted);
+            match observer {
+                Some(number) => talk.state.lock().sides[side].observer = Some(number),
                 // Dropped just now: whoever has the other side hears of it.
                 None => talk.gone(side),
             }
@@ -122,11 +122,11 @@ impl<M: Send + 'static> Talk<M> {
     }
 
     pub(super) fn group(&self, side: usize) -> GroupId {
-        self.seats[side].group()
+        self.queues[side].group()
     }
 
     pub(super) fn beside(&self, side: usize) -> Result<Option<Conversation<Received<M>>>, Closed> {
-        self.seats[side].beside()
+        self.queues[side].beside()
     }
 
     pub(super) fn has_left(&self, side: usize) -> bool {
@@ -151,7 +151,7 @@ impl<M: Send + 'static> Talk<M> {
         }
         let to = EndpointRef::new(this.clone(), 1 - from);
         let event = Received::plain(to, Event::Message(message));
-        let sent = this.seats[1 - from].send_holding(event, state);
+        let sent = this.queues[1 - from].send_holding(event, state);
         sent.map_err(|refused| SendError {
             message: match refused.message.event {
                 Event::Message(message) => message,
@@ -161,17 +161,17 @@ impl<M: Send + 'static> Talk<M> {
         })
     }
 
-    /// Ends a side; `word` is what the peer is told.
-    pub(super) fn end(this: &Arc<Self>, side: usize, word: Event<M>) -> Result<(), Stale> {
+    /// Ends a side; `last` is what the peer receives of it.
+    pub(super) fn end(this: &Arc<Self>, side: usize, last: Event<M>) -> Result<(), Stale> {
         let mut state = this.state.lock();
         let mine = state.live(side)?;
         mine.phase = Phase::Ended;
-        let keeper = mine.keeper.take();
+        let observer = mine.observer.take();
         if let Some(timer) = mine.timer.take() {
             this.hub.cancel(timer);
         }
         let peer = state.sides[1 - side].phase;
-        let error = matches!(word, Event::Error(_));
+        let error = matches!(last, Event::Error(_));
         // One that is draining has its end waiting already; an error does not
         // wait behind that.
         let told = peer == Phase::Open || peer == Phase::Draining && error;
@@ -181,12 +181,12 @@ impl<M: Send + 'static> Talk<M> {
         let (mut refused, mut taken) = (None, Vec::new());
         panics.contain(|| {
             if told {
-                refused = this.tell(1 - side, word, error, state);
+                refused = this.put_last(1 - side, last, error, state);
             } else {
                 drop(state);
             }
         });
-        panics.contain(|| taken = this.leave(side, keeper));
+        panics.contain(|| taken = this.leave(side, observer));
         // What nobody will receive ends the peer's side.
         panics.contain(|| drop(refused));
         for message in taken {
@@ -203,7 +203,7 @@ impl<M: Send + 'static> Talk<M> {
         let mine = state.live(side)?;
         if mine.phase == Phase::Open && peer != Phase::Ended {
             mine.phase = Phase::Draining;
-            drop(this.tell(side, Event::End, false, state));
+            drop(this.put_last(side, Event::End, false, state));
         }
         Ok(())
     }
@@ -234,30 +234,30 @@ impl<M: Send + 'static> Talk<M> {
         if mine.timer == Some(timer) {
             mine.timer = None;
             let event = Received::plain(EndpointRef::new(self.clone(), side), Event::Timer);
-            drop(self.seats[side].put(event, false, state));
+            drop(self.queues[side].put(event, false, state));
         }
     }
 
-    /// The last word to a side; what nobody will receive.
-    fn tell(
+    /// Puts the last event to a side; gives it back if nobody will receive it.
+    fn put_last(
         self: &Arc<Self>,
         side: usize,
-        word: Event<M>,
+        last: Event<M>,
         first: bool,
         state: MutexGuard<'_, State>,
     ) -> Option<Received<M>> {
-        let word = Received::last(EndpointRef::new(self.clone(), side), word);
-        self.seats[side].put(word, first, state).err()
+        let last = Received::last(EndpointRef::new(self.clone(), side), last);
+        self.queues[side].put(last, first, state).err()
     }
 
     /// A side that has ended leaves its queue, with what waited for it.
-    fn leave(&self, side: usize, keeper: Option<u64>) -> Vec<Received<M>> {
+    fn leave(&self, side: usize, observer: Option<u64>) -> Vec<Received<M>> {
         // Relaxed: under the queue's lock.
         let mark = || self.left[side].store(true, Ordering::Relaxed);
         let mine = |event: &Received<M>| !event.is_wanted();
         let mut panics = Panics::default();
         let mut taken = Vec::new();
-        panics.contain(|| taken = self.seats[side].leave(keeper, mark, mine));
+        panics.contain(|| taken = self.queues[side].leave(observer, mark, mine));
         let mut state = self.state.lock();
         state.left += 1;
         let over = state.left == 2;
@@ -278,9 +278,9 @@ impl<M: Send + 'static> Talk<M> {
 }
 
 /// What a queue tells of itself to a side.
-struct Keeper<M: Send + 'static>(Arc<Talk<M>>, usize);
+struct QueueObserver<M: Send + 'static>(Arc<Talk<M>>, usize);
 
-impl<M: Send + 'static> Observer for Keeper<M> {
+impl<M: Send + 'static> Observer for QueueObserver<M> {
     fn gone(&self) {
         self.0.gone(self.1);
     }

@@ -3,12 +3,12 @@
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use super::books::start;
+use super::state::start;
 use super::{Handle, Ticket, TierGate};
 use crate::sync::{model_size, spin_loop, yield_now};
 use crate::wait::{Op, sealed};
 
-/// How long a thread watches the word before it stands in line: about what a sleep costs. The model
+/// How long a thread watches the word before it joins the line: about what a sleep costs. The model
 /// does not spin.
 const WATCH: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
@@ -27,7 +27,7 @@ impl<'a, G: Handle> Enter<'a, G> {
     /// Watches the word for a moment: whether the tier has opened.
     fn watch(&self) -> bool {
         let (word, tier) = (&self.ticket.shared().word, self.ticket.tier);
-        let open = || word.look().admits(tier);
+        let open = || word.load().admits(tier);
         if WATCH.is_zero() {
             return open();
         }
@@ -75,22 +75,22 @@ impl<G: Handle> Op for Enter<'_, G> {
             gate,
             tier,
             entered,
-            place,
+            position,
             ..
         } = &mut *self.ticket;
         let shared = &(*gate).borrow().shared;
-        let mut session = shared.books.lock();
+        let mut session = shared.state.lock();
         if session.change(&shared.word, |tiers| start(tiers, *tier)) {
             *entered = true;
-            session.leave_line(*tier, place);
+            session.leave_line(*tier, position);
             session.discard_waker(Some(waker));
             return Poll::Ready(());
         }
         let line = session.lines.entry(*tier).or_default();
-        let old = match *place {
-            Some(place) => line.rewait(place, waker),
+        let old = match *position {
+            Some(position) => line.rewait(position, waker),
             None => {
-                *place = Some(line.register((), waker));
+                *position = Some(line.register((), waker));
                 None
             }
         };

@@ -8,13 +8,13 @@
 //! ```
 //!
 //! `outside` have joined the open tier and not entered. MORE: other tiers have tickets, too. DRAIN:
-//! one of them is lower. SLOW: the counts are in the books, where whoever wants anything looks
-//! under the lock. Nothing is open if both counts are zero.
+//! one of them is lower. SLOW: the counts are in the state, under the lock. Nothing is open if both
+//! counts are zero.
 //!
 //! Who may change what: without the lock, where SLOW is not set, the counts, unless one that goes
 //! down closes the tier and MORE is set; and a join opens its tier where nothing is open. All else,
-//! and with it MORE, DRAIN and SLOW, whoever has the lock: it sets SLOW, changes the books, and
-//! writes what they say.
+//! and with it MORE, DRAIN and SLOW, whoever has the lock: it sets SLOW, changes the state, and
+//! writes what that says.
 //!
 //! Memory ordering: a leave is Release and pairs with the Acquire of every later enter. They are
 //! read-modify-writes, which continue its release sequence; who writes under the lock has read by an
@@ -33,14 +33,14 @@ const INSIDE: u64 = 1 << 18;
 const COUNT: u64 = (1 << 14) - 1;
 const TIER: u32 = 32;
 
-/// What each of the two counts can be here; more is counted in the books.
+/// What each of the two counts can be here; more is counted in the state.
 pub(super) const MOST: u64 = model_size(COUNT as usize, 2) as u64;
 
 /// What it says at one moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bits(u64);
 
-/// What came of a look without the lock.
+/// The result of an attempt without the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Fast {
@@ -52,7 +52,7 @@ pub(super) enum Fast {
 }
 
 impl Bits {
-    /// What the books say, if the counts fit.
+    /// What the state says, if the counts fit.
     fn of(tiers: &Tiers) -> Self {
         let Some(tier) = tiers.open() else {
             return Bits(0);
@@ -71,8 +71,8 @@ impl Bits {
         Bits((u64::from(tier) << TIER) | counts | more | drain)
     }
 
-    /// Brings the counts in the books up to date, unless they were there all along.
-    pub(super) fn tell(self, tiers: &mut Tiers) {
+    /// Updates the counts in the state, unless they are there already.
+    pub(super) fn update(self, tiers: &mut Tiers) {
         if !self.has(SLOW) {
             tiers.recount(self.tier(), self.outside(), self.inside());
         }
@@ -115,7 +115,7 @@ impl Bits {
         self.is_open(tier) && !self.has(DRAIN)
     }
 
-    /// What is left when a count has gone down, if that closes nothing that the books know of.
+    /// What is left when a count has gone down, if that closes nothing that the state knows of.
     #[inline]
     fn lowered(self) -> Result<Self, Fast> {
         let closes = self.inside() == 0 && (self.outside() == 0 || self.has(DRAIN));
@@ -190,13 +190,13 @@ impl Word {
 
     /// Relaxed: whoever acts on it does so by an exchange, or under the lock.
     #[inline]
-    pub(super) fn look(&self) -> Bits {
+    pub(super) fn load(&self) -> Bits {
         Bits(self.0.load(Ordering::Relaxed))
     }
 
     #[inline]
     fn update(&self, success: Ordering, change: impl Fn(Bits) -> Result<Bits, Fast>) -> Fast {
-        let mut now = self.look();
+        let mut now = self.load();
         loop {
             let next = match change(now) {
                 Ok(next) => next,
@@ -249,8 +249,8 @@ impl Word {
 
     /// Under the lock: whether one more ticket of this tier changes nothing here: it is above the
     /// open one, or that drains already, and the others are known of.
-    pub(super) fn is_apart_from(&self, tier: u32) -> bool {
-        let bits = self.look();
+    pub(super) fn is_unaffected_by(&self, tier: u32) -> bool {
+        let bits = self.load();
         let above = tier > bits.tier() || bits.has(DRAIN) && tier != bits.tier();
         above && bits.has(MORE) && !bits.has(SLOW)
     }
@@ -259,7 +259,7 @@ impl Word {
     /// tickets, of which one enters or none. What the word said before; `None` if that is not the
     /// last ticket, or what came of it does not fit.
     pub(super) fn pass_on(&self, tier: u32, count: u64, more: bool, enters: bool) -> Option<Bits> {
-        let before = self.look();
+        let before = self.load();
         let last = before.inside() == 1 && before.outside() == 0 && !before.has(SLOW);
         if !last || count > MOST {
             return None;
@@ -267,23 +267,23 @@ impl Word {
         let one_inside = if enters { INSIDE - OUTSIDE } else { 0 };
         let more = if more { MORE } else { 0 };
         let next = ((u64::from(tier) << TIER) | (count * OUTSIDE) | more) + one_inside;
-        // Both: it is a leave, and an enter for the one and for those whom the lock's owner tells.
+        // Both: it is a leave, and an enter for the one and for those whom the lock's owner notifies.
         self.0
             .compare_exchange(before.0, next, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
             .then_some(before)
     }
 
-    /// Under the lock: from now on the counts are in the books, and only there.
+    /// Under the lock: from now on the counts are in the state, and only there.
     pub(super) fn take(&self, tiers: &mut Tiers) {
         // Acquire: pairs with the Release of `leave`, for those whom the lock's owner lets in.
         let bits = Bits(self.0.fetch_or(SLOW, Ordering::Acquire));
-        bits.tell(tiers);
+        bits.update(tiers);
     }
 
     /// Under the lock: the counts are here again, if they fit.
     pub(super) fn give(&self, tiers: &Tiers) {
-        // Release: what `take` acquired, and the leave or enter that is now in the books.
+        // Release: what `take` acquired, and the leave or enter that is now in the state.
         self.0.store(Bits::of(tiers).0, Ordering::Release);
     }
 }

@@ -33,8 +33,8 @@ impl<K: Ord, J> Builder<K, J> {
     }
 
     /// The limit of every group for which none is set; 1 if nothing is said.
-    pub fn group_limit(mut self, limit: Limit) -> Self {
-        self.group_limit = limit;
+    pub fn group_limit(mut self, limit: impl Into<Limit>) -> Self {
+        self.group_limit = limit.into();
         self
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
 
-use crate::jobs::{Back, Expired, Pick};
+use crate::jobs::{Expired, Pick, Unclaim};
 use crate::slab::Key;
 use crate::sync::{Arc, panicking};
 
@@ -67,7 +67,7 @@ impl<K, J> Claim<K, J> {
     /// Whether its lease has not run out.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.shared.look(|books| books.jobs.holds(self.pick))
+        self.shared.read(|state| state.jobs.holds(self.pick))
     }
 
     /// The job is done: it leaves the queue, and its units are free. Key and
@@ -84,7 +84,7 @@ impl<K, J> Claim<K, J> {
     pub fn complete(mut self) -> Result<(), Expired> {
         self.over = true;
         let pick = self.pick;
-        let taken = self.shared.event(|books| books.jobs.complete(pick));
+        let taken = self.shared.with_state(|state| state.jobs.complete(pick));
         taken.map(drop)
     }
 
@@ -95,7 +95,7 @@ impl<K, J> Claim<K, J> {
     ///
     /// [`Expired`] if the lease has run out; nothing has changed.
     pub fn give_back(mut self) -> Result<(), Expired> {
-        self.end(Back::Place).map(drop)
+        self.end(Unclaim::Ready).map(drop)
     }
 
     /// As [`give_back`](Self::give_back), and due no earlier than at this time
@@ -105,7 +105,7 @@ impl<K, J> Claim<K, J> {
     ///
     /// [`Expired`] if the lease has run out; nothing has changed.
     pub fn give_back_at(mut self, due: Duration) -> Result<(), Expired> {
-        self.end(Back::At(due)).map(drop)
+        self.end(Unclaim::At(due)).map(drop)
     }
 
     /// The job has failed: it goes back, or is dead if this was the last of its
@@ -118,7 +118,7 @@ impl<K, J> Claim<K, J> {
     ///
     /// [`Expired`] if the lease has run out; nothing has changed.
     pub fn fail(mut self) -> Result<bool, Expired> {
-        self.end(Back::Failed)
+        self.end(Unclaim::Failed)
     }
 
     /// Has the lease end at this time, by the embedder's clock, instead of when
@@ -130,13 +130,13 @@ impl<K, J> Claim<K, J> {
     /// [`Expired`] if the lease has run out; nothing has changed.
     pub fn extend(&self, until: Duration) -> Result<(), Expired> {
         self.shared
-            .event(|books| books.jobs.extend(self.pick, until))
+            .with_state(|state| state.jobs.extend(self.pick, until))
     }
 
-    fn end(&mut self, back: Back) -> Result<bool, Expired> {
+    fn end(&mut self, how: Unclaim) -> Result<bool, Expired> {
         self.over = true;
         let pick = self.pick;
-        let (dead, unwanted) = self.shared.event(|books| books.give_back(pick, back))?;
+        let (dead, unwanted) = self.shared.with_state(|state| state.unclaim(pick, how))?;
         drop(unwanted);
         Ok(dead)
     }
@@ -154,9 +154,13 @@ impl<K, J> Drop for Claim<K, J> {
     fn drop(&mut self) {
         if !self.over {
             let failed = panicking();
-            let back = if failed { Back::Failed } else { Back::Place };
+            let how = if failed {
+                Unclaim::Failed
+            } else {
+                Unclaim::Ready
+            };
             // One whose lease has run out has nothing to give back.
-            _ = self.end(back);
+            _ = self.end(how);
         }
     }
 }

@@ -22,15 +22,16 @@ impl<K, J> JobQueue<K, J> {
     /// # Errors
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
-    pub fn set_limit(&self, scope: Scope, limit: Limit) -> Result<(), OutOfRange> {
+    pub fn set_limit(&self, scope: Scope, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
+        let limit = limit.into();
         self.shared
-            .event(|books| books.jobs.set_limit(scope, limit))
+            .with_state(|state| state.jobs.set_limit(scope, limit))
     }
 
     /// The limit that holds for this scope.
     #[must_use]
     pub fn limit(&self, scope: &Scope) -> Limit {
-        self.shared.look(|books| books.jobs.limit(scope))
+        self.shared.read(|state| state.jobs.limit(scope))
     }
 
     /// Changes how many jobs in a row are a tenant's when it is its turn; 1 if
@@ -43,7 +44,7 @@ impl<K, J> JobQueue<K, J> {
     pub fn set_weight(&self, tenant: impl Into<Name>, weight: u32) -> Result<(), OutOfRange> {
         let tenant = tenant.into();
         self.shared
-            .event(|books| books.jobs.set_weight(tenant, weight))
+            .with_state(|state| state.jobs.set_weight(tenant, weight))
     }
 
     /// Tells the time by the embedder's clock, from an origin of its choice:
@@ -52,14 +53,14 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// Returns the time at which there will be something to do next.
     pub fn advance(&self, now: Duration) -> Option<Duration> {
-        self.shared.event(|books| books.jobs.advance(now))
+        self.shared.with_state(|state| state.jobs.advance(now))
     }
 
     /// The job of this name: waiting, claimed or dead; `None` if it is gone.
     #[must_use]
     pub fn get(&self, id: JobId) -> Option<Arc<J>> {
         let id = self.shared.key(id).ok()?;
-        self.shared.look(|books| books.jobs.get(id).cloned())
+        self.shared.read(|state| state.jobs.get(id).cloned())
     }
 
     /// Takes out a job that nobody has claimed.
@@ -69,7 +70,7 @@ impl<K, J> JobQueue<K, J> {
     /// [`Refused`] if there is no such job any more, or it is claimed.
     pub fn remove(&self, id: JobId) -> Result<Taken<K, Arc<J>>, Refused> {
         let id = self.shared.key(id)?;
-        self.shared.event(|books| books.jobs.remove(id))
+        self.shared.with_state(|state| state.jobs.remove(id))
     }
 
     /// What keeps a job from running, or who has it; `None` if it is gone.
@@ -78,7 +79,7 @@ impl<K, J> JobQueue<K, J> {
     #[must_use]
     pub fn why(&self, id: JobId) -> Option<Why> {
         let id = self.shared.key(id).ok()?;
-        self.shared.look(|books| books.jobs.why(id))
+        self.shared.read(|state| state.jobs.why(id))
     }
 
     /// The jobs that [failed](super::Claim::fail) too often, those that died first
@@ -88,7 +89,7 @@ impl<K, J> JobQueue<K, J> {
     pub fn dead(&self) -> Vec<JobId> {
         let name = |id| self.shared.name(id);
         self.shared
-            .look(|books| books.jobs.dead().map(name).collect())
+            .read(|state| state.jobs.dead().map(name).collect())
     }
 
     /// Has a dead job wait again, at the place of its key, with no attempt
@@ -100,9 +101,9 @@ impl<K, J> JobQueue<K, J> {
     /// is closed.
     pub fn requeue(&self, id: JobId) -> Result<(), RequeueError> {
         let id = self.shared.key(id)?;
-        self.shared.event(|books| {
-            books.open()?;
-            Ok(books.jobs.requeue(id)?)
+        self.shared.with_state(|state| {
+            state.open()?;
+            Ok(state.jobs.requeue(id)?)
         })
     }
 }

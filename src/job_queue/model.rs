@@ -111,7 +111,7 @@ fn a_late_completion_is_never_also_a_return() {
     });
 }
 
-/// What is given back by a drop is heard of by who waits.
+/// A drop that gives a job back wakes who waits.
 #[test]
 fn a_drop_wakes_a_claim() {
     explore("a_drop_wakes_a_claim", None, || {

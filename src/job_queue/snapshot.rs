@@ -1,9 +1,9 @@
-//! A picture of a queue at one moment.
+//! A snapshot of a queue at one moment.
 
 use crate::jobs::{Counts, TenantStatus};
 use crate::limit::Limit;
 
-use super::shared::Books;
+use super::shared::State;
 
 /// What a queue held at one moment: everything in it was true at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,13 +23,13 @@ pub struct Snapshot {
     pub tenants: Vec<TenantStatus>,
 }
 
-pub(super) fn take<K, J>(books: &Books<K, J>) -> Snapshot {
+pub(super) fn take<K, J>(state: &State<K, J>) -> Snapshot {
     Snapshot {
-        closed: books.closed,
-        limit: books.jobs.limit(&crate::jobs::Scope::Queue),
-        counts: books.jobs.counts(),
-        agents_waiting: books.agents.waiting(),
-        agents_notified: books.agents.notified(),
-        tenants: books.jobs.tenants().collect(),
+        closed: state.closed,
+        limit: state.jobs.limit(&crate::jobs::Scope::Queue),
+        counts: state.jobs.counts(),
+        agents_waiting: state.claims.waiting(),
+        agents_notified: state.claims.notified(),
+        tenants: state.jobs.tenants().collect(),
     }
 }

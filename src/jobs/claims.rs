@@ -35,9 +35,9 @@ pub struct Pick {
 
 /// What becomes of a job that is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Back {
+pub enum Unclaim {
     /// It waits again.
-    Place,
+    Ready,
     /// It waits again, and is due at this time.
     At(Duration),
     /// It waits again, or is dead if that happened too often.
@@ -68,7 +68,7 @@ impl<K: Ord, J> Jobs<K, J> {
         if self.eligible() == 0 {
             return None;
         }
-        self.settle();
+        self.update_lines();
         let tenant = self.ring.current()?;
         let at = self.orders.first(self.tenant(tenant).line)?;
         let id = self.jobs.key_at(at).expect(PINNED);
@@ -76,7 +76,7 @@ impl<K: Ord, J> Jobs<K, J> {
         let attempts = self.job(at).attempts;
         let lease = lease.map(|until| self.timers.set(until, id));
         self.ring.served(&mut self.tenants);
-        self.turn(
+        self.set_state(
             at,
             State::Claimed {
                 claim: number,
@@ -91,7 +91,7 @@ impl<K: Ord, J> Jobs<K, J> {
     }
 }
 
-/// What has been claimed so far; goes back if a comparison panics.
+/// What has been claimed so far; unclaimed if a comparison panics.
 struct Claiming<'a, K, J> {
     jobs: &'a mut Jobs<K, J>,
     picks: Vec<Pick>,
@@ -100,7 +100,7 @@ struct Claiming<'a, K, J> {
 impl<K, J> Drop for Claiming<'_, K, J> {
     fn drop(&mut self) {
         for pick in self.picks.drain(..) {
-            self.jobs.turn(pick.id.index(), State::Ready);
+            self.jobs.set_state(pick.id.index(), State::Ready);
         }
     }
 }
@@ -127,22 +127,22 @@ impl<K, J> Jobs<K, J> {
     }
 
     /// The job is not done; whether it is dead now. One attempt is counted.
-    pub fn give_back(&mut self, pick: Pick, back: Back) -> Result<bool, Expired> {
+    pub fn give_back(&mut self, pick: Pick, how: Unclaim) -> Result<bool, Expired> {
         self.held(pick)?;
-        Ok(self.put_back(pick.id, back))
+        Ok(self.unclaim(pick.id, how))
     }
 
-    fn put_back(&mut self, id: Key, back: Back) -> bool {
+    fn unclaim(&mut self, id: Key, how: Unclaim) -> bool {
         let most = self.attempts;
         let job = self.job_mut(id.index());
         job.attempts = job.attempts.saturating_add(1);
-        let dead = back == Back::Failed && job.attempts >= most;
-        let state = match back {
-            Back::Failed if dead => State::Dead(self.number()),
-            Back::At(due) => self.wait_until(id, due),
-            Back::Failed | Back::Place => State::Ready,
+        let dead = how == Unclaim::Failed && job.attempts >= most;
+        let state = match how {
+            Unclaim::Failed if dead => State::Dead(self.number()),
+            Unclaim::At(due) => self.wait_until(id, due),
+            Unclaim::Failed | Unclaim::Ready => State::Ready,
         };
-        self.turn(id.index(), state);
+        self.set_state(id.index(), state);
         dead
     }
 
@@ -166,9 +166,9 @@ impl<K, J> Jobs<K, J> {
         self.timers.advance(now);
         while let Some((_, id)) = self.timers.due() {
             match self.job(id.index()).state {
-                State::Later(_) => self.turn(id.index(), State::Ready),
-                State::Claimed { .. } => _ = self.put_back(id, Back::Failed),
-                State::Ready | State::Dead(_) | State::Apart => {}
+                State::Later(_) => self.set_state(id.index(), State::Ready),
+                State::Claimed { .. } => _ = self.unclaim(id, Unclaim::Failed),
+                State::Ready | State::Dead(_) | State::Uncounted => {}
             }
         }
         self.timers.next()

@@ -1,22 +1,21 @@
 //! Jobs come in, move and leave.
 
-use crate::by_key::{Seat, Tree};
+use crate::by_key::{Position, Tree};
 use crate::slab::Key;
 
 use super::records::{Group, Job, State, Tenant};
 use super::{Jobs, Name, PINNED, Place, Refused};
 
-/// Where a new job will be: all comparisons have been made. Good until the
-/// next change.
+/// Where a new job goes: all comparisons are made. Valid until the next change.
 #[derive(Debug)]
 #[must_use]
-pub struct Plan {
+pub struct JobPosition {
     tenant: Option<u32>,
     group: Option<u32>,
     /// In the group's order.
-    seat: Option<Seat>,
-    /// In the tenant's line, if it is to stand there at once.
-    stand: Option<Seat>,
+    in_group: Option<Position>,
+    /// In the tenant's line, if the job goes there at once.
+    in_line: Option<Position>,
 }
 
 /// A job that was taken out, by value.
@@ -32,8 +31,8 @@ pub struct Taken<K, J> {
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// Finds the place of a new job. Runs the user's `Ord`, changes nothing.
-    pub fn plan(&self, key: &K, place: &Place) -> Plan {
+    /// Finds the position of a new job. Runs the user's `Ord`, changes nothing.
+    pub fn find_position(&self, key: &K, place: &Place) -> JobPosition {
         let sequence = self.last + 1;
         let tenant = self.names.get(&place.tenant).copied();
         let group = tenant.and_then(|tenant| {
@@ -42,9 +41,9 @@ impl<K: Ord, J> Jobs<K, J> {
         });
         let order = group.map_or(Tree::EMPTY, |group| self.group(group).order);
         let compare = |other| self.order(key, sequence, other);
-        let in_group = |_| self.orders.seat(order, compare);
-        let seat = place.group.as_ref().map(in_group);
-        let stands = place.due <= self.timers.now()
+        let in_group = |_| self.orders.position(order, compare);
+        let in_group = place.group.as_ref().map(in_group);
+        let line_first = place.due <= self.timers.now()
             && group.is_none_or(|group| {
                 let group = self.group(group);
                 let first = self.orders.first(order);
@@ -53,86 +52,87 @@ impl<K: Ord, J> Jobs<K, J> {
             })
             && (group.is_some() || place.group.is_none() || self.group_limit.room(0) > 0);
         let line = tenant.map_or(Tree::EMPTY, |tenant| self.tenant(tenant).line);
-        let stand = stands.then(|| self.orders.seat(line, compare));
-        Plan {
+        let in_line = line_first.then(|| self.orders.position(line, compare));
+        JobPosition {
             tenant,
             group,
-            seat,
-            stand,
+            in_group,
+            in_line,
         }
     }
 
-    /// Puts a job in where the plan says. Compares nothing.
-    pub fn push(&mut self, plan: Plan, key: K, place: Place, data: J) -> Key {
+    /// Puts a job in at its position. Compares nothing.
+    pub fn push(&mut self, position: JobPosition, key: K, place: Place, data: J) -> Key {
         let Place { tenant, group, due } = place;
-        let tenant = plan.tenant.unwrap_or_else(|| self.add_tenant(tenant));
-        let group = group.map(|name| plan.group.unwrap_or_else(|| self.add_group(tenant, name)));
+        let tenant = position.tenant.unwrap_or_else(|| self.add_tenant(tenant));
+        let known = position.group;
+        let group = group.map(|name| known.unwrap_or_else(|| self.add_group(tenant, name)));
         let sequence = self.number();
         let job = Job {
             key,
             sequence,
             tenant,
             group,
-            state: State::Apart,
+            state: State::Uncounted,
             attempts: 0,
-            seat: None,
-            stand: None,
-            restless: false,
+            group_node: None,
+            line_node: None,
+            dirty: false,
             data,
         };
         let id = self.jobs.insert(job);
         let at = id.index();
         self.tenant_mut(tenant).members += 1;
-        if let (Some(group), Some(seat)) = (group, plan.seat) {
+        if let (Some(group), Some(position)) = (group, position.in_group) {
             let group = self.groups.by_index_mut(group).expect(PINNED);
             group.members += 1;
-            let seat = self.orders.sit(&mut group.order, seat, at, false);
-            self.job_mut(at).seat = Some(seat);
+            let node = self.orders.insert(&mut group.order, position, at, false);
+            self.job_mut(at).group_node = Some(node);
         }
-        if let Some(seat) = plan.stand {
+        if let Some(position) = position.in_line {
             let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
-            let stand = self.orders.sit(line, seat, at, true);
-            self.job_mut(at).stand = Some(stand);
+            let node = self.orders.insert(line, position, at, true);
+            self.job_mut(at).line_node = Some(node);
             if let Some(group) = group {
-                if let Some(old) = self.group(group).standing {
-                    self.unstand(old);
+                if let Some(old) = self.group(group).in_line {
+                    self.remove_from_line(old);
                 }
-                self.group_mut(group).standing = Some(at);
+                self.group_mut(group).in_line = Some(at);
             }
         }
         let state = self.wait_until(id, due);
-        self.turn(at, state);
+        self.set_state(at, state);
         id
     }
 
-    /// Finds the place of a job under another key. Runs the user's `Ord`,
+    /// Finds the position of a job under another key. Runs the user's `Ord`,
     /// changes nothing.
-    pub fn plan_rekey(&self, id: Key, key: &K) -> Result<Option<Seat>, Refused> {
+    pub fn rekey_position(&self, id: Key, key: &K) -> Result<Option<Position>, Refused> {
         let job = self.jobs.get(id).ok_or(Refused::Stale)?;
         Ok(job.group.map(|group| {
             let order = self.group(group).order;
             let compare = |other| self.order(key, job.sequence, other);
-            self.orders.seat(order, compare)
+            self.orders.position(order, compare)
         }))
     }
 
     /// Gives a job another key, and the place it has by it; the old key.
-    pub fn rekey(&mut self, id: Key, seat: Option<Seat>, key: K) -> K {
+    pub fn rekey(&mut self, id: Key, position: Option<Position>, key: K) -> K {
         let at = id.index();
         let job = self.job_mut(at);
         let old_key = std::mem::replace(&mut job.key, key);
-        let (group, old_seat, state) = (job.group, job.seat, job.state);
+        let (group, old_node, state) = (job.group, job.group_node, job.state);
         let ready = state == State::Ready;
-        if let (Some(group), Some(seat), Some(old_seat)) = (group, seat, old_seat) {
+        if let (Some(group), Some(position), Some(old_node)) = (group, position, old_node) {
             let order = &mut self.groups.by_index_mut(group).expect(PINNED).order;
-            let seat = self.orders.sit(order, seat, at, ready);
-            self.orders.leave(order, old_seat);
-            self.job_mut(at).seat = Some(seat);
+            let node = self.orders.insert(order, position, at, ready);
+            self.orders.remove(order, old_node);
+            self.job_mut(at).group_node = Some(node);
         }
-        self.unstand(at);
+        self.remove_from_line(at);
         match group {
             Some(group) => self.balance_group(group),
-            None if ready => self.unsettle_job(at),
+            None if ready => self.mark_job_dirty(at),
             None => {}
         }
         old_key
@@ -188,12 +188,12 @@ impl<K, J> Jobs<K, J> {
 
     /// A job ends, whatever its state.
     pub(super) fn take_out(&mut self, id: Key) -> Taken<K, J> {
-        self.turn(id.index(), State::Apart);
+        self.set_state(id.index(), State::Uncounted);
         let job = self.jobs.remove(id).expect(PINNED);
-        if let (Some(group), Some(seat)) = (job.group, job.seat) {
+        if let (Some(group), Some(node)) = (job.group, job.group_node) {
             let group = self.groups.by_index_mut(group).expect(PINNED);
             group.members -= 1;
-            self.orders.leave(&mut group.order, seat);
+            self.orders.remove(&mut group.order, node);
         }
         self.tenant_mut(job.tenant).members -= 1;
         self.reap(job.tenant, job.group);

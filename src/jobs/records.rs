@@ -21,10 +21,10 @@ pub(super) struct Job<K, J> {
     /// How often it came back without being complete.
     pub(super) attempts: u32,
     /// In its group's order.
-    pub(super) seat: Option<Node>,
+    pub(super) group_node: Option<Node>,
     /// In its tenant's line.
-    pub(super) stand: Option<Node>,
-    pub(super) restless: bool,
+    pub(super) line_node: Option<Node>,
+    pub(super) dirty: bool,
     pub(super) data: J,
 }
 
@@ -39,12 +39,12 @@ pub(super) enum State {
     /// It failed too often; deaths are numbered.
     Dead(u64),
     /// It is on its way in or out.
-    Apart,
+    Uncounted,
 }
 
-/// Who should be seated before the next claim.
+/// What the next claim inserts in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Restless {
+pub(super) enum Dirty {
     Group(Key),
     /// An ungrouped one.
     Job(Key),
@@ -60,10 +60,10 @@ pub(super) struct Group {
     pub(super) counted: u32,
     /// All its jobs, those that are ready marked.
     pub(super) order: Tree,
-    /// The job of it that stands in the tenant's line.
-    pub(super) standing: Option<u32>,
+    /// The job of it that is in the tenant's line.
+    pub(super) in_line: Option<u32>,
     pub(super) members: usize,
-    pub(super) restless: bool,
+    pub(super) dirty: bool,
 }
 
 impl Group {
@@ -75,9 +75,9 @@ impl Group {
             running: 0,
             counted: 0,
             order: Tree::EMPTY,
-            standing: None,
+            in_line: None,
             members: 0,
-            restless: false,
+            dirty: false,
         }
     }
 }

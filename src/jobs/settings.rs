@@ -96,7 +96,7 @@ impl<K, J> Jobs<K, J> {
             return Err(Refused::Alive);
         }
         job.attempts = 0;
-        self.turn(id.index(), State::Ready);
+        self.set_state(id.index(), State::Ready);
         Ok(())
     }
 }

@@ -17,8 +17,8 @@ fn at(seconds: u64) -> Duration {
 }
 
 fn add<K: Ord, J>(jobs: &mut Jobs<K, J>, key: K, place: Place, job: J) -> Key {
-    let plan = jobs.plan(&key, &place);
-    jobs.push(plan, key, place, job)
+    let position = jobs.find_position(&key, &place);
+    jobs.push(position, key, place, job)
 }
 
 impl<K: Ord, J> Jobs<K, J> {
@@ -31,9 +31,9 @@ impl<K: Ord, J> Jobs<K, J> {
                 State::Later(_) => (waiting, later) = (waiting + 1, later + 1),
                 State::Claimed { .. } => running += 1,
                 State::Dead(_) => dead += 1,
-                State::Apart => panic!("a job is neither here nor there"),
+                State::Uncounted => panic!("a job is neither here nor there"),
             }
-            assert_eq!(job.group.is_some(), job.seat.is_some());
+            assert_eq!(job.group.is_some(), job.group_node.is_some());
         }
         let counts = (self.waiting, self.later, self.running, self.dead.len());
         assert_eq!(counts, (waiting, later, running, dead));
@@ -67,10 +67,10 @@ impl<K: Ord, J> Jobs<K, J> {
         let mut last = None;
         for index in self.orders.iter(tenant.line) {
             let job = self.job(index);
-            assert!(job.tenant == at && job.stand.is_some() && job.state == State::Ready);
+            assert!(job.tenant == at && job.line_node.is_some() && job.state == State::Ready);
             if let Some(group) = job.group {
                 let group = self.group(group);
-                assert!(group.standing == Some(index) && group.counted > 0);
+                assert!(group.in_line == Some(index) && group.counted > 0);
             }
             let place = (&job.key, job.sequence);
             assert!(last.replace(place) < Some(place), "a line out of order");
@@ -86,10 +86,10 @@ impl<K: Ord, J> Jobs<K, J> {
         let ready = self.orders.marked(group.order);
         assert_eq!(group.counted, ready.min(group.limit.room(group.running)));
         let first = self.orders.first(group.order);
-        let settled = group.standing == first || group.counted == 0;
+        let is_current = group.in_line == first || group.counted == 0;
         assert!(
-            settled || group.restless,
-            "one that should stand is forgotten"
+            is_current || group.dirty,
+            "one that should be in line is forgotten"
         );
         u64::from(group.counted)
     }

@@ -2,7 +2,7 @@
 //!
 //! Protocol: a search starts from an owner whose request has just been put in a queue, before the
 //! table's lock is let go. It goes breadth first from owner to owner: from one that waits to those
-//! who hold a conflicting mode (hard edges) and to those who stand ahead with a conflicting request
+//! who hold a conflicting mode (hard edges) and to those ahead with a conflicting request
 //! (soft edges). An owner that does not wait leads nowhere.
 //!
 //! Why only there: edges come to be when a request is put in a queue (from its owner, and to it from
@@ -17,8 +17,8 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 
-use super::books::{Books, Desk, Outcome};
 use super::node::{Cause, Node, Request};
+use super::wait_table::{Outcome, OwnerState, WaitTable};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
 use crate::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) struct Edge<K> {
     pub(super) cause: Cause,
 }
 
-impl<K> Books<K> {
+impl<K> WaitTable<K> {
     /// Breaks all circles through an owner that has begun to wait. Gives the report if that owner
     /// is a victim itself: it waits no more, and has nothing of what it asked for.
     pub(super) fn break_cycles(
@@ -70,11 +70,11 @@ impl<K> Books<K> {
 
     /// Lowest priority, then fewest locks, then youngest.
     fn victim(&self, circle: &[Key]) -> Key {
-        let standing = |owner: &&Key| {
-            let desk = self.owners.get(**owner);
-            desk.map(|desk| (desk.priority, desk.locks, Reverse(desk.born)))
+        let rank = |owner: &&Key| {
+            let state = self.owners.get(**owner);
+            state.map(|state| (state.priority, state.locks, Reverse(state.born)))
         };
-        let victim = circle.iter().min_by_key(standing);
+        let victim = circle.iter().min_by_key(rank);
         *victim.expect("a circle has owners")
     }
 
@@ -86,12 +86,12 @@ impl<K> Books<K> {
             owners: &mut self.owners,
             number: self.searches,
             start,
-            // With where the owner's request stands in its queue, if that is known.
+            // With the position of the owner's request in its queue, if that is known.
             frontier: VecDeque::from([(start, None)]),
             seen: HashMap::new(),
         };
-        while let Some((owner, place)) = search.frontier.pop_front() {
-            if search.visit(owner, place) {
+        while let Some((owner, position)) = search.frontier.pop_front() {
+            if search.visit(owner, position) {
                 return Some(search.way_to(owner));
             }
         }
@@ -123,7 +123,7 @@ impl<K> Books<K> {
 
 struct Search<'a, K> {
     nodes: &'a Slab<Node<K>>,
-    owners: &'a mut Slab<Desk<K>>,
+    owners: &'a mut Slab<OwnerState<K>>,
     number: u64,
     start: Key,
     frontier: VecDeque<(Key, Option<usize>)>,
@@ -134,9 +134,9 @@ struct Search<'a, K> {
 
 impl<K> Search<'_, K> {
     /// Reaches all that this owner waits for; true if it waits for the start.
-    fn visit(&mut self, owner: Key, place: Option<usize>) -> bool {
-        let desk = self.owners.get(owner);
-        let wait = desk.and_then(|desk| desk.wait.as_ref());
+    fn visit(&mut self, owner: Key, position: Option<usize>) -> bool {
+        let state = self.owners.get(owner);
+        let wait = state.and_then(|state| state.wait.as_ref());
         let Some(wait) = wait.filter(|wait| wait.outcome.is_none()) else {
             return false;
         };
@@ -148,8 +148,8 @@ impl<K> Search<'_, K> {
         if owner != self.start && node.holders.held(self.start).is_some_and(conflicts) {
             return true;
         }
-        let standing = || node.queue.iter().position(|r| r.owner == owner);
-        let Some(place) = place.or_else(standing) else {
+        let find = || node.queue.iter().position(|r| r.owner == owner);
+        let Some(position) = position.or_else(find) else {
             return false;
         };
         let seen = self.seen.get(&(at, mode)).copied();
@@ -160,7 +160,7 @@ impl<K> Search<'_, K> {
                 }
             }
         }
-        for ahead in seen.unwrap_or(0)..place {
+        for ahead in seen.unwrap_or(0)..position {
             let request = node.queue[ahead];
             if conflicts(request.mode) {
                 if request.owner == self.start {
@@ -169,20 +169,20 @@ impl<K> Search<'_, K> {
                 self.reach(request.owner, Some(ahead), owner);
             }
         }
-        if seen.is_none_or(|seen| seen < place) {
-            self.seen.insert((at, mode), place);
+        if seen.is_none_or(|seen| seen < position) {
+            self.seen.insert((at, mode), position);
         }
         false
     }
 
-    fn reach(&mut self, owner: Key, place: Option<usize>, from: Key) {
-        let Some(desk) = self.owners.get_mut(owner) else {
+    fn reach(&mut self, owner: Key, position: Option<usize>, from: Key) {
+        let Some(state) = self.owners.get_mut(owner) else {
             return;
         };
-        if desk.reached != self.number && desk.wait.is_some() && owner != self.start {
-            desk.reached = self.number;
-            desk.from = Some(from);
-            self.frontier.push_back((owner, place));
+        if state.reached != self.number && state.wait.is_some() && owner != self.start {
+            state.reached = self.number;
+            state.from = Some(from);
+            self.frontier.push_back((owner, position));
         }
     }
 
@@ -191,7 +191,7 @@ impl<K> Search<'_, K> {
         let mut way = vec![last];
         while let Some(&at) = way.last()
             && at != self.start
-            && let Some(from) = self.owners.get(at).and_then(|desk| desk.from)
+            && let Some(from) = self.owners.get(at).and_then(|state| state.from)
         {
             way.push(from);
         }

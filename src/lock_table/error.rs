@@ -71,7 +71,7 @@ pub struct Link<K> {
     pub blocked_by: OwnerId,
     /// The conflicting mode of that one.
     pub in_mode: Mode,
-    /// Whether that one has it or stands ahead.
+    /// Whether that one has it or waits ahead.
     pub cause: Cause,
 }
 

@@ -1,4 +1,4 @@
-//! What one owner holds of one resource, in its own words.
+//! What one owner holds of one resource, as it sees it.
 //!
 //! State: the grants by name, and how many of the owner's other holds rest on this one. What follows
 //! from a change of it for the others is the business of `holds`.
@@ -14,14 +14,14 @@ pub(super) struct Hold<K> {
     pub(super) id: HoldId,
     pub(super) key: K,
     pub(super) depth: usize,
-    pub(super) place: Place,
+    pub(super) kind: HoldKind,
     pub(super) grants: Grants,
     pub(super) intents: Counts,
     pub(super) covers: Counts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum HoldKind {
     Real {
         node: NodeId,
         mode: Mode,
@@ -58,9 +58,9 @@ impl<K> Hold<K> {
 
     /// What it amounts to: in the table, or as covered.
     pub(super) fn mode(&self) -> Option<Mode> {
-        match self.place {
-            Place::Real { mode, .. } => Some(mode),
-            Place::Covered { .. } => self.own(),
+        match self.kind {
+            HoldKind::Real { mode, .. } => Some(mode),
+            HoldKind::Covered { .. } => self.own(),
         }
     }
 

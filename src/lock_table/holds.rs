@@ -1,4 +1,4 @@
-//! What one owner holds, in its own words: no lock, and none of the other owners' business.
+//! What one owner holds, as it sees it: without a lock, and without the other owners.
 //!
 //! State: a hold per resource that was granted, or that is held for the sake of something below.
 //!
@@ -27,7 +27,7 @@ use hashbrown::HashTable;
 
 use super::error::ReleaseError;
 use super::grants::Grants;
-use super::hold::{Counts, Hold, HoldId, Place};
+use super::hold::{Counts, Hold, HoldId, HoldKind};
 use super::shards::{NodeId, spread};
 use crate::modes::Mode;
 
@@ -99,18 +99,18 @@ impl<K> Holds<K> {
         let id = match id {
             None => {
                 self.real += 1;
-                let place = Place::Real { node, mode, parent };
-                self.insert(hash, (key(), depth), place, asked)
+                let kind = HoldKind::Real { node, mode, parent };
+                self.insert(hash, (key(), depth), kind, asked)
             }
             Some(id) => {
-                let (own, place) = (self.get(id).own(), self.get(id).place);
-                match place {
-                    Place::Covered { by } => {
+                let (own, kind) = (self.get(id).own(), self.get(id).kind);
+                match kind {
+                    HoldKind::Covered { by } => {
                         self.real += 1;
                         self.recover(by, own, None);
                     }
                     // Its parent is what it was, whatever the user's code says now.
-                    Place::Real {
+                    HoldKind::Real {
                         mode, parent: up, ..
                     } => {
                         self.uncount_intent(up, mode);
@@ -119,7 +119,7 @@ impl<K> Holds<K> {
                 }
                 let epoch = self.epoch;
                 let hold = self.get_mut(id);
-                hold.place = Place::Real { node, mode, parent };
+                hold.kind = HoldKind::Real { node, mode, parent };
                 hold.grant(epoch, asked);
                 id
             }
@@ -139,12 +139,12 @@ impl<K> Holds<K> {
         by: HoldId,
         asked: (Mode, u64),
     ) -> HoldId {
-        let place = Place::Covered { by };
-        let id = id.unwrap_or_else(|| self.insert(hash, (key(), depth), place, None));
+        let kind = HoldKind::Covered { by };
+        let id = id.unwrap_or_else(|| self.insert(hash, (key(), depth), kind, None));
         let epoch = self.epoch;
         let hold = self.get_mut(id);
         let before = hold.own();
-        hold.place = place;
+        hold.kind = kind;
         hold.grant(epoch, Some(asked));
         let after = hold.own();
         self.recover(by, before, after);
@@ -167,7 +167,7 @@ impl<K> Holds<K> {
             1 if hold.covers.any() => return Err(ReleaseError::StillCovers),
             _ => {}
         }
-        if let Place::Real { node, mode, parent } = hold.place
+        if let HoldKind::Real { node, mode, parent } = hold.kind
             && count == 1
             && !hold.intents.any()
         {
@@ -178,7 +178,7 @@ impl<K> Holds<K> {
             self.uncount_intent(parent, mode);
             self.shrink();
             if let Some(parent) = parent {
-                self.settle(parent);
+                self.propagate(parent);
             }
             drop(gone);
             return Ok(());
@@ -232,9 +232,9 @@ impl<K> Holds<K> {
             std::mem::take(&mut self.map).into_iter().collect()
         };
         all.sort_by_key(|hold| Reverse(hold.depth));
-        let nodes = all.iter().filter_map(|hold| match hold.place {
-            Place::Real { node, .. } => Some((node, None)),
-            Place::Covered { .. } => None,
+        let nodes = all.iter().filter_map(|hold| match hold.kind {
+            HoldKind::Real { node, .. } => Some((node, None)),
+            HoldKind::Covered { .. } => None,
         });
         self.changes.extend(nodes);
         self.real = 0;
@@ -246,7 +246,7 @@ impl<K> Holds<K> {
         &mut self,
         hash: u64,
         (key, depth): (K, usize),
-        place: Place,
+        kind: HoldKind,
         asked: Option<(Mode, u64)>,
     ) -> HoldId {
         let same = self.map.iter_hash(spread(hash));
@@ -256,7 +256,7 @@ impl<K> Holds<K> {
             id,
             key,
             depth,
-            place,
+            kind,
             grants: Grants::default(),
             intents: Counts::default(),
             covers: Counts::default(),
@@ -284,7 +284,7 @@ impl<K> Holds<K> {
 
     /// The own mode of a hold went down: what follows from it for the hold and all above it.
     fn lowered(&mut self, at: HoldId, before: Option<Mode>) {
-        if let Place::Covered { by } = self.get(at).place {
+        if let HoldKind::Covered { by } = self.get(at).kind {
             let after = self.get(at).own();
             self.recover(by, before, after);
             if after.is_none() {
@@ -292,12 +292,12 @@ impl<K> Holds<K> {
             }
             return;
         }
-        self.settle(at);
+        self.propagate(at);
     }
 
     /// Less is needed of this: what follows from it, up to where nothing changes.
-    fn settle(&mut self, mut at: HoldId) {
-        while let Place::Real { node, mode, parent } = self.get(at).place {
+    fn propagate(&mut self, mut at: HoldId) {
+        while let HoldKind::Real { node, mode, parent } = self.get(at).kind {
             let hold = self.get(at);
             let target = hold.own_and_intents();
             if target == Some(mode) {
@@ -308,7 +308,7 @@ impl<K> Holds<K> {
             self.uncount_intent(parent, mode);
             match target {
                 Some(mode) => {
-                    self.get_mut(at).place = Place::Real { node, mode, parent };
+                    self.get_mut(at).kind = HoldKind::Real { node, mode, parent };
                     if let Some(parent) = parent {
                         self.get_mut(parent).intents.count(strong_intent(mode));
                     }

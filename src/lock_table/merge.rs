@@ -2,7 +2,7 @@
 
 use hashbrown::HashTable;
 
-use super::plan::Step;
+use super::path::Step;
 use super::shards::spread;
 
 /// Whether a path may have a name twice, so that its parent is not always the same.
@@ -13,7 +13,7 @@ pub(super) fn has_repeats<K>(path: &[Step<K>]) -> bool {
 
 /// Several paths in one: each node once, by (depth, hash), where it is least deep.
 pub(super) fn merged<K: Eq>(steps: Vec<Step<K>>) -> Vec<Step<K>> {
-    let mut places = vec![0; steps.len()];
+    let mut positions = vec![0; steps.len()];
     let mut known = HashTable::with_capacity(steps.len());
     let mut numbered: Vec<(usize, Step<K>)> = steps.into_iter().enumerate().collect();
     numbered.sort_by_key(|(_, step)| (step.depth, step.hash));
@@ -21,7 +21,7 @@ pub(super) fn merged<K: Eq>(steps: Vec<Step<K>>) -> Vec<Step<K>> {
     for (number, mut step) in numbered {
         let is_it = |&at: &usize| merged[at].hash == step.hash && merged[at].key == step.key;
         if let Some(&same) = known.find(spread(step.hash), is_it) {
-            places[number] = same;
+            positions[number] = same;
             let found = &mut merged[same];
             found.asked = match (found.asked, step.asked) {
                 (Some(one), Some(other)) => Some(one.join(other)),
@@ -29,9 +29,9 @@ pub(super) fn merged<K: Eq>(steps: Vec<Step<K>>) -> Vec<Step<K>> {
             };
             found.times += step.times;
         } else {
-            // Less deep, so it has its place already.
-            step.parent = step.parent.map(|parent| places[parent]);
-            places[number] = merged.len();
+            // Less deep, so it has its position already.
+            step.parent = step.parent.map(|parent| positions[parent]);
+            positions[number] = merged.len();
             let rehash = |&at: &usize| spread(merged[at].hash);
             known.insert_unique(spread(step.hash), merged.len(), rehash);
             merged.push(step);

@@ -32,7 +32,7 @@ pub(super) struct Request {
 pub enum Cause {
     /// The other holds a conflicting mode.
     Holds,
-    /// The other asked for a conflicting mode and stands ahead in the queue.
+    /// The other asked for a conflicting mode and is ahead in the queue.
     WaitsAhead,
 }
 
@@ -47,17 +47,17 @@ impl<K> Node<K> {
     }
 
     /// Whether a request would be granted if it were made now: it conflicts neither with what
-    /// others hold nor with what stands ahead of the place it would take.
+    /// others hold nor with what is ahead of its position.
     pub(super) fn grantable(&self, request: Request) -> bool {
         let held = self.holders.held(request.owner);
-        let ahead = &self.queue[..self.place(held)];
+        let ahead = &self.queue[..self.position(held)];
         self.fits(request) && ahead.iter().all(|r| r.mode.compatible(request.mode))
     }
 
     /// Puts a request in the queue.
     pub(super) fn enqueue(&mut self, request: Request) {
-        let place = self.place(self.holders.held(request.owner));
-        self.queue.insert(place, request);
+        let position = self.position(self.holders.held(request.owner));
+        self.queue.insert(position, request);
     }
 
     /// Takes an owner's request out of the queue.
@@ -101,9 +101,9 @@ impl<K> Node<K> {
         holders.chain(ahead)
     }
 
-    /// Where a request of somebody who holds this stands: at the end, but ahead of the first one
+    /// The position of a request of somebody who holds this: at the end, but ahead of the first one
     /// that waits for what is held, or both would wait for ever.
-    fn place(&self, held: Option<Mode>) -> usize {
+    fn position(&self, held: Option<Mode>) -> usize {
         let waits_for = |held: Mode| self.queue.iter().position(|r| !r.mode.compatible(held));
         held.and_then(waits_for).unwrap_or(self.queue.len())
     }

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 
+use super::acquire::Lock;
 use super::error::{OwnerId, ReleaseError, TryLockError};
-use super::hold::Place;
+use super::hold::HoldKind;
 use super::holds::Holds;
-use super::op::Lock;
-use super::plan::{Plan, Step};
+use super::path::{Path, Step};
 use super::shards::Name;
 use super::{Resource, Shared};
 use crate::modes::Mode;
@@ -33,11 +33,11 @@ pub struct Owner<K, S = RandomState> {
     pub(super) holds: Holds<K>,
     priority: i32,
     /// A request was begun and neither committed nor put back.
-    pub(super) unsettled: bool,
-    /// The memory of the last plan.
+    pub(super) pending: bool,
+    /// The memory of the last path.
     pub(super) steps: Vec<Step<K>>,
     /// Names to be dropped with no lock held.
-    waste: Vec<Name<K>>,
+    deferred: Vec<Name<K>>,
 }
 
 /// A moment in the life of an owner, to go back to.
@@ -49,15 +49,15 @@ pub struct Savepoint {
 
 impl<K, S> Owner<K, S> {
     pub(super) fn new(shared: Arc<Shared<K, S>>, priority: i32) -> Self {
-        let id = shared.books.lock().enrol(priority);
+        let id = shared.wait_table.lock().register(priority);
         Self {
             shared,
             id,
             holds: Holds::new(),
             priority,
-            unsettled: false,
+            pending: false,
             steps: Vec::new(),
-            waste: Vec::new(),
+            deferred: Vec::new(),
         }
     }
 
@@ -93,7 +93,7 @@ impl<K, S> Owner<K, S> {
         if savepoint.owner != self.id {
             return Err(ReleaseError::Foreign);
         }
-        self.settle_last();
+        self.abort_pending();
         self.holds.release_to(savepoint.epoch);
         self.enter();
         Ok(())
@@ -102,12 +102,12 @@ impl<K, S> Owner<K, S> {
     /// Releases all that it holds, whatever the counts; as dropping it does.
     pub fn release_all(&mut self) {
         let gone = self.holds.clear();
-        if std::mem::replace(&mut self.unsettled, false) {
+        if std::mem::replace(&mut self.pending, false) {
             // At once, before the drop of any name can panic.
             let changes = std::mem::take(&mut self.holds.changes);
-            self.shared.event(|books, _| {
-                books.abort(self.id);
-                books.lower(self.id, &changes);
+            self.shared.with_state(|waits, _| {
+                waits.abort(self.id);
+                waits.lower(self.id, &changes);
             });
         }
         self.enter();
@@ -118,15 +118,15 @@ impl<K, S> Owner<K, S> {
     /// in the table (true) or covered by an ancestor.
     pub fn holdings(&self) -> impl Iterator<Item = (&K, Mode, bool)> {
         self.holds.iter().filter_map(|hold| {
-            let real = matches!(hold.place, Place::Real { .. });
+            let real = matches!(hold.kind, HoldKind::Real { .. });
             Some((&hold.key, hold.mode()?, real))
         })
     }
 
     /// Puts back what a wait left that was forgotten, or whose poll panicked.
-    pub(super) fn settle_last(&mut self) {
-        if std::mem::replace(&mut self.unsettled, false) {
-            self.shared.event(|books, _| books.abort(self.id));
+    pub(super) fn abort_pending(&mut self) {
+        if std::mem::replace(&mut self.pending, false) {
+            self.shared.with_state(|waits, _| waits.abort(self.id));
         }
     }
 
@@ -139,17 +139,17 @@ impl<K, S> Owner<K, S> {
         // Taken out, so that nothing is entered twice if the drop of a name panics.
         let mut changes = std::mem::take(&mut self.holds.changes);
         let (shared, id) = (&self.shared, self.id);
-        if !shared.shards.lower(id, &changes, &mut self.waste) {
-            shared.event(|books, _| books.lower(id, &changes));
+        if !shared.shards.lower(id, &changes, &mut self.deferred) {
+            shared.with_state(|waits, _| waits.lower(id, &changes));
         }
         changes.clear();
         if changes.capacity() <= KEPT {
             self.holds.changes = changes;
         }
-        if self.waste.capacity() > KEPT {
-            drop(std::mem::take(&mut self.waste));
+        if self.deferred.capacity() > KEPT {
+            drop(std::mem::take(&mut self.deferred));
         } else {
-            self.waste.clear();
+            self.deferred.clear();
         }
     }
 }
@@ -161,13 +161,13 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// the resource is held in a mode that does, it is granted without touching the table: no lock
     /// is taken and no queue looked at. It is recorded all the same, and must be released.
     ///
-    /// Requests stand in a queue per resource, first come first served, strictly: one waits if it
+    /// Requests wait in a queue per resource, first come first served, strictly: one waits if it
     /// conflicts with what others hold or with one ahead. Only somebody who holds the resource
     /// already goes ahead, just before the first that waits for what it holds. So a request waits
     /// for those who hold and those ahead, and is not overtaken by later ones without end.
     ///
-    /// Its place is that of the moment it stands in the queue: at the first poll. A thread that blocks
-    /// without a deadline looks for about two microseconds before, as long as nobody stands there.
+    /// Its position is that of the moment it joins the queue: at the first poll. A thread that blocks
+    /// without a deadline spins for about two microseconds before, as long as nobody waits there.
     ///
     /// # Errors
     ///
@@ -187,8 +187,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// Hashing, `parent` and `clone` run before anything is locked; `Eq` runs under the table's locks
     /// as well, and must not use the table. If one of them panics, nothing has changed.
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
-        let plan = self.plan([(resource.clone(), mode)]);
-        Wait::new(Lock::new(self, plan))
+        let path = self.path([(resource.clone(), mode)]);
+        Wait::new(Lock::new(self, path))
     }
 
     /// [`lock`](Self::lock) of several resources, all or none.
@@ -205,8 +205,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         &mut self,
         resources: impl IntoIterator<Item = (K, Mode)>,
     ) -> Wait<Lock<'_, K, S>> {
-        let plan = self.plan(resources);
-        Wait::new(Lock::new(self, plan))
+        let path = self.path(resources);
+        Wait::new(Lock::new(self, path))
     }
 
     /// [`lock`](Self::lock) if that need not wait. It does not go ahead of those who do.
@@ -216,8 +216,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// [`TryLockError::WouldBlock`], [`Closed`](TryLockError::Closed),
     /// [`TooDeep`](TryLockError::TooDeep).
     pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), TryLockError> {
-        let plan = self.plan([(resource.clone(), mode)]);
-        Lock::new(self, plan).try_now()
+        let path = self.path([(resource.clone(), mode)]);
+        Lock::new(self, path).try_now()
     }
 
     /// Locks the first of these resources that can be had now, and says which: skip locked.
@@ -235,9 +235,9 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     where
         K: 'k,
     {
-        for (place, resource) in resources.into_iter().enumerate() {
+        for (position, resource) in resources.into_iter().enumerate() {
             match self.try_lock(resource, mode) {
-                Ok(()) => return Ok(Some(place)),
+                Ok(()) => return Ok(Some(position)),
                 Err(TryLockError::WouldBlock) => {}
                 Err(error) => return Err(error),
             }
@@ -254,7 +254,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// [`StillCovers`](ReleaseError::StillCovers) if it is the last grant and something below is
     /// covered by it. Nothing has changed then.
     pub fn release(&mut self, resource: &K) -> Result<(), ReleaseError> {
-        self.settle_last();
+        self.abort_pending();
         let hash = self.shared.hasher.hash_one(resource);
         self.holds.release(hash, resource)?;
         self.enter();
@@ -270,7 +270,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// not cover `mode`; [`StillCovers`](ReleaseError::StillCovers) if `mode` does not cover what is
     /// covered below. Nothing has changed then.
     pub fn downgrade(&mut self, resource: &K, mode: Mode) -> Result<(), ReleaseError> {
-        self.settle_last();
+        self.abort_pending();
         let hash = self.shared.hasher.hash_one(resource);
         let id = self.holds.find(hash, resource);
         self.holds
@@ -295,28 +295,28 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         id.map_or(0, |id| self.holds.get(id).grants())
     }
 
-    fn plan(&mut self, resources: impl IntoIterator<Item = (K, Mode)>) -> Option<Plan<K>> {
-        self.settle_last();
+    fn path(&mut self, resources: impl IntoIterator<Item = (K, Mode)>) -> Option<Path<K>> {
+        self.abort_pending();
         let hash = |key: &K| self.shared.hasher.hash_one(key);
         let steps = std::mem::take(&mut self.steps);
-        Plan::new(resources, hash, &self.holds, steps)
+        Path::new(resources, hash, &self.holds, steps)
     }
 }
 
 impl<K, S> Drop for Owner<K, S> {
     fn drop(&mut self) {
         // Last, also if the drop of a name panics.
-        let last = StrikesOff(self);
+        let last = UnregisterOnDrop(self);
         last.0.release_all();
     }
 }
 
-struct StrikesOff<'a, K, S>(&'a mut Owner<K, S>);
+struct UnregisterOnDrop<'a, K, S>(&'a mut Owner<K, S>);
 
-impl<K, S> Drop for StrikesOff<'_, K, S> {
+impl<K, S> Drop for UnregisterOnDrop<'_, K, S> {
     fn drop(&mut self) {
         let Owner { shared, id, .. } = &*self.0;
-        shared.event(|books, _| books.strike_off(*id));
+        shared.with_state(|waits, _| waits.unregister(*id));
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! State: an entry per resource, found by its hash. A *quiet* one has its holders in place: nobody
 //! waits for it, and who takes or releases it needs the lock of its shard and nothing else. One that
-//! somebody waits for is *busy*: its holders and its queue stand in the books, under their lock.
+//! somebody waits for is *busy*: its holders and its queue are in the wait table, under its lock.
 //!
 //! ```text
 //!   absent <----------> quiet ----------------------> busy
@@ -11,14 +11,14 @@
 //!     +-------------------------------------------------+ and nobody holds it
 //! ```
 //!
-//! Protocol: the lock of the books is taken before those of the shards, and several shards are taken
-//! by ascending place. An operation on several resources holds all of their shards at once, so that
-//! nobody sees one half of it. Whoever meets a busy entry without the books lets go and begins anew
-//! with them.
+//! Protocol: the lock of the wait table is taken before those of the shards, and several shards are taken
+//! by ascending number. An operation on several resources holds all of their shards at once, so that
+//! nobody sees one half of it. Whoever meets a busy entry without the lock of the wait table unlocks and
+//! begins anew with it.
 //!
 //! Invariants:
 //! 1. There is an entry exactly while the resource has a holder or a request.
-//! 2. An entry becomes busy, and quiet again, only under the lock of the books.
+//! 2. An entry becomes busy, and quiet again, only under the lock of the wait table.
 //! 3. Nothing of the user's runs in here but `Eq` in `find`, which changes nothing. Names that are
 //!    no longer needed are given out, to be dropped unlocked; none is cloned.
 
@@ -54,7 +54,7 @@ pub(super) struct Entry<K> {
 
 pub(super) enum State {
     Quiet(Holders),
-    /// The node in the books.
+    /// The node in the wait table.
     Busy(Key),
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Set(u32);
 /// Some of the shards, locked.
 pub(super) struct Locked<'a, K> {
     set: Set,
-    // By ascending place; only paths that are long, or lists, need more than two.
+    // By ascending number; only paths that are long, or lists, need more than two.
     first: Option<MutexGuard<'a, Index<K>>>,
     second: Option<MutexGuard<'a, Index<K>>>,
     rest: Vec<MutexGuard<'a, Index<K>>>,
@@ -139,13 +139,13 @@ impl<K> Shards<K> {
         &self,
         owner: Key,
         changes: &[(NodeId, Option<Mode>)],
-        waste: &mut Vec<Name<K>>,
+        deferred: &mut Vec<Name<K>>,
     ) -> bool {
         if let [(id, mode)] = *changes {
-            let mut index = self.0[id.place()].0.lock();
+            let mut index = self.0[id.shard()].0.lock();
             let lowered = index.lower(id, owner, mode);
             drop(index);
-            return lowered.map(|name| waste.extend(name)).is_ok();
+            return lowered.map(|name| deferred.extend(name)).is_ok();
         }
         let mut locked = self.lock(changes.iter().map(|(id, _)| *id).collect());
         let quiet = |(id, _): &(NodeId, _)| {
@@ -156,7 +156,7 @@ impl<K> Shards<K> {
             return false;
         }
         for &(id, mode) in changes {
-            waste.extend(locked.lower(id, owner, mode).ok().flatten());
+            deferred.extend(locked.lower(id, owner, mode).ok().flatten());
         }
         true
     }
@@ -326,8 +326,8 @@ impl<K> Entry<K> {
 
 impl NodeId {
     #[inline]
-    fn place(self) -> usize {
-        place(self.hash)
+    fn shard(self) -> usize {
+        shard_of(self.hash)
     }
 
     pub(super) fn set(self) -> Set {
@@ -365,7 +365,7 @@ impl Set {
 
     #[inline]
     fn bit(hash: u64) -> u32 {
-        1 << place(hash)
+        1 << shard_of(hash)
     }
 }
 
@@ -378,7 +378,7 @@ impl FromIterator<NodeId> for Set {
 
 /// The shard of a hash that is spread: by other bits than those that the index goes by.
 #[inline]
-fn place(hash: u64) -> usize {
+fn shard_of(hash: u64) -> usize {
     (hash >> 40) as usize % SHARDS
 }
 

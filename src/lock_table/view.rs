@@ -1,10 +1,10 @@
 //! What the table looks like at one moment.
 
-use super::books::Books;
 use super::error::OwnerId;
 use super::holders::Holders;
 use super::node::{Cause, Node};
 use super::shards::{Entry, Locked, State};
+use super::wait_table::WaitTable;
 use crate::modes::Mode;
 use crate::sync::Arc;
 
@@ -38,7 +38,7 @@ pub struct WaiterView {
     pub asks: Mode,
     /// The mode that it holds already.
     pub holds: Option<Mode>,
-    /// Why: the owners in its way, in which mode, and whether they hold or stand ahead.
+    /// Why: the owners in its way, in which mode, and whether they hold or wait ahead.
     pub blocked_by: Vec<(OwnerId, Mode, Cause)>,
 }
 
@@ -60,7 +60,7 @@ impl<K: Clone> ResourceView<Arc<K>> {
     }
 }
 
-impl<K> Books<K> {
+impl<K> WaitTable<K> {
     /// Of all that the index has, with all of it locked.
     pub(super) fn view(&self, mut locked: Locked<'_, K>) -> (Vec<ResourceView<Arc<K>>>, usize) {
         let view = |entry: &mut Entry<K>| match entry.state {

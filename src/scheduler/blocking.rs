@@ -6,19 +6,19 @@ use super::core::Core;
 use super::stall::Target;
 
 impl<J> Core<J> {
-    /// The task that reader `n` runs is about to sleep until `target` comes.
+    /// The task that worker `n` runs is about to sleep until `target` comes.
     pub(crate) fn block(&mut self, n: u32, target: Target) {
         if !self.has_come(target) {
             self.stalls.block(n, target);
         }
     }
 
-    /// The task that reader `n` runs is awake.
+    /// The task that worker `n` runs is awake.
     pub(crate) fn unblock(&mut self, n: u32) {
         self.stalls.unblock(n);
     }
 
-    /// Whether the wait of the task that reader `n` runs is to give up.
+    /// Whether the wait of the task that worker `n` runs is to give up.
     pub(crate) fn is_stalled(&self, n: u32) -> bool {
         self.stalls.is_stalled(n)
     }
@@ -34,18 +34,18 @@ impl<J> Core<J> {
 
     pub(super) fn resolve_stall(&mut self, wakes: &mut WakeBatch) {
         let blocked = self.stalls.blocked();
-        if blocked == 0 || blocked < self.readers.busy() as usize {
+        if blocked == 0 || blocked < self.workers.busy() as usize {
             return;
         }
         // When the hold is dropped, that is an event, and the rule is applied.
         if self.is_held() {
             return;
         }
-        // What is due later could start on another reader.
-        if !self.clock.is_empty() && self.readers.busy() < self.readers.max() {
+        // What is due later could start on another worker.
+        if !self.clock.is_empty() && self.workers.busy() < self.workers.max() {
             return;
         }
-        if self.startable(1) > 0 && self.readers.coming() > 0 {
+        if self.startable(1) > 0 && self.workers.coming() > 0 {
             return;
         }
         match self.stalls.give_up() {

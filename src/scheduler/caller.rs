@@ -1,4 +1,4 @@
-//! One caller's books: what it has outstanding, epoch by epoch.
+//! One caller's state: what it has outstanding, epoch by epoch.
 //!
 //! Outstanding means submitted since the last successful synchronize, finished
 //! or not. The first poll of a synchronize closes an epoch: it covers all that
@@ -55,7 +55,7 @@ pub struct Summary {
 #[derive(Debug, Default)]
 struct Epoch {
     unfinished: u64,
-    /// Those of them that no reader has.
+    /// Those of them that no worker has.
     waiting: u64,
     summary: Summary,
 }
@@ -134,19 +134,19 @@ impl CallerState {
         self.current.summary.tasks += 1;
     }
 
-    /// A reader has the task, or it ends unrun. Whether somebody waits for nothing
-    /// but tasks that readers have.
+    /// A worker has the task, or it ends unrun. Whether somebody waits for nothing
+    /// but tasks that workers have.
     pub(super) fn taken(&mut self, id: TaskId) -> bool {
         self.epoch_of(id).waiting -= 1;
         self.is_pressing(id)
     }
 
-    /// The task that a reader had waits again.
+    /// The task that a worker had waits again.
     pub(super) fn returned(&mut self, id: TaskId) {
         self.epoch_of(id).waiting += 1;
     }
 
-    /// Whether somebody waits for this task and others, all of which readers
+    /// Whether somebody waits for this task and others, all of which workers
     /// have: each ending may be the last.
     pub(super) fn is_pressing(&self, id: TaskId) -> bool {
         let closing = self.closing.as_ref();
@@ -155,7 +155,7 @@ impl CallerState {
             || self.released_waiters.is_some() && self.waiting.is_none()
     }
 
-    /// Whether readers have all that a synchronize covers, or would.
+    /// Whether workers have all that a synchronize covers, or would.
     pub(super) fn is_claimed(&self) -> bool {
         let closing = self.closing.as_ref();
         closing.map_or(&self.current, |c| &c.epoch).waiting == 0

@@ -7,7 +7,7 @@ use crate::wait::drop_quietly;
 
 use super::outcome::{Ending, Verdict};
 
-/// What a reader does with a task, whatever its types.
+/// What a worker does with a task, whatever its types.
 pub(super) trait Job: Send + Sync {
     /// Runs it and keeps what it gave. Never unwinds.
     fn run(&self) -> Ending;

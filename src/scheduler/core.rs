@@ -5,7 +5,7 @@
 //!
 //! Protocol: one event (a submission, a claim, an ending, a setting), then
 //! [`Core::settle`] until it has nothing more to say; then the owner, its lock
-//! let go, starts the readers in `to_start` and disposes of `ended`.
+//! released, starts the workers in `to_start` and disposes of `ended`.
 //!
 //! Invariants:
 //! 1. A task that waits is in the backlog and in its caller's list; one that
@@ -19,16 +19,16 @@ use std::time::Duration;
 use crate::backlog::{Backlog, GroupKey};
 use crate::error::{OutOfRange, TierGoesDown};
 use crate::limit::{Bypass, Limit};
-use crate::readers::{Move, Readers};
 use crate::slab::{Key, Slab};
 use crate::sync::Arc;
 use crate::wait::{Waiters, WakeBatch};
+use crate::workers::{Action, Workers};
 
 use super::caller::{CallerState, OnFailure, Summary, Synced};
 use super::later::Clock;
 use super::outcome::TaskId;
 use super::stall::Stalls;
-use super::state::{Ended, Started, TaskState};
+use super::task_state::{Ended, Started, TaskState};
 
 /// Why a task was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(crate) struct Placing {
     pub(crate) after: Duration,
 }
 
-/// How what is let go of ends.
+/// How a caller or a scheduler ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum How {
     /// What waits is still done.
@@ -66,8 +66,8 @@ pub(crate) struct Core<J> {
     pub(super) backlog: Backlog<Key>,
     pub(super) callers: Slab<CallerState>,
     pub(super) tasks: Slab<TaskState<J>>,
-    pub(super) readers: Readers,
-    resting: Vec<Option<Waker>>,
+    pub(super) workers: Workers,
+    idle_wakers: Vec<Option<Waker>>,
     pub(super) last: TaskId,
     pub(super) unfinished: u64,
     pub(super) closed: bool,
@@ -79,11 +79,11 @@ pub(crate) struct Core<J> {
     pub(super) stalls: Stalls,
     pub(super) start_failures: u64,
     pub(super) start_error: Option<String>,
-    /// Readers to be started by the owner.
+    /// Workers to be started by the owner.
     pub(crate) to_start: Vec<u32>,
     /// Tasks that ended without running, for the owner to log and drop.
     pub(crate) ended: Vec<Ended<J>>,
-    /// Somebody waits for nothing but tasks that readers have.
+    /// Somebody waits for nothing but tasks that workers have.
     pub(super) pressing: bool,
     /// Rows are made for the log.
     pub(super) rows: bool,
@@ -91,13 +91,13 @@ pub(crate) struct Core<J> {
 }
 
 impl<J> Core<J> {
-    pub(crate) fn new(readers: u32, bypass: Bypass) -> Result<Self, OutOfRange> {
+    pub(crate) fn new(workers: u32, bypass: Bypass) -> Result<Self, OutOfRange> {
         Ok(Self {
             backlog: Backlog::new(bypass),
             callers: Slab::new(),
             tasks: Slab::new(),
-            readers: Readers::new(readers)?,
-            resting: Vec::new(),
+            workers: Workers::new(workers)?,
+            idle_wakers: Vec::new(),
             last: TaskId(0),
             unfinished: 0,
             closed: false,
@@ -203,11 +203,11 @@ impl<J> Core<J> {
         c.released_waiters.get_or_insert_default()
     }
 
-    /// Nothing more is taken. Whether all tasks have ended and all readers left.
+    /// Nothing more is taken. Whether all tasks have ended and all workers left.
     pub(crate) fn close(&mut self) -> bool {
         self.closed = true;
-        self.close_readers();
-        self.unfinished == 0 && self.readers.live() == 0
+        self.close_workers();
+        self.unfinished == 0 && self.workers.live() == 0
     }
 
     pub(crate) fn shutdown_waiters(&mut self) -> &mut Waiters<()> {
@@ -233,70 +233,70 @@ impl<J> Core<J> {
         waiting.map(|(key, _)| key).collect()
     }
 
-    // Readers.
+    // Workers.
 
-    pub(crate) fn set_readers(&mut self, max: u32) -> Result<(), OutOfRange> {
-        self.readers.set_max(max)
+    pub(crate) fn set_workers(&mut self, max: u32) -> Result<(), OutOfRange> {
+        self.workers.set_max(max)
     }
 
-    /// Reader `n` looks for work, having rested, arrived or finished.
+    /// Worker `n` looks for work, having rested, arrived or finished.
     pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
         self.clock.is_up(n);
-        if !self.readers.look(n) || self.startable(1) == 0 {
+        if !self.workers.look(n) || self.startable(1) == 0 {
             return None;
         }
         let claim = self.backlog.claim(false)?;
-        self.readers.claimed(n);
+        self.workers.claimed(n);
         Some(self.start(claim.item, n, now))
     }
 
-    pub(crate) fn readers(&mut self) -> &mut Readers {
-        &mut self.readers
+    pub(crate) fn workers(&mut self) -> &mut Workers {
+        &mut self.workers
     }
 
-    /// Reader `n` rests until it is woken; gives back its last waker.
+    /// Worker `n` rests until it is woken; gives back its last waker.
     #[must_use]
     pub(crate) fn rest(&mut self, n: u32, waker: Option<Waker>) -> Option<Waker> {
-        self.readers.rest(n);
+        self.workers.rest(n);
         let index = n as usize;
-        if self.resting.len() <= index {
-            self.resting.resize(index + 1, None);
+        if self.idle_wakers.len() <= index {
+            self.idle_wakers.resize(index + 1, None);
         }
-        std::mem::replace(&mut self.resting[index], waker)
+        std::mem::replace(&mut self.idle_wakers[index], waker)
     }
 
-    /// Reader `n` leaves.
+    /// Worker `n` leaves.
     pub(crate) fn retire(&mut self, n: u32) {
         self.clock.is_up(n);
-        self.readers.retired(n);
+        self.workers.retired(n);
     }
 
-    /// Reader `n` could not be started, or was dropped unrun.
+    /// Worker `n` could not be started, or was dropped unrun.
     pub(crate) fn start_failed(&mut self, n: u32) {
-        self.readers.failed(n);
+        self.workers.failed(n);
         self.start_failures += 1;
-        self.start_error = Some(String::from("the reader was dropped unrun"));
+        self.start_error = Some(String::from("the worker was dropped unrun"));
     }
 
-    /// Why the last reader that could not be started was not.
+    /// Why the last worker that could not be started was not.
     pub(crate) fn explain_failure(&mut self, why: String) {
         self.start_error = Some(why);
     }
 
-    /// Whether there is any reader, or one on its way.
-    pub(crate) fn has_readers(&self) -> bool {
-        self.readers.live() > 0
+    /// Whether there is any worker, or one on its way.
+    pub(crate) fn has_workers(&self) -> bool {
+        self.workers.live() > 0
     }
 
-    /// Which reader to start or wake next, if more are called for.
-    pub(crate) fn plan(&mut self) -> Option<Move> {
+    /// Which worker to start or wake next, if more are called for.
+    pub(crate) fn next_action(&mut self) -> Option<Action> {
         // One more than those who come is as good as any number.
-        let enough = u64::from(self.readers.coming()) + 1;
+        let enough = u64::from(self.workers.coming()) + 1;
         let wanted = self.startable(enough) + self.clock.wants_keeper();
-        self.readers.plan(wanted)
+        self.workers.next_action(wanted)
     }
 
-    /// How many tasks could start now, were there readers; counts no further
+    /// How many tasks could start now, were there workers; counts no further
     /// than `most`.
     pub(super) fn startable(&self, most: u64) -> u64 {
         match self.is_held() || self.cancelling {
@@ -306,14 +306,14 @@ impl<J> Core<J> {
     }
 
     /// Once nothing more will come, who finds nothing leaves.
-    fn close_readers(&mut self) {
+    fn close_workers(&mut self) {
         if self.closed && self.clock.is_empty() {
-            self.readers.close();
+            self.workers.close();
         }
     }
 
-    /// Whether there is something to do for a reader that comes.
-    pub(super) fn calls_for_readers(&self) -> bool {
+    /// Whether there is something to do for a worker that comes.
+    pub(super) fn calls_for_workers(&self) -> bool {
         self.startable(1) + self.clock.wants_keeper() > 0
     }
 
@@ -332,18 +332,18 @@ impl<J> Core<J> {
         self.holds -= 1;
     }
 
-    /// Ends an event: sends for the readers that the eligible work calls for,
-    /// says that a shutdown is complete, and resolves a stall. False if the
+    /// Ends an event: starts or wakes the workers that the eligible work needs,
+    /// completes a shutdown, and resolves a stall. False if the
     /// batch is full: fire it and call again.
     pub(crate) fn settle(&mut self, wakes: &mut WakeBatch) -> bool {
-        self.close_readers();
+        self.close_workers();
         loop {
             if wakes.is_full() {
                 return false;
             }
-            match self.plan() {
-                Some(Move::Start(n)) => self.to_start.push(n),
-                Some(Move::Wake(n)) => self.wake(n, wakes),
+            match self.next_action() {
+                Some(Action::Start(n)) => self.to_start.push(n),
+                Some(Action::Wake(n)) => self.wake(n, wakes),
                 None => break,
             }
         }
@@ -351,22 +351,22 @@ impl<J> Core<J> {
         true
     }
 
-    /// [`settle`](Self::settle) after a reader could not be started: it is not
-    /// sent for again before the next event, but one that rests is woken.
+    /// [`settle`](Self::settle) after a worker could not be started: it is not
+    /// requested again before the next event, but one that rests is woken.
     pub(crate) fn settle_waits(&mut self, wakes: &mut WakeBatch) {
-        while self.readers.idle() > 0
-            && let Some(Move::Wake(n)) = self.plan()
+        while self.workers.idle() > 0
+            && let Some(Action::Wake(n)) = self.next_action()
         {
             self.wake(n, wakes);
         }
-        if self.closed && self.unfinished == 0 && self.readers.live() == 0 {
+        if self.closed && self.unfinished == 0 && self.workers.live() == 0 {
             while self.shutdown_waiters.notify_next(wakes).is_some() {}
         }
         self.resolve_stall(wakes);
     }
 
     fn wake(&mut self, n: u32, wakes: &mut WakeBatch) {
-        let waker = self.resting.get_mut(n as usize).and_then(Option::take);
+        let waker = self.idle_wakers.get_mut(n as usize).and_then(Option::take);
         waker.into_iter().for_each(|w| wakes.push(w));
     }
 

@@ -12,11 +12,11 @@ use crate::wait::Wait;
 
 use super::caller::OnFailure;
 use super::core::How;
-use super::ops::{Release, Synchronize};
 use super::shared::Shared;
 use super::task::Task;
+use super::waits::{Release, Synchronize};
 
-/// What a caller is given: its share of the readers, its cap, and what a
+/// What a caller is given: its share of the workers, its cap, and what a
 /// failure of its means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerOptions {
@@ -84,18 +84,18 @@ impl<'a> Place<'a> {
     ///
     /// Its caller's [`synchronize`](Caller::synchronize) covers it from its
     /// submission on, and a release or shutdown that drains waits for it: a
-    /// scheduler that is dropped keeps a reader until then. It can be cancelled
+    /// scheduler that is dropped keeps a worker until then. It can be cancelled
     /// at any time.
     ///
-    /// While tasks are not due, one reader rests until the next one is, beyond
-    /// the idle time too; nothing polls. On a [`Pool`](super::Pool) no reader
+    /// While tasks are not due, one worker rests until the next one is, beyond
+    /// the idle time too; nothing polls. On a [`Pool`](super::Pool) no worker
     /// rests: see [`Scheduler::advance`](super::Scheduler::advance).
     ///
     /// ```
     /// use std::time::Duration;
     /// use conversant::scheduler::{CallerOptions, Place, Scheduler};
     ///
-    /// let scheduler = Scheduler::builder().readers(2).build()?;
+    /// let scheduler = Scheduler::builder().workers(2).build()?;
     /// let caller = scheduler.caller("retry", CallerOptions::default())?;
     /// let delay = Duration::from_millis(5);
     /// let again = || Ok::<_, String>("again");
@@ -127,8 +127,9 @@ impl Caller {
     /// # Errors
     ///
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
-    pub fn group(&self, limit: Limit, level: u8) -> Result<Group, OutOfRange> {
-        let key = self.shared.books.lock().add_group(self.key, limit, level)?;
+    pub fn group(&self, limit: impl Into<Limit>, level: u8) -> Result<Group, OutOfRange> {
+        let limit = limit.into();
+        let key = self.shared.state.lock().add_group(self.key, limit, level)?;
         let shared = Arc::clone(&self.shared);
         Ok(Group { shared, key })
     }
@@ -174,7 +175,7 @@ impl Caller {
         }
         let key = task.key;
         self.shared
-            .event(|books, wakes, _| books.exact_for(key, wakes).bump(key, level))
+            .with_state(|state, wakes, _| state.exact_for(key, wakes).bump(key, level))
     }
 
     /// Changes the cap; lowering it leaves a debt that endings pay, 0 pauses.
@@ -182,17 +183,18 @@ impl Caller {
     /// # Errors
     ///
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
-    pub fn set_cap(&self, cap: Limit) -> Result<(), OutOfRange> {
-        let key = self.key;
+    pub fn set_cap(&self, cap: impl Into<Limit>) -> Result<(), OutOfRange> {
+        let (key, cap) = (self.key, cap.into());
         self.shared
-            .event(|books, wakes, _| books.exact(wakes).set_cap(key, cap))
+            .with_state(|state, wakes, _| state.exact(wakes).set_cap(key, cap))
     }
 }
 
 impl Drop for Caller {
     fn drop(&mut self) {
         let key = self.key;
-        self.shared.event(|books, _, _| books.disown_caller(key));
+        self.shared
+            .with_state(|state, _, _| state.disown_caller(key));
     }
 }
 
@@ -216,14 +218,14 @@ impl Group {
     pub fn bump(&self, level: u8) {
         let key = self.key;
         self.shared
-            .event(|books, _, _| books.backlog().bump(key, level));
+            .with_state(|state, _, _| state.backlog().bump(key, level));
     }
 
     /// Changes its standing level.
     pub fn set_level(&self, level: u8) {
         let key = self.key;
         self.shared
-            .event(|books, _, _| books.backlog().set_level(key, level));
+            .with_state(|state, _, _| state.backlog().set_level(key, level));
     }
 
     /// Changes its limit; lowering it leaves a debt that endings pay, 0 pauses.
@@ -231,11 +233,11 @@ impl Group {
     /// # Errors
     ///
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
-    pub fn set_limit(&self, limit: Limit) -> Result<(), OutOfRange> {
-        let key = self.key;
+    pub fn set_limit(&self, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
+        let (key, limit) = (self.key, limit.into());
         let set = self
             .shared
-            .event(|books, wakes, _| books.exact(wakes).backlog().set_limit(key, limit));
+            .with_state(|state, wakes, _| state.exact(wakes).backlog().set_limit(key, limit));
         set.unwrap_or(Ok(()))
     }
 }
@@ -243,7 +245,8 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let key = self.key;
-        self.shared.event(|books, _, _| books.backlog().unpin(key));
+        self.shared
+            .with_state(|state, _, _| state.backlog().unpin(key));
     }
 }
 

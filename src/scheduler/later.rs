@@ -1,21 +1,21 @@
-//! Tasks that start not before a time, and the reader that keeps the time.
+//! Tasks that start not before a time, and the worker that keeps the time.
 //!
 //! Until it is due such a task is absent: it has an empty group, or a pin on the
-//! one that it is for, and stands nowhere. Its caller counts it like any other, so
+//! one that it is for, and is in no line. Its caller counts it like any other, so
 //! that a synchronize, a release and a shutdown wait for it.
 //!
 //! Protocol: every event begins with [`advance`](Core::advance), by which what is
 //! due arrives like a new submission. So that there is an event when the next one
-//! is due, one resting reader is the keeper: it sleeps until then and no longer,
-//! and looks. If there is none, one is sent for like for work.
+//! is due, one resting worker is the keeper: it sleeps until then and no longer,
+//! and claims. If there is none, one is requested as for work.
 //!
 //! Invariants:
 //! 1. A task is in `timers` exactly if its phase is `Later`.
-//! 2. While something is in `timers`, and the readers are the scheduler's own: the
-//!    keeper sleeps until that is due at the latest, or a reader is on its way to
+//! 2. While something is in `timers`, and the workers are the scheduler's own: the
+//!    keeper sleeps until that is due at the latest, or a worker is on its way to
 //!    become it, or as many as there may be are busy, each of which looks when it
 //!    is done, or none could be started.
-//! 3. Readers are told to leave for good only when nothing is in `timers`.
+//! 3. Workers are told to leave for good only when nothing is in `timers`.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use crate::wait::WakeBatch;
 
 use super::core::{Core, Placing};
 use super::outcome::{Ending, TaskId};
-use super::state::{Phase, TaskState};
+use super::task_state::{Phase, TaskState};
 
 /// A task that is not due, and where it goes then.
 #[derive(Debug)]
@@ -42,16 +42,16 @@ pub(super) struct Later<J> {
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     timers: Timers<Key>,
-    /// The resting reader that sleeps until then at the latest.
+    /// The resting worker that sleeps until then at the latest.
     keeper: Option<(u32, Duration)>,
-    /// Readers rest, so that one of them can keep the time.
-    readers_keep: bool,
+    /// Workers rest, so that one of them can keep the time.
+    workers_keep: bool,
 }
 
 impl Clock {
-    /// Readers of the scheduler's own keep the time.
-    pub(super) fn by_readers(&mut self) {
-        self.readers_keep = true;
+    /// Workers of the scheduler's own keep the time.
+    pub(super) fn by_workers(&mut self) {
+        self.workers_keep = true;
     }
 
     /// Nothing is to come.
@@ -64,23 +64,23 @@ impl Clock {
         self.timers.cancel(timer);
     }
 
-    /// Whether a reader is wanted to keep the time: one, or none.
+    /// Whether a worker is wanted to keep the time: one, or none.
     pub(super) fn wants_keeper(&self) -> u64 {
-        let due = self.timers.next().filter(|_| self.readers_keep);
+        let due = self.timers.next().filter(|_| self.workers_keep);
         let unkept = due.is_some_and(|due| self.keeper.is_none_or(|(_, until)| due < until));
         u64::from(unkept)
     }
 
-    /// Reader `n` goes to rest: until when, if it keeps the time.
+    /// Worker `n` goes to rest: until when, if it keeps the time.
     fn keep(&mut self, n: u32) -> Option<Duration> {
-        let due = self.timers.next().filter(|_| self.readers_keep)?;
+        let due = self.timers.next().filter(|_| self.workers_keep)?;
         if self.wants_keeper() > 0 || self.is_kept_by(n) {
             self.keeper = Some((n, due));
         }
         self.is_kept_by(n).then_some(due)
     }
 
-    /// Reader `n` does not rest.
+    /// Worker `n` does not rest.
     pub(super) fn is_up(&mut self, n: u32) {
         if self.is_kept_by(n) {
             self.keeper = None;
@@ -160,13 +160,13 @@ impl<J> Core<J> {
         self.clock.timers.next()
     }
 
-    /// Reader `n` found nothing and goes to rest: until when, if it is the one
+    /// Worker `n` found nothing and goes to rest: until when, if it is the one
     /// that keeps the time.
     pub(super) fn keep_time(&mut self, n: u32) -> Option<Duration> {
         self.clock.keep(n)
     }
 
-    /// Whether reader `n` must not leave, since it keeps the time.
+    /// Whether worker `n` must not leave, since it keeps the time.
     pub(super) fn keeps_time(&self, n: u32) -> bool {
         self.clock.is_kept_by(n) && !self.clock.is_empty()
     }

@@ -50,8 +50,8 @@ impl Ending {
 /// Where and when a task ran; times count from the scheduler's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The reader that ran it, from 1.
-    pub reader: u32,
+    /// The worker that ran it, from 1.
+    pub worker: u32,
     /// When it started.
     pub start: Duration,
     /// When it ended.

@@ -1,12 +1,12 @@
-//! Where readers run: on threads of our own, or on the embedder's pool.
+//! Where workers run: on threads of our own, or on the embedder's pool.
 
 use std::fmt;
 
-/// A pool of the embedder's that runs readers.
+/// A pool of the embedder's that runs workers.
 ///
-/// A reader submitted here takes tasks and runs them until none is eligible,
+/// A worker submitted here takes tasks and runs them until none is eligible,
 /// then returns; it never parks, and is submitted again when there is work. Let
-/// the scheduler have no more readers than the pool has threads: a reader that
+/// the scheduler have no more workers than the pool has threads: a worker that
 /// waits in the pool's own queue counts as one that is about to start.
 ///
 /// Implemented for closures, so that a rayon pool is
@@ -15,12 +15,12 @@ pub trait Pool: Send + Sync {
     /// Runs `job` soon, on some thread. A job that is dropped unrun counts as
     /// one that could not be started. On a pool that runs it at once, on the
     /// submitting thread, tasks must not wait for tasks of the same scheduler:
-    /// the reader that could run them may be below them on the stack.
+    /// the worker that could run them may be below them on the stack.
     ///
     /// # Errors
     ///
     /// [`PoolError`] if it cannot be run; the scheduler reports it and tries
-    /// again at the next event. A task that was taken because a reader was
+    /// again at the next event. A task that was taken because a worker was
     /// about to start, which then could not be, waits until then.
     fn submit(&self, job: Box<dyn FnOnce() + Send>) -> Result<(), PoolError>;
 }
@@ -34,7 +34,7 @@ where
     }
 }
 
-/// Why a pool does not run a reader.
+/// Why a pool does not run a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolError(String);
 
@@ -53,8 +53,8 @@ impl fmt::Display for PoolError {
 
 impl std::error::Error for PoolError {}
 
-/// Where readers run.
-pub(super) enum Crew {
+/// Where workers run.
+pub(super) enum Host {
     /// On threads of our own, which rest between tasks.
     Threads,
     /// On the embedder's pool.

@@ -24,9 +24,9 @@ pub enum Reason {
     TierGoesDown(TierGoesDown),
     /// The group is another caller's.
     ForeignGroup,
-    /// There is no reader, and none could be started:
+    /// There is no worker, and none could be started:
     /// [`Status`](super::Status) says why.
-    NoReader,
+    NoWorker,
 }
 
 /// Why there is no caller.
@@ -77,7 +77,7 @@ impl fmt::Display for Reason {
             Self::Closed => Closed.fmt(f),
             Self::TierGoesDown(down) => down.fmt(f),
             Self::ForeignGroup => f.write_str("the group is another caller's"),
-            Self::NoReader => f.write_str("no reader could be started"),
+            Self::NoWorker => f.write_str("no worker could be started"),
         }
     }
 }

@@ -10,19 +10,19 @@ use crate::slab::Key;
 use crate::sync::{Arc, Tally};
 use crate::wait::{Guarded, Session, WakeBatch, drop_quietly, look_twice};
 
-use super::books::Books;
 use super::cell::Job;
 use super::core::How;
 use super::outcome::Record;
-use super::pool::Crew;
-use super::state::Ended;
+use super::pool::Host;
+use super::prefetch::State;
+use super::task_state::Ended;
 
 pub(super) struct Shared {
-    pub(super) books: Guarded<Books>,
-    pub(super) crew: Crew,
-    /// Starts a reader, whatever that is.
+    pub(super) state: Guarded<State>,
+    pub(super) host: Host,
+    /// Starts a worker, whatever that is.
     pub(super) start: fn(&Arc<Shared>, u32),
-    /// How long a reader of our own rests before it leaves.
+    /// How long a worker of our own rests before it leaves.
     pub(super) idle: Duration,
     pub(super) log: Option<Sender<Record>>,
     pub(super) lost: Tally,
@@ -30,69 +30,69 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// One event: `f` under the lock, then what follows from it, then, with
-    /// the lock let go, the wakers it gathered, the readers it sent for and
-    /// the tasks it ended unrun. None of those can make it unwind.
-    pub(super) fn event<R>(
+    /// One event: `f` under the lock, then what follows from it. Then, without
+    /// the lock, it wakes, starts workers and drops the tasks that it ended
+    /// unrun. None of those can make it unwind.
+    pub(super) fn with_state<R>(
         self: &Arc<Self>,
-        f: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> R,
+        f: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> R,
     ) -> R {
-        self.event_in(self.books.lock(), f)
+        self.with_locked(self.state.lock(), f)
     }
 
-    /// The same, after a look at the books: they are as the last event left them,
-    /// and what is due since then has not arrived.
-    pub(super) fn event_in<R>(
+    /// The same, with the lock held: the state is as the last event left it, and
+    /// what is due since then has not arrived.
+    pub(super) fn with_locked<R>(
         self: &Arc<Self>,
-        looked: Session<'_, Books>,
-        f: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> R,
+        session: Session<'_, State>,
+        f: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> R,
     ) -> R {
         // Declared first, so that it is dropped last, also on unwinding.
         let mut aftermath = Aftermath::of(self);
-        let mut session = looked;
+        let mut session = session;
         let now = self.origin.elapsed();
-        let (books, wakes) = session.parts();
-        books.advance(now, wakes);
-        let result = f(books, wakes, now);
-        session.settle(|books, wakes| {
-            let settled = books.settle(wakes);
-            aftermath.take_from(books);
+        let (state, wakes) = session.parts();
+        state.advance(now, wakes);
+        let result = f(state, wakes, now);
+        session.settle(|state, wakes| {
+            let settled = state.settle(wakes);
+            aftermath.take_from(state);
             settled
         });
         result
     }
 
-    /// Looks at the books as they would be if readers took one task at a time:
-    /// no event, unless something is to be put right.
-    pub(super) fn exactly<R>(self: &Arc<Self>, look: impl FnOnce(&mut Books) -> R) -> R {
-        let mut session = self.books.lock();
-        if session.are_exact() {
-            return look(&mut session);
+    /// Reads the state as if workers took one task at a time: no event, unless
+    /// a local queue must be cleared.
+    pub(super) fn read_exact<R>(self: &Arc<Self>, read: impl FnOnce(&mut State) -> R) -> R {
+        let mut session = self.state.lock();
+        if session.is_exact() {
+            return read(&mut session);
         }
-        self.event_in(session, |books, wakes, _| {
-            books.exact(wakes);
-            look(books)
+        self.with_locked(session, |state, wakes, _| {
+            state.exact(wakes);
+            read(state)
         })
     }
 
-    /// Reader `n` could not be started. No event: it is not sent for again
+    /// Worker `n` could not be started. No event: it is not requested again
     /// before the next. May be called while unwinding.
     pub(super) fn start_failed(&self, n: u32) {
-        let mut session = self.books.lock();
-        let (books, wakes) = session.parts();
-        books.start_failed(n);
-        books.settle_waits(wakes);
+        let mut session = self.state.lock();
+        let (state, wakes) = session.parts();
+        state.start_failed(n);
+        state.settle_waits(wakes);
     }
 
-    /// An event that looks for something and, if there is nothing, leaves a
+    /// An event that polls for something and, if there is nothing, keeps a
     /// waker; `f` is called as by [`look_twice`].
     pub(super) fn poll<R>(
         self: &Arc<Self>,
         cx: &mut Context<'_>,
-        mut f: impl FnMut(&mut Books, &mut WakeBatch, &mut Option<Waker>) -> Option<R>,
+        mut f: impl FnMut(&mut State, &mut WakeBatch, &mut Option<Waker>) -> Option<R>,
     ) -> Poll<R> {
         look_twice(cx, |_, spare| {
-            self.event(|books, wakes, _| f(books, wakes, spare))
+            self.with_state(|state, wakes, _| f(state, wakes, spare))
                 .map(Poll::Ready)
         })
     }
@@ -100,20 +100,20 @@ impl Shared {
     /// Cancels all that waits in a caller that is released and paused, a batch
     /// at a time.
     pub(super) fn cancel_waiting(self: &Arc<Self>, caller: Key) {
-        while !self.event(|books, wakes, now| books.cancel_some(caller, now, wakes)) {}
+        while !self.with_state(|state, wakes, now| state.cancel_some(caller, now, wakes)) {}
     }
 
     /// Nothing more is taken; what waits is done, or cancelled.
     pub(super) fn close(self: &Arc<Self>, how: How) {
-        self.event(|books, wakes, _| {
+        self.with_state(|state, wakes, _| {
             if how == How::Cancel {
-                books.exact(wakes).cancel_all();
+                state.exact(wakes).cancel_all();
             }
-            books.close();
+            state.close();
         });
         if how == How::Cancel {
             // No task is added any more: who has none waiting now will not.
-            let callers = self.books.lock().waiting_callers();
+            let callers = self.state.lock().waiting_callers();
             for caller in callers {
                 self.cancel_waiting(caller);
             }
@@ -130,13 +130,13 @@ impl Shared {
 }
 
 /// Leaves a spare waker, if there is one, in `slot`.
-pub(super) fn leave(slot: &mut Option<Waker>, spare: &mut Option<Waker>) {
+pub(super) fn keep_waker(slot: &mut Option<Waker>, spare: &mut Option<Waker>) {
     if spare.is_some() {
         std::mem::swap(slot, spare);
     }
 }
 
-/// What is left to do when the lock has been let go.
+/// What is left to do when the lock has been released.
 struct Aftermath<'a> {
     shared: &'a Arc<Shared>,
     to_start: Vec<u32>,
@@ -154,11 +154,11 @@ impl<'a> Aftermath<'a> {
 
     /// Under the lock. The rows are sent here, so that they are in the log
     /// before the first waker is woken.
-    fn take_from(&mut self, books: &mut Books) {
-        self.to_start.append(&mut books.to_start);
+    fn take_from(&mut self, state: &mut State) {
+        self.to_start.append(&mut state.to_start);
         // Taken whole: many may be skipped at once, and the room they took is
         // given back.
-        for Ended { job, record } in std::mem::take(&mut books.ended) {
+        for Ended { job, record } in std::mem::take(&mut state.ended) {
             if let Some(record) = record {
                 self.shared.log(record);
             }

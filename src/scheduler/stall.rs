@@ -21,29 +21,29 @@ pub(crate) enum Target {
 
 #[derive(Debug)]
 struct Blocked {
-    reader: u32,
+    worker: u32,
     target: Target,
     /// Told to give up, and has not yet.
     stalled: bool,
 }
 
-/// The readers whose task is blocked, in order of blocking.
+/// The workers whose task is blocked, in order of blocking.
 #[derive(Debug, Default)]
 pub(crate) struct Stalls(Vec<Blocked>);
 
 impl Stalls {
-    /// The task that reader `n` runs is blocked until `target` comes.
-    pub(super) fn block(&mut self, reader: u32, target: Target) {
+    /// The task that worker `n` runs is blocked until `target` comes.
+    pub(super) fn block(&mut self, worker: u32, target: Target) {
         self.0.push(Blocked {
-            reader,
+            worker,
             target,
             stalled: false,
         });
     }
 
     /// It is awake.
-    pub(super) fn unblock(&mut self, reader: u32) {
-        self.0.retain(|b| b.reader != reader);
+    pub(super) fn unblock(&mut self, worker: u32) {
+        self.0.retain(|b| b.worker != worker);
     }
 
     /// What was waited for has come: those who waited for it are not blocked.
@@ -53,9 +53,9 @@ impl Stalls {
         }
     }
 
-    /// Whether the task that reader `n` runs was told to give up.
-    pub(super) fn is_stalled(&self, reader: u32) -> bool {
-        self.0.iter().any(|b| b.reader == reader && b.stalled)
+    /// Whether the task that worker `n` runs was told to give up.
+    pub(super) fn is_stalled(&self, worker: u32) -> bool {
+        self.0.iter().any(|b| b.worker == worker && b.stalled)
     }
 
     /// How many are blocked and were not told to give up.

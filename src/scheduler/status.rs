@@ -1,4 +1,4 @@
-//! A picture of what runs and what waits, and why it waits.
+//! A snapshot of what runs and what waits, and why it waits.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use crate::sync::Arc;
 
 use super::core::Core;
 use super::outcome::TaskId;
-use super::state::{Phase, TaskState};
+use super::task_state::{Phase, TaskState};
 
 /// What a scheduler was doing at one moment. Taking it costs O(n log n) under the
 /// scheduler's lock, n the tasks that have not ended or whose handles are kept.
 #[derive(Clone, Debug)]
 pub struct Status {
-    /// The readers.
-    pub readers: ReadersStatus,
-    /// The tasks that run, by reader.
+    /// The workers.
+    pub workers: WorkersStatus,
+    /// The tasks that run, by worker.
     pub running: Vec<RunningTask>,
     /// The tasks that wait, by number.
     pub waiting: Vec<WaitingTask>,
@@ -25,9 +25,9 @@ pub struct Status {
     pub log_lost: u64,
 }
 
-/// The readers of a scheduler.
+/// The workers of a scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadersStatus {
+pub struct WorkersStatus {
     /// The most there may be.
     pub max: u32,
     /// Those that exist or are starting.
@@ -51,8 +51,8 @@ pub struct RunningTask {
     pub caller: Arc<str>,
     /// Its tier.
     pub tier: u32,
-    /// The reader that runs it.
-    pub reader: u32,
+    /// The worker that runs it.
+    pub worker: u32,
     /// When it started.
     pub start: Duration,
 }
@@ -91,8 +91,8 @@ pub enum Why {
     Cap,
     /// A [`Hold`](super::Hold) keeps all tasks from starting.
     Hold,
-    /// Nothing but a reader is missing.
-    Reader,
+    /// Nothing but a worker is missing.
+    Worker,
     /// It is not to start before this time.
     NotDue {
         /// Since the scheduler was made, as all times here.
@@ -123,11 +123,11 @@ impl<J> Core<J> {
         let mut waiting = Vec::new();
         for (_, task) in self.tasks.iter() {
             match task.phase {
-                Phase::Running { reader, start } => running.push(RunningTask {
+                Phase::Running { worker, start } => running.push(RunningTask {
                     id: task.id,
                     caller: self.caller(task.caller).name.clone(),
                     tier: task.tier,
-                    reader,
+                    worker,
                     start,
                 }),
                 Phase::Waiting(_) | Phase::Claimed { .. } => {
@@ -140,10 +140,10 @@ impl<J> Core<J> {
                 Phase::Ended(..) => {}
             }
         }
-        running.sort_by_key(|task| task.reader);
+        running.sort_by_key(|task| task.worker);
         waiting.sort_by_key(|task| task.id);
         Status {
-            readers: self.readers_status(),
+            workers: self.workers_status(),
             running,
             waiting,
             callers: self.callers_status(),
@@ -175,16 +175,16 @@ impl<J> Core<J> {
             }
             Blocked::Cap => Why::Cap,
             Blocked::InLine | Blocked::Empty if self.is_held() => Why::Hold,
-            Blocked::InLine | Blocked::Empty => Why::Reader,
+            Blocked::InLine | Blocked::Empty => Why::Worker,
         }
     }
 
-    pub(super) fn readers_status(&self) -> ReadersStatus {
-        ReadersStatus {
-            max: self.readers.max(),
-            live: self.readers.live(),
-            busy: self.readers.busy(),
-            idle: self.readers.idle(),
+    pub(super) fn workers_status(&self) -> WorkersStatus {
+        WorkersStatus {
+            max: self.workers.max(),
+            live: self.workers.live(),
+            busy: self.workers.busy(),
+            idle: self.workers.idle(),
             start_failures: self.start_failures,
             start_error: self.start_error.clone(),
         }

@@ -52,13 +52,13 @@ impl Caller {
     /// all there is nothing to refuse.
     ///
     /// Cheaper than one by one, since it takes the scheduler's lock once and sends
-    /// for readers once; but it keeps that lock for as long as all of them take,
+    /// for workers once; but it keeps that lock for as long as all of them take,
     /// about a fifth of a microsecond each. The iterator runs before.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, Place, Scheduler};
     ///
-    /// let scheduler = Scheduler::builder().readers(2).build()?;
+    /// let scheduler = Scheduler::builder().workers(2).build()?;
     /// let caller = scheduler.caller("squares", CallerOptions::default())?;
     /// let squares = (0..100_u64).map(|n| move || Ok::<_, String>(n * n));
     /// let tasks = caller.exec_all(Place::new(), squares).map_err(|r| r.reason)?;
@@ -131,40 +131,40 @@ impl Caller {
             bump: place.bump,
             after: place.after,
         };
-        let (submitted, alone) = self.shared.event(|books, wakes, now| {
+        let (submitted, alone) = self.shared.with_state(|state, wakes, now| {
             for job in jobs {
-                match books.submit(self.key, placing, job, now) {
-                    Ok(key) => names.add((key, books.id(key))),
+                match state.submit(self.key, placing, job, now) {
+                    Ok(key) => names.add((key, state.id(key))),
                     // What refuses one refuses the first: none is in.
                     Err((refused, job)) => return (Err((refused, job)), false),
                 }
             }
-            if books.is_undercut(self.key) {
-                books.exact(wakes);
+            if state.is_undercut(self.key) {
+                state.exact(wakes);
             }
-            (Ok(()), !books.has_readers())
+            (Ok(()), !state.has_workers())
         });
         submitted.map_err(|(refused, _)| Reason::from(refused))?;
         if alone && self.are_stranded(names.all()) {
-            return Err(Reason::NoReader);
+            return Err(Reason::NoWorker);
         }
         Ok(())
     }
 
-    /// Takes tasks back for which there was no reader, if by now one that was sent
-    /// for is still not there, because it could not be started. Looked at before
-    /// anything more is due: for that nobody has been sent for yet.
+    /// Takes tasks back for which there was no worker, if the requested one
+    /// is not there, because it could not be started. Checked before anything more
+    /// is due: for that no worker was requested yet.
     fn are_stranded(&self, keys: &[(Key, TaskId)]) -> bool {
-        let books = self.shared.books.lock();
-        if !books.calls_for_readers() || books.has_readers() {
+        let state = self.shared.state.lock();
+        if !state.calls_for_workers() || state.has_workers() {
             return false;
         }
-        let taken_back = self.shared.event_in(books, |books, wakes, _| {
-            if !keys.iter().all(|&(key, _)| books.waits(key)) {
+        let taken_back = self.shared.with_locked(state, |state, wakes, _| {
+            if !keys.iter().all(|&(key, _)| state.waits(key)) {
                 return Vec::new();
             }
             let back = keys.iter().rev();
-            back.map(|&(key, _)| books.retract(key, wakes)).collect()
+            back.map(|&(key, _)| state.retract(key, wakes)).collect()
         });
         !taken_back.is_empty()
     }

@@ -9,15 +9,15 @@ use crate::sync::Arc;
 use crate::wait::{Op, Wait, sealed};
 
 use super::cell::Gift;
-use super::crew::{block, current, unblock};
 use super::outcome::{Ending, Outcome, TaskId, Verdict};
-use super::shared::{Shared, leave};
+use super::shared::{Shared, keep_waker};
 use super::stall::Target;
+use super::worker::{block, current, unblock};
 
 /// A submitted task: what it gives is waiting here.
 ///
 /// Dropping the handle detaches the task: it runs all the same, and what it
-/// gives is dropped by the reader that ran it.
+/// gives is dropped by the worker that ran it.
 #[must_use = "dropping it detaches the task: say so with `detach`"]
 pub struct Task<R, E> {
     pub(super) shared: Arc<Shared>,
@@ -52,7 +52,7 @@ impl<R, E> Task<R, E> {
     pub fn cancel(&self) -> bool {
         let key = self.key;
         self.shared
-            .event(|books, wakes, now| books.exact_for(key, wakes).cancel(key, now, wakes))
+            .with_state(|state, wakes, now| state.exact_for(key, wakes).cancel(key, now, wakes))
     }
 
     /// Lets go of the handle; the task runs all the same.
@@ -62,13 +62,14 @@ impl<R, E> Task<R, E> {
     #[must_use]
     pub fn has_ended(&self) -> bool {
         let key = self.key;
-        self.shared.exactly(|books| books.ending(key).1.is_some())
+        self.shared
+            .read_exact(|state| state.ending(key).1.is_some())
     }
 }
 
 impl<R, E> Drop for Task<R, E> {
     fn drop(&mut self) {
-        self.shared.books.lock().detach(self.key);
+        self.shared.state.lock().detach(self.key);
     }
 }
 
@@ -113,15 +114,15 @@ impl<R, E> Op for OutcomeOp<'_, R, E> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let task = &*self.task;
-        let reader = current(&task.shared);
-        let looked = task.shared.poll(cx, |books, wakes, spare| {
-            if let (queued, Some(ended)) = books.exact_for(task.key, wakes).ending(task.key) {
+        let worker = current(&task.shared);
+        let looked = task.shared.poll(cx, |state, wakes, spare| {
+            if let (queued, Some(ended)) = state.exact_for(task.key, wakes).ending(task.key) {
                 return Some(Ok((queued, ended)));
             }
-            if reader.is_some_and(|n| books.is_stalled(n)) {
+            if worker.is_some_and(|n| state.is_stalled(n)) {
                 return Some(Err(OutcomeError::Stalled(Stalled)));
             }
-            leave(books.task_waker(task.key), spare);
+            keep_waker(state.task_waker(task.key), spare);
             None
         });
         looked.map(|looked| {
@@ -140,7 +141,7 @@ impl<R, E> Op for OutcomeOp<'_, R, E> {
     }
 
     fn cancel(&mut self) {
-        let mut session = self.task.shared.books.lock();
+        let mut session = self.task.shared.state.lock();
         let gone = session.task_waker(self.task.key).take();
         session.discard_waker(gone);
     }

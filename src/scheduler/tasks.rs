@@ -12,7 +12,7 @@ use crate::wait::WakeBatch;
 use super::core::{Core, Placing, Refused};
 use super::outcome::{Ending, Record, Run, TaskId};
 use super::stall::Target;
-use super::state::{Ended, Phase, Started, TaskState};
+use super::task_state::{Ended, Phase, Started, TaskState};
 
 impl<J> Core<J> {
     /// Takes a task, as one event; hands the job back if it is refused.
@@ -124,9 +124,9 @@ impl<J> Core<J> {
         }
     }
 
-    pub(super) fn start(&mut self, task: Key, reader: u32, now: Duration) -> Started<J> {
+    pub(super) fn start(&mut self, task: Key, worker: u32, now: Duration) -> Started<J> {
         self.take_out(task);
-        let running = Phase::Running { reader, start: now };
+        let running = Phase::Running { worker, start: now };
         let phase = &mut self.task_mut(task).phase;
         match std::mem::replace(phase, running) {
             Phase::Waiting(job) => Started {
@@ -152,7 +152,7 @@ impl<J> Core<J> {
         })
     }
 
-    /// A running task ended; its reader looks for the next. If that skips other
+    /// A running task ended; its worker looks for the next. If that skips other
     /// tasks of its caller they are skipped here, under the same lock, before a
     /// higher tier can start: O(tasks that wait in the caller), for a failure in a
     /// lower tier than any before.
@@ -163,13 +163,13 @@ impl<J> Core<J> {
         now: Duration,
         wakes: &mut WakeBatch,
     ) {
-        if let Phase::Running { reader, .. } = self.task(task).phase {
-            self.readers.finished(reader);
+        if let Phase::Running { worker, .. } = self.task(task).phase {
+            self.workers.finished(worker);
         }
         self.conclude_run(task, ending, now, wakes);
     }
 
-    /// A running task ended, whatever its reader does now.
+    /// A running task ended, whatever its worker does now.
     pub(super) fn conclude_run(
         &mut self,
         task: Key,
@@ -230,7 +230,7 @@ impl<J> Core<J> {
         waits
     }
 
-    /// Whether it waits, and no reader has it.
+    /// Whether it waits, and no worker has it.
     pub(crate) fn waits(&self, task: Key) -> bool {
         let state = self.tasks.get(task);
         state.is_some_and(TaskState::waits)
@@ -316,7 +316,7 @@ impl<J> Core<J> {
         self.count(caller, id, Some(ending), wakes);
     }
 
-    /// Counts an ending in the caller's books and tells who waits for it.
+    /// Counts an ending in the caller's state and wakes who waits for it.
     fn count(&mut self, caller: Key, id: TaskId, how: Option<Ending>, wakes: &mut WakeBatch) {
         self.unfinished -= 1;
         let c = self.caller_mut(caller);
@@ -337,7 +337,7 @@ impl<J> Core<J> {
         }
     }
 
-    /// A waiting task waits no more: a reader has it, or it ends unrun.
+    /// A waiting task waits no more: a worker has it, or it ends unrun.
     pub(super) fn take_out(&mut self, key: Key) {
         self.unlink(key);
         let TaskState { id, caller, .. } = *self.task(key);

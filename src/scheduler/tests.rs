@@ -1,8 +1,8 @@
-//! The parts of a scheduler without threads. Here what only a reader that cannot be
+//! The parts of a scheduler without threads. Here what only a worker that cannot be
 //! started, beside one that rests, shows.
 
-mod ahead;
 mod later;
+mod prefetch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -26,7 +26,7 @@ impl Wake for Woken {
 }
 
 #[test]
-fn a_reader_that_could_not_be_started_leaves_its_work_to_one_that_rests() {
+fn a_worker_that_could_not_be_started_leaves_its_work_to_one_that_rests() {
     let now = Duration::ZERO;
     let mut core: Core<()> = Core::new(2, Bypass::default()).unwrap();
     let name = Arc::from("main");

@@ -1,4 +1,4 @@
-//! Bad names, and what readers that rest leave behind.
+//! Bad names, and what workers that rest leave behind.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::scheduler::{CallerOptions, Reason};
 const SECOND: Duration = Duration::from_secs(1);
 
 fn two() -> (Simulation, Simulation) {
-    let sim = || Simulation::new(2).expect("two readers are allowed");
+    let sim = || Simulation::new(2).expect("two workers are allowed");
     (sim(), sim())
 }
 
@@ -40,7 +40,7 @@ fn a_caller_of_another_simulation_is_a_mistake() {
 }
 
 #[test]
-fn a_reader_rests_once_however_often_it_worked() {
+fn a_worker_rests_once_however_often_it_worked() {
     let mut sim = Simulation::new(2).unwrap().with_idle(30 * SECOND);
     let caller = sim.caller("", CallerOptions::default()).unwrap();
     for _ in 0..100 {
@@ -50,5 +50,5 @@ fn a_reader_rests_once_however_often_it_worked() {
     assert_eq!((sim.rests.len(), sim.resting.len()), (2, 2));
     sim.advance_to(sim.now() + 30 * SECOND);
     assert_eq!((sim.rests.len(), sim.resting.len()), (0, 0));
-    assert_eq!(sim.status().readers.live, 0);
+    assert_eq!(sim.status().workers.live, 0);
 }

@@ -84,7 +84,7 @@ impl PartialOrd for Running {
 }
 
 impl Ord for Running {
-    /// At one time a reader runs one task, so this is never asked.
+    /// At one time a worker runs one task, so this is never asked.
     fn cmp(&self, _: &Self) -> std::cmp::Ordering {
         std::cmp::Ordering::Equal
     }

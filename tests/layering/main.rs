@@ -16,7 +16,7 @@ use syn::visit::{self, Visit};
 const FLOORS: &[&[&str]] = &[
     &["sync", "error", "limit", "slab"],
     &[
-        "modes", "ready", "by_key", "ring", "tiers", "timers", "readers", "lanes", "backlog",
+        "modes", "ready", "by_key", "ring", "tiers", "timers", "workers", "lanes", "backlog",
         "jobs",
     ],
     &["wait", "turnstile"],

@@ -159,7 +159,7 @@ fn an_owner_is_dropped_that_was_granted_what_it_forgot() {
 #[test]
 fn a_release_cancels() {
     for on in [Act::Wake, Act::Drop] {
-        let scheduler = Scheduler::builder().readers(1).build().unwrap();
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         let hold = scheduler.hold();
         let tasks = (0..100).map(|n| caller.exec(move || Ok::<_, ()>(n)).unwrap());
@@ -177,7 +177,7 @@ fn a_release_cancels() {
 
 #[test]
 fn a_shutdown_cancels() {
-    let scheduler = Scheduler::builder().readers(1).build().unwrap();
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
     let hold = scheduler.hold();
     let tasks = (0..100).map(|n| caller.exec(move || Ok::<_, ()>(n)).unwrap());
@@ -315,7 +315,7 @@ fn a_gate_is_polled_again() {
 
 #[test]
 fn a_scheduler_is_polled_again() {
-    let scheduler = Scheduler::builder().readers(1).build().unwrap();
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
     let hold = scheduler.hold();
     let mut task = caller.exec(|| Ok::<_, ()>(1)).unwrap();

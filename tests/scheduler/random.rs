@@ -143,7 +143,7 @@ impl World {
                 }
             }
             Op::Readers(max) => {
-                self.sim.set_readers(max).unwrap();
+                self.sim.set_workers(max).unwrap();
                 self.max = max;
                 self.ceiling = self.ceiling.max(max);
             }
@@ -240,7 +240,7 @@ impl World {
     /// All invariants of one moment at which everything that can start has.
     fn look(&mut self) {
         let status = self.sim.status();
-        let readers = &status.readers;
+        let readers = &status.workers;
         assert!(readers.live <= self.ceiling, "{readers:?}");
         if readers.live <= self.max {
             self.ceiling = self.max;
@@ -277,7 +277,7 @@ impl World {
     /// Work conservation, from what the status says of each waiting task and,
     /// apart from that, from what this test knows.
     fn nothing_startable_waits(&self, status: &Status) {
-        let full = status.readers.busy >= self.max;
+        let full = status.workers.busy >= self.max;
         for task in &status.waiting {
             let known = self.of(task.id.get());
             let mine = |n: &&conversant::scheduler::RunningTask| {
@@ -309,13 +309,13 @@ impl World {
                 full || other_tier || lower || capped || behind,
                 "an idle reader beside {task:?}"
             );
-            assert!(full || task.why != Why::Reader, "{task:?}");
+            assert!(full || task.why != Why::Worker, "{task:?}");
         }
     }
 
     /// Lets everything go, and adds up.
     fn finish(mut self) {
-        self.sim.set_readers(4).unwrap();
+        self.sim.set_workers(4).unwrap();
         for (n, &caller) in self.callers.iter().enumerate() {
             self.sim.set_cap(caller, Limit::Unlimited).unwrap();
             self.caps[n] = None;

@@ -1,7 +1,6 @@
 //! The scheduler on real threads: invariants, never timing. Each fault of
 //! SEMANTICS 1A and 1B that a thread can show has a test here by its name.
 
-mod ahead;
 mod asynchronous;
 mod batches;
 mod callers;
@@ -12,8 +11,9 @@ mod later;
 mod life;
 mod outcomes;
 mod pools;
-mod readers;
+mod prefetch;
 mod stage;
 mod stalls;
 mod status;
 mod wakers;
+mod workers;

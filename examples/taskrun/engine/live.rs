@@ -70,7 +70,7 @@ pub(super) fn run(
             recv(live.log) -> record => live.settle(record.expect("the scheduler is there"), progress),
             recv(arrival) -> _ => {}
             recv(live.retry(progress)) -> _ => {
-                live.scheduler.set_readers(options.readers).expect(IN_RANGE);
+                live.scheduler.set_workers(options.readers).expect(IN_RANGE);
             }
             recv(stop) -> _ => {
                 interrupted = true;
@@ -84,7 +84,7 @@ impl<'a> Live<'a> {
     fn new(list: &'a Arc<TaskList>, options: &Options, session: &'a Arc<Session>) -> Self {
         let (sender, log) = unbounded();
         let scheduler = Scheduler::builder()
-            .readers(options.readers)
+            .workers(options.readers)
             .bypass(bypass(options))
             // The rows of a list start in their exact order.
             .claims(1)
@@ -170,7 +170,7 @@ impl<'a> Live<'a> {
 
     /// Cancels what waits; what runs is waited for by the loop.
     fn interrupt(&self, progress: &mut Progress) {
-        progress.interrupted(self.scheduler.readers().busy as usize);
+        progress.interrupted(self.scheduler.workers().busy as usize);
         // Its first try is what cancels.
         let _ = self
             .scheduler
@@ -181,7 +181,7 @@ impl<'a> Live<'a> {
     /// With work but without a reader, as none could be started, another try
     /// is due in a while.
     fn retry(&self, progress: &mut Progress) -> Receiver<Instant> {
-        let readers = self.scheduler.readers();
+        let readers = self.scheduler.workers();
         if self.open == 0 || readers.live > 0 {
             return never();
         }

@@ -12,12 +12,12 @@ type Time = u64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Row {
     task: u32,
-    reader: u32,
+    worker: u32,
     start: Time,
     end: Time,
 }
 
-/// Readers that take tasks at once, the lowest free number first.
+/// Workers that take tasks at once, the lowest free number first.
 struct Loop {
     /// Task and how long it takes.
     backlog: Backlog<(u32, Time)>,
@@ -29,11 +29,11 @@ struct Loop {
 }
 
 impl Loop {
-    fn new(bypass: Bypass, readers: u32) -> Self {
+    fn new(bypass: Bypass, workers: u32) -> Self {
         Self {
             backlog: Backlog::new(bypass),
             now: 0,
-            free: (1..=readers).collect(),
+            free: (1..=workers).collect(),
             running: Vec::new(),
             log: Vec::new(),
         }
@@ -50,17 +50,17 @@ impl Loop {
         self.backlog.unpin(group);
     }
 
-    /// Every free reader takes what it can get.
+    /// Every free worker takes what it can get.
     fn start(&mut self) {
-        while let Some(&reader) = self.free.first()
+        while let Some(&worker) = self.free.first()
             && let Some(claim) = self.backlog.claim(false)
         {
-            self.free.remove(&reader);
+            self.free.remove(&worker);
             let (task, takes) = claim.item;
             let (start, end) = (self.now, self.now + takes);
             let row = Row {
                 task,
-                reader,
+                worker,
                 start,
                 end,
             };
@@ -79,9 +79,9 @@ impl Loop {
             let at = self.running.iter().position(|r| r.0.end == next).unwrap();
             let (row, group, tier) = self.running.remove(at);
             self.now = next;
-            self.free.insert(row.reader);
+            self.free.insert(row.worker);
             self.backlog.complete(group, tier);
-            // All that ends now ends before the readers look again.
+            // All that ends now ends before the workers look again.
             if self.running.iter().all(|r| r.0.end > next) {
                 self.start();
             }
@@ -116,7 +116,7 @@ fn own_level(n: u32) -> Option<u8> {
     n.is_multiple_of(10).then_some(n as u8)
 }
 
-/// Two readers, half a second apart, and requests of two seconds each.
+/// Two workers, half a second apart, and requests of two seconds each.
 fn conversations(bypass: Bypass, before_second: u32, before_third: u32) -> Loop {
     let mut sim = Loop::new(bypass, 1);
     let lane = sim.lane();
@@ -144,8 +144,8 @@ fn e1_bumps_before_and_after_the_second_dispatch() {
         let bumped = [0, 80, 90, 70, 60, 50, 40, 30, 20, 10];
         let expected: Vec<u32> = bumped.into_iter().chain(unbumped()).collect();
         assert_eq!(sim.order(), expected);
-        let of = |reader| {
-            let rows = sim.log.iter().filter(move |row| row.reader == reader);
+        let of = |worker| {
+            let rows = sim.log.iter().filter(move |row| row.worker == worker);
             rows.map(|row| row.task).take(9).collect::<Vec<_>>()
         };
         assert_eq!(of(1), [0, 90, 60, 40, 20, 1, 3, 5, 7]);
@@ -169,7 +169,7 @@ fn e2_all_bumps_before_the_second_dispatch() {
 }
 
 #[test]
-fn b2_two_readers_take_ten_tasks_of_ten_seconds() {
+fn b2_two_workers_take_ten_tasks_of_ten_seconds() {
     let mut sim = Loop::new(Bypass::default(), 2);
     let lane = sim.lane();
     (1..=10).for_each(|n| sim.send(lane, (n, 100), None, None));
@@ -182,7 +182,7 @@ fn b2_two_readers_take_ten_tasks_of_ten_seconds() {
         .collect();
     assert_eq!(sim.starts(), expected);
     assert_eq!(sim.now, 500);
-    assert_eq!(sim.log.iter().filter(|row| row.reader == 1).count(), 5);
+    assert_eq!(sim.log.iter().filter(|row| row.worker == 1).count(), 5);
 }
 
 /// When each caller is served first, by number; 100 unit tasks each.
@@ -199,15 +199,15 @@ fn first_served(lanes: usize, callers: u32) -> Vec<Time> {
 }
 
 #[test]
-fn a_of_six_callers_on_five_readers_the_sixth_waits_one_second() {
+fn a_of_six_callers_on_five_workers_the_sixth_waits_one_second() {
     assert_eq!(first_served(6, 6), [0, 0, 0, 0, 0, 10]);
     // In one line, first in, first out.
     assert_eq!(first_served(1, 6), [0, 200, 400, 600, 800, 1000]);
 }
 
 /// The ten tasks in five tiers, all sent at once.
-fn workload(readers: u32) -> Loop {
-    let mut sim = Loop::new(Bypass::default(), readers);
+fn workload(workers: u32) -> Loop {
+    let mut sim = Loop::new(Bypass::default(), workers);
     let lane = sim.lane();
     let tiers = [
         (4, 100, 101),
@@ -228,8 +228,8 @@ fn workload(readers: u32) -> Loop {
 
 #[test]
 fn a2_tiers_run_in_waves() {
-    let makespan = |readers| {
-        let mut sim = workload(readers);
+    let makespan = |workers| {
+        let mut sim = workload(workers);
         sim.run_on();
         sim.now
     };

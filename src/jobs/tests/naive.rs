@@ -75,8 +75,8 @@ impl Naive {
         let same = |other: &NaiveJob| tenant(other) && other.group == job.group;
         let room = self.room(&Scope::group_of(job.tenant, group), same);
         let place = |job: &NaiveJob| (job.key, job.number);
-        let ahead = |o: &&NaiveJob| same(o) && o.is == Is::Ready && place(o) < place(job);
-        (self.jobs.iter().filter(ahead).count() as u32) < room
+        let before = |o: &&NaiveJob| same(o) && o.is == Is::Ready && place(o) < place(job);
+        (self.jobs.iter().filter(before).count() as u32) < room
     }
 
     fn queue_room(&self) -> u32 {
@@ -95,7 +95,7 @@ impl Naive {
     }
 
     /// After every change: who has something joins, who has nothing leaves.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn update_lines(&mut self) {
         for tenant in 0..3 {
             let can = |job: &NaiveJob| job.tenant == tenant && self.may_run(job);
             let can = self.jobs.iter().any(can);
@@ -134,7 +134,7 @@ impl Naive {
         let number = job.number;
         self.jobs.push(job);
         self.wait(number, due);
-        self.settle();
+        self.update_lines();
     }
 
     /// The numbers of the jobs and claims.
@@ -158,7 +158,7 @@ impl Naive {
                 self.ring.remove(0);
                 self.ring.push((tenant, self.weights[tenant as usize]));
             }
-            self.settle();
+            self.update_lines();
         }
         claims
     }
@@ -171,22 +171,22 @@ impl Naive {
     pub(super) fn complete(&mut self, number: u32) {
         self.forget_timer(number);
         self.jobs.retain(|job| job.number != number);
-        self.settle();
+        self.update_lines();
     }
 
-    pub(super) fn give_back(&mut self, number: u32, back: Back) {
+    pub(super) fn give_back(&mut self, number: u32, how: Unclaim) {
         self.forget_timer(number);
         let most = self.attempts;
         self.last += 1;
         let last = self.last;
         let job = self.job(number).unwrap();
         job.attempts += 1;
-        match back {
-            Back::Failed if job.attempts >= most => job.is = Is::Dead(last),
-            Back::At(due) => self.wait(number, due),
-            Back::Place | Back::Failed => job.is = Is::Ready,
+        match how {
+            Unclaim::Failed if job.attempts >= most => job.is = Is::Dead(last),
+            Unclaim::At(due) => self.wait(number, due),
+            Unclaim::Ready | Unclaim::Failed => job.is = Is::Ready,
         }
-        self.settle();
+        self.update_lines();
     }
 
     pub(super) fn advance(&mut self, now: Duration) -> Option<Duration> {
@@ -201,9 +201,9 @@ impl Naive {
             let is = self.job(number).unwrap().is;
             if is == Is::Later {
                 self.job(number).unwrap().is = Is::Ready;
-                self.settle();
+                self.update_lines();
             } else {
-                self.give_back(number, Back::Failed);
+                self.give_back(number, Unclaim::Failed);
             }
         }
     }

@@ -32,7 +32,7 @@ impl Ord for Fused {
 
 type Fusing = Jobs<Fused, u32>;
 
-/// Groups of two units, ungrouped jobs, some claimed, some back, some restless.
+/// Groups of two units, ungrouped jobs, some claimed, some unclaimed, some dirty.
 fn stage() -> (Fusing, Vec<Key>, Vec<Pick>) {
     let mut jobs = Fusing::new(Limit::AtMost(2), 5);
     let mut ids = Vec::new();
@@ -46,14 +46,14 @@ fn stage() -> (Fusing, Vec<Key>, Vec<Pick>) {
     }
     let picks = jobs.claim(9, None);
     for &pick in &picks[..3] {
-        jobs.give_back(pick, Back::Place).unwrap();
+        jobs.give_back(pick, Unclaim::Ready).unwrap();
     }
     jobs.complete(picks[4]).unwrap();
     (jobs, ids, picks)
 }
 
 /// Everything that can be seen of it.
-fn picture(jobs: &Fusing, ids: &[Key]) -> impl PartialEq + std::fmt::Debug + use<> {
+fn snapshot(jobs: &Fusing, ids: &[Key]) -> impl PartialEq + std::fmt::Debug + use<> {
     let why: Vec<_> = ids.iter().map(|&id| jobs.why(id)).collect();
     (jobs.counts(), why, jobs.tenants().collect::<Vec<_>>())
 }
@@ -76,7 +76,7 @@ fn with_every_fuse(act: impl Fn(&mut Fusing, &[Key]) -> Vec<u32>) {
     let mut failed = 0;
     for fuse in 1.. {
         let (mut jobs, ids, _) = stage();
-        let before = picture(&jobs, &ids);
+        let before = snapshot(&jobs, &ids);
         FUSE.set(fuse);
         let panicked = catch_unwind(AssertUnwindSafe(|| act(&mut jobs, &ids))).is_err();
         FUSE.set(0);
@@ -85,7 +85,7 @@ fn with_every_fuse(act: impl Fn(&mut Fusing, &[Key]) -> Vec<u32>) {
             break;
         }
         failed += 1;
-        assert_eq!(picture(&jobs, &ids), before);
+        assert_eq!(snapshot(&jobs, &ids), before);
         let mut order = act(&mut jobs, &ids);
         jobs.check();
         order.extend(rest(&mut jobs));
@@ -117,8 +117,8 @@ fn a_push_changes_nothing() {
 #[test]
 fn a_rekey_changes_nothing() {
     with_every_fuse(|jobs, ids| {
-        let seat = jobs.plan_rekey(ids[20], &Fused(0)).unwrap();
-        jobs.rekey(ids[20], seat, Fused(0));
+        let position = jobs.rekey_position(ids[20], &Fused(0)).unwrap();
+        jobs.rekey(ids[20], position, Fused(0));
         Vec::new()
     });
 }
@@ -137,8 +137,8 @@ fn what_ends_or_comes_back_compares_nothing() {
     let (mut jobs, ids, picks) = stage();
     FUSE.set(1);
     jobs.complete(picks[3]).unwrap();
-    jobs.give_back(picks[5], Back::At(at(5))).unwrap();
-    jobs.give_back(picks[6], Back::Failed).unwrap();
+    jobs.give_back(picks[5], Unclaim::At(at(5))).unwrap();
+    jobs.give_back(picks[6], Unclaim::Failed).unwrap();
     jobs.set_limit(Scope::group_of(1, 1), Limit::AtMost(5))
         .unwrap();
     jobs.remove(ids[23]).unwrap();

@@ -18,7 +18,7 @@ enum Act {
         lease: Option<u64>,
     },
     Complete(usize),
-    Back(usize, u8, u64),
+    Unclaim(usize, u8, u64),
     Extend(usize, u64),
     Advance(u64),
     Limit(u8, u64, u64, Option<u32>),
@@ -37,7 +37,7 @@ fn act() -> impl Strategy<Value = Act> {
         6 => (0..5usize, prop::option::weighted(0.3, 0..20u64))
             .prop_map(|(n, lease)| Act::Claim { n, lease }),
         4 => which.clone().prop_map(Act::Complete),
-        4 => (which.clone(), 0..3u8, 0..20u64).prop_map(|(w, how, at)| Act::Back(w, how, at)),
+        4 => (which.clone(), 0..3u8, 0..20u64).prop_map(|(w, how, at)| Act::Unclaim(w, how, at)),
         1 => (which.clone(), 0..20u64).prop_map(|(w, at)| Act::Extend(w, at)),
         2 => (0..4u64).prop_map(Act::Advance),
         3 => (0..3u8, tenant.clone(), 0..3u64, prop::option::of(0..4u32))
@@ -108,20 +108,20 @@ impl Both {
                 self.jobs.set_limit(scope.clone(), limit).unwrap();
                 assert_eq!(self.jobs.limit(&scope), limit);
                 self.naive.limits.push((scope, limit));
-                self.naive.settle();
+                self.naive.update_lines();
             }
             Act::Weight(tenant, weight) => {
                 self.jobs.set_weight(tenant.into(), weight).unwrap();
                 self.naive.weights[tenant as usize] = weight;
             }
-            Act::Complete(_) | Act::Back(..) | Act::Extend(..) => self.run_claim(act),
+            Act::Complete(_) | Act::Unclaim(..) | Act::Extend(..) => self.run_claim(act),
             Act::Rekey(..) | Act::Remove(_) | Act::Requeue(_) => self.run_job(act),
         }
     }
 
     /// What is done to one claim, over or not.
     fn run_claim(&mut self, act: Act) {
-        let (Act::Complete(which) | Act::Back(which, ..) | Act::Extend(which, _)) = act else {
+        let (Act::Complete(which) | Act::Unclaim(which, ..) | Act::Extend(which, _)) = act else {
             unreachable!("{act:?}")
         };
         if self.claims.is_empty() {
@@ -140,13 +140,14 @@ impl Both {
                 }
                 taken.map(|_| ())
             }
-            Act::Back(_, how, due) => {
-                let back = [Back::Place, Back::Failed, Back::At(at(self.now + due))];
-                let back = back[usize::from(how)];
+            Act::Unclaim(_, how, due) => {
+                let due = Unclaim::At(at(self.now + due));
+                let ends = [Unclaim::Ready, Unclaim::Failed, due];
+                let how = ends[usize::from(how)];
                 if holds {
-                    self.naive.give_back(number, back);
+                    self.naive.give_back(number, how);
                 }
-                self.jobs.give_back(pick, back).map(|_| ())
+                self.jobs.give_back(pick, how).map(|_| ())
             }
             _ => {
                 let Act::Extend(_, until) = act else {
@@ -176,13 +177,13 @@ impl Both {
         let is = self.naive.job(number).map(|job| job.is);
         match (act, is) {
             (Act::Rekey(_, key), Some(_)) => {
-                let seat = self.jobs.plan_rekey(id, &key).unwrap();
-                self.jobs.rekey(id, seat, key);
+                let position = self.jobs.rekey_position(id, &key).unwrap();
+                self.jobs.rekey(id, position, key);
                 self.naive.job(number).unwrap().key = key;
-                self.naive.settle();
+                self.naive.update_lines();
             }
             (Act::Rekey(_, key), None) => {
-                assert_eq!(self.jobs.plan_rekey(id, &key), Err(Refused::Stale));
+                assert_eq!(self.jobs.rekey_position(id, &key), Err(Refused::Stale));
             }
             (Act::Remove(_), is) => {
                 let removed = self.jobs.remove(id).map(|taken| taken.job);
@@ -199,7 +200,7 @@ impl Both {
                 self.jobs.requeue(id).unwrap();
                 let job = self.naive.job(number).unwrap();
                 (job.is, job.attempts) = (Is::Ready, 0);
-                self.naive.settle();
+                self.naive.update_lines();
             }
             (_, is) => {
                 let refused = is.map_or(Refused::Stale, |_| Refused::Alive);

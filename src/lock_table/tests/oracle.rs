@@ -136,11 +136,11 @@ impl Oracle {
         todo.sort_by_key(|(path, _)| (path.0.len(), self.hashes[path]));
         person.todo = todo;
         person.asked = asked.to_vec();
-        self.go_on(who);
+        self.resume(who);
     }
 
     /// The owner's task runs: takes what is left to take, up to what it must wait for.
-    pub(super) fn go_on(&mut self, who: Who) {
+    pub(super) fn resume(&mut self, who: Who) {
         self.owners[who].state = State::Idle;
         while !self.owners[who].todo.is_empty() {
             let (path, mode) = self.owners[who].todo.remove(0);

@@ -215,7 +215,7 @@ impl World {
             // Woken for nothing, or not at all.
             State::Waits => assert_eq!(self.poll(who), None),
             State::Granted => {
-                self.oracle.go_on(who);
+                self.oracle.resume(who);
                 let answer = self.poll(who);
                 self.answered(who, answer);
             }

@@ -27,9 +27,9 @@ fn at(seconds: u64) -> Duration {
 }
 
 impl World {
-    fn new(readers: u32, failures: OnFailure) -> Self {
-        let mut core = Core::new(readers, Bypass::default()).unwrap();
-        core.clock.by_readers();
+    fn new(workers: u32, failures: OnFailure) -> Self {
+        let mut core = Core::new(workers, Bypass::default()).unwrap();
+        core.clock.by_workers();
         let caller = core.add_caller(Arc::from("main"), 1, Limit::Unlimited, failures);
         Self {
             core,
@@ -75,7 +75,7 @@ impl World {
         self.wakes.fire();
     }
 
-    /// One reader, that does what there is to do, one after the other.
+    /// One worker, that does what there is to do, one after the other.
     fn run(&mut self) -> Vec<&'static str> {
         let mut done = Vec::new();
         while let Some(started) = self.core.claim(1, self.now) {
@@ -87,7 +87,7 @@ impl World {
         done
     }
 
-    /// Reader `n` finds nothing and rests: until when, if it keeps the time.
+    /// Worker `n` finds nothing and rests: until when, if it keeps the time.
     fn rests(&mut self, n: u32) -> Option<Duration> {
         assert!(self.core.claim(n, self.now).is_none());
         let due = self.core.keep_time(n);
@@ -221,9 +221,9 @@ fn a_failure_skips_it() {
     assert_eq!(world.run(), ["later"]);
 }
 
-/// One reader is sent for, keeps the time alone, and hands it on when it works.
+/// One worker is sent for, keeps the time alone, and hands it on when it works.
 #[test]
-fn one_reader_keeps_the_time() {
+fn one_worker_keeps_the_time() {
     let mut world = World::new(3, OnFailure::Continue);
     world.later("ten", 10);
     assert_eq!(world.sent_for(), [1], "to keep the time");
@@ -233,7 +233,7 @@ fn one_reader_keeps_the_time() {
     assert!(world.sent_for().is_empty());
     // Sooner than it sleeps: it is woken, and sleeps for less.
     world.later("five", 5);
-    assert_eq!(world.core.readers().coming(), 1);
+    assert_eq!(world.core.workers().coming(), 1);
     assert_eq!(world.rests(1), Some(at(5)));
     // Work takes it, and another one comes to keep the time.
     world.submit("work", Placing::default());
@@ -250,34 +250,34 @@ fn one_reader_keeps_the_time() {
     // If it goes, the other does it.
     world.core.retire(2);
     world.settle();
-    assert_eq!(world.core.readers().coming(), 1);
+    assert_eq!(world.core.workers().coming(), 1);
     assert_eq!(world.rests(1), Some(at(5)));
     assert!(world.sent_for().is_empty());
 }
 
 #[test]
-fn readers_leave_a_closed_scheduler_when_nothing_is_to_come() {
+fn workers_leave_a_closed_scheduler_when_nothing_is_to_come() {
     let mut world = World::new(2, OnFailure::Continue);
     world.later("later", 10);
     assert_eq!(world.sent_for(), [1]);
     assert_eq!(world.rests(1), Some(at(10)));
     assert!(!world.core.close());
     world.settle();
-    assert!(!world.core.readers().must_leave());
+    assert!(!world.core.workers().must_leave());
     world.go_to(10);
     assert_eq!(world.run(), ["later"]);
-    assert!(world.core.readers().must_leave());
+    assert!(world.core.workers().must_leave());
     world.core.retire(1);
     world.settle();
     assert!(world.sent_for().is_empty());
     assert!(world.core.close());
 }
 
-/// A blocked task may be helped by one that is to come, if a reader is left for it.
+/// A blocked task may be helped by one that is to come, if a worker is left for it.
 #[test]
-fn no_wait_stalls_while_something_is_to_come_for_another_reader() {
-    for (readers, stalls) in [(1, true), (2, false)] {
-        let mut world = World::new(readers, OnFailure::Continue);
+fn no_wait_stalls_while_something_is_to_come_for_another_worker() {
+    for (workers, stalls) in [(1, true), (2, false)] {
+        let mut world = World::new(workers, OnFailure::Continue);
         world.submit("waits", Placing::default());
         assert!(world.core.claim(1, world.now).is_some());
         let later = world.later("later", 10);

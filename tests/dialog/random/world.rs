@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conversant::dialog::{
-    Dialogs, Endpoint, EndpointRef, Event, Fault, Received, Refused, Seat, Standing,
+    Dialogs, Endpoint, EndpointRef, Event, Fault, Received, Refused, SideGroup, Standing,
 };
 use conversant::limit::Limit;
 use conversant::queue::{Delivery, Detached, Group, Lane, Queue, TryReceive, Why};
@@ -93,9 +93,9 @@ impl World {
         };
         let related = [related(0), related(1)];
         let seat = |n: usize| match (&related[n], wanted[n]) {
-            (Some((_, endpoint)), _) => Seat::from(endpoint),
-            (None, 1) => Seat::from(&self.shared[n]),
-            (None, _) => Seat::from(&self.lanes[n]),
+            (Some((_, endpoint)), _) => SideGroup::from(endpoint),
+            (None, 1) => SideGroup::from(&self.shared[n]),
+            (None, _) => SideGroup::from(&self.lanes[n]),
         };
         let begun = self.dialogs.pair(seat(0), seat(1));
         let groups = [0, 1].map(|n| match (&related[n], wanted[n]) {

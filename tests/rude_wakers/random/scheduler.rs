@@ -1,4 +1,4 @@
-//! The scheduler, on a pool whose readers run when an actor says so.
+//! The scheduler, on a pool whose workers run when an actor says so.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -12,12 +12,12 @@ use conversant::scheduler::{
 use super::seeds;
 use crate::crew::{Stage, pause, run, wait, wait_and_forget};
 
-type Readers = Arc<Mutex<VecDeque<Box<dyn FnOnce() + Send>>>>;
+type Workers = Arc<Mutex<VecDeque<Box<dyn FnOnce() + Send>>>>;
 
 struct World {
     scheduler: Scheduler,
     callers: [(Caller, Group); 2],
-    readers: Readers,
+    workers: Workers,
     taken: Arc<AtomicU32>,
     ran: Arc<AtomicU32>,
     not_run: AtomicU32,
@@ -25,13 +25,13 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> Self {
-        let readers = Readers::default();
-        let pool = readers.clone();
+        let workers = Workers::default();
+        let pool = workers.clone();
         let pool = move |job| {
             pool.lock().unwrap().push_back(job);
             Ok(())
         };
-        let builder = Scheduler::builder().readers(2).claims(1 + seed as u32 % 3);
+        let builder = Scheduler::builder().workers(2).claims(1 + seed as u32 % 3);
         let scheduler = builder.pool(pool).build().unwrap();
         let caller = |name| {
             let caller = scheduler.caller(name, CallerOptions::default()).unwrap();
@@ -41,7 +41,7 @@ impl World {
         World {
             callers: [caller("one"), caller("other")],
             scheduler,
-            readers,
+            workers,
             taken: Arc::default(),
             ran: Arc::default(),
             not_run: AtomicU32::new(0),
@@ -49,9 +49,9 @@ impl World {
     }
 
     /// Whether there was one.
-    fn run_a_reader(&self) -> bool {
-        let reader = self.readers.lock().unwrap().pop_front();
-        reader.map(|reader| reader()).is_some()
+    fn run_a_worker(&self) -> bool {
+        let worker = self.workers.lock().unwrap().pop_front();
+        worker.map(|worker| worker()).is_some()
     }
 
     fn exec(&self, stage: &Stage, caller: &Caller, place: Place<'_>) -> Option<Task<u32, ()>> {
@@ -66,7 +66,7 @@ impl World {
                 Some(task)
             }
             Err(rejected) => {
-                assert_ne!(rejected.reason, Reason::NoReader);
+                assert_ne!(rejected.reason, Reason::NoWorker);
                 None
             }
         }
@@ -77,7 +77,7 @@ impl World {
             caller.set_cap(Limit::Unlimited).unwrap();
             group.set_limit(Limit::SERIAL).unwrap();
         }
-        self.run_a_reader() || !std::mem::replace(begun, true)
+        self.run_a_worker() || !std::mem::replace(begun, true)
     }
 }
 
@@ -126,7 +126,7 @@ async fn act(stage: &Stage, world: &World) {
             11 => hold = stage.one_in(2).then(|| world.scheduler.hold()),
             12 => world
                 .scheduler
-                .set_readers(1 + stage.below(3) as u32)
+                .set_workers(1 + stage.below(3) as u32)
                 .unwrap(),
             13 if stage.one_in(10) => {
                 drop(hold.take());
@@ -136,7 +136,7 @@ async fn act(stage: &Stage, world: &World) {
             }
             14 => drop(tasks.pop()),
             15 => pause().await,
-            _ => _ = world.run_a_reader(),
+            _ => _ = world.run_a_worker(),
         }
     }
 }
@@ -154,7 +154,7 @@ fn schedulers() {
         let how = [How::Drain, How::Cancel][seed as usize % 2];
         let shut = |_: &_| Box::pin(shuts(&world, how)) as _;
         run(seed, shut, |_| world.end(&mut begun), &mut None);
-        assert!(world.readers.lock().unwrap().is_empty());
+        assert!(world.workers.lock().unwrap().is_empty());
     });
 }
 

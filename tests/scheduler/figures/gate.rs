@@ -45,7 +45,7 @@ fn who_runs_at_each_moment_of_w10() {
         let status = sim.status();
         let running: Vec<u64> = status.running.iter().map(|t| t.id.get()).collect();
         assert_eq!(running, expected, "at {at} tenths");
-        assert_eq!(status.readers.busy as usize, running.len());
+        assert_eq!(status.workers.busy as usize, running.len());
         let open = status.callers[0].open_tier;
         assert_eq!(open, Some(status.running[0].tier));
         let gated = |t: &conversant::scheduler::WaitingTask| t.why == Why::Tier { open };
@@ -186,9 +186,9 @@ fn the_tiers_of_one_caller_hold_back_nobody_else() {
     assert_eq!(span(&sim, 2).0, secs(0));
 }
 
-/// "Waiting tasks hold reader threads": a closed tier is held back without one.
+/// "Waiting tasks hold worker threads": a closed tier is held back without one.
 #[test]
-fn a_closed_tier_holds_no_reader() {
+fn a_closed_tier_holds_no_worker() {
     let (mut sim, caller) = one_caller(3);
     let other = sim.caller("other", CallerOptions::default()).unwrap();
     submit(&mut sim, caller, 100, 10);
@@ -200,5 +200,5 @@ fn a_closed_tier_holds_no_reader() {
     }
     sim.advance_to(secs(10));
     let others = sim.records().iter().filter(|r| &*r.caller == "other");
-    assert_eq!(others.count(), 20, "two readers were free for the other");
+    assert_eq!(others.count(), 20, "two workers were free for the other");
 }

@@ -46,9 +46,9 @@ const E1: [u64; 10] = [0, 80, 90, 70, 60, 50, 40, 30, 20, 10];
 fn e1_order_of_service_and_who_serves() {
     let sim = e1(Bypass::default());
     assert_eq!(served(&sim), then_the_rest(&E1));
-    let of = |reader| -> Vec<u64> {
+    let of = |worker| -> Vec<u64> {
         let rows = sim.records().iter();
-        let mine = rows.filter(|row| row.run.is_some_and(|run| run.reader == reader));
+        let mine = rows.filter(|row| row.run.is_some_and(|run| run.worker == worker));
         mine.map(|row| row.id.get() - 1).take(9).collect()
     };
     assert_eq!(of(1), [0, 90, 60, 40, 20, 1, 3, 5, 7]);

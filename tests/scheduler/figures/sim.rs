@@ -23,8 +23,8 @@ pub(crate) fn secs(n: u64) -> Duration {
 }
 
 /// A simulation with one caller of the usual kind.
-pub(crate) fn one_caller(readers: u32) -> (Simulation, CallerId) {
-    let mut sim = Simulation::new(readers).unwrap();
+pub(crate) fn one_caller(workers: u32) -> (Simulation, CallerId) {
+    let mut sim = Simulation::new(workers).unwrap();
     let caller = sim.caller("main", CallerOptions::default()).unwrap();
     (sim, caller)
 }
@@ -54,11 +54,11 @@ pub(crate) fn span(sim: &Simulation, id: u64) -> (Duration, Duration) {
 }
 
 /// The numbers of the tasks in order of their starts, those of one instant by
-/// reader.
+/// worker.
 pub(crate) fn order_of_starts(sim: &Simulation) -> Vec<u64> {
     let runs = sim.records().iter();
     let mut starts: Vec<(Duration, u32, u64)> = runs
-        .filter_map(|row| row.run.map(|run| (run.start, run.reader, row.id.get())))
+        .filter_map(|row| row.run.map(|run| (run.start, run.worker, row.id.get())))
         .collect();
     starts.sort();
     starts.into_iter().map(|(.., id)| id).collect()

@@ -8,8 +8,8 @@ use conversant::simulator::{CallerId, Simulation, Work};
 
 use crate::figures::sim::{W10, by_id, one_caller, secs, span, submit_tier, tenths};
 
-fn w10(readers: u32) -> (Simulation, CallerId) {
-    let (mut sim, caller) = one_caller(readers);
+fn w10(workers: u32) -> (Simulation, CallerId) {
+    let (mut sim, caller) = one_caller(workers);
     W10.into_iter()
         .for_each(|row| submit_tier(&mut sim, caller, row));
     (sim, caller)
@@ -23,7 +23,7 @@ fn with_cap(cap: u32) -> CallerOptions {
 }
 
 #[test]
-fn a1_ten_rows_with_ids_queue_times_starts_readers_and_ends() {
+fn a1_ten_rows_with_ids_queue_times_starts_workers_and_ends() {
     let (mut sim, caller) = one_caller(5);
     sim.advance_to(tenths(5));
     W10.into_iter()
@@ -39,10 +39,10 @@ fn a1_ten_rows_with_ids_queue_times_starts_readers_and_ends() {
     }
     let ran: Vec<(u32, Duration, Duration)> = rows
         .iter()
-        .map(|row| row.run.map(|run| (run.reader, run.start, run.end)).unwrap())
+        .map(|row| row.run.map(|run| (run.worker, run.start, run.end)).unwrap())
         .collect();
-    let at = |reader, start, end| (reader, tenths(start), tenths(end));
-    let first_wave = (1..=4).map(|reader| at(reader, 5, 106));
+    let at = |worker, start, end| (worker, tenths(start), tenths(end));
+    let first_wave = (1..=4).map(|worker| at(worker, 5, 106));
     assert_eq!(ran[..4], first_wave.collect::<Vec<_>>());
     assert_eq!(ran[4..6], [at(1, 106, 198), at(2, 106, 198)]);
     assert_eq!(ran[6], at(1, 198, 281));
@@ -52,8 +52,8 @@ fn a1_ten_rows_with_ids_queue_times_starts_readers_and_ends() {
 
 #[test]
 fn a2_synchronizing_after_each_tier_makes_five_waves() {
-    for readers in 4..=6 {
-        let (mut sim, caller) = one_caller(readers);
+    for workers in 4..=6 {
+        let (mut sim, caller) = one_caller(workers);
         let (mut waves, mut id) = (Vec::new(), 1);
         for row in W10 {
             submit_tier(&mut sim, caller, row);
@@ -73,16 +73,16 @@ fn a2_synchronizing_after_each_tier_makes_five_waves() {
 #[test]
 fn a2_makespans_by_tiers_and_by_synchronizing() {
     let expected = [884, 516, 516, 415, 415, 415].map(tenths);
-    for (readers, expected) in (1..).zip(expected) {
-        let (mut sim, _) = w10(readers);
+    for (workers, expected) in (1..).zip(expected) {
+        let (mut sim, _) = w10(workers);
         sim.run();
-        assert_eq!(sim.now(), expected, "tiers, {readers} readers");
-        let (mut sim, caller) = one_caller(readers);
+        assert_eq!(sim.now(), expected, "tiers, {workers} workers");
+        let (mut sim, caller) = one_caller(workers);
         for row in W10 {
             submit_tier(&mut sim, caller, (0, row.1, row.2));
             sim.synchronize(caller).unwrap();
         }
-        assert_eq!(sim.now(), expected, "synchronizing, {readers} readers");
+        assert_eq!(sim.now(), expected, "synchronizing, {workers} workers");
     }
 }
 
@@ -167,7 +167,7 @@ fn a5_lowering_the_maximum_takes_effect_as_tasks_end() {
         sim.submit(caller, Work::takes(secs(takes))).unwrap();
     }
     sim.advance_to(tenths(5));
-    sim.set_readers(2).unwrap();
+    sim.set_workers(2).unwrap();
     assert_eq!(sim.status().running.len(), 4, "running tasks go on");
     sim.run();
     // 1 and 2 end above the maximum: only after 3 is there room for one more.
@@ -175,8 +175,8 @@ fn a5_lowering_the_maximum_takes_effect_as_tasks_end() {
     assert_eq!(span(&sim, 6).0, secs(4));
     assert_eq!(span(&sim, 7).0, secs(13));
     assert_eq!(span(&sim, 8).0, secs(14));
-    let readers = sim.status().readers;
-    assert_eq!((readers.live, readers.idle, readers.max), (2, 2, 2));
+    let workers = sim.status().workers;
+    assert_eq!((workers.live, workers.idle, workers.max), (2, 2, 2));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a5_raising_the_maximum_starts_more_at_once() {
         sim.submit(caller, Work::takes(secs(10))).unwrap();
     }
     sim.advance_to(secs(3));
-    sim.set_readers(3).unwrap();
+    sim.set_workers(3).unwrap();
     sim.run();
     let starts: Vec<Duration> = (1..=4).map(|id| span(&sim, id).0).collect();
     assert_eq!(starts, [0, 3, 3, 10].map(secs));
@@ -205,7 +205,7 @@ fn a_fault_a_thousand_tasks_with_a_cap_of_three() {
     }
     sim.run();
     assert_eq!(sim.now(), secs(334));
-    assert_eq!(sim.status().readers.live, 3, "no reader that has nothing");
+    assert_eq!(sim.status().workers.live, 3, "no worker that has nothing");
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_fault_six_callers_of_a_hundred_are_all_served_at_once() {
 }
 
 #[test]
-fn weights_share_the_readers() {
+fn weights_share_the_workers() {
     let mut sim = Simulation::new(1).unwrap();
     let weighing = |weight| CallerOptions {
         weight,

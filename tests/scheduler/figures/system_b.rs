@@ -1,4 +1,4 @@
-//! SEMANTICS B: a task list that readers work off.
+//! SEMANTICS B: a task list that workers work off.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use conversant::simulator::Work;
 use crate::figures::sim::{by_id, one_caller, secs, span, tenths};
 
 #[test]
-fn b1_each_task_is_claimed_once_and_a_reader_goes_on_at_once() {
+fn b1_each_task_is_claimed_once_and_a_worker_goes_on_at_once() {
     let (mut sim, caller) = one_caller(3);
     for takes in [4, 1, 7, 2, 2, 9, 3, 1, 5, 6] {
         sim.submit(caller, Work::takes(secs(takes))).unwrap();
@@ -17,19 +17,19 @@ fn b1_each_task_is_claimed_once_and_a_reader_goes_on_at_once() {
     let mut rows = by_id(&sim);
     let ids: Vec<u64> = rows.iter().map(|row| row.id.get()).collect();
     assert_eq!(ids, (1..=10).collect::<Vec<_>>(), "each exactly once");
-    for reader in 1..=3 {
+    for worker in 1..=3 {
         rows.sort_by_key(|row| row.run.unwrap().start);
         let runs = rows.iter().filter_map(|row| row.run);
-        let mine: Vec<_> = runs.filter(|run| run.reader == reader).collect();
+        let mine: Vec<_> = runs.filter(|run| run.worker == worker).collect();
         assert_eq!(mine[0].start, Duration::ZERO);
         let gapless = mine.windows(2).all(|two| two[0].end == two[1].start);
-        assert!(gapless, "reader {reader} waited beside work");
+        assert!(gapless, "worker {worker} waited beside work");
     }
     assert!(sim.status().waiting.is_empty() && sim.status().running.is_empty());
 }
 
 #[test]
-fn b2_two_readers_ten_tasks() {
+fn b2_two_workers_ten_tasks() {
     let (mut sim, caller) = one_caller(2);
     for _ in 0..10 {
         sim.submit(caller, Work::takes(secs(10))).unwrap();
@@ -47,15 +47,15 @@ fn b2_two_readers_ten_tasks() {
     let starts: Vec<Duration> = (1..=10).map(|id| span(&sim, id).0).collect();
     assert_eq!(starts, [0, 0, 10, 10, 20, 20, 30, 30, 40, 40].map(secs));
     assert_eq!(sim.now(), secs(50));
-    let of = |reader| {
+    let of = |worker| {
         let runs = sim.records().iter().filter_map(|row| row.run);
-        runs.filter(|run| run.reader == reader).count()
+        runs.filter(|run| run.worker == worker).count()
     };
     assert_eq!((of(1), of(2)), (5, 5));
 }
 
 #[test]
-fn b3_an_idle_reader_leaves_after_the_idle_time() {
+fn b3_an_idle_worker_leaves_after_the_idle_time() {
     let (sim, caller) = one_caller(3);
     let mut sim = sim.with_idle(secs(30));
     for takes in [1, 5, 10] {
@@ -63,7 +63,7 @@ fn b3_an_idle_reader_leaves_after_the_idle_time() {
     }
     let live_at = |sim: &mut conversant::simulator::Simulation, at| {
         sim.advance_to(at);
-        sim.status().readers.live
+        sim.status().workers.live
     };
     assert_eq!(live_at(&mut sim, tenths(309)), 3);
     assert_eq!(live_at(&mut sim, secs(31)), 2, "the first rested from 1 on");
@@ -74,13 +74,13 @@ fn b3_an_idle_reader_leaves_after_the_idle_time() {
 }
 
 #[test]
-fn b3_with_new_work_readers_come_back_at_once() {
+fn b3_with_new_work_workers_come_back_at_once() {
     let (sim, caller) = one_caller(2);
     let mut sim = sim.with_idle(secs(30));
     sim.submit(caller, Work::takes(secs(1))).unwrap();
     sim.submit(caller, Work::takes(secs(1))).unwrap();
     sim.advance_to(secs(100));
-    assert_eq!(sim.status().readers.live, 0);
+    assert_eq!(sim.status().workers.live, 0);
     sim.submit(caller, Work::takes(secs(10))).unwrap();
     sim.submit(caller, Work::takes(secs(10))).unwrap();
     sim.run();
@@ -96,9 +96,9 @@ fn b3_work_within_the_idle_time_starts_the_rest_anew() {
     sim.advance_to(secs(20));
     sim.submit(caller, Work::takes(secs(1))).unwrap();
     sim.advance_to(secs(50));
-    assert_eq!(sim.status().readers.live, 1, "it rests from 21 on");
+    assert_eq!(sim.status().workers.live, 1, "it rests from 21 on");
     sim.advance_to(secs(51));
-    assert_eq!(sim.status().readers.live, 0);
+    assert_eq!(sim.status().workers.live, 0);
 }
 
 #[test]

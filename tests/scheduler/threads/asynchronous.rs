@@ -222,7 +222,7 @@ fn shutdowns_dropped_at_every_stage_leave_no_trace() {
         held.go();
         until(|| count.get() == 1);
         assert_eq!(poll!(down, &waker), Poll::Ready(Ok(())));
-        assert_eq!(scheduler.readers().live, 0);
+        assert_eq!(scheduler.workers().live, 0);
         assert_eq!(caller.synchronize().wait().unwrap().ok, 2);
     });
 }

@@ -88,16 +88,16 @@ fn refused_they_all_come_back() {
 }
 
 #[test]
-fn without_a_reader_they_all_come_back() {
+fn without_a_worker_they_all_come_back() {
     finishes(|| {
         let refuses = |_job| Err(PoolError::new("no room"));
-        let builder = Scheduler::builder().readers(2).pool(refuses);
+        let builder = Scheduler::builder().workers(2).pool(refuses);
         let scheduler = builder.build().unwrap();
         let caller = scheduler.caller("main", Default::default()).unwrap();
         let rejected = caller.exec_all(Place::new(), numbers(0, 5)).unwrap_err();
         assert_eq!(
             (rejected.reason, rejected.task.len()),
-            (Reason::NoReader, 5)
+            (Reason::NoWorker, 5)
         );
         none_is_in(&caller);
         end(&scheduler);

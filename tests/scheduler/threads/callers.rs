@@ -260,7 +260,7 @@ fn at_most_as_many_at_once_as_the_cap_says() {
         }
         assert_eq!(caller.synchronize().wait().unwrap().ok, 1000);
         assert!(most.load(SeqCst) <= 3);
-        assert!(scheduler.readers().live <= 3, "no reader without use");
+        assert!(scheduler.workers().live <= 3, "no worker without use");
         end(&scheduler);
     });
 }
@@ -291,7 +291,7 @@ fn a_task_of_another_caller_does_not_wait_for_a_long_list() {
         let (scheduler, caller) = one_caller(1);
         let (log, rows) = crossbeam_channel::bounded(1000);
         drop((scheduler, caller));
-        let scheduler = Scheduler::builder().readers(1).log(log).build().unwrap();
+        let scheduler = Scheduler::builder().workers(1).log(log).build().unwrap();
         let hold = scheduler.hold();
         let many = scheduler.caller("many", CallerOptions::default()).unwrap();
         (0..600).for_each(|n| gives(&many, n).detach());

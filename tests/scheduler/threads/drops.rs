@@ -21,7 +21,7 @@ struct CallsBack {
 impl Drop for CallsBack {
     fn drop(&mut self) {
         let _status = self.scheduler.status();
-        let _readers = self.scheduler.readers();
+        let _workers = self.scheduler.workers();
         self.other.cancel();
         let _ = self.caller.bump(&self.other, 1);
         // Taken or refused: both go through the lock.
@@ -158,12 +158,12 @@ fn of_a_task_that_was_handed_back() {
         let stage = Stage::new(OnFailure::Continue);
         let (dropped, drops) = channel();
         let refuses = |_: Box<dyn FnOnce() + Send>| Err(PoolError::new("never"));
-        let scheduler = Scheduler::builder().readers(1).pool(refuses).build();
+        let scheduler = Scheduler::builder().workers(1).pool(refuses).build();
         let scheduler = scheduler.unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         let captured = stage.calls_back(&dropped);
         let back = caller.exec(move || Ok::<_, ()>(captured)).unwrap_err();
-        assert_eq!(back.reason, Reason::NoReader);
+        assert_eq!(back.reason, Reason::NoWorker);
         assert!(drops.try_recv().is_err(), "it was handed back whole");
         drop(back);
         drops.try_recv().unwrap();

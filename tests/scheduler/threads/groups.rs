@@ -1,4 +1,4 @@
-//! Groups and bumps on real readers.
+//! Groups and bumps on real workers.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex};
@@ -187,7 +187,7 @@ fn the_standing_level_ranks_what_is_not_bumped() {
     finishes(|| {
         // One at a time: who takes ahead passes by a group whose task it has.
         let builder = conversant::scheduler::Scheduler::builder()
-            .readers(1)
+            .workers(1)
             .claims(1);
         let scheduler = builder.build().unwrap();
         let caller = scheduler.caller("main", Default::default()).unwrap();

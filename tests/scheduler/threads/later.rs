@@ -49,7 +49,7 @@ fn none_starts_before_it_is_due() {
 }
 
 #[test]
-fn one_reader_does_them_in_the_order_in_which_they_are_due() {
+fn one_worker_does_them_in_the_order_in_which_they_are_due() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         let hold = scheduler.hold();
@@ -61,11 +61,11 @@ fn one_reader_does_them_in_the_order_in_which_they_are_due() {
     });
 }
 
-/// Readers that leave as soon as they have nothing to do, but for the one that keeps the time.
+/// Workers that leave as soon as they have nothing to do, but for the one that keeps the time.
 #[test]
-fn a_reader_stays_beyond_the_idle_time() {
+fn a_worker_stays_beyond_the_idle_time() {
     finishes(|| {
-        let builder = Scheduler::builder().readers(4).idle(Duration::ZERO);
+        let builder = Scheduler::builder().workers(4).idle(Duration::ZERO);
         let scheduler = builder.build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         for n in 0..20 {
@@ -74,7 +74,7 @@ fn a_reader_stays_beyond_the_idle_time() {
             assert_eq!(gave(task), Some(n));
         }
         let far = later(&caller, LONG, 0);
-        until(|| scheduler.readers().idle == 1 && scheduler.readers().live == 1);
+        until(|| scheduler.workers().idle == 1 && scheduler.workers().live == 1);
         let status = scheduler.status();
         assert!(matches!(status.waiting[0].why, Why::NotDue { due } if due >= LONG));
         assert!(far.cancel());
@@ -87,7 +87,7 @@ fn a_sooner_one_is_not_slept_through() {
     finishes(|| {
         let (scheduler, caller) = one_caller(3);
         let far = later(&caller, LONG, 1);
-        until(|| scheduler.readers().idle == 1);
+        until(|| scheduler.workers().idle == 1);
         let near = later(&caller, MOMENT, 2);
         assert_eq!(gave(near), Some(2));
         assert!(far.cancel());
@@ -97,7 +97,7 @@ fn a_sooner_one_is_not_slept_through() {
 }
 
 #[test]
-fn due_while_all_readers_are_busy_it_runs_when_one_is_done() {
+fn due_while_all_workers_are_busy_it_runs_when_one_is_done() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         let busy = Held::start(&caller);
@@ -128,7 +128,7 @@ fn a_drain_waits_for_it_and_a_cancel_does_not() {
         let (scheduler, caller) = one_caller(2);
         let near = later(&caller, MOMENT, 1);
         scheduler.shutdown(How::Drain).wait().unwrap();
-        assert_eq!(scheduler.readers().live, 0);
+        assert_eq!(scheduler.workers().live, 0);
         assert_eq!(gave(near), Some(1));
     });
 }
@@ -141,11 +141,11 @@ fn on_a_pool_it_is_due_when_the_embedder_says_so() {
             thread::spawn(job);
             Ok::<_, PoolError>(())
         };
-        let scheduler = Scheduler::builder().readers(2).pool(spawn).build().unwrap();
+        let scheduler = Scheduler::builder().workers(2).pool(spawn).build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         assert_eq!(scheduler.advance(), None);
         let task = later(&caller, MOMENT, 1);
-        assert_eq!(scheduler.readers().live, 0, "nobody rests on a pool");
+        assert_eq!(scheduler.workers().live, 0, "nobody rests on a pool");
         while let Some(wait) = scheduler.advance() {
             assert!(wait <= MOMENT);
             thread::park_timeout(wait);

@@ -12,14 +12,14 @@ use crate::threads::stage::{Held, end, finishes, gives, one_caller, scheduler};
 
 #[test]
 fn numbers_out_of_range_are_typed_errors() {
-    let build = |readers| Scheduler::builder().readers(readers).build();
-    for readers in [0, 1025, u32::MAX] {
-        let refused = build(readers).unwrap_err();
-        assert_eq!((refused.asked, refused.most), (readers, 1024));
+    let build = |workers| Scheduler::builder().workers(workers).build();
+    for workers in [0, 1025, u32::MAX] {
+        let refused = build(workers).unwrap_err();
+        assert_eq!((refused.asked, refused.most), (workers, 1024));
     }
     let scheduler = scheduler(1);
-    for readers in [0, 1025] {
-        assert_eq!(scheduler.set_readers(readers).unwrap_err().asked, readers);
+    for workers in [0, 1025] {
+        assert_eq!(scheduler.set_workers(workers).unwrap_err().asked, workers);
     }
     for weight in [0, 1_000_001] {
         let options = CallerOptions {
@@ -82,7 +82,7 @@ fn shutdown_with_cancel_ends_what_waits_of_every_caller() {
             held.go();
             down.join().unwrap().unwrap();
         });
-        assert_eq!(scheduler.readers().live, 0);
+        assert_eq!(scheduler.workers().live, 0);
     });
 }
 
@@ -106,7 +106,7 @@ fn dropping_the_scheduler_lets_its_tasks_end() {
 fn a_hold_makes_a_batch_one_instant() {
     finishes(|| {
         let (log, rows) = crossbeam_channel::bounded(100);
-        let scheduler = Scheduler::builder().readers(1).log(log).build().unwrap();
+        let scheduler = Scheduler::builder().workers(1).log(log).build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         let outer = scheduler.hold();
         let inner = scheduler.hold();
@@ -124,9 +124,9 @@ fn a_hold_makes_a_batch_one_instant() {
         let why: Vec<Why> = status.waiting.iter().map(|task| task.why).collect();
         assert_eq!(why, [Why::Tier { open: Some(1) }, Why::Hold, Why::Hold]);
         assert_eq!(
-            scheduler.readers().live,
+            scheduler.workers().live,
             0,
-            "no reader before there is work"
+            "no worker before there is work"
         );
         drop(inner);
         caller.synchronize().wait().unwrap();

@@ -39,7 +39,7 @@ fn errors_are_not_swallowed() {
 }
 
 #[test]
-fn a_reader_never_dies_with_a_panicking_task() {
+fn a_worker_never_dies_with_a_panicking_task() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         for _ in 0..50 {
@@ -48,9 +48,9 @@ fn a_reader_never_dies_with_a_panicking_task() {
         }
         let mut last = gives(&caller, 5);
         let run = last.outcome().wait().unwrap().run.unwrap();
-        assert_eq!(run.reader, 1);
+        assert_eq!(run.worker, 1);
         assert_eq!(caller.synchronize().wait().unwrap().panicked, 50);
-        assert_eq!(scheduler.readers().live, 1);
+        assert_eq!(scheduler.workers().live, 1);
         end(&scheduler);
     });
 }
@@ -130,7 +130,7 @@ fn detached_tasks_run_and_what_they_gave_is_dropped() {
         (0..3).for_each(|_| drops.recv().unwrap());
         let summary = caller.synchronize().wait().unwrap();
         assert_eq!((summary.ok, summary.failed, summary.panicked), (2, 1, 1));
-        assert_eq!(scheduler.readers().live, 1, "the reader has survived");
+        assert_eq!(scheduler.workers().live, 1, "the worker has survived");
         assert!(matches!(
             gives(&caller, 8).outcome().wait().unwrap().verdict,
             Verdict::Ok(8)
@@ -143,7 +143,7 @@ fn detached_tasks_run_and_what_they_gave_is_dropped() {
 fn the_log_has_a_row_for_each_task_before_a_synchronize_returns() {
     finishes(|| {
         let (log, rows) = crossbeam_channel::bounded(1000);
-        let scheduler = Scheduler::builder().readers(3).log(log).build().unwrap();
+        let scheduler = Scheduler::builder().workers(3).log(log).build().unwrap();
         let caller = scheduler.caller("main", Default::default()).unwrap();
         for round in 0..50 {
             for n in 0..4 {
@@ -161,7 +161,7 @@ fn the_log_has_a_row_for_each_task_before_a_synchronize_returns() {
             for row in rows {
                 let run = row.run.expect("it ran");
                 assert!(row.queued <= run.start && run.start <= run.end);
-                assert!((1..=3).contains(&run.reader));
+                assert!((1..=3).contains(&run.worker));
                 assert_eq!((row.ending, &*row.caller), (Ending::Ok, "main"));
             }
         }
@@ -187,7 +187,7 @@ fn the_rows_of_tasks_that_never_ran_are_there_before_anybody_is_told() {
     use conversant::scheduler::{CallerOptions, OnFailure};
     finishes(|| {
         let (log, rows) = crossbeam_channel::bounded(10_000);
-        let scheduler = Scheduler::builder().readers(2).log(log).build().unwrap();
+        let scheduler = Scheduler::builder().workers(2).log(log).build().unwrap();
         let options = CallerOptions {
             on_failure: OnFailure::SkipHigherTiers,
             ..CallerOptions::default()
@@ -220,7 +220,7 @@ fn the_rows_of_tasks_that_never_ran_are_there_before_anybody_is_told() {
 fn a_full_or_closed_log_loses_rows_and_counts_them() {
     finishes(|| {
         let (log, rows) = crossbeam_channel::bounded(2);
-        let scheduler = Scheduler::builder().readers(2).log(log).build().unwrap();
+        let scheduler = Scheduler::builder().workers(2).log(log).build().unwrap();
         let caller = scheduler.caller("main", Default::default()).unwrap();
         (0..5).for_each(|n| gives(&caller, n).detach());
         caller.synchronize().wait().unwrap();
@@ -259,7 +259,7 @@ fn ids_are_given_in_order_of_submission() {
             .map(|caller| gives(caller, 0).id().get())
             .collect();
         assert_eq!(ids, (1..=20).collect::<Vec<_>>());
-        until(|| scheduler.readers().busy == 0);
+        until(|| scheduler.workers().busy == 0);
         end(&scheduler);
     });
 }

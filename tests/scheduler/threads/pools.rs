@@ -1,4 +1,4 @@
-//! Readers on the embedder's pool: pools that serve, and pools that do not.
+//! Workers on the embedder's pool: pools that serve, and pools that do not.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::mpsc::{Sender, channel};
@@ -15,8 +15,8 @@ use crate::threads::stage::{Held, capped, end, finishes, gives, until};
 
 type Sent = Box<dyn FnOnce() + Send>;
 
-fn on_pool(readers: u32, pool: impl Pool + 'static) -> (Scheduler, Caller) {
-    let builder = Scheduler::builder().readers(readers).pool(pool);
+fn on_pool(workers: u32, pool: impl Pool + 'static) -> (Scheduler, Caller) {
+    let builder = Scheduler::builder().workers(workers).pool(pool);
     let scheduler = builder.build().unwrap();
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
     (scheduler, caller)
@@ -37,12 +37,12 @@ fn thread_each(job: Sent) -> Result<(), PoolError> {
 /// The task comes back, nothing is outstanding, the slot is free.
 fn refused(scheduler: &Scheduler, caller: &Caller, failures: u64, why: &str) {
     let back = caller.exec(|| Ok::<_, ()>(41)).unwrap_err();
-    assert_eq!(back.reason, Reason::NoReader);
+    assert_eq!(back.reason, Reason::NoWorker);
     assert_eq!((back.task)(), Ok(41));
-    let readers = scheduler.readers();
-    assert_eq!((readers.live, readers.busy, readers.idle), (0, 0, 0));
-    assert!(readers.start_failures >= failures);
-    assert_eq!(readers.start_error.as_deref(), Some(why));
+    let workers = scheduler.workers();
+    assert_eq!((workers.live, workers.busy, workers.idle), (0, 0, 0));
+    assert!(workers.start_failures >= failures);
+    assert_eq!(workers.start_error.as_deref(), Some(why));
     assert!(caller.synchronize().wait().is_err(), "nothing outstanding");
     assert!(scheduler.status().waiting.is_empty());
 }
@@ -71,7 +71,7 @@ fn a_pool_that_drops_the_job_unrun_is_reported() {
                 &scheduler,
                 &caller,
                 failures,
-                "the reader was dropped unrun",
+                "the worker was dropped unrun",
             );
         }
         end(&scheduler);
@@ -114,14 +114,14 @@ fn a_pool_that_fails_once_then_works() {
         assert!(matches!(second.verdict, Verdict::Ok(2)));
         let summary = caller.synchronize().wait().unwrap();
         assert_eq!(summary.tasks, 1 + u64::from(first.is_ok()));
-        assert_eq!(scheduler.readers().start_failures, 1);
+        assert_eq!(scheduler.workers().start_failures, 1);
         end(&scheduler);
     });
 }
 
-/// The second reader cannot be made: the first does it all.
+/// The second worker cannot be made: the first does it all.
 #[test]
-fn a_pool_with_room_for_one_reader_loses_nothing() {
+fn a_pool_with_room_for_one_worker_loses_nothing() {
     finishes(|| {
         let sent = AtomicU32::new(0);
         let one_only = move |job: Sent| match sent.fetch_add(1, SeqCst) {
@@ -131,10 +131,10 @@ fn a_pool_with_room_for_one_reader_loses_nothing() {
         let (scheduler, caller) = on_pool(4, one_only);
         let held = Held::start(&caller);
         let tasks: Vec<_> = (0..50).map(|n| gives(&caller, n)).collect();
-        assert_eq!(scheduler.readers().live, 1);
+        assert_eq!(scheduler.workers().live, 1);
         held.go();
         assert_eq!(caller.synchronize().wait().unwrap().ok, 51);
-        assert!(scheduler.readers().start_failures >= 1);
+        assert!(scheduler.workers().start_failures >= 1);
         drop(tasks);
         end(&scheduler);
     });
@@ -154,7 +154,7 @@ fn a_pool_that_runs_the_job_inline_on_the_submitting_thread() {
         panics.unwrap().detach();
         let hold = scheduler.hold();
         (0..100).for_each(|n| gives(&caller, n).detach());
-        assert_eq!(scheduler.readers().live, 0);
+        assert_eq!(scheduler.workers().live, 0);
         drop(hold);
         let summary = caller.synchronize().wait().unwrap();
         assert_eq!((summary.tasks, summary.ok), (102, 101));
@@ -168,19 +168,19 @@ fn delays() -> impl Iterator<Item = Place<'static>> {
     nanos.map(|n| Place::new().after(Duration::from_nanos(n)))
 }
 
-/// All come, and no reader was sent for in vain.
+/// All come, and no worker was sent for in vain.
 fn all_run(scheduler: &Scheduler, caller: &Caller) {
     while scheduler.advance().is_some() {
         thread::yield_now();
     }
     let summary = caller.synchronize().wait().unwrap();
     assert_eq!(summary.ok, delays().count() as u64);
-    assert_eq!(scheduler.readers().start_failures, 0);
+    assert_eq!(scheduler.workers().start_failures, 0);
     end(scheduler);
 }
 
 #[test]
-fn what_is_due_while_it_is_submitted_lacks_no_reader() {
+fn what_is_due_while_it_is_submitted_lacks_no_worker() {
     finishes(|| {
         let (scheduler, caller) = on_pool(1, inline);
         for place in delays() {
@@ -192,7 +192,7 @@ fn what_is_due_while_it_is_submitted_lacks_no_reader() {
 }
 
 #[test]
-fn what_waits_for_its_cap_while_others_are_due_lacks_no_reader() {
+fn what_waits_for_its_cap_while_others_are_due_lacks_no_worker() {
     finishes(|| {
         let (scheduler, caller) = on_pool(1, inline);
         let paused = scheduler.caller("paused", capped(0)).unwrap();
@@ -210,8 +210,8 @@ fn what_waits_for_its_cap_while_others_are_due_lacks_no_reader() {
 #[test]
 fn a_task_submits_on_an_inline_pool() {
     finishes(|| {
-        for readers in [1, 4] {
-            let (scheduler, caller) = on_pool(readers, inline);
+        for workers in [1, 4] {
+            let (scheduler, caller) = on_pool(workers, inline);
             let caller = Arc::new(caller);
             let inner = Arc::clone(&caller);
             let mut task = caller
@@ -250,15 +250,15 @@ fn a_pool_that_drops_its_queue_later_gives_the_slots_back() {
         let queue = Queue::default();
         let (scheduler, caller) = on_pool(2, queue.clone());
         let mut tasks: Vec<_> = (0..5).map(|n| gives(&caller, n)).collect();
-        assert_eq!(scheduler.readers().live, 2, "both are about to start");
+        assert_eq!(scheduler.workers().live, 2, "both are about to start");
         drop(queue.take());
-        assert_eq!(scheduler.readers().live, 0);
-        assert_eq!(scheduler.readers().start_failures, 2);
+        assert_eq!(scheduler.workers().live, 0);
+        assert_eq!(scheduler.workers().start_failures, 2);
         // The next event tries again, and nothing was lost.
         assert!(tasks[4].cancel());
-        assert_eq!(scheduler.readers().live, 2);
+        assert_eq!(scheduler.workers().live, 2);
         queue.take().into_iter().for_each(|job| job());
-        assert_eq!(scheduler.readers().live, 0, "a reader on a pool returns");
+        assert_eq!(scheduler.workers().live, 0, "a worker on a pool returns");
         let summary = caller.synchronize().wait().unwrap();
         assert_eq!((summary.ok, summary.cancelled), (4, 1));
         let last = tasks[3].outcome().wait().unwrap();
@@ -275,10 +275,10 @@ fn a_pool_that_runs_its_jobs_after_the_work_is_gone() {
         let (scheduler, caller) = on_pool(3, queue.clone());
         let tasks: Vec<_> = (0..3).map(|n| gives(&caller, n)).collect();
         assert!(tasks.iter().all(|task| task.cancel()));
-        scheduler.set_readers(1).unwrap();
-        assert_eq!(scheduler.readers().live, 3);
+        scheduler.set_workers(1).unwrap();
+        assert_eq!(scheduler.workers().live, 3);
         queue.take().into_iter().for_each(|job| job());
-        assert_eq!(scheduler.readers().live, 0);
+        assert_eq!(scheduler.workers().live, 0);
         assert_eq!(caller.synchronize().wait().unwrap().cancelled, 3);
         let task = gives(&caller, 9);
         assert_eq!(queue.0.lock().unwrap().len(), 1, "the new maximum");
@@ -289,10 +289,10 @@ fn a_pool_that_runs_its_jobs_after_the_work_is_gone() {
     });
 }
 
-/// A shutdown with cancel does not wait for readers that never started to be
+/// A shutdown with cancel does not wait for workers that never started to be
 /// run, only for the pool to let go of them.
 #[test]
-fn a_shutdown_waits_for_readers_that_are_about_to_start() {
+fn a_shutdown_waits_for_workers_that_are_about_to_start() {
     finishes(|| {
         let queue = Queue::default();
         let (scheduler, caller) = on_pool(2, queue.clone());
@@ -311,7 +311,7 @@ fn a_shutdown_waits_for_readers_that_are_about_to_start() {
 }
 
 #[test]
-fn a_pool_of_one_thread_under_more_readers() {
+fn a_pool_of_one_thread_under_more_workers() {
     finishes(|| {
         let (jobs, queue) = channel::<Sent>();
         let worker = thread::spawn(move || queue.into_iter().for_each(|job| job()));
@@ -355,7 +355,7 @@ fn rayon_is_a_pool() {
         }
         assert_eq!(caller.synchronize().wait().unwrap().ok, 600);
         assert_eq!(*page.lock().unwrap(), (0..300).collect::<Vec<_>>());
-        until(|| scheduler.readers().live == 0);
+        until(|| scheduler.workers().live == 0);
         end(&scheduler);
     });
 }

@@ -31,13 +31,13 @@ pub(crate) fn finishes(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-pub(crate) fn scheduler(readers: u32) -> Scheduler {
-    Scheduler::builder().readers(readers).build().unwrap()
+pub(crate) fn scheduler(workers: u32) -> Scheduler {
+    Scheduler::builder().workers(workers).build().unwrap()
 }
 
 /// A scheduler with one caller of the usual kind.
-pub(crate) fn one_caller(readers: u32) -> (Scheduler, Caller) {
-    let scheduler = scheduler(readers);
+pub(crate) fn one_caller(workers: u32) -> (Scheduler, Caller) {
+    let scheduler = scheduler(workers);
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
     (scheduler, caller)
 }
@@ -114,11 +114,11 @@ pub(crate) fn until(mut so: impl FnMut() -> bool) {
     }
 }
 
-/// Readers that rest, with nothing left to run.
+/// Workers that rest, with nothing left to run.
 pub(crate) fn until_idle(scheduler: &Scheduler) {
     until(|| {
-        let readers = scheduler.readers();
-        readers.idle == readers.live
+        let workers = scheduler.workers();
+        workers.idle == workers.live
     });
 }
 
@@ -126,8 +126,8 @@ pub(crate) fn until_idle(scheduler: &Scheduler) {
 pub(crate) fn end(scheduler: &Scheduler) {
     let how = conversant::scheduler::How::Drain;
     scheduler.shutdown(how).wait().unwrap();
-    let readers = scheduler.readers();
-    assert_eq!((readers.live, readers.busy, readers.idle), (0, 0, 0));
+    let workers = scheduler.workers();
+    assert_eq!((workers.live, workers.busy, workers.idle), (0, 0, 0));
 }
 
 pub(crate) fn shared<T>(value: T) -> (Arc<T>, Arc<T>) {

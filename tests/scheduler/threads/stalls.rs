@@ -42,13 +42,13 @@ fn result<R, E: std::fmt::Debug>(task: &mut Task<R, E>) -> R {
     }
 }
 
-fn shared_caller(readers: u32) -> (Scheduler, Arc<Caller>) {
-    let (scheduler, caller) = one_caller(readers);
+fn shared_caller(workers: u32) -> (Scheduler, Arc<Caller>) {
+    let (scheduler, caller) = one_caller(workers);
     (scheduler, Arc::new(caller))
 }
 
 #[test]
-fn a_task_that_waits_for_its_own_scheduler_with_one_reader_is_told() {
+fn a_task_that_waits_for_its_own_scheduler_with_one_worker_is_told() {
     finishes(|| {
         let (scheduler, caller) = shared_caller(1);
         let (found, mut inner) = result(&mut waits_for_its_own(&caller));
@@ -62,7 +62,7 @@ fn a_task_that_waits_for_its_own_scheduler_with_one_reader_is_told() {
 }
 
 #[test]
-fn with_a_second_reader_it_gets_what_it_waits_for() {
+fn with_a_second_worker_it_gets_what_it_waits_for() {
     finishes(|| {
         let (scheduler, caller) = shared_caller(2);
         for _ in 0..200 {
@@ -81,7 +81,7 @@ fn it_does_not_give_up_while_another_task_runs() {
         let mut outer = waits_for_its_own(&caller);
         until(|| scheduler.status().waiting.len() == 1);
         let early = outer.outcome().wait_timeout(Duration::from_millis(5));
-        assert!(early.is_err(), "the reader of the other will be free");
+        assert!(early.is_err(), "the worker of the other will be free");
         held.finish();
         let (found, _) = result(&mut outer);
         assert!(gave(&found, 7));
@@ -95,7 +95,7 @@ fn of_two_that_are_blocked_the_newest_gives_up_and_the_other_gets_its_task() {
         let (scheduler, caller) = shared_caller(2);
         let (go, may_go) = channel::<()>();
         let (found, finds) = channel();
-        // Both run before either submits: no reader is left for what they do.
+        // Both run before either submits: no worker is left for what they do.
         let both = Arc::new(Barrier::new(2));
         let older = {
             let (inner, found) = (Arc::clone(&caller), found.clone());
@@ -119,7 +119,7 @@ fn of_two_that_are_blocked_the_newest_gives_up_and_the_other_gets_its_task() {
             };
             caller.exec(body).unwrap()
         };
-        until(|| scheduler.readers().busy == 2 && scheduler.status().waiting.len() == 1);
+        until(|| scheduler.workers().busy == 2 && scheduler.status().waiting.len() == 1);
         // The older is about to sleep, or sleeps: a wait for its inner task
         // from here proves nothing, so give it every chance.
         (0..10_000).for_each(|_| std::thread::yield_now());
@@ -237,7 +237,7 @@ fn a_wait_for_something_paused_is_told() {
     });
 }
 
-/// A chain of tasks, each waiting for the next, deeper than there are readers.
+/// A chain of tasks, each waiting for the next, deeper than there are workers.
 #[test]
 fn a_chain_of_waits_unwinds_from_its_end() {
     fn link(caller: &Arc<Caller>, left: u64) -> Task<u64, ()> {
@@ -258,11 +258,11 @@ fn a_chain_of_waits_unwinds_from_its_end() {
         caller.exec(body).unwrap()
     }
     finishes(|| {
-        for readers in 1..=4 {
-            let (scheduler, caller) = shared_caller(readers);
+        for workers in 1..=4 {
+            let (scheduler, caller) = shared_caller(workers);
             let depth = result(&mut link(&caller, 8));
-            let most = u64::from(readers);
-            assert!((1..=most).contains(&depth), "{depth}, {readers} readers");
+            let most = u64::from(workers);
+            assert!((1..=most).contains(&depth), "{depth}, {workers} workers");
             // The links below go on, and submit more meanwhile.
             let mut ok = 0;
             until(|| {
@@ -276,13 +276,13 @@ fn a_chain_of_waits_unwinds_from_its_end() {
 
 /// Raising the maximum from outside lets a waiting task go on unharmed.
 #[test]
-fn a_task_waiting_beside_a_timed_wait_goes_on_when_readers_are_raised() {
+fn a_task_waiting_beside_a_timed_wait_goes_on_when_workers_are_raised() {
     finishes(|| {
         let (scheduler, caller) = shared_caller(2);
         let held = Held::start(&caller);
         let mut outer = waits_for_its_own(&caller);
         until(|| scheduler.status().waiting.len() == 1);
-        scheduler.set_readers(3).unwrap();
+        scheduler.set_workers(3).unwrap();
         let (found, _) = result(&mut outer);
         assert!(gave(&found, 7));
         held.finish();

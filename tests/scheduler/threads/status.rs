@@ -11,7 +11,7 @@ fn why(status: &Status, id: TaskId) -> Why {
 }
 
 #[test]
-fn behind_paused_group_limit_and_reader() {
+fn behind_paused_group_limit_and_worker() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         let group = caller.group(Limit::SERIAL, 100).unwrap();
@@ -29,7 +29,7 @@ fn behind_paused_group_limit_and_reader() {
         assert_eq!(why(&status, behind.id()), Why::Behind);
         assert_eq!(why(&status, in_paused.id()), Why::Paused);
         assert_eq!(why(&status, behind_paused.id()), Why::Behind);
-        assert_eq!(why(&status, in_line.id()), Why::Reader);
+        assert_eq!(why(&status, in_line.id()), Why::Worker);
         assert!(at_limit.cancel());
         assert_eq!(why(&scheduler.status(), behind.id()), Why::GroupLimit);
         paused.set_limit(Limit::Unlimited).unwrap();
@@ -82,7 +82,7 @@ fn what_runs_and_the_callers() {
         assert_eq!(status.running.len(), 2);
         let first = &status.running[0];
         assert_eq!((first.id, first.tier), (held.task.id(), 3));
-        assert_eq!((&*first.caller, first.reader), ("main", 1));
+        assert_eq!((&*first.caller, first.worker), ("main", 1));
         let names: Vec<&str> = status.callers.iter().map(|c| &*c.name).collect();
         assert_eq!(names, ["main", "other"]);
         assert_eq!(status.callers[1].unfinished, 2);

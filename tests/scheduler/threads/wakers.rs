@@ -84,7 +84,7 @@ impl Panics {
 }
 
 #[test]
-fn a_reader_survives_a_waker_that_panics() {
+fn a_worker_survives_a_waker_that_panics() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         let (panics, waker) = Panics::new();
@@ -106,7 +106,7 @@ fn a_reader_survives_a_waker_that_panics() {
             assert_eq!(caller.synchronize().wait().unwrap().tasks, 1);
         }
         until_idle(&scheduler);
-        assert_eq!(scheduler.readers().live, 1);
+        assert_eq!(scheduler.workers().live, 1);
         end(&scheduler);
     });
 }
@@ -122,7 +122,7 @@ impl Drop for PanicsOnDrop {
 
 /// Both at once: the waker panics, and so does the drop of what it gave.
 #[test]
-fn a_reader_survives_a_panicking_waker_and_a_panicking_drop_at_once() {
+fn a_worker_survives_a_panicking_waker_and_a_panicking_drop_at_once() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         let (panics, waker) = Panics::new();
@@ -147,14 +147,14 @@ fn a_reader_survives_a_panicking_waker_and_a_panicking_drop_at_once() {
     });
 }
 
-/// The last reader to leave wakes who waits for the shutdown.
+/// The last worker to leave wakes who waits for the shutdown.
 #[test]
 fn a_shutdown_waker_that_panics_breaks_nothing() {
     finishes(|| {
-        for readers in [1, 3] {
+        for workers in [1, 3] {
             let (scheduler, caller) = one_caller(3);
             let held: Vec<Held> = (0..3).map(|_| Held::start(&caller)).collect();
-            scheduler.set_readers(readers).unwrap();
+            scheduler.set_workers(workers).unwrap();
             let (panics, waker) = Panics::new();
             let mut down = pin!(scheduler.shutdown(How::Drain));
             let mut cx = Context::from_waker(&waker);
@@ -180,7 +180,7 @@ fn a_shutdown_waker_that_panics_does_not_unwind_into_the_pool() {
             });
             Ok(())
         };
-        let scheduler = Scheduler::builder().readers(2).pool(pool).build().unwrap();
+        let scheduler = Scheduler::builder().workers(2).pool(pool).build().unwrap();
         let caller = scheduler.caller("main", Default::default()).unwrap();
         let held = Held::start(&caller);
         let (panics, waker) = Panics::new();

@@ -36,7 +36,7 @@ const TIERS: [u32; 5] = [1, 1, 1, 2, 2];
 
 fn tiers() {
     let scheduler = Scheduler::builder()
-        .readers(2)
+        .workers(2)
         .idle(Duration::ZERO)
         .build()
         .unwrap();
@@ -56,7 +56,7 @@ fn tiers() {
         let scheduler = scheduler.clone();
         thread::spawn(move || {
             for max in [1, 3, 2] {
-                scheduler.set_readers(max).unwrap();
+                scheduler.set_workers(max).unwrap();
             }
         })
     };
@@ -67,7 +67,7 @@ fn tiers() {
     assert!(seen.lock().unwrap().most <= 3);
     drop(caller);
     assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
-    assert_eq!(scheduler.readers().live, 0);
+    assert_eq!(scheduler.workers().live, 0);
 }
 
 #[test]
@@ -75,12 +75,12 @@ fn submit_retire_raise_lower() {
     schedules::explore(tiers);
 }
 
-/// Two threads submit while readers come and go: none is lost.
+/// Two threads submit while workers come and go: none is lost.
 #[test]
 fn submissions_against_retirement() {
     schedules::explore(|| {
         let scheduler = Scheduler::builder()
-            .readers(1)
+            .workers(1)
             .idle(Duration::ZERO)
             .build()
             .unwrap();
@@ -100,13 +100,13 @@ fn submissions_against_retirement() {
         });
         schedules::join(submitters);
         assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
-        assert_eq!(scheduler.readers().live, 0);
+        assert_eq!(scheduler.workers().live, 0);
     });
 }
 
-/// A scheduler of two readers that take three at once.
+/// A scheduler of two workers that take three at once.
 fn ahead() -> Arc<Scheduler> {
-    let builder = Scheduler::builder().readers(2).claims(3);
+    let builder = Scheduler::builder().workers(2).claims(3);
     Arc::new(builder.idle(Duration::ZERO).build().unwrap())
 }
 
@@ -125,7 +125,7 @@ impl Ran {
 }
 
 /// Two submit, one of them cancels; a task waits for a later one, which its own
-/// reader may have taken with it: each runs once or is cancelled, and all is told.
+/// worker may have taken with it: each runs once or is cancelled, and all is told.
 #[test]
 fn claims_of_three_against_a_cancel_and_a_wait() {
     schedules::explore(|| {
@@ -137,7 +137,7 @@ fn claims_of_three_against_a_cancel_and_a_wait() {
         let slot = awaited.clone();
         let waits = move || {
             let mut task = slot.lock().unwrap().take().expect("it was put there");
-            let outcome = task.outcome().wait().expect("another reader can start it");
+            let outcome = task.outcome().wait().expect("another worker can start it");
             assert!(matches!(outcome.verdict, Verdict::Ok(9)));
             Ok::<(), ()>(())
         };
@@ -174,7 +174,7 @@ fn claims_of_three_against_a_cancel_and_a_wait() {
     });
 }
 
-/// While readers have taken tasks ahead a lower tier arrives, the readers are
+/// While workers have prefetched tasks a lower tier arrives, the workers are
 /// fewer, a hold is there: nothing that has not started starts.
 #[test]
 fn claims_of_three_go_back() {
@@ -197,10 +197,10 @@ fn claims_of_three_go_back() {
         drop(hold);
         thread::yield_now();
         submit(Place::new().tier(1), 200);
-        // At most one task of each reader is under way.
+        // At most one task of each worker is under way.
         let before = seen.lock().unwrap().len();
         thread::yield_now();
-        scheduler.set_readers(1).unwrap();
+        scheduler.set_workers(1).unwrap();
         assert!(caller.synchronize().wait().unwrap().all_ok());
         {
             let seen = seen.lock().unwrap();
@@ -218,21 +218,21 @@ fn claims_of_three_go_back() {
         drop(hold);
         drop((group, caller));
         assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
-        assert_eq!(scheduler.readers().live, 0);
+        assert_eq!(scheduler.workers().live, 0);
     });
 }
 
-/// Tasks with a delay that is over at once, but only for an event that comes later, on readers that
-/// leave as soon as they may: each is done, and the readers leave when all are.
+/// Tasks with a delay that is over at once, but only for an event that comes later, on workers that
+/// leave as soon as they may: each is done, and the workers leave when all are.
 fn later() {
-    let builder = Scheduler::builder().readers(2).idle(Duration::ZERO);
+    let builder = Scheduler::builder().workers(2).idle(Duration::ZERO);
     let scheduler = Arc::new(builder.build().unwrap());
     let caller = scheduler.caller("", CallerOptions::default()).unwrap();
     let soon = Place::new().after(Duration::from_nanos(1));
     let place = Place::new();
     let changing = {
         let scheduler = scheduler.clone();
-        thread::spawn(move || scheduler.set_readers(1).unwrap())
+        thread::spawn(move || scheduler.set_workers(1).unwrap())
     };
     let tasks = [soon, place, soon].map(|place| caller.exec_with(place, || Ok::<u32, ()>(1)));
     for task in tasks {
@@ -242,7 +242,7 @@ fn later() {
     changing.join().unwrap();
     assert_eq!(caller.synchronize().wait().unwrap().tasks, 3);
     assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
-    assert_eq!(scheduler.readers().live, 0);
+    assert_eq!(scheduler.workers().live, 0);
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! Tasks that a reader has beside the one it runs: how they leave the line, go
-//! back to it, and are found to have started.
+//! Tasks that a worker has prefetched: how they leave the line, go back to it, and start.
 
 use std::time::Duration;
 
@@ -7,46 +6,46 @@ use crate::slab::Key;
 
 use super::core::Core;
 use super::outcome::Ending;
-use super::state::{Claimed, Phase};
+use super::task_state::{Claimed, Phase};
 
 impl<J> Core<J> {
-    /// One more task for reader `n`, which runs one already.
-    pub(super) fn claim_ahead(&mut self, n: u32) -> Option<Claimed<J>> {
+    /// One more task for worker `n`, which runs one already.
+    pub(super) fn prefetch(&mut self, n: u32) -> Option<Claimed<J>> {
         if self.startable(1) == 0 {
             return None;
         }
-        let ahead = self.backlog.claim_ahead()?;
-        let task = ahead.claim.item;
+        let from = self.backlog.prefetch()?;
+        let task = from.claim.item;
         let record = self.record(task, Ending::Ok, Duration::ZERO);
         self.take_out(task);
         let phase = &mut self.task_mut(task).phase;
-        let Phase::Waiting(job) = std::mem::replace(phase, Phase::Claimed { reader: n }) else {
+        let Phase::Waiting(job) = std::mem::replace(phase, Phase::Claimed { worker: n }) else {
             unreachable!("what is in the backlog waits");
         };
-        Some(Claimed { ahead, job, record })
+        Some(Claimed { from, job, record })
     }
 
     /// A task that did not start waits again, where it waited before.
-    pub(super) fn put_back(&mut self, claimed: Claimed<J>) {
+    pub(super) fn unclaim(&mut self, claimed: Claimed<J>) {
         let task = claimed.task();
-        let Claimed { ahead, job, .. } = claimed;
+        let Claimed { from, job, .. } = claimed;
         let state = self.task_mut(task);
         state.phase = Phase::Waiting(job);
         let (id, caller) = (state.id, state.caller);
-        self.backlog.undo(ahead);
+        self.backlog.unclaim(from);
         self.link(task);
         self.caller_mut(caller).returned(id);
     }
 
-    /// A task that reader `n` had has started.
-    pub(super) fn has_started(&mut self, task: Key, reader: u32, start: Duration) {
-        self.task_mut(task).phase = Phase::Running { reader, start };
+    /// A task that worker `n` had has started.
+    pub(super) fn has_started(&mut self, task: Key, worker: u32, start: Duration) {
+        self.task_mut(task).phase = Phase::Running { worker, start };
     }
 
-    /// The reader that has the task: to run it, or running it, or having run it.
-    pub(super) fn reader_of(&self, task: Key) -> Option<u32> {
+    /// The worker that has the task: to run it, or running it, or having run it.
+    pub(super) fn worker_of(&self, task: Key) -> Option<u32> {
         match self.tasks.get(task)?.phase {
-            Phase::Claimed { reader } | Phase::Running { reader, .. } => Some(reader),
+            Phase::Claimed { worker } | Phase::Running { worker, .. } => Some(worker),
             _ => None,
         }
     }
@@ -63,7 +62,7 @@ impl<J> Core<J> {
         self.backlog.drains(self.caller(caller).lane)
     }
 
-    /// Whether readers have all that the caller's synchronize covers.
+    /// Whether workers have all that the caller's synchronize covers.
     pub(super) fn is_all_claimed(&self, caller: Key) -> bool {
         self.caller(caller).is_claimed()
     }

@@ -1,12 +1,12 @@
-//! The readers: threads of our own, or jobs on the embedder's pool. A reader takes
-//! the books' lock at most once a task: what has ended and what is next are one
-//! event; see `books` for what it takes beyond that.
+//! The workers: threads of our own, or jobs on the embedder's pool. A worker takes
+//! the scheduler's lock at most once a task: what has ended and what is next are one
+//! event; see `prefetch` for what it takes beyond that.
 //!
-//! Before it sleeps a reader that found nothing looks for its wake-up for about 2 us,
+//! Before it sleeps a worker that found nothing looks for its wake-up for about 2 us,
 //! as every wait of the crate does. Measured with 0, 2, 5 and 20 us (pinned, medians):
 //! a task that comes within that time begins after 2.5 us, else after 7.5, and after
 //! 100 us of rest 7.9 to 8.1 with each of them. But where two threads submit beside two
-//! readers on two processors, a task of nothing took 1.4 and 1.5 us with 0 and 2, and
+//! workers on two processors, a task of nothing took 1.4 and 1.5 us with 0 and 2, and
 //! 2.1 and 1.9 with 5 and 20: hence 2.
 
 use std::cell::Cell;
@@ -17,19 +17,19 @@ use std::time::{Duration, Instant};
 use crate::sync::{Arc, Builder as ThreadBuilder, model_size, per_thread};
 use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
 
-use super::books::{Books, Ran, Taken, Tray};
 use super::cell::Job;
-use super::pool::Crew;
+use super::pool::Host;
+use super::prefetch::{LocalQueue, Ran, State, Taken};
 use super::shared::Shared;
 use super::stall::Target;
-use super::state::Started;
+use super::task_state::Started;
 
-// The scheduler, and the number of the reader, whose task this thread runs.
+// The scheduler, and the number of the worker, whose task this thread runs.
 per_thread! {
     static CURRENT: Cell<Option<(*const Shared, u32)>> = const { Cell::new(None) };
 }
 
-/// The reader whose task the calling thread runs, if it is one of `shared`'s.
+/// The worker whose task the calling thread runs, if it is one of `shared`'s.
 pub(super) fn current(shared: &Arc<Shared>) -> Option<u32> {
     let (whose, n) = CURRENT.with(Cell::get)?;
     std::ptr::eq(whose, Arc::as_ptr(shared)).then_some(n)
@@ -39,32 +39,32 @@ pub(super) fn current(shared: &Arc<Shared>) -> Option<u32> {
 /// it runs a task of this scheduler.
 pub(super) fn block(shared: &Arc<Shared>, target: Target) {
     if let Some(n) = current(shared) {
-        shared.event(|books, wakes, _| books.exact(wakes).block(n, target));
+        shared.with_state(|state, wakes, _| state.exact(wakes).block(n, target));
     }
 }
 
 /// The calling thread is awake again.
 pub(super) fn unblock(shared: &Arc<Shared>) {
     if let Some(n) = current(shared) {
-        shared.event(|books, _, _| books.unblock(n));
+        shared.with_state(|state, _, _| state.unblock(n));
     }
 }
 
-/// Starts reader `n`; if that cannot be done its number is given back.
+/// Starts worker `n`; if that cannot be done its number is given back.
 pub(super) fn start(shared: &Arc<Shared>, n: u32) {
-    let seat = Seat {
+    let handle = WorkerHandle {
         shared: Arc::clone(shared),
         n,
-        stage: Stage::SentFor,
+        stage: Stage::Requested,
     };
-    let sent = match &shared.crew {
-        Crew::Threads => {
+    let sent = match &shared.host {
+        Host::Threads => {
             let named = ThreadBuilder::new().name(format!("conversant-{n}"));
-            let started = named.spawn(move || seat.work());
+            let started = named.spawn(move || handle.work());
             started.map(drop).map_err(|error| error.to_string())
         }
-        Crew::Pool(pool) => {
-            let job = Box::new(move || seat.work());
+        Host::Pool(pool) => {
+            let job = Box::new(move || handle.work());
             let sent = catch_unwind(AssertUnwindSafe(|| pool.submit(job)));
             match sent {
                 Ok(sent) => sent.map_err(|error| error.to_string()),
@@ -76,13 +76,13 @@ pub(super) fn start(shared: &Arc<Shared>, n: u32) {
         }
     };
     if let Err(why) = sent {
-        shared.books.lock().explain_failure(why);
+        shared.state.lock().explain_failure(why);
     }
 }
 
-/// A reader's number, from the moment it is sent for until it leaves: however
-/// the reader ends, its number is given back.
-struct Seat {
+/// A worker's number, from its request until it leaves. Its number is given back
+/// however the worker ends.
+struct WorkerHandle {
     shared: Arc<Shared>,
     n: u32,
     stage: Stage,
@@ -90,44 +90,44 @@ struct Seat {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    SentFor,
+    Requested,
     Working,
     Left,
 }
 
-impl Seat {
+impl WorkerHandle {
     fn work(mut self) {
         self.stage = Stage::Working;
-        let mut pace = Pace::default();
+        let mut recent = RecentDuration::default();
         let rest = Rest::default();
         let mut done = None;
-        let mut tray = None;
+        let mut queue = None;
         loop {
-            let started = match self.next_on(&tray, &mut done) {
+            let started = match self.next_local(&queue, &mut done) {
                 Some(started) => started,
-                None => match self.next(done.take(), pace.most(), &rest) {
+                None => match self.next(done.take(), recent.most(), &rest) {
                     Some(taken) => {
-                        tray = taken.tray;
+                        queue = taken.queue;
                         taken.first
                     }
                     None => break,
                 },
             };
             let now_done = perform(&self.shared, self.n, started);
-            pace.count(&now_done.ran);
+            recent.count(&now_done.ran);
             done = Some(now_done);
         }
         self.stage = Stage::Left;
     }
 
-    /// The next task on the reader's tray; word of the last stays there.
-    fn next_on(
+    /// The next task in the local queue; the last one's ending stays there.
+    fn next_local(
         &self,
-        tray: &Option<Arc<Tray>>,
+        queue: &Option<Arc<LocalQueue>>,
         done: &mut Option<Done>,
     ) -> Option<Started<Arc<dyn Job>>> {
-        let Done { ran, job } = done.take_if(|_| tray.is_some())?;
-        match tray.as_ref()?.next(self.n, ran) {
+        let Done { ran, job } = done.take_if(|_| queue.is_some())?;
+        match queue.as_ref()?.next(self.n, ran) {
             Ok(started) => {
                 drop_quietly(job);
                 Some(started)
@@ -140,12 +140,12 @@ impl Seat {
     }
 
     /// Reports the last task and takes the next, up to `most`; `None` if the
-    /// reader has left.
+    /// worker has left.
     fn next(&self, mut done: Option<Done>, most: u32, rest: &Rest) -> Option<Taken> {
         let Self { shared, n, .. } = self;
         let n = *n;
-        match shared.crew {
-            Crew::Threads => {
+        match shared.host {
+            Host::Threads => {
                 rest.begin();
                 loop {
                     let next = Next {
@@ -166,18 +166,18 @@ impl Seat {
                     }
                 }
             }
-            Crew::Pool(_) => {
-                let look = |books: &mut Books, wakes: &mut WakeBatch, now| {
-                    let taken = books.claim(n, most, now, wakes);
+            Host::Pool(_) => {
+                let find = |state: &mut State, wakes: &mut WakeBatch, now| {
+                    let taken = state.claim(n, most, now, wakes);
                     if taken.is_none() {
-                        books.retire(n);
+                        state.retire(n);
                     }
                     Some(match taken {
                         Some(taken) => Found::Work(taken),
                         None => Found::Leave,
                     })
                 };
-                match turn(shared, n, done.take(), look)? {
+                match turn(shared, n, done.take(), find)? {
                     Found::Work(taken) => Some(taken),
                     Found::Leave | Found::Again => None,
                 }
@@ -186,30 +186,30 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for WorkerHandle {
     fn drop(&mut self) {
         match self.stage {
             Stage::Left => {}
             Stage::Working => {
                 let leave =
-                    |books: &mut Books, wakes: &mut WakeBatch, _| books.leave(self.n, wakes);
-                self.shared.event(leave);
+                    |state: &mut State, wakes: &mut WakeBatch, _| state.leave(self.n, wakes);
+                self.shared.with_state(leave);
             }
-            Stage::SentFor => self.shared.start_failed(self.n),
+            Stage::Requested => self.shared.start_failed(self.n),
         }
     }
 }
 
-/// How long a reader's tasks take, by the longest of late. A reader takes no more
-/// ahead than would last it a moment: where tasks are long, or wait for each other,
+/// How long a worker's tasks take, by the longest of late. A worker prefetches no more
+/// than would last it a moment: where tasks are long, or wait for each other,
 /// nothing is gained by it.
 #[derive(Default)]
-struct Pace(Option<Duration>);
+struct RecentDuration(Option<Duration>);
 
 /// The model's tasks take no time.
 const MOMENT: Duration = Duration::from_micros(model_size(100, 1 << 40) as u64);
 
-impl Pace {
+impl RecentDuration {
     fn count(&mut self, ran: &Ran) {
         let last = ran.end.saturating_sub(ran.start);
         let before = self.0.unwrap_or_default();
@@ -218,8 +218,8 @@ impl Pace {
 
     /// How many tasks last a moment: one, as long as nothing is known.
     fn most(&self) -> u32 {
-        self.0.map_or(1, |pace| {
-            let fit = MOMENT.as_nanos() / pace.as_nanos().max(1);
+        self.0.map_or(1, |recent| {
+            let fit = MOMENT.as_nanos() / recent.as_nanos().max(1);
             u32::try_from(fit).unwrap_or(u32::MAX).max(1)
         })
     }
@@ -231,7 +231,7 @@ struct Done {
     job: Arc<dyn Job>,
 }
 
-/// Runs one task and logs it. Who is told of its end, once it is in the books,
+/// Runs one task and logs it. Who is told of its end, once it is in the core,
 /// finds the row.
 fn perform(shared: &Arc<Shared>, n: u32, started: Started<Arc<dyn Job>>) -> Done {
     let Started {
@@ -256,7 +256,7 @@ fn perform(shared: &Arc<Shared>, n: u32, started: Started<Arc<dyn Job>>) -> Done
     Done { ran, job }
 }
 
-/// What a reader finds, if it finds anything.
+/// What a worker finds, if it finds anything.
 enum Found {
     Work(Taken),
     /// It has left, and is to go.
@@ -265,7 +265,7 @@ enum Found {
     Again,
 }
 
-/// A reader's rest between two tasks.
+/// A worker's rest between two tasks.
 #[derive(Default)]
 struct Rest {
     /// When it has rested for long enough to leave; not known before it must.
@@ -290,30 +290,30 @@ impl Rest {
     }
 }
 
-/// One hold of the lock between two tasks: what has ended goes into the books,
-/// and `look` looks for the next, unless the reader has it already.
+/// One hold of the lock between two tasks: what has ended is recorded,
+/// and `find` finds the next, unless the worker has it already.
 fn turn(
     shared: &Arc<Shared>,
     n: u32,
     done: Option<Done>,
-    look: impl FnOnce(&mut Books, &mut WakeBatch, Duration) -> Option<Found>,
+    find: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> Option<Found>,
 ) -> Option<Found> {
     let mut left = None;
-    let found = shared.event(|books, wakes, now| {
+    let found = shared.with_state(|state, wakes, now| {
         if let Some(Done { ran, job }) = done {
             left = Some(job);
-            if let Some(taken) = books.finish(n, ran, now, wakes) {
+            if let Some(taken) = state.finish(n, ran, now, wakes) {
                 return Some(Found::Work(taken));
             }
         }
-        look(books, wakes, now)
+        find(state, wakes, now)
     });
     // What a detached task gave is dropped here, under no lock.
     left.into_iter().for_each(drop_quietly);
     found
 }
 
-/// The wait of a reader of our own for its next task. Giving up is leaving, if it
+/// The wait of a worker of our own for its next task. Giving up is leaving, if it
 /// has rested for long enough and does not keep the time. The first poll reports
 /// the task before.
 struct Next<'a> {
@@ -341,21 +341,21 @@ impl Op for Next<'_> {
         } = *self;
         self.fresh = false;
         look_twice(cx, |_, spare| {
-            let looked = turn(self.shared, n, self.done.take(), |books, wakes, now| {
-                if let Some(taken) = books.claim(n, most, now, wakes) {
+            let looked = turn(self.shared, n, self.done.take(), |state, wakes, now| {
+                if let Some(taken) = state.claim(n, most, now, wakes) {
                     return Some(Found::Work(taken));
                 }
-                if books.readers().must_leave() {
-                    books.retire(n);
+                if state.workers().must_leave() {
+                    state.retire(n);
                     return Some(Found::Leave);
                 }
-                let before = rest.until.replace(books.keep_time(n));
+                let before = rest.until.replace(state.keep_time(n));
                 let sooner = |due| before.is_none_or(|before| due < before);
                 if !fresh && rest.until.get().is_some_and(sooner) {
                     return Some(Found::Again);
                 }
                 if let Some(waker) = spare.take() {
-                    *spare = books.rest(n, Some(waker));
+                    *spare = state.rest(n, Some(waker));
                 }
                 None
             });
@@ -365,10 +365,10 @@ impl Op for Next<'_> {
 
     fn cancel(&mut self) {
         let Self { n, rest, .. } = *self;
-        self.shared.event(|books, _, now| {
+        self.shared.with_state(|state, _, now| {
             let rested = rest.leaves.get().is_some_and(|leaves| leaves <= now);
-            if rested && !books.keeps_time(n) {
-                books.retire(n);
+            if rested && !state.keeps_time(n) {
+                state.retire(n);
                 rest.left.set(true);
             }
         });

@@ -1,8 +1,8 @@
-//! When to start, wake and retire a reader.
+//! When to start, wake and retire a worker.
 //!
-//! A reader is a thread, or a job on somebody's pool, that takes tasks and
+//! A worker is a thread, or a job on somebody's pool, that takes tasks and
 //! runs them. Each has a number from 1; the lowest free number is used first,
-//! so that readers which are not needed are the high ones.
+//! so that workers which are not needed are the high ones.
 //!
 //! ```text
 //!            start           look              claimed
@@ -16,7 +16,7 @@
 //!
 //! Invariants:
 //! 1. Those who come (starting, woken, looking) will claim, rest or leave
-//!    without further help; `plan` sends for no more than there is eligible
+//!    without further help; `next_action` starts no more than there is eligible
 //!    work, and wakes no more to leave than are too many.
 //!    One that rests is woken for work only if nobody comes: whoever comes wakes
 //!    the next if there is more, so that short tasks need few wake-ups.
@@ -31,15 +31,15 @@ use crate::error::OutOfRange;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-/// The most readers that there can be.
-pub const MAX_READERS: u32 = 1024;
+/// The most workers that there can be.
+pub const MAX_WORKERS: u32 = 1024;
 
-/// What a reader is doing.
+/// What a worker is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// There is no such reader.
+    /// There is no such worker.
     Absent,
-    /// It was sent for and has not looked yet.
+    /// It was requested and has not looked yet.
     Starting,
     /// It looks for work.
     Looking,
@@ -53,16 +53,16 @@ pub enum Activity {
 
 /// What the owner is to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Move {
-    /// Make this reader; say [`Readers::failed`] if that cannot be done.
+pub enum Action {
+    /// Make this worker; say [`Workers::failed`] if that cannot be done.
     Start(u32),
-    /// Wake this reader to look for work, or to leave.
+    /// Wake this worker to look for work, or to leave.
     Wake(u32),
 }
 
-/// The readers of one scheduler.
+/// The workers of one scheduler.
 #[derive(Debug)]
-pub struct Readers {
+pub struct Workers {
     max: u32,
     closing: bool,
     activity: Vec<Activity>,
@@ -72,10 +72,10 @@ pub struct Readers {
     busy: u32,
 }
 
-impl Readers {
+impl Workers {
     /// None yet, at most `max`.
     pub fn new(max: u32) -> Result<Self, OutOfRange> {
-        let mut readers = Self {
+        let mut workers = Self {
             max: 0,
             closing: false,
             activity: Vec::new(),
@@ -84,13 +84,13 @@ impl Readers {
             coming: 0,
             busy: 0,
         };
-        readers.set_max(max)?;
-        Ok(readers)
+        workers.set_max(max)?;
+        Ok(workers)
     }
 
     /// Raises or lowers the maximum; lowering it takes effect as tasks end.
     pub fn set_max(&mut self, max: u32) -> Result<(), OutOfRange> {
-        OutOfRange::check("readers", max, 1, MAX_READERS)?;
+        OutOfRange::check("workers", max, 1, MAX_WORKERS)?;
         self.max = max;
         let known = self.activity.len() as u32;
         if max > known {
@@ -110,27 +110,27 @@ impl Readers {
         self.max
     }
 
-    /// Readers that exist.
+    /// Workers that exist.
     pub fn live(&self) -> u32 {
         self.activity.len() as u32 - self.absent.len() as u32
     }
 
-    /// Readers that run a task.
+    /// Workers that run a task.
     pub fn busy(&self) -> u32 {
         self.busy
     }
 
-    /// Readers that rest.
+    /// Workers that rest.
     pub fn idle(&self) -> u32 {
         self.idle.len() as u32
     }
 
-    /// Readers on their way to look for work.
+    /// Workers on their way to look for work.
     pub fn coming(&self) -> u32 {
         self.coming
     }
 
-    /// What reader `n` is doing.
+    /// What worker `n` is doing.
     pub fn activity(&self, n: u32) -> Activity {
         let index = n as usize - 1;
         self.activity
@@ -140,15 +140,15 @@ impl Readers {
     }
 
     /// The next thing to do, given how many turns could begin now; `None`
-    /// when enough readers are coming. Call until it says so.
-    pub fn plan(&mut self, eligible: u64) -> Option<Move> {
+    /// when enough workers are coming. Call until it says so.
+    pub fn next_action(&mut self, eligible: u64) -> Option<Action> {
         // So many of those who come find that they are too many, and leave.
         let surplus = self.live().saturating_sub(self.max);
         if let Some(&last) = self.idle.last()
             && (self.closing || surplus > self.coming)
         {
             self.set(last, Activity::Woken);
-            return Some(Move::Wake(last));
+            return Some(Action::Wake(last));
         }
         let wanted = eligible.min(u64::from(self.max.saturating_sub(self.busy)));
         let useful = u64::from(self.coming.saturating_sub(surplus));
@@ -161,51 +161,51 @@ impl Readers {
                 return None;
             }
             self.set(first, Activity::Woken);
-            return Some(Move::Wake(first));
+            return Some(Action::Wake(first));
         }
         let &first = self.absent.first()?;
         if self.live() >= self.max {
             return None;
         }
         self.set(first, Activity::Starting);
-        Some(Move::Start(first))
+        Some(Action::Start(first))
     }
 
-    /// A starting reader could not be made.
+    /// A starting worker could not be made.
     pub fn failed(&mut self, n: u32) {
         debug_assert_eq!(self.activity(n), Activity::Starting);
         self.set(n, Activity::Absent);
     }
 
-    /// Reader `n` looks, having come, rested or finished: whether it may take a
+    /// Worker `n` looks, having come, rested or finished: whether it may take a
     /// task. One above the maximum may not.
     pub fn look(&mut self, n: u32) -> bool {
         self.set(n, Activity::Looking);
         self.busy < self.max && self.live() <= self.max
     }
 
-    /// Whether a reader that found nothing is to leave rather than rest.
+    /// Whether a worker that found nothing is to leave rather than rest.
     pub fn must_leave(&self) -> bool {
         self.closing || self.live() > self.max
     }
 
-    /// Reader `n` took a task.
+    /// Worker `n` took a task.
     pub fn claimed(&mut self, n: u32) {
         self.set(n, Activity::Busy);
     }
 
-    /// Reader `n` is done with its task and looks for the next.
+    /// Worker `n` is done with its task and looks for the next.
     pub fn finished(&mut self, n: u32) {
         debug_assert_eq!(self.activity(n), Activity::Busy);
         self.set(n, Activity::Looking);
     }
 
-    /// Reader `n` found nothing and rests.
+    /// Worker `n` found nothing and rests.
     pub fn rest(&mut self, n: u32) {
         self.set(n, Activity::Idle);
     }
 
-    /// Reader `n` is gone.
+    /// Worker `n` is gone.
     pub fn retired(&mut self, n: u32) {
         self.set(n, Activity::Absent);
     }
@@ -228,7 +228,7 @@ impl Readers {
         self.forget_surplus();
     }
 
-    /// Numbers above the maximum are forgotten once their readers are gone.
+    /// Numbers above the maximum are forgotten once their workers are gone.
     fn forget_surplus(&mut self) {
         while self.activity.len() > self.max as usize
             && self.activity.last() == Some(&Activity::Absent)

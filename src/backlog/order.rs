@@ -1,4 +1,4 @@
-//! How a group's place follows from its state.
+//! How a group's position follows from its state.
 //!
 //! Protocol: take the group out of line, change it, and put it where it belongs
 //! then. The lane is settled once for each event.
@@ -20,7 +20,7 @@ pub(super) enum Age {
     New,
 }
 
-/// The lanes, with the indices of the groups that stand there.
+/// The lanes, with the indices of the groups in line.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) lanes: Lanes<u32>,
@@ -49,25 +49,25 @@ impl Order {
         self.clock
     }
 
-    /// Takes a group out of line for a change, if it stands there.
-    pub(super) fn unline<T>(&mut self, g: &Group<T>) {
+    /// Takes a group out of line for a change, if it is there.
+    pub(super) fn leave_line<T>(&mut self, g: &Group<T>) {
         if let Some(tier) = g.head.filter(|_| g.is_ready()) {
             let position = Position::new(g.level, g.ticket, g.bump);
-            let stood = self.lanes.remove(g.lane.index(), tier, position);
-            debug_assert!(stood.is_some(), "who is ready stands in line");
+            let old = self.lanes.remove(g.lane.index(), tier, position);
+            debug_assert!(old.is_some(), "who is ready is in line");
         }
     }
 
-    /// Puts a group that stands nowhere where it belongs, and settles its lane.
+    /// Puts a group that is in no line where it belongs, and settles its lane.
     #[inline]
-    pub(super) fn place<T>(&mut self, index: u32, g: &mut Group<T>, age: Age) {
-        self.stand(index, g, age);
+    pub(super) fn join_and_settle<T>(&mut self, index: u32, g: &mut Group<T>, age: Age) {
+        self.join_line(index, g, age);
         self.lanes.settle(g.lane.index());
     }
 
-    /// As [`place`](Self::place); the lane is to be settled.
+    /// As [`join_and_settle`](Self::join_and_settle); the lane is to be settled.
     #[inline]
-    pub(super) fn stand<T>(&mut self, index: u32, g: &mut Group<T>, age: Age) {
+    pub(super) fn join_line<T>(&mut self, index: u32, g: &mut Group<T>, age: Age) {
         let age = self.count_head(g, age);
         if age == Age::New {
             g.ticket = self.mint();
@@ -100,7 +100,7 @@ impl Order {
         }
     }
 
-    /// Bumps a group that stands nowhere; to the level that it has it stays.
+    /// Bumps a group that is in no line; to the level that it has it stays.
     pub(super) fn bump<T>(&mut self, g: &mut Group<T>, level: u8) {
         let when = self.mint();
         if g.bump.is_none_or(|(old, _)| old != level) {
@@ -130,7 +130,7 @@ impl Order {
         self.lanes.settle(g.lane.index());
     }
 
-    /// What keeps the group's first message waiting, a live turn left aside.
+    /// What keeps the group's first message waiting, a live turn ignored.
     pub(super) fn above<T>(&self, g: &Group<T>) -> Blocked {
         let lane = self.lanes.lane(g.lane.index());
         match g.head {

@@ -1,7 +1,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Activity, MAX_READERS, Move, Readers};
+use super::{Action, Activity, MAX_WORKERS, Workers};
 use Activity::{Absent, Busy, Idle, Looking, Starting, Woken};
 
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ enum Op {
     Work(u64),
     /// So much of it is gone again: cancelled, or its caller is capped.
     Block(u64),
-    /// The live reader of that rank does its next step; `true` where there are
+    /// The live worker of that rank does its next step; `true` where there are
     /// two: a start fails, a rest ends by time-out.
     Step(usize, bool),
     SetMax(u32),
@@ -26,9 +26,9 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The readers, what each of them does, and the work.
+/// The workers, what each of them does, and the work.
 struct World {
-    readers: Readers,
+    workers: Workers,
     /// By number; what follows after the last is absent.
     does: Vec<Activity>,
     /// Who looks and has found nothing, and not yet said so.
@@ -44,7 +44,7 @@ const MOST: usize = 16;
 impl World {
     fn new(max: u32) -> Self {
         Self {
-            readers: Readers::new(max).unwrap(),
+            workers: Workers::new(max).unwrap(),
             does: vec![Absent; MOST],
             empty_handed: vec![false; MOST],
             work: 0,
@@ -101,14 +101,14 @@ impl World {
             }
             Op::SetMax(max) => {
                 self.max = max;
-                self.readers.set_max(max).unwrap();
+                self.workers.set_max(max).unwrap();
             }
             Op::Close => {
                 self.closing = true;
-                self.readers.close();
+                self.workers.close();
             }
         }
-        self.plan();
+        self.next_action();
         self.check();
         assert!(
             self.live() <= self.max.max(before),
@@ -119,17 +119,17 @@ impl World {
     fn step(&mut self, n: u32, other: bool) {
         match self.does[n as usize - 1] {
             Starting if other => {
-                self.readers.failed(n);
+                self.workers.failed(n);
                 self.set(n, Absent);
             }
             Looking if self.empty_handed[n as usize - 1] => self.give_up(n),
             Starting | Looking | Woken => self.look(n),
             Busy => {
-                self.readers.finished(n);
+                self.workers.finished(n);
                 self.set(n, Looking);
             }
             Idle if other => {
-                self.readers.retired(n);
+                self.workers.retired(n);
                 self.set(n, Absent);
             }
             Idle | Absent => {}
@@ -137,7 +137,7 @@ impl World {
     }
 
     fn look(&mut self, n: u32) {
-        let may = self.readers.look(n);
+        let may = self.workers.look(n);
         self.set(n, Looking);
         assert!(
             !may || self.count(&[Busy]) < self.max,
@@ -146,7 +146,7 @@ impl World {
         assert_eq!(may, self.live() <= self.max);
         if may && self.work > 0 {
             self.work -= 1;
-            self.readers.claimed(n);
+            self.workers.claimed(n);
             self.set(n, Busy);
         } else {
             self.empty_handed[n as usize - 1] = true;
@@ -154,32 +154,32 @@ impl World {
     }
 
     fn give_up(&mut self, n: u32) {
-        let leaves = self.readers.must_leave();
+        let leaves = self.workers.must_leave();
         assert_eq!(leaves, self.closing || self.live() > self.max);
         if leaves {
-            self.readers.retired(n);
+            self.workers.retired(n);
             self.set(n, Absent);
         } else {
-            self.readers.rest(n);
+            self.workers.rest(n);
             self.set(n, Idle);
         }
     }
 
     /// Asks until there is nothing more to do, and does it.
-    fn plan(&mut self) {
+    fn next_action(&mut self) {
         for _ in 0..=2 * MOST {
-            let Some(next) = self.readers.plan(self.work) else {
+            let Some(next) = self.workers.next_action(self.work) else {
                 return;
             };
             let useful = self.useful();
             let needed = useful < self.wanted();
             match next {
-                Move::Start(n) => {
+                Action::Start(n) => {
                     assert!(needed && self.live() < self.max);
                     assert_eq!((self.lowest(Absent), self.lowest(Idle)), (Some(n), None));
                     self.set(n, Starting);
                 }
-                Move::Wake(n) => {
+                Action::Wake(n) => {
                     assert_eq!(self.does[n as usize - 1], Idle);
                     let leaves = self.closing || self.live() > self.max + self.coming();
                     let alone = needed && useful == 0;
@@ -195,11 +195,11 @@ impl World {
 
     fn check(&self) {
         let counts = [self.live(), self.count(&[Busy]), self.count(&[Idle])];
-        let r = &self.readers;
+        let r = &self.workers;
         assert_eq!([r.live(), r.busy(), r.idle()], counts);
         assert_eq!((r.coming(), r.max()), (self.coming(), self.max));
         for n in 1..=MOST as u32 {
-            assert_eq!(r.activity(n), self.does[n as usize - 1], "reader {n}");
+            assert_eq!(r.activity(n), self.does[n as usize - 1], "worker {n}");
         }
         let one_comes = self.useful() > 0 && self.count(&[Idle]) > 0;
         assert!(
@@ -220,10 +220,10 @@ impl World {
                 return;
             };
             self.step(n, false);
-            self.plan();
+            self.next_action();
             self.check();
         }
-        panic!("the readers do not come to rest");
+        panic!("the workers do not come to rest");
     }
 }
 
@@ -244,7 +244,7 @@ proptest! {
     }
 }
 
-/// `n` readers that all rest.
+/// `n` workers that all rest.
 fn resting(n: u32) -> World {
     let mut world = World::new(n);
     world.apply(&Op::Work(u64::from(n)));
@@ -254,34 +254,34 @@ fn resting(n: u32) -> World {
 }
 
 #[test]
-fn readers_start_as_work_arrives_up_to_the_maximum() {
-    let mut readers = Readers::new(2).unwrap();
-    assert_eq!(readers.plan(0), None);
-    assert_eq!(readers.plan(1), Some(Move::Start(1)));
-    assert_eq!(readers.plan(1), None);
-    assert_eq!(readers.plan(9), Some(Move::Start(2)));
-    assert_eq!(readers.plan(9), None);
-    readers.failed(1);
-    assert_eq!(readers.plan(9), Some(Move::Start(1)));
+fn workers_start_as_work_arrives_up_to_the_maximum() {
+    let mut workers = Workers::new(2).unwrap();
+    assert_eq!(workers.next_action(0), None);
+    assert_eq!(workers.next_action(1), Some(Action::Start(1)));
+    assert_eq!(workers.next_action(1), None);
+    assert_eq!(workers.next_action(9), Some(Action::Start(2)));
+    assert_eq!(workers.next_action(9), None);
+    workers.failed(1);
+    assert_eq!(workers.next_action(9), Some(Action::Start(1)));
 }
 
 #[test]
 fn the_lowest_number_is_used_first() {
     let mut world = resting(4);
-    assert_eq!(world.readers.plan(2), Some(Move::Wake(1)));
+    assert_eq!(world.workers.next_action(2), Some(Action::Wake(1)));
     assert_eq!(
-        world.readers.plan(2),
+        world.workers.next_action(2),
         None,
         "the one that comes wakes the next"
     );
-    assert!(world.readers.look(1));
-    assert_eq!(world.readers.plan(2), None);
-    world.readers.claimed(1);
-    assert_eq!(world.readers.plan(1), Some(Move::Wake(2)));
-    assert_eq!(world.readers.plan(1), None);
+    assert!(world.workers.look(1));
+    assert_eq!(world.workers.next_action(2), None);
+    world.workers.claimed(1);
+    assert_eq!(world.workers.next_action(1), Some(Action::Wake(2)));
+    assert_eq!(world.workers.next_action(1), None);
 }
 
-/// A submission at a time, all of them before the woken reader has looked.
+/// A submission at a time, all of them before the woken worker has looked.
 #[test]
 fn however_much_arrives_one_is_woken_until_it_has_looked() {
     let mut world = resting(4);
@@ -306,11 +306,11 @@ fn closing_wakes_all_that_rest() {
 fn lowering_the_maximum_wakes_only_those_who_are_to_leave() {
     let mut world = resting(10);
     world.apply(&Op::SetMax(7));
-    let woken = [8, 9, 10].map(|n| world.readers.activity(n));
+    let woken = [8, 9, 10].map(|n| world.workers.activity(n));
     assert_eq!((world.wakes, woken), (3, [Woken; 3]));
     world.settle();
     assert_eq!((world.live(), world.wakes), (7, 3));
-    assert!((1..=7).all(|n| world.readers.activity(n) == Idle));
+    assert!((1..=7).all(|n| world.workers.activity(n) == Idle));
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn numbers_above_a_lowered_maximum_are_forgotten_and_come_back() {
     let mut world = resting(6);
     world.apply(&Op::SetMax(1));
     world.settle();
-    assert_eq!(world.readers.activity.len(), 1);
+    assert_eq!(world.workers.activity.len(), 1);
     world.apply(&Op::SetMax(3));
     world.apply(&Op::Work(9));
     assert_eq!(world.live(), 3);
@@ -343,9 +343,9 @@ fn numbers_above_a_lowered_maximum_are_forgotten_and_come_back() {
 
 #[test]
 fn a_maximum_out_of_range_is_refused() {
-    assert!(Readers::new(0).is_err() && Readers::new(MAX_READERS + 1).is_err());
-    let mut readers = Readers::new(MAX_READERS).unwrap();
-    assert!(readers.set_max(0).is_err());
-    assert_eq!(readers.max(), MAX_READERS);
-    assert_eq!(readers.activity(MAX_READERS + 1), Absent);
+    assert!(Workers::new(0).is_err() && Workers::new(MAX_WORKERS + 1).is_err());
+    let mut workers = Workers::new(MAX_WORKERS).unwrap();
+    assert!(workers.set_max(0).is_err());
+    assert_eq!(workers.max(), MAX_WORKERS);
+    assert_eq!(workers.activity(MAX_WORKERS + 1), Absent);
 }

@@ -1,23 +1,23 @@
 //! What somebody waits for, under one lock: the queues, and who waits.
 //!
-//! State: a node per resource that somebody waits for; a desk per owner, with the request that it
-//! waits for and what that operation has taken so far. What nobody waits for stands in the index
-//! alone (`shards`), and the lock of the books is not needed for it.
+//! State: a node per resource that somebody waits for; a record per owner, with the request that it
+//! waits for and what that operation has taken so far. What nobody waits for is in the index
+//! alone (`shards`), and needs no lock of the wait table.
 //!
 //! Protocol: an operation that may have to wait asks for node after node, from root to leaf, with
 //! their shards locked. What it takes is entered in `done`, with what was held before; the next
 //! operation's `begin` forgets the entries. If it fails or gives up, `abort` puts everything back.
-//! Whatever may let somebody else in marks its node as dirty; `settle` scans those, and is called
+//! Whatever may let somebody else in marks its node as dirty; `grant_dirty` scans those, and is called
 //! before the lock is let go. It, `abort` and `fail` lock shards: nobody calls them with one locked.
 //!
 //! Invariants:
 //! 1. While the lock is free, a node has a queue, and the entry in the index is busy with it.
 //! 2. An owner waits at one node at most: the one whose queue has its request, as long as its
 //!    outcome is open.
-//! 3. Once settled, no node is dirty, and no request could be granted that is not.
-//! 4. So all that a wait depends on stands in here: who waits, in whose way, and behind whom.
+//! 3. After `grant_dirty` no node is dirty, and no request could be granted that is not.
+//! 4. So all that a wait depends on is in here: who waits, in whose way, and behind whom.
 //! 5. Nothing of the user's runs in here but `Eq` in the index. Names and wakers that are no longer
-//!    needed go to `waste`.
+//!    needed go to `deferred`.
 
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -30,20 +30,20 @@ use crate::slab::{Key, Slab};
 use crate::sync::Arc;
 use crate::wait::{Spare, WakeBatch};
 
-pub(super) struct Books<K> {
+pub(super) struct WaitTable<K> {
     pub(super) nodes: Slab<Node<K>>,
     shards: Arc<Shards<K>>,
-    pub(super) owners: Slab<Desk<K>>,
+    pub(super) owners: Slab<OwnerState<K>>,
     born: u64,
     dirty: Vec<Key>,
     pub(super) searches: u64,
     pub(super) reports: VecDeque<Arc<Report<K>>>,
-    pub(super) waste: Vec<Waste<K>>,
+    pub(super) deferred: Vec<DeferredDrop<K>>,
     closed: bool,
 }
 
-/// What one owner is about.
-pub(super) struct Desk<K> {
+/// The state of one owner.
+pub(super) struct OwnerState<K> {
     pub(super) priority: i32,
     /// The younger, the higher.
     pub(super) born: u64,
@@ -72,14 +72,14 @@ pub(super) enum Outcome<K> {
 
 /// What must not be dropped under the lock.
 #[allow(dead_code, reason = "kept only to be dropped")]
-pub(super) enum Waste<K> {
+pub(super) enum DeferredDrop<K> {
     Key(Arc<K>),
     Name(Name<K>),
     Waker(Spare),
     Report(Arc<Report<K>>),
 }
 
-impl<K> Books<K> {
+impl<K> WaitTable<K> {
     pub(super) fn new(shards: Arc<Shards<K>>) -> Self {
         Self {
             nodes: Slab::new(),
@@ -89,14 +89,14 @@ impl<K> Books<K> {
             dirty: Vec::new(),
             searches: 0,
             reports: VecDeque::new(),
-            waste: Vec::new(),
+            deferred: Vec::new(),
             closed: false,
         }
     }
 
-    pub(super) fn enrol(&mut self, priority: i32) -> Key {
+    pub(super) fn register(&mut self, priority: i32) -> Key {
         self.born += 1;
-        self.owners.insert(Desk {
+        self.owners.insert(OwnerState {
             priority,
             born: self.born,
             locks: 0,
@@ -108,9 +108,9 @@ impl<K> Books<K> {
     }
 
     /// An owner that holds nothing and waits for nothing is gone.
-    pub(super) fn strike_off(&mut self, owner: Key) {
-        let desk = self.owners.remove(owner);
-        debug_assert!(desk.is_some_and(|desk| desk.wait.is_none()));
+    pub(super) fn unregister(&mut self, owner: Key) {
+        let state = self.owners.remove(owner);
+        debug_assert!(state.is_some_and(|state| state.wait.is_none()));
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -120,12 +120,12 @@ impl<K> Books<K> {
     /// Nobody is granted anything any more. Returns who waits, to be failed one by one.
     pub(super) fn close(&mut self) -> Vec<Key> {
         self.closed = true;
-        let waiting = self.owners.iter().filter(|(_, desk)| desk.wait.is_some());
+        let waiting = self.owners.iter().filter(|(_, state)| state.wait.is_some());
         waiting.map(|(owner, _)| owner).collect()
     }
 
     /// Raises what an owner holds of an entry, if it need not wait.
-    pub(super) fn ask(
+    pub(super) fn try_raise(
         &mut self,
         locked: &mut Locked<'_, K>,
         owner: Key,
@@ -145,19 +145,19 @@ impl<K> Books<K> {
             }
         };
         let before = holders.set(owner, Some(mode));
-        self.took(owner, id, before);
+        self.record(owner, id, before);
         true
     }
 
     /// An operation has taken this, and had it like that before.
-    pub(super) fn took(&mut self, owner: Key, id: NodeId, before: Option<Mode>) {
-        let desk = self.desk(owner);
-        desk.locks += u64::from(before.is_none());
-        desk.done.push((id, before));
+    pub(super) fn record(&mut self, owner: Key, id: NodeId, before: Option<Mode>) {
+        let state = self.owner_mut(owner);
+        state.locks += u64::from(before.is_none());
+        state.done.push((id, before));
     }
 
     /// Enters a request that cannot be granted yet.
-    pub(super) fn stand(
+    pub(super) fn enqueue(
         &mut self,
         locked: &mut Locked<'_, K>,
         (owner, id, mode): (Key, NodeId, Mode),
@@ -175,7 +175,7 @@ impl<K> Books<K> {
         };
         let found = self.nodes.get_mut(node).expect("the node of an entry");
         found.enqueue(Request { owner, mode });
-        self.desk(owner).wait = Some(Waiting {
+        self.owner_mut(owner).wait = Some(Waiting {
             node,
             mode,
             waker: Some(waker),
@@ -184,52 +184,52 @@ impl<K> Books<K> {
     }
 
     /// The wait goes on with this waker.
-    pub(super) fn rewait(&mut self, owner: Key, waker: Waker) {
-        let wait = self.desk(owner).wait.as_mut();
+    pub(super) fn replace_waker(&mut self, owner: Key, waker: Waker) {
+        let wait = self.owner_mut(owner).wait.as_mut();
         let old = wait.and_then(|wait| wait.waker.replace(waker));
-        self.waste_waker(old);
+        self.defer_waker(old);
     }
 
     /// How the wait has ended, if it has; then there is none any more.
     pub(super) fn take_outcome(&mut self, owner: Key) -> Option<Outcome<K>> {
-        let desk = self.desk(owner);
-        let outcome = desk.wait.as_mut()?.outcome.take()?;
-        desk.wait = None;
+        let state = self.owner_mut(owner);
+        let outcome = state.wait.as_mut()?.outcome.take()?;
+        state.wait = None;
         Some(outcome)
     }
 
-    pub(super) fn waits(&self, owner: Key) -> bool {
-        let desk = self.owners.get(owner);
-        desk.is_some_and(|desk| desk.wait.is_some())
+    pub(super) fn is_waiting(&self, owner: Key) -> bool {
+        let state = self.owners.get(owner);
+        state.is_some_and(|state| state.wait.is_some())
     }
 
     /// A new operation of one who holds so many resources: the last one has what it asked for.
     pub(super) fn begin(&mut self, owner: Key, locks: u64) {
-        let desk = self.desk(owner);
-        desk.locks = locks;
-        desk.done.clear();
+        let state = self.owner_mut(owner);
+        state.locks = locks;
+        state.done.clear();
     }
 
-    pub(super) fn waste_waker(&mut self, waker: Option<Waker>) {
+    pub(super) fn defer_waker(&mut self, waker: Option<Waker>) {
         let spare = waker.map(Spare::from);
-        self.waste.extend(spare.map(Waste::Waker));
+        self.deferred.extend(spare.map(DeferredDrop::Waker));
     }
 
     /// The operation has failed or given up: leaves the queue and puts back what it took.
     pub(super) fn abort(&mut self, owner: Key) {
-        if let Some(wait) = self.desk(owner).wait.take() {
-            self.waste_waker(wait.waker);
+        if let Some(wait) = self.owner_mut(owner).wait.take() {
+            self.defer_waker(wait.waker);
             if wait.outcome.is_none() {
                 self.leave_queue(owner, wait.node);
             }
         }
-        self.undo(owner);
+        self.roll_back(owner);
     }
 
     /// Ends an open wait; its owner will learn of it when it looks.
     pub(super) fn fail(&mut self, owner: Key, outcome: Outcome<K>, wakes: &mut WakeBatch) {
-        let desk = self.owners.get_mut(owner);
-        let wait = desk.and_then(|desk| desk.wait.as_mut());
+        let state = self.owners.get_mut(owner);
+        let wait = state.and_then(|state| state.wait.as_mut());
         let Some(wait) = wait.filter(|wait| wait.outcome.is_none()) else {
             return;
         };
@@ -239,7 +239,7 @@ impl<K> Books<K> {
         }
         let node = wait.node;
         self.leave_queue(owner, node);
-        self.undo(owner);
+        self.roll_back(owner);
     }
 
     /// Lowers what an owner holds of these, or takes it away.
@@ -248,7 +248,7 @@ impl<K> Books<K> {
         let mut locked = shards.lock(changes.iter().map(|(id, _)| *id).collect());
         for &(id, mode) in changes {
             match locked.lower(id, owner, mode) {
-                Ok(name) => self.waste.extend(name.map(Waste::Name)),
+                Ok(name) => self.deferred.extend(name.map(DeferredDrop::Name)),
                 Err(node) => {
                     let found = self.nodes.get_mut(node).expect("the node of an entry");
                     found.holders.set(owner, mode);
@@ -260,7 +260,7 @@ impl<K> Books<K> {
 
     /// Grants whatever can be granted. False if the batch is full: there may be more to do when
     /// that has been fired.
-    pub(super) fn settle(&mut self, wakes: &mut WakeBatch) -> bool {
+    pub(super) fn grant_dirty(&mut self, wakes: &mut WakeBatch) -> bool {
         while let Some(&node) = self.dirty.last() {
             while let Some(found) = self.nodes.get_mut(node) {
                 if wakes.is_full() {
@@ -270,29 +270,29 @@ impl<K> Books<K> {
                     break;
                 };
                 let id = found.id;
-                self.took(owner, id, before);
-                let wait = self.desk(owner).wait.as_mut().expect("its request stood");
+                self.record(owner, id, before);
+                let wait = self.owner_mut(owner).wait.as_mut().expect("it is queued");
                 wait.outcome = Some(Outcome::Granted);
                 if let Some(waker) = wait.waker.take() {
                     wakes.push(waker);
                 }
             }
             self.dirty.pop();
-            self.calm(node);
+            self.retire(node);
         }
         true
     }
 
-    /// Its resources go to the waste.
+    /// Its resources are dropped later.
     pub(super) fn drop_oldest_report(&mut self) {
         let oldest = self.reports.pop_front();
-        self.waste.extend(oldest.map(Waste::Report));
+        self.deferred.extend(oldest.map(DeferredDrop::Report));
     }
 
-    pub(super) fn desk(&mut self, owner: Key) -> &mut Desk<K> {
+    pub(super) fn owner_mut(&mut self, owner: Key) -> &mut OwnerState<K> {
         self.owners
             .get_mut(owner)
-            .expect("an owner that is enrolled")
+            .expect("an owner that is registered")
     }
 
     fn leave_queue(&mut self, owner: Key, node: Key) {
@@ -303,16 +303,16 @@ impl<K> Books<K> {
     }
 
     /// From leaf to root.
-    fn undo(&mut self, owner: Key) {
-        let desk = self.desk(owner);
-        let mut done = std::mem::take(&mut desk.done);
-        desk.locks -= done.iter().filter(|(_, before)| before.is_none()).count() as u64;
+    fn roll_back(&mut self, owner: Key) {
+        let state = self.owner_mut(owner);
+        let mut done = std::mem::take(&mut state.done);
+        state.locks -= done.iter().filter(|(_, before)| before.is_none()).count() as u64;
         done.reverse();
         self.lower(owner, &done);
     }
 
     /// A node that nobody waits for any more goes back to the index, or is gone.
-    fn calm(&mut self, node: Key) {
+    fn retire(&mut self, node: Key) {
         if self
             .nodes
             .get(node)
@@ -326,11 +326,11 @@ impl<K> Books<K> {
         let mut locked = self.shards.lock(gone.id.set());
         if gone.holders.is_empty() {
             let name = locked.remove(gone.id);
-            self.waste.extend(name.map(Waste::Name));
+            self.deferred.extend(name.map(DeferredDrop::Name));
         } else if let Some(entry) = locked.get_mut(gone.id) {
             entry.state = State::Quiet(gone.holders);
         }
         drop(locked);
-        self.waste.push(Waste::Key(gone.key));
+        self.deferred.push(DeferredDrop::Key(gone.key));
     }
 }

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::backlog::{Ahead, Backlog};
+use crate::backlog::{Backlog, Prefetched};
 use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};
 use crate::ready::{Position, Rank};
@@ -55,22 +55,22 @@ proptest! {
     fn claims_that_go_back_change_no_order(
         arrivals in vec(arrival(), 0..40),
         done in 0..10_usize,
-        ahead in 0..20_usize,
+        taken in 0..20_usize,
     ) {
-        let left = |ahead: usize| {
+        let left = |taken: usize| {
             let mut backlog = backlog(&arrivals);
             for claim in (0..done).map_while(|_| backlog.claim(false)).collect::<Vec<_>>() {
                 backlog.complete(claim.group, claim.tier);
             }
             let (waits, runs) = (backlog.waiting(), backlog.in_flight());
             let eligible = backlog.eligible(u64::MAX);
-            let claims: Vec<Ahead<_>> = (0..ahead).map_while(|_| backlog.claim_ahead()).collect();
-            claims.into_iter().rev().for_each(|claim| backlog.undo(claim));
+            let claims: Vec<Prefetched<_>> = (0..taken).map_while(|_| backlog.prefetch()).collect();
+            claims.into_iter().rev().for_each(|claim| backlog.unclaim(claim));
             assert_eq!((backlog.waiting(), backlog.in_flight()), (waits, runs));
             assert_eq!(backlog.eligible(u64::MAX), eligible);
             order(backlog)
         };
-        prop_assert_eq!(left(ahead), left(0));
+        prop_assert_eq!(left(taken), left(0));
     }
 }
 
@@ -89,13 +89,13 @@ fn a_lane_does_not_lose_the_turns_that_go_back() {
     send(2, 3);
     send(3, 1);
     let mut served = vec![];
-    for ahead in 0..10 {
+    for taken in 0..10 {
         served.push(backlog.claim(false).unwrap().item);
-        let claims: Vec<_> = (0..ahead).map(|_| backlog.claim_ahead().unwrap()).collect();
+        let claims: Vec<_> = (0..taken).map(|_| backlog.prefetch().unwrap()).collect();
         claims
             .into_iter()
             .rev()
-            .for_each(|claim| backlog.undo(claim));
+            .for_each(|claim| backlog.unclaim(claim));
     }
     assert_eq!(served, [1, 2, 2, 2, 3, 1, 2, 2, 2, 3]);
 }

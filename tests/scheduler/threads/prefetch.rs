@@ -1,5 +1,5 @@
-//! Readers that take several tasks at once, seen from outside: what has not
-//! started is nobody's. Each test holds a reader in a task behind which it may have
+//! Workers that take several tasks at once, seen from outside: what has not
+//! started is nobody's. Each test holds a worker in a task behind which it may have
 //! taken others; all of it holds as well if it has taken none.
 
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use conversant::scheduler::{Caller, CallerOptions, How, Place, Scheduler, Verdic
 
 use crate::threads::stage::{Held, Job, end, finishes, gives, until, until_idle};
 
-fn scheduler(readers: u32) -> (Scheduler, Caller) {
-    let builder = Scheduler::builder().readers(readers).claims(8);
+fn scheduler(workers: u32) -> (Scheduler, Caller) {
+    let builder = Scheduler::builder().workers(workers).claims(8);
     let scheduler = builder.build().unwrap();
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
     (scheduler, caller)
 }
 
-/// The only reader is held in a task, having taken it with some of those that are
+/// The only worker is held in a task, having taken it with some of those that are
 /// given back: it knows its tasks to be short.
 fn held_before(scheduler: &Scheduler, caller: &Caller, place: Place<'_>) -> (Held, Vec<Job>) {
     let hold = scheduler.hold();
@@ -54,22 +54,22 @@ fn they_wait_and_can_be_cancelled() {
 }
 
 #[test]
-fn another_reader_runs_them() {
+fn another_worker_runs_them() {
     finishes(|| {
         let (scheduler, caller) = scheduler(1);
         let (held, mut behind) = held_before(&scheduler, &caller, Place::new());
-        scheduler.set_readers(2).unwrap();
+        scheduler.set_workers(2).unwrap();
         for task in &mut behind {
-            assert_eq!(task.outcome().wait().unwrap().run.unwrap().reader, 2);
+            assert_eq!(task.outcome().wait().unwrap().run.unwrap().worker, 2);
         }
         held.finish();
         end(&scheduler);
     });
 }
 
-/// Both readers are held, one of them with tasks behind it; the other is let go.
+/// Both workers are held, one of them with tasks behind it; the other is let go.
 #[test]
-fn a_reader_that_is_let_go_runs_what_another_has_taken() {
+fn a_worker_that_is_let_go_runs_what_another_has_taken() {
     finishes(|| {
         for _ in 0..20 {
             let (scheduler, caller) = scheduler(2);
@@ -112,7 +112,7 @@ fn no_task_starts_while_a_hold_lives_or_a_cap_is_nothing() {
 #[test]
 fn a_lower_tier_goes_first() {
     finishes(|| {
-        // Many times: a reader that was slow once takes none of the others.
+        // Many times: a worker that was slow once takes none of the others.
         for _ in 0..20 {
             let (scheduler, caller) = scheduler(1);
             let (held, behind) = held_before(&scheduler, &caller, Place::new().tier(2));
@@ -127,9 +127,9 @@ fn a_lower_tier_goes_first() {
     });
 }
 
-/// With one reader that would be a stall; with two it waits for none of them.
+/// With one worker that would be a stall; with two it waits for none of them.
 #[test]
-fn a_task_may_wait_for_one_that_its_reader_has_taken() {
+fn a_task_may_wait_for_one_that_its_worker_has_taken() {
     finishes(|| {
         for _ in 0..50 {
             let (scheduler, caller) = scheduler(2);
@@ -215,7 +215,7 @@ fn what_a_detached_task_gave_does_not_wait_for_the_task_behind() {
 #[test]
 fn one_at_a_time_is_in_exact_order() {
     finishes(|| {
-        let builder = Scheduler::builder().readers(1).claims(1);
+        let builder = Scheduler::builder().workers(1).claims(1);
         let scheduler = builder.build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         let (held, behind) = held_before(&scheduler, &caller, Place::new());
@@ -241,7 +241,7 @@ fn one_at_a_time_is_in_exact_order() {
 #[test]
 fn the_number_of_claims_has_its_range() {
     for (claims, allowed) in [(0, false), (1, true), (1024, true), (1025, false)] {
-        let built = Scheduler::builder().readers(1).claims(claims).build();
+        let built = Scheduler::builder().workers(1).claims(claims).build();
         let told = built.map(drop).map_err(|OutOfRange { what, .. }| what);
         let expected = if allowed { Ok(()) } else { Err("claims") };
         assert_eq!(told, expected);
@@ -253,7 +253,7 @@ fn the_number_of_claims_has_its_range() {
 fn nothing_is_lost_or_run_twice() {
     finishes(|| {
         for claims in [2, 16, 1024] {
-            let builder = Scheduler::builder().readers(3).claims(claims);
+            let builder = Scheduler::builder().workers(3).claims(claims);
             let scheduler = builder.build().unwrap();
             std::thread::scope(|scope| {
                 for thread in 0..3_u64 {
@@ -269,7 +269,7 @@ fn nothing_is_lost_or_run_twice() {
                                 4 => _ = caller.bump(&task, 1),
                                 5 => assert!(scheduler.status().running.len() <= 3),
                                 6 => drop(scheduler.hold()),
-                                7 => scheduler.set_readers(2 + n as u32 % 2).unwrap(),
+                                7 => scheduler.set_workers(2 + n as u32 % 2).unwrap(),
                                 _ => {}
                             }
                         }

@@ -5,16 +5,16 @@
 use std::collections::BTreeMap;
 
 use super::word::Word;
-use super::{Books, Handle, Shared, Ticket};
+use super::{Handle, Shared, State, Ticket};
 use crate::tiers::Tiers;
 use crate::wait::{Session, Waiters, WakeBatch};
 
 impl Shared {
     /// One more ticket of a tier that need not be the open one.
     #[cold]
-    pub(super) fn join_by_the_books(&self, tier: u32) {
-        let mut session = self.books.lock();
-        if self.word.is_apart_from(tier) {
+    pub(super) fn join_locked(&self, tier: u32) {
+        let mut session = self.state.lock();
+        if self.word.is_unaffected_by(tier) {
             // Which tier is open cannot change meanwhile, and nothing in the word does.
             session.read(&self.word);
             let _ = session.tiers.arrive(tier);
@@ -23,32 +23,32 @@ impl Shared {
         session.change(&self.word, |tiers| {
             let _ = tiers.arrive(tier);
         });
-        self.tell(session);
+        self.notify(session);
     }
 
-    /// One event, and then the wake-ups that follow from it.
+    /// One change, and then the wake-ups that follow from it.
     #[cold]
-    pub(super) fn event<R>(&self, f: impl FnOnce(&mut Tiers) -> R) -> R {
-        let mut session = self.books.lock();
+    pub(super) fn with_state<R>(&self, f: impl FnOnce(&mut Tiers) -> R) -> R {
+        let mut session = self.state.lock();
         let result = session.change(&self.word, f);
-        self.tell(session);
+        self.notify(session);
         result
     }
 
-    fn tell(&self, mut session: Session<'_, Books>) {
+    fn notify(&self, mut session: Session<'_, State>) {
         if session.lines.is_empty() {
             return;
         }
-        session.settle(|books, wakes| books.admit(&self.word, wakes));
+        session.settle(|state, wakes| state.admit(&self.word, wakes));
     }
 }
 
 impl<G: Handle> Ticket<G> {
     /// Enters, exactly this time.
     #[cold]
-    pub(super) fn enter_by_the_books(&mut self) {
+    pub(super) fn enter_locked(&mut self) {
         let tier = self.tier;
-        if self.shared().event(|tiers| start(tiers, tier)) {
+        if self.shared().with_state(|tiers| start(tiers, tier)) {
             self.entered = true;
             self.leave_line();
         }
@@ -56,25 +56,25 @@ impl<G: Handle> Ticket<G> {
 
     /// One that is inside leaves, perhaps as the last; then `next` enters, if it can.
     #[cold]
-    pub(super) fn leave_by_the_books(&self, next: Option<u32>) -> bool {
+    pub(super) fn leave_locked(&self, next: Option<u32>) -> bool {
         let tier = self.tier;
         let shared = self.shared();
-        let mut session = shared.books.lock();
+        let mut session = shared.state.lock();
         let entered = session.pass_on(&shared.word, next).unwrap_or_else(|| {
             session.change(&shared.word, |tiers| {
                 let _ = tiers.finish(tier);
                 next.is_some_and(|next| start(tiers, next))
             })
         });
-        shared.tell(session);
+        shared.notify(session);
         entered
     }
 
     /// One that is outside is gone.
     #[cold]
-    pub(super) fn cancel_by_the_books(&self) {
+    pub(super) fn cancel_locked(&self) {
         let tier = self.tier;
-        self.shared().event(|tiers| {
+        self.shared().with_state(|tiers| {
             let _ = tiers.leave(tier);
         });
     }
@@ -89,8 +89,8 @@ pub(super) fn start(tiers: &mut Tiers, tier: u32) -> bool {
     startable
 }
 
-impl Books {
-    /// Changes the books with the counts in them, by invariants 4 and 5.
+impl State {
+    /// Changes the state with the counts in it, by invariants 4 and 5.
     pub(super) fn change<R>(&mut self, word: &Word, f: impl FnOnce(&mut Tiers) -> R) -> R {
         word.take(&mut self.tiers);
         let result = f(&mut self.tiers);
@@ -108,18 +108,18 @@ impl Books {
         drop(others);
         let enters = enters == Some(tier);
         let before = word.pass_on(tier, count, more, enters)?;
-        // The others go on by what the word says; the books follow.
-        before.tell(&mut self.tiers);
+        // The others go on by what the word says; the state follows.
+        before.update(&mut self.tiers);
         let _ = self.tiers.finish(before.tier());
         Some(enters)
     }
 
-    /// Brings the books up to date for a look at them.
+    /// Updates the counts in the state.
     pub(super) fn read(&mut self, word: &Word) {
-        word.look().tell(&mut self.tiers);
+        word.load().update(&mut self.tiers);
     }
 
-    /// Tells those who wait in the open tier, by invariant 1; false if the batch is full first.
+    /// Notifies those who wait in the open tier, by invariant 1; false if the batch is full first.
     fn admit(&mut self, word: &Word, wakes: &mut WakeBatch) -> bool {
         self.read(word);
         let Some(tier) = self.tiers.open().filter(|_| !self.tiers.draining()) else {
@@ -148,11 +148,11 @@ impl Books {
     }
 }
 
-impl Session<'_, Books> {
+impl Session<'_, State> {
     /// Takes a waiter out of the line; nobody else needs its notification.
-    pub(super) fn leave_line(&mut self, tier: u32, place: &mut Option<crate::wait::Ticket>) {
+    pub(super) fn leave_line(&mut self, tier: u32, position: &mut Option<crate::wait::Ticket>) {
         let line = self.lines.get_mut(&tier);
-        let waker = line.and_then(|line| line.withdraw(place));
+        let waker = line.and_then(|line| line.withdraw(position));
         self.drop_line(tier);
         self.discard_waker(waker);
     }

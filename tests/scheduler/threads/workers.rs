@@ -1,4 +1,4 @@
-//! Readers of the scheduler's own: started as work arrives, never too many,
+//! Workers of the scheduler's own: started as work arrives, never too many,
 //! raised, lowered, leaving after the idle time.
 
 use std::collections::BTreeSet;
@@ -12,19 +12,19 @@ use conversant::scheduler::{Scheduler, Why};
 use crate::threads::stage::{Held, end, finishes, gives, one_caller, until, until_idle};
 
 #[test]
-fn readers_start_as_work_arrives_and_not_before() {
+fn workers_start_as_work_arrives_and_not_before() {
     finishes(|| {
         let (scheduler, caller) = one_caller(3);
-        assert_eq!(scheduler.readers().live, 0);
+        assert_eq!(scheduler.workers().live, 0);
         let mut held = Vec::new();
         for n in 1..=3 {
             held.push(Held::start(&caller));
-            assert_eq!(scheduler.readers().live, n);
+            assert_eq!(scheduler.workers().live, n);
         }
         let fourth = Held::submit(&caller, Default::default());
-        let readers = scheduler.readers();
-        assert_eq!((readers.live, readers.busy), (3, 3), "at most the maximum");
-        assert_eq!(scheduler.status().waiting[0].why, Why::Reader);
+        let workers = scheduler.workers();
+        assert_eq!((workers.live, workers.busy), (3, 3), "at most the maximum");
+        assert_eq!(scheduler.status().waiting[0].why, Why::Worker);
         held.into_iter().for_each(Held::finish);
         fourth.wait_began();
         fourth.finish();
@@ -33,21 +33,21 @@ fn readers_start_as_work_arrives_and_not_before() {
 }
 
 #[test]
-fn one_after_the_other_is_all_done_by_one_reader() {
+fn one_after_the_other_is_all_done_by_one_worker() {
     finishes(|| {
         let (scheduler, caller) = one_caller(8);
         for n in 0..500 {
             let mut task = gives(&caller, n);
             let run = task.outcome().wait().unwrap().run.unwrap();
-            assert!(run.reader <= 2, "the next may come before it rests");
+            assert!(run.worker <= 2, "the next may come before it rests");
         }
-        assert!(scheduler.readers().live <= 2);
+        assert!(scheduler.workers().live <= 2);
         end(&scheduler);
     });
 }
 
 #[test]
-fn all_readers_work_at_once() {
+fn all_workers_work_at_once() {
     finishes(|| {
         let (scheduler, caller) = one_caller(8);
         let meet = Arc::new(Barrier::new(8));
@@ -69,17 +69,17 @@ fn all_readers_work_at_once() {
 }
 
 #[test]
-fn raising_the_maximum_starts_readers_for_what_waits() {
+fn raising_the_maximum_starts_workers_for_what_waits() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         let held: Vec<Held> = (0..4)
             .map(|_| Held::submit(&caller, Default::default()))
             .collect();
         held[0].wait_began();
-        scheduler.set_readers(3).unwrap();
+        scheduler.set_workers(3).unwrap();
         held[1].wait_began();
         held[2].wait_began();
-        assert_eq!(scheduler.readers().busy, 3);
+        assert_eq!(scheduler.workers().busy, 3);
         held.iter().for_each(Held::go);
         assert_eq!(caller.synchronize().wait().unwrap().ok, 4);
         end(&scheduler);
@@ -94,10 +94,10 @@ fn lowering_the_maximum_starts_nothing_above_it() {
         let [a, b, c, d] = <[Held; 4]>::try_from(running).ok().unwrap();
         let waiting = Held::submit(&caller, Default::default());
         let after = Held::submit(&caller, Default::default());
-        scheduler.set_readers(1).unwrap();
+        scheduler.set_workers(1).unwrap();
         for (held, left) in [(a, 3), (b, 2), (c, 1)] {
             held.finish();
-            until(|| scheduler.readers().live == left);
+            until(|| scheduler.workers().live == left);
             assert!(!waiting.has_begun(), "{left} still run");
         }
         d.finish();
@@ -106,24 +106,24 @@ fn lowering_the_maximum_starts_nothing_above_it() {
         waiting.finish();
         after.wait_began();
         after.finish();
-        assert_eq!(scheduler.readers().live, 1);
+        assert_eq!(scheduler.workers().live, 1);
         end(&scheduler);
     });
 }
 
 #[test]
-fn resting_readers_above_a_lowered_maximum_leave_at_once() {
+fn resting_workers_above_a_lowered_maximum_leave_at_once() {
     finishes(|| {
         let (scheduler, caller) = one_caller(6);
         let held: Vec<Held> = (0..6).map(|_| Held::start(&caller)).collect();
         held.into_iter().for_each(Held::finish);
         until_idle(&scheduler);
-        assert_eq!(scheduler.readers().live, 6);
-        scheduler.set_readers(2).unwrap();
-        until(|| scheduler.readers().live == 2);
+        assert_eq!(scheduler.workers().live, 6);
+        scheduler.set_workers(2).unwrap();
+        until(|| scheduler.workers().live == 2);
         until_idle(&scheduler);
-        scheduler.set_readers(6).unwrap();
-        assert_eq!(scheduler.readers().live, 2, "no reader without work");
+        scheduler.set_workers(6).unwrap();
+        assert_eq!(scheduler.workers().live, 2, "no worker without work");
         end(&scheduler);
     });
 }
@@ -139,12 +139,12 @@ fn the_live_are_never_more_than_the_larger_maximum_nor_the_busy() {
             scope.spawn(|| {
                 let mut old = 5;
                 for max in [5, 2, 4, 1, 3, 5].into_iter().cycle() {
-                    scheduler.set_readers(max).unwrap();
+                    scheduler.set_workers(max).unwrap();
                     for _ in 0..50 {
-                        let live = scheduler.readers().live;
+                        let live = scheduler.workers().live;
                         assert!(live <= old.max(max).max(5), "{live}");
                     }
-                    until(|| scheduler.readers().live <= max);
+                    until(|| scheduler.workers().live <= max);
                     old = max;
                     if done.load(SeqCst) {
                         break;
@@ -176,8 +176,8 @@ fn after_a_lowering_has_taken_effect_it_holds() {
         let (scheduler, caller) = one_caller(4);
         for round in 0..100 {
             let max = round % 3 + 1;
-            scheduler.set_readers(max).unwrap();
-            until(|| scheduler.readers().live <= max);
+            scheduler.set_workers(max).unwrap();
+            until(|| scheduler.workers().live <= max);
             let (busy, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
             for _ in 0..20 {
                 let (busy, most) = (Arc::clone(&busy), Arc::clone(&most));
@@ -196,9 +196,9 @@ fn after_a_lowering_has_taken_effect_it_holds() {
     });
 }
 
-/// "Every release retires a reader" of the original.
+/// "Every release retires a worker" of the original.
 #[test]
-fn a_release_retires_no_reader() {
+fn a_release_retires_no_worker() {
     finishes(|| {
         let (scheduler, caller) = one_caller(2);
         let held: Vec<Held> = (0..2).map(|_| Held::start(&caller)).collect();
@@ -208,33 +208,33 @@ fn a_release_retires_no_reader() {
             gives(&other, 1).detach();
             other.release(Default::default()).wait().unwrap();
         }
-        assert_eq!(scheduler.readers().live, 2);
+        assert_eq!(scheduler.workers().live, 2);
         end(&scheduler);
     });
 }
 
 #[test]
-fn readers_leave_after_the_idle_time_and_come_back() {
+fn workers_leave_after_the_idle_time_and_come_back() {
     finishes(|| {
         let idle = Duration::from_millis(1);
-        let scheduler = Scheduler::builder().readers(3).idle(idle).build().unwrap();
+        let scheduler = Scheduler::builder().workers(3).idle(idle).build().unwrap();
         let caller = scheduler.caller("main", Default::default()).unwrap();
         for round in 0..20 {
             let held: Vec<Held> = (0..3).map(|_| Held::start(&caller)).collect();
             held.into_iter().for_each(Held::finish);
-            until(|| scheduler.readers().live == 0);
-            assert_eq!(scheduler.readers().start_failures, 0, "round {round}");
+            until(|| scheduler.workers().live == 0);
+            assert_eq!(scheduler.workers().start_failures, 0, "round {round}");
         }
         end(&scheduler);
     });
 }
 
-/// A reader that leaves while work arrives: an idle time of nothing makes that
+/// A worker that leaves while work arrives: an idle time of nothing makes that
 /// race as likely as can be.
 #[test]
-fn work_that_races_a_leaving_reader_is_never_stranded() {
+fn work_that_races_a_leaving_worker_is_never_stranded() {
     finishes(|| {
-        let builder = Scheduler::builder().readers(2).idle(Duration::ZERO);
+        let builder = Scheduler::builder().workers(2).idle(Duration::ZERO);
         let scheduler = builder.build().unwrap();
         let caller = scheduler.caller("main", Default::default()).unwrap();
         for n in 0..2000 {
@@ -244,7 +244,7 @@ fn work_that_races_a_leaving_reader_is_never_stranded() {
             }
         }
         assert_eq!(caller.synchronize().wait().unwrap().ok, 2000);
-        until(|| scheduler.readers().live == 0);
+        until(|| scheduler.workers().live == 0);
         end(&scheduler);
     });
 }
@@ -277,7 +277,7 @@ fn many_threads_submit_wait_cancel_and_resize_at_once() {
             }
             scope.spawn(|| {
                 for max in (1..=4).cycle() {
-                    scheduler.set_readers(max).unwrap();
+                    scheduler.set_workers(max).unwrap();
                     drop(scheduler.hold());
                     _ = scheduler.status();
                     if done.load(SeqCst) {

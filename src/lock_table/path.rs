@@ -1,23 +1,23 @@
 //! What one request comes to: which nodes, in which modes, in which order.
 //!
 //! State: a step per resource asked for and per ancestor of one, by (depth, hash): from root to
-//! leaf, and two plans that meet take what both want in the same order, save for equal hashes.
+//! leaf, and two paths that meet take what both want in the same order, save for equal hashes.
 //!
 //! Protocol: made without a lock, from what the owner holds, which cannot change meanwhile. Hashing,
 //! comparing, cloning and asking for parents are the user's code. Then `take` gets all of it from
-//! the index, if nobody is in the way; else `advance` as much as can be had, with the books, until
-//! a request has to stand in a queue.
+//! the index, if nobody is in the way; else `advance` as much as can be had, with the wait table, until
+//! a request has to wait in a queue.
 
-use super::books::Books;
-use super::hold::{HoldId, Place};
+use super::hold::{HoldId, HoldKind};
 use super::holds::Holds;
 use super::merge::{has_repeats, merged};
 use super::shards::{Locked, NodeId, Set, Shards, State};
+use super::wait_table::WaitTable;
 use super::{MAX_DEPTH, Resource};
 use crate::modes::Mode;
 use crate::slab::Key;
 
-pub(super) struct Plan<K> {
+pub(super) struct Path<K> {
     steps: Vec<Step<K>>,
     /// How many of them are done.
     at: usize,
@@ -35,13 +35,13 @@ pub(super) struct Step<K> {
     /// The join of the modes asked for it by name, and how many there were.
     pub(super) asked: Option<Mode>,
     pub(super) times: u64,
-    part: Part,
+    action: Action,
 }
 
 #[derive(Clone, Copy)]
-enum Part {
+enum Action {
     /// An ancestor of nothing but covered resources.
-    Idle,
+    Skip,
     /// Recorded, and no more.
     Covered { by: HoldId },
     /// Held in the table in at least this mode.
@@ -59,20 +59,20 @@ pub(super) enum Reached {
     Busy(NodeId, Mode),
 }
 
-/// What an attempt without the books came to.
+/// The result of an attempt without the wait table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     All,
     /// Somebody holds a conflicting mode.
     Nothing,
-    /// Somebody waits here: ask the books.
+    /// Somebody waits here: ask the wait table.
     Unknown,
 }
 
-/// Longer lists of steps are not kept for the next plan.
+/// Longer lists of steps are not kept for the next path.
 const KEPT: usize = 64;
 
-impl<K: Resource> Plan<K> {
+impl<K: Resource> Path<K> {
     /// None if a resource is too deep.
     #[inline]
     pub(super) fn new(
@@ -92,14 +92,14 @@ impl<K: Resource> Plan<K> {
         for step in &mut steps {
             step.hold = holds.find(step.hash, step.key());
         }
-        let mut plan = Self { steps, at: 0 };
-        plan.cast(holds);
-        for step in &mut plan.steps {
-            if let Part::Real { had: None, .. } = step.part {
+        let mut path = Self { steps, at: 0 };
+        path.assign_actions(holds);
+        for step in &mut path.steps {
+            if let Action::Real { had: None, .. } = step.action {
                 step.name = step.key.clone();
             }
         }
-        Some(plan)
+        Some(path)
     }
 
     fn add_path(
@@ -127,38 +127,38 @@ impl<K: Resource> Plan<K> {
         Some(())
     }
 
-    /// Gives each step its part.
-    fn cast(&mut self, holds: &Holds<K>) {
+    /// Gives each step its action.
+    fn assign_actions(&mut self, holds: &Holds<K>) {
         for at in (0..self.steps.len()).rev() {
             let step = &self.steps[at];
             let asked = step.asked;
             let hold = step.hold.map(|id| holds.get(id));
-            let place = hold.map(|hold| hold.place);
-            let mut wanted = match step.part {
-                Part::Real { mode, .. } => Some(mode),
+            let kind = hold.map(|hold| hold.kind);
+            let mut wanted = match step.action {
+                Action::Real { mode, .. } => Some(mode),
                 _ => None,
             };
             if let Some(mut asked) = asked {
-                if !matches!(place, Some(Place::Real { .. })) {
+                if !matches!(kind, Some(HoldKind::Real { .. })) {
                     let own = hold.and_then(|hold| hold.own());
                     asked = own.map_or(asked, |own| own.join(asked));
                     if wanted.is_none()
                         && let Some(by) = self.cover(at, asked, holds)
                     {
-                        self.steps[at].part = Part::Covered { by };
+                        self.steps[at].action = Action::Covered { by };
                         continue;
                     }
                 }
                 wanted = Some(wanted.map_or(asked, |wanted| wanted.join(asked)));
             }
             let Some(mut mode) = wanted else { continue };
-            let (had, node) = match place {
-                Some(Place::Real { node, mode, .. }) => (Some(mode), Some(node)),
-                Some(Place::Covered { .. }) | None => (None, None),
+            let (had, node) = match kind {
+                Some(HoldKind::Real { node, mode, .. }) => (Some(mode), Some(node)),
+                Some(HoldKind::Covered { .. }) | None => (None, None),
             };
             let held = hold.and_then(|hold| hold.mode());
             mode = held.map_or(mode, |held| held.join(mode));
-            self.steps[at].part = Part::Real { mode, had, node };
+            self.steps[at].action = Action::Real { mode, had, node };
             if let Some(parent) = self.steps[at].parent {
                 self.steps[parent].need(mode.parent_needs());
             }
@@ -172,7 +172,7 @@ impl<K: Resource> Plan<K> {
             own.is_some_and(|own| own.covers_below(mode))
         };
         if let Some(id) = self.steps[at].hold
-            && let Place::Covered { by } = holds.get(id).place
+            && let HoldKind::Covered { by } = holds.get(id).kind
         {
             return Some(by).filter(covers);
         }
@@ -189,7 +189,7 @@ impl<K: Resource> Plan<K> {
         let mut unknown = false;
         for step in &mut self.steps {
             let Some(mode) = step.raised() else { continue };
-            match step.look(&locked) {
+            match step.find_entry(&locked) {
                 Some(State::Quiet(holders)) if !holders.fit(owner, mode) => return Taken::Nothing,
                 Some(State::Quiet(_)) | None => {}
                 Some(State::Busy(_)) => unknown = true,
@@ -200,7 +200,7 @@ impl<K: Resource> Plan<K> {
         }
         for step in &mut self.steps {
             let Some(mode) = step.raised() else { continue };
-            let Part::Real { node, .. } = &mut step.part else {
+            let Action::Real { node, .. } = &mut step.action else {
                 continue;
             };
             if let Some(id) = *node {
@@ -218,26 +218,26 @@ impl<K: Resource> Plan<K> {
     /// The user's `Eq` runs first: if it panics, nothing has been taken by this call.
     pub(super) fn advance(
         &mut self,
-        books: &mut Books<K>,
+        waits: &mut WaitTable<K>,
         locked: &mut Locked<'_, K>,
         owner: Key,
     ) -> Reached {
         for step in &mut self.steps[self.at..] {
-            step.look(locked);
+            step.find_entry(locked);
         }
         while let Some(step) = self.steps.get_mut(self.at) {
             if let Some(mode) = step.raised()
-                && let Part::Real { node, .. } = &mut step.part
+                && let Action::Real { node, .. } = &mut step.action
             {
                 if let Some(id) = *node {
-                    if !books.ask(locked, owner, id, mode) {
+                    if !waits.try_raise(locked, owner, id, mode) {
                         return Reached::Busy(id, mode);
                     }
                 } else {
                     let name = step.name.take().expect("made for this");
                     let id = locked.insert(step.hash, name, owner, mode);
                     *node = Some(id);
-                    books.took(owner, id, None);
+                    waits.record(owner, id, None);
                 }
             }
             self.at += 1;
@@ -246,7 +246,7 @@ impl<K: Resource> Plan<K> {
     }
 }
 
-impl<K> Plan<K> {
+impl<K> Path<K> {
     /// The shards of what is to be taken.
     #[inline]
     pub(super) fn set(&self) -> Set {
@@ -288,15 +288,15 @@ impl<K> Plan<K> {
             let key = &mut step.key;
             let key = || key.take().expect("a key is entered once");
             let resource = (key, step.depth);
-            match step.part {
-                Part::Idle => {}
-                Part::Covered { by } => {
+            match step.action {
+                Action::Skip => {}
+                Action::Covered { by } => {
                     let asked = step.asked.expect("what is covered was asked for");
                     let times = (asked, step.times);
                     let id = holds.enter_covered(step.hold, step.hash, resource, by, times);
                     step.hold = Some(id);
                 }
-                Part::Real { mode, node, .. } => {
+                Action::Real { mode, node, .. } => {
                     let node = node.expect("granted");
                     let real = (node, mode);
                     let asked = step.asked.map(|asked| (asked, step.times));
@@ -312,8 +312,8 @@ impl<K> Plan<K> {
 impl<K: Eq> Step<K> {
     /// Its entry in the index, as it is now.
     #[inline]
-    fn look<'a>(&mut self, locked: &'a Locked<'_, K>) -> Option<&'a State> {
-        let Part::Real { mode, had, node } = &mut self.part else {
+    fn find_entry<'a>(&mut self, locked: &'a Locked<'_, K>) -> Option<&'a State> {
+        let Action::Real { mode, had, node } = &mut self.action else {
             return None;
         };
         if *had == Some(*mode) {
@@ -336,8 +336,8 @@ impl<K> Step<K> {
     /// The mode to be asked for in the table, if that is more than it holds there.
     #[inline]
     fn raised(&self) -> Option<Mode> {
-        match self.part {
-            Part::Real { mode, had, .. } if had != Some(mode) => Some(mode),
+        match self.action {
+            Action::Real { mode, had, .. } if had != Some(mode) => Some(mode),
             _ => None,
         }
     }
@@ -352,17 +352,17 @@ impl<K> Step<K> {
             hold: None,
             asked: None,
             times: 0,
-            part: Part::Idle,
+            action: Action::Skip,
         }
     }
 
     /// A child needs this intent.
     fn need(&mut self, intent: Mode) {
-        let mode = match self.part {
-            Part::Real { mode, .. } => mode.join(intent),
-            Part::Idle | Part::Covered { .. } => intent,
+        let mode = match self.action {
+            Action::Real { mode, .. } => mode.join(intent),
+            Action::Skip | Action::Covered { .. } => intent,
         };
-        self.part = Part::Real {
+        self.action = Action::Real {
             mode,
             had: None,
             node: None,

@@ -6,17 +6,17 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::Resource;
-use super::books::{Books, Outcome};
 use super::deadlock::Report;
 use super::error::{Deadlock, LockError, TryLockError};
 use super::owner::Owner;
-use super::plan::{Plan, Reached, Taken};
+use super::path::{Path, Reached, Taken};
 use super::shards::Shards;
+use super::wait_table::{Outcome, WaitTable};
 use crate::slab::Key;
 use crate::sync::{Arc, model_size, spin_loop, yield_now};
 use crate::wait::{Op, WakeBatch, sealed};
 
-/// How long a thread looks before it stands in line. By time, since a pause instruction takes from 4
+/// How long a thread spins before it joins the queue. By time, since a pause instruction takes from 4
 /// to 140 cycles.
 const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
@@ -24,11 +24,11 @@ const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
     owner: &'a mut Owner<K, S>,
     /// None if a resource is too deep, and when it is done.
-    plan: Option<Plan<K>>,
+    path: Option<Path<K>>,
     begun: bool,
 }
 
-/// What an attempt came to.
+/// The result of an attempt.
 enum Attempt<K> {
     Done,
     WantsWaker,
@@ -38,10 +38,10 @@ enum Attempt<K> {
 }
 
 impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
-    pub(super) fn new(owner: &'a mut Owner<K, S>, plan: Option<Plan<K>>) -> Self {
+    pub(super) fn new(owner: &'a mut Owner<K, S>, path: Option<Path<K>>) -> Self {
         Self {
             owner,
-            plan,
+            path,
             begun: false,
         }
     }
@@ -51,7 +51,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         let attempt = match self.take() {
             Ok(Taken::All) => Ok(Attempt::Done),
             Ok(Taken::Nothing) => Ok(Attempt::WantsWaker),
-            Ok(Taken::Unknown) => self.ask(None),
+            Ok(Taken::Unknown) => self.acquire(None),
             Err(error) => Err(error),
         };
         match attempt {
@@ -63,27 +63,27 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         }
     }
 
-    /// Without the books: all of it, or nothing has changed.
+    /// Without the wait table: all of it, or nothing has changed.
     #[inline]
     fn take(&mut self) -> Result<Taken, LockError<K>> {
-        let Self { owner, plan, .. } = self;
-        let plan = plan.as_mut().ok_or(LockError::TooDeep)?;
+        let Self { owner, path, .. } = self;
+        let path = path.as_mut().ok_or(LockError::TooDeep)?;
         if owner.shared.is_closed() {
             return Err(LockError::Closed);
         }
-        owner.settle_last();
-        let taken = if plan.is_local() {
+        owner.abort_pending();
+        let taken = if path.is_local() {
             Taken::All
         } else {
-            plan.take(&owner.shared.shards, owner.id)
+            path.take(&owner.shared.shards, owner.id)
         };
         if taken == Taken::All {
-            plan.commit(&mut owner.holds);
+            path.commit(&mut owner.holds);
         }
         Ok(taken)
     }
 
-    /// Looks for a moment, ever less often, unless somebody stands in line already.
+    /// Tries again for a moment, ever less often, unless somebody waits already.
     #[cold]
     fn back_off(&mut self) -> Option<Result<(), LockError<K>>> {
         if BACK_OFF.is_zero() {
@@ -110,87 +110,87 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         None
     }
 
-    /// With the books.
-    fn ask(&mut self, waker: Option<Waker>) -> Result<Attempt<K>, LockError<K>> {
-        let Self { owner, plan, begun } = self;
-        let plan = plan.as_mut().ok_or(LockError::TooDeep)?;
+    /// With the wait table.
+    fn acquire(&mut self, waker: Option<Waker>) -> Result<Attempt<K>, LockError<K>> {
+        let Self { owner, path, begun } = self;
+        let path = path.as_mut().ok_or(LockError::TooDeep)?;
         // From here on the table may hold something that is not in our holds.
-        owner.unsettled = true;
+        owner.pending = true;
         let begins = !std::mem::replace(begun, true);
         let (id, locks) = (owner.id, owner.holds.real());
         let shards = &owner.shared.shards;
-        let attempt = owner.shared.event(|books, wakes| {
+        let attempt = owner.shared.with_state(|waits, wakes| {
             if begins {
-                books.begin(id, locks);
+                waits.begin(id, locks);
             }
-            go_on(books, wakes, (shards, id), plan, waker)
+            resume(waits, wakes, (shards, id), path, waker)
         });
         match attempt {
-            Attempt::Done => plan.commit(&mut owner.holds),
+            Attempt::Done => path.commit(&mut owner.holds),
             Attempt::WantsWaker | Attempt::Waits => return Ok(attempt),
             Attempt::Closed | Attempt::Deadlock(_) => {}
         }
-        owner.unsettled = false;
+        owner.pending = false;
         Ok(attempt)
     }
 }
 
 /// As far as it goes now; with a waker, into the queue if need be.
-fn go_on<K: Resource>(
-    books: &mut Books<K>,
+fn resume<K: Resource>(
+    waits: &mut WaitTable<K>,
     wakes: &mut WakeBatch,
     (shards, owner): (&Shards<K>, Key),
-    plan: &mut Plan<K>,
+    path: &mut Path<K>,
     waker: Option<Waker>,
 ) -> Attempt<K> {
-    if books.waits(owner) {
-        let ended = match books.take_outcome(owner) {
+    if waits.is_waiting(owner) {
+        let ended = match waits.take_outcome(owner) {
             Some(Outcome::Deadlock(report)) => Attempt::Deadlock(report),
             Some(Outcome::Closed) => Attempt::Closed,
             Some(Outcome::Granted) => {
-                plan.granted();
-                return ask(books, wakes, (shards, owner), plan, waker);
+                path.granted();
+                return acquire_rest(waits, wakes, (shards, owner), path, waker);
             }
             None => {
                 let Some(waker) = waker else {
                     return Attempt::WantsWaker;
                 };
-                books.rewait(owner, waker);
+                waits.replace_waker(owner, waker);
                 return Attempt::Waits;
             }
         };
-        books.waste_waker(waker);
+        waits.defer_waker(waker);
         return ended;
     }
-    ask(books, wakes, (shards, owner), plan, waker)
+    acquire_rest(waits, wakes, (shards, owner), path, waker)
 }
 
-fn ask<K: Resource>(
-    books: &mut Books<K>,
+fn acquire_rest<K: Resource>(
+    waits: &mut WaitTable<K>,
     wakes: &mut WakeBatch,
     (shards, owner): (&Shards<K>, Key),
-    plan: &mut Plan<K>,
+    path: &mut Path<K>,
     waker: Option<Waker>,
 ) -> Attempt<K> {
-    if books.is_closed() {
-        books.waste_waker(waker);
-        books.abort(owner);
+    if waits.is_closed() {
+        waits.defer_waker(waker);
+        waits.abort(owner);
         return Attempt::Closed;
     }
-    let mut locked = shards.lock(plan.set());
-    let (id, mode) = match plan.advance(books, &mut locked, owner) {
+    let mut locked = shards.lock(path.set());
+    let (id, mode) = match path.advance(waits, &mut locked, owner) {
         Reached::Busy(id, mode) => (id, mode),
         Reached::All => {
-            books.waste_waker(waker);
+            waits.defer_waker(waker);
             return Attempt::Done;
         }
     };
     let Some(waker) = waker else {
         return Attempt::WantsWaker;
     };
-    books.stand(&mut locked, (owner, id, mode), waker);
+    waits.enqueue(&mut locked, (owner, id, mode), waker);
     drop(locked);
-    match books.break_cycles(owner, wakes) {
+    match waits.break_cycles(owner, wakes) {
         Some(report) => Attempt::Deadlock(report),
         None => Attempt::Waits,
     }
@@ -233,7 +233,7 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
         }
         let mut waker = None;
         loop {
-            match self.ask(waker) {
+            match self.acquire(waker) {
                 Ok(Attempt::Done) => return Poll::Ready(Ok(())),
                 Ok(Attempt::Closed) => return Poll::Ready(Err(LockError::Closed)),
                 Ok(Attempt::Deadlock(report)) => {
@@ -248,7 +248,7 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
     }
 
     fn cancel(&mut self) {
-        self.owner.settle_last();
+        self.owner.abort_pending();
     }
 }
 
@@ -256,9 +256,9 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
 impl<K: Resource, S: BuildHasher> Drop for Lock<'_, K, S> {
     #[inline]
     fn drop(&mut self) {
-        self.owner.settle_last();
-        if let Some(plan) = self.plan.take() {
-            self.owner.steps = plan.into_steps();
+        self.owner.abort_pending();
+        if let Some(path) = self.path.take() {
+            self.owner.steps = path.into_steps();
         }
     }
 }

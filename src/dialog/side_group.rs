@@ -14,7 +14,7 @@ use super::refuse::BeginError;
 /// the group first. Sides that share a group share its limit, its level, its
 /// bumps and its order: in a serial one their events are handled one at a time.
 #[derive(Debug)]
-pub enum Seat<'a, M: Send + 'static> {
+pub enum SideGroup<'a, M: Send + 'static> {
     /// A group of its own.
     Own(&'a Lane<Received<M>>),
     /// In a group.
@@ -23,31 +23,31 @@ pub enum Seat<'a, M: Send + 'static> {
     With(&'a EndpointRef<M>),
 }
 
-impl<'a, M: Send + 'static> From<&'a Lane<Received<M>>> for Seat<'a, M> {
+impl<'a, M: Send + 'static> From<&'a Lane<Received<M>>> for SideGroup<'a, M> {
     fn from(lane: &'a Lane<Received<M>>) -> Self {
         Self::Own(lane)
     }
 }
 
-impl<'a, M: Send + 'static> From<&'a Group<Received<M>>> for Seat<'a, M> {
+impl<'a, M: Send + 'static> From<&'a Group<Received<M>>> for SideGroup<'a, M> {
     fn from(group: &'a Group<Received<M>>) -> Self {
         Self::In(group)
     }
 }
 
-impl<'a, M: Send + 'static> From<&'a EndpointRef<M>> for Seat<'a, M> {
+impl<'a, M: Send + 'static> From<&'a EndpointRef<M>> for SideGroup<'a, M> {
     fn from(endpoint: &'a EndpointRef<M>) -> Self {
         Self::With(endpoint)
     }
 }
 
-impl<'a, M: Send + 'static> From<&'a Endpoint<M>> for Seat<'a, M> {
+impl<'a, M: Send + 'static> From<&'a Endpoint<M>> for SideGroup<'a, M> {
     fn from(endpoint: &'a Endpoint<M>) -> Self {
         Self::With(endpoint)
     }
 }
 
-impl<M: Send + 'static> Seat<'_, M> {
+impl<M: Send + 'static> SideGroup<'_, M> {
     pub(super) fn conversation(&self) -> Result<Conversation<Received<M>>, BeginError> {
         Ok(match self {
             Self::Own(lane) => lane.conversation()?,

@@ -1,26 +1,26 @@
-//! What readers have taken ahead, step by step: when it goes back, and what the
-//! books say of it.
+//! What workers have prefetched, step by step: when it goes back, and what the
+//! core says of it.
 
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
 use crate::limit::{Bypass, Limit};
-use crate::scheduler::books::{Books, Ran, Taken, Tray};
 use crate::scheduler::caller::{OnFailure, Synced};
 use crate::scheduler::cell::Cell;
 use crate::scheduler::core::{Core, Placing};
 use crate::scheduler::outcome::Ending;
+use crate::scheduler::prefetch::{LocalQueue, Ran, State, Taken};
 use crate::scheduler::stall::Target;
-use crate::scheduler::state::Started;
 use crate::scheduler::status::Why;
+use crate::scheduler::task_state::Started;
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 
 type Work = Arc<dyn crate::scheduler::cell::Job>;
 
 struct World {
-    books: Books,
+    state: State,
     caller: Key,
     wakes: WakeBatch,
     now: Duration,
@@ -29,12 +29,12 @@ struct World {
 }
 
 impl World {
-    fn new(readers: u32, claims: u32) -> Self {
-        let mut core = Core::new(readers, Bypass::default()).unwrap();
+    fn new(workers: u32, claims: u32) -> Self {
+        let mut core = Core::new(workers, Bypass::default()).unwrap();
         let (name, failures) = (Arc::from("main"), OnFailure::Continue);
         let caller = core.add_caller(name, 1, Limit::Unlimited, failures);
         Self {
-            books: Books::new(core, claims),
+            state: State::new(core, claims),
             caller: caller.unwrap(),
             wakes: WakeBatch::new(),
             now: Duration::ZERO,
@@ -42,8 +42,8 @@ impl World {
         }
     }
 
-    fn with_tasks(readers: u32, claims: u32, tasks: usize) -> Self {
-        let mut world = Self::new(readers, claims);
+    fn with_tasks(workers: u32, claims: u32, tasks: usize) -> Self {
+        let mut world = Self::new(workers, claims);
         world.submit(tasks);
         world
     }
@@ -52,7 +52,7 @@ impl World {
         for _ in 0..tasks {
             let job: Work = Arc::new(Cell::new(|| Ok::<(), ()>(())));
             let task = self
-                .books
+                .state
                 .submit(self.caller, Placing::default(), job, self.now);
             self.tasks.push(task.ok().unwrap());
         }
@@ -66,10 +66,10 @@ impl World {
         1 + self.tasks.iter().position(|&t| t == task).unwrap()
     }
 
-    fn claim(&mut self, reader: u32, most: u32) -> Option<(usize, Option<Arc<Tray>>)> {
+    fn claim(&mut self, worker: u32, most: u32) -> Option<(usize, Option<Arc<LocalQueue>>)> {
         self.now += Duration::from_secs(1);
-        let taken = self.books.claim(reader, most, self.now, &mut self.wakes);
-        taken.map(|Taken { first, tray }| (self.number(first.task), tray))
+        let taken = self.state.claim(worker, most, self.now, &mut self.wakes);
+        taken.map(|Taken { first, queue }| (self.number(first.task), queue))
     }
 
     fn ran(&self, n: usize, ending: Ending) -> Ran {
@@ -82,36 +82,36 @@ impl World {
         }
     }
 
-    fn finish(&mut self, reader: u32, n: usize) -> Option<usize> {
+    fn finish(&mut self, worker: u32, n: usize) -> Option<usize> {
         let ran = self.ran(n, Ending::Ok);
-        let taken = self.books.finish(reader, ran, self.now, &mut self.wakes);
+        let taken = self.state.finish(worker, ran, self.now, &mut self.wakes);
         taken.map(|taken| self.number(taken.first.task))
     }
 
-    /// The reader goes on with its tray: the number of the next.
-    fn next(&mut self, tray: &Tray, reader: u32, n: usize) -> Option<usize> {
+    /// The worker goes on with its local queue: the number of the next.
+    fn next(&mut self, queue: &LocalQueue, worker: u32, n: usize) -> Option<usize> {
         self.now += Duration::from_secs(1);
-        let next = tray.next(reader, self.ran(n, Ending::Ok));
+        let next = queue.next(worker, self.ran(n, Ending::Ok));
         next.ok().map(|Started { task, .. }| self.number(task))
     }
 
     fn has_ended(&self, n: usize) -> bool {
-        self.books.ending(self.task(n)).1.is_some()
+        self.state.ending(self.task(n)).1.is_some()
     }
 
     /// The numbers of those that run and that wait, as the status has it.
     fn status(&mut self) -> (Vec<u64>, Vec<u64>) {
-        let status = self.books.exact(&mut self.wakes).status(0);
-        assert!(status.waiting.iter().all(|t| t.why == Why::Reader));
+        let status = self.state.exact(&mut self.wakes).status(0);
+        assert!(status.waiting.iter().all(|t| t.why == Why::Worker));
         let waiting = status.waiting.iter().map(|t| t.id.get());
         let running = status.running.iter().map(|t| t.id.get());
         (running.collect(), waiting.collect())
     }
 
-    /// All that the reader takes from its tray, from task `n` on.
-    fn rest(&mut self, tray: &Tray, reader: u32, mut n: usize) -> Vec<usize> {
+    /// All that the worker takes from its local queue, from task `n` on.
+    fn rest(&mut self, queue: &LocalQueue, worker: u32, mut n: usize) -> Vec<usize> {
         let mut all = vec![];
-        while let Some(next) = self.next(tray, reader, n) {
+        while let Some(next) = self.next(queue, worker, n) {
             all.push(next);
             n = next;
         }
@@ -120,8 +120,8 @@ impl World {
 }
 
 #[test]
-fn a_reader_takes_its_share_in_order_and_at_most_what_it_may() {
-    for (readers, claims, most, tasks, takes) in [
+fn a_worker_takes_its_share_in_order_and_at_most_what_it_may() {
+    for (workers, claims, most, tasks, takes) in [
         (2, 8, 99, 20, 8),
         (2, 8, 5, 20, 5),
         (2, 8, 99, 8, 4),
@@ -132,28 +132,28 @@ fn a_reader_takes_its_share_in_order_and_at_most_what_it_may() {
         (1, 8, 1, 3, 1),
         (64, 8, 99, 127, 1),
     ] {
-        let mut world = World::with_tasks(readers, claims, tasks);
-        let (first, tray) = world.claim(1, most).unwrap();
-        assert_eq!((first, tray.is_some()), (1, takes > 1), "{tasks} tasks");
-        if let Some(tray) = tray {
+        let mut world = World::with_tasks(workers, claims, tasks);
+        let (first, queue) = world.claim(1, most).unwrap();
+        assert_eq!((first, queue.is_some()), (1, takes > 1), "{tasks} tasks");
+        if let Some(queue) = queue {
             let rest: Vec<usize> = (2..=takes).collect();
-            assert_eq!(world.rest(&tray, 1, 1), rest, "{tasks} tasks");
+            assert_eq!(world.rest(&queue, 1, 1), rest, "{tasks} tasks");
         }
     }
 }
 
-/// The rest calls for every other reader.
+/// The rest calls for every other worker.
 #[test]
-fn who_takes_ahead_leaves_work_for_every_reader_that_is_free() {
-    for readers in 1..10 {
+fn who_prefetches_leaves_work_for_every_free_worker() {
+    for workers in 1..10 {
         for tasks in 1..100 {
-            let mut world = World::with_tasks(readers, 1_000, tasks);
-            let (_, tray) = world.claim(1, 1_000).unwrap();
-            let left = world.books.startable(u64::MAX);
-            assert!(tray.is_none() || left + 1 >= u64::from(readers));
-            assert!(world.books.settle(&mut world.wakes));
-            let sent_for = world.books.to_start.len() as u64;
-            assert_eq!(sent_for, left.min(u64::from(readers) - 1));
+            let mut world = World::with_tasks(workers, 1_000, tasks);
+            let (_, queue) = world.claim(1, 1_000).unwrap();
+            let left = world.state.startable(u64::MAX);
+            assert!(queue.is_none() || left + 1 >= u64::from(workers));
+            assert!(world.state.settle(&mut world.wakes));
+            let sent_for = world.state.to_start.len() as u64;
+            assert_eq!(sent_for, left.min(u64::from(workers) - 1));
         }
     }
 }
@@ -161,43 +161,43 @@ fn who_takes_ahead_leaves_work_for_every_reader_that_is_free() {
 #[test]
 fn what_has_not_started_waits_and_goes_back_to_its_place() {
     let mut world = World::with_tasks(2, 4, 10);
-    let (first, tray) = world.claim(1, 4).unwrap();
-    let tray = tray.unwrap();
-    assert_eq!(world.next(&tray, 1, first), Some(2));
-    // 1 has ended, 2 runs, 3 and 4 are the reader's, and all that is seen.
+    let (first, queue) = world.claim(1, 4).unwrap();
+    let queue = queue.unwrap();
+    assert_eq!(world.next(&queue, 1, first), Some(2));
+    // 1 has ended, 2 runs, 3 and 4 are the worker's, and all that is seen.
     assert_eq!(world.status(), (vec![2], (3..=10).collect()));
     assert!(world.has_ended(1));
-    assert_eq!(world.next(&tray, 1, 2), None, "they went back");
+    assert_eq!(world.next(&queue, 1, 2), None, "they went back");
     assert_eq!(world.finish(1, 2), None);
     let order: Vec<usize> = (0..8).map(|_| world.claim(1, 1).unwrap().0).collect();
     assert_eq!(order, (3..=10).collect::<Vec<_>>());
 }
 
 #[test]
-fn the_times_of_what_ran_on_a_tray_are_its_own() {
+fn the_times_of_what_was_prefetched_are_its_own() {
     let mut world = World::with_tasks(1, 4, 4);
-    let (first, tray) = world.claim(1, 4).unwrap();
-    let tray = tray.unwrap();
+    let (first, queue) = world.claim(1, 4).unwrap();
+    let queue = queue.unwrap();
     let begun = world.now + Duration::from_secs(1);
-    world.next(&tray, 1, first);
-    let status = world.books.exact(&mut world.wakes).status(0);
+    world.next(&queue, 1, first);
+    let status = world.state.exact(&mut world.wakes).status(0);
     assert_eq!(
         (status.running[0].id.get(), status.running[0].start),
         (2, begun)
     );
-    let run = world.books.ending(world.task(1)).1.unwrap().1.unwrap();
-    assert_eq!((run.reader, run.end), (1, begun));
+    let run = world.state.ending(world.task(1)).1.unwrap().1.unwrap();
+    assert_eq!((run.worker, run.end), (1, begun));
 }
 
 #[test]
 fn only_what_has_not_started_can_be_cancelled() {
     let mut world = World::with_tasks(2, 4, 10);
-    let (first, tray) = world.claim(1, 4).unwrap();
-    let tray = tray.unwrap();
-    world.next(&tray, 1, first);
+    let (first, queue) = world.claim(1, 4).unwrap();
+    let queue = queue.unwrap();
+    world.next(&queue, 1, first);
     for (n, cancels) in [(1, false), (2, false), (4, true), (4, false)] {
         let (task, now) = (world.task(n), world.now);
-        let exact = world.books.exact_for(task, &mut world.wakes);
+        let exact = world.state.exact_for(task, &mut world.wakes);
         assert_eq!(
             exact.cancel(task, now, &mut WakeBatch::new()),
             cancels,
@@ -209,16 +209,16 @@ fn only_what_has_not_started_can_be_cancelled() {
     assert_eq!(world.claim(2, 1).unwrap().0, 5);
 }
 
-/// The first that a reader takes is running for all that the books know.
+/// The first that a worker takes is running for all that the core knows.
 #[test]
 fn who_asks_for_one_that_has_run_is_told_so() {
     for n in [1, 2] {
         let mut world = World::with_tasks(1, 4, 4);
-        let (first, tray) = world.claim(1, 4).unwrap();
-        let tray = tray.unwrap();
-        (1..=n).for_each(|n| _ = world.next(&tray, 1, first + n - 1));
+        let (first, queue) = world.claim(1, 4).unwrap();
+        let queue = queue.unwrap();
+        (1..=n).for_each(|n| _ = world.next(&queue, 1, first + n - 1));
         let task = world.task(n);
-        let exact = world.books.exact_for(task, &mut world.wakes);
+        let exact = world.state.exact_for(task, &mut world.wakes);
         assert!(exact.ending(task).1.is_some(), "{n} of 4");
         assert!(exact.bump(task, 1).is_err());
     }
@@ -227,63 +227,63 @@ fn who_asks_for_one_that_has_run_is_told_so() {
 #[test]
 fn who_finds_nothing_takes_what_another_has_not_started() {
     let mut world = World::with_tasks(1, 4, 4);
-    let (_, tray) = world.claim(1, 4).unwrap();
-    assert!(tray.is_some() && world.books.startable(u64::MAX) == 0);
-    world.books.set_readers(2).unwrap();
+    let (_, queue) = world.claim(1, 4).unwrap();
+    assert!(queue.is_some() && world.state.startable(u64::MAX) == 0);
+    world.state.set_workers(2).unwrap();
     let (second, _) = world.claim(2, 1).unwrap();
     assert_eq!(second, 2);
-    assert!(world.books.are_exact());
-    assert_eq!(world.next(&tray.unwrap(), 1, 1), None);
+    assert!(world.state.is_exact());
+    assert_eq!(world.next(&queue.unwrap(), 1, 1), None);
     assert_eq!(world.finish(1, 1), None);
     assert_eq!(world.claim(1, 1).unwrap().0, 3);
 }
 
-/// A reader's task takes for ever; meanwhile there is always something for the
+/// A worker's task takes for ever; meanwhile there is always something for the
 /// other one.
 #[test]
-fn what_stands_behind_a_long_task_is_overtaken_by_so_many_and_no_more() {
+fn what_waits_behind_a_long_task_is_overtaken_by_so_many_and_no_more() {
     let mut world = World::with_tasks(2, 4, 100);
     world.claim(1, 4).unwrap();
     let mut overtook = 0;
     loop {
-        let (n, tray) = world.claim(2, 4).unwrap();
+        let (n, queue) = world.claim(2, 4).unwrap();
         if n == 2 {
             break;
         }
-        let last = match tray {
-            Some(tray) => *world.rest(&tray, 2, n).last().unwrap(),
+        let last = match queue {
+            Some(queue) => *world.rest(&queue, 2, n).last().unwrap(),
             None => n,
         };
         overtook += last - n + 1;
         assert_eq!(world.finish(2, last), None);
     }
-    assert_eq!(overtook, 16, "twice what two readers may have");
+    assert_eq!(overtook, 16, "twice what two workers may have");
 }
 
 #[test]
 fn a_task_that_blocks_has_nothing_behind_it() {
-    // With one reader nothing can go on, and that is seen.
-    for readers in [1, 2] {
-        let mut world = World::with_tasks(readers, 4, 8);
-        let (_, tray) = world.claim(1, 4).unwrap();
-        assert!(tray.is_some());
+    // With one worker nothing can go on, and that is seen.
+    for workers in [1, 2] {
+        let mut world = World::with_tasks(workers, 4, 8);
+        let (_, queue) = world.claim(1, 4).unwrap();
+        assert!(queue.is_some());
         let target = Target::Task(world.task(2));
-        world.books.exact(&mut world.wakes).block(1, target);
-        assert!(world.books.settle(&mut world.wakes));
-        assert_eq!(world.books.is_stalled(1), readers == 1);
-        if readers == 2 {
+        world.state.exact(&mut world.wakes).block(1, target);
+        assert!(world.state.settle(&mut world.wakes));
+        assert_eq!(world.state.is_stalled(1), workers == 1);
+        if workers == 2 {
             assert_eq!(world.claim(2, 4).unwrap().0, 2);
         }
     }
 }
 
 #[test]
-fn one_that_is_waited_for_is_the_last_that_a_reader_takes() {
+fn one_that_is_waited_for_is_the_last_that_a_worker_takes() {
     let mut world = World::with_tasks(1, 8, 8);
     let waited = world.task(3);
-    *world.books.task_waker(waited) = Some(Waker::noop().clone());
-    let (_, tray) = world.claim(1, 8).unwrap();
-    assert_eq!(world.rest(&tray.unwrap(), 1, 1), [2, 3]);
+    *world.state.task_waker(waited) = Some(Waker::noop().clone());
+    let (_, queue) = world.claim(1, 8).unwrap();
+    assert_eq!(world.rest(&queue.unwrap(), 1, 1), [2, 3]);
     assert_eq!(world.finish(1, 3), None);
     assert_eq!(world.claim(1, 1).unwrap().0, 4);
 }
@@ -291,39 +291,39 @@ fn one_that_is_waited_for_is_the_last_that_a_reader_takes() {
 #[test]
 fn a_synchronize_does_not_wait_for_a_later_task() {
     let mut world = World::with_tasks(1, 8, 4);
-    assert_eq!(world.books.synchronize(world.caller), Synced::NotYet);
+    assert_eq!(world.state.synchronize(world.caller), Synced::NotYet);
     world.submit(10);
-    let (_, tray) = world.claim(1, 8).unwrap();
-    assert_eq!(world.rest(&tray.unwrap(), 1, 1), [2, 3, 4]);
+    let (_, queue) = world.claim(1, 8).unwrap();
+    assert_eq!(world.rest(&queue.unwrap(), 1, 1), [2, 3, 4]);
     world.finish(1, 4);
-    let synced = world.books.synchronized(world.caller);
+    let synced = world.state.synchronized(world.caller);
     assert!(matches!(synced, Synced::Done(summary) if summary.ok == 4));
 }
 
-/// Reader 1 has run 1 and runs 2, which is not covered; who has taken the last
-/// task that is, or cancelled it, clears the other's tray.
+/// Worker 1 has run 1 and runs 2, which is not covered; who has taken the last
+/// task that is, or cancelled it, clears the other's local queue.
 #[test]
 fn who_takes_the_last_that_a_synchronize_covers_brings_in_the_others() {
     for cancels in [false, true] {
         let mut world = World::with_tasks(2, 8, 1);
         let other =
             world
-                .books
+                .state
                 .add_caller(Arc::from("other"), 1, Limit::Unlimited, OnFailure::Continue);
         let main = std::mem::replace(&mut world.caller, other.unwrap());
         world.submit(1);
         world.caller = main;
         world.submit(1);
-        world.books.synchronize(main);
+        world.state.synchronize(main);
         world.submit(9);
-        let (first, tray) = world.claim(1, 2).unwrap();
-        assert_eq!(world.next(&tray.unwrap(), 1, first), Some(2));
+        let (first, queue) = world.claim(1, 2).unwrap();
+        assert_eq!(world.next(&queue.unwrap(), 1, first), Some(2));
         assert!(!world.has_ended(1));
         if cancels {
             let (task, now) = (world.task(3), world.now);
-            world.books.cancel(task, now, &mut world.wakes);
-            assert!(world.books.settle(&mut world.wakes));
-            let synced = world.books.synchronized(main);
+            world.state.cancel(task, now, &mut world.wakes);
+            assert!(world.state.settle(&mut world.wakes));
+            let synced = world.state.synchronized(main);
             assert!(matches!(synced, Synced::Done(s) if (s.ok, s.cancelled) == (1, 1)));
         } else {
             assert_eq!(world.claim(2, 1).unwrap().0, 3);
@@ -333,42 +333,42 @@ fn who_takes_the_last_that_a_synchronize_covers_brings_in_the_others() {
 }
 
 #[test]
-fn a_failure_is_told_at_once_and_the_reader_goes_on_with_its_tray() {
+fn a_failure_is_told_at_once_and_the_worker_goes_on_with_its_local_queue() {
     let mut world = World::with_tasks(1, 4, 4);
-    let (_, tray) = world.claim(1, 4).unwrap();
-    let tray = tray.unwrap();
+    let (_, queue) = world.claim(1, 4).unwrap();
+    let queue = queue.unwrap();
     for ending in [Ending::Failed, Ending::Panicked] {
-        let told = tray.next(1, world.ran(1, ending));
+        let told = queue.next(1, world.ran(1, ending));
         assert_eq!(told.err().unwrap().ending, ending);
     }
     let ran = world.ran(1, Ending::Failed);
-    let taken = world.books.finish(1, ran, world.now, &mut world.wakes);
-    let Taken { first, tray } = taken.unwrap();
+    let taken = world.state.finish(1, ran, world.now, &mut world.wakes);
+    let Taken { first, queue } = taken.unwrap();
     assert_eq!(world.number(first.task), 2);
-    assert!(world.has_ended(1) && world.books.readers().busy() == 1);
-    assert_eq!(world.rest(&tray.unwrap(), 1, 2), [3, 4]);
+    assert!(world.has_ended(1) && world.state.workers().busy() == 1);
+    assert_eq!(world.rest(&queue.unwrap(), 1, 2), [3, 4]);
 }
 
 #[test]
-fn a_reader_that_is_lost_loses_nothing_that_it_had_not_started() {
+fn a_worker_that_is_lost_loses_nothing_that_it_had_not_started() {
     let mut world = World::with_tasks(1, 4, 4);
-    let (first, tray) = world.claim(1, 4).unwrap();
-    world.next(&tray.unwrap(), 1, first);
-    world.books.leave(1, &mut world.wakes);
+    let (first, queue) = world.claim(1, 4).unwrap();
+    world.next(&queue.unwrap(), 1, first);
+    world.state.leave(1, &mut world.wakes);
     assert!(world.has_ended(1));
-    assert_eq!(world.books.readers().live(), 0);
+    assert_eq!(world.state.workers().live(), 0);
     assert_eq!(world.claim(1, 1).unwrap().0, 3);
 }
 
 #[test]
 fn caps_count_what_is_taken() {
     let mut world = World::with_tasks(2, 8, 20);
-    world.books.set_cap(world.caller, Limit::AtMost(4)).unwrap();
-    let (_, tray) = world.claim(1, 8).unwrap();
+    world.state.set_cap(world.caller, Limit::AtMost(4)).unwrap();
+    let (_, queue) = world.claim(1, 8).unwrap();
     assert_eq!(
-        world.books.startable(u64::MAX),
+        world.state.startable(u64::MAX),
         2,
         "a share of what the cap allows"
     );
-    assert_eq!(world.rest(&tray.unwrap(), 1, 1), [2]);
+    assert_eq!(world.rest(&queue.unwrap(), 1, 1), [2]);
 }

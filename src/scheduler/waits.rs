@@ -8,13 +8,13 @@ use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::{Op, Spare, Ticket, Waiters, sealed};
 
-use super::books::Books;
 use super::caller::{Summary, Synced};
 use super::core::How;
-use super::crew::{block, current, unblock};
+use super::prefetch::State;
 use super::reject::SyncError;
-use super::shared::{Shared, leave};
+use super::shared::{Shared, keep_waker};
 use super::stall::Target;
+use super::worker::{block, current, unblock};
 
 /// The wait of [`Caller::synchronize`](super::Caller::synchronize).
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Op for Synchronize<'_> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let first = !self.drawn;
-        let looked = catch_unwind(AssertUnwindSafe(|| self.look(cx)));
+        let looked = catch_unwind(AssertUnwindSafe(|| self.poll_once(cx)));
         looked.unwrap_or_else(|panic| {
             // A waker of the user's, when it was cloned. Nobody will cancel a
             // wait whose first poll panicked, and the next poll is the first.
@@ -56,7 +56,7 @@ impl Op for Synchronize<'_> {
 
     fn cancel(&mut self) {
         let Self { shared, caller, .. } = *self;
-        let mut session = shared.books.lock();
+        let mut session = shared.state.lock();
         let gone = session.abandon_synchronize(caller);
         session.discard_waker(gone);
     }
@@ -71,17 +71,17 @@ impl Op for Synchronize<'_> {
 }
 
 impl Synchronize<'_> {
-    fn look(&mut self, cx: &mut Context<'_>) -> Poll<<Self as Op>::Output> {
+    fn poll_once(&mut self, cx: &mut Context<'_>) -> Poll<<Self as Op>::Output> {
         let Self { shared, caller, .. } = *self;
-        let reader = current(shared);
+        let worker = current(shared);
         let drawn = &mut self.drawn;
-        shared.poll(cx, |books, wakes, spare| {
-            if books.is_all_claimed(caller) {
-                books.exact(wakes);
+        shared.poll(cx, |state, wakes, spare| {
+            if state.is_all_claimed(caller) {
+                state.exact(wakes);
             }
             let synced = match *drawn {
-                true => books.synchronized(caller),
-                false => books.synchronize(caller),
+                true => state.synchronized(caller),
+                false => state.synchronize(caller),
             };
             *drawn = synced == Synced::NotYet;
             match synced {
@@ -90,14 +90,14 @@ impl Synchronize<'_> {
                 Synced::Busy => return Some(Err(SyncError::Busy)),
                 Synced::NotYet => {}
             }
-            if reader.is_some_and(|n| books.is_stalled(n)) {
+            if worker.is_some_and(|n| state.is_stalled(n)) {
                 *drawn = false;
                 // Its waker was taken to tell it so.
-                let _none = books.abandon_synchronize(caller);
+                let _none = state.abandon_synchronize(caller);
                 return Some(Err(SyncError::Stalled(Stalled)));
             }
-            if let Some(slot) = books.sync_waker(caller) {
-                leave(slot, spare);
+            if let Some(slot) = state.sync_waker(caller) {
+                keep_waker(slot, spare);
             }
             None
         })
@@ -135,10 +135,10 @@ impl Op for Release<'_> {
         let Self { shared, caller, .. } = *self;
         if !std::mem::replace(&mut self.begun, true) {
             let cancels = self.how == How::Cancel;
-            shared.event(|books, wakes, _| {
-                books.release(caller);
+            shared.with_state(|state, wakes, _| {
+                state.release(caller);
                 if cancels {
-                    books.exact(wakes).cancel_caller(caller);
+                    state.exact(wakes).cancel_caller(caller);
                 }
             });
             if cancels {
@@ -149,14 +149,14 @@ impl Op for Release<'_> {
             shared,
             cx,
             &mut self.ticket,
-            |books| books.release(caller),
-            |books| books.release_waiters(caller),
+            |state| state.release(caller),
+            |state| state.release_waiters(caller),
         )
     }
 
     fn cancel(&mut self) {
         let Self { shared, caller, .. } = *self;
-        let mut session = shared.books.lock();
+        let mut session = shared.state.lock();
         let gone = session.release_waiters(caller).withdraw(&mut self.ticket);
         session.discard_waker(gone);
     }
@@ -204,13 +204,13 @@ impl Op for Shutdown<'_> {
             shared,
             cx,
             &mut self.ticket,
-            |books| books.close().then_some(()),
-            |books| books.shutdown_waiters(),
+            |state| state.close().then_some(()),
+            |state| state.shutdown_waiters(),
         )
     }
 
     fn cancel(&mut self) {
-        let mut session = self.shared.books.lock();
+        let mut session = self.shared.state.lock();
         let gone = session.shutdown_waiters().withdraw(&mut self.ticket);
         session.discard_waker(gone);
     }
@@ -230,28 +230,28 @@ fn poll_line<R>(
     shared: &Arc<Shared>,
     cx: &mut Context<'_>,
     ticket: &mut Option<Ticket>,
-    done: impl Fn(&mut Books) -> Option<R>,
-    line: impl Fn(&mut Books) -> &mut Waiters<()>,
+    done: impl Fn(&mut State) -> Option<R>,
+    line: impl Fn(&mut State) -> &mut Waiters<()>,
 ) -> Poll<Result<R, Stalled>> {
-    let reader = current(shared);
-    let looked = shared.poll(cx, |books, wakes, spare| {
-        books.exact(wakes);
-        let stalled = reader.is_some_and(|n| books.is_stalled(n));
-        let result = match done(books) {
+    let worker = current(shared);
+    let looked = shared.poll(cx, |state, wakes, spare| {
+        state.exact(wakes);
+        let stalled = worker.is_some_and(|n| state.is_stalled(n));
+        let result = match done(state) {
             Some(result) => Ok(result),
             None if stalled => Err(Stalled),
             None => {
-                stand(line(books), ticket, spare);
+                enqueue(line(state), ticket, spare);
                 return None;
             }
         };
-        Some((result, line(books).withdraw(ticket).map(Spare::from)))
+        Some((result, line(state).withdraw(ticket).map(Spare::from)))
     });
     looked.map(|(result, _unused_waker)| result)
 }
 
 /// Takes or keeps a place in line with the spare waker, if there is one.
-fn stand(line: &mut Waiters<()>, ticket: &mut Option<Ticket>, spare: &mut Option<Waker>) {
+fn enqueue(line: &mut Waiters<()>, ticket: &mut Option<Ticket>, spare: &mut Option<Waker>) {
     if let Some(waker) = spare.take() {
         match *ticket {
             Some(ticket) => *spare = line.rewait(ticket, waker),

@@ -1,9 +1,9 @@
-//! What the books keep of a task.
+//! The state of a task.
 
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::backlog::{Ahead, GroupKey};
+use crate::backlog::{GroupKey, Prefetched};
 use crate::slab::Key;
 
 use super::later::Later;
@@ -31,19 +31,19 @@ pub(super) enum Phase<J> {
     Waiting(J),
     /// It is not due.
     Later(Box<Later<J>>),
-    /// It waits for this reader, which has it and may be running it by now:
-    /// see `books`.
+    /// It waits for this worker, which has it and may be running it by now:
+    /// see `prefetch`.
     Claimed {
-        reader: u32,
+        worker: u32,
     },
     Running {
-        reader: u32,
+        worker: u32,
         start: Duration,
     },
     Ended(Ending, Option<Run>),
 }
 
-/// A task that a reader is to run.
+/// A task that a worker is to run.
 pub(crate) struct Started<J> {
     pub(crate) task: Key,
     pub(crate) job: J,
@@ -52,24 +52,24 @@ pub(crate) struct Started<J> {
     pub(crate) start: Duration,
 }
 
-/// A task that a reader is to run after another, and that may go back.
+/// A task that a worker has prefetched, and that may be unclaimed.
 pub(crate) struct Claimed<J> {
-    pub(crate) ahead: Ahead<Key>,
+    pub(crate) from: Prefetched<Key>,
     pub(crate) job: J,
     pub(crate) record: Option<Record>,
 }
 
 impl<J> Claimed<J> {
     pub(crate) fn task(&self) -> Key {
-        self.ahead.claim.item
+        self.from.claim.item
     }
 
-    /// Reader `reader` runs it now.
-    pub(crate) fn starts(self, reader: u32, start: Duration) -> Started<J> {
+    /// Worker `worker` runs it now.
+    pub(crate) fn starts(self, worker: u32, start: Duration) -> Started<J> {
         let task = self.task();
         let Self { job, record, .. } = self;
         let run = Run {
-            reader,
+            worker,
             start,
             end: start,
         };
@@ -93,7 +93,7 @@ pub(crate) struct Ended<J> {
 }
 
 impl<J> TaskState<J> {
-    /// Whether it has not started, and no reader has it.
+    /// Whether it has not started, and no worker has it.
     pub(super) fn waits(&self) -> bool {
         matches!(self.phase, Phase::Waiting(_) | Phase::Later(_))
     }
@@ -101,7 +101,7 @@ impl<J> TaskState<J> {
     /// Its run, were it to end now.
     pub(super) fn run(&self, end: Duration) -> Option<Run> {
         match self.phase {
-            Phase::Running { reader, start } => Some(Run { reader, start, end }),
+            Phase::Running { worker, start } => Some(Run { worker, start, end }),
             _ => None,
         }
     }

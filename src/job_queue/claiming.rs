@@ -11,7 +11,7 @@ use crate::wait::{Op, Ticket, look_twice, sealed};
 
 use super::JobQueue;
 use super::claim::Claim;
-use super::shared::{Books, Shared};
+use super::shared::{Shared, State};
 
 /// The wait of [`JobQueue::claim`].
 pub type Claiming<'a, K, J> = ClaimingWith<&'a JobQueue<K, J>>;
@@ -44,7 +44,7 @@ impl<Q> sealed::Sealed for ClaimingWith<Q> {}
 impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q> {
     type Output = Result<Vec<Claim<K, J>>, Closed>;
 
-    /// Where nothing is found nothing is eligible, so that this event wakes
+    /// Where nothing is found nothing is eligible, so that this change wakes
     /// nobody, compares nothing, and cannot unwind with a new place in line.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self {
@@ -55,11 +55,11 @@ impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q
         } = self;
         let shared = &queue.shared;
         look_twice(cx, |current, spare| {
-            shared.event(|books| {
-                let claims = take(shared, books, *n, *until);
-                if !claims.is_empty() || books.finished() {
-                    let waker = books.agents.withdraw(ticket);
-                    books.discard_waker(waker);
+            shared.with_state(|state| {
+                let claims = claim_now(shared, state, *n, *until);
+                if !claims.is_empty() || state.finished() {
+                    let waker = state.claims.withdraw(ticket);
+                    state.discard_waker(waker);
                     let found = if claims.is_empty() {
                         Err(Closed)
                     } else {
@@ -67,34 +67,34 @@ impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q
                     };
                     return Some(Poll::Ready(found));
                 }
-                let stands = books.agents.enqueue((), ticket, current, spare);
-                stands.then_some(Poll::Pending)
+                let waits = state.claims.enqueue((), ticket, current, spare);
+                waits.then_some(Poll::Pending)
             })
         })
     }
 
     fn cancel(&mut self) {
         let ticket = &mut self.ticket;
-        self.queue.shared.event(|books| {
+        self.queue.shared.with_state(|state| {
             // If it had been notified, the waking rule passes that on.
-            let waker = books.agents.withdraw(ticket);
-            books.discard_waker(waker);
+            let waker = state.claims.withdraw(ticket);
+            state.discard_waker(waker);
         });
     }
 }
 
 /// Up to `n` claims, made under the lock.
-pub(super) fn take<K: Ord, J>(
+pub(super) fn claim_now<K: Ord, J>(
     shared: &Arc<Shared<K, J>>,
-    books: &mut Books<K, J>,
+    state: &mut State<K, J>,
     n: usize,
     until: Option<Duration>,
 ) -> Vec<Claim<K, J>> {
-    let own = |lease| books.jobs.now().saturating_add(lease);
+    let own = |lease| state.jobs.now().saturating_add(lease);
     let lease = until.or_else(|| shared.lease.map(own));
-    let picks = books.jobs.claim(n, lease);
+    let picks = state.jobs.claim(n, lease);
     let claim = |pick: crate::jobs::Pick| {
-        let job = books.jobs.get(pick.id).expect("it was just claimed");
+        let job = state.jobs.get(pick.id).expect("it was just claimed");
         Claim::new(shared, pick, job.clone())
     };
     picks.into_iter().map(claim).collect()

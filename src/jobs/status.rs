@@ -109,19 +109,19 @@ impl<K, J> Jobs<K, J> {
             State::Later(timer) => Why::Due(timer.at()),
             State::Claimed { lease, .. } => Why::Claimed(lease.map(|timer| timer.at())),
             State::Dead(_) => Why::Dead,
-            State::Apart => return None,
+            State::Uncounted => return None,
         })
     }
 
     fn why_ready(&self, at: u32) -> Why {
         let job = self.job(at);
-        if let (Some(group), Some(seat)) = (job.group, job.seat) {
+        if let (Some(group), Some(node)) = (job.group, job.group_node) {
             let group = self.group(group);
-            let ahead = self.orders.ahead(seat);
+            let before = self.orders.marked_before(node);
             match group.limit.room(group.running) {
                 0 if group.limit == Limit::AtMost(0) => return Why::GroupPaused,
                 0 => return Why::GroupLimit,
-                room if ahead >= room => return Why::Behind(ahead),
+                room if before >= room => return Why::Behind(before),
                 _ => {}
             }
         }

@@ -1,22 +1,22 @@
-//! Messages that go back, and claims that go back as if never made.
+//! Messages that go back, and claims that are unclaimed.
 
 use crate::lanes::LaneKey;
 
 use super::messages::Entry;
-use super::stand::Age;
+use super::order::Age;
 use super::{Backlog, Claim, at};
 
-/// A claim that can be undone.
+/// A claim that can be unclaimed.
 #[derive(Debug)]
-pub struct Ahead<T> {
+pub struct Prefetched<T> {
     /// The claim; it is completed as any other.
     pub claim: Claim<T>,
-    stood: Stood,
+    old: OldPosition,
 }
 
-/// Where a group stood before its turn began, so that it can go back.
+/// The position of a group before its turn began, so that it can go back.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stood {
+pub(super) struct OldPosition {
     pub(super) ticket: u64,
     pub(super) bump: Option<(u8, u64)>,
     /// If it was its lane's oldest, how often it had been overtaken.
@@ -30,24 +30,24 @@ impl<T> Backlog<T> {
     }
 
     /// As [`claim`](Self::claim) of a turn that is over at once, to be completed
-    /// or undone.
-    pub fn claim_ahead(&mut self) -> Option<Ahead<T>> {
-        let (claim, stood) = self.begin(false)?;
-        Some(Ahead { claim, stood })
+    /// or unclaimed.
+    pub fn prefetch(&mut self) -> Option<Prefetched<T>> {
+        let (claim, old) = self.begin(false)?;
+        Some(Prefetched { claim, old })
     }
 
-    /// The message goes back to its place, its group to where it stood with the
+    /// The message goes back to its place, its group to its old position with the
     /// bump that it had, unless it has another by now; its lane has that turn
     /// again, and whom it overtook is overtaken once less. Of several claims the
-    /// last is undone first.
-    pub fn undo(&mut self, ahead: Ahead<T>) {
-        let Ahead { claim, stood } = ahead;
-        self.put_back(claim, Some(stood));
+    /// last is unclaimed first.
+    pub fn unclaim(&mut self, prefetched: Prefetched<T>) {
+        let Prefetched { claim, old } = prefetched;
+        self.requeue(claim, Some(old));
     }
 
-    /// A message that was taken waits again; its group stands where it did, if
+    /// A message that was taken waits again; its group at its old position, if
     /// that is known. Else, if it was not in line, it is the youngest now.
-    pub(super) fn put_back(&mut self, claim: Claim<T>, stood: Option<Stood>) {
+    pub(super) fn requeue(&mut self, claim: Claim<T>, old: Option<OldPosition>) {
         let Claim {
             group,
             seq,
@@ -59,7 +59,7 @@ impl<T> Backlog<T> {
         self.in_flight -= 1;
         let g = at(&mut self.groups, group);
         let was_ready = g.is_ready();
-        self.order.unline(g);
+        self.order.leave_line(g);
         g.messages.put(Entry {
             seq,
             tier,
@@ -71,15 +71,15 @@ impl<T> Backlog<T> {
         self.order.count_head(g, Age::Same);
         self.order.finish(g, tier);
         let mut age = if was_ready { Age::Same } else { Age::New };
-        if let Some(stood) = stood {
-            g.ticket = g.ticket.min(stood.ticket);
-            g.bump = g.bump.or(stood.bump);
+        if let Some(old) = old {
+            g.ticket = g.ticket.min(old.ticket);
+            g.bump = g.bump.or(old.bump);
             age = Age::Same;
         }
-        self.order.stand(group.0.index(), g, age);
+        self.order.join_line(group.0.index(), g, age);
         self.order.unit_back(g);
-        if let Some(stood) = stood {
-            self.order.lanes.undo(g.lane.index(), stood.overtaken);
+        if let Some(old) = old {
+            self.order.lanes.undo(g.lane.index(), old.overtaken);
         }
     }
 }

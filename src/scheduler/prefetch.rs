@@ -1,0 +1,367 @@
+//! The scheduler's state: the core, and the local queues of the workers.
+//!
+//! A worker that finds a backlog takes several tasks in one hold of the lock. All
+//! but the first are prefetched: they wait in its local queue, from which it takes
+//! them one by one without that lock. There it also leaves the endings, up to the
+//! next hold. The lock of a local queue is taken under that of the state, never the
+//! other way.
+//!
+//! Whoever holds the lock of the state may clear a local queue: endings are recorded
+//! in the core, and what has not started is unclaimed: it goes back to its place in
+//! line. Then the core is as if workers took one task at a time. Every event whose
+//! answer depends on that clears the local queues first ([`exact`](State::exact));
+//! only submissions, bumps and levels do not.
+//!
+//! Cost, in ns a task of a backlog of 20,000 on two pinned workers of two shared
+//! processors (medians of 7 rounds side by side, 2026-11-21; they vary by a fifth):
+//!
+//! | each task | two holds a task | claims 1 | 4 | 8 | 16 | 32 |
+//! |---|---|---|---|---|---|---|
+//! | nothing | 1,240 | 1,043 | 1,010 | 545 | 447 | 463 |
+//! | 250 ns | 1,188 | 1,061 | 780 | 677 | 672 | 666 |
+//! | 1 us | 2,243 | 1,854 | 1,636 | 1,667 | 1,627 | 1,338 |
+//!
+//! "Two holds" is one for an ending and one for the next task. Finishing and
+//! taking N without any of the rules below was no faster, so they cost nothing
+//! that could be measured. Hence 16. `benches/scheduler.rs` measures it again.
+//!
+//! Invariants:
+//! 1. What is in a local queue is `Claimed` in the core, and counts in every limit.
+//! 2. A local queue has tasks that have not started, or endings, only if its worker
+//!    is busy and, for all that the core knows, runs another task.
+//! 3. Nobody waits for a task whose ending may be in a local queue: one that is
+//!    awaited is the last that a worker takes; when a synchronize or release comes to
+//!    wait only for what workers have, the local queues are cleared.
+//! 4. No worker rests beside a filled local queue: who finds nothing clears all, and
+//!    tries again. Nobody takes more than one in as many as there may be workers, so
+//!    what stays in line calls for every worker that is free.
+//! 5. A worker that has not cleared its own local queue while `PATIENCE` times as many
+//!    tasks were taken as fit in all of them has it cleared by the next.
+
+use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use crate::slab::Key;
+use crate::sync::{Arc, Mutex};
+use crate::wait::WakeBatch;
+
+use super::cell::Job;
+use super::core::Core;
+use super::outcome::Ending;
+use super::task_state::{Claimed, Started};
+
+type Work = Arc<dyn Job>;
+
+const PATIENCE: u64 = 2;
+
+/// A task that has run: its ending is not in the core yet.
+pub(super) struct Ran {
+    pub(super) task: Key,
+    pub(super) ending: Ending,
+    pub(super) start: Duration,
+    pub(super) end: Duration,
+}
+
+#[derive(Default)]
+struct Local {
+    todo: VecDeque<Claimed<Work>>,
+    /// Which of them runs, and since when.
+    running: Option<(Key, Duration)>,
+    ran: Vec<Ran>,
+}
+
+/// What one worker has prefetched, and run of it.
+pub(super) struct LocalQueue(Mutex<Local>);
+
+impl LocalQueue {
+    /// The worker's next task, if it has one; then the last one's ending stays here.
+    pub(super) fn next(&self, n: u32, ran: Ran) -> Result<Started<Work>, Ran> {
+        let mut local = self.0.lock();
+        local.running = None;
+        // Failures may skip tasks: at once.
+        if ran.ending.is_failure() {
+            return Err(ran);
+        }
+        let Some(next) = local.todo.pop_front() else {
+            return Err(ran);
+        };
+        // The moment between them is the worker's own.
+        let start = ran.end;
+        local.running = Some((next.task(), start));
+        local.ran.push(ran);
+        drop(local);
+        Ok(next.starts(n, start))
+    }
+}
+
+/// A worker's local queue, as the state knows it.
+struct WorkerQueue {
+    queue: Arc<LocalQueue>,
+    /// How many had been taken by all when it was filled; 0 if it has been
+    /// cleared since.
+    filled: u64,
+}
+
+impl WorkerQueue {
+    fn new() -> Self {
+        let queue = Arc::new(LocalQueue(Mutex::new(Local::default())));
+        Self { queue, filled: 0 }
+    }
+}
+
+/// What a worker has taken.
+pub(super) struct Taken {
+    pub(super) first: Started<Work>,
+    /// Where there is more.
+    pub(super) queue: Option<Arc<LocalQueue>>,
+}
+
+pub(super) struct State {
+    core: Core<Work>,
+    /// The most that a worker takes at once.
+    claims: u32,
+    queues: Vec<WorkerQueue>,
+    /// The filled local queues, in the order of filling, and some that were.
+    order: VecDeque<(u32, u64)>,
+    filled: u32,
+    taken: u64,
+    /// Kept for its memory.
+    spare: Vec<Ran>,
+}
+
+impl State {
+    pub(super) fn new(core: Core<Work>, claims: u32) -> Self {
+        Self {
+            core,
+            claims,
+            queues: Vec::new(),
+            order: VecDeque::new(),
+            filled: 0,
+            taken: 0,
+            spare: Vec::new(),
+        }
+    }
+
+    /// The core as if workers took one task at a time.
+    pub(super) fn exact(&mut self, wakes: &mut WakeBatch) -> &mut Core<Work> {
+        self.clear_others(0, wakes);
+        &mut self.core
+    }
+
+    /// The same for what can be known of one task.
+    pub(super) fn exact_for(&mut self, task: Key, wakes: &mut WakeBatch) -> &mut Core<Work> {
+        if let Some(n) = self.core.worker_of(task) {
+            self.clear(n, wakes);
+        }
+        &mut self.core
+    }
+
+    /// Whether the core is exact now.
+    pub(super) fn is_exact(&self) -> bool {
+        self.filled == 0
+    }
+
+    /// It is `now`: what is due arrives.
+    pub(super) fn advance(&mut self, now: Duration, wakes: &mut WakeBatch) {
+        for caller in self.core.advance(now, wakes) {
+            if self.core.is_undercut(caller) {
+                self.exact(wakes);
+            }
+        }
+    }
+
+    /// Worker `n` leaves.
+    pub(super) fn leave(&mut self, n: u32, wakes: &mut WakeBatch) {
+        self.clear(n, wakes);
+        self.core.retire(n);
+    }
+
+    /// Worker `n` has run a task: the core records it, with the endings in its local
+    /// queue. If more is there the worker goes on with that.
+    pub(super) fn finish(
+        &mut self,
+        n: u32,
+        ran: Ran,
+        now: Duration,
+        wakes: &mut WakeBatch,
+    ) -> Option<Taken> {
+        let mut next = None;
+        if self.is_filled(n) {
+            let local = &mut *self.queues[n as usize].queue.0.lock();
+            std::mem::swap(&mut local.ran, &mut self.spare);
+            next = local.todo.pop_front();
+            if let Some(next) = &next {
+                local.running = Some((next.task(), now));
+            }
+        }
+        self.report(n, wakes);
+        self.core.has_started(ran.task, n, ran.start);
+        if let Some(next) = next {
+            self.core.conclude_run(ran.task, ran.ending, ran.end, wakes);
+            let first = next.starts(n, now);
+            let queue = Some(self.queue(n));
+            return Some(Taken { first, queue });
+        }
+        self.set_cleared(n);
+        self.core.finish(ran.task, ran.ending, ran.end, wakes);
+        None
+    }
+
+    /// Worker `n` looks for work, having rested, arrived or finished, and takes up
+    /// to `most`.
+    pub(super) fn claim(
+        &mut self,
+        n: u32,
+        most: u32,
+        now: Duration,
+        wakes: &mut WakeBatch,
+    ) -> Option<Taken> {
+        self.clear_overdue(wakes);
+        let mut first = self.core.claim(n, now);
+        if first.is_none() && self.filled > 0 {
+            self.exact(wakes);
+            first = self.core.claim(n, now);
+        }
+        let first = first?;
+        self.taken += 1;
+        let queue = self.fill(n, first.task, most);
+        if std::mem::take(&mut self.core.pressing) {
+            self.clear_others(n, wakes);
+        }
+        Some(Taken { first, queue })
+    }
+
+    /// See [`Core::settle`].
+    pub(super) fn settle(&mut self, wakes: &mut WakeBatch) -> bool {
+        if std::mem::take(&mut self.core.pressing) {
+            self.exact(wakes);
+        }
+        self.core.settle(wakes)
+    }
+
+    /// Fills the local queue of worker `n`, which runs `last` first; with that one it
+    /// has at most `most` tasks.
+    fn fill(&mut self, n: u32, mut last: Key, most: u32) -> Option<Arc<LocalQueue>> {
+        let workers = u64::from(self.core.workers().max());
+        let most = u64::from(most.min(self.claims));
+        let share = (self.core.startable(most * workers) + 1) / workers;
+        let most = share.min(most);
+        if most <= 1 {
+            return None;
+        }
+        let queue = self.queue(n);
+        let mut local = queue.0.lock();
+        for _ in 1..most {
+            if self.core.is_awaited(last) {
+                break;
+            }
+            let Some(claimed) = self.core.prefetch(n) else {
+                break;
+            };
+            last = claimed.task();
+            local.todo.push_back(claimed);
+        }
+        if local.todo.is_empty() {
+            return None;
+        }
+        self.taken += local.todo.len() as u64;
+        self.queues[n as usize].filled = self.taken;
+        self.order.push_back((n, self.taken));
+        self.filled += 1;
+        drop(local);
+        Some(queue)
+    }
+
+    fn queue(&mut self, n: u32) -> Arc<LocalQueue> {
+        let index = n as usize;
+        if self.queues.len() <= index {
+            self.queues.resize_with(index + 1, WorkerQueue::new);
+        }
+        Arc::clone(&self.queues[index].queue)
+    }
+
+    fn is_filled(&self, n: u32) -> bool {
+        let queue = self.queues.get(n as usize);
+        queue.is_some_and(|queue| queue.filled > 0)
+    }
+
+    /// Clears all local queues but that of worker `n`.
+    fn clear_others(&mut self, n: u32, wakes: &mut WakeBatch) {
+        if self.filled == 0 {
+            return;
+        }
+        for other in (0..self.queues.len() as u32).rev() {
+            if other != n {
+                self.clear(other, wakes);
+            }
+        }
+    }
+
+    /// Invariant 5.
+    fn clear_overdue(&mut self, wakes: &mut WakeBatch) {
+        let workers = u64::from(self.core.workers().max());
+        let due = PATIENCE * workers * u64::from(self.claims);
+        while let Some(&(n, filled)) = self.order.front() {
+            let queue = &self.queues[n as usize];
+            if queue.filled == filled && self.taken - filled < due {
+                break;
+            }
+            self.order.pop_front();
+            if queue.filled == filled {
+                self.clear(n, wakes);
+            }
+        }
+    }
+
+    fn clear(&mut self, n: u32, wakes: &mut WakeBatch) {
+        if !self.is_filled(n) {
+            return;
+        }
+        self.set_cleared(n);
+        let (running, todo) = {
+            let local = &mut *self.queues[n as usize].queue.0.lock();
+            std::mem::swap(&mut local.ran, &mut self.spare);
+            (local.running, std::mem::take(&mut local.todo))
+        };
+        self.report(n, wakes);
+        if let Some((task, start)) = running {
+            self.core.has_started(task, n, start);
+        }
+        for claimed in todo.into_iter().rev() {
+            self.core.unclaim(claimed);
+        }
+    }
+
+    /// Records the endings in `spare`: those of tasks of worker `n`,
+    /// which is busy still.
+    fn report(&mut self, n: u32, wakes: &mut WakeBatch) {
+        let mut spare = std::mem::take(&mut self.spare);
+        for ran in spare.drain(..) {
+            self.core.has_started(ran.task, n, ran.start);
+            self.core.conclude_run(ran.task, ran.ending, ran.end, wakes);
+        }
+        self.spare = spare;
+    }
+
+    fn set_cleared(&mut self, n: u32) {
+        if self.is_filled(n) {
+            self.queues[n as usize].filled = 0;
+            self.filled -= 1;
+        }
+    }
+}
+
+impl Deref for State {
+    type Target = Core<Work>;
+
+    fn deref(&self) -> &Core<Work> {
+        &self.core
+    }
+}
+
+impl DerefMut for State {
+    fn deref_mut(&mut self) -> &mut Core<Work> {
+        &mut self.core
+    }
+}
