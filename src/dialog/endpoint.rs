@@ -226,7 +226,7 @@ impl<M: Send + 'static> Drop for Endpoint<M> {
         let Some(owned) = self.owned.take() else {
             return;
         };
-        // Stale is well: it has ended already.
+        // Stale is fine: it has ended already.
         _ = if panicking() {
             owned.end_with(Fault::gone("the endpoint was dropped in a panic"))
         } else {

@@ -114,7 +114,7 @@ impl<M: Send + 'static> Talk<M> {
             let observer = talk.queues[side].join(observer, Received::is_wanted);
             match observer {
                 Some(number) => talk.state.lock().sides[side].observer = Some(number),
-                // Dropped just now: whoever has the other side hears of it.
+                // The queue was dropped just now: the other side receives an error.
                 None => talk.gone(side),
             }
         }
@@ -272,7 +272,7 @@ impl<M: Send + 'static> Talk<M> {
     /// The queue of a side was dropped.
     fn gone(self: &Arc<Self>, side: usize) {
         let fault = Fault::gone("the queue of the peer was dropped");
-        // Stale is well: the side had ended before.
+        // Stale is fine: the side had ended before.
         _ = Self::end(self, side, Event::Error(fault));
     }
 }

@@ -260,7 +260,7 @@ impl<K> Path<K> {
         set
     }
 
-    /// Nothing of it, and the memory for the next one.
+    /// The emptied list, whose memory the next path uses.
     pub(super) fn into_steps(mut self) -> Vec<Step<K>> {
         self.steps.clear();
         if self.steps.capacity() > KEPT {

@@ -127,7 +127,7 @@ pub(super) struct State {
     filled: u32,
     taken: u64,
     /// Kept for its memory.
-    spare: Vec<Ran>,
+    buffer: Vec<Ran>,
 }
 
 impl State {
@@ -139,7 +139,7 @@ impl State {
             order: VecDeque::new(),
             filled: 0,
             taken: 0,
-            spare: Vec::new(),
+            buffer: Vec::new(),
         }
     }
 
@@ -189,7 +189,7 @@ impl State {
         let mut next = None;
         if self.is_filled(n) {
             let local = &mut *self.queues[n as usize].queue.0.lock();
-            std::mem::swap(&mut local.ran, &mut self.spare);
+            std::mem::swap(&mut local.ran, &mut self.buffer);
             next = local.todo.pop_front();
             if let Some(next) = &next {
                 local.running = Some((next.task(), now));
@@ -321,7 +321,7 @@ impl State {
         self.set_cleared(n);
         let (running, todo) = {
             let local = &mut *self.queues[n as usize].queue.0.lock();
-            std::mem::swap(&mut local.ran, &mut self.spare);
+            std::mem::swap(&mut local.ran, &mut self.buffer);
             (local.running, std::mem::take(&mut local.todo))
         };
         self.report(n, wakes);
@@ -333,15 +333,14 @@ impl State {
         }
     }
 
-    /// Records the endings in `spare`: those of tasks of worker `n`,
-    /// which is busy still.
+    /// Records the endings in `buffer`: of worker `n`, which is busy still.
     fn report(&mut self, n: u32, wakes: &mut WakeBatch) {
-        let mut spare = std::mem::take(&mut self.spare);
-        for ran in spare.drain(..) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for ran in buffer.drain(..) {
             self.core.has_started(ran.task, n, ran.start);
             self.core.conclude_run(ran.task, ran.ending, ran.end, wakes);
         }
-        self.spare = spare;
+        self.buffer = buffer;
     }
 
     fn set_cleared(&mut self, n: u32) {
