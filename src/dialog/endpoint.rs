@@ -42,7 +42,7 @@ pub enum Standing {
 
 /// One side of a dialog, without owning it: what an event says it came to.
 ///
-/// Clones stand for the same side. When the side has ended they give errors.
+/// Clones name the same side. When the side has ended they give errors.
 pub struct EndpointRef<M: Send + 'static> {
     talk: Arc<Talk<M>>,
     side: usize,

@@ -20,7 +20,7 @@
 //! 2. A side that has left receives nothing that is given back: its mark is set
 //!    and read under its queue's lock (`is_wanted`).
 //! 3. A side that has not ended and whose peer has, or that is draining, has an
-//!    end or error waiting or in somebody's hand; with that it ends.
+//!    end or error waiting or in flight; with that it ends.
 //! 4. A timer is noted here exactly while it is set in the hub or on its way.
 
 use std::time::Duration;

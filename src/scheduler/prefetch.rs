@@ -6,11 +6,10 @@
 //! next hold. The lock of a local queue is taken under that of the state, never the
 //! other way.
 //!
-//! Whoever holds the lock of the state may clear a local queue: endings are recorded
-//! in the core, and what has not started is unclaimed: it goes back to its place in
-//! line. Then the core is as if workers took one task at a time. Every event whose
-//! answer depends on that clears the local queues first ([`exact`](State::exact));
-//! only submissions, bumps and levels do not.
+//! Whoever holds the lock of the state may clear a local queue: the core records the
+//! endings, and unclaims what has not started. Then it is as if workers took one task
+//! at a time. Every event whose answer depends on that clears the local queues first
+//! ([`exact`](State::exact)); only submissions, bumps and levels do not.
 //!
 //! Cost, in ns a task of a backlog of 20,000 on two pinned workers of two shared
 //! processors (medians of 7 rounds side by side, 2026-11-21; they vary by a fifth):
@@ -21,9 +20,8 @@
 //! | 250 ns | 1,188 | 1,061 | 780 | 677 | 672 | 666 |
 //! | 1 us | 2,243 | 1,854 | 1,636 | 1,667 | 1,627 | 1,338 |
 //!
-//! "Two holds" is one for an ending and one for the next task. Finishing and
-//! taking N without any of the rules below was no faster, so they cost nothing
-//! that could be measured. Hence 16. `benches/scheduler.rs` measures it again.
+//! "Two holds" is one for an ending and one for the next task. The rules below
+//! cost nothing that could be measured. Hence 16. `benches/scheduler.rs` measures it.
 //!
 //! Invariants:
 //! 1. What is in a local queue is `Claimed` in the core, and counts in every limit.

@@ -1,6 +1,6 @@
-//! The workers: threads of our own, or jobs on the embedder's pool. A worker takes
-//! the scheduler's lock at most once a task: what has ended and what is next are one
-//! event; see `prefetch` for what it takes beyond that.
+//! The workers: threads of our own, or jobs on the embedder's pool. A worker takes the
+//! scheduler's lock at most once a task: to report one and claim the next, or several
+//! (`prefetch`).
 //!
 //! Before it sleeps a worker that found nothing looks for its wake-up for about 2 us,
 //! as every wait of the crate does. Measured with 0, 2, 5 and 20 us (pinned, medians):
@@ -80,8 +80,7 @@ pub(super) fn start(shared: &Arc<Shared>, n: u32) {
     }
 }
 
-/// A worker's number, from its request until it leaves. Its number is given back
-/// however the worker ends.
+/// A worker's number, which is given back however the worker ends.
 struct WorkerHandle {
     shared: Arc<Shared>,
     n: u32,
