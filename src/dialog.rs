@@ -88,7 +88,7 @@
 //!   [`Fault::GONE`], which this side receives.
 //!
 //! An [`EndpointRef`] outlives its dialog, and then gives errors; it never
-//! stands for another dialog.
+//! names another dialog.
 //!
 //! # Order and limits
 //!
@@ -144,7 +144,7 @@ pub use side_group::SideGroup;
 
 /// Dialogs with messages of one type, and their clock. See the [module](self).
 ///
-/// Dropping it leaves its dialogs as they are; only their timers stand still.
+/// Dropping it leaves its dialogs as they are; only their timers stop.
 pub struct Dialogs<M: Send + 'static> {
     hub: Arc<Hub<M>>,
 }

@@ -183,7 +183,7 @@ impl<K, S> LockTable<K, S> {
 }
 
 impl<K: Clone, S> LockTable<K, S> {
-    /// Who holds what, who waits, and why, at one moment. The table stands still meanwhile: O(holders
+    /// Who holds what, who waits, and why, at one moment. All locks are held meanwhile: O(holders
     /// + waiters times those in their way).
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<K> {

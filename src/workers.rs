@@ -1,8 +1,7 @@
 //! When to start, wake and retire a worker.
 //!
-//! A worker is a thread, or a job on somebody's pool, that takes tasks and
-//! runs them. Each has a number from 1; the lowest free number is used first,
-//! so that workers which are not needed are the high ones.
+//! A worker is a thread, or a job on somebody's pool, that runs tasks. Each has a
+//! number from 1; the lowest free one is used first.
 //!
 //! ```text
 //!            start           look              claimed

@@ -42,7 +42,7 @@ pub enum Standing {
 
 /// One side of a dialog, without owning it: what an event says it came to.
 ///
-/// Clones stand for the same side. When the side has ended they give errors.
+/// Clones name the same side. When the side has ended they give errors.
 pub struct EndpointRef<M: Send + 'static> {
     talk: Arc<Talk<M>>,
     side: usize,
@@ -226,7 +226,7 @@ impl<M: Send + 'static> Drop for Endpoint<M> {
         let Some(owned) = self.owned.take() else {
             return;
         };
-        // Stale is well: it has ended already.
+        // Stale is fine: it has ended already.
         _ = if panicking() {
             owned.end_with(Fault::gone("the endpoint was dropped in a panic"))
         } else {

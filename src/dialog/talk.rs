@@ -20,7 +20,7 @@
 //! 2. A side that has left receives nothing that is given back: its mark is set
 //!    and read under its queue's lock (`is_wanted`).
 //! 3. A side that has not ended and whose peer has, or that is draining, has an
-//!    end or error waiting or in somebody's hand; with that it ends.
+//!    end or error waiting or in flight; with that it ends.
 //! 4. A timer is noted here exactly while it is set in the hub or on its way.
 
 use std::time::Duration;
@@ -114,7 +114,7 @@ impl<M: Send + 'static> Talk<M> {
             let observer = talk.queues[side].join(observer, Received::is_wanted);
             match observer {
                 Some(number) => talk.state.lock().sides[side].observer = Some(number),
-                // Dropped just now: whoever has the other side hears of it.
+                // The queue was dropped just now: the other side receives an error.
                 None => talk.gone(side),
             }
         }
@@ -272,7 +272,7 @@ impl<M: Send + 'static> Talk<M> {
     /// The queue of a side was dropped.
     fn gone(self: &Arc<Self>, side: usize) {
         let fault = Fault::gone("the queue of the peer was dropped");
-        // Stale is well: the side had ended before.
+        // Stale is fine: the side had ended before.
         _ = Self::end(self, side, Event::Error(fault));
     }
 }

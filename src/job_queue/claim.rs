@@ -1,4 +1,4 @@
-//! A job in hand.
+//! A claimed job.
 
 use std::fmt;
 use std::ops::Deref;

@@ -5,8 +5,8 @@
 //!
 //! Protocol: made without a lock, from what the owner holds, which cannot change meanwhile. Hashing,
 //! comparing, cloning and asking for parents are the user's code. Then `take` gets all of it from
-//! the index, if nobody is in the way; else `advance` as much as can be had, with the wait table, until
-//! a request has to wait in a queue.
+//! the index, if nobody is in the way; else `advance` takes steps under the lock of the wait table,
+//! until one has to wait in a queue.
 
 use super::hold::{HoldId, HoldKind};
 use super::holds::Holds;
@@ -260,7 +260,7 @@ impl<K> Path<K> {
         set
     }
 
-    /// Nothing of it, and the memory for the next one.
+    /// The emptied list, whose memory the next path uses.
     pub(super) fn into_steps(mut self) -> Vec<Step<K>> {
         self.steps.clear();
         if self.steps.capacity() > KEPT {

@@ -11,10 +11,9 @@
 //!     +-------------------------------------------------+ and nobody holds it
 //! ```
 //!
-//! Protocol: the lock of the wait table is taken before those of the shards, and several shards are taken
-//! by ascending number. An operation on several resources holds all of their shards at once, so that
-//! nobody sees one half of it. Whoever meets a busy entry without the lock of the wait table unlocks and
-//! begins anew with it.
+//! Protocol: the lock of the wait table is taken before those of the shards, and these by ascending
+//! number. An operation on several resources holds all of their shards at once, so that nobody sees
+//! one half of it. Whoever meets a busy entry without the wait table unlocks, and begins anew with it.
 //!
 //! Invariants:
 //! 1. There is an entry exactly while the resource has a holder or a request.
@@ -118,7 +117,7 @@ impl<K> Shards<K> {
         }
     }
 
-    /// The table stands still.
+    /// All shards.
     pub(super) fn lock_all(&self) -> Locked<'_, K> {
         self.lock(Set(u32::MAX))
     }

@@ -7,8 +7,8 @@
 //! Protocol: an operation that may have to wait asks for node after node, from root to leaf, with
 //! their shards locked. What it takes is entered in `done`, with what was held before; the next
 //! operation's `begin` forgets the entries. If it fails or gives up, `abort` puts everything back.
-//! Whatever may let somebody else in marks its node as dirty; `grant_dirty` scans those, and is called
-//! before the lock is let go. It, `abort` and `fail` lock shards: nobody calls them with one locked.
+//! Whatever may let somebody else in marks its node as dirty; `grant_dirty` scans those before the
+//! lock is released. It, `abort` and `fail` lock shards: nobody calls them with one locked.
 //!
 //! Invariants:
 //! 1. While the lock is free, a node has a queue, and the entry in the index is busy with it.

@@ -241,7 +241,7 @@ impl<J> Core<J> {
 
     /// Worker `n` looks for work, having rested, arrived or finished.
     pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
-        self.clock.is_up(n);
+        self.clock.end_rest(n);
         if !self.workers.look(n) || self.startable(1) == 0 {
             return None;
         }
@@ -267,7 +267,7 @@ impl<J> Core<J> {
 
     /// Worker `n` leaves.
     pub(crate) fn retire(&mut self, n: u32) {
-        self.clock.is_up(n);
+        self.clock.end_rest(n);
         self.workers.retired(n);
     }
 
@@ -288,9 +288,9 @@ impl<J> Core<J> {
         self.workers.live() > 0
     }
 
-    /// Which worker to start or wake next, if more are called for.
+    /// Which worker to start or wake next, if more are needed.
     pub(crate) fn next_action(&mut self) -> Option<Action> {
-        // One more than those who come is as good as any number.
+        // One more than are coming is all that need be known.
         let enough = u64::from(self.workers.coming()) + 1;
         let wanted = self.startable(enough) + self.clock.wants_keeper();
         self.workers.next_action(wanted)
@@ -322,19 +322,19 @@ impl<J> Core<J> {
         self.holds > 0
     }
 
-    /// One more wants no task to start.
+    /// No task starts until the matching `unhold`.
     pub(crate) fn hold(&mut self) {
         self.holds += 1;
     }
 
-    /// One less does.
+    /// Ends one `hold`.
     pub(crate) fn unhold(&mut self) {
         self.holds -= 1;
     }
 
     /// Ends an event: starts or wakes the workers that the eligible work needs,
-    /// completes a shutdown, and resolves a stall. False if the
-    /// batch is full: fire it and call again.
+    /// completes a shutdown, and resolves a stall. False if the batch is full:
+    /// fire it and call again.
     pub(crate) fn settle(&mut self, wakes: &mut WakeBatch) -> bool {
         self.close_workers();
         loop {

@@ -54,12 +54,12 @@ impl Clock {
         self.workers_keep = true;
     }
 
-    /// Nothing is to come.
+    /// Whether no timer is set.
     pub(super) fn is_empty(&self) -> bool {
         self.timers.is_empty()
     }
 
-    /// Takes one out that is not to come any more.
+    /// Cancels a timer.
     pub(super) fn cancel(&mut self, timer: Timer) {
         self.timers.cancel(timer);
     }
@@ -81,7 +81,7 @@ impl Clock {
     }
 
     /// Worker `n` does not rest.
-    pub(super) fn is_up(&mut self, n: u32) {
+    pub(super) fn end_rest(&mut self, n: u32) {
         if self.is_kept_by(n) {
             self.keeper = None;
         }

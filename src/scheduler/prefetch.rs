@@ -6,11 +6,10 @@
 //! next hold. The lock of a local queue is taken under that of the state, never the
 //! other way.
 //!
-//! Whoever holds the lock of the state may clear a local queue: endings are recorded
-//! in the core, and what has not started is unclaimed: it goes back to its place in
-//! line. Then the core is as if workers took one task at a time. Every event whose
-//! answer depends on that clears the local queues first ([`exact`](State::exact));
-//! only submissions, bumps and levels do not.
+//! Whoever holds the lock of the state may clear a local queue: the core records the
+//! endings, and unclaims what has not started. Then it is as if workers took one task
+//! at a time. Every event whose answer depends on that clears the local queues first
+//! ([`exact`](State::exact)); only submissions, bumps and levels do not.
 //!
 //! Cost, in ns a task of a backlog of 20,000 on two pinned workers of two shared
 //! processors (medians of 7 rounds side by side, 2026-11-21; they vary by a fifth):
@@ -21,9 +20,8 @@
 //! | 250 ns | 1,188 | 1,061 | 780 | 677 | 672 | 666 |
 //! | 1 us | 2,243 | 1,854 | 1,636 | 1,667 | 1,627 | 1,338 |
 //!
-//! "Two holds" is one for an ending and one for the next task. Finishing and
-//! taking N without any of the rules below was no faster, so they cost nothing
-//! that could be measured. Hence 16. `benches/scheduler.rs` measures it again.
+//! "Two holds" is one for an ending and one for the next task. The rules below
+//! cost nothing that could be measured. Hence 16. `benches/scheduler.rs` measures it.
 //!
 //! Invariants:
 //! 1. What is in a local queue is `Claimed` in the core, and counts in every limit.
@@ -127,7 +125,7 @@ pub(super) struct State {
     filled: u32,
     taken: u64,
     /// Kept for its memory.
-    spare: Vec<Ran>,
+    buffer: Vec<Ran>,
 }
 
 impl State {
@@ -139,7 +137,7 @@ impl State {
             order: VecDeque::new(),
             filled: 0,
             taken: 0,
-            spare: Vec::new(),
+            buffer: Vec::new(),
         }
     }
 
@@ -189,7 +187,7 @@ impl State {
         let mut next = None;
         if self.is_filled(n) {
             let local = &mut *self.queues[n as usize].queue.0.lock();
-            std::mem::swap(&mut local.ran, &mut self.spare);
+            std::mem::swap(&mut local.ran, &mut self.buffer);
             next = local.todo.pop_front();
             if let Some(next) = &next {
                 local.running = Some((next.task(), now));
@@ -321,7 +319,7 @@ impl State {
         self.set_cleared(n);
         let (running, todo) = {
             let local = &mut *self.queues[n as usize].queue.0.lock();
-            std::mem::swap(&mut local.ran, &mut self.spare);
+            std::mem::swap(&mut local.ran, &mut self.buffer);
             (local.running, std::mem::take(&mut local.todo))
         };
         self.report(n, wakes);
@@ -333,15 +331,14 @@ impl State {
         }
     }
 
-    /// Records the endings in `spare`: those of tasks of worker `n`,
-    /// which is busy still.
+    /// Records the endings in `buffer`: of worker `n`, which is busy still.
     fn report(&mut self, n: u32, wakes: &mut WakeBatch) {
-        let mut spare = std::mem::take(&mut self.spare);
-        for ran in spare.drain(..) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for ran in buffer.drain(..) {
             self.core.has_started(ran.task, n, ran.start);
             self.core.conclude_run(ran.task, ran.ending, ran.end, wakes);
         }
-        self.spare = spare;
+        self.buffer = buffer;
     }
 
     fn set_cleared(&mut self, n: u32) {

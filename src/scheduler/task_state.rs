@@ -31,8 +31,7 @@ pub(super) enum Phase<J> {
     Waiting(J),
     /// It is not due.
     Later(Box<Later<J>>),
-    /// It waits for this worker, which has it and may be running it by now:
-    /// see `prefetch`.
+    /// This worker has prefetched it, and may be running it by now.
     Claimed {
         worker: u32,
     },

@@ -21,17 +21,17 @@ use super::worker::{block, current, unblock};
 pub struct Synchronize<'a> {
     shared: &'a Arc<Shared>,
     caller: Key,
-    /// The line is drawn: its epoch is closed.
-    drawn: bool,
+    /// Its epoch is closed.
+    closed: bool,
 }
 
 impl<'a> Synchronize<'a> {
     pub(super) fn new(shared: &'a Arc<Shared>, caller: Key) -> Self {
-        let drawn = false;
+        let closed = false;
         Self {
             shared,
             caller,
-            drawn,
+            closed,
         }
     }
 }
@@ -42,12 +42,12 @@ impl Op for Synchronize<'_> {
     type Output = Result<Summary, SyncError>;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let first = !self.drawn;
+        let first = !self.closed;
         let looked = catch_unwind(AssertUnwindSafe(|| self.poll_once(cx)));
         looked.unwrap_or_else(|panic| {
             // A waker of the user's, when it was cloned. Nobody will cancel a
             // wait whose first poll panicked, and the next poll is the first.
-            if first && std::mem::take(&mut self.drawn) {
+            if first && std::mem::take(&mut self.closed) {
                 self.cancel();
             }
             resume_unwind(panic)
@@ -74,16 +74,16 @@ impl Synchronize<'_> {
     fn poll_once(&mut self, cx: &mut Context<'_>) -> Poll<<Self as Op>::Output> {
         let Self { shared, caller, .. } = *self;
         let worker = current(shared);
-        let drawn = &mut self.drawn;
+        let closed = &mut self.closed;
         shared.poll(cx, |state, wakes, spare| {
             if state.is_all_claimed(caller) {
                 state.exact(wakes);
             }
-            let synced = match *drawn {
+            let synced = match *closed {
                 true => state.synchronized(caller),
                 false => state.synchronize(caller),
             };
-            *drawn = synced == Synced::NotYet;
+            *closed = synced == Synced::NotYet;
             match synced {
                 Synced::Done(summary) => return Some(Ok(summary)),
                 Synced::Nothing => return Some(Err(SyncError::NothingOutstanding)),
@@ -91,8 +91,8 @@ impl Synchronize<'_> {
                 Synced::NotYet => {}
             }
             if worker.is_some_and(|n| state.is_stalled(n)) {
-                *drawn = false;
-                // Its waker was taken to tell it so.
+                *closed = false;
+                // Its waker was taken to wake it.
                 let _none = state.abandon_synchronize(caller);
                 return Some(Err(SyncError::Stalled(Stalled)));
             }

@@ -1,6 +1,6 @@
-//! The workers: threads of our own, or jobs on the embedder's pool. A worker takes
-//! the scheduler's lock at most once a task: what has ended and what is next are one
-//! event; see `prefetch` for what it takes beyond that.
+//! The workers: threads of our own, or jobs on the embedder's pool. A worker takes the
+//! scheduler's lock at most once a task: to report one and claim the next, or several
+//! (`prefetch`).
 //!
 //! Before it sleeps a worker that found nothing looks for its wake-up for about 2 us,
 //! as every wait of the crate does. Measured with 0, 2, 5 and 20 us (pinned, medians):
@@ -80,8 +80,7 @@ pub(super) fn start(shared: &Arc<Shared>, n: u32) {
     }
 }
 
-/// A worker's number, from its request until it leaves. Its number is given back
-/// however the worker ends.
+/// A worker's number, which is given back however the worker ends.
 struct WorkerHandle {
     shared: Arc<Shared>,
     n: u32,
@@ -177,7 +176,7 @@ impl WorkerHandle {
                         None => Found::Leave,
                     })
                 };
-                match turn(shared, n, done.take(), find)? {
+                match report_and_find(shared, n, done.take(), find)? {
                     Found::Work(taken) => Some(taken),
                     Found::Leave | Found::Again => None,
                 }
@@ -200,9 +199,8 @@ impl Drop for WorkerHandle {
     }
 }
 
-/// How long a worker's tasks take, by the longest of late. A worker prefetches no more
-/// than would last it a moment: where tasks are long, or wait for each other,
-/// nothing is gained by it.
+/// The longest duration of a worker's recent tasks. A worker prefetches no more than
+/// lasts it a moment: where tasks are long, or wait for each other, that gains nothing.
 #[derive(Default)]
 struct RecentDuration(Option<Duration>);
 
@@ -290,9 +288,9 @@ impl Rest {
     }
 }
 
-/// One hold of the lock between two tasks: what has ended is recorded,
-/// and `find` finds the next, unless the worker has it already.
-fn turn(
+/// One hold of the lock between two tasks: records the ending, and `find` finds the
+/// next task, unless the worker has it already.
+fn report_and_find(
     shared: &Arc<Shared>,
     n: u32,
     done: Option<Done>,
@@ -313,9 +311,9 @@ fn turn(
     found
 }
 
-/// The wait of a worker of our own for its next task. Giving up is leaving, if it
-/// has rested for long enough and does not keep the time. The first poll reports
-/// the task before.
+/// The wait of a worker of our own for its next task. When it times out the worker
+/// leaves, if it has rested for long enough and does not keep the time. The first
+/// poll reports the task before.
 struct Next<'a> {
     shared: &'a Arc<Shared>,
     n: u32,
@@ -341,7 +339,7 @@ impl Op for Next<'_> {
         } = *self;
         self.fresh = false;
         look_twice(cx, |_, spare| {
-            let looked = turn(self.shared, n, self.done.take(), |state, wakes, now| {
+            let looked = report_and_find(self.shared, n, self.done.take(), |state, wakes, now| {
                 if let Some(taken) = state.claim(n, most, now, wakes) {
                     return Some(Found::Work(taken));
                 }
