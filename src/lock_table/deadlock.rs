@@ -11,6 +11,9 @@
 //! queue adds none: the granted mode is compatible with every request that it overtook. Under one
 //! lock what the search sees is what is, so that no circle is missed and none is made up.
 //!
+//! Most who begin to wait are waited for by nobody: that is looked at first, so that who joins a long
+//! queue does not search it.
+//!
 //! The victim's request fails and what it had taken for it is put back; what it held before it keeps.
 //! The search is repeated until no circle is left.
 
@@ -23,6 +26,9 @@ use crate::modes::Mode;
 use crate::slab::{Key, Slab};
 use crate::sync::Arc;
 use crate::wait::WakeBatch;
+
+/// So many resources are looked at before any search.
+const FEW: usize = 16;
 
 /// How many deadlocks are remembered.
 pub(super) const REMEMBERED: usize = 16;
@@ -78,8 +84,25 @@ impl<K> WaitTable<K> {
         *victim.expect("a circle has owners")
     }
 
+    /// Whether somebody may wait for an owner that has begun to wait, as it holds something that
+    /// somebody waits for; it does where its request is ahead of others, too. O(resources that
+    /// somebody waits for); where that is more than a search would see at first, it says yes.
+    fn may_be_waited_for(&self, owner: Key) -> bool {
+        let state = self.owners.get(owner);
+        let wait = state.and_then(|state| state.wait.as_ref());
+        let Some(node) = wait.and_then(|wait| self.nodes.get(wait.node)) else {
+            return true;
+        };
+        let mut nodes = self.nodes.iter();
+        self.nodes.len() > node.queue.len().max(FEW)
+            || nodes.any(|(_, node)| node.holders.held(owner).is_some())
+    }
+
     /// A shortest circle through `start`: each waits for the next, and the last for the first.
     fn circle(&mut self, start: Key) -> Option<Vec<Key>> {
+        if !self.may_be_waited_for(start) {
+            return None;
+        }
         self.searches += 1;
         let mut search = Search {
             nodes: &self.nodes,

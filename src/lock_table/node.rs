@@ -62,7 +62,11 @@ impl<K> Node<K> {
 
     /// Takes an owner's request out of the queue.
     pub(super) fn withdraw(&mut self, owner: Key) {
-        self.queue.retain(|request| request.owner != owner);
+        let at = self
+            .queue
+            .iter()
+            .rposition(|request| request.owner == owner);
+        at.map(|at| self.queue.remove(at));
     }
 
     /// Grants the first request that can be, by the rule for the whole queue, and returns its owner

@@ -250,7 +250,9 @@ fn overtaking_is_bounded_by_count() {
             drop(held);
             for (grants, waiter) in (1..).zip(&mut waiters) {
                 // Until it is handed over, which is sure to come.
-                while semaphore.snapshot().waiters[0].state != WaiterState::Granted {
+                // The bell rings after that, with the lock let go.
+                let granted = |state| state == WaiterState::Granted;
+                while !granted(semaphore.snapshot().waiters[0].state) || waiter.bell.rings() == 0 {
                     assert!(semaphore.snapshot().overtakings <= most);
                     assert!(overtakings.load(Ordering::Relaxed) <= grants * u64::from(most));
                     thread::yield_now();

@@ -1,5 +1,8 @@
 //! The queue of one resource: who waits, who goes ahead, and what a leaver sets free.
 
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use super::super::{Cause, LockTable, TryLockError};
@@ -284,4 +287,25 @@ fn close_tells_everybody() {
     a.release(&r).unwrap();
     assert!(locks.is_empty());
     locks.close();
+}
+
+/// So many wait for one resource that a step for each of them, when each begins to
+/// wait, would not end.
+#[test]
+fn a_crowd_waits() {
+    const CROWD: usize = 100_000;
+    let (table, r) = (LockTable::new(), path([1]));
+    let mut first = table.owner(0);
+    take(&mut first, &r, X);
+    let mut owners: Vec<_> = (0..CROWD).map(|_| table.owner(0)).collect();
+    let mut waits: Vec<_> = owners.iter_mut().map(|owner| owner.lock(&r, X)).collect();
+    let mut cx = Context::from_waker(Waker::noop());
+    for wait in &mut waits {
+        assert!(Pin::new(wait).poll(&mut cx).is_pending());
+    }
+    drop(first);
+    assert!(Pin::new(&mut waits[0]).poll(&mut cx).is_ready());
+    assert!(Pin::new(&mut waits[1]).poll(&mut cx).is_pending());
+    // From the last on: each leaves the end of the queue.
+    waits.into_iter().rev().for_each(drop);
 }
