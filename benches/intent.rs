@@ -5,12 +5,16 @@
 //!
 //! Every figure is wall time for one operation of all threads together.
 
+use std::future::Future;
 use std::hint::black_box;
+use std::pin::Pin;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use conversant::intent::IntentLock;
+use conversant::lock_table::{LockTable, Resource};
 use conversant::modes::Mode;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use parking_lot::RwLock;
@@ -155,12 +159,52 @@ fn phases(i: u64) -> Mode {
     }
 }
 
+const CROWD: usize = 10_000;
+
+/// All of a crowd begin to wait, then all leave, the last first.
+fn come_and_leave<W: Future + Unpin>(waits: impl Iterator<Item = W>) {
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut waits: Vec<W> = waits.collect();
+    for wait in &mut waits {
+        assert!(Pin::new(wait).poll(&mut cx).is_pending());
+    }
+    waits.into_iter().rev().for_each(drop);
+}
+
+fn crowd(c: &mut Criterion) {
+    let mut group = c.benchmark_group("10,000 begin to wait and leave");
+    group.throughput(Throughput::Elements(CROWD as u64));
+    for (form, lock) in forms() {
+        let _held = lock.lock(Mode::X).wait();
+        group.bench_function(form, |b| {
+            b.iter(|| come_and_leave((0..CROWD).map(|_| lock.lock(Mode::S))));
+        });
+    }
+    let table = LockTable::new();
+    let mut first = table.owner(0);
+    first.lock(&Row, Mode::X).wait().expect("nobody has it");
+    let mut owners: Vec<_> = (0..CROWD).map(|_| table.owner(0)).collect();
+    group.bench_function("lock table", |b| {
+        b.iter(|| come_and_leave(owners.iter_mut().map(|owner| owner.lock(&Row, Mode::X))));
+    });
+    group.finish();
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Row;
+
+impl Resource for Row {
+    fn parent(&self) -> Option<Self> {
+        None
+    }
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default()
         .warm_up_time(Duration::from_millis(200))
         .measurement_time(Duration::from_secs(1))
         .sample_size(20);
-    targets = uncontended, two_threads
+    targets = uncontended, two_threads, crowd
 }
 criterion_main!(benches);
