@@ -79,7 +79,6 @@ mod group;
 pub mod jobs;
 #[doc(hidden)]
 pub mod lanes;
-#[cfg(feature = "scheduler")]
 #[doc(hidden)]
 pub mod ready;
 #[doc(hidden)]
@@ -88,6 +87,7 @@ pub mod ring;
 pub mod tiers;
 #[doc(hidden)]
 pub mod timers;
+#[cfg(feature = "scheduler")]
 #[doc(hidden)]
 pub mod workers;
 
