@@ -176,7 +176,7 @@ impl World {
     fn nothing_idles(&self) {
         let status = self.sim.status();
         assert!(status.running.is_empty());
-        assert!(status.waiting.iter().all(|task| task.why != Why::Reader));
+        assert!(status.waiting.iter().all(|task| task.why != Why::Worker));
     }
 }
 
