@@ -41,7 +41,6 @@ mod model;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-use std::convert::Infallible;
 use std::fmt;
 use std::panic::Location;
 
@@ -243,8 +242,7 @@ impl Semaphore {
     /// Takes `by` from the limit, to 0 at the least, which is a pause. As
     /// [`raise`](Self::raise).
     pub fn lower(&self, by: u32) {
-        let lowered = self.change_limit(0, |limit| Ok::<_, Infallible>(limit.saturating_sub(by)));
-        lowered.unwrap_or_else(|never| match never {});
+        self.lower_limit(by, 0);
     }
 
     /// The limit. Takes the lock of those who wait.

@@ -55,9 +55,11 @@ impl turnstile::Claim for Claim {
 impl Asks {
     /// The modes that somebody asks for, as a set.
     pub(super) fn modes(self) -> u8 {
-        let asked = Mode::ALL.iter().zip(self.modes);
-        let asked = asked.filter(|&(_, count)| count > 0);
-        asked.fold(0, |set, (mode, _)| set | mode.bit())
+        set_of(
+            Mode::ALL
+                .into_iter()
+                .filter(|&mode| self.modes[mode as usize] > 0),
+        )
     }
 
     pub(super) fn has_conversions(self) -> bool {
@@ -95,8 +97,11 @@ impl Elsewhere {
         if let Some(own) = own {
             self.0[own as usize] -= 1;
         }
-        let held = Mode::ALL.iter().zip(self.0).filter(|&(_, count)| count > 0);
-        held.fold(0, |set, (mode, _)| set | mode.bit())
+        let held = Mode::ALL
+            .into_iter()
+            .zip(self.0)
+            .filter(|&(_, count)| count > 0);
+        set_of(held.map(|(mode, _)| mode))
     }
 
     /// What was asked for is now counted at `place`, and what was held for it
@@ -119,7 +124,19 @@ pub(super) type Queue = WaitQueue<IntentLock>;
 
 /// What these ask for, as a set.
 pub(super) fn asks(claims: impl Iterator<Item = Claim>) -> u8 {
-    claims.fold(0, |set, claim| set | claim.ask.bit())
+    set_of(claims.map(|claim| claim.ask))
+}
+
+/// Modes as a set.
+pub(super) fn set_of(modes: impl Iterator<Item = Mode>) -> u8 {
+    modes.fold(0, |set, mode| set | mode.bit())
+}
+
+/// The modes of a set.
+pub(super) fn modes_in(set: u8) -> impl Iterator<Item = Mode> {
+    Mode::ALL
+        .into_iter()
+        .filter(move |mode| set & mode.bit() != 0)
 }
 
 impl Queue {

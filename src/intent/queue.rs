@@ -12,7 +12,7 @@
 use std::task::Waker;
 
 use super::bits::{Ask, is_strong};
-use super::claim::{Claim, Elsewhere, Queue, asks};
+use super::claim::{Claim, Elsewhere, Queue, asks, modes_in, set_of};
 use super::error::Deadlock;
 use super::stripes::Stripes;
 use super::word::Enter;
@@ -35,12 +35,10 @@ struct Ahead {
 impl Ahead {
     /// After those who have all been notified.
     fn of_notified(asks: u8) -> Self {
-        let covered = asks;
-        let unnotified = false;
         Self {
             asks,
-            covered,
-            unnotified,
+            covered: asks,
+            unnotified: false,
         }
     }
 
@@ -58,7 +56,7 @@ impl Ahead {
     /// what those ask for, of all, who are not kept by what is held.
     fn keeps_all(&self, could: u8) -> bool {
         let all_covered = self.covered & Mode::X.bit() != 0;
-        let mut could = Mode::ALL.iter().filter(|mode| could & mode.bit() != 0);
+        let mut could = modes_in(could);
         all_covered || self.unnotified && could.all(|mode| self.asks & mode.conflicts() != 0)
     }
 }
@@ -176,11 +174,8 @@ impl IntentLock {
             return asked.modes();
         }
         let bits = self.word.load();
-        let fits = |mode: &&Mode| bits.grants(self.ask(queue.state, Claim::of(**mode)));
-        let asked = Mode::ALL
-            .iter()
-            .filter(|mode| asked.modes() & mode.bit() != 0);
-        asked.filter(fits).fold(0, |set, mode| set | mode.bit())
+        let fits = |&mode: &Mode| bits.grants(self.ask(queue.state, Claim::of(mode)));
+        set_of(modes_in(asked.modes()).filter(fits))
     }
 
     /// Of `those`, who come after `ahead`: who is to be notified, at most `room`;

@@ -4,6 +4,7 @@
 //! The permits stay in the word when one in the queue is notified: it has a right
 //! to them when there are enough for it and all ahead of it.
 
+use std::convert::Infallible;
 use std::panic::Location;
 use std::task::Poll;
 
@@ -176,6 +177,14 @@ impl Semaphore {
             self.serve_queue(session);
         }
         Ok(())
+    }
+
+    /// Lowers the limit, to 0 at the least, with `given_up` of the permits that are
+    /// out.
+    pub(super) fn lower_limit(&self, by: u32, given_up: u32) {
+        let lower = |limit: u32| Ok::<_, Infallible>(limit.saturating_sub(by));
+        let lowered = self.change_limit(given_up, lower);
+        lowered.unwrap_or_else(|never| match never {});
     }
 
     /// Refuses everybody in the queue.
