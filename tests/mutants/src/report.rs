@@ -8,7 +8,8 @@ use crate::trial::Verdict;
 pub struct Report {
     begun: Instant,
     caught: usize,
-    bad: usize,
+    /// Names, told again at the end.
+    bad: Vec<String>,
 }
 
 impl Report {
@@ -16,7 +17,7 @@ impl Report {
         Self {
             begun: Instant::now(),
             caught: 0,
-            bad: 0,
+            bad: Vec::new(),
         }
     }
 
@@ -40,16 +41,26 @@ impl Report {
     }
 
     pub fn bad(&mut self, name: &str, what: &str) {
-        self.bad += 1;
         println!("{name:50} {what}");
+        self.bad.push(format!(
+            "{name} {}",
+            what.lines().next().unwrap_or_default()
+        ));
     }
 
     pub fn end(&self) -> ExitCode {
         let seconds = self.begun.elapsed().as_secs();
-        println!("{} caught, {} not, {seconds} s", self.caught, self.bad);
-        match self.bad {
-            0 => ExitCode::SUCCESS,
-            _ => ExitCode::FAILURE,
+        println!(
+            "{} caught, {} not, {seconds} s",
+            self.caught,
+            self.bad.len()
+        );
+        for bad in &self.bad {
+            println!("{bad}");
+        }
+        match self.bad.is_empty() {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
         }
     }
 }

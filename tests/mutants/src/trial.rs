@@ -18,7 +18,8 @@ use crate::weave::VARIABLE;
 const LONG: Duration = Duration::from_secs(10);
 /// So long a test may take unbroken.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Where threads race one run may miss what is broken.
+/// Where threads race one run may miss what is broken: so many are made, and more
+/// for as long as [`LONG`].
 const RUNS: usize = 3;
 
 /// A variant, and how its test is run.
@@ -69,16 +70,18 @@ impl Trial {
         })
     }
 
-    /// Runs it until it fails, a few times.
+    /// Runs it until it fails, or has passed often enough.
     fn look(&self, patience: Duration) -> Result<Look> {
-        let mut look = self.run(&self.program, self.number, patience)?;
-        for _ in 1..RUNS {
-            if !matches!(look, Look::Passes(..)) {
-                break;
+        let begun = Instant::now();
+        let mut runs = 0;
+        loop {
+            let look = self.run(&self.program, self.number, patience)?;
+            runs += 1;
+            let enough = runs >= RUNS && begun.elapsed() > LONG;
+            if enough || !matches!(look, Look::Passes(..)) {
+                return Ok(look);
             }
-            look = self.run(&self.program, self.number, patience)?;
         }
-        Ok(look)
     }
 
     fn run(&self, program: &Program, number: usize, patience: Duration) -> Result<Look> {
