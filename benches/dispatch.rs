@@ -53,7 +53,7 @@ fn turns(c: &mut Criterion) {
             let (mut backlog, _) = waiting(n, bypass);
             family.bench_function(BenchmarkId::new(name, n), |b| {
                 b.iter(|| {
-                    let claim = backlog.claim(false).expect("there is work");
+                    let claim = backlog.claim().expect("there is work");
                     backlog.complete(claim.group, claim.tier);
                     backlog
                         .send(claim.group, None, None, claim.item)

@@ -69,8 +69,6 @@ pub struct Claim<T> {
 pub enum Blocked {
     /// Nothing waits in it.
     Empty,
-    /// A turn of it is live.
-    Held,
     /// Its limit is 0.
     Paused,
     /// As many as its limit allows are in flight.
@@ -194,7 +192,6 @@ impl<T> Backlog<T> {
     pub fn why(&self, group: GroupKey) -> Blocked {
         match self.groups.get(group.0) {
             None => Blocked::Empty,
-            Some(g) if g.held => Blocked::Held,
             Some(g) => self.order.above(g),
         }
     }
@@ -236,15 +233,38 @@ impl<T> Backlog<T> {
         Ok(sent)
     }
 
-    /// Begins the next turn with its first message. With `hold` the turn goes
-    /// on until [`end_turn`](Self::end_turn), else it is over at once.
-    pub fn claim(&mut self, hold: bool) -> Option<Claim<T>> {
-        self.begin(hold).map(|(claim, _)| claim)
+    /// As [`send`](Self::send) to a new group with standing level, which nobody
+    /// pins: to it no other message is ever sent. The group, and what `send` says.
+    pub fn send_alone(
+        &mut self,
+        lane: LaneKey,
+        tier: Option<u32>,
+        bump: Option<u8>,
+        item: T,
+    ) -> (GroupKey, u64, u32) {
+        let tier = tier.unwrap_or(0);
+        self.waiting += 1;
+        let mut group = Group::alone(lane, tier, item);
+        group.ticket = self.order.mint();
+        if let Some(level) = bump {
+            self.order.bump(&mut group, level);
+        }
+        let seq = group.messages.last_seq();
+        let key = self.groups.insert(group);
+        self.order.lanes.add_group(lane);
+        let g = at(&mut self.groups, GroupKey(key));
+        self.order.arrive_alone(key.index(), g, tier);
+        (GroupKey(key), seq, tier)
+    }
+
+    /// Takes the message that is next.
+    pub fn claim(&mut self) -> Option<Claim<T>> {
+        self.begin().map(|(claim, _)| claim)
     }
 
     /// The turn uses up the group's bump.
     #[inline]
-    fn begin(&mut self, hold: bool) -> Option<(Claim<T>, OldPosition)> {
+    fn begin(&mut self) -> Option<(Claim<T>, OldPosition)> {
         let Begun {
             group: index,
             overtaken,
@@ -256,31 +276,12 @@ impl<T> Backlog<T> {
             bump: g.bump.take(),
             overtaken,
         };
-        g.held = hold;
         let entry = g.start_head()?;
-        self.order.join_and_settle(index, g, Age::New);
-        Some((self.claimed(GroupKey(key), entry)?, old))
-    }
-
-    /// One more message for the live turn of `group`.
-    pub fn take(&mut self, group: GroupKey) -> Result<Claim<T>, Blocked> {
-        let g = at(&mut self.groups, group);
-        match self.order.above(g) {
-            Blocked::InLine => {}
-            blocked => return Err(blocked),
+        if !g.alone {
+            self.order.join_line(index, g, Age::New);
         }
-        self.order.start_head(g);
-        let entry = g.start_head().ok_or(Blocked::Empty)?;
-        self.order.join_and_settle(group.0.index(), g, Age::Same);
-        self.claimed(group, entry).ok_or(Blocked::Empty)
-    }
-
-    /// The turn is over: a group with work and room is the youngest in line.
-    pub fn end_turn(&mut self, group: GroupKey) {
-        let g = at(&mut self.groups, group);
-        g.held = false;
-        self.order.join_and_settle(group.0.index(), g, Age::New);
-        self.reap(group);
+        self.order.lanes.settle(g.lane.index());
+        Some((self.claimed(GroupKey(key), entry)?, old))
     }
 
     /// A message of `tier` that was taken from `group` is done. A group that was
@@ -288,6 +289,12 @@ impl<T> Backlog<T> {
     pub fn complete(&mut self, group: GroupKey, tier: u32) {
         self.in_flight -= 1;
         let g = at(&mut self.groups, group);
+        if g.alone {
+            let lane = g.lane;
+            self.groups.remove(group.0);
+            self.order.end_alone(lane, tier);
+            return;
+        }
         let ready = g.is_ready();
         g.in_flight -= 1;
         self.order.finish(g, tier);
@@ -314,17 +321,6 @@ impl<T> Backlog<T> {
         }
         self.reap(group);
         Some(item)
-    }
-
-    /// Takes out all that waits in a group, in order.
-    pub fn drain(&mut self, group: GroupKey) -> Vec<T> {
-        let g = at(&mut self.groups, group);
-        let items = g.messages.drain();
-        self.waiting -= items.len() as u64;
-        self.order.leave_line(g);
-        self.order.join_and_settle(group.0.index(), g, Age::Same);
-        self.reap(group);
-        items
     }
 
     /// Bumps a group's next turn ahead of all that is not bumped. To the level

@@ -364,7 +364,11 @@ impl Simulation {
 
     /// Rows of tasks that ended without running.
     fn collect_unrun(&mut self) {
-        let unrun = self.core.ended.drain(..).filter_map(|ended| ended.record);
+        let unrun = self
+            .core
+            .ended
+            .drain(..)
+            .filter_map(|ended| ended.record.map(|row| *row));
         self.records.extend(unrun);
     }
 }

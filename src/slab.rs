@@ -134,6 +134,13 @@ impl<T> Slab<T> {
     /// If no slot is left: all are in use, or retired because their generations ran out.
     #[inline]
     pub fn insert(&mut self, value: T) -> Key {
+        self.insert_with(|_| value)
+    }
+
+    /// As [`insert`](Self::insert) of a value that knows its key; `make` may not
+    /// panic.
+    #[inline]
+    pub fn insert_with(&mut self, make: impl FnOnce(Key) -> T) -> Key {
         let number = match self.open.last() {
             Some(&number) => number,
             None => self.new_chunk(),
@@ -146,7 +153,7 @@ impl<T> Slab<T> {
             index: number << SHIFT | u32::from(at),
             generation: slot.generation,
         };
-        slot.value = Some(value);
+        slot.value = Some(make(key));
         place.first_free = slot.next;
         place.live += 1;
         self.len += 1;

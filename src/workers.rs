@@ -138,6 +138,13 @@ impl Workers {
             .unwrap_or(Activity::Absent)
     }
 
+    /// Whether there may be something to do: somebody rests, or another one may be
+    /// started.
+    #[inline]
+    pub fn may_act(&self) -> bool {
+        !self.idle.is_empty() || self.live() < self.max
+    }
+
     /// The next thing to do, given how many turns could begin now; `None`
     /// when enough workers are coming. Call until it says so.
     pub fn next_action(&mut self, eligible: u64) -> Option<Action> {

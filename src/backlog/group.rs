@@ -2,6 +2,7 @@
 
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
+use crate::ready::STANDING_LEVEL;
 
 use super::messages::{Entry, Messages};
 
@@ -10,8 +11,6 @@ pub(super) struct Group<T> {
     pub(super) lane: LaneKey,
     pub(super) limit: Limit,
     pub(super) in_flight: u32,
-    /// A turn is live.
-    pub(super) held: bool,
     pub(super) level: u8,
     /// Those who keep it.
     pub(super) pins: u32,
@@ -22,6 +21,8 @@ pub(super) struct Group<T> {
     /// When it became ready.
     pub(super) ticket: u64,
     pub(super) messages: Messages<T>,
+    /// It is one message's own: no other ever comes, and nobody pins it.
+    pub(super) alone: bool,
 }
 
 impl<T> Group<T> {
@@ -31,13 +32,26 @@ impl<T> Group<T> {
             lane,
             limit,
             in_flight: 0,
-            held: false,
             level,
             pins: 1,
             head: None,
             bump: None,
             ticket: 0,
             messages: Messages::new(),
+            alone: false,
+        }
+    }
+
+    /// One message's own, counted in its tier.
+    pub(super) fn alone(lane: LaneKey, tier: u32, item: T) -> Self {
+        let mut messages = Messages::new();
+        messages.add(Some(tier), item);
+        Self {
+            pins: 0,
+            head: Some(tier),
+            messages,
+            alone: true,
+            ..Self::new(lane, Limit::SERIAL, STANDING_LEVEL)
         }
     }
 
@@ -46,10 +60,10 @@ impl<T> Group<T> {
         self.limit.room(self.in_flight) > 0
     }
 
-    /// Work, room under its own limit, and nobody's turn: it is in line.
+    /// Work, and room under its own limit: it is in line.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
-        self.head.is_some() && !self.held && self.has_room()
+        self.head.is_some() && self.has_room()
     }
 
     /// Whether nothing of it waits or is in flight.
@@ -60,7 +74,7 @@ impl<T> Group<T> {
     /// Whether it is to end.
     #[inline]
     pub(super) fn is_over(&self) -> bool {
-        self.pins == 0 && self.is_idle() && !self.held
+        self.pins == 0 && self.is_idle()
     }
 
     /// Takes out the first message, which has started in its tier.

@@ -1,13 +1,14 @@
 //! The messages that wait in one group, by sequence number.
 //!
-//! State: an array, and a tree for those that came back out of order. A message
-//! that is removed from the middle leaves an empty entry in the array.
+//! State: a place for one, so that a message alone allocates nothing; an array;
+//! and a tree for those that came back out of order. A message that is removed
+//! from the middle leaves an empty entry in the array.
 //!
 //! Invariants:
 //! 1. The array does not decrease, and its first entry, if there is one, holds
-//!    a message.
-//! 2. `live` messages are in array and tree; the array has at most
-//!    `2 * live + SLACK` entries.
+//!    a message. `first` is before all others.
+//! 2. There are `live` messages in the three. The array has at most twice as many
+//!    entries as messages stand in it and the tree, and `SLACK`.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -42,19 +43,27 @@ impl<T> Entry<T> {
 
 #[derive(Debug)]
 pub(super) struct Messages<T> {
-    pub(super) entries: VecDeque<Entry<T>>,
+    first: Option<Entry<T>>,
+    /// While there was more than one since the last was alone.
+    pub(super) rest: Option<Box<Rest<T>>>,
     live: usize,
-    returned: BTreeMap<u64, Entry<T>>,
     last_seq: u64,
     pub(super) last_tier: u32,
+}
+
+/// Those behind the first, or all once that is gone.
+#[derive(Debug)]
+pub(super) struct Rest<T> {
+    pub(super) entries: VecDeque<Entry<T>>,
+    returned: BTreeMap<u64, Entry<T>>,
 }
 
 impl<T> Messages<T> {
     pub(super) fn new() -> Self {
         Self {
-            entries: VecDeque::new(),
+            first: None,
+            rest: None,
             live: 0,
-            returned: BTreeMap::new(),
             last_seq: 0,
             last_tier: 0,
         }
@@ -68,14 +77,12 @@ impl<T> Messages<T> {
     /// The one that waits first.
     #[inline]
     pub(super) fn head(&self) -> Option<&Entry<T>> {
-        if self.returned.is_empty() {
-            return self.entries.front();
-        }
-        let returned = self.returned.first_key_value().map(|(_, entry)| entry);
-        match (self.entries.front(), returned) {
-            (Some(a), Some(b)) => Some(if a.seq < b.seq { a } else { b }),
-            (a, b) => a.or(b),
-        }
+        self.first.as_ref().or_else(|| self.rest.as_ref()?.head())
+    }
+
+    /// The number of the last one ever.
+    pub(super) fn last_seq(&self) -> u64 {
+        self.last_seq
     }
 
     /// The tier of the one that waits first.
@@ -86,6 +93,7 @@ impl<T> Messages<T> {
 
     /// A new one, last, in the tier of the last one unless it has its own:
     /// its number and its tier.
+    #[inline]
     pub(super) fn add(&mut self, tier: Option<u32>, item: T) -> (u64, u32) {
         let tier = tier.unwrap_or(self.last_tier);
         self.last_tier = tier;
@@ -101,61 +109,100 @@ impl<T> Messages<T> {
     }
 
     /// Puts an entry at its place: nearly always the last or the first.
+    #[inline]
     pub(super) fn put(&mut self, entry: Entry<T>) {
         self.live += 1;
+        if self.live == 1 {
+            self.first = Some(entry);
+            return;
+        }
+        let entry = match &mut self.first {
+            Some(first) if entry.seq < first.seq => std::mem::replace(first, entry),
+            _ => entry,
+        };
+        self.rest.get_or_insert_default().put(entry);
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Entry<T>> {
+        let first = self.first.take();
+        let entry = match first {
+            Some(first) => first,
+            None => self.rest.as_mut()?.pop()?,
+        };
+        self.live -= 1;
+        self.tidy();
+        Some(entry)
+    }
+
+    pub(super) fn remove(&mut self, seq: u64) -> Option<T> {
+        let item = match self.first.take_if(|first| first.seq == seq) {
+            Some(first) => first.item,
+            None => self.rest.as_mut()?.remove(seq),
+        };
+        self.live -= usize::from(item.is_some());
+        self.tidy();
+        item
+    }
+
+    /// Keeps the invariants, and memory within a constant factor of what waits.
+    #[inline]
+    fn tidy(&mut self) {
+        if self.rest.is_some() {
+            self.tidy_rest();
+        }
+    }
+
+    fn tidy_rest(&mut self) {
+        let behind = self.live - usize::from(self.first.is_some());
+        match &mut self.rest {
+            Some(rest) if behind > 0 => rest.sweep(behind),
+            _ => self.rest = None,
+        }
+    }
+}
+
+impl<T> Rest<T> {
+    fn head(&self) -> Option<&Entry<T>> {
+        if self.returned.is_empty() {
+            return self.entries.front();
+        }
+        let returned = self.returned.first_key_value().map(|(_, entry)| entry);
+        match (self.entries.front(), returned) {
+            (Some(a), Some(b)) => Some(if a.seq < b.seq { a } else { b }),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn put(&mut self, entry: Entry<T>) {
         match (self.entries.front(), self.entries.back()) {
             (Some(first), _) if entry.seq < first.seq => self.entries.push_front(entry),
             (_, Some(last)) if entry.seq < last.seq => {
                 self.returned.insert(entry.seq, entry);
             }
-            (Some(_), _) => self.entries.push_back(entry),
-            (None, _) => {
-                // Made to measure: most groups never have a second one.
-                if self.entries.capacity() == 0 {
-                    self.entries = VecDeque::with_capacity(1);
-                }
-                self.entries.push_back(entry);
-            }
+            _ => self.entries.push_back(entry),
         }
     }
 
-    pub(super) fn pop(&mut self) -> Option<Entry<T>> {
-        let entry = if self.returned.is_empty() {
-            self.entries.pop_front()?
-        } else {
-            let seq = self.head()?.seq;
-            match self.unreturn(seq) {
-                Some(entry) => entry,
-                None => self.entries.pop_front()?,
-            }
-        };
-        self.live -= 1;
-        self.sweep();
-        Some(entry)
+    fn pop(&mut self) -> Option<Entry<T>> {
+        if self.returned.is_empty() {
+            return self.entries.pop_front();
+        }
+        let seq = self.head()?.seq;
+        match self.unreturn(seq) {
+            None => self.entries.pop_front(),
+            entry => entry,
+        }
     }
 
-    pub(super) fn remove(&mut self, seq: u64) -> Option<T> {
-        let item = match self.unreturn(seq) {
+    fn remove(&mut self, seq: u64) -> Option<T> {
+        match self.unreturn(seq) {
             Some(entry) => entry.item,
             None => {
                 let found = self.entries.binary_search_by_key(&seq, |entry| entry.seq);
-                let at = found.ok()?;
-                self.entries[at].item.take()
+                self.entries[found.ok()?].item.take()
             }
-        };
-        let item = item?;
-        self.live -= 1;
-        self.sweep();
-        Some(item)
-    }
-
-    /// Takes out all, in order.
-    pub(super) fn drain(&mut self) -> Vec<T> {
-        let mut items = Vec::with_capacity(self.live);
-        while let Some(entry) = self.pop() {
-            items.extend(entry.item);
         }
-        items
     }
 
     fn unreturn(&mut self, seq: u64) -> Option<Entry<T>> {
@@ -167,27 +214,25 @@ impl<T> Messages<T> {
         Some(entry)
     }
 
-    /// Keeps the invariants, and memory within a constant factor of what waits.
-    #[inline]
-    fn sweep(&mut self) {
-        if self.live == 0 {
-            self.entries = VecDeque::new();
-        } else {
-            self.sweep_some();
-        }
-    }
-
-    fn sweep_some(&mut self) {
+    /// So many messages are here.
+    fn sweep(&mut self, live: usize) {
         while self.entries.front().is_some_and(|e| e.item.is_none()) {
             self.entries.pop_front();
         }
-        if self.entries.len() > 2 * self.live + SLACK {
+        if self.entries.len() > 2 * live + SLACK {
             self.entries.retain(|e| e.item.is_some());
         }
-        if self.entries.is_empty() {
-            self.entries = VecDeque::new();
-        } else if self.entries.capacity() > 4 * self.entries.len() + SLACK {
+        if self.entries.capacity() > 4 * self.entries.len() + SLACK {
             self.entries.shrink_to(2 * self.entries.len());
+        }
+    }
+}
+
+impl<T> Default for Rest<T> {
+    fn default() -> Self {
+        Self {
+            entries: VecDeque::new(),
+            returned: BTreeMap::new(),
         }
     }
 }

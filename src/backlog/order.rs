@@ -44,7 +44,7 @@ impl Order {
         Ok(lane)
     }
 
-    fn mint(&mut self) -> u64 {
+    pub(super) fn mint(&mut self) -> u64 {
         self.clock += 1;
         self.clock
     }
@@ -84,6 +84,27 @@ impl Order {
         }
     }
 
+    /// A group that is one message's own arrives with it, counted in its tier.
+    pub(super) fn arrive_alone<T>(&mut self, index: u32, g: &Group<T>, tier: u32) {
+        let lane = g.lane.index();
+        self.lanes.change_head(lane, None, Some(tier));
+        let line = self.lanes.line(lane, tier);
+        match g.bump {
+            None => line.push(g.ticket, g.level, index),
+            Some(_) => line.insert(g.ticket, Position::new(g.level, g.ticket, g.bump), index),
+        }
+        self.lanes.settle(lane);
+    }
+
+    /// Its message, of this tier, is done: it is gone.
+    #[inline]
+    pub(super) fn end_alone(&mut self, lane: LaneKey, tier: u32) {
+        _ = self.lanes.tiers(lane.index()).finish(tier);
+        self.lanes.return_units(lane.index(), 1);
+        self.lanes.settle(lane.index());
+        self.lanes.remove_group(lane);
+    }
+
     /// Counts the group in the tier of what waits first in it. If nothing did
     /// until now, it becomes ready now.
     #[inline]
@@ -108,15 +129,6 @@ impl Order {
         }
     }
 
-    /// A further message of a live turn starts. To be settled.
-    pub(super) fn start_head<T>(&mut self, g: &Group<T>) {
-        let lane = g.lane.index();
-        self.lanes.take_unit(lane);
-        g.head
-            .into_iter()
-            .for_each(|tier| self.lanes.tiers(lane).start(tier));
-    }
-
     /// A message of this tier runs no more. To be settled.
     #[inline]
     pub(super) fn finish<T>(&mut self, g: &Group<T>, tier: u32) {
@@ -130,7 +142,7 @@ impl Order {
         self.lanes.settle(g.lane.index());
     }
 
-    /// What keeps the group's first message waiting, a live turn ignored.
+    /// What keeps the group's first message waiting.
     pub(super) fn above<T>(&self, g: &Group<T>) -> Blocked {
         let lane = self.lanes.lane(g.lane.index());
         match g.head {

@@ -32,7 +32,7 @@ impl<T> Backlog<T> {
     /// As [`claim`](Self::claim) of a turn that is over at once, to be completed
     /// or unclaimed.
     pub fn prefetch(&mut self) -> Option<Prefetched<T>> {
-        let (claim, old) = self.begin(false)?;
+        let (claim, old) = self.begin()?;
         Some(Prefetched { claim, old })
     }
 

@@ -245,7 +245,7 @@ impl<J> Core<J> {
         if !self.workers.look(n) || self.startable(1) == 0 {
             return None;
         }
-        let claim = self.backlog.claim(false)?;
+        let claim = self.backlog.claim()?;
         self.workers.claimed(n);
         Some(self.start(claim.item, n, now))
     }
@@ -289,7 +289,11 @@ impl<J> Core<J> {
     }
 
     /// Which worker to start or wake next, if more are needed.
+    #[inline]
     pub(crate) fn next_action(&mut self) -> Option<Action> {
+        if !self.workers.may_act() {
+            return None;
+        }
         // One more than are coming is all that need be known.
         let enough = u64::from(self.workers.coming()) + 1;
         let wanted = self.startable(enough) + self.clock.wants_keeper();
@@ -306,6 +310,7 @@ impl<J> Core<J> {
     }
 
     /// Once nothing more will come, who finds nothing leaves.
+    #[inline]
     fn close_workers(&mut self) {
         if self.closed && self.clock.is_empty() {
             self.workers.close();
@@ -362,7 +367,9 @@ impl<J> Core<J> {
         if self.closed && self.unfinished == 0 && self.workers.live() == 0 {
             while self.shutdown_waiters.notify_next(wakes).is_some() {}
         }
-        self.resolve_stall(wakes);
+        if !self.stalls.is_empty() {
+            self.resolve_stall(wakes);
+        }
     }
 
     fn wake(&mut self, n: u32, wakes: &mut WakeBatch) {

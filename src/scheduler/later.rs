@@ -116,19 +116,11 @@ impl<J> Core<J> {
         let Placing {
             tier, bump, after, ..
         } = placing;
-        let key = self.tasks.insert(TaskState {
-            id: TaskId(self.last.0 + 1),
-            caller,
-            group,
-            seq: 0,
-            tier: tier.unwrap_or(0),
-            queued: now,
-            phase: Phase::Ended(Ending::Cancelled, None),
-            detached: false,
-            waker: None,
-            prev: None,
-            next: None,
-        });
+        let id = TaskId(self.last.0 + 1);
+        let sent = (group, 0, tier.unwrap_or(0));
+        let phase = Phase::Ended(Ending::Cancelled, None);
+        let state = TaskState::new(id, caller, sent, now, phase);
+        let key = self.tasks.insert(state);
         let timer = self.clock.timers.set(now.saturating_add(after), key);
         let later = Later {
             job,
@@ -137,7 +129,7 @@ impl<J> Core<J> {
             bump,
         };
         self.task_mut(key).phase = Phase::Later(Box::new(later));
-        self.count_in(key, tier.unwrap_or(0), now);
+        self.count_in(key, now);
         key
     }
 

@@ -161,7 +161,15 @@ impl State {
     }
 
     /// It is `now`: what is due arrives.
+    #[inline]
     pub(super) fn advance(&mut self, now: Duration, wakes: &mut WakeBatch) {
+        if !self.core.clock.is_empty() {
+            self.advance_timers(now, wakes);
+        }
+    }
+
+    #[inline(never)]
+    fn advance_timers(&mut self, now: Duration, wakes: &mut WakeBatch) {
         for caller in self.core.advance(now, wakes) {
             if self.core.is_undercut(caller) {
                 self.exact(wakes);

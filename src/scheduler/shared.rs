@@ -56,7 +56,9 @@ impl Shared {
         let result = f(state, wakes, now);
         session.settle(|state, wakes| {
             let settled = state.settle(wakes);
-            aftermath.take_from(state);
+            if !state.to_start.is_empty() || !state.ended.is_empty() {
+                aftermath.take_from(state);
+            }
             settled
         });
         result
@@ -144,6 +146,7 @@ struct Aftermath<'a> {
 }
 
 impl<'a> Aftermath<'a> {
+    #[inline]
     fn of(shared: &'a Arc<Shared>) -> Self {
         Self {
             shared,
@@ -160,7 +163,7 @@ impl<'a> Aftermath<'a> {
         // given back.
         for Ended { job, record } in std::mem::take(&mut state.ended) {
             if let Some(record) = record {
-                self.shared.log(record);
+                self.shared.log(*record);
             }
             self.unrun.push(job);
         }
@@ -168,7 +171,17 @@ impl<'a> Aftermath<'a> {
 }
 
 impl Drop for Aftermath<'_> {
+    #[inline]
     fn drop(&mut self) {
+        if !self.to_start.is_empty() || !self.unrun.is_empty() {
+            self.follow();
+        }
+    }
+}
+
+impl Aftermath<'_> {
+    #[cold]
+    fn follow(&mut self) {
         for n in self.to_start.drain(..) {
             (self.shared.start)(self.shared, n);
         }

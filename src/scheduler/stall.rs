@@ -58,6 +58,12 @@ impl Stalls {
         self.0.iter().any(|b| b.worker == worker && b.stalled)
     }
 
+    /// Whether nobody is blocked.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// How many are blocked and were not told to give up.
     pub(super) fn blocked(&self) -> usize {
         self.0.iter().filter(|b| !b.stalled).count()

@@ -167,7 +167,7 @@ impl<J> Core<J> {
         }
         match self.backlog.why(group) {
             Blocked::Paused => Why::Paused,
-            Blocked::GroupLimit | Blocked::Held => Why::GroupLimit,
+            Blocked::GroupLimit => Why::GroupLimit,
             Blocked::Tier => {
                 let lane = self.backlog.lane_of(group);
                 let open = lane.and_then(|lane| self.backlog.open_tier(lane));

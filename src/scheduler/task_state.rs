@@ -47,7 +47,7 @@ pub(crate) struct Started<J> {
     pub(crate) task: Key,
     pub(crate) job: J,
     /// The log's row, but for how and when it ends; if there is a log.
-    pub(crate) record: Option<Record>,
+    pub(crate) record: Option<Box<Record>>,
     pub(crate) start: Duration,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Started<J> {
 pub(crate) struct Claimed<J> {
     pub(crate) from: Prefetched<Key>,
     pub(crate) job: J,
-    pub(crate) record: Option<Record>,
+    pub(crate) record: Option<Box<Record>>,
 }
 
 impl<J> Claimed<J> {
@@ -72,9 +72,9 @@ impl<J> Claimed<J> {
             start,
             end: start,
         };
-        let record = record.map(|row| Record {
-            run: Some(run),
-            ..row
+        let record = record.map(|mut row| {
+            row.run = Some(run);
+            row
         });
         Started {
             task,
@@ -88,10 +88,33 @@ impl<J> Claimed<J> {
 /// A task that ended without running.
 pub(crate) struct Ended<J> {
     pub(crate) job: J,
-    pub(crate) record: Option<Record>,
+    pub(crate) record: Option<Box<Record>>,
 }
 
 impl<J> TaskState<J> {
+    /// A new one: its group, and its number and tier in that.
+    pub(super) fn new(
+        id: TaskId,
+        caller: Key,
+        (group, seq, tier): (GroupKey, u64, u32),
+        queued: Duration,
+        phase: Phase<J>,
+    ) -> Self {
+        Self {
+            id,
+            caller,
+            group,
+            seq,
+            tier,
+            queued,
+            phase,
+            detached: false,
+            waker: None,
+            prev: None,
+            next: None,
+        }
+    }
+
     /// Whether it has not started, and no worker has it.
     pub(super) fn waits(&self) -> bool {
         matches!(self.phase, Phase::Waiting(_) | Phase::Later(_))

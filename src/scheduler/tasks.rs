@@ -4,8 +4,6 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::error::Stale;
-use crate::limit::Limit;
-use crate::ready::STANDING_LEVEL;
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 
@@ -30,34 +28,28 @@ impl<J> Core<J> {
             return Ok(self.submit_later(caller, placing, job, now));
         }
         let lane = self.caller(caller).lane;
-        let group = placing.group.unwrap_or_else(|| {
-            let own = self.backlog.add_group(lane, Limit::SERIAL, STANDING_LEVEL);
-            own.expect("a serial group is in range")
+        let Placing { tier, bump, .. } = placing;
+        let (id, backlog) = (TaskId(self.last.0 + 1), &mut self.backlog);
+        let mut goes_down = None;
+        let key = self.tasks.insert_with(|key| {
+            let sent = match placing.group {
+                None => Ok(backlog.send_alone(lane, tier, bump, key)),
+                Some(group) => match backlog.send(group, tier, bump, key) {
+                    Ok((seq, tier)) => Ok((group, seq, tier)),
+                    Err((down, _)) => Err((group, down)),
+                },
+            };
+            let (group, seq, tier) = sent.unwrap_or_else(|(group, down)| {
+                goes_down = Some(down);
+                (group, 0, 0)
+            });
+            TaskState::new(id, caller, (group, seq, tier), now, Phase::Waiting(job))
         });
-        let key = self.tasks.insert(TaskState {
-            id: TaskId(self.last.0 + 1),
-            caller,
-            group,
-            seq: 0,
-            tier: 0,
-            queued: now,
-            phase: Phase::Waiting(job),
-            detached: false,
-            waker: None,
-            prev: None,
-            next: None,
-        });
-        let sent = self.backlog.send(group, placing.tier, placing.bump, key);
-        if placing.group.is_none() {
-            self.backlog.unpin(group);
+        if let Some(down) = goes_down {
+            return Err((Refused::TierGoesDown(down), self.forget(key)));
         }
-        match sent {
-            Ok((seq, tier)) => {
-                self.accept(key, seq, tier, now);
-                Ok(key)
-            }
-            Err((down, key)) => Err((Refused::TierGoesDown(down), self.forget(key))),
-        }
+        self.count_in(key, now);
+        Ok(key)
     }
 
     fn admissible(&self, caller: Key, placing: Placing) -> Result<(), Refused> {
@@ -73,19 +65,12 @@ impl<J> Core<J> {
         }
     }
 
-    /// Counts a task that is in the backlog now.
-    fn accept(&mut self, key: Key, seq: u64, tier: u32, now: Duration) {
-        let task = self.task_mut(key);
-        (task.seq, task.tier) = (seq, tier);
-        self.count_in(key, tier, now);
-    }
-
     /// Counts a new task; one that comes after a failure in a lower tier is
     /// skipped at once.
-    pub(super) fn count_in(&mut self, key: Key, tier: u32, now: Duration) {
+    pub(super) fn count_in(&mut self, key: Key, now: Duration) {
         self.last.0 += 1;
         self.unfinished += 1;
-        let caller = self.task(key).caller;
+        let TaskState { caller, tier, .. } = *self.task(key);
         self.link(key);
         let c = self.caller_mut(caller);
         c.submitted();
@@ -140,15 +125,17 @@ impl<J> Core<J> {
     }
 
     /// The log's row for a task that ends so; `None` if nobody keeps a log.
-    pub(super) fn record(&self, task: Key, ending: Ending, now: Duration) -> Option<Record> {
-        let state = self.task(task);
-        self.rows.then(|| Record {
-            id: state.id,
-            caller: self.caller(state.caller).name.clone(),
-            tier: state.tier,
-            queued: state.queued,
-            run: state.run(now),
-            ending,
+    pub(super) fn record(&self, task: Key, ending: Ending, now: Duration) -> Option<Box<Record>> {
+        self.rows.then(|| {
+            let state = self.task(task);
+            Box::new(Record {
+                id: state.id,
+                caller: self.caller(state.caller).name.clone(),
+                tier: state.tier,
+                queued: state.queued,
+                run: state.run(now),
+                ending,
+            })
         })
     }
 

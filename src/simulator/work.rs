@@ -67,7 +67,11 @@ impl Work {
 }
 
 /// A task that runs, and its row so far; all are equal in the order of ends.
-pub(super) struct Running(pub(super) Key, pub(super) Ending, pub(super) Option<Record>);
+pub(super) struct Running(
+    pub(super) Key,
+    pub(super) Ending,
+    pub(super) Option<Box<Record>>,
+);
 
 impl PartialEq for Running {
     fn eq(&self, _: &Self) -> bool {

@@ -7,6 +7,7 @@
 //! how many operations a round has.
 
 use std::hint::black_box;
+use std::sync::mpsc::{Receiver, channel};
 
 use conversant::gate::TierGate;
 use conversant::intent::IntentLock;
@@ -14,6 +15,7 @@ use conversant::keyed::Keyed;
 use conversant::limit::Limit;
 use conversant::modes::Mode;
 use conversant::queue::{Conversation, Queue};
+use conversant::scheduler::{CallerOptions, Place, PoolError, Scheduler};
 use conversant::semaphore::Semaphore;
 
 type Path = fn(rounds: usize) -> usize;
@@ -46,6 +48,9 @@ const PATHS: &[(&str, Path)] = &[
     ("semaphore-pair", semaphore),
     ("intent-pair", intent),
     ("gate-step", gate),
+    ("task-detached", |n| tasks(n, 0)),
+    ("task-in-a-serial-group", |n| tasks(n, 8)),
+    ("task-awaited", awaited),
 ];
 
 /// Groups, each with one message a round.
@@ -313,4 +318,55 @@ fn gate(rounds: usize) -> usize {
         black_box(&ticket);
     }
     1
+}
+
+type Workers = Receiver<Box<dyn FnOnce() + Send>>;
+
+/// A scheduler whose workers wait for this thread to run them.
+fn scheduler() -> (Scheduler, Workers) {
+    let (to_run, workers) = channel();
+    let pool = move |worker| to_run.send(worker).map_err(|_| PoolError::new("gone"));
+    let scheduler = Scheduler::builder().workers(1).pool(pool).build();
+    (scheduler.expect("in range"), workers)
+}
+
+/// Tasks that nobody waits for, in serial groups if there are any.
+fn tasks(rounds: usize, groups: usize) -> usize {
+    let (scheduler, workers) = scheduler();
+    let caller = scheduler
+        .caller("all", CallerOptions::default())
+        .expect("open");
+    let group = |_| caller.group(Limit::SERIAL, 100).expect("in range");
+    let groups: Vec<_> = (0..groups).map(group).collect();
+    for round in 0..rounds {
+        for n in 0..GROUPS {
+            let place = match groups.get(n % groups.len().max(1)) {
+                Some(group) => Place::new().group(group),
+                None => Place::new(),
+            };
+            let task = caller.exec_with(place, move || Ok::<_, ()>(black_box(round)));
+            task.expect("open").detach();
+        }
+        workers.try_iter().for_each(|worker| worker());
+    }
+    GROUPS
+}
+
+fn awaited(rounds: usize) -> usize {
+    let (scheduler, workers) = scheduler();
+    let caller = scheduler
+        .caller("all", CallerOptions::default())
+        .expect("open");
+    let mut tasks = Vec::new();
+    for round in 0..rounds {
+        for _ in 0..GROUPS {
+            let task = caller.exec(move || Ok::<_, ()>(black_box(round)));
+            tasks.push(task.expect("open"));
+        }
+        workers.try_iter().for_each(|worker| worker());
+        for mut task in tasks.drain(..) {
+            black_box(task.outcome().wait().expect("it has run"));
+        }
+    }
+    GROUPS
 }

@@ -53,7 +53,7 @@ impl Loop {
     /// Every free worker takes what it can get.
     fn start(&mut self) {
         while let Some(&worker) = self.free.first()
-            && let Some(claim) = self.backlog.claim(false)
+            && let Some(claim) = self.backlog.claim()
         {
             self.free.remove(&worker);
             let (task, takes) = claim.item;
@@ -278,7 +278,7 @@ fn d2_jobs_of_two_groups_with_limit_one() {
         backlog.send(group, None, None, job).unwrap();
     }
     let claim = |backlog: &mut Backlog<u32>, n| -> Vec<u32> {
-        let claims = (0..n).map_while(|_| backlog.claim(false));
+        let claims = (0..n).map_while(|_| backlog.claim());
         claims.map(|claim| claim.item).collect()
     };
     assert_eq!(claim(&mut backlog, 6), [1, 2, 3, 4, 6, 8]);

@@ -31,7 +31,7 @@ fn send(world: &mut World, groups: &[usize]) {
 /// A turn of one message, which is still in flight.
 fn start(world: &mut World) -> Option<usize> {
     let is = world.model.clone().claim(false).map(|(g, _)| g);
-    world.apply(&Op::Claim(false));
+    world.apply(&Op::Claim);
     is
 }
 
@@ -288,13 +288,12 @@ fn many_lanes_and_groups_used_once_leave_nothing_behind() {
     }
     assert_eq!(backlog.eligible(u64::MAX), 20_000);
     for n in 0..20_000 {
-        let claim = backlog.claim(true).unwrap();
+        let claim = backlog.claim().unwrap();
         assert_eq!(claim.item, n);
-        backlog.end_turn(claim.group);
         backlog.complete(claim.group, claim.tier);
         assert!(!backlog.contains(claim.group));
     }
-    assert!(backlog.claim(true).is_none() && is_empty(&backlog));
+    assert!(backlog.claim().is_none() && is_empty(&backlog));
     let kept = held_by_this_thread() - before;
     assert!(kept < 200_000, "{kept} bytes are kept");
 }

@@ -36,7 +36,7 @@ fn backlog(arrivals: &[Arrival]) -> Backlog<usize> {
 /// All that is left, each done before the next is taken.
 fn order(mut backlog: Backlog<usize>) -> Vec<usize> {
     let mut order = vec![];
-    while let Some(claim) = backlog.claim(false) {
+    while let Some(claim) = backlog.claim() {
         order.push(claim.item);
         backlog.complete(claim.group, claim.tier);
     }
@@ -59,7 +59,7 @@ proptest! {
     ) {
         let left = |taken: usize| {
             let mut backlog = backlog(&arrivals);
-            for claim in (0..done).map_while(|_| backlog.claim(false)).collect::<Vec<_>>() {
+            for claim in (0..done).map_while(|_| backlog.claim()).collect::<Vec<_>>() {
                 backlog.complete(claim.group, claim.tier);
             }
             let (waits, runs) = (backlog.waiting(), backlog.in_flight());
@@ -90,7 +90,7 @@ fn a_lane_does_not_lose_the_turns_that_go_back() {
     send(3, 1);
     let mut served = vec![];
     for taken in 0..10 {
-        served.push(backlog.claim(false).unwrap().item);
+        served.push(backlog.claim().unwrap().item);
         let claims: Vec<_> = (0..taken).map(|_| backlog.prefetch().unwrap()).collect();
         claims
             .into_iter()

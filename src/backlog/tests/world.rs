@@ -12,9 +12,7 @@ use crate::limit::{Bypass, Limit};
 pub(super) enum Op {
     /// `tier` counts from that of the group's last message while it has any.
     Send(usize, u32, Option<u8>),
-    Claim(bool),
-    Take(usize),
-    EndTurn(usize),
+    Claim,
     Finish(usize),
     GiveBack(usize),
     Remove(usize, usize),
@@ -76,9 +74,7 @@ pub(super) fn calm_op() -> impl Strategy<Value = Op> {
     let g = || 0..16usize;
     prop_oneof![
         8 => (g(), prop::option::weighted(0.2, level())).prop_map(|(g, b)| Op::Send(g, 0, b)),
-        8 => any::<bool>().prop_map(Op::Claim),
-        2 => g().prop_map(Op::Take),
-        4 => g().prop_map(Op::EndTurn),
+        8 => Just(Op::Claim),
         5 => g().prop_map(Op::Finish),
         1 => g().prop_map(Op::GiveBack),
         1 => (g(), 0..3usize).prop_map(|(g, n)| Op::Remove(g, n)),
@@ -133,10 +129,10 @@ impl World {
         let mut picked = None;
         match *op {
             Op::Send(g, tier, bump) => self.send(g % groups, tier, bump),
-            Op::Claim(hold) => {
-                let is = self.model.claim(hold);
+            Op::Claim => {
+                let is = self.model.claim(false);
                 assert_eq!(is.is_some(), before > 0, "work is done if there is any");
-                self.subject.claim(hold, is);
+                self.subject.claim(is);
                 picked = is.map(|(g, _)| g);
             }
             Op::Finish(n) | Op::GiveBack(n) => self.land(n, matches!(op, Op::GiveBack(_))),
@@ -146,12 +142,9 @@ impl World {
             }
             Op::Renew(g, lane) => self.renew(g % groups, lane % lanes),
             Op::RenewLane(lane, weight, cap) => self.renew_lane(lane % lanes, weight, cap),
-            Op::Take(g)
-            | Op::EndTurn(g)
-            | Op::Remove(g, _)
-            | Op::Bump(g, _)
-            | Op::SetLevel(g, _)
-            | Op::SetLimit(g, _) => self.change(g % groups, op),
+            Op::Remove(g, _) | Op::Bump(g, _) | Op::SetLevel(g, _) | Op::SetLimit(g, _) => {
+                self.change(g % groups, op)
+            }
         }
         self.watch.observe(&self.model, picked);
         self.subject.check(&self.model);
@@ -184,16 +177,7 @@ impl World {
     }
 
     fn change(&mut self, g: usize, op: &Op) {
-        let held = self.model.groups[g].held;
         match *op {
-            Op::Take(_) if held => {
-                let is = self.model.take(g);
-                self.subject.take(g, is);
-            }
-            Op::EndTurn(_) if held => {
-                self.model.end_turn(g);
-                self.subject.end_turn(g);
-            }
             Op::Remove(_, nth) => {
                 if let Some(&message) = self.model.groups[g].waiting.get(nth) {
                     self.model.remove(g, nth);
@@ -218,7 +202,7 @@ impl World {
 
     fn renew(&mut self, g: usize, lane: usize) {
         let group = &self.model.groups[g];
-        if group.is_idle() && !group.held {
+        if group.is_idle() {
             let (limit, level) = (group.limit, group.level);
             self.subject.drop_group(g);
             self.subject.add_group(g, lane, limit, level);
@@ -229,7 +213,7 @@ impl World {
     fn renew_lane(&mut self, lane: usize, weight: u32, cap: Limit) {
         let all: Vec<usize> = self.model.in_lane(lane).collect();
         let groups = &self.model.groups;
-        if all.iter().any(|&g| !groups[g].is_idle() || groups[g].held) {
+        if all.iter().any(|&g| !groups[g].is_idle()) {
             return;
         }
         all.iter().for_each(|&g| self.subject.drop_group(g));
@@ -252,7 +236,6 @@ impl World {
     pub(super) fn drain(mut self) {
         (0..self.model.lanes.len()).for_each(|l| self.apply(&Op::SetCap(l, Limit::Unlimited)));
         for g in 0..self.model.groups.len() {
-            self.apply(&Op::EndTurn(g));
             self.apply(&Op::SetLimit(g, Limit::SERIAL));
         }
         loop {
@@ -262,7 +245,7 @@ impl World {
             if self.model.eligible() == 0 {
                 break;
             }
-            self.apply(&Op::Claim(false));
+            self.apply(&Op::Claim);
         }
         assert!(self.model.groups.iter().all(Group::is_idle));
         (0..self.model.groups.len()).for_each(|g| self.subject.drop_group(g));

@@ -132,15 +132,8 @@ impl Model {
         outstanding.map(|m| m.tier).min()
     }
 
-    pub(crate) fn why(&self, g: usize) -> Blocked {
-        match self.groups[g].held {
-            true => Blocked::Held,
-            false => self.above(g),
-        }
-    }
-
     /// What keeps the first message waiting, a live turn left aside.
-    fn above(&self, g: usize) -> Blocked {
+    pub(crate) fn why(&self, g: usize) -> Blocked {
         let group = &self.groups[g];
         let lane = &self.lanes[group.lane];
         let Some(first) = group.waiting.first() else {
@@ -160,7 +153,7 @@ impl Model {
     }
 
     pub(crate) fn is_eligible(&self, g: usize) -> bool {
-        self.why(g) == Blocked::InLine
+        !self.groups[g].held && self.why(g) == Blocked::InLine
     }
 
     fn eligible_in(&self, lane: usize) -> u64 {
@@ -245,7 +238,7 @@ impl Model {
     }
 
     pub(crate) fn take(&mut self, g: usize) -> Result<Message, Blocked> {
-        match self.above(g) {
+        match self.why(g) {
             Blocked::InLine => {
                 let message = self.fly(g);
                 self.settle(self.groups[g].lane);
