@@ -6,6 +6,7 @@ mod jobs;
 mod locks;
 mod ranks;
 mod semaphores;
+mod tasks;
 
 use crate::contender::Cell;
 
@@ -18,6 +19,7 @@ pub fn all() -> Vec<Cell> {
         locks::cells(),
         gates::cells(),
         jobs::cells(),
+        tasks::cells(),
     ];
     families.into_iter().flatten().collect()
 }

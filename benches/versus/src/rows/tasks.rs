@@ -1,0 +1,383 @@
+//! E1 to E4, E6: tasks of a scheduler, beside what pools offer.
+//!
+//! One thread submits, two workers run. Each task counts itself on its worker's own line; the time
+//! ends when all have run. Where tasks are in groups each also looks whether it is its group's next.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use conversant::limit::Limit;
+use conversant::scheduler::{Caller, CallerOptions, Group, Place, Scheduler};
+use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
+
+use crate::contender::{Cell, Entry, Sample};
+use crate::race::{pin, pooled, wait_until, worker};
+use crate::work::work;
+
+const WORKERS: usize = 2;
+const MICROSECOND: u64 = 1_000;
+/// Groups of E3.
+const GROUPS: usize = 64;
+/// Tasks that are submitted in one call.
+const BATCH: u64 = 256;
+/// Tasks whose outcomes are awaited before more are submitted.
+const WINDOW: u64 = 1_000;
+
+const OURS: &str = "conversant Scheduler";
+const BATCHED: &str = "conversant Scheduler, 256 at once";
+const RAYON: &str = "rayon spawn";
+const TOKIO: &str = "tokio spawn";
+const STRANDS: &str = "rayon strands of boxed closures";
+const ONE: &str = "1 caller";
+
+pub fn cells() -> Vec<Cell> {
+    let cell =
+        |row, title: &str, build: fn() -> Vec<Entry>| Cell::new(row, title, build).unit("task");
+    vec![
+        cell("E1", "trivial tasks, detached", || detached(0))
+            .target(OURS, 1.2, RAYON)
+            .target(BATCHED, 0.6, RAYON),
+        cell("E2", "outcomes awaited in order", awaited).target(OURS, 0.8, TOKIO),
+        cell("E3", "64 serial groups", serial).target(OURS, 1.0, STRANDS),
+        cell("E4", "tasks of 1 us, detached", || detached(MICROSECOND)).target(OURS, 1.05, RAYON),
+        cell(
+            "E6",
+            "callers with weights, a cap for every other, 256 levels",
+            callers,
+        )
+        .target("6 callers", 1.3, ONE)
+        .target("64 callers", 1.3, ONE),
+    ]
+}
+
+/// How many tasks each worker has run.
+#[derive(Default)]
+struct Count([CachePadded<AtomicU64>; WORKERS]);
+
+impl Count {
+    fn one(&self) {
+        // No other thread has this number.
+        let own = &self.0[worker()];
+        own.store(own.load(Ordering::Relaxed) + 1, Ordering::Release);
+    }
+
+    fn all(&self) -> u64 {
+        self.0.iter().map(|own| own.load(Ordering::Acquire)).sum()
+    }
+}
+
+/// From the first submission until all have run.
+fn timed(ops: u64, submit: impl FnOnce(&Arc<Count>)) -> Result<Sample> {
+    let count = Arc::new(Count::default());
+    let sample = pooled(ops, || {
+        let start = Instant::now();
+        submit(&count);
+        wait_until(|| count.all() >= ops);
+        start.elapsed()
+    });
+    ensure!(count.all() == ops, "{} tasks of {ops}", count.all());
+    Ok(sample)
+}
+
+fn task(count: &Arc<Count>, hold: u64) -> impl FnOnce() + Send + 'static {
+    let count = Arc::clone(count);
+    move || {
+        work(hold);
+        count.one();
+    }
+}
+
+/// As our scheduler takes them.
+fn fallible(task: impl FnOnce()) -> impl FnOnce() -> Result<(), ()> {
+    move || {
+        task();
+        Ok(())
+    }
+}
+
+fn rayon() -> rayon::ThreadPool {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(WORKERS);
+    pool.start_handler(pin).build().expect("a pool")
+}
+
+fn tokio() -> tokio::runtime::Runtime {
+    let next = AtomicU64::new(0);
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .on_thread_start(move || pin(next.fetch_add(1, Ordering::Relaxed) as usize))
+        .build()
+        .expect("a runtime")
+}
+
+/// With two workers that are there, each on its processor.
+fn scheduler(claims: u32) -> Scheduler {
+    let builder = Scheduler::builder().workers(WORKERS as u32).claims(claims);
+    let scheduler = builder.build().expect("in range");
+    let caller = caller(&scheduler, CallerOptions::default());
+    let meet = Arc::new(Barrier::new(WORKERS));
+    for processor in 0..WORKERS {
+        let meet = Arc::clone(&meet);
+        let arrive = move || {
+            pin(processor);
+            meet.wait();
+        };
+        caller.exec(fallible(arrive)).expect("open").detach();
+    }
+    caller.synchronize().wait().expect("they come");
+    scheduler
+}
+
+fn caller(scheduler: &Scheduler, options: CallerOptions) -> Caller {
+    scheduler.caller("bench", options).expect("open")
+}
+
+fn detached(hold: u64) -> Vec<Entry> {
+    let (rayon, tokio) = (rayon(), tokio());
+    let ours = |name: &str, claims| {
+        let scheduler = scheduler(claims);
+        let caller = caller(&scheduler, CallerOptions::default());
+        Entry::ours(name, move |ops| {
+            // It goes with the last run.
+            let _keep = &scheduler;
+            timed(ops, |count| {
+                for _ in 0..ops {
+                    let task = caller.exec(fallible(task(count, hold)));
+                    task.expect("open").detach();
+                }
+            })
+        })
+    };
+    vec![
+        ours(OURS, 16),
+        ours("conversant Scheduler, exact order", 1),
+        batched(hold),
+        Entry::peer(RAYON, move |ops| {
+            timed(ops, |count| {
+                (0..ops).for_each(|_| rayon.spawn(task(count, hold)));
+            })
+        }),
+        Entry::peer(TOKIO, move |ops| {
+            timed(ops, |count| {
+                for _ in 0..ops {
+                    let task = task(count, hold);
+                    drop(tokio.spawn(async move { task() }));
+                }
+            })
+        }),
+    ]
+}
+
+fn batched(hold: u64) -> Entry {
+    let scheduler = scheduler(16);
+    let caller = caller(&scheduler, CallerOptions::default());
+    Entry::ours(BATCHED, move |ops: u64| {
+        let ops = ops.next_multiple_of(BATCH);
+        let _keep = &scheduler;
+        timed(ops, |count| {
+            for _ in 0..ops / BATCH {
+                let batch = (0..BATCH).map(|_| fallible(task(count, hold)));
+                drop(caller.exec_all(Place::new(), batch).expect("open"));
+            }
+        })
+    })
+}
+
+fn awaited() -> Vec<Entry> {
+    let (rayon, tokio) = (rayon(), tokio());
+    let scheduler = scheduler(16);
+    let caller = caller(&scheduler, CallerOptions::default());
+    vec![
+        Entry::ours(OURS, move |ops| {
+            let _keep = &scheduler;
+            windows(ops, |n| {
+                let task = caller.exec(move || Ok::<_, ()>(n)).expect("open");
+                move || {
+                    let mut task = task;
+                    let outcome = task.outcome().wait().expect("nobody is in its way");
+                    match outcome.verdict {
+                        conversant::scheduler::Verdict::Ok(n) => n,
+                        _ => u64::MAX,
+                    }
+                }
+            })
+        }),
+        Entry::peer("rayon spawn, std mpsc", move |ops| {
+            windows(ops, |n| {
+                let (tell, told) = mpsc::channel();
+                rayon.spawn(move || tell.send(n).expect("somebody waits"));
+                move || told.recv().expect("it has run")
+            })
+        }),
+        Entry::peer(TOKIO, move |ops| {
+            windows(ops, |n| {
+                let task = tokio.spawn(async move { n });
+                let runtime = tokio.handle().clone();
+                move || runtime.block_on(task).expect("it does not panic")
+            })
+        }),
+    ]
+}
+
+/// Submits some, and awaits them in their order.
+fn windows<W: FnOnce() -> u64>(ops: u64, submit: impl Fn(u64) -> W) -> Result<Sample> {
+    let ops = ops.next_multiple_of(WINDOW);
+    let mut wrong = 0;
+    let sample = pooled(ops, || {
+        let start = Instant::now();
+        for first in (0..ops).step_by(WINDOW as usize) {
+            let some = first..first + WINDOW;
+            let waits: Vec<W> = some.clone().map(&submit).collect();
+            let gave = waits.into_iter().map(|wait| wait());
+            wrong += some.zip(gave).filter(|(n, gave)| n != gave).count();
+        }
+        start.elapsed()
+    });
+    ensure!(wrong == 0, "{wrong} outcomes of other tasks");
+    Ok(sample)
+}
+
+/// What the groups' next tasks are, and how often another one ran.
+struct Order {
+    next: Vec<CachePadded<AtomicU64>>,
+    wrong: AtomicU64,
+}
+
+impl Order {
+    fn new() -> Arc<Self> {
+        let next = (0..GROUPS).map(|_| CachePadded::new(AtomicU64::new(0)));
+        let (next, wrong) = (next.collect(), AtomicU64::new(0));
+        Arc::new(Self { next, wrong })
+    }
+
+    /// The `n`th task of all, which are dealt out to the groups in turn.
+    fn task(self: &Arc<Self>, n: u64, count: &Arc<Count>) -> impl FnOnce() + Send + use<> {
+        let (order, count) = (Arc::clone(self), Arc::clone(count));
+        move || {
+            let next = &order.next[n as usize % GROUPS];
+            let due = next.load(Ordering::Relaxed);
+            if due != n / GROUPS as u64 {
+                order.wrong.fetch_add(1, Ordering::Relaxed);
+            }
+            next.store(due + 1, Ordering::Relaxed);
+            count.one();
+        }
+    }
+
+    fn check(&self, sample: Sample) -> Result<Sample> {
+        let wrong = self.wrong.load(Ordering::Relaxed);
+        ensure!(wrong == 0, "{wrong} tasks ran out of order");
+        Ok(sample)
+    }
+}
+
+fn serial() -> Vec<Entry> {
+    let scheduler = scheduler(16);
+    let caller = caller(&scheduler, CallerOptions::default());
+    let group = |_| caller.group(Limit::SERIAL, 100).expect("in range");
+    let groups: Vec<Group> = (0..GROUPS).map(group).collect();
+    let pool = Arc::new(rayon());
+    let strands: Vec<_> = (0..GROUPS).map(|_| Arc::new(Strand::default())).collect();
+    vec![
+        Entry::ours(OURS, move |ops| {
+            let _keep = &scheduler;
+            let order = Order::new();
+            let sample = timed(ops, |count| {
+                for n in 0..ops {
+                    let place = Place::new().group(&groups[n as usize % GROUPS]);
+                    let task = caller.exec_with(place, fallible(order.task(n, count)));
+                    task.expect("open").detach();
+                }
+            });
+            order.check(sample?)
+        }),
+        Entry::peer(STRANDS, move |ops| {
+            let order = Order::new();
+            let sample = timed(ops, |count| {
+                for n in 0..ops {
+                    let strand = &strands[n as usize % GROUPS];
+                    strand.send(&pool, Box::new(order.task(n, count)));
+                }
+            });
+            order.check(sample?)
+        }),
+    ]
+}
+
+type Boxed = Box<dyn FnOnce() + Send>;
+
+/// One by one, by a job on the pool while there is any.
+#[derive(Default)]
+struct Strand(Mutex<(VecDeque<Boxed>, bool)>);
+
+impl Strand {
+    /// How many a job runs before it goes to the end of the pool's queue.
+    const RUN: usize = 32;
+
+    fn send(self: &Arc<Self>, pool: &Arc<rayon::ThreadPool>, task: Boxed) {
+        let mut state = self.0.lock();
+        state.0.push_back(task);
+        if !std::mem::replace(&mut state.1, true) {
+            drop(state);
+            self.serve(pool);
+        }
+    }
+
+    fn serve(self: &Arc<Self>, pool: &Arc<rayon::ThreadPool>) {
+        let (strand, again) = (Arc::clone(self), Arc::clone(pool));
+        pool.spawn(move || {
+            for _ in 0..Self::RUN {
+                let mut state = strand.0.lock();
+                let Some(task) = state.0.pop_front() else {
+                    state.1 = false;
+                    return;
+                };
+                drop(state);
+                task();
+            }
+            strand.serve(&again);
+        });
+    }
+}
+
+fn callers() -> Vec<Entry> {
+    let some = [(ONE, 1), ("6 callers", 6), ("64 callers", 64)];
+    some.map(|(name, count)| many_callers(name, count)).into()
+}
+
+/// Each caller has groups without limit at 256 levels between them.
+fn many_callers(name: &str, count: usize) -> Entry {
+    const LEVELS: usize = 256;
+    let scheduler = scheduler(16);
+    let options = |n: usize| CallerOptions {
+        weight: 1 + n as u32 % 4,
+        cap: match n % 2 {
+            0 => Limit::Unlimited,
+            _ => Limit::AtMost(64),
+        },
+        ..CallerOptions::default()
+    };
+    let callers: Vec<_> = (0..count)
+        .map(|n| {
+            let caller = caller(&scheduler, options(n));
+            let own = (n..LEVELS).step_by(count).map(|level| level as u8);
+            let group = |level| caller.group(Limit::Unlimited, level).expect("in range");
+            let groups: Vec<Group> = own.map(group).collect();
+            (caller, groups)
+        })
+        .collect();
+    Entry::ours(name, move |ops| {
+        let _keep = &scheduler;
+        timed(ops, |done| {
+            for n in 0..ops as usize {
+                let (caller, groups) = &callers[n % count];
+                let place = Place::new().group(&groups[n / count % groups.len()]);
+                let task = caller.exec_with(place, fallible(task(done, 0)));
+                task.expect("open").detach();
+            }
+        })
+    })
+}
