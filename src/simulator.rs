@@ -170,8 +170,7 @@ impl Simulation {
             placing.group = Some(group);
         }
         let submitted = self.core.submit(caller, placing, work, self.now);
-        let task = submitted.map_err(|(refused, _)| Reason::from(refused))?;
-        self.core.detach(task);
+        let (task, _) = submitted.map_err(|(refused, _)| Reason::from(refused))?;
         self.collect_unrun();
         Ok(SimTask(self.number, task))
     }

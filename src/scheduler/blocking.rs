@@ -25,7 +25,7 @@ impl<J> Core<J> {
 
     fn has_come(&self, target: Target) -> bool {
         match target {
-            Target::Task(task) => self.ending(task).1.is_some(),
+            Target::Task(task) => self.has_ended(task),
             Target::Synchronize(caller) => !self.caller(caller).is_synchronizing(),
             Target::Release(caller) => self.caller(caller).unfinished() == 0,
             Target::Shutdown => false,
@@ -51,7 +51,7 @@ impl<J> Core<J> {
         match self.stalls.give_up() {
             None => {}
             Some(Target::Task(task)) => {
-                let waker = self.task_waker(task).take();
+                let waker = self.task_waker(task).and_then(Option::take);
                 waker.into_iter().for_each(|w| wakes.push(w));
             }
             Some(Target::Synchronize(caller)) => {

@@ -118,8 +118,7 @@ impl<J> Core<J> {
         } = placing;
         let id = TaskId(self.last.0 + 1);
         let sent = (group, 0, tier.unwrap_or(0));
-        let phase = Phase::Ended(Ending::Cancelled, None);
-        let state = TaskState::new(id, caller, sent, now, phase);
+        let state = TaskState::new(id, caller, sent, now, Phase::Between);
         let key = self.tasks.insert(state);
         let timer = self.clock.timers.set(now.saturating_add(after), key);
         let later = Later {
@@ -168,7 +167,7 @@ impl<J> Core<J> {
     fn arrive(&mut self, key: Key, now: Duration, wakes: &mut WakeBatch) {
         let state = self.task_mut(key);
         let group = state.group;
-        let phase = std::mem::replace(&mut state.phase, Phase::Ended(Ending::Cancelled, None));
+        let phase = std::mem::replace(&mut state.phase, Phase::Between);
         let Phase::Later(later) = phase else {
             unreachable!("by invariant 1");
         };

@@ -201,8 +201,7 @@ impl State {
                 local.running = Some((next.task(), now));
             }
         }
-        self.report(n, wakes);
-        self.core.has_started(ran.task, n, ran.start);
+        self.report(wakes);
         if let Some(next) = next {
             self.core.conclude_run(ran.task, ran.ending, ran.end, wakes);
             let first = next.starts(n, now);
@@ -330,7 +329,7 @@ impl State {
             std::mem::swap(&mut local.ran, &mut self.buffer);
             (local.running, std::mem::take(&mut local.todo))
         };
-        self.report(n, wakes);
+        self.report(wakes);
         if let Some((task, start)) = running {
             self.core.has_started(task, n, start);
         }
@@ -339,11 +338,10 @@ impl State {
         }
     }
 
-    /// Records the endings in `buffer`: of worker `n`, which is busy still.
-    fn report(&mut self, n: u32, wakes: &mut WakeBatch) {
+    /// Records the endings in `buffer`, of a worker which is busy still.
+    fn report(&mut self, wakes: &mut WakeBatch) {
         let mut buffer = std::mem::take(&mut self.buffer);
         for ran in buffer.drain(..) {
-            self.core.has_started(ran.task, n, ran.start);
             self.core.conclude_run(ran.task, ran.ending, ran.end, wakes);
         }
         self.buffer = buffer;

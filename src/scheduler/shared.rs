@@ -155,16 +155,22 @@ impl<'a> Aftermath<'a> {
         }
     }
 
-    /// Under the lock. The rows are sent here, so that they are in the log
-    /// before the first waker is woken.
+    /// Under the lock. The rows are sent here, and the endings told, before the first
+    /// waker is woken.
     fn take_from(&mut self, state: &mut State) {
         self.to_start.append(&mut state.to_start);
         // Taken whole: many may be skipped at once, and the room they took is
         // given back.
-        for Ended { job, record } in std::mem::take(&mut state.ended) {
+        for Ended {
+            job,
+            ending,
+            record,
+        } in std::mem::take(&mut state.ended)
+        {
             if let Some(record) = record {
                 self.shared.log(*record);
             }
+            job.end_unrun(ending);
             self.unrun.push(job);
         }
     }

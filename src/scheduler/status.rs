@@ -10,7 +10,7 @@ use super::outcome::TaskId;
 use super::task_state::{Phase, TaskState};
 
 /// What a scheduler was doing at one moment. Taking it costs O(n log n) under the
-/// scheduler's lock, n the tasks that have not ended or whose handles are kept.
+/// scheduler's lock, n the tasks that have not ended.
 #[derive(Clone, Debug)]
 pub struct Status {
     /// The workers.
@@ -137,7 +137,7 @@ impl<J> Core<J> {
                     let due = later.timer.at();
                     waiting.push(self.waiting_task(task, Why::NotDue { due }));
                 }
-                Phase::Ended(..) => {}
+                Phase::Between => {}
             }
         }
         running.sort_by_key(|task| task.worker);

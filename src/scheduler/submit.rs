@@ -1,5 +1,7 @@
 //! How tasks are submitted: one, or many at one instant.
 
+use std::time::Duration;
+
 use crate::slab::Key;
 use crate::sync::Arc;
 
@@ -98,7 +100,7 @@ impl Caller {
         }
     }
 
-    fn handle<F, R, E>(&self, (key, id): (Key, TaskId), cell: Arc<Cell<F, R, E>>) -> Task<R, E>
+    fn handle<F, R, E>(&self, (key, id, queued): Name, cell: Arc<Cell<F, R, E>>) -> Task<R, E>
     where
         F: Send + 'static,
         R: Send + 'static,
@@ -108,6 +110,7 @@ impl Caller {
             shared: Arc::clone(&self.shared),
             key,
             id,
+            queued,
             gift: cell,
         }
     }
@@ -134,7 +137,7 @@ impl Caller {
         let (submitted, alone) = self.shared.with_state(|state, wakes, now| {
             for job in jobs {
                 match state.submit(self.key, placing, job, now) {
-                    Ok(key) => names.add((key, state.id(key))),
+                    Ok((key, id)) => names.add((key, id, now)),
                     // What refuses one refuses the first: none is in.
                     Err((refused, job)) => return (Err((refused, job)), false),
                 }
@@ -154,44 +157,47 @@ impl Caller {
     /// Takes tasks back for which there was no worker, if the requested one
     /// is not there, because it could not be started. Checked before anything more
     /// is due: for that no worker was requested yet.
-    fn are_stranded(&self, keys: &[(Key, TaskId)]) -> bool {
+    fn are_stranded(&self, keys: &[Name]) -> bool {
         let state = self.shared.state.lock();
         if !state.calls_for_workers() || state.has_workers() {
             return false;
         }
         let taken_back = self.shared.with_locked(state, |state, wakes, _| {
-            if !keys.iter().all(|&(key, _)| state.waits(key)) {
+            if !keys.iter().all(|&(key, ..)| state.waits(key)) {
                 return Vec::new();
             }
             let back = keys.iter().rev();
-            back.map(|&(key, _)| state.retract(key, wakes)).collect()
+            back.map(|&(key, ..)| state.retract(key, wakes)).collect()
         });
         !taken_back.is_empty()
     }
 }
 
+/// What a handle knows of its task: when it was submitted, too.
+type Name = (Key, TaskId, Duration);
+
 /// Where a submission leaves the names of its tasks: of one, or of many.
 trait Names {
-    fn add(&mut self, name: (Key, TaskId));
-    fn all(&self) -> &[(Key, TaskId)];
+    fn add(&mut self, name: Name);
+    fn all(&self) -> &[Name];
 }
 
-impl Names for Option<(Key, TaskId)> {
-    fn add(&mut self, name: (Key, TaskId)) {
+impl Names for Option<Name> {
+    fn add(&mut self, name: Name) {
         *self = Some(name);
     }
 
-    fn all(&self) -> &[(Key, TaskId)] {
+    fn all(&self) -> &[Name] {
         self.as_slice()
     }
 }
 
-impl Names for Vec<(Key, TaskId)> {
-    fn add(&mut self, name: (Key, TaskId)) {
+impl Names for Vec<Name> {
+    fn add(&mut self, name: Name) {
         self.push(name);
     }
 
-    fn all(&self) -> &[(Key, TaskId)] {
+    fn all(&self) -> &[Name] {
         self
     }
 }

@@ -2,14 +2,15 @@
 
 use std::fmt;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use crate::error::Stalled;
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::{Op, Wait, sealed};
 
-use super::cell::Gift;
-use super::outcome::{Ending, Outcome, TaskId, Verdict};
+use super::cell::{Gave, Gift};
+use super::outcome::{Outcome, TaskId};
 use super::shared::{Shared, keep_waker};
 use super::stall::Target;
 use super::worker::{block, current, unblock};
@@ -23,6 +24,7 @@ pub struct Task<R, E> {
     pub(super) shared: Arc<Shared>,
     pub(super) key: Key,
     pub(super) id: TaskId,
+    pub(super) queued: Duration,
     pub(super) gift: Arc<dyn Gift<R, E>>,
 }
 
@@ -61,15 +63,7 @@ impl<R, E> Task<R, E> {
     /// Whether it has ended; does not wait.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        let key = self.key;
-        self.shared
-            .read_exact(|state| state.ending(key).1.is_some())
-    }
-}
-
-impl<R, E> Drop for Task<R, E> {
-    fn drop(&mut self) {
-        self.shared.state.lock().detach(self.key);
+        self.gift.has_ended()
     }
 }
 
@@ -109,40 +103,59 @@ pub struct OutcomeOp<'a, R, E> {
 
 impl<R, E> sealed::Sealed for OutcomeOp<'_, R, E> {}
 
+impl<R, E> OutcomeOp<'_, R, E> {
+    /// Looks without the scheduler's lock.
+    fn look(&self) -> Option<Result<Outcome<R, E>, OutcomeError>> {
+        let queued = self.task.queued;
+        match self.task.gift.take() {
+            Gave::NotYet => None,
+            Gave::Taken => Some(Err(OutcomeError::Taken)),
+            Gave::This(verdict, run) => Some(Ok(Outcome {
+                verdict,
+                queued,
+                run,
+            })),
+        }
+    }
+}
+
 impl<R, E> Op for OutcomeOp<'_, R, E> {
     type Output = Result<Outcome<R, E>, OutcomeError>;
 
+    fn at_once(&mut self) -> Option<Self::Output> {
+        self.look()
+    }
+
+    fn attempt(&mut self) -> Option<Self::Output> {
+        self.look()
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(ended) = self.look() {
+            return Poll::Ready(ended);
+        }
         let task = &*self.task;
         let worker = current(&task.shared);
         let looked = task.shared.poll(cx, |state, wakes, spare| {
-            if let (queued, Some(ended)) = state.exact_for(task.key, wakes).ending(task.key) {
-                return Some(Ok((queued, ended)));
+            let state = state.exact_for(task.key, wakes);
+            if state.has_ended(task.key) {
+                return Some(Ok(()));
             }
             if worker.is_some_and(|n| state.is_stalled(n)) {
                 return Some(Err(OutcomeError::Stalled(Stalled)));
             }
-            keep_waker(state.task_waker(task.key), spare);
+            state
+                .task_waker(task.key)
+                .map(|slot| keep_waker(slot, spare));
             None
         });
-        looked.map(|looked| {
-            let (queued, (ending, run)) = looked?;
-            let verdict = match ending {
-                Ending::Cancelled => Verdict::Cancelled,
-                Ending::Skipped => Verdict::Skipped,
-                _ => task.gift.take().ok_or(OutcomeError::Taken)?,
-            };
-            Ok(Outcome {
-                verdict,
-                queued,
-                run,
-            })
-        })
+        looked.map(|looked| looked.and_then(|()| self.look().expect(ENDED)))
     }
 
     fn cancel(&mut self) {
         let mut session = self.task.shared.state.lock();
-        let gone = session.task_waker(self.task.key).take();
+        let slot = session.task_waker(self.task.key);
+        let gone = slot.and_then(Option::take);
         session.discard_waker(gone);
     }
 
@@ -154,3 +167,5 @@ impl<R, E> Op for OutcomeOp<'_, R, E> {
         unblock(&self.task.shared);
     }
 }
+
+const ENDED: &str = "a task ends in its cell first";

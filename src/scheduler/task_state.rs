@@ -18,8 +18,6 @@ pub(super) struct TaskState<J> {
     pub(super) tier: u32,
     pub(super) queued: Duration,
     pub(super) phase: Phase<J>,
-    /// No handle is left to tell.
-    pub(super) detached: bool,
     pub(super) waker: Option<Waker>,
     /// Neighbours in the caller's list of waiting tasks.
     pub(super) prev: Option<Key>,
@@ -39,7 +37,8 @@ pub(super) enum Phase<J> {
         worker: u32,
         start: Duration,
     },
-    Ended(Ending, Option<Run>),
+    /// Its job is on the way from one phase to the next.
+    Between,
 }
 
 /// A task that a worker is to run.
@@ -88,6 +87,7 @@ impl<J> Claimed<J> {
 /// A task that ended without running.
 pub(crate) struct Ended<J> {
     pub(crate) job: J,
+    pub(crate) ending: Ending,
     pub(crate) record: Option<Box<Record>>,
 }
 
@@ -108,7 +108,6 @@ impl<J> TaskState<J> {
             tier,
             queued,
             phase,
-            detached: false,
             waker: None,
             prev: None,
             next: None,

@@ -8,7 +8,7 @@ use crate::slab::Key;
 use crate::wait::WakeBatch;
 
 use super::core::{Core, Placing, Refused};
-use super::outcome::{Ending, Record, Run, TaskId};
+use super::outcome::{Ending, Record, TaskId};
 use super::stall::Target;
 use super::task_state::{Ended, Phase, Started, TaskState};
 
@@ -20,12 +20,13 @@ impl<J> Core<J> {
         placing: Placing,
         job: J,
         now: Duration,
-    ) -> Result<Key, (Refused, J)> {
+    ) -> Result<(Key, TaskId), (Refused, J)> {
         if let Err(refused) = self.admissible(caller, placing) {
             return Err((refused, job));
         }
         if !placing.after.is_zero() {
-            return Ok(self.submit_later(caller, placing, job, now));
+            let key = self.submit_later(caller, placing, job, now);
+            return Ok((key, self.last));
         }
         let lane = self.caller(caller).lane;
         let Placing { tier, bump, .. } = placing;
@@ -49,7 +50,7 @@ impl<J> Core<J> {
             return Err((Refused::TierGoesDown(down), self.forget(key)));
         }
         self.count_in(key, now);
-        Ok(key)
+        Ok((key, id))
     }
 
     fn admissible(&self, caller: Key, placing: Placing) -> Result<(), Refused> {
@@ -150,7 +151,7 @@ impl<J> Core<J> {
         now: Duration,
         wakes: &mut WakeBatch,
     ) {
-        if let Phase::Running { worker, .. } = self.task(task).phase {
+        if let Some(worker) = self.worker_of(task) {
             self.workers.finished(worker);
         }
         self.conclude_run(task, ending, now, wakes);
@@ -170,7 +171,7 @@ impl<J> Core<J> {
         if ending.is_failure() && self.caller_mut(caller).failed(tier) {
             self.end_waiting(caller, Ending::Skipped, now, wakes, usize::MAX);
         }
-        self.conclude(task, ending, now, wakes);
+        self.conclude(task, ending, wakes);
     }
 
     /// Cancels waiting tasks of the caller, so many at most; false if some are
@@ -226,37 +227,20 @@ impl<J> Core<J> {
     /// Bumps the group of a task that has not ended.
     pub(crate) fn bump(&mut self, task: Key, level: u8) -> Result<(), Stale> {
         let state = self.tasks.get(task).ok_or(Stale)?;
-        if matches!(state.phase, Phase::Ended(..)) || !self.backlog.bump(state.group, level) {
-            return Err(Stale);
-        }
-        Ok(())
-    }
-
-    /// When the task was submitted, and how it ended if it has.
-    pub(crate) fn ending(&self, task: Key) -> (Duration, Option<(Ending, Option<Run>)>) {
-        let state = self.task(task);
-        match state.phase {
-            Phase::Ended(ending, run) => (state.queued, Some((ending, run))),
-            _ => (state.queued, None),
+        match self.backlog.bump(state.group, level) {
+            true => Ok(()),
+            false => Err(Stale),
         }
     }
 
-    /// Where the wait for the task's outcome keeps its waker.
-    pub(crate) fn task_waker(&mut self, task: Key) -> &mut Option<Waker> {
-        &mut self.task_mut(task).waker
+    /// Whether the task has ended.
+    pub(crate) fn has_ended(&self, task: Key) -> bool {
+        !self.tasks.contains(task)
     }
 
-    pub(crate) fn id(&self, task: Key) -> TaskId {
-        self.task(task).id
-    }
-
-    /// The task's handle is gone.
-    pub(crate) fn detach(&mut self, task: Key) {
-        let state = self.task_mut(task);
-        state.detached = true;
-        if matches!(state.phase, Phase::Ended(..)) {
-            self.tasks.remove(task);
-        }
+    /// Where the wait for a task that has not ended keeps its waker.
+    pub(crate) fn task_waker(&mut self, task: Key) -> Option<&mut Option<Waker>> {
+        self.tasks.get_mut(task).map(|task| &mut task.waker)
     }
 
     /// Takes a waiting task out of the backlog with an ending.
@@ -271,35 +255,36 @@ impl<J> Core<J> {
         self.take_out(key);
         let state = self.task_mut(key);
         let (group, seq) = (state.group, state.seq);
-        let ended = Phase::Ended(ending, None);
-        match std::mem::replace(&mut state.phase, ended) {
+        let job = match std::mem::replace(&mut state.phase, Phase::Between) {
             Phase::Waiting(job) => {
-                self.ended.push(Ended { job, record });
                 self.backlog.remove(group, seq);
+                job
             }
             Phase::Later(later) => {
-                let job = later.job;
-                self.ended.push(Ended { job, record });
                 self.clock.cancel(later.timer);
                 self.backlog.unpin(group);
+                later.job
             }
             _ => unreachable!("it waits"),
-        }
-        self.conclude(key, ending, now, wakes);
+        };
+        self.ended.push(Ended {
+            job,
+            ending,
+            record,
+        });
+        self.conclude(key, ending, wakes);
     }
 
-    fn conclude(&mut self, key: Key, ending: Ending, now: Duration, wakes: &mut WakeBatch) {
-        let state = self.task_mut(key);
-        let (id, caller) = (state.id, state.caller);
-        if matches!(state.phase, Phase::Running { .. }) {
-            state.phase = Phase::Ended(ending, state.run(now));
-        }
-        let told = state.waker.take();
-        if state.detached {
-            self.tasks.remove(key);
-        }
+    /// A task is forgotten with its ending.
+    fn conclude(&mut self, key: Key, ending: Ending, wakes: &mut WakeBatch) {
+        let Some(TaskState {
+            id, caller, waker, ..
+        }) = self.tasks.remove(key)
+        else {
+            unreachable!("it has one ending");
+        };
         self.stalls.ended(Target::Task(key));
-        told.into_iter().for_each(|w| wakes.push(w));
+        waker.into_iter().for_each(|w| wakes.push(w));
         self.count(caller, id, Some(ending), wakes);
     }
 

@@ -18,6 +18,7 @@ use crate::sync::{Arc, Builder as ThreadBuilder, model_size, per_thread};
 use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
 
 use super::cell::Job;
+use super::outcome::Run;
 use super::pool::Host;
 use super::prefetch::{LocalQueue, Ran, State, Taken};
 use super::shared::Shared;
@@ -235,16 +236,23 @@ fn perform(shared: &Arc<Shared>, n: u32, started: Started<Arc<dyn Job>>) -> Done
     let Started {
         task,
         job,
-        record,
+        mut record,
         start,
     } = started;
     let outer = CURRENT.with(|c| c.replace(Some((Arc::as_ptr(shared), n))));
-    let ending = job.run();
+    let mut end = start;
+    let ending = job.run(&mut |ending| {
+        end = shared.origin.elapsed();
+        if let Some(record) = record.take() {
+            shared.log(record.ended(ending, end));
+        }
+        Run {
+            worker: n,
+            start,
+            end,
+        }
+    });
     CURRENT.with(|c| c.set(outer));
-    let end = shared.origin.elapsed();
-    if let Some(record) = record {
-        shared.log(record.ended(ending, end));
-    }
     let ran = Ran {
         task,
         ending,

