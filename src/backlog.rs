@@ -25,6 +25,7 @@
 //! Cost: O(1) a call, and O(log n) where a group comes back into line under
 //! an old age (after a pause) or a lane has several tiers outstanding.
 
+mod alone;
 mod group;
 mod messages;
 mod order;
@@ -36,10 +37,10 @@ use crate::limit::{Bypass, Limit};
 use crate::slab::{Key, Slab};
 
 use group::Group;
-use messages::Entry;
-use order::{Age, Order};
+use order::{Age, Member, Order};
 use unclaim::OldPosition;
 
+pub use alone::Alone;
 pub use unclaim::Prefetched;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -52,8 +53,8 @@ pub struct GroupKey(Key);
 /// A message taken from its group, with one unit of every limit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Claim<T> {
-    /// Its group.
-    pub group: GroupKey,
+    /// Its group; `None` if it is alone.
+    pub group: Option<GroupKey>,
     /// Its place in the group: later ones have higher numbers.
     pub seq: u64,
     /// Its tier.
@@ -85,7 +86,7 @@ pub enum Blocked {
 /// Lanes, groups and their waiting messages.
 #[derive(Debug)]
 pub struct Backlog<T> {
-    order: Order,
+    order: Order<T>,
     groups: Slab<Group<T>>,
     waiting: u64,
     in_flight: u64,
@@ -233,30 +234,6 @@ impl<T> Backlog<T> {
         Ok(sent)
     }
 
-    /// As [`send`](Self::send) to a new group with standing level, which nobody
-    /// pins: to it no other message is ever sent. The group, and what `send` says.
-    pub fn send_alone(
-        &mut self,
-        lane: LaneKey,
-        tier: Option<u32>,
-        bump: Option<u8>,
-        item: T,
-    ) -> (GroupKey, u64, u32) {
-        let tier = tier.unwrap_or(0);
-        self.waiting += 1;
-        let mut group = Group::alone(lane, tier, item);
-        group.ticket = self.order.mint();
-        if let Some(level) = bump {
-            self.order.bump(&mut group, level);
-        }
-        let seq = group.messages.last_seq();
-        let key = self.groups.insert(group);
-        self.order.lanes.add_group(lane);
-        let g = at(&mut self.groups, GroupKey(key));
-        self.order.arrive_alone(key.index(), g, tier);
-        (GroupKey(key), seq, tier)
-    }
-
     /// Takes the message that is next.
     pub fn claim(&mut self) -> Option<Claim<T>> {
         self.begin().map(|(claim, _)| claim)
@@ -266,22 +243,29 @@ impl<T> Backlog<T> {
     #[inline]
     fn begin(&mut self) -> Option<(Claim<T>, OldPosition)> {
         let Begun {
-            group: index,
+            group,
+            lane,
             overtaken,
-            ..
         } = self.order.lanes.begin()?;
-        let (key, g) = self.groups.entry_at(index)?;
-        let old = OldPosition {
-            ticket: g.ticket,
-            bump: g.bump.take(),
-            overtaken,
-        };
-        let entry = g.start_head()?;
-        if !g.alone {
-            self.order.join_line(index, g, Age::New);
+        self.waiting -= 1;
+        self.in_flight += 1;
+        match group {
+            Member::Alone(item) => {
+                let claim = self.order.start_alone(lane, item);
+                Some((claim, OldPosition::of_alone(overtaken)))
+            }
+            Member::Group(index) => {
+                let (key, g) = self.groups.entry_at(index)?;
+                let old = OldPosition {
+                    ticket: g.ticket,
+                    bump: g.bump.take(),
+                    overtaken,
+                };
+                let entry = g.start_head()?;
+                self.order.join_and_settle(index, g, Age::New);
+                Some((entry.claim(GroupKey(key))?, old))
+            }
         }
-        self.order.lanes.settle(g.lane.index());
-        Some((self.claimed(GroupKey(key), entry)?, old))
     }
 
     /// A message of `tier` that was taken from `group` is done. A group that was
@@ -289,12 +273,6 @@ impl<T> Backlog<T> {
     pub fn complete(&mut self, group: GroupKey, tier: u32) {
         self.in_flight -= 1;
         let g = at(&mut self.groups, group);
-        if g.alone {
-            let lane = g.lane;
-            self.groups.remove(group.0);
-            self.order.end_alone(lane, tier);
-            return;
-        }
         let ready = g.is_ready();
         g.in_flight -= 1;
         self.order.finish(g, tier);
@@ -349,21 +327,13 @@ impl<T> Backlog<T> {
     fn change<R>(
         &mut self,
         group: GroupKey,
-        change: impl FnOnce(&mut Order, &mut Group<T>) -> R,
+        change: impl FnOnce(&mut Order<T>, &mut Group<T>) -> R,
     ) -> Option<R> {
         let g = self.groups.get_mut(group.0)?;
         self.order.leave_line(g);
         let result = change(&mut self.order, g);
         self.order.join_and_settle(group.0.index(), g, Age::Same);
         Some(result)
-    }
-
-    /// What was taken out of a group, one unit of every limit for it.
-    #[inline]
-    fn claimed(&mut self, group: GroupKey, entry: Entry<T>) -> Option<Claim<T>> {
-        self.waiting -= 1;
-        self.in_flight += 1;
-        entry.claim(group)
     }
 
     #[inline]

@@ -2,7 +2,6 @@
 
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
-use crate::ready::STANDING_LEVEL;
 
 use super::messages::{Entry, Messages};
 
@@ -21,8 +20,6 @@ pub(super) struct Group<T> {
     /// When it became ready.
     pub(super) ticket: u64,
     pub(super) messages: Messages<T>,
-    /// It is one message's own: no other ever comes, and nobody pins it.
-    pub(super) alone: bool,
 }
 
 impl<T> Group<T> {
@@ -38,20 +35,6 @@ impl<T> Group<T> {
             bump: None,
             ticket: 0,
             messages: Messages::new(),
-            alone: false,
-        }
-    }
-
-    /// One message's own, counted in its tier.
-    pub(super) fn alone(lane: LaneKey, tier: u32, item: T) -> Self {
-        let mut messages = Messages::new();
-        messages.add(Some(tier), item);
-        Self {
-            pins: 0,
-            head: Some(tier),
-            messages,
-            alone: true,
-            ..Self::new(lane, Limit::SERIAL, STANDING_LEVEL)
         }
     }
 

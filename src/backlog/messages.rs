@@ -32,7 +32,7 @@ impl<T> Entry<T> {
             seq, tier, attempt, ..
         } = self;
         Some(Claim {
-            group,
+            group: Some(group),
             seq,
             tier,
             attempt,
@@ -78,11 +78,6 @@ impl<T> Messages<T> {
     #[inline]
     pub(super) fn head(&self) -> Option<&Entry<T>> {
         self.first.as_ref().or_else(|| self.rest.as_ref()?.head())
-    }
-
-    /// The number of the last one ever.
-    pub(super) fn last_seq(&self) -> u64 {
-        self.last_seq
     }
 
     /// The tier of the one that waits first.

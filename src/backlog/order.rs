@@ -20,15 +20,24 @@ pub(super) enum Age {
     New,
 }
 
-/// The lanes, with the indices of the groups in line.
+/// Who stands in line.
 #[derive(Debug)]
-pub(super) struct Order {
-    pub(super) lanes: Lanes<u32>,
+pub(super) enum Member<T> {
+    /// A group, by index.
+    Group(u32),
+    /// A message that is alone.
+    Alone(T),
+}
+
+/// The lanes, with those in line.
+#[derive(Debug)]
+pub(super) struct Order<T> {
+    pub(super) lanes: Lanes<Member<T>>,
     /// The last number given out: tickets, and times of bumps.
     clock: u64,
 }
 
-impl Order {
+impl<T> Order<T> {
     pub(super) fn new(bypass: Bypass) -> Self {
         Self {
             lanes: Lanes::new(bypass),
@@ -50,7 +59,7 @@ impl Order {
     }
 
     /// Takes a group out of line for a change, if it is there.
-    pub(super) fn leave_line<T>(&mut self, g: &Group<T>) {
+    pub(super) fn leave_line(&mut self, g: &Group<T>) {
         if let Some(tier) = g.head.filter(|_| g.is_ready()) {
             let position = Position::new(g.level, g.ticket, g.bump);
             let old = self.lanes.remove(g.lane.index(), tier, position);
@@ -60,14 +69,14 @@ impl Order {
 
     /// Puts a group that is in no line where it belongs, and settles its lane.
     #[inline]
-    pub(super) fn join_and_settle<T>(&mut self, index: u32, g: &mut Group<T>, age: Age) {
+    pub(super) fn join_and_settle(&mut self, index: u32, g: &mut Group<T>, age: Age) {
         self.join_line(index, g, age);
         self.lanes.settle(g.lane.index());
     }
 
     /// As [`join_and_settle`](Self::join_and_settle); the lane is to be settled.
     #[inline]
-    pub(super) fn join_line<T>(&mut self, index: u32, g: &mut Group<T>, age: Age) {
+    pub(super) fn join_line(&mut self, index: u32, g: &mut Group<T>, age: Age) {
         let age = self.count_head(g, age);
         if age == Age::New {
             g.ticket = self.mint();
@@ -77,38 +86,17 @@ impl Order {
         };
         let line = self.lanes.line(g.lane.index(), tier);
         if age == Age::New && g.bump.is_none() {
-            line.push(g.ticket, g.level, index);
+            line.push(g.ticket, g.level, Member::Group(index));
         } else {
             let position = Position::new(g.level, g.ticket, g.bump);
-            line.insert(g.ticket, position, index);
+            line.insert(g.ticket, position, Member::Group(index));
         }
-    }
-
-    /// A group that is one message's own arrives with it, counted in its tier.
-    pub(super) fn arrive_alone<T>(&mut self, index: u32, g: &Group<T>, tier: u32) {
-        let lane = g.lane.index();
-        self.lanes.change_head(lane, None, Some(tier));
-        let line = self.lanes.line(lane, tier);
-        match g.bump {
-            None => line.push(g.ticket, g.level, index),
-            Some(_) => line.insert(g.ticket, Position::new(g.level, g.ticket, g.bump), index),
-        }
-        self.lanes.settle(lane);
-    }
-
-    /// Its message, of this tier, is done: it is gone.
-    #[inline]
-    pub(super) fn end_alone(&mut self, lane: LaneKey, tier: u32) {
-        _ = self.lanes.tiers(lane.index()).finish(tier);
-        self.lanes.return_units(lane.index(), 1);
-        self.lanes.settle(lane.index());
-        self.lanes.remove_group(lane);
     }
 
     /// Counts the group in the tier of what waits first in it. If nothing did
     /// until now, it becomes ready now.
     #[inline]
-    pub(super) fn count_head<T>(&mut self, g: &mut Group<T>, age: Age) -> Age {
+    pub(super) fn count_head(&mut self, g: &mut Group<T>, age: Age) -> Age {
         let head = g.messages.head_tier();
         let counted = std::mem::replace(&mut g.head, head);
         if counted == head {
@@ -122,7 +110,7 @@ impl Order {
     }
 
     /// Bumps a group that is in no line; to the level that it has it stays.
-    pub(super) fn bump<T>(&mut self, g: &mut Group<T>, level: u8) {
+    pub(super) fn bump(&mut self, g: &mut Group<T>, level: u8) {
         let when = self.mint();
         if g.bump.is_none_or(|(old, _)| old != level) {
             g.bump = Some((level, when));
@@ -131,27 +119,34 @@ impl Order {
 
     /// A message of this tier runs no more. To be settled.
     #[inline]
-    pub(super) fn finish<T>(&mut self, g: &Group<T>, tier: u32) {
+    pub(super) fn finish(&mut self, g: &Group<T>, tier: u32) {
         _ = self.lanes.tiers(g.lane.index()).finish(tier);
     }
 
     /// A unit of the lane's cap comes back. Settles the lane.
     #[inline]
-    pub(super) fn unit_back<T>(&mut self, g: &Group<T>) {
+    pub(super) fn unit_back(&mut self, g: &Group<T>) {
         self.lanes.return_units(g.lane.index(), 1);
         self.lanes.settle(g.lane.index());
     }
 
     /// What keeps the group's first message waiting.
-    pub(super) fn above<T>(&self, g: &Group<T>) -> Blocked {
-        let lane = self.lanes.lane(g.lane.index());
+    pub(super) fn above(&self, g: &Group<T>) -> Blocked {
         match g.head {
             None => Blocked::Empty,
             Some(_) if g.limit == Limit::AtMost(0) => Blocked::Paused,
             Some(_) if !g.has_room() => Blocked::GroupLimit,
-            Some(tier) if !lane.may_start(tier) => Blocked::Tier,
-            Some(_) if !lane.has_room() => Blocked::Cap,
-            Some(_) => Blocked::InLine,
+            Some(tier) => self.why_lane(g.lane, tier),
+        }
+    }
+
+    /// What in its lane keeps work of this tier waiting.
+    pub(super) fn why_lane(&self, lane: LaneKey, tier: u32) -> Blocked {
+        let lane = self.lanes.lane(lane.index());
+        match () {
+            () if !lane.may_start(tier) => Blocked::Tier,
+            () if !lane.has_room() => Blocked::Cap,
+            () => Blocked::InLine,
         }
     }
 }

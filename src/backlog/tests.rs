@@ -1,6 +1,7 @@
 //! The backlog against a model, event by event, and at sizes where a quadratic
 //! step would not end.
 
+mod alone;
 mod figures;
 mod line;
 mod rules;
@@ -196,8 +197,8 @@ fn storms_of_pauses_keep_the_order_of_age() {
     for i in 0..n {
         let claim = backlog.claim().unwrap();
         assert_eq!(claim.item, i);
-        backlog.complete(claim.group, claim.tier);
-        backlog.unpin(claim.group);
+        backlog.complete(claim.group.unwrap(), claim.tier);
+        backlog.unpin(claim.group.unwrap());
     }
     backlog.close_lane(lane);
     assert!(is_empty(&backlog));

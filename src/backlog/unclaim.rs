@@ -11,7 +11,7 @@ use super::{Backlog, Claim, at};
 pub struct Prefetched<T> {
     /// The claim; it is completed as any other.
     pub claim: Claim<T>,
-    old: OldPosition,
+    pub(super) old: OldPosition,
 }
 
 /// The position of a group before its turn began, so that it can go back.
@@ -21,6 +21,17 @@ pub(super) struct OldPosition {
     pub(super) bump: Option<(u8, u64)>,
     /// If it was its lane's oldest, how often it had been overtaken.
     pub(super) overtaken: Option<u32>,
+}
+
+impl OldPosition {
+    /// Of a message that is alone, which knows the rest.
+    pub(super) fn of_alone(overtaken: Option<u32>) -> Self {
+        Self {
+            ticket: 0,
+            bump: None,
+            overtaken,
+        }
+    }
 }
 
 impl<T> Backlog<T> {
@@ -36,7 +47,7 @@ impl<T> Backlog<T> {
         Some(Prefetched { claim, old })
     }
 
-    /// The message goes back to its place, its group to its old position with the
+    /// The message of a group goes back to its place, the group to its old position with the
     /// bump that it had, unless it has another by now; its lane has that turn
     /// again, and whom it overtook is overtaken once less. Of several claims the
     /// last is unclaimed first.
@@ -55,6 +66,7 @@ impl<T> Backlog<T> {
             attempt,
             item,
         } = claim;
+        let group = group.expect("it is not alone");
         self.waiting += 1;
         self.in_flight -= 1;
         let g = at(&mut self.groups, group);

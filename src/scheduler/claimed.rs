@@ -6,7 +6,7 @@ use crate::slab::Key;
 
 use super::core::Core;
 use super::outcome::Ending;
-use super::task_state::{Claimed, Phase};
+use super::task_state::{Claimed, Membership, Phase};
 
 impl<J> Core<J> {
     /// One more task for worker `n`, which runs one already.
@@ -31,8 +31,14 @@ impl<J> Core<J> {
         let Claimed { from, job, .. } = claimed;
         let state = self.task_mut(task);
         state.phase = Phase::Waiting(job);
-        let (id, caller) = (state.id, state.caller);
-        self.backlog.unclaim(from);
+        let (id, caller, place) = (state.id, state.caller, state.place);
+        match place {
+            Membership::Alone(alone) => {
+                let lane = self.caller(caller).lane;
+                self.backlog.unclaim_alone(lane, alone, from);
+            }
+            _ => self.backlog.unclaim(from),
+        }
         self.link(task);
         self.caller_mut(caller).returned(id);
     }

@@ -19,15 +19,13 @@
 
 use std::time::Duration;
 
-use crate::limit::Limit;
-use crate::ready::STANDING_LEVEL;
 use crate::slab::Key;
 use crate::timers::{Timer, Timers};
 use crate::wait::WakeBatch;
 
 use super::core::{Core, Placing};
 use super::outcome::{Ending, TaskId};
-use super::task_state::{Phase, TaskState};
+use super::task_state::{Membership, Phase, TaskState};
 
 /// A task that is not due, and where it goes then.
 #[derive(Debug)]
@@ -35,7 +33,7 @@ pub(super) struct Later<J> {
     pub(super) job: J,
     pub(super) timer: Timer,
     tier: Option<u32>,
-    bump: Option<u8>,
+    pub(super) bump: Option<u8>,
 }
 
 /// What is due when, and who keeps the time.
@@ -102,22 +100,18 @@ impl<J> Core<J> {
         job: J,
         now: Duration,
     ) -> Key {
-        let lane = self.caller(caller).lane;
-        let group = match placing.group {
+        let place = match placing.group {
             Some(group) => {
                 self.backlog.pin(group);
-                group
+                Membership::Group(group, 0)
             }
-            None => {
-                let own = self.backlog.add_group(lane, Limit::SERIAL, STANDING_LEVEL);
-                own.expect("a serial group is in range")
-            }
+            None => Membership::Absent,
         };
         let Placing {
             tier, bump, after, ..
         } = placing;
         let id = TaskId(self.last.0 + 1);
-        let sent = (group, 0, tier.unwrap_or(0));
+        let sent = (place, tier.unwrap_or(0));
         let state = TaskState::new(id, caller, sent, now, Phase::Between);
         let key = self.tasks.insert(state);
         let timer = self.clock.timers.set(now.saturating_add(after), key);
@@ -166,7 +160,10 @@ impl<J> Core<J> {
     /// there, where it would otherwise wait for itself.
     fn arrive(&mut self, key: Key, now: Duration, wakes: &mut WakeBatch) {
         let state = self.task_mut(key);
-        let group = state.group;
+        let group = match state.place {
+            Membership::Group(group, _) => Some(group),
+            _ => None,
+        };
         let phase = std::mem::replace(&mut state.phase, Phase::Between);
         let Phase::Later(later) = phase else {
             unreachable!("by invariant 1");
@@ -175,13 +172,15 @@ impl<J> Core<J> {
             job, tier, bump, ..
         } = *later;
         state.phase = Phase::Waiting(job);
-        let sent = self.backlog.send(group, tier, bump, key);
-        let sent = sent.or_else(|(_, key)| self.backlog.send(group, None, bump, key));
-        let (seq, tier) = sent.expect("the last tier does not go down");
-        self.backlog.unpin(group);
-        let state = self.task_mut(key);
-        (state.seq, state.tier) = (seq, tier);
         let caller = state.caller;
+        let lane = self.caller(caller).lane;
+        let backlog = &mut self.backlog;
+        let sent = Membership::send(backlog, lane, group, tier, bump, key);
+        let sent = sent.or_else(|_| Membership::send(backlog, lane, group, None, bump, key));
+        let (place, tier) = sent.expect("the last tier does not go down");
+        group.into_iter().for_each(|group| backlog.unpin(group));
+        let state = self.task_mut(key);
+        (state.place, state.tier) = (place, tier);
         if self.caller(caller).skips(tier) {
             self.withdraw(key, Ending::Skipped, now, wakes);
         }

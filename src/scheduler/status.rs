@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::backlog::{Blocked, GroupKey};
+use crate::backlog::Blocked;
 use crate::sync::Arc;
 
 use super::core::Core;
 use super::outcome::TaskId;
-use super::task_state::{Phase, TaskState};
+use super::task_state::{Membership, Phase, TaskState};
 
 /// What a scheduler was doing at one moment. Taking it costs O(n log n) under the
 /// scheduler's lock, n the tasks that have not ended.
@@ -131,7 +131,7 @@ impl<J> Core<J> {
                     start,
                 }),
                 Phase::Waiting(_) | Phase::Claimed { .. } => {
-                    waiting.push(self.waiting_task(task, self.why(task.group, task.seq)));
+                    waiting.push(self.waiting_task(task, self.why(task)));
                 }
                 Phase::Later(ref later) => {
                     let due = later.timer.at();
@@ -161,16 +161,20 @@ impl<J> Core<J> {
         }
     }
 
-    fn why(&self, group: GroupKey, seq: u64) -> Why {
-        if self.backlog.first_in(group) != Some(seq) {
-            return Why::Behind;
-        }
-        match self.backlog.why(group) {
+    fn why(&self, task: &TaskState<J>) -> Why {
+        let lane = self.caller(task.caller).lane;
+        let blocked = match task.place {
+            Membership::Group(group, seq) if self.backlog.first_in(group) != Some(seq) => {
+                return Why::Behind;
+            }
+            Membership::Group(group, _) => self.backlog.why(group),
+            _ => self.backlog.why_alone(lane, task.tier),
+        };
+        match blocked {
             Blocked::Paused => Why::Paused,
             Blocked::GroupLimit => Why::GroupLimit,
             Blocked::Tier => {
-                let lane = self.backlog.lane_of(group);
-                let open = lane.and_then(|lane| self.backlog.open_tier(lane));
+                let open = self.backlog.open_tier(lane);
                 Why::Tier { open }
             }
             Blocked::Cap => Why::Cap,

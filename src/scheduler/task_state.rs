@@ -3,7 +3,9 @@
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::backlog::{GroupKey, Prefetched};
+use crate::backlog::{Alone, Backlog, GroupKey, Prefetched};
+use crate::error::TierGoesDown;
+use crate::lanes::LaneKey;
 use crate::slab::Key;
 
 use super::later::Later;
@@ -13,8 +15,7 @@ use super::outcome::{Ending, Record, Run, TaskId};
 pub(super) struct TaskState<J> {
     pub(super) id: TaskId,
     pub(super) caller: Key,
-    pub(super) group: GroupKey,
-    pub(super) seq: u64,
+    pub(super) place: Membership,
     pub(super) tier: u32,
     pub(super) queued: Duration,
     pub(super) phase: Phase<J>,
@@ -22,6 +23,41 @@ pub(super) struct TaskState<J> {
     /// Neighbours in the caller's list of waiting tasks.
     pub(super) prev: Option<Key>,
     pub(super) next: Option<Key>,
+}
+
+/// Where in the backlog it waits, or waited.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Membership {
+    /// In a group, under this number.
+    Group(GroupKey, u64),
+    Alone(Alone),
+    /// It is not there yet, and will be alone.
+    Absent,
+}
+
+impl Membership {
+    /// Sends a task to the backlog: where it waits, and in which tier.
+    #[inline]
+    pub(super) fn send(
+        backlog: &mut Backlog<Key>,
+        lane: LaneKey,
+        group: Option<GroupKey>,
+        tier: Option<u32>,
+        bump: Option<u8>,
+        task: Key,
+    ) -> Result<(Membership, u32), TierGoesDown> {
+        match group {
+            None => {
+                let tier = tier.unwrap_or(0);
+                let alone = backlog.send_alone(lane, tier, bump, task);
+                Ok((Self::Alone(alone), tier))
+            }
+            Some(group) => match backlog.send(group, tier, bump, task) {
+                Ok((seq, tier)) => Ok((Self::Group(group, seq), tier)),
+                Err((down, _)) => Err(down),
+            },
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -92,19 +128,18 @@ pub(crate) struct Ended<J> {
 }
 
 impl<J> TaskState<J> {
-    /// A new one: its group, and its number and tier in that.
+    /// A new one.
     pub(super) fn new(
         id: TaskId,
         caller: Key,
-        (group, seq, tier): (GroupKey, u64, u32),
+        (place, tier): (Membership, u32),
         queued: Duration,
         phase: Phase<J>,
     ) -> Self {
         Self {
             id,
             caller,
-            group,
-            seq,
+            place,
             tier,
             queued,
             phase,

@@ -10,7 +10,7 @@ use crate::wait::WakeBatch;
 use super::core::{Core, Placing, Refused};
 use super::outcome::{Ending, Record, TaskId};
 use super::stall::Target;
-use super::task_state::{Ended, Phase, Started, TaskState};
+use super::task_state::{Ended, Membership, Phase, Started, TaskState};
 
 impl<J> Core<J> {
     /// Takes a task, as one event; hands the job back if it is refused.
@@ -33,18 +33,12 @@ impl<J> Core<J> {
         let (id, backlog) = (TaskId(self.last.0 + 1), &mut self.backlog);
         let mut goes_down = None;
         let key = self.tasks.insert_with(|key| {
-            let sent = match placing.group {
-                None => Ok(backlog.send_alone(lane, tier, bump, key)),
-                Some(group) => match backlog.send(group, tier, bump, key) {
-                    Ok((seq, tier)) => Ok((group, seq, tier)),
-                    Err((down, _)) => Err((group, down)),
-                },
-            };
-            let (group, seq, tier) = sent.unwrap_or_else(|(group, down)| {
+            let sent = Membership::send(backlog, lane, placing.group, tier, bump, key);
+            let sent = sent.unwrap_or_else(|down| {
                 goes_down = Some(down);
-                (group, 0, 0)
+                (Membership::Absent, 0)
             });
-            TaskState::new(id, caller, (group, seq, tier), now, Phase::Waiting(job))
+            TaskState::new(id, caller, sent, now, Phase::Waiting(job))
         });
         if let Some(down) = goes_down {
             return Err((Refused::TierGoesDown(down), self.forget(key)));
@@ -85,16 +79,11 @@ impl<J> Core<J> {
     /// its group keeps its tier and bump; `None` if it does not wait any more.
     pub(crate) fn retract(&mut self, key: Key, wakes: &mut WakeBatch) -> Option<J> {
         let state = self.task(key);
-        let (id, caller, group, seq) = (state.id, state.caller, state.group, state.seq);
-        match &state.phase {
-            Phase::Waiting(_) => _ = self.backlog.remove(group, seq),
-            Phase::Later(later) => {
-                let timer = later.timer;
-                self.clock.cancel(timer);
-                self.backlog.unpin(group);
-            }
-            _ => return None,
+        let (id, caller) = (state.id, state.caller);
+        if !state.waits() {
+            return None;
         }
+        self.leave_backlog(key);
         self.take_out(key);
         let job = self.forget(key);
         self.count(caller, id, None, wakes);
@@ -165,9 +154,16 @@ impl<J> Core<J> {
         now: Duration,
         wakes: &mut WakeBatch,
     ) {
-        let state = self.task(task);
-        let (group, tier, caller) = (state.group, state.tier, state.caller);
-        self.backlog.complete(group, tier);
+        let TaskState {
+            place,
+            tier,
+            caller,
+            ..
+        } = *self.task(task);
+        match place {
+            Membership::Group(group, _) => self.backlog.complete(group, tier),
+            _ => self.backlog.complete_alone(self.caller(caller).lane, tier),
+        }
         if ending.is_failure() && self.caller_mut(caller).failed(tier) {
             self.end_waiting(caller, Ending::Skipped, now, wakes, usize::MAX);
         }
@@ -226,11 +222,24 @@ impl<J> Core<J> {
 
     /// Bumps the group of a task that has not ended.
     pub(crate) fn bump(&mut self, task: Key, level: u8) -> Result<(), Stale> {
-        let state = self.tasks.get(task).ok_or(Stale)?;
-        match self.backlog.bump(state.group, level) {
-            true => Ok(()),
-            false => Err(Stale),
+        let state = self.tasks.get_mut(task).ok_or(Stale)?;
+        let is_waiting = matches!(state.phase, Phase::Waiting(_));
+        match &mut state.place {
+            Membership::Group(group, _) => {
+                self.backlog.bump(*group, level);
+            }
+            Membership::Alone(alone) if is_waiting => {
+                let lane = self.callers.get(state.caller).expect(HELD).lane;
+                self.backlog.bump_alone(lane, state.tier, alone, level);
+            }
+            Membership::Alone(_) => {}
+            Membership::Absent => {
+                if let Phase::Later(later) = &mut state.phase {
+                    later.bump = Some(level);
+                }
+            }
         }
+        Ok(())
     }
 
     /// Whether the task has ended.
@@ -253,18 +262,10 @@ impl<J> Core<J> {
     ) {
         let record = self.record(key, ending, now);
         self.take_out(key);
-        let state = self.task_mut(key);
-        let (group, seq) = (state.group, state.seq);
-        let job = match std::mem::replace(&mut state.phase, Phase::Between) {
-            Phase::Waiting(job) => {
-                self.backlog.remove(group, seq);
-                job
-            }
-            Phase::Later(later) => {
-                self.clock.cancel(later.timer);
-                self.backlog.unpin(group);
-                later.job
-            }
+        self.leave_backlog(key);
+        let job = match std::mem::replace(&mut self.task_mut(key).phase, Phase::Between) {
+            Phase::Waiting(job) => job,
+            Phase::Later(later) => later.job,
             _ => unreachable!("it waits"),
         };
         self.ended.push(Ended {
@@ -273,6 +274,23 @@ impl<J> Core<J> {
             record,
         });
         self.conclude(key, ending, wakes);
+    }
+
+    /// A task that waits is in no line, and sets no timer, any more.
+    fn leave_backlog(&mut self, key: Key) {
+        let state = self.tasks.get(key).expect(HELD);
+        let lane = self.caller(state.caller).lane;
+        match (&state.phase, state.place) {
+            (Phase::Later(later), place) => {
+                self.clock.cancel(later.timer);
+                if let Membership::Group(group, _) = place {
+                    self.backlog.unpin(group);
+                }
+            }
+            (_, Membership::Group(group, seq)) => _ = self.backlog.remove(group, seq),
+            (_, Membership::Alone(alone)) => self.backlog.remove_alone(lane, state.tier, alone),
+            (_, Membership::Absent) => {}
+        }
     }
 
     /// A task is forgotten with its ending.

@@ -65,7 +65,7 @@ impl Loop {
                 end,
             };
             self.log.push(row);
-            self.running.push((row, claim.group, claim.tier));
+            self.running.push((row, claim.group.unwrap(), claim.tier));
         }
         assert!(self.free.is_empty() || self.backlog.eligible(u64::MAX) == 0);
     }

@@ -29,7 +29,8 @@ fn place<T>(list: &mut Vec<T>, index: usize, value: T) {
 
 impl Subject {
     fn took(&mut self, g: usize, claim: Claim<Item>, is: Message) {
-        assert_eq!((claim.group, claim.item), (self.groups[g], (g, is.seq)));
+        let (group, item) = (claim.group, claim.item);
+        assert_eq!((group, item), (Some(self.groups[g]), (g, is.seq)));
         let Claim {
             seq, tier, attempt, ..
         } = claim;
@@ -104,7 +105,7 @@ impl Subject {
 
     pub(super) fn finish(&mut self, g: usize, message: Message) {
         let claim = self.land(g, message.seq);
-        self.backlog.complete(claim.group, claim.tier);
+        self.backlog.complete(claim.group.unwrap(), claim.tier);
     }
 
     pub(super) fn give_back(&mut self, g: usize, message: Message) {

@@ -286,3 +286,13 @@ fn no_wait_stalls_while_something_is_to_come_for_another_worker() {
         assert_eq!(world.core.is_stalled(1), stalls);
     }
 }
+
+#[test]
+fn a_bump_before_it_is_due_counts_when_it_is() {
+    let mut world = World::new(1, OnFailure::Continue);
+    let task = world.later("bumped", 5);
+    world.core.bump(task, 1).unwrap();
+    world.submit("first", Placing::default());
+    world.go_to(5);
+    assert_eq!(world.run(), ["bumped", "first"]);
+}

@@ -245,7 +245,7 @@ impl Order for Backlogged {
     #[inline(always)]
     fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)> {
         let claim = self.backlog.claim()?;
-        self.backlog.complete(claim.group, claim.tier);
+        self.backlog.complete(claim.group?, claim.tier);
         Some((claim.item, places[claim.item as usize].level))
     }
 

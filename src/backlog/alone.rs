@@ -1,0 +1,133 @@
+//! Messages that are alone: each as if in a serial group of its own with standing
+//! level, of which nothing is kept but its place in line. Its owner keeps that, and
+//! the lane until the message is done.
+
+use crate::lanes::LaneKey;
+use crate::ready::{Position, STANDING_LEVEL};
+
+use super::order::{Member, Order};
+use super::{Backlog, Blocked, Claim, Prefetched};
+
+/// The place in line of a message that is alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Alone {
+    ticket: u64,
+    /// The level it is bumped to, and when.
+    bump: Option<(u8, u64)>,
+}
+
+impl Alone {
+    fn position(&self) -> Position {
+        Position::new(STANDING_LEVEL, self.ticket, self.bump)
+    }
+}
+
+impl<T> Backlog<T> {
+    /// As [`send`](Self::send) of a message that is alone.
+    #[inline]
+    pub fn send_alone(&mut self, lane: LaneKey, tier: u32, bump: Option<u8>, item: T) -> Alone {
+        self.waiting += 1;
+        let ticket = self.order.mint();
+        let bump = bump.map(|level| (level, self.order.mint()));
+        let alone = Alone { ticket, bump };
+        self.order.arrive_alone(lane, tier);
+        match bump {
+            None => {
+                let line = self.order.lanes.line(lane.index(), tier);
+                line.push(ticket, STANDING_LEVEL, Member::Alone(item));
+            }
+            Some(_) => self.order.insert_alone(lane, tier, alone, item),
+        }
+        self.order.lanes.settle(lane.index());
+        alone
+    }
+
+    /// As [`remove`](Self::remove): it waits no more.
+    pub fn remove_alone(&mut self, lane: LaneKey, tier: u32, alone: Alone) {
+        self.waiting -= 1;
+        _ = self.order.take_alone(lane, tier, alone);
+        self.order.lanes.change_head(lane.index(), Some(tier), None);
+        self.order.lanes.settle(lane.index());
+    }
+
+    /// As [`bump`](Self::bump), while it waits.
+    pub fn bump_alone(&mut self, lane: LaneKey, tier: u32, alone: &mut Alone, level: u8) {
+        let when = self.order.mint();
+        if alone.bump.is_some_and(|(old, _)| old == level) {
+            return;
+        }
+        let item = self.order.take_alone(lane, tier, *alone);
+        alone.bump = Some((level, when));
+        if let Some(item) = item {
+            self.order.insert_alone(lane, tier, *alone, item);
+        }
+        self.order.lanes.settle(lane.index());
+    }
+
+    /// As [`complete`](Self::complete).
+    #[inline]
+    pub fn complete_alone(&mut self, lane: LaneKey, tier: u32) {
+        self.in_flight -= 1;
+        let lane = lane.index();
+        _ = self.order.lanes.tiers(lane).finish(tier);
+        self.order.lanes.return_units(lane, 1);
+        self.order.lanes.settle(lane);
+    }
+
+    /// As [`unclaim`](Self::unclaim).
+    pub fn unclaim_alone(&mut self, lane: LaneKey, alone: Alone, prefetched: Prefetched<T>) {
+        let Prefetched { claim, old } = prefetched;
+        self.waiting += 1;
+        // It waits before it ceases to run, so that its tier stays outstanding.
+        self.order.arrive_alone(lane, claim.tier);
+        let (tier, item) = (claim.tier, claim.item);
+        self.order.insert_alone(lane, tier, alone, item);
+        self.complete_alone(lane, tier);
+        self.order.lanes.undo(lane.index(), old.overtaken);
+    }
+
+    /// What keeps it waiting.
+    pub fn why_alone(&self, lane: LaneKey, tier: u32) -> Blocked {
+        self.order.why_lane(lane, tier)
+    }
+}
+
+impl<T> Order<T> {
+    /// Counts one more that waits in its tier.
+    #[inline]
+    fn arrive_alone(&mut self, lane: LaneKey, tier: u32) {
+        self.lanes.change_head(lane.index(), None, Some(tier));
+    }
+
+    /// It joins the line at its place. To be settled.
+    fn insert_alone(&mut self, lane: LaneKey, tier: u32, alone: Alone, item: T) {
+        let line = self.lanes.line(lane.index(), tier);
+        line.insert(alone.ticket, alone.position(), Member::Alone(item));
+    }
+
+    /// It leaves the line. To be settled.
+    fn take_alone(&mut self, lane: LaneKey, tier: u32, alone: Alone) -> Option<T> {
+        let member = self.lanes.remove(lane.index(), tier, alone.position());
+        match member {
+            Some(Member::Alone(item)) => Some(item),
+            _ => {
+                debug_assert!(false, "it waits in line");
+                None
+            }
+        }
+    }
+
+    /// Its turn began in this lane.
+    #[inline]
+    pub(super) fn start_alone(&mut self, lane: u32, item: T) -> Claim<T> {
+        let tier = self.lanes.lane(lane).open_tier().unwrap_or(0);
+        self.lanes.settle(lane);
+        Claim {
+            group: None,
+            seq: 0,
+            tier,
+            attempt: 0,
+            item,
+        }
+    }
+}
