@@ -2,8 +2,10 @@
 //! started is nobody's. Each test holds a worker in a task behind which it may have
 //! taken others; all of it holds as well if it has taken none.
 
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
+use std::task::{Context, Wake, Waker};
 
 use conversant::error::OutOfRange;
 use conversant::limit::Limit;
@@ -168,6 +170,38 @@ fn an_outcome_does_not_wait_for_the_task_behind() {
             held.finish();
             end(&scheduler);
         }
+    });
+}
+
+/// Who waits for a task that runs is woken when it ends, whatever its worker has
+/// taken with it.
+#[test]
+fn who_waits_is_woken_before_the_task_behind_has_ended() {
+    struct Tells(Sender<()>);
+    impl Wake for Tells {
+        fn wake(self: Arc<Self>) {
+            self.0.send(()).ok();
+        }
+    }
+    finishes(|| {
+        let (scheduler, caller) = scheduler(1);
+        let hold = scheduler.hold();
+        gives(&caller, 0).detach();
+        let mut first = Held::submit(&caller, Place::new());
+        let second = Held::submit(&caller, Place::new());
+        gives(&caller, 1).detach();
+        drop(hold);
+        first.wait_began();
+        let (tells, told) = channel();
+        let waker = Waker::from(Arc::new(Tells(tells)));
+        let mut outcome = first.task.outcome();
+        let polled = Pin::new(&mut outcome).poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+        first.go.send(()).unwrap();
+        told.recv().expect("it is woken");
+        assert!(outcome.wait().unwrap().run.is_some());
+        second.finish();
+        end(&scheduler);
     });
 }
 
