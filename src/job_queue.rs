@@ -108,7 +108,7 @@ pub use builder::{Builder, PushError, RequeueError};
 pub use claim::{Claim, JobId};
 pub use claiming::{Claiming, ClaimingOwned, ClaimingWith};
 pub use jobs::{
-    Counts, Expired, GroupStatus, Name, Place, Refused, Scope, Taken, TenantStatus, Why,
+    Counts, Expired, GroupStatus, Name, Place, Refused, Scope, Taken, TenantStatus, Terms, Why,
 };
 pub use snapshot::Snapshot;
 

@@ -47,6 +47,7 @@ use std::collections::BTreeMap;
 
 use crate::by_key::Orders;
 use crate::limit::Limit;
+use crate::retry::Retry;
 use crate::ring::Ring;
 use crate::slab::{Key, Slab};
 use crate::timers::Timers;
@@ -61,7 +62,7 @@ mod status;
 mod tests;
 
 pub use claims::{Expired, Pick, Unclaim};
-pub use names::{Name, Place, Scope};
+pub use names::{Name, Place, Scope, Terms};
 pub use push::{JobPosition, Taken};
 pub use settings::Refused;
 pub use status::{Counts, GroupStatus, TenantStatus, Why};
@@ -84,7 +85,7 @@ pub struct Jobs<K, J> {
     dead: BTreeMap<u64, Key>,
     limit: Limit,
     group_limit: Limit,
-    attempts: u32,
+    retry: Retry,
     /// The sum of the tenants' `counted`.
     open: u64,
     running: u32,
@@ -95,9 +96,9 @@ pub struct Jobs<K, J> {
 }
 
 impl<K, J> Jobs<K, J> {
-    /// No job yet. Groups begin with the limit `group_limit`; a job that failed
-    /// `attempts` times is dead.
-    pub fn new(group_limit: Limit, attempts: u32) -> Self {
+    /// No job yet. Groups begin with the limit `group_limit`; what fails is tried
+    /// again as `retry` says, or is dead.
+    pub fn new(group_limit: Limit, retry: Retry) -> Self {
         Self {
             jobs: Slab::new(),
             groups: Slab::new(),
@@ -110,7 +111,7 @@ impl<K, J> Jobs<K, J> {
             dead: BTreeMap::new(),
             limit: Limit::Unlimited,
             group_limit,
-            attempts,
+            retry,
             open: 0,
             running: 0,
             waiting: 0,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::error::{Closed, OutOfRange};
 use crate::jobs::Refused;
 use crate::limit::Limit;
+use crate::retry::Retry;
 use crate::sync::Arc;
 
 use super::JobQueue;
@@ -17,7 +18,7 @@ use super::shared::Shared;
 #[must_use]
 pub struct Builder<K, J> {
     group_limit: Limit,
-    attempts: u32,
+    retry: Retry,
     lease: Option<Duration>,
     of: PhantomData<fn() -> (K, J)>,
 }
@@ -26,7 +27,7 @@ impl<K: Ord, J> Builder<K, J> {
     pub(super) fn new() -> Self {
         Self {
             group_limit: Limit::SERIAL,
-            attempts: 5,
+            retry: Retry::default(),
             lease: None,
             of: PhantomData,
         }
@@ -39,9 +40,20 @@ impl<K: Ord, J> Builder<K, J> {
     }
 
     /// After so many attempts a job that failed is dead, 1 or more; 5 if
-    /// nothing is said. See [`Claim::fail`](super::Claim::fail).
-    pub fn attempts(mut self, attempts: u32) -> Self {
-        self.attempts = attempts;
+    /// nothing is said. See [`Claim::fail`](super::Claim::fail). A job may have
+    /// its [own number](super::Terms::attempts).
+    pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
+        self.retry.attempts = attempts.into();
+        self
+    }
+
+    /// A job that failed is due `first` later, after its next failure twice that,
+    /// and so on, `most` later at the longest, by the clock that
+    /// [`advance`](JobQueue::advance) is told; at once if nothing is said. Other
+    /// jobs of its group do not wait. As a queue's
+    /// [`back_off`](crate::queue::Builder::back_off), job by job.
+    pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
+        (self.retry.first, self.retry.most) = (first, most);
         self
     }
 
@@ -59,9 +71,8 @@ impl<K: Ord, J> Builder<K, J> {
     /// [`OutOfRange`] if the limit is above [`Limit::MAX`], or the attempts
     /// are 0.
     pub fn build(self) -> Result<JobQueue<K, J>, OutOfRange> {
-        OutOfRange::check("attempts", self.attempts, 1, u32::MAX)?;
         let limit = self.group_limit.checked()?;
-        let shared = Arc::new(Shared::new(limit, self.attempts, self.lease));
+        let shared = Arc::new(Shared::new(limit, self.retry.checked()?, self.lease));
         Ok(JobQueue { shared })
     }
 }
@@ -70,7 +81,7 @@ impl<K, J> fmt::Debug for Builder<K, J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("group_limit", &self.group_limit)
-            .field("attempts", &self.attempts)
+            .field("retry", &self.retry)
             .field("lease", &self.lease)
             .finish()
     }

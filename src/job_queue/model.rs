@@ -104,7 +104,7 @@ fn a_late_completion_is_never_also_a_return() {
         });
         let again = claim_one(&queue);
         match agent.join().unwrap() {
-            Ok(()) => assert_eq!(again, Err(Closed)),
+            Ok(_) => assert_eq!(again, Err(Closed)),
             Err(Expired) => assert_eq!(again, Ok(1)),
         }
         clock.join().unwrap();

@@ -24,6 +24,7 @@ use std::time::Duration;
 use crate::error::Closed;
 use crate::jobs::{Expired, Jobs, Pick, Place, Refused, Taken, Unclaim};
 use crate::limit::Limit;
+use crate::retry::Retry;
 use crate::slab::Key;
 use crate::sync::{Arc, unique};
 use crate::wait::{Guarded, Session, Waiters, WakeBatch};
@@ -54,9 +55,9 @@ pub(super) type Entering<K, J> = Option<(K, Arc<J>, Place)>;
 type Returned<K, J> = (bool, Option<Taken<K, Arc<J>>>);
 
 impl<K, J> Shared<K, J> {
-    pub(super) fn new(group_limit: Limit, attempts: u32, lease: Option<Duration>) -> Self {
+    pub(super) fn new(group_limit: Limit, retry: Retry, lease: Option<Duration>) -> Self {
         let state = State {
-            jobs: Jobs::new(group_limit, attempts),
+            jobs: Jobs::new(group_limit, retry),
             claims: Waiters::new(),
             closed: false,
             gone: false,

@@ -4,7 +4,7 @@ use crate::by_key::{Position, Tree};
 use crate::slab::Key;
 
 use super::records::{Group, Job, State, Tenant};
-use super::{Jobs, Name, PINNED, Place, Refused};
+use super::{Jobs, Name, PINNED, Place, Refused, Terms};
 
 /// Where a new job goes: all comparisons are made. Valid until the next change.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl<K: Ord, J> Jobs<K, J> {
         let compare = |other| self.order(key, sequence, other);
         let in_group = |_| self.orders.position(order, compare);
         let in_group = place.group.as_ref().map(in_group);
-        let line_first = place.due <= self.timers.now()
+        let line_first = place.terms.due <= self.timers.now()
             && group.is_none_or(|group| {
                 let group = self.group(group);
                 let first = self.orders.first(order);
@@ -63,7 +63,11 @@ impl<K: Ord, J> Jobs<K, J> {
 
     /// Puts a job in at its position. Compares nothing.
     pub fn push(&mut self, position: JobPosition, key: K, place: Place, data: J) -> Key {
-        let Place { tenant, group, due } = place;
+        let Place {
+            tenant,
+            group,
+            terms: Terms { due, attempts },
+        } = place;
         let tenant = position.tenant.unwrap_or_else(|| self.add_tenant(tenant));
         let known = position.group;
         let group = group.map(|name| known.unwrap_or_else(|| self.add_group(tenant, name)));
@@ -75,6 +79,7 @@ impl<K: Ord, J> Jobs<K, J> {
             group,
             state: State::Uncounted,
             attempts: 0,
+            most_attempts: attempts,
             group_node: None,
             line_node: None,
             dirty: false,

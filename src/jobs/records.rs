@@ -20,6 +20,8 @@ pub(super) struct Job<K, J> {
     pub(super) state: State,
     /// How often it came back without being complete.
     pub(super) attempts: u32,
+    /// How many it has, if it was said.
+    pub(super) most_attempts: Option<Limit>,
     /// In its group's order.
     pub(super) group_node: Option<Node>,
     /// In its tenant's line.

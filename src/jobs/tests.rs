@@ -109,7 +109,7 @@ fn numbers(jobs: &Small, picks: &[Pick]) -> Vec<u32> {
 
 #[test]
 fn a_group_with_several_units_is_claimed_in_exact_key_order() {
-    let mut jobs = Small::new(Limit::AtMost(2), 5);
+    let mut jobs = Small::new(Limit::AtMost(2), Retry::default());
     for (key, group) in [(1, 1), (5, 1), (3, 1), (2, 2), (4, 2), (6, 2)] {
         add(&mut jobs, key, Place::new().group(group), u32::from(key));
     }
@@ -123,7 +123,7 @@ fn a_group_with_several_units_is_claimed_in_exact_key_order() {
 
 #[test]
 fn lowering_leaves_a_debt_and_zero_is_a_pause() {
-    let mut jobs = Small::new(Limit::AtMost(3), 5);
+    let mut jobs = Small::new(Limit::AtMost(3), Retry::default());
     for key in 1..=6 {
         add(&mut jobs, key, Place::new().group("g"), u32::from(key));
     }
@@ -145,7 +145,7 @@ fn lowering_leaves_a_debt_and_zero_is_a_pause() {
 
 #[test]
 fn names_used_once_leave_nothing() {
-    let mut jobs = Jobs::new(Limit::SERIAL, 5);
+    let mut jobs = Jobs::new(Limit::SERIAL, Retry::default());
     let names = if cfg!(debug_assertions) {
         100_000
     } else {

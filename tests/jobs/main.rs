@@ -7,4 +7,5 @@ mod agents_cli;
 mod figures;
 mod linearizable;
 mod panics;
+mod retries;
 mod threads;

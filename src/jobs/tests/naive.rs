@@ -19,6 +19,8 @@ pub(super) struct NaiveJob {
     pub(super) group: Option<u64>,
     pub(super) is: Is,
     pub(super) attempts: u32,
+    /// How many it has, if it was said.
+    pub(super) most: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -34,10 +36,12 @@ pub(super) struct Naive {
     now: Duration,
     last: u64,
     attempts: u32,
+    /// Seconds after a first failure, and at most.
+    pause: (u32, u64),
 }
 
 impl Naive {
-    pub(super) fn new(attempts: u32) -> Self {
+    pub(super) fn new(attempts: u32, pause: (u32, u64)) -> Self {
         Self {
             jobs: Vec::new(),
             limits: Vec::new(),
@@ -47,6 +51,7 @@ impl Naive {
             now: Duration::ZERO,
             last: 0,
             attempts,
+            pause,
         }
     }
 
@@ -175,16 +180,26 @@ impl Naive {
     }
 
     pub(super) fn give_back(&mut self, number: u32, how: Unclaim) {
+        self.give_back_since(number, how, self.now);
+    }
+
+    fn give_back_since(&mut self, number: u32, how: Unclaim, failed: Duration) {
         self.forget_timer(number);
-        let most = self.attempts;
+        let (most, (first, longest)) = (self.attempts, self.pause);
         self.last += 1;
         let last = self.last;
         let job = self.job(number).unwrap();
-        job.attempts += 1;
+        job.attempts += u32::from(!matches!(how, Unclaim::Snoozed(_)));
+        let used_up = job.attempts >= job.most.unwrap_or(most);
+        let pause = at(longest.min(u64::from(first) << (job.attempts.max(1) - 1)));
         match how {
-            Unclaim::Failed if job.attempts >= most => job.is = Is::Dead(last),
-            Unclaim::At(due) => self.wait(number, due),
-            Unclaim::Ready | Unclaim::Failed => job.is = Is::Ready,
+            Unclaim::Failed | Unclaim::FailedUntil(_) if used_up => job.is = Is::Dead(last),
+            Unclaim::FailedForGood => job.is = Is::Dead(last),
+            Unclaim::At(due) | Unclaim::Snoozed(due) | Unclaim::FailedUntil(due) => {
+                self.wait(number, due);
+            }
+            Unclaim::Failed => self.wait(number, failed + pause),
+            Unclaim::Ready => job.is = Is::Ready,
         }
         self.update_lines();
     }
@@ -203,7 +218,7 @@ impl Naive {
                 self.job(number).unwrap().is = Is::Ready;
                 self.update_lines();
             } else {
-                self.give_back(number, Unclaim::Failed);
+                self.give_back_since(number, Unclaim::Failed, at);
             }
         }
     }

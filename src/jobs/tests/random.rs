@@ -12,6 +12,7 @@ enum Act {
         tenant: u64,
         group: Option<u64>,
         due: Option<u64>,
+        attempts: Option<u32>,
     },
     Claim {
         n: usize,
@@ -28,16 +29,23 @@ enum Act {
     Requeue(usize),
 }
 
+fn sometimes<T: Default + Clone + std::fmt::Debug>(below: T) -> impl Strategy<Value = Option<T>>
+where
+    std::ops::Range<T>: Strategy<Value = T>,
+{
+    prop::option::weighted(0.2, T::default()..below)
+}
+
 fn act() -> impl Strategy<Value = Act> {
     let (tenant, which) = (0..3u64, 0..40usize);
     let group = || prop::option::of(0..3u64);
     prop_oneof![
-        8 => (0..6u8, tenant.clone(), group(), prop::option::weighted(0.2, 0..20u64))
-            .prop_map(|(key, tenant, group, due)| Act::Push { key, tenant, group, due }),
+        8 => (0..6u8, tenant.clone(), group(), sometimes(20u64), sometimes(5u32))
+            .prop_map(|(key, tenant, group, due, attempts)| Act::Push { key, tenant, group, due, attempts }),
         6 => (0..5usize, prop::option::weighted(0.3, 0..20u64))
             .prop_map(|(n, lease)| Act::Claim { n, lease }),
         4 => which.clone().prop_map(Act::Complete),
-        4 => (which.clone(), 0..3u8, 0..20u64).prop_map(|(w, how, at)| Act::Unclaim(w, how, at)),
+        4 => (which.clone(), 0..6u8, 0..20u64).prop_map(|(w, how, at)| Act::Unclaim(w, how, at)),
         1 => (which.clone(), 0..20u64).prop_map(|(w, at)| Act::Extend(w, at)),
         2 => (0..4u64).prop_map(Act::Advance),
         3 => (0..3u8, tenant.clone(), 0..3u64, prop::option::of(0..4u32))
@@ -67,11 +75,15 @@ impl Both {
                 tenant,
                 group,
                 due,
+                attempts,
             } => {
                 let due = at(due.map_or(0, |due| self.now + due));
                 let mut place = Place::new().tenant(tenant).due(due);
                 if let Some(group) = group {
                     place = place.group(group);
+                }
+                if let Some(attempts) = attempts {
+                    place = place.attempts(attempts);
                 }
                 let number = self.ids.len() as u32;
                 self.ids.push(add(&mut self.jobs, key, place, number));
@@ -82,6 +94,7 @@ impl Both {
                     group,
                     is: Is::Ready,
                     attempts: 0,
+                    most: attempts,
                 };
                 self.naive.push(job, due);
             }
@@ -141,8 +154,15 @@ impl Both {
                 taken.map(|_| ())
             }
             Act::Unclaim(_, how, due) => {
-                let due = Unclaim::At(at(self.now + due));
-                let ends = [Unclaim::Ready, Unclaim::Failed, due];
+                let due = at(self.now + due);
+                let ends = [
+                    Unclaim::Ready,
+                    Unclaim::At(due),
+                    Unclaim::Snoozed(due),
+                    Unclaim::Failed,
+                    Unclaim::FailedUntil(due),
+                    Unclaim::FailedForGood,
+                ];
                 let how = ends[usize::from(how)];
                 if holds {
                     self.naive.give_back(number, how);
@@ -232,9 +252,14 @@ proptest! {
 
     #[test]
     fn the_first_that_a_scan_by_key_finds(acts in prop::collection::vec(act(), 0..120)) {
+        let retry = Retry {
+            attempts: Limit::AtMost(2),
+            first: at(2),
+            most: at(5),
+        };
         let mut both = Both {
-            jobs: Small::new(Limit::SERIAL, 2),
-            naive: Naive::new(2),
+            jobs: Small::new(Limit::SERIAL, retry),
+            naive: Naive::new(2, (2, 5)),
             ids: Vec::new(),
             claims: Vec::new(),
             now: 0,
