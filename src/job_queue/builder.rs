@@ -87,38 +87,6 @@ impl<K, J> fmt::Debug for Builder<K, J> {
     }
 }
 
-/// A job that was not taken: the queue is closed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct PushError<K, J> {
-    /// Its key.
-    pub key: K,
-    /// What was to be pushed.
-    pub job: J,
-}
-
-impl<K, J> PushError<K, J> {
-    pub(super) fn of(key: K, job: Arc<J>) -> Self {
-        let job = Arc::try_unwrap(job);
-        let job = job.unwrap_or_else(|_| unreachable!("it was never shared"));
-        Self { key, job }
-    }
-}
-
-/// Without key and job, so that any of them can be unwrapped on.
-impl<K, J> fmt::Debug for PushError<K, J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PushError").finish_non_exhaustive()
-    }
-}
-
-impl<K, J> fmt::Display for PushError<K, J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not pushed: {Closed}")
-    }
-}
-
-impl<K, J> Error for PushError<K, J> {}
-
 /// Why a job was not requeued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequeueError {
@@ -150,3 +118,28 @@ impl fmt::Display for RequeueError {
 }
 
 impl Error for RequeueError {}
+
+/// A job that did not take the place of another, and why.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ReplaceError<J> {
+    /// The new job.
+    pub job: J,
+    /// Why the old one stays.
+    pub reason: Refused,
+}
+
+/// Without the job, so that any can be unwrapped on.
+impl<J> fmt::Debug for ReplaceError<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("ReplaceError");
+        out.field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+impl<J> fmt::Display for ReplaceError<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not replaced: {}", self.reason)
+    }
+}
+
+impl<J> Error for ReplaceError<J> {}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::slab::Key;
 
 use super::records::State;
-use super::{Jobs, Name, PINNED, Taken};
+use super::{Jobs, Name, PINNED, Pinned, Taken};
 
 /// The claim is over: its lease ran out, and the job has gone back. Nothing has
 /// changed.
@@ -58,12 +58,18 @@ impl<K: Ord, J> Jobs<K, J> {
     /// Runs the user's `Ord`. If that panics, nothing is claimed; only the turns
     /// of tenants may have moved on.
     pub fn claim(&mut self, n: usize, lease: Option<Duration>) -> Vec<Pick> {
+        self.claim_of(None, n, lease)
+    }
+
+    /// As [`claim`](Self::claim), of one tenant or group if it is said. Then no
+    /// tenant's turn moves on, and for a group no `Ord` runs.
+    pub fn claim_of(&mut self, of: Option<Pinned>, n: usize, lease: Option<Duration>) -> Vec<Pick> {
         let mut claiming = Claiming {
             jobs: self,
             picks: Vec::new(),
         };
         while claiming.picks.len() < n {
-            let Some(pick) = claiming.jobs.claim_one(lease) else {
+            let Some(pick) = claiming.jobs.claim_one(of, lease) else {
                 break;
             };
             claiming.picks.push(pick);
@@ -71,18 +77,25 @@ impl<K: Ord, J> Jobs<K, J> {
         std::mem::take(&mut claiming.picks)
     }
 
-    fn claim_one(&mut self, lease: Option<Duration>) -> Option<Pick> {
-        if self.eligible() == 0 {
+    fn claim_one(&mut self, of: Option<Pinned>, lease: Option<Duration>) -> Option<Pick> {
+        if self.eligible_of(of) == 0 {
             return None;
         }
-        self.update_lines();
-        let tenant = self.ring.current()?;
-        let at = self.orders.first(self.tenant(tenant).line)?;
+        let order = if let Some(group) = of.and_then(|of| of.group) {
+            self.group(group).order
+        } else {
+            self.update_lines();
+            let tenant = of.map_or_else(|| self.ring.current(), |of| Some(of.tenant));
+            self.tenant(tenant?).line
+        };
+        let at = self.orders.first(order)?;
         let id = self.jobs.key_at(at).expect(PINNED);
         let number = self.number();
         let attempts = self.job(at).attempts;
         let lease = lease.map(|until| self.timers.set(until, id));
-        self.ring.served(&mut self.tenants);
+        if of.is_none() {
+            self.ring.served(&mut self.tenants);
+        }
         self.set_state(
             at,
             State::Claimed {

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use crate::limit::Limit;
 
+use super::Pinned;
+
 /// The name of a tenant, or of a group of one: a number or a text.
 ///
 /// A concrete type, so that no code of the user's runs where it is looked up.
@@ -69,6 +71,8 @@ impl fmt::Debug for Name {
 pub struct Terms {
     pub(super) due: Duration,
     pub(super) attempts: Option<Limit>,
+    /// In a box, since few jobs have one.
+    pub(super) unique: Option<Box<Name>>,
 }
 
 impl Terms {
@@ -90,6 +94,14 @@ impl Terms {
         self.attempts = Some(attempts.into());
         self
     }
+
+    /// By this name there is one job of its tenant at most, from its push until it
+    /// is done or taken out: a second one is
+    /// [refused](crate::job_queue::PushReason::Duplicate).
+    pub fn unique(mut self, name: impl Into<Name>) -> Self {
+        self.unique = Some(Box::new(name.into()));
+        self
+    }
 }
 
 /// Where a job belongs, and its [`Terms`].
@@ -107,6 +119,8 @@ pub struct Place {
     pub(super) tenant: Name,
     pub(super) group: Option<Name>,
     pub(super) terms: Terms,
+    /// Where it belongs if a handle says it: then the names are not looked at.
+    pub(super) pinned: Option<Pinned>,
 }
 
 impl Place {
@@ -138,6 +152,21 @@ impl Place {
     pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
         self.terms = self.terms.attempts(attempts);
         self
+    }
+
+    /// As [`Terms::unique`].
+    pub fn unique(mut self, name: impl Into<Name>) -> Self {
+        self.terms = self.terms.unique(name);
+        self
+    }
+
+    /// Where a handle keeps it.
+    pub(crate) fn pinned(pinned: Pinned, terms: Terms) -> Self {
+        Self {
+            terms,
+            pinned: Some(pinned),
+            ..Self::default()
+        }
     }
 }
 

@@ -61,7 +61,9 @@ impl<K: Ord, J> Jobs<K, J> {
         assert_eq!(tenant.counted, units.min(room));
         assert_eq!(tenant.link.is_member(), tenant.counted > 0);
         assert_eq!(tenant.members, jobs().count());
-        assert!(tenant.members > 0 || !tenant.groups.is_empty() || !tenant.is_as_made());
+        assert!(!tenant.is_idle());
+        let unique = jobs().filter(|job| job.unique.is_some());
+        assert_eq!(tenant.unique.len(), unique.count());
         let running = jobs().filter(|job| matches!(job.state, State::Claimed { .. }));
         assert_eq!(tenant.running as usize, running.count());
         let mut last = None;
@@ -82,7 +84,7 @@ impl<K: Ord, J> Jobs<K, J> {
         let jobs = self.jobs.iter().filter(|(_, job)| job.group == Some(at));
         assert_eq!(jobs.count(), group.members);
         assert_eq!(self.orders.iter(group.order).count(), group.members);
-        assert!(group.members > 0 || group.limit != self.group_limit);
+        assert!(group.members > 0 || group.pins > 0 || group.limit != self.group_limit);
         let ready = self.orders.marked(group.order);
         assert_eq!(group.counted, ready.min(group.limit.room(group.running)));
         let first = self.orders.first(group.order);

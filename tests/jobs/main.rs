@@ -7,5 +7,6 @@ mod agents_cli;
 mod figures;
 mod linearizable;
 mod panics;
+mod parts;
 mod retries;
 mod threads;

@@ -11,6 +11,13 @@ pub(super) enum Is {
     Dead(u64),
 }
 
+/// A tenant, or a group of it.
+pub(super) type Part = (u64, Option<u64>);
+
+fn is_in((tenant, group): Part, job: &NaiveJob) -> bool {
+    job.tenant == tenant && (group.is_none() || job.group == group)
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct NaiveJob {
     pub(super) number: u32,
@@ -89,14 +96,15 @@ impl Naive {
     }
 
     pub(super) fn eligible(&self) -> u64 {
-        let sum: u64 = (0..3)
-            .map(|tenant| {
-                let room = self.room(&Scope::tenant(tenant), |job| job.tenant == tenant);
-                let can = |job: &&NaiveJob| job.tenant == tenant && self.may_run(job);
-                (self.jobs.iter().filter(can).count() as u64).min(u64::from(room))
-            })
-            .sum();
+        let sum: u64 = (0..3).map(|tenant| self.eligible_of((tenant, None))).sum();
         sum.min(u64::from(self.queue_room()))
+    }
+
+    pub(super) fn eligible_of(&self, of: Part) -> u64 {
+        let room = self.room(&Scope::tenant(of.0), |job| job.tenant == of.0);
+        let can = |job: &&NaiveJob| is_in(of, job) && self.may_run(job);
+        let can = self.jobs.iter().filter(can).count() as u64;
+        can.min(u64::from(room)).min(u64::from(self.queue_room()))
     }
 
     /// After every change: who has something joins, who has nothing leaves.
@@ -143,13 +151,21 @@ impl Naive {
     }
 
     /// The numbers of the jobs and claims.
-    pub(super) fn claim(&mut self, n: usize, lease: Option<Duration>) -> Vec<(u32, u64)> {
+    pub(super) fn claim(
+        &mut self,
+        part: Option<Part>,
+        n: usize,
+        lease: Option<Duration>,
+    ) -> Vec<(u32, u64)> {
         let mut claims = Vec::new();
         while claims.len() < n && self.queue_room() > 0 && !self.ring.is_empty() {
             let tenant = self.ring[0].0;
-            let can = |job: &&NaiveJob| job.tenant == tenant && self.may_run(job);
+            let of = part.unwrap_or((tenant, None));
+            let can = |job: &&NaiveJob| is_in(of, job) && self.may_run(job);
             let first = self.jobs.iter().filter(can);
-            let first = first.min_by_key(|job| (job.key, job.number)).unwrap();
+            let Some(first) = first.min_by_key(|job| (job.key, job.number)) else {
+                break;
+            };
             let number = first.number;
             self.last += 1;
             let claim = self.last;
@@ -158,10 +174,12 @@ impl Naive {
             if let Some(until) = lease {
                 self.set_timer(until, number);
             }
-            self.ring[0].1 -= 1;
-            if self.ring[0].1 == 0 {
-                self.ring.remove(0);
-                self.ring.push((tenant, self.weights[tenant as usize]));
+            if part.is_none() {
+                self.ring[0].1 -= 1;
+                if self.ring[0].1 == 0 {
+                    self.ring.remove(0);
+                    self.ring.push((tenant, self.weights[tenant as usize]));
+                }
             }
             self.update_lines();
         }

@@ -143,7 +143,7 @@ fn what_ends_or_comes_back_compares_nothing() {
         .unwrap();
     jobs.remove(ids[23]).unwrap();
     jobs.advance(at(9));
-    jobs.drain();
+    jobs.drain(&Scope::Queue);
     FUSE.set(0);
     jobs.check();
 }
