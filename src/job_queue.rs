@@ -58,6 +58,8 @@
 //!   the error [`Expired`], which changes nothing.
 //! - Claims [of one tenant or group](Part::claim) obey the same limits and the same
 //!   order, and count as no turn of the tenant.
+//! - Of a queue with a capacity no more jobs are held at once than it says, and
+//!   [pushes that wait](JobQueue::push_wait) for room are overtaken by none.
 //! - Waiting claims are woken one for each job that may run. One that was woken
 //!   and is not polled keeps one job from the others that wait: until it is polled
 //!   or dropped, or more jobs may run than claims have been woken; nothing else that
@@ -82,7 +84,8 @@
 //!
 //! # Cost
 //!
-//! One mutex. O(log n) a job in every operation but snapshots, lists and shutdown;
+//! One mutex, and for a [capacity](Builder::capacity) an exchange of a word for each
+//! push and each job that is gone. O(log n) a job in every operation but snapshots, lists and shutdown;
 //! of the jobs that are blocked only those of the same group count. Nothing of a
 //! tenant or group is left when its last job is gone, unless something was set
 //! for it.
@@ -95,6 +98,7 @@ mod control;
 mod model;
 mod parts;
 mod push;
+mod push_wait;
 mod shared;
 mod snapshot;
 
@@ -102,6 +106,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::jobs;
+use crate::limit::Limit;
 use crate::sync::Arc;
 use crate::wait::Wait;
 
@@ -115,6 +120,7 @@ pub use jobs::{
 };
 pub use parts::{JobGroup, OfGroup, OfTenant, Part, Tenant};
 pub use push::{PushAllError, PushError, PushReason};
+pub use push_wait::{PushWait, ToPush};
 pub use snapshot::Snapshot;
 
 /// An ordered job queue. See the [module](self).
@@ -232,6 +238,19 @@ impl<K, J> JobQueue<K, J> {
         self.shared.read(|state| state.jobs.counts())
     }
 
+    /// How many jobs it holds at most. See [`Builder::capacity`].
+    #[must_use]
+    pub fn capacity(&self) -> Limit {
+        self.shared.capacity.limit()
+    }
+
+    /// How many more jobs it has room for now, if it has a capacity. Out of date
+    /// when it is returned.
+    #[must_use]
+    pub fn available_permits(&self) -> Option<i64> {
+        self.shared.capacity.available()
+    }
+
     /// What the queue holds, tenant by tenant and group by group: everything in
     /// it was true at once.
     ///
@@ -245,7 +264,7 @@ impl<K, J> JobQueue<K, J> {
     /// is claimed and comes back, can still be claimed; when nothing is left,
     /// claims give [`Closed`](crate::error::Closed). A second close does nothing.
     pub fn close(&self) {
-        self.shared.with_state(|state| state.closed = true);
+        self.shared.close(|_| ());
     }
 
     /// Whether nothing more can be pushed.

@@ -128,6 +128,11 @@ impl<K, J> Jobs<K, J> {
         self.eligible_of(None)
     }
 
+    /// How many jobs there are, in whatever state.
+    pub fn total(&self) -> usize {
+        self.jobs.len()
+    }
+
     /// How many jobs wait, due or not.
     pub fn waiting(&self) -> usize {
         self.waiting

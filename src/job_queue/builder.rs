@@ -6,8 +6,9 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use crate::error::{Closed, OutOfRange};
-use crate::jobs::Refused;
+use crate::jobs::{Jobs, Refused};
 use crate::limit::Limit;
+use crate::queue::Capacity;
 use crate::retry::Retry;
 use crate::sync::Arc;
 
@@ -20,6 +21,7 @@ pub struct Builder<K, J> {
     group_limit: Limit,
     retry: Retry,
     lease: Option<Duration>,
+    capacity: Limit,
     of: PhantomData<fn() -> (K, J)>,
 }
 
@@ -29,6 +31,7 @@ impl<K: Ord, J> Builder<K, J> {
             group_limit: Limit::SERIAL,
             retry: Retry::default(),
             lease: None,
+            capacity: Limit::Unlimited,
             of: PhantomData,
         }
     }
@@ -64,15 +67,26 @@ impl<K: Ord, J> Builder<K, J> {
         self
     }
 
+    /// How many jobs the queue holds at most, in whatever state; no limit if nothing
+    /// is said. A full queue refuses what is [pushed](JobQueue::push) at once;
+    /// [`push_wait`](JobQueue::push_wait) waits for room. Room comes when a job is
+    /// completed or taken out.
+    pub fn capacity(mut self, capacity: impl Into<Limit>) -> Self {
+        self.capacity = capacity.into();
+        self
+    }
+
     /// The queue.
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] if the limit is above [`Limit::MAX`], or the attempts
-    /// are 0.
+    /// [`OutOfRange`] if the limit or the capacity is above [`Limit::MAX`], or the
+    /// attempts or the capacity are 0.
     pub fn build(self) -> Result<JobQueue<K, J>, OutOfRange> {
         let limit = self.group_limit.checked()?;
-        let shared = Arc::new(Shared::new(limit, self.retry.checked()?, self.lease));
+        let jobs = Jobs::new(limit, self.retry.checked()?);
+        let capacity = Capacity::new(self.capacity)?;
+        let shared = Arc::new(Shared::new(jobs, self.lease, capacity));
         Ok(JobQueue { shared })
     }
 }
@@ -83,6 +97,7 @@ impl<K, J> fmt::Debug for Builder<K, J> {
             .field("group_limit", &self.group_limit)
             .field("retry", &self.retry)
             .field("lease", &self.lease)
+            .field("capacity", &self.capacity)
             .finish()
     }
 }

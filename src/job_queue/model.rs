@@ -122,3 +122,19 @@ fn a_drop_wakes_a_claim() {
         agent.join().unwrap();
     });
 }
+
+/// A completion and the wait for its room, in either order.
+#[test]
+fn a_completion_wakes_a_push() {
+    explore("a_completion_wakes_a_push", Some(3), || {
+        let queue = JobQueue::builder().capacity(1).build().unwrap();
+        queue.push(1, 1, Place::new()).unwrap();
+        let queue: Arc<JobQueue<u8, u8>> = Arc::new(queue);
+        let claim = queue.try_claim(1).remove(0);
+        let agent = spawn(move || claim.complete().map(drop).unwrap());
+        queue.push_wait(2, 2, Place::new()).wait().unwrap();
+        assert_eq!(claim_one(&queue), Ok(2));
+        agent.join().unwrap();
+        assert_eq!(queue.available_permits(), Some(1));
+    });
+}

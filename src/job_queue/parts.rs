@@ -54,14 +54,14 @@ pub enum OfGroup {}
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Part<K, J, S> {
-    pin: Arc<Pin<K, J>>,
+    pub(super) pin: Arc<Pin<K, J>>,
     of: PhantomData<fn() -> S>,
 }
 
 /// Keeps a name.
-struct Pin<K, J> {
-    shared: Arc<Shared<K, J>>,
-    pinned: Pinned,
+pub(super) struct Pin<K, J> {
+    pub(super) shared: Arc<Shared<K, J>>,
+    pub(super) pinned: Pinned,
 }
 
 impl<K, J> JobQueue<K, J> {

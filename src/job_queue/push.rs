@@ -3,8 +3,9 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::error::Closed;
+use crate::error::{Closed, TimedOut};
 use crate::jobs::{Place, Taken};
+use crate::queue::{Permits, SendError, SendReason};
 use crate::slab::Key;
 use crate::sync::Arc;
 
@@ -34,8 +35,8 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// # Errors
     ///
-    /// [`PushError`] with key and job if the queue is closed, or another job of the
-    /// tenant has the same [unique name](super::Terms::unique).
+    /// [`PushError`] with key and job if the queue is closed or full, or another job
+    /// of the tenant has the same [unique name](super::Terms::unique).
     ///
     /// # Panics
     ///
@@ -61,36 +62,57 @@ impl<K: Ord, J> JobQueue<K, J> {
         &self,
         jobs: impl IntoIterator<Item = (K, J, Place)>,
     ) -> Result<Vec<JobId>, PushAllError<K, J>> {
+        let shared = &self.shared;
         let wrapped = |(key, job, place)| Some((key, Arc::new(job), place));
         let mut entering: Vec<_> = jobs.into_iter().map(wrapped).collect();
         let mut withdrawn = Vec::new();
-        let pushed = self
-            .shared
-            .with_state(|state| state.enter_all(&mut entering, &mut withdrawn));
-        match pushed {
-            Ok(ids) => Ok(ids.into_iter().map(|id| self.shared.name(id)).collect()),
-            Err(refused) => {
-                let withdrawn = withdrawn.into_iter().map(|taken| (taken.key, taken.job));
-                let left = entering.into_iter().flatten();
-                let all = withdrawn.chain(left.map(|(key, job, _)| (key, job)));
-                Err(PushAllError {
-                    jobs: all.map(|(key, job)| (key, unwrapped(job))).collect(),
-                    reason: self.shared.reason(refused),
-                })
-            }
-        }
+        let permits = shared.capacity.take(entering.len());
+        let pushed = permits.map_err(PushReason::from).and_then(|permits| {
+            let pushed = shared.with_state(|state| state.enter_all(&mut entering, &mut withdrawn));
+            let ids = pushed.map_err(|refused| shared.reason(refused))?;
+            permits.keep();
+            Ok(ids.into_iter().map(|id| shared.name(id)).collect())
+        });
+        pushed.map_err(|reason| {
+            let withdrawn = withdrawn.into_iter().map(|taken| (taken.key, taken.job));
+            let left = entering.into_iter().flatten();
+            let all = withdrawn.chain(left.map(|(key, job, _)| (key, job)));
+            let jobs = all.map(|(key, job)| (key, unwrapped(job))).collect();
+            PushAllError { jobs, reason }
+        })
     }
 }
 
 impl<K: Ord, J> Shared<K, J> {
     pub(super) fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
+        match self.capacity.take(1) {
+            Ok(permits) => self.push_permitted((key, job, place), permits),
+            Err(reason) => Err(PushError {
+                key,
+                job,
+                reason: reason.into(),
+            }),
+        }
+    }
+
+    pub(super) fn push_permitted(
+        &self,
+        (key, job, place): (K, J, Place),
+        permits: Permits<'_>,
+    ) -> Result<JobId, PushError<K, J>> {
         let mut entering = Some((key, Arc::new(job), place));
         let pushed = self.with_state(|state| state.enter(&mut entering));
-        pushed.map(|id| self.name(id)).map_err(|refused| {
-            let (key, job, _) = entering.expect("what was refused is still here");
-            let (job, reason) = (unwrapped(job), self.reason(refused));
-            PushError { key, job, reason }
-        })
+        match pushed {
+            Ok(id) => {
+                permits.keep();
+                Ok(self.name(id))
+            }
+            Err(refused) => {
+                let (key, job, _) = entering.expect("what was refused is still here");
+                let (job, reason) = (unwrapped(job), self.reason(refused));
+                Err(PushError { key, job, reason })
+            }
+        }
     }
 }
 
@@ -181,6 +203,13 @@ impl<K, J> Drop for AllOrNone<'_, K, J> {
 pub enum PushReason {
     /// The queue is closed.
     Closed,
+    /// The queue holds as many jobs as its capacity, or the room is promised to
+    /// others.
+    Full,
+    /// So many at once are more than the queue's capacity.
+    AboveCapacity,
+    /// There was no room in time.
+    TimedOut,
     /// This job of the same tenant has the same
     /// [unique name](super::Terms::unique).
     Duplicate(JobId),
@@ -190,8 +219,31 @@ impl fmt::Display for PushReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => Closed.fmt(f),
+            Self::Full => f.write_str("full"),
+            Self::AboveCapacity => f.write_str("more than the capacity"),
+            Self::TimedOut => TimedOut.fmt(f),
             Self::Duplicate(_) => f.write_str("another job has this unique name"),
         }
+    }
+}
+
+impl From<SendReason> for PushReason {
+    fn from(reason: SendReason) -> Self {
+        match reason {
+            SendReason::Closed => Self::Closed,
+            SendReason::AboveCapacity => Self::AboveCapacity,
+            SendReason::TimedOut => Self::TimedOut,
+            // The last two are of a queue's handlers and tiers: never of a push.
+            SendReason::Full | SendReason::OwnQueue | SendReason::TierGoesDown(_) => Self::Full,
+        }
+    }
+}
+
+impl<K, J> From<SendError<(K, J)>> for PushError<K, J> {
+    fn from(error: SendError<(K, J)>) -> Self {
+        let (key, job) = error.message;
+        let reason = error.reason.into();
+        Self { key, job, reason }
     }
 }
 

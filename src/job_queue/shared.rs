@@ -19,6 +19,10 @@
 //! 4. What a change takes is in a handle that gives it back (a claim) before
 //!    the first waker is woken.
 //! 5. In a queue that is gone (it was dropped) no job waits.
+//! 6. The permits of the capacity that are out are those of the jobs, of pushes on
+//!    their way, and of waits that were granted one and not polled since. A push
+//!    takes them before its change and gives them to the jobs after it; a change
+//!    that took jobs out gives theirs back when it has unlocked.
 
 use std::collections::BTreeMap;
 use std::task::Waker;
@@ -26,8 +30,7 @@ use std::time::Duration;
 
 use crate::error::Closed;
 use crate::jobs::{Expired, Jobs, Pick, Pinned, Refused, Scope, Taken, Unclaim};
-use crate::limit::Limit;
-use crate::retry::Retry;
+use crate::queue::Capacity;
 use crate::slab::Key;
 use crate::sync::{Arc, unique};
 use crate::wait::{Guarded, Session, Ticket, Waiters, WakeBatch};
@@ -40,6 +43,8 @@ pub(super) struct Shared<K, J> {
     number: u64,
     /// How long a claim holds.
     pub(super) lease: Option<Duration>,
+    /// With a permit for each job.
+    pub(super) capacity: Capacity,
 }
 
 pub(super) struct State<K, J> {
@@ -58,9 +63,9 @@ pub(super) struct State<K, J> {
 type Returned<K, J> = (bool, Option<Taken<K, Arc<J>>>);
 
 impl<K, J> Shared<K, J> {
-    pub(super) fn new(group_limit: Limit, retry: Retry, lease: Option<Duration>) -> Self {
+    pub(super) fn new(jobs: Jobs<K, Arc<J>>, lease: Option<Duration>, capacity: Capacity) -> Self {
         let state = State {
-            jobs: Jobs::new(group_limit, retry),
+            jobs,
             claims: Waiters::new(),
             part_claims: BTreeMap::new(),
             closed: false,
@@ -70,6 +75,7 @@ impl<K, J> Shared<K, J> {
             state: Guarded::new(state),
             number: unique(),
             lease,
+            capacity,
         }
     }
 
@@ -80,8 +86,14 @@ impl<K, J> Shared<K, J> {
         change: impl FnOnce(&mut Session<'a, State<K, J>>) -> R,
     ) -> R {
         let mut session = self.state.lock();
+        let before = session.jobs.total();
         let result = change(&mut session);
+        let gone = before.saturating_sub(session.jobs.total());
         session.settle(State::notify_due);
+        drop(session);
+        if gone > 0 {
+            self.capacity.release(gone);
+        }
         result
     }
 
@@ -95,10 +107,21 @@ impl<K, J> Shared<K, J> {
         self.state.try_lock().map(|session| read(&session))
     }
 
-    /// Refuses all that is pushed from now on, and takes out what waits.
-    pub(super) fn shut(&self, gone: bool) -> Vec<Taken<K, Arc<J>>> {
-        self.with_state(|state| {
+    /// Refuses all that is pushed from now on, and does `then` in the same change.
+    pub(super) fn close<R>(&self, then: impl FnOnce(&mut State<K, J>) -> R) -> R {
+        let result = self.with_state(|state| {
             state.closed = true;
+            then(state)
+        });
+        if let Some(permits) = self.capacity.permits() {
+            permits.close();
+        }
+        result
+    }
+
+    /// Closes, and takes out what waits.
+    pub(super) fn shut(&self, gone: bool) -> Vec<Taken<K, Arc<J>>> {
+        self.close(|state| {
             state.gone |= gone;
             state.jobs.drain(&Scope::Queue)
         })

@@ -9,4 +9,5 @@ mod linearizable;
 mod panics;
 mod parts;
 mod retries;
+mod room;
 mod threads;
