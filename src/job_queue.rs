@@ -56,6 +56,10 @@
 //!   not completed gives its job back, to the place of its key.
 //! - A lease that runs out gives the job back, and what its claim does then is
 //!   the error [`Expired`], which changes nothing.
+//! - Claims [of one tenant or group](Part::claim) obey the same limits and the same
+//!   order, and count as no turn of the tenant.
+//! - Of a queue with a capacity no more jobs are held at once than it says, and
+//!   [pushes that wait](JobQueue::push_wait) for room are overtaken by none.
 //! - Waiting claims are woken one for each job that may run. One that was woken
 //!   and is not polled keeps one job from the others that wait: until it is polled
 //!   or dropped, or more jobs may run than claims have been woken; nothing else that
@@ -80,8 +84,9 @@
 //!
 //! # Cost
 //!
-//! One mutex. O(log n) a job in every operation but snapshots and shutdown; of
-//! the jobs that are blocked only those of the same group count. Nothing of a
+//! One mutex, and for a [capacity](Builder::capacity) an exchange of a word for each
+//! push and each job that is gone. O(log n) a job in every operation but snapshots, lists and shutdown;
+//! of the jobs that are blocked only those of the same group count. Nothing of a
 //! tenant or group is left when its last job is gone, unless something was set
 //! for it.
 
@@ -91,25 +96,31 @@ mod claiming;
 mod control;
 #[cfg(all(test, loom))]
 mod model;
+mod parts;
+mod push;
+mod push_wait;
 mod shared;
 mod snapshot;
 
 use std::fmt;
 use std::time::Duration;
 
-use crate::error::Closed;
 use crate::jobs;
+use crate::limit::Limit;
 use crate::sync::Arc;
 use crate::wait::Wait;
 
 use shared::Shared;
 
-pub use builder::{Builder, PushError, RequeueError};
+pub use builder::{Builder, ReplaceError, RequeueError};
 pub use claim::{Claim, JobId};
-pub use claiming::{Claiming, ClaimingOwned, ClaimingWith};
+pub use claiming::{Claiming, ClaimingOwned, ClaimingPart, ClaimingWith, Claims};
 pub use jobs::{
-    Counts, Expired, GroupStatus, Name, Place, Refused, Scope, Taken, TenantStatus, Why,
+    Counts, Expired, GroupStatus, Name, Place, Refused, Scope, Taken, TenantStatus, Terms, Why,
 };
+pub use parts::{JobGroup, OfGroup, OfTenant, Part, Tenant};
+pub use push::{PushAllError, PushError, PushReason};
+pub use push_wait::{PushWait, ToPush};
 pub use snapshot::Snapshot;
 
 /// An ordered job queue. See the [module](self).
@@ -133,53 +144,6 @@ impl<K: Ord, J> JobQueue<K, J> {
         Builder::new()
     }
 
-    /// Puts a job in.
-    ///
-    /// Cost: O(log n), one allocation for the job.
-    ///
-    /// # Errors
-    ///
-    /// [`PushError`] with key and job if the queue is closed.
-    ///
-    /// # Panics
-    ///
-    /// If the key's `Ord` does; nothing has changed.
-    pub fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
-        let mut entering = Some((key, Arc::new(job), place));
-        let pushed = self.shared.with_state(|state| state.enter(&mut entering));
-        match (pushed, entering) {
-            (Ok(id), _) => Ok(self.shared.name(id)),
-            (Err(Closed), Some((key, job, _))) => Err(PushError::of(key, job)),
-            (Err(Closed), None) => unreachable!("what was refused is still here"),
-        }
-    }
-
-    /// Puts many jobs in, under one lock: all of them or none.
-    ///
-    /// Waiting claims are woken when all are in. Cost: O(log n) each; the lock
-    /// is held for all of them.
-    ///
-    /// # Errors
-    ///
-    /// [`Closed`] if the queue is closed; the jobs are dropped.
-    ///
-    /// # Panics
-    ///
-    /// If the iterator does, or an `Ord`; nothing has changed.
-    pub fn push_all(
-        &self,
-        jobs: impl IntoIterator<Item = (K, J, Place)>,
-    ) -> Result<Vec<JobId>, Closed> {
-        let wrapped = |(key, job, place)| Some((key, Arc::new(job), place));
-        let mut entering: Vec<_> = jobs.into_iter().map(wrapped).collect();
-        let mut withdrawn = Vec::new();
-        let pushed = self
-            .shared
-            .with_state(|state| state.enter_all(&mut entering, &mut withdrawn));
-        let name = |id| self.shared.name(id);
-        Ok(pushed?.into_iter().map(name).collect())
-    }
-
     /// Claims up to `n` jobs that may run now; none if none may.
     ///
     /// It may go ahead of waiting claims that have been woken and have not
@@ -191,7 +155,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     #[must_use = "dropping the claims gives the jobs back"]
     pub fn try_claim(&self, n: usize) -> Vec<Claim<K, J>> {
         self.shared
-            .with_state(|state| claiming::claim_now(&self.shared, state, n, None))
+            .with_state(|state| claiming::claim_now((&self.shared, None), state, n, None))
     }
 
     /// As [`try_claim`](Self::try_claim), with a lease until this time by the
@@ -203,7 +167,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     #[must_use = "dropping the claims gives the jobs back"]
     pub fn try_claim_until(&self, n: usize, until: Duration) -> Vec<Claim<K, J>> {
         self.shared
-            .with_state(|state| claiming::claim_now(&self.shared, state, n, Some(until)))
+            .with_state(|state| claiming::claim_now((&self.shared, None), state, n, Some(until)))
     }
 
     /// Waits for at least one job, and claims up to `n` that may run then. An
@@ -218,7 +182,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// # Errors
     ///
-    /// [`Closed`] if the queue is closed, nothing waits and nothing is claimed.
+    /// [`Closed`](crate::error::Closed) if the queue is closed, nothing waits and nothing is claimed.
     /// While something is paused or not due it waits, until that is changed or
     /// [shut down](Self::shutdown).
     ///
@@ -274,6 +238,19 @@ impl<K, J> JobQueue<K, J> {
         self.shared.read(|state| state.jobs.counts())
     }
 
+    /// How many jobs it holds at most. See [`Builder::capacity`].
+    #[must_use]
+    pub fn capacity(&self) -> Limit {
+        self.shared.capacity.limit()
+    }
+
+    /// How many more jobs it has room for now, if it has a capacity. Out of date
+    /// when it is returned.
+    #[must_use]
+    pub fn available_permits(&self) -> Option<i64> {
+        self.shared.capacity.available()
+    }
+
     /// What the queue holds, tenant by tenant and group by group: everything in
     /// it was true at once.
     ///
@@ -285,9 +262,9 @@ impl<K, J> JobQueue<K, J> {
 
     /// Refuses all that is pushed or requeued from now on. What waits, and what
     /// is claimed and comes back, can still be claimed; when nothing is left,
-    /// claims give [`Closed`]. A second close does nothing.
+    /// claims give [`Closed`](crate::error::Closed). A second close does nothing.
     pub fn close(&self) {
-        self.shared.with_state(|state| state.closed = true);
+        self.shared.close(|_| ());
     }
 
     /// Whether nothing more can be pushed.

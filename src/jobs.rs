@@ -33,8 +33,9 @@
 //! 4. A tenant is in the ring exactly if it has `counted` above 0.
 //! 5. Nothing of the user's is dropped in here: keys and jobs come in and leave
 //!    by value.
-//! 6. A name is kept while a job is in it, dead ones included, or a setting
-//!    that is not the default.
+//! 6. A name is kept while a job is in it, dead ones included, a handle keeps it,
+//!    or a setting that is not the default.
+//! 7. A tenant's unique names are those of its jobs.
 //!
 //! # Cost
 //!
@@ -47,12 +48,14 @@ use std::collections::BTreeMap;
 
 use crate::by_key::Orders;
 use crate::limit::Limit;
+use crate::retry::Retry;
 use crate::ring::Ring;
 use crate::slab::{Key, Slab};
 use crate::timers::Timers;
 
 mod claims;
 mod names;
+mod pins;
 mod push;
 mod records;
 mod settings;
@@ -61,7 +64,8 @@ mod status;
 mod tests;
 
 pub use claims::{Expired, Pick, Unclaim};
-pub use names::{Name, Place, Scope};
+pub use names::{Name, Place, Scope, Terms};
+pub use pins::Pinned;
 pub use push::{JobPosition, Taken};
 pub use settings::Refused;
 pub use status::{Counts, GroupStatus, TenantStatus, Why};
@@ -84,7 +88,7 @@ pub struct Jobs<K, J> {
     dead: BTreeMap<u64, Key>,
     limit: Limit,
     group_limit: Limit,
-    attempts: u32,
+    retry: Retry,
     /// The sum of the tenants' `counted`.
     open: u64,
     running: u32,
@@ -95,9 +99,9 @@ pub struct Jobs<K, J> {
 }
 
 impl<K, J> Jobs<K, J> {
-    /// No job yet. Groups begin with the limit `group_limit`; a job that failed
-    /// `attempts` times is dead.
-    pub fn new(group_limit: Limit, attempts: u32) -> Self {
+    /// No job yet. Groups begin with the limit `group_limit`; what fails is tried
+    /// again as `retry` says, or is dead.
+    pub fn new(group_limit: Limit, retry: Retry) -> Self {
         Self {
             jobs: Slab::new(),
             groups: Slab::new(),
@@ -110,7 +114,7 @@ impl<K, J> Jobs<K, J> {
             dead: BTreeMap::new(),
             limit: Limit::Unlimited,
             group_limit,
-            attempts,
+            retry,
             open: 0,
             running: 0,
             waiting: 0,
@@ -121,7 +125,12 @@ impl<K, J> Jobs<K, J> {
 
     /// How many jobs could be claimed now: exact after every call.
     pub fn eligible(&self) -> u64 {
-        self.open.min(u64::from(self.limit.room(self.running)))
+        self.eligible_of(None)
+    }
+
+    /// How many jobs there are, in whatever state.
+    pub fn total(&self) -> usize {
+        self.jobs.len()
     }
 
     /// How many jobs wait, due or not.
@@ -285,18 +294,17 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// A job left: what nobody needs of its names goes.
+    /// A job or a handle left: what nobody needs of its names goes.
     fn reap(&mut self, tenant: u32, group: Option<u32>) {
         if let Some(at) = group {
             let idle = self.group(at);
-            if idle.members == 0 && idle.limit == self.group_limit {
+            if idle.members == 0 && idle.pins == 0 && idle.limit == self.group_limit {
                 let key = self.groups.key_at(at).expect(PINNED);
                 let gone = self.groups.remove(key).expect(PINNED);
                 self.tenant_mut(tenant).groups.remove(&gone.name);
             }
         }
-        let idle = self.tenant(tenant);
-        if idle.members == 0 && idle.groups.is_empty() && idle.is_as_made() {
+        if self.tenant(tenant).is_idle() {
             let key = self.tenants.key_at(tenant).expect(PINNED);
             let gone = self.tenants.remove(key).expect(PINNED);
             self.names.remove(&gone.name);

@@ -82,6 +82,8 @@ pub mod lanes;
 #[doc(hidden)]
 pub mod ready;
 #[doc(hidden)]
+pub mod retry;
+#[doc(hidden)]
 pub mod ring;
 #[doc(hidden)]
 pub mod tiers;

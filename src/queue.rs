@@ -159,7 +159,7 @@ use crate::sync::{Arc, Ordering};
 
 pub use batch::{Batch, Completed};
 pub use builder::Builder;
-pub(crate) use capacity::Permits;
+pub(crate) use capacity::{Capacity, Permits};
 pub use delivery::{Delivery, Detached};
 pub use handles::{Conversation, Group, GroupId, Lane};
 pub use named::ReceiveFrom;

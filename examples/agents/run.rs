@@ -112,7 +112,7 @@ fn filled(options: &Options, rows: &[Row]) -> JobQueue<u64, usize> {
     let queue = JobQueue::builder()
         .group_limit(Limit::AtMost(options.group_limit))
         .lease(options.lease())
-        .attempts(u32::MAX)
+        .attempts(Limit::Unlimited)
         .build()
         .expect("limits are in range");
     for row in rows {

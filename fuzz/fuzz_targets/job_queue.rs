@@ -14,6 +14,7 @@ struct Script {
     group_limit: u8,
     attempts: u8,
     lease: Option<u8>,
+    back_off: (u8, u8),
     ops: Vec<Op>,
 }
 
@@ -40,6 +41,17 @@ enum Op {
     },
     Fail {
         claim: u8,
+    },
+    FailAt {
+        claim: u8,
+        after: u8,
+    },
+    FailForGood {
+        claim: u8,
+    },
+    Snooze {
+        claim: u8,
+        after: u8,
     },
     Extend {
         claim: u8,
@@ -180,6 +192,9 @@ impl Run {
         | Op::GiveBack { claim: which }
         | Op::GiveBackAt { claim: which, .. }
         | Op::Fail { claim: which }
+        | Op::FailAt { claim: which, .. }
+        | Op::FailForGood { claim: which }
+        | Op::Snooze { claim: which, .. }
         | Op::Extend { claim: which, .. }
         | Op::Drop { claim: which }) = op
         else {
@@ -200,6 +215,9 @@ impl Run {
                 claim.give_back_at(at(self.now + u64::from(after))).is_ok()
             }
             Op::Fail { .. } => claim.fail().is_ok(),
+            Op::FailAt { after, .. } => claim.fail_at(at(self.now + u64::from(after))).is_ok(),
+            Op::FailForGood { .. } => claim.fail_for_good().is_ok(),
+            Op::Snooze { after, .. } => claim.snooze(at(self.now + u64::from(after))).is_ok(),
             Op::Extend { by, .. } => {
                 let extended = claim.extend(at(self.now + u64::from(by))).is_ok();
                 self.claims.push(claim);
@@ -261,7 +279,11 @@ impl Run {
 fuzz_target!(|script: Script| {
     let queue = JobQueue::builder()
         .group_limit(limit(Some(script.group_limit)))
-        .attempts(u32::from(script.attempts).max(1));
+        .attempts(u32::from(script.attempts).max(1))
+        .back_off(
+            at(u64::from(script.back_off.0)),
+            at(u64::from(script.back_off.1)),
+        );
     let queue = match script.lease {
         Some(lease) => queue.lease(at(u64::from(lease))),
         None => queue,

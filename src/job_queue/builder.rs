@@ -6,8 +6,10 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use crate::error::{Closed, OutOfRange};
-use crate::jobs::Refused;
+use crate::jobs::{Jobs, Refused};
 use crate::limit::Limit;
+use crate::queue::Capacity;
+use crate::retry::Retry;
 use crate::sync::Arc;
 
 use super::JobQueue;
@@ -17,8 +19,9 @@ use super::shared::Shared;
 #[must_use]
 pub struct Builder<K, J> {
     group_limit: Limit,
-    attempts: u32,
+    retry: Retry,
     lease: Option<Duration>,
+    capacity: Limit,
     of: PhantomData<fn() -> (K, J)>,
 }
 
@@ -26,8 +29,9 @@ impl<K: Ord, J> Builder<K, J> {
     pub(super) fn new() -> Self {
         Self {
             group_limit: Limit::SERIAL,
-            attempts: 5,
+            retry: Retry::default(),
             lease: None,
+            capacity: Limit::Unlimited,
             of: PhantomData,
         }
     }
@@ -39,9 +43,20 @@ impl<K: Ord, J> Builder<K, J> {
     }
 
     /// After so many attempts a job that failed is dead, 1 or more; 5 if
-    /// nothing is said. See [`Claim::fail`](super::Claim::fail).
-    pub fn attempts(mut self, attempts: u32) -> Self {
-        self.attempts = attempts;
+    /// nothing is said. See [`Claim::fail`](super::Claim::fail). A job may have
+    /// its [own number](super::Terms::attempts).
+    pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
+        self.retry.attempts = attempts.into();
+        self
+    }
+
+    /// A job that failed is due `first` later, after its next failure twice that,
+    /// and so on, `most` later at the longest, by the clock that
+    /// [`advance`](JobQueue::advance) is told; at once if nothing is said. Other
+    /// jobs of its group do not wait. As a queue's
+    /// [`back_off`](crate::queue::Builder::back_off), job by job.
+    pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
+        (self.retry.first, self.retry.most) = (first, most);
         self
     }
 
@@ -52,16 +67,26 @@ impl<K: Ord, J> Builder<K, J> {
         self
     }
 
+    /// How many jobs the queue holds at most, in whatever state; no limit if nothing
+    /// is said. A full queue refuses what is [pushed](JobQueue::push) at once;
+    /// [`push_wait`](JobQueue::push_wait) waits for room. Room comes when a job is
+    /// completed or taken out.
+    pub fn capacity(mut self, capacity: impl Into<Limit>) -> Self {
+        self.capacity = capacity.into();
+        self
+    }
+
     /// The queue.
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] if the limit is above [`Limit::MAX`], or the attempts
-    /// are 0.
+    /// [`OutOfRange`] if the limit or the capacity is above [`Limit::MAX`], or the
+    /// attempts or the capacity are 0.
     pub fn build(self) -> Result<JobQueue<K, J>, OutOfRange> {
-        OutOfRange::check("attempts", self.attempts, 1, u32::MAX)?;
         let limit = self.group_limit.checked()?;
-        let shared = Arc::new(Shared::new(limit, self.attempts, self.lease));
+        let jobs = Jobs::new(limit, self.retry.checked()?);
+        let capacity = Capacity::new(self.capacity)?;
+        let shared = Arc::new(Shared::new(jobs, self.lease, capacity));
         Ok(JobQueue { shared })
     }
 }
@@ -70,43 +95,12 @@ impl<K, J> fmt::Debug for Builder<K, J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("group_limit", &self.group_limit)
-            .field("attempts", &self.attempts)
+            .field("retry", &self.retry)
             .field("lease", &self.lease)
+            .field("capacity", &self.capacity)
             .finish()
     }
 }
-
-/// A job that was not taken: the queue is closed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct PushError<K, J> {
-    /// Its key.
-    pub key: K,
-    /// What was to be pushed.
-    pub job: J,
-}
-
-impl<K, J> PushError<K, J> {
-    pub(super) fn of(key: K, job: Arc<J>) -> Self {
-        let job = Arc::try_unwrap(job);
-        let job = job.unwrap_or_else(|_| unreachable!("it was never shared"));
-        Self { key, job }
-    }
-}
-
-/// Without key and job, so that any of them can be unwrapped on.
-impl<K, J> fmt::Debug for PushError<K, J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PushError").finish_non_exhaustive()
-    }
-}
-
-impl<K, J> fmt::Display for PushError<K, J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not pushed: {Closed}")
-    }
-}
-
-impl<K, J> Error for PushError<K, J> {}
 
 /// Why a job was not requeued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,3 +133,28 @@ impl fmt::Display for RequeueError {
 }
 
 impl Error for RequeueError {}
+
+/// A job that did not take the place of another, and why.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ReplaceError<J> {
+    /// The new job.
+    pub job: J,
+    /// Why the old one stays.
+    pub reason: Refused,
+}
+
+/// Without the job, so that any can be unwrapped on.
+impl<J> fmt::Debug for ReplaceError<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("ReplaceError");
+        out.field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+impl<J> fmt::Display for ReplaceError<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not replaced: {}", self.reason)
+    }
+}
+
+impl<J> Error for ReplaceError<J> {}

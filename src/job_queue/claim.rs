@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
 
-use crate::jobs::{Expired, Pick, Unclaim};
+use crate::jobs::{Expired, Name, Pick, Taken, Unclaim};
 use crate::slab::Key;
 use crate::sync::{Arc, panicking};
 
@@ -58,10 +58,45 @@ impl<K, J> Claim<K, J> {
         self.shared.name(self.pick.id)
     }
 
-    /// Which claim of this job it is: 1 is the first.
+    /// Which attempt at this job it is: 1 is the first. Claims that were
+    /// [snoozed](Self::snooze) do not count.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.pick.attempts.saturating_add(1)
+    }
+
+    /// The job's key as it is now: a [`rekey`](super::JobQueue::rekey) changes it.
+    /// [`complete`](Self::complete) gives a key back that cannot be copied.
+    ///
+    /// # Errors
+    ///
+    /// [`Expired`] if the lease has run out, as for the names.
+    pub fn key(&self) -> Result<K, Expired>
+    where
+        K: Copy,
+    {
+        self.shared
+            .read(|state| Ok(*state.jobs.claimed(self.pick)?.0))
+    }
+
+    /// The name of the job's tenant.
+    ///
+    /// # Errors
+    ///
+    /// [`Expired`] if the lease has run out.
+    pub fn tenant(&self) -> Result<Name, Expired> {
+        self.shared
+            .read(|state| Ok(state.jobs.claimed(self.pick)?.1.clone()))
+    }
+
+    /// The name of the job's group, if it is in one.
+    ///
+    /// # Errors
+    ///
+    /// [`Expired`] if the lease has run out.
+    pub fn group(&self) -> Result<Option<Name>, Expired> {
+        self.shared
+            .read(|state| Ok(state.jobs.claimed(self.pick)?.2.cloned()))
     }
 
     /// Whether its lease has not run out.
@@ -70,22 +105,31 @@ impl<K, J> Claim<K, J> {
         self.shared.read(|state| state.jobs.holds(self.pick))
     }
 
-    /// The job is done: it leaves the queue, and its units are free. Key and
-    /// job are dropped, the job when no other claim shows it.
+    /// The job is done: it leaves the queue, and its units are free. Key and job
+    /// are the caller's. `Arc::into_inner` takes the job out, unless a claim whose
+    /// lease ran out, or [`get`](super::JobQueue::get), shows it still.
+    ///
+    /// ```
+    /// use conversant::job_queue::{JobQueue, Place};
+    /// use std::sync::Arc;
+    ///
+    /// let queue = JobQueue::new();
+    /// queue.push(7, String::from("mail"), Place::new().tenant("shop"))?;
+    /// let claim = queue.try_claim(1).remove(0);
+    /// assert_eq!((claim.key(), claim.tenant()), (Ok(7), Ok("shop".into())));
+    /// let done = claim.complete()?;
+    /// assert_eq!(Arc::into_inner(done.job).as_deref(), Some("mail"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
     /// [`Expired`] if the lease has run out: the job waits again, is claimed by
     /// another, is dead or gone, and nothing has changed.
-    ///
-    /// # Panics
-    ///
-    /// If the drop of key or job does; the job is done all the same.
-    pub fn complete(mut self) -> Result<(), Expired> {
+    pub fn complete(mut self) -> Result<Taken<K, Arc<J>>, Expired> {
         self.over = true;
         let pick = self.pick;
-        let taken = self.shared.with_state(|state| state.jobs.complete(pick));
-        taken.map(drop)
+        self.shared.with_state(|state| state.jobs.complete(pick))
     }
 
     /// The job is not done: it goes back to the place of its key, one more
@@ -108,8 +152,20 @@ impl<K, J> Claim<K, J> {
         self.end(Unclaim::At(due)).map(drop)
     }
 
-    /// The job has failed: it goes back, or is dead if this was the last of its
-    /// [attempts](super::Builder::attempts), whatever ended those before it.
+    /// The job is not done, and this was no attempt at it: as
+    /// [`give_back_at`](Self::give_back_at), but nothing is counted. For a job that
+    /// finds that it cannot run yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Expired`] if the lease has run out; nothing has changed.
+    pub fn snooze(mut self, due: Duration) -> Result<(), Expired> {
+        self.end(Unclaim::Snoozed(due)).map(drop)
+    }
+
+    /// The job has failed: it goes back, and is due after the
+    /// [back-off](super::Builder::back_off), or it is dead if this was the last of
+    /// its [attempts](super::Builder::attempts), whatever ended those before it.
     /// Whether it is dead.
     ///
     /// A lease that runs out and a panic that drops the claim fail it too.
@@ -119,6 +175,25 @@ impl<K, J> Claim<K, J> {
     /// [`Expired`] if the lease has run out; nothing has changed.
     pub fn fail(mut self) -> Result<bool, Expired> {
         self.end(Unclaim::Failed)
+    }
+
+    /// As [`fail`](Self::fail), but due no earlier than at this time, whatever the
+    /// back-off.
+    ///
+    /// # Errors
+    ///
+    /// [`Expired`] if the lease has run out; nothing has changed.
+    pub fn fail_at(mut self, due: Duration) -> Result<bool, Expired> {
+        self.end(Unclaim::FailedUntil(due))
+    }
+
+    /// The job has failed and is dead, however many attempts it has left.
+    ///
+    /// # Errors
+    ///
+    /// [`Expired`] if the lease has run out; nothing has changed.
+    pub fn fail_for_good(mut self) -> Result<(), Expired> {
+        self.end(Unclaim::FailedForGood).map(drop)
     }
 
     /// Has the lease end at this time, by the embedder's clock, instead of when

@@ -6,11 +6,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::error::Closed;
+use crate::jobs::Pinned;
 use crate::sync::Arc;
 use crate::wait::{Op, Ticket, look_twice, sealed};
 
 use super::JobQueue;
 use super::claim::Claim;
+use super::parts::Part;
 use super::shared::{Shared, State};
 
 /// The wait of [`JobQueue::claim`].
@@ -19,8 +21,38 @@ pub type Claiming<'a, K, J> = ClaimingWith<&'a JobQueue<K, J>>;
 /// The wait of [`JobQueue::claim_owned`].
 pub type ClaimingOwned<K, J> = ClaimingWith<Arc<JobQueue<K, J>>>;
 
-/// A wait for jobs of the queue that `Q` leads to: [`Claiming`] or
-/// [`ClaimingOwned`].
+/// The wait of [`Part::claim`].
+pub type ClaimingPart<'a, K, J, S> = ClaimingWith<&'a Part<K, J, S>>;
+
+/// What jobs are claimed from: a queue, or a [`Part`] of one.
+pub trait Claims: sealed::Sealed {
+    /// What orders the jobs.
+    type Key: Ord;
+    /// A job.
+    type Job;
+
+    #[doc(hidden)]
+    #[allow(private_interfaces, reason = "in a sealed trait")]
+    fn source(&self) -> Source<'_, Self::Key, Self::Job>;
+}
+
+/// A queue, and a part of it if it is not the whole.
+pub(super) type Source<'a, K, J> = (&'a Arc<Shared<K, J>>, Option<Pinned>);
+
+impl<K, J> sealed::Sealed for JobQueue<K, J> {}
+
+impl<K: Ord, J> Claims for JobQueue<K, J> {
+    type Key = K;
+    type Job = J;
+
+    #[allow(private_interfaces, reason = "in a sealed trait")]
+    fn source(&self) -> Source<'_, K, J> {
+        (&self.shared, None)
+    }
+}
+
+/// A wait for jobs of what `Q` leads to: [`Claiming`], [`ClaimingOwned`] or
+/// [`ClaimingPart`].
 pub struct ClaimingWith<Q> {
     queue: Q,
     n: usize,
@@ -41,8 +73,8 @@ impl<Q> ClaimingWith<Q> {
 
 impl<Q> sealed::Sealed for ClaimingWith<Q> {}
 
-impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q> {
-    type Output = Result<Vec<Claim<K, J>>, Closed>;
+impl<Q: Deref<Target: Claims> + Unpin> Op for ClaimingWith<Q> {
+    type Output = Result<Claimed<Q::Target>, Closed>;
 
     /// Where nothing is found nothing is eligible, so that this change wakes
     /// nobody, compares nothing, and cannot unwind with a new place in line.
@@ -53,12 +85,12 @@ impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q
             until,
             ticket,
         } = self;
-        let shared = &queue.shared;
+        let source @ (shared, of) = queue.source();
         look_twice(cx, |current, spare| {
             shared.with_state(|state| {
-                let claims = claim_now(shared, state, *n, *until);
+                let claims = claim_now(source, state, *n, *until);
                 if !claims.is_empty() || state.finished() {
-                    let waker = state.claims.withdraw(ticket);
+                    let waker = state.withdraw(of, ticket);
                     state.discard_waker(waker);
                     let found = if claims.is_empty() {
                         Err(Closed)
@@ -67,7 +99,7 @@ impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q
                     };
                     return Some(Poll::Ready(found));
                 }
-                let waits = state.claims.enqueue((), ticket, current, spare);
+                let waits = state.enqueue(of, ticket, current, spare);
                 waits.then_some(Poll::Pending)
             })
         })
@@ -75,24 +107,27 @@ impl<K: Ord, J, Q: Deref<Target = JobQueue<K, J>> + Unpin> Op for ClaimingWith<Q
 
     fn cancel(&mut self) {
         let ticket = &mut self.ticket;
-        self.queue.shared.with_state(|state| {
+        let (shared, of) = self.queue.source();
+        shared.with_state(|state| {
             // If it had been notified, the waking rule passes that on.
-            let waker = state.claims.withdraw(ticket);
+            let waker = state.withdraw(of, ticket);
             state.discard_waker(waker);
         });
     }
 }
 
+type Claimed<S> = Vec<Claim<<S as Claims>::Key, <S as Claims>::Job>>;
+
 /// Up to `n` claims, made under the lock.
 pub(super) fn claim_now<K: Ord, J>(
-    shared: &Arc<Shared<K, J>>,
+    (shared, of): Source<'_, K, J>,
     state: &mut State<K, J>,
     n: usize,
     until: Option<Duration>,
 ) -> Vec<Claim<K, J>> {
     let own = |lease| state.jobs.now().saturating_add(lease);
     let lease = until.or_else(|| shared.lease.map(own));
-    let picks = state.jobs.claim(n, lease);
+    let picks = state.jobs.claim_of(of, n, lease);
     let claim = |pick: crate::jobs::Pick| {
         let job = state.jobs.get(pick.id).expect("it was just claimed");
         Claim::new(shared, pick, job.clone())

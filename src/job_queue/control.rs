@@ -8,8 +8,9 @@ use crate::limit::Limit;
 use crate::sync::Arc;
 
 use super::JobQueue;
-use super::builder::RequeueError;
+use super::builder::{ReplaceError, RequeueError};
 use super::claim::JobId;
+use super::push::unwrapped;
 
 impl<K, J> JobQueue<K, J> {
     /// Changes a limit: how many jobs of this scope may be claimed at once.
@@ -71,6 +72,84 @@ impl<K, J> JobQueue<K, J> {
     pub fn remove(&self, id: JobId) -> Result<Taken<K, Arc<J>>, Refused> {
         let id = self.shared.key(id)?;
         self.shared.with_state(|state| state.jobs.remove(id))
+    }
+
+    /// Has a job that waits be due at this time instead, by the embedder's clock;
+    /// one that has passed makes it due now. It keeps the place of its key, and
+    /// its attempts.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] if there is no such job any more, it is claimed or dead.
+    pub fn set_due(&self, id: JobId, due: Duration) -> Result<(), Refused> {
+        let id = self.shared.key(id)?;
+        self.shared.with_state(|state| state.jobs.set_due(id, due))
+    }
+
+    /// Puts another job in the place of one that nobody has claimed: key, due time
+    /// and attempts stay. The old job.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplaceError`] with the new job if there is no such job any more, or it is
+    /// claimed.
+    pub fn replace(&self, id: JobId, job: J) -> Result<Arc<J>, ReplaceError<J>> {
+        let mut job = Arc::new(job);
+        let replaced = self.shared.key(id).and_then(|id| {
+            let shared = &self.shared;
+            shared.with_state(|state| state.jobs.replace(id, &mut job))
+        });
+        match replaced {
+            Ok(()) => Ok(job),
+            Err(reason) => Err(ReplaceError {
+                job: unwrapped(job),
+                reason,
+            }),
+        }
+    }
+
+    /// The jobs of this scope, in whatever state, in the order in which they were
+    /// pushed. What [`why`](Self::why) and [`get`](Self::get) say of them tells one
+    /// from another, and [`remove_all`](Self::remove_all) takes out what was found.
+    ///
+    /// Cost: O(n log n) in all jobs of the queue, under the lock.
+    #[must_use]
+    pub fn list(&self, scope: &Scope) -> Vec<JobId> {
+        let name = |id| self.shared.name(id);
+        let listed = self.shared.read(|state| state.jobs.list(scope));
+        listed.into_iter().map(name).collect()
+    }
+
+    /// Takes out those of these jobs that nobody has claimed, under one lock; the
+    /// others stay.
+    ///
+    /// ```
+    /// use conversant::job_queue::{JobQueue, Place, Scope};
+    ///
+    /// let queue = JobQueue::new();
+    /// for (key, to) in ["ann", "bob", "ann"].into_iter().enumerate() {
+    ///     queue.push(key, to, Place::new().tenant("mail"))?;
+    /// }
+    /// let mut to_ann = queue.list(&Scope::tenant("mail"));
+    /// to_ann.retain(|&id| queue.get(id).is_some_and(|to| *to == "ann"));
+    /// assert_eq!(queue.remove_all(to_ann).len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove_all(&self, ids: impl IntoIterator<Item = JobId>) -> Vec<Taken<K, Arc<J>>> {
+        let ids = ids.into_iter().filter_map(|id| self.shared.key(id).ok());
+        let ids: Vec<_> = ids.collect();
+        self.shared.with_state(|state| {
+            let removed = ids.iter().filter_map(|&id| state.jobs.remove(id).ok());
+            removed.collect()
+        })
+    }
+
+    /// Takes out all jobs of this scope that wait, in the order in which they were
+    /// pushed. Those that are claimed or dead stay.
+    ///
+    /// Cost: as [`list`](Self::list).
+    pub fn drain(&self, scope: &Scope) -> Vec<Taken<K, Arc<J>>> {
+        self.shared.with_state(|state| state.jobs.drain(scope))
     }
 
     /// What keeps a job from running, or who has it; `None` if it is gone.

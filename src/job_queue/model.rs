@@ -104,7 +104,7 @@ fn a_late_completion_is_never_also_a_return() {
         });
         let again = claim_one(&queue);
         match agent.join().unwrap() {
-            Ok(()) => assert_eq!(again, Err(Closed)),
+            Ok(_) => assert_eq!(again, Err(Closed)),
             Err(Expired) => assert_eq!(again, Ok(1)),
         }
         clock.join().unwrap();
@@ -120,5 +120,21 @@ fn a_drop_wakes_a_claim() {
         let agent = spawn(move || drop(claims));
         assert_eq!(claim_one(&queue), Ok(1));
         agent.join().unwrap();
+    });
+}
+
+/// A completion and the wait for its room, in either order.
+#[test]
+fn a_completion_wakes_a_push() {
+    explore("a_completion_wakes_a_push", Some(3), || {
+        let queue = JobQueue::builder().capacity(1).build().unwrap();
+        queue.push(1, 1, Place::new()).unwrap();
+        let queue: Arc<JobQueue<u8, u8>> = Arc::new(queue);
+        let claim = queue.try_claim(1).remove(0);
+        let agent = spawn(move || claim.complete().map(drop).unwrap());
+        queue.push_wait(2, 2, Place::new()).wait().unwrap();
+        assert_eq!(claim_one(&queue), Ok(2));
+        agent.join().unwrap();
+        assert_eq!(queue.available_permits(), Some(1));
     });
 }

@@ -9,7 +9,8 @@
 //!
 //! Invariants:
 //! 1. The waking rule: at the end of every change at least as many claims are
-//!    notified as jobs may run, or all that wait if they are fewer; and all of
+//!    notified as jobs may run, or all that wait if they are fewer; of those that
+//!    wait for one tenant or group, as many as its jobs that may run; and all of
 //!    them once the queue is [`finished`](State::finished).
 //! 2. Of the user's only `Ord` runs under the lock. Keys and jobs come in by
 //!    reference to an owner outside of the change, and leave as its result, so
@@ -18,15 +19,21 @@
 //! 4. What a change takes is in a handle that gives it back (a claim) before
 //!    the first waker is woken.
 //! 5. In a queue that is gone (it was dropped) no job waits.
+//! 6. The permits of the capacity that are out are those of the jobs, of pushes on
+//!    their way, and of waits that were granted one and not polled since. A push
+//!    takes them before its change and gives them to the jobs after it; a change
+//!    that took jobs out gives theirs back when it has unlocked.
 
+use std::collections::BTreeMap;
+use std::task::Waker;
 use std::time::Duration;
 
 use crate::error::Closed;
-use crate::jobs::{Expired, Jobs, Pick, Place, Refused, Taken, Unclaim};
-use crate::limit::Limit;
+use crate::jobs::{Expired, Jobs, Pick, Pinned, Refused, Scope, Taken, Unclaim};
+use crate::queue::Capacity;
 use crate::slab::Key;
 use crate::sync::{Arc, unique};
-use crate::wait::{Guarded, Session, Waiters, WakeBatch};
+use crate::wait::{Guarded, Session, Ticket, Waiters, WakeBatch};
 
 use super::claim::JobId;
 
@@ -36,28 +43,31 @@ pub(super) struct Shared<K, J> {
     number: u64,
     /// How long a claim holds.
     pub(super) lease: Option<Duration>,
+    /// With a permit for each job.
+    pub(super) capacity: Capacity,
 }
 
 pub(super) struct State<K, J> {
     pub(super) jobs: Jobs<K, Arc<J>>,
-    pub(super) claims: Waiters<()>,
+    /// Those that wait for any job.
+    claims: Waiters<()>,
+    /// Those that wait for a job of one tenant or group; none of these is empty.
+    part_claims: BTreeMap<Pinned, Waiters<()>>,
     /// Nothing more is pushed.
     pub(super) closed: bool,
     /// Nobody claims any more.
     gone: bool,
 }
 
-/// A job on its way in; `None` once it is.
-pub(super) type Entering<K, J> = Option<(K, Arc<J>, Place)>;
-
 /// Whether a job is dead now; and the job, if nobody will ever claim it.
 type Returned<K, J> = (bool, Option<Taken<K, Arc<J>>>);
 
 impl<K, J> Shared<K, J> {
-    pub(super) fn new(group_limit: Limit, attempts: u32, lease: Option<Duration>) -> Self {
+    pub(super) fn new(jobs: Jobs<K, Arc<J>>, lease: Option<Duration>, capacity: Capacity) -> Self {
         let state = State {
-            jobs: Jobs::new(group_limit, attempts),
+            jobs,
             claims: Waiters::new(),
+            part_claims: BTreeMap::new(),
             closed: false,
             gone: false,
         };
@@ -65,6 +75,7 @@ impl<K, J> Shared<K, J> {
             state: Guarded::new(state),
             number: unique(),
             lease,
+            capacity,
         }
     }
 
@@ -75,8 +86,14 @@ impl<K, J> Shared<K, J> {
         change: impl FnOnce(&mut Session<'a, State<K, J>>) -> R,
     ) -> R {
         let mut session = self.state.lock();
+        let before = session.jobs.total();
         let result = change(&mut session);
+        let gone = before.saturating_sub(session.jobs.total());
         session.settle(State::notify_due);
+        drop(session);
+        if gone > 0 {
+            self.capacity.release(gone);
+        }
         result
     }
 
@@ -90,12 +107,23 @@ impl<K, J> Shared<K, J> {
         self.state.try_lock().map(|session| read(&session))
     }
 
-    /// Refuses all that is pushed from now on, and takes out what waits.
-    pub(super) fn shut(&self, gone: bool) -> Vec<Taken<K, Arc<J>>> {
-        self.with_state(|state| {
+    /// Refuses all that is pushed from now on, and does `then` in the same change.
+    pub(super) fn close<R>(&self, then: impl FnOnce(&mut State<K, J>) -> R) -> R {
+        let result = self.with_state(|state| {
             state.closed = true;
+            then(state)
+        });
+        if let Some(permits) = self.capacity.permits() {
+            permits.close();
+        }
+        result
+    }
+
+    /// Closes, and takes out what waits.
+    pub(super) fn shut(&self, gone: bool) -> Vec<Taken<K, Arc<J>>> {
+        self.close(|state| {
             state.gone |= gone;
-            state.jobs.drain()
+            state.jobs.drain(&Scope::Queue)
         })
     }
 
@@ -112,36 +140,6 @@ impl<K, J> Shared<K, J> {
 }
 
 impl<K: Ord, J> State<K, J> {
-    pub(super) fn enter(&mut self, entering: &mut Entering<K, J>) -> Result<Key, Closed> {
-        self.open()?;
-        let (key, _, place) = entering.as_ref().expect(ONCE);
-        let position = self.jobs.find_position(key, place);
-        let (key, job, place) = entering.take().expect(ONCE);
-        Ok(self.jobs.push(position, key, place, job))
-    }
-
-    /// All or none: if a comparison panics, those that are in come out again,
-    /// into `withdrawn`.
-    pub(super) fn enter_all(
-        &mut self,
-        entering: &mut [Entering<K, J>],
-        withdrawn: &mut Vec<Taken<K, Arc<J>>>,
-    ) -> Result<Vec<Key>, Closed> {
-        self.open()?;
-        withdrawn.reserve(entering.len());
-        let ids = Vec::with_capacity(entering.len());
-        let mut all = AllOrNone {
-            state: self,
-            ids,
-            withdrawn,
-        };
-        for job in entering {
-            let id = all.state.enter(job)?;
-            all.ids.push(id);
-        }
-        Ok(std::mem::take(&mut all.ids))
-    }
-
     pub(super) fn rekey(&mut self, id: Key, key: &mut Option<K>) -> Result<K, Refused> {
         let position = self.jobs.rekey_position(id, key.as_ref().expect(ONCE))?;
         Ok(self.jobs.rekey(id, position, key.take().expect(ONCE)))
@@ -149,21 +147,6 @@ impl<K: Ord, J> State<K, J> {
 }
 
 const ONCE: &str = "it enters once";
-
-/// Jobs that come out again unless all of them get in.
-struct AllOrNone<'a, K, J> {
-    state: &'a mut State<K, J>,
-    ids: Vec<Key>,
-    withdrawn: &'a mut Vec<Taken<K, Arc<J>>>,
-}
-
-impl<K, J> Drop for AllOrNone<'_, K, J> {
-    fn drop(&mut self) {
-        for id in self.ids.drain(..) {
-            self.withdrawn.extend(self.state.jobs.remove(id));
-        }
-    }
-}
 
 impl<K, J> State<K, J> {
     /// Nothing new comes into a closed queue.
@@ -184,17 +167,70 @@ impl<K, J> State<K, J> {
         Ok((self.jobs.give_back(pick, how)?, None))
     }
 
-    /// How many claims must be awake: the waking rule.
-    fn due(&self) -> usize {
-        let all = self.claims.len();
-        if self.finished() {
-            return all;
-        }
-        usize::try_from(self.jobs.eligible()).map_or(all, |jobs| jobs.min(all))
+    /// Notifies by the waking rule; false if the batch is full and more are due.
+    fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
+        let finished = self.finished();
+        let due = |jobs: u64| match usize::try_from(jobs) {
+            Ok(jobs) if !finished => jobs,
+            _ => usize::MAX,
+        };
+        let jobs = &self.jobs;
+        let any = due(jobs.eligible());
+        let mut parts = self.part_claims.iter_mut();
+        self.claims.notify_up_to(any, wakes)
+            && parts.all(|(&of, claims)| {
+                let due = due(jobs.eligible_of(Some(of)));
+                claims.notify_up_to(due, wakes)
+            })
     }
 
-    /// Notifies who is due; false if the batch is full and more are.
-    fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
-        self.claims.notify_up_to(self.due(), wakes)
+    /// A claim that found nothing waits. As [`Waiters::enqueue`].
+    pub(super) fn enqueue(
+        &mut self,
+        of: Option<Pinned>,
+        ticket: &mut Option<Ticket>,
+        current: &Waker,
+        spare: &mut Option<Waker>,
+    ) -> bool {
+        let claims = match of {
+            None => &mut self.claims,
+            Some(of) => self.part_claims.entry(of).or_default(),
+        };
+        let waits = claims.enqueue((), ticket, current, spare);
+        self.forget_if_empty(of);
+        waits
+    }
+
+    /// A claim waits no more. As [`Waiters::withdraw`].
+    pub(super) fn withdraw(
+        &mut self,
+        of: Option<Pinned>,
+        ticket: &mut Option<Ticket>,
+    ) -> Option<Waker> {
+        let claims = match of {
+            None => Some(&mut self.claims),
+            Some(of) => self.part_claims.get_mut(&of),
+        };
+        let waker = claims?.withdraw(ticket);
+        self.forget_if_empty(of);
+        waker
+    }
+
+    fn forget_if_empty(&mut self, of: Option<Pinned>) {
+        let Some(of) = of else { return };
+        if self
+            .part_claims
+            .get(&of)
+            .is_some_and(|claims| claims.is_empty())
+        {
+            self.part_claims.remove(&of);
+        }
+    }
+
+    /// How many claims wait, and how many have been woken.
+    pub(super) fn claims(&self) -> (usize, usize) {
+        let all = || self.part_claims.values().chain([&self.claims]);
+        let waiting = all().map(|claims| claims.waiting()).sum();
+        (waiting, all().map(|claims| claims.notified()).sum())
     }
 }

@@ -24,12 +24,13 @@ pub struct Snapshot {
 }
 
 pub(super) fn take<K, J>(state: &State<K, J>) -> Snapshot {
+    let (agents_waiting, agents_notified) = state.claims();
     Snapshot {
         closed: state.closed,
         limit: state.jobs.limit(&crate::jobs::Scope::Queue),
         counts: state.jobs.counts(),
-        agents_waiting: state.claims.waiting(),
-        agents_notified: state.claims.notified(),
+        agents_waiting,
+        agents_notified,
         tenants: state.jobs.tenants().collect(),
     }
 }

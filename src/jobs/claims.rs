@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::slab::Key;
 
 use super::records::State;
-use super::{Jobs, PINNED, Taken};
+use super::{Jobs, Name, PINNED, Pinned, Taken};
 
 /// The claim is over: its lease ran out, and the job has gone back. Nothing has
 /// changed.
@@ -28,7 +28,7 @@ impl Error for Expired {}
 pub struct Pick {
     /// The job.
     pub id: Key,
-    /// How often it was claimed before.
+    /// How many attempts were counted before.
     pub attempts: u32,
     number: u64,
 }
@@ -40,8 +40,15 @@ pub enum Unclaim {
     Ready,
     /// It waits again, and is due at this time.
     At(Duration),
-    /// It waits again, or is dead if that happened too often.
+    /// As `At`, and the attempt does not count.
+    Snoozed(Duration),
+    /// It waits again after the pause of its attempt, or is dead if that happened
+    /// too often.
     Failed,
+    /// As `Failed`, and due at this time instead.
+    FailedUntil(Duration),
+    /// It is dead.
+    FailedForGood,
 }
 
 impl<K: Ord, J> Jobs<K, J> {
@@ -51,12 +58,18 @@ impl<K: Ord, J> Jobs<K, J> {
     /// Runs the user's `Ord`. If that panics, nothing is claimed; only the turns
     /// of tenants may have moved on.
     pub fn claim(&mut self, n: usize, lease: Option<Duration>) -> Vec<Pick> {
+        self.claim_of(None, n, lease)
+    }
+
+    /// As [`claim`](Self::claim), of one tenant or group if it is said. Then no
+    /// tenant's turn moves on, and for a group no `Ord` runs.
+    pub fn claim_of(&mut self, of: Option<Pinned>, n: usize, lease: Option<Duration>) -> Vec<Pick> {
         let mut claiming = Claiming {
             jobs: self,
             picks: Vec::new(),
         };
         while claiming.picks.len() < n {
-            let Some(pick) = claiming.jobs.claim_one(lease) else {
+            let Some(pick) = claiming.jobs.claim_one(of, lease) else {
                 break;
             };
             claiming.picks.push(pick);
@@ -64,18 +77,25 @@ impl<K: Ord, J> Jobs<K, J> {
         std::mem::take(&mut claiming.picks)
     }
 
-    fn claim_one(&mut self, lease: Option<Duration>) -> Option<Pick> {
-        if self.eligible() == 0 {
+    fn claim_one(&mut self, of: Option<Pinned>, lease: Option<Duration>) -> Option<Pick> {
+        if self.eligible_of(of) == 0 {
             return None;
         }
-        self.update_lines();
-        let tenant = self.ring.current()?;
-        let at = self.orders.first(self.tenant(tenant).line)?;
+        let order = if let Some(group) = of.and_then(|of| of.group) {
+            self.group(group).order
+        } else {
+            self.update_lines();
+            let tenant = of.map_or_else(|| self.ring.current(), |of| Some(of.tenant));
+            self.tenant(tenant?).line
+        };
+        let at = self.orders.first(order)?;
         let id = self.jobs.key_at(at).expect(PINNED);
         let number = self.number();
         let attempts = self.job(at).attempts;
         let lease = lease.map(|until| self.timers.set(until, id));
-        self.ring.served(&mut self.tenants);
+        if of.is_none() {
+            self.ring.served(&mut self.tenants);
+        }
         self.set_state(
             at,
             State::Claimed {
@@ -112,6 +132,14 @@ impl<K, J> Jobs<K, J> {
         matches!(state, Some(State::Claimed { claim, .. }) if claim == pick.number)
     }
 
+    /// The key of a claimed job, its tenant, and its group.
+    pub fn claimed(&self, pick: Pick) -> Result<(&K, &Name, Option<&Name>), Expired> {
+        self.held(pick)?;
+        let job = self.job(pick.id.index());
+        let group = job.group.map(|group| &self.group(group).name);
+        Ok((&job.key, &self.tenant(job.tenant).name, group))
+    }
+
     fn held(&self, pick: Pick) -> Result<(), Expired> {
         if self.holds(pick) {
             Ok(())
@@ -129,18 +157,32 @@ impl<K, J> Jobs<K, J> {
     /// The job is not done; whether it is dead now. One attempt is counted.
     pub fn give_back(&mut self, pick: Pick, how: Unclaim) -> Result<bool, Expired> {
         self.held(pick)?;
-        Ok(self.unclaim(pick.id, how))
+        Ok(self.unclaim(pick.id, how, self.timers.now()))
     }
 
-    fn unclaim(&mut self, id: Key, how: Unclaim) -> bool {
-        let most = self.attempts;
+    /// As [`give_back`](Self::give_back), for a job that failed at this time if it did.
+    fn unclaim(&mut self, id: Key, how: Unclaim, at: Duration) -> bool {
+        let mut retry = self.retry;
         let job = self.job_mut(id.index());
-        job.attempts = job.attempts.saturating_add(1);
-        let dead = how == Unclaim::Failed && job.attempts >= most;
-        let state = match how {
-            Unclaim::Failed if dead => State::Dead(self.number()),
-            Unclaim::At(due) => self.wait_until(id, due),
-            Unclaim::Failed | Unclaim::Ready => State::Ready,
+        if !matches!(how, Unclaim::Snoozed(_)) {
+            job.attempts = job.attempts.saturating_add(1);
+        }
+        let attempts = job.attempts;
+        retry.attempts = job.most_attempts.unwrap_or(retry.attempts);
+        let dead = match how {
+            Unclaim::Failed | Unclaim::FailedUntil(_) => retry.is_last(attempts),
+            Unclaim::FailedForGood => true,
+            Unclaim::Ready | Unclaim::At(_) | Unclaim::Snoozed(_) => false,
+        };
+        let due = match how {
+            Unclaim::At(due) | Unclaim::Snoozed(due) | Unclaim::FailedUntil(due) => due,
+            Unclaim::Failed => at.saturating_add(retry.pause(attempts)),
+            Unclaim::Ready | Unclaim::FailedForGood => Duration::ZERO,
+        };
+        let state = if dead {
+            State::Dead(self.number())
+        } else {
+            self.wait_until(id, due)
         };
         self.set_state(id.index(), state);
         dead
@@ -164,10 +206,10 @@ impl<K, J> Jobs<K, J> {
     /// do.
     pub fn advance(&mut self, now: Duration) -> Option<Duration> {
         self.timers.advance(now);
-        while let Some((_, id)) = self.timers.due() {
+        while let Some((timer, id)) = self.timers.due() {
             match self.job(id.index()).state {
                 State::Later(_) => self.set_state(id.index(), State::Ready),
-                State::Claimed { .. } => _ = self.unclaim(id, Unclaim::Failed),
+                State::Claimed { .. } => _ = self.unclaim(id, Unclaim::Failed, timer.at()),
                 State::Ready | State::Dead(_) | State::Uncounted => {}
             }
         }

@@ -3,6 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::limit::Limit;
+
+use super::Pinned;
+
 /// The name of a tenant, or of a group of one: a number or a text.
 ///
 /// A concrete type, so that no code of the user's runs where it is looked up.
@@ -59,7 +63,48 @@ impl fmt::Debug for Name {
     }
 }
 
-/// Where a job belongs, and from when on.
+/// From when on a job may run, and how often it is tried.
+///
+/// For a job that is pushed by name a [`Place`] says the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Terms {
+    pub(super) due: Duration,
+    pub(super) attempts: Option<Limit>,
+    /// In a box, since few jobs have one.
+    pub(super) unique: Option<Box<Name>>,
+}
+
+impl Terms {
+    /// Due at once, with as many attempts as the queue gives.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Not before this time, by the embedder's clock. Until then the job is
+    /// absent: it blocks neither its group nor anyone.
+    pub fn due(mut self, due: Duration) -> Self {
+        self.due = due;
+        self
+    }
+
+    /// After so many attempts the job is dead if it failed, whatever
+    /// [the queue](crate::job_queue::Builder::attempts) says; 0 is as 1.
+    pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
+        self.attempts = Some(attempts.into());
+        self
+    }
+
+    /// By this name there is one job of its tenant at most, from its push until it
+    /// is done or taken out: a second one is
+    /// [refused](crate::job_queue::PushReason::Duplicate).
+    pub fn unique(mut self, name: impl Into<Name>) -> Self {
+        self.unique = Some(Box::new(name.into()));
+        self
+    }
+}
+
+/// Where a job belongs, and its [`Terms`].
 ///
 /// ```
 /// use conversant::job_queue::Place;
@@ -73,7 +118,9 @@ impl fmt::Debug for Name {
 pub struct Place {
     pub(super) tenant: Name,
     pub(super) group: Option<Name>,
-    pub(super) due: Duration,
+    pub(super) terms: Terms,
+    /// Where it belongs if a handle says it: then the names are not looked at.
+    pub(super) pinned: Option<Pinned>,
 }
 
 impl Place {
@@ -95,11 +142,31 @@ impl Place {
         self
     }
 
-    /// Not before this time, by the embedder's clock. Until then the job is
-    /// absent: it blocks neither its group nor anyone.
+    /// As [`Terms::due`].
     pub fn due(mut self, due: Duration) -> Self {
-        self.due = due;
+        self.terms = self.terms.due(due);
         self
+    }
+
+    /// As [`Terms::attempts`].
+    pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
+        self.terms = self.terms.attempts(attempts);
+        self
+    }
+
+    /// As [`Terms::unique`].
+    pub fn unique(mut self, name: impl Into<Name>) -> Self {
+        self.terms = self.terms.unique(name);
+        self
+    }
+
+    /// Where a handle keeps it.
+    pub(crate) fn pinned(pinned: Pinned, terms: Terms) -> Self {
+        Self {
+            terms,
+            pinned: Some(pinned),
+            ..Self::default()
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::by_key::{Position, Tree};
 use crate::slab::Key;
 
 use super::records::{Group, Job, State, Tenant};
-use super::{Jobs, Name, PINNED, Place, Refused};
+use super::{Jobs, Name, PINNED, Place, Refused, Scope, Terms};
 
 /// Where a new job goes: all comparisons are made. Valid until the next change.
 #[derive(Debug)]
@@ -27,30 +27,25 @@ pub struct Taken<K, J> {
     pub job: J,
     /// How often it was claimed and came back.
     pub attempts: u32,
-    pub(super) sequence: u64,
 }
 
 impl<K: Ord, J> Jobs<K, J> {
     /// Finds the position of a new job. Runs the user's `Ord`, changes nothing.
     pub fn find_position(&self, key: &K, place: &Place) -> JobPosition {
         let sequence = self.last + 1;
-        let tenant = self.names.get(&place.tenant).copied();
-        let group = tenant.and_then(|tenant| {
-            let groups = &self.tenant(tenant).groups;
-            groups.get(place.group.as_ref()?).copied()
-        });
+        let (tenant, group) = self.known(place);
+        let is_grouped = group.is_some() || place.group.is_some();
         let order = group.map_or(Tree::EMPTY, |group| self.group(group).order);
         let compare = |other| self.order(key, sequence, other);
-        let in_group = |_| self.orders.position(order, compare);
-        let in_group = place.group.as_ref().map(in_group);
-        let line_first = place.due <= self.timers.now()
+        let in_group = is_grouped.then(|| self.orders.position(order, compare));
+        let line_first = place.terms.due <= self.timers.now()
             && group.is_none_or(|group| {
                 let group = self.group(group);
                 let first = self.orders.first(order);
                 group.limit.room(group.running) > 0
                     && first.is_none_or(|first| compare(first).is_lt())
             })
-            && (group.is_some() || place.group.is_none() || self.group_limit.room(0) > 0);
+            && (group.is_some() || !is_grouped || self.group_limit.room(0) > 0);
         let line = tenant.map_or(Tree::EMPTY, |tenant| self.tenant(tenant).line);
         let in_line = line_first.then(|| self.orders.position(line, compare));
         JobPosition {
@@ -63,10 +58,15 @@ impl<K: Ord, J> Jobs<K, J> {
 
     /// Puts a job in at its position. Compares nothing.
     pub fn push(&mut self, position: JobPosition, key: K, place: Place, data: J) -> Key {
-        let Place { tenant, group, due } = place;
-        let tenant = position.tenant.unwrap_or_else(|| self.add_tenant(tenant));
-        let known = position.group;
-        let group = group.map(|name| known.unwrap_or_else(|| self.add_group(tenant, name)));
+        let Terms {
+            due,
+            attempts,
+            unique,
+        } = place.terms;
+        let add_tenant = || self.add_tenant(place.tenant);
+        let tenant = position.tenant.unwrap_or_else(add_tenant);
+        let add_group = |name| self.add_group(tenant, name);
+        let group = position.group.or_else(|| place.group.map(add_group));
         let sequence = self.number();
         let job = Job {
             key,
@@ -75,6 +75,8 @@ impl<K: Ord, J> Jobs<K, J> {
             group,
             state: State::Uncounted,
             attempts: 0,
+            most_attempts: attempts,
+            unique: unique.clone(),
             group_node: None,
             line_node: None,
             dirty: false,
@@ -82,7 +84,9 @@ impl<K: Ord, J> Jobs<K, J> {
         };
         let id = self.jobs.insert(job);
         let at = id.index();
-        self.tenant_mut(tenant).members += 1;
+        let home = self.tenant_mut(tenant);
+        home.members += 1;
+        home.unique.extend(unique.map(|name| (*name, id)));
         if let (Some(group), Some(position)) = (group, position.in_group) {
             let group = self.groups.by_index_mut(group).expect(PINNED);
             group.members += 1;
@@ -169,21 +173,49 @@ impl<K, J> Jobs<K, J> {
 
     /// Takes out a job that nobody has.
     pub fn remove(&mut self, id: Key) -> Result<Taken<K, J>, Refused> {
-        let job = self.jobs.get(id).ok_or(Refused::Stale)?;
-        if matches!(job.state, State::Claimed { .. }) {
-            return Err(Refused::Claimed);
-        }
+        self.unclaimed(id)?;
         Ok(self.take_out(id))
     }
 
-    /// Takes out all jobs that wait, in the order in which they were pushed.
-    pub fn drain(&mut self) -> Vec<Taken<K, J>> {
-        let waits = |job: &Job<K, J>| matches!(job.state, State::Ready | State::Later(_));
-        let waiting = self.jobs.iter().filter(|(_, job)| waits(job));
-        let waiting: Vec<Key> = waiting.map(|(id, _)| id).collect();
-        let mut taken: Vec<_> = waiting.into_iter().map(|id| self.take_out(id)).collect();
-        taken.sort_by_key(|taken| taken.sequence);
-        taken
+    pub(super) fn unclaimed(&self, id: Key) -> Result<(), Refused> {
+        match self.jobs.get(id).ok_or(Refused::Stale)?.state {
+            State::Claimed { .. } => Err(Refused::Claimed),
+            _ => Ok(()),
+        }
+    }
+
+    /// The jobs of this scope, in the order in which they were pushed.
+    pub fn list(&self, scope: &Scope) -> Vec<Key> {
+        self.list_if(scope, |_| true)
+    }
+
+    fn list_if(&self, scope: &Scope, is_meant: impl Fn(State) -> bool) -> Vec<Key> {
+        let (tenant, group) = match scope {
+            Scope::Queue => (None, None),
+            Scope::Tenant(name) => (Some(name), None),
+            Scope::Group { tenant, group } => (Some(tenant), Some(group)),
+        };
+        let (tenant_at, group_at) = self.find_names(tenant, group);
+        let is_known =
+            tenant.is_some() == tenant_at.is_some() && group.is_some() == group_at.is_some();
+        let is_in = |job: &Job<K, J>| {
+            is_known
+                && tenant_at.is_none_or(|at| job.tenant == at)
+                && (group_at.is_none() || job.group == group_at)
+                && is_meant(job.state)
+        };
+        let jobs = self.jobs.iter().filter(|(_, job)| is_in(job));
+        let mut found: Vec<_> = jobs.map(|(id, job)| (job.sequence, id)).collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Takes out all jobs of this scope that wait, in the order in which they were
+    /// pushed.
+    pub fn drain(&mut self, scope: &Scope) -> Vec<Taken<K, J>> {
+        let waits = |state| matches!(state, State::Ready | State::Later(_));
+        let waiting = self.list_if(scope, waits).into_iter();
+        waiting.map(|id| self.take_out(id)).collect()
     }
 
     /// A job ends, whatever its state.
@@ -195,20 +227,18 @@ impl<K, J> Jobs<K, J> {
             group.members -= 1;
             self.orders.remove(&mut group.order, node);
         }
-        self.tenant_mut(job.tenant).members -= 1;
+        let home = self.tenant_mut(job.tenant);
+        home.members -= 1;
+        if let Some(name) = job.unique {
+            home.unique.remove(&*name);
+        }
         self.reap(job.tenant, job.group);
         let Job {
             key,
             data: job,
             attempts,
-            sequence,
             ..
         } = job;
-        Taken {
-            key,
-            job,
-            attempts,
-            sequence,
-        }
+        Taken { key, job, attempts }
     }
 }

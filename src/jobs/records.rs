@@ -20,6 +20,10 @@ pub(super) struct Job<K, J> {
     pub(super) state: State,
     /// How often it came back without being complete.
     pub(super) attempts: u32,
+    /// How many it has, if it was said.
+    pub(super) most_attempts: Option<Limit>,
+    /// The name that no other job of its tenant has.
+    pub(super) unique: Option<Box<Name>>,
     /// In its group's order.
     pub(super) group_node: Option<Node>,
     /// In its tenant's line.
@@ -63,6 +67,8 @@ pub(super) struct Group {
     /// The job of it that is in the tenant's line.
     pub(super) in_line: Option<u32>,
     pub(super) members: usize,
+    /// How many handles keep it.
+    pub(super) pins: u32,
     pub(super) dirty: bool,
 }
 
@@ -77,6 +83,7 @@ impl Group {
             order: Tree::EMPTY,
             in_line: None,
             members: 0,
+            pins: 0,
             dirty: false,
         }
     }
@@ -95,6 +102,10 @@ pub(super) struct Tenant {
     pub(super) line: Tree,
     pub(super) groups: BTreeMap<Name, u32>,
     pub(super) members: usize,
+    /// How many handles keep it, not counting those of its groups.
+    pub(super) pins: u32,
+    /// Its jobs with a unique name.
+    pub(super) unique: BTreeMap<Name, Key>,
 }
 
 impl Tenant {
@@ -109,12 +120,15 @@ impl Tenant {
             line: Tree::EMPTY,
             groups: BTreeMap::new(),
             members: 0,
+            pins: 0,
+            unique: BTreeMap::new(),
         }
     }
 
-    /// Whether nothing was set that must be remembered.
-    pub(super) fn is_as_made(&self) -> bool {
-        self.link.weight == 1 && self.limit == Limit::Unlimited
+    /// Whether nobody needs it, and nothing was set that must be remembered.
+    pub(super) fn is_idle(&self) -> bool {
+        let is_as_made = self.link.weight == 1 && self.limit == Limit::Unlimited;
+        self.members == 0 && self.pins == 0 && self.groups.is_empty() && is_as_made
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::time::Duration;
 
 use crate::error::OutOfRange;
 use crate::limit::Limit;
@@ -20,6 +21,8 @@ pub enum Refused {
     Claimed,
     /// It is not dead.
     Alive,
+    /// It is dead.
+    Dead,
 }
 
 impl fmt::Display for Refused {
@@ -28,6 +31,7 @@ impl fmt::Display for Refused {
             Self::Stale => "there is no such job any more",
             Self::Claimed => "the job is claimed",
             Self::Alive => "the job is not dead",
+            Self::Dead => "the job is dead",
         })
     }
 }
@@ -48,8 +52,7 @@ impl<K, J> Jobs<K, J> {
             }
             Scope::Group { tenant, group } => {
                 let tenant = self.tenant_named(tenant);
-                let known = self.tenant(tenant).groups.get(&group).copied();
-                let group = known.unwrap_or_else(|| self.add_group(tenant, group));
+                let group = self.group_named(tenant, group);
                 self.group_mut(group).limit = limit;
                 self.balance_group(group);
                 self.balance(tenant);
@@ -79,9 +82,33 @@ impl<K, J> Jobs<K, J> {
         Ok(())
     }
 
-    fn tenant_named(&mut self, name: Name) -> u32 {
+    pub(super) fn tenant_named(&mut self, name: Name) -> u32 {
         let known = self.names.get(&name).copied();
         known.unwrap_or_else(|| self.add_tenant(name))
+    }
+
+    pub(super) fn group_named(&mut self, tenant: u32, name: Name) -> u32 {
+        let known = self.tenant(tenant).groups.get(&name).copied();
+        known.unwrap_or_else(|| self.add_group(tenant, name))
+    }
+
+    /// A job that waits is due at this time instead.
+    pub fn set_due(&mut self, id: Key, due: Duration) -> Result<(), Refused> {
+        match self.jobs.get(id).ok_or(Refused::Stale)?.state {
+            State::Claimed { .. } => return Err(Refused::Claimed),
+            State::Dead(_) => return Err(Refused::Dead),
+            State::Ready | State::Later(_) | State::Uncounted => {}
+        }
+        let state = self.wait_until(id, due);
+        self.set_state(id.index(), state);
+        Ok(())
+    }
+
+    /// Another job in the place of one that nobody has; the two are exchanged.
+    pub fn replace(&mut self, id: Key, job: &mut J) -> Result<(), Refused> {
+        self.unclaimed(id)?;
+        std::mem::swap(&mut self.job_mut(id.index()).data, job);
+        Ok(())
     }
 
     /// The dead, those that died first first.

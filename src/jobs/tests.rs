@@ -61,7 +61,9 @@ impl<K: Ord, J> Jobs<K, J> {
         assert_eq!(tenant.counted, units.min(room));
         assert_eq!(tenant.link.is_member(), tenant.counted > 0);
         assert_eq!(tenant.members, jobs().count());
-        assert!(tenant.members > 0 || !tenant.groups.is_empty() || !tenant.is_as_made());
+        assert!(!tenant.is_idle());
+        let unique = jobs().filter(|job| job.unique.is_some());
+        assert_eq!(tenant.unique.len(), unique.count());
         let running = jobs().filter(|job| matches!(job.state, State::Claimed { .. }));
         assert_eq!(tenant.running as usize, running.count());
         let mut last = None;
@@ -82,7 +84,7 @@ impl<K: Ord, J> Jobs<K, J> {
         let jobs = self.jobs.iter().filter(|(_, job)| job.group == Some(at));
         assert_eq!(jobs.count(), group.members);
         assert_eq!(self.orders.iter(group.order).count(), group.members);
-        assert!(group.members > 0 || group.limit != self.group_limit);
+        assert!(group.members > 0 || group.pins > 0 || group.limit != self.group_limit);
         let ready = self.orders.marked(group.order);
         assert_eq!(group.counted, ready.min(group.limit.room(group.running)));
         let first = self.orders.first(group.order);
@@ -109,7 +111,7 @@ fn numbers(jobs: &Small, picks: &[Pick]) -> Vec<u32> {
 
 #[test]
 fn a_group_with_several_units_is_claimed_in_exact_key_order() {
-    let mut jobs = Small::new(Limit::AtMost(2), 5);
+    let mut jobs = Small::new(Limit::AtMost(2), Retry::default());
     for (key, group) in [(1, 1), (5, 1), (3, 1), (2, 2), (4, 2), (6, 2)] {
         add(&mut jobs, key, Place::new().group(group), u32::from(key));
     }
@@ -123,7 +125,7 @@ fn a_group_with_several_units_is_claimed_in_exact_key_order() {
 
 #[test]
 fn lowering_leaves_a_debt_and_zero_is_a_pause() {
-    let mut jobs = Small::new(Limit::AtMost(3), 5);
+    let mut jobs = Small::new(Limit::AtMost(3), Retry::default());
     for key in 1..=6 {
         add(&mut jobs, key, Place::new().group("g"), u32::from(key));
     }
@@ -145,7 +147,7 @@ fn lowering_leaves_a_debt_and_zero_is_a_pause() {
 
 #[test]
 fn names_used_once_leave_nothing() {
-    let mut jobs = Jobs::new(Limit::SERIAL, 5);
+    let mut jobs = Jobs::new(Limit::SERIAL, Retry::default());
     let names = if cfg!(debug_assertions) {
         100_000
     } else {

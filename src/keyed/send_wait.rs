@@ -24,6 +24,7 @@ impl<K, T, S> sealed::Sealed for ByKey<'_, K, T, S> {}
 impl<K: Hash + Eq, T, S: BuildHasher> Pending for ByKey<'_, K, T, S> {
     type Message = T;
     type Sent = ();
+    type Refused = SendError<T>;
 
     fn send(self, permits: Permits<'_>) -> Result<(), SendError<T>> {
         let key = (self.hash, self.key);

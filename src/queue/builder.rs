@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
+use crate::retry::Retry;
 use crate::sync::Arc;
 
 use super::capacity::Capacity;
 use super::dropped::{Dropped, OnDropped};
 use super::handles::GroupId;
 use super::shared::Shared;
-use super::suspended::Retry;
 use super::{Owner, Queue};
 
 /// What a queue is to be.
@@ -31,11 +31,7 @@ impl<T> Builder<T> {
         Self {
             quantum: 16,
             bypass: Bypass::default(),
-            retry: Retry {
-                attempts: Limit::AtMost(5),
-                first: Duration::ZERO,
-                most: Duration::ZERO,
-            },
+            retry: Retry::default(),
             capacity: Limit::Unlimited,
             on_dropped: None,
             of: PhantomData,
@@ -100,13 +96,11 @@ impl<T> Builder<T> {
     /// or the capacity above [`Limit::MAX`].
     pub fn build(self) -> Result<Queue<T>, OutOfRange> {
         OutOfRange::check("quantum", self.quantum, 1, u32::MAX)?;
-        if let Limit::AtMost(attempts) = self.retry.attempts {
-            OutOfRange::check("attempts", attempts, 1, u32::MAX)?;
-        }
+        let retry = self.retry.checked()?;
         let capacity = Capacity::new(self.capacity)?;
         let shared = Shared::new(
             (self.quantum, self.bypass),
-            self.retry,
+            retry,
             capacity,
             Dropped::new(self.on_dropped),
         );

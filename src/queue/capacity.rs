@@ -82,7 +82,7 @@ impl Holder {
 }
 
 impl Capacity {
-    pub(super) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
+    pub(crate) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
         let Limit::AtMost(most) = capacity else {
             return Ok(Self { bound: None });
         };
@@ -96,18 +96,18 @@ impl Capacity {
     }
 
     #[inline]
-    pub(super) fn permits(&self) -> Option<&Semaphore> {
+    pub(crate) fn permits(&self) -> Option<&Semaphore> {
         self.bound.as_ref().map(|bound| &bound.permits)
     }
 
-    pub(super) fn limit(&self) -> Limit {
+    pub(crate) fn limit(&self) -> Limit {
         let limit = self.permits().map(|permits| permits.limit());
         limit.map_or(Limit::Unlimited, Limit::AtMost)
     }
 
     /// Permits that are free, those at hand of threads too; less than none while
     /// there is a debt. Out of date when it is returned.
-    pub(super) fn available(&self) -> Option<i64> {
+    pub(crate) fn available(&self) -> Option<i64> {
         let bound = self.bound.as_ref()?;
         let at_hand = bound.at_hand.as_ref().map_or(0, |at_hand| at_hand.count());
         Some(bound.permits.available() + at_hand)
@@ -127,7 +127,7 @@ impl Capacity {
     }
 
     /// So many messages are gone. Under no lock.
-    pub(super) fn release(&self, messages: usize) {
+    pub(crate) fn release(&self, messages: usize) {
         if self.put(messages) {
             self.serve();
         }

@@ -28,6 +28,7 @@ impl<T> sealed::Sealed for ToReserve<'_, T> {}
 impl<'a, T> Pending for ToReserve<'a, T> {
     type Message = ();
     type Sent = Reserved<'a, T>;
+    type Refused = SendError<()>;
 
     fn send(self, permits: Permits<'_>) -> Result<Reserved<'a, T>, SendError<()>> {
         permits.keep();

@@ -20,10 +20,12 @@ pub trait Pending: sealed::Sealed {
     type Message;
     /// What comes of it: nothing, where a message was sent.
     type Sent;
+    /// What says why it was not sent, with the message.
+    type Refused: From<SendError<Self::Message>>;
 
     /// Sends it, with its permits.
     #[doc(hidden)]
-    fn send(self, permits: Permits<'_>) -> Result<Self::Sent, SendError<Self::Message>>;
+    fn send(self, permits: Permits<'_>) -> Result<Self::Sent, Self::Refused>;
 
     #[doc(hidden)]
     fn into_message(self) -> Self::Message;
@@ -42,6 +44,7 @@ impl<T, M> sealed::Sealed for ToSend<'_, T, M> {}
 impl<T> Pending for ToSend<'_, T, T> {
     type Message = T;
     type Sent = ();
+    type Refused = SendError<T>;
 
     fn send(self, permits: Permits<'_>) -> Result<(), SendError<T>> {
         let pin = &self.conversation.pin;
@@ -57,6 +60,7 @@ impl<T> Pending for ToSend<'_, T, T> {
 impl<T> Pending for ToSend<'_, T, Vec<T>> {
     type Message = Vec<T>;
     type Sent = ();
+    type Refused = SendError<Vec<T>>;
 
     fn send(self, permits: Permits<'_>) -> Result<(), SendError<Vec<T>>> {
         self.conversation.send_several(self.message, permits)
@@ -182,15 +186,15 @@ impl<'a, P: Pending> Sending<'a, P> {
         })
     }
 
-    fn send(&mut self, permits: Permits<'_>) -> Result<P::Sent, SendError<P::Message>> {
+    fn send(&mut self, permits: Permits<'_>) -> Result<P::Sent, P::Refused> {
         self.pending.take().expect(HERE).send(permits)
     }
 
     /// It leaves the line, if it is in it, and gives the message back.
-    fn leave(&mut self, reason: SendReason) -> Result<P::Sent, SendError<P::Message>> {
+    fn leave(&mut self, reason: SendReason) -> Result<P::Sent, P::Refused> {
         self.cancel();
         let message = self.pending.take().expect(HERE).into_message();
-        Err(SendError { message, reason })
+        Err(SendError { message, reason }.into())
     }
 }
 
@@ -202,7 +206,7 @@ impl<P> sealed::Sealed for Sending<'_, P> {}
 impl<P> Unpin for Sending<'_, P> {}
 
 impl<P: Pending> Op for Sending<'_, P> {
-    type Output = Result<P::Sent, SendError<P::Message>>;
+    type Output = Result<P::Sent, P::Refused>;
 
     fn at_once(&mut self) -> Option<Self::Output> {
         let permits = self.capacity.take(self.permits).ok()?;
@@ -257,7 +261,7 @@ impl<P: Pending> Wait<Sending<'_, P>> {
     /// # Errors
     ///
     /// As the wait itself, and [`SendReason::TimedOut`].
-    pub fn give_back_after(self, timeout: Duration) -> Result<P::Sent, SendError<P::Message>> {
+    pub fn give_back_after(self, timeout: Duration) -> Result<P::Sent, P::Refused> {
         // The clock is read only by a wait that must wait.
         self.give_back(|| Instant::now().checked_add(timeout))
     }
@@ -267,14 +271,14 @@ impl<P: Pending> Wait<Sending<'_, P>> {
     /// # Errors
     ///
     /// As the wait itself, and [`SendReason::TimedOut`].
-    pub fn give_back_at(self, deadline: Instant) -> Result<P::Sent, SendError<P::Message>> {
+    pub fn give_back_at(self, deadline: Instant) -> Result<P::Sent, P::Refused> {
         self.give_back(|| Some(deadline))
     }
 
     fn give_back(
         mut self,
         deadline: impl FnOnce() -> Option<Instant>,
-    ) -> Result<P::Sent, SendError<P::Message>> {
+    ) -> Result<P::Sent, P::Refused> {
         let sent = self.wait_at_most(deadline);
         sent.unwrap_or_else(|_| self.op_mut().leave(SendReason::TimedOut))
     }

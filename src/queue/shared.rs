@@ -20,6 +20,7 @@
 
 use crate::group::{Group, GroupKey, Guard, Mailbox, Names, Phase};
 use crate::limit::Bypass;
+use crate::retry::Retry;
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, unique};
 use crate::wait::{Guarded, Session, WakeBatch};
 
@@ -28,7 +29,6 @@ use super::capacity::Capacity;
 use super::dropped::Dropped;
 use super::state::{Age, State};
 use super::submissions::{Posted, Submissions, Token};
-use super::suspended::Retry;
 
 /// Idle groups that are kept by key, if nothing else is said.
 pub(crate) const KEPT_IDLE: usize = 1024;

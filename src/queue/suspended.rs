@@ -7,38 +7,10 @@
 //! 3. An emptied map gives its last block back.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::group::{BACKING_OFF, Flags, GroupKey, POISONED};
-use crate::limit::Limit;
+use crate::retry::Retry;
 use crate::timers::{Timer, Timers};
-
-/// What a queue does about failures.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Retry {
-    pub(super) attempts: Limit,
-    /// The pause after the first failure; zero for none.
-    pub(super) first: Duration,
-    /// No pause is longer.
-    pub(super) most: Duration,
-}
-
-impl Retry {
-    /// Whether a message that has failed so often just goes back.
-    pub(super) fn is_plain(self, attempts: u32) -> bool {
-        self.first.is_zero() && !self.is_last(attempts)
-    }
-
-    fn is_last(self, attempts: u32) -> bool {
-        matches!(self.attempts, Limit::AtMost(most) if attempts >= most)
-    }
-
-    /// The pause after this attempt: doubled after each but the first.
-    fn pause(self, attempt: u32) -> Duration {
-        let doublings = attempt.saturating_sub(1).min(31);
-        self.first.saturating_mul(1 << doublings).min(self.most)
-    }
-}
 
 /// The groups that are suspended.
 #[derive(Debug, Default)]

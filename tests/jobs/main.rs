@@ -7,4 +7,7 @@ mod agents_cli;
 mod figures;
 mod linearizable;
 mod panics;
+mod parts;
+mod retries;
+mod room;
 mod threads;

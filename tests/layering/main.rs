@@ -16,8 +16,8 @@ use syn::visit::{self, Visit};
 const FLOORS: &[&[&str]] = &[
     &["sync", "error", "limit", "slab"],
     &[
-        "modes", "ready", "by_key", "ring", "tiers", "timers", "workers", "lanes", "backlog",
-        "jobs",
+        "modes", "ready", "by_key", "ring", "tiers", "timers", "retry", "workers", "lanes",
+        "backlog", "jobs",
     ],
     &["wait", "turnstile"],
     &["semaphore", "gate", "intent", "group"],

@@ -35,7 +35,7 @@ impl<'a, P: Pending> Waiting<'a, P> {
         waiting
     }
 
-    fn poll(&mut self) -> Poll<Result<P::Sent, SendError<P::Message>>> {
+    fn poll(&mut self) -> Poll<Result<P::Sent, P::Refused>> {
         poll(&mut self.wait, &self.waker)
     }
 
@@ -44,7 +44,10 @@ impl<'a, P: Pending> Waiting<'a, P> {
     }
 
     /// What it was refused for, with the message.
-    fn refused(&mut self) -> (P::Message, SendReason) {
+    fn refused<M>(&mut self) -> (M, SendReason)
+    where
+        P: Pending<Refused = SendError<M>>,
+    {
         match self.poll() {
             Poll::Ready(Err(error)) => (error.message, error.reason),
             other => panic!("refused, not {}", other.is_ready()),

@@ -11,6 +11,13 @@ pub(super) enum Is {
     Dead(u64),
 }
 
+/// A tenant, or a group of it.
+pub(super) type Part = (u64, Option<u64>);
+
+fn is_in((tenant, group): Part, job: &NaiveJob) -> bool {
+    job.tenant == tenant && (group.is_none() || job.group == group)
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct NaiveJob {
     pub(super) number: u32,
@@ -19,6 +26,8 @@ pub(super) struct NaiveJob {
     pub(super) group: Option<u64>,
     pub(super) is: Is,
     pub(super) attempts: u32,
+    /// How many it has, if it was said.
+    pub(super) most: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -34,10 +43,12 @@ pub(super) struct Naive {
     now: Duration,
     last: u64,
     attempts: u32,
+    /// Seconds after a first failure, and at most.
+    pause: (u32, u64),
 }
 
 impl Naive {
-    pub(super) fn new(attempts: u32) -> Self {
+    pub(super) fn new(attempts: u32, pause: (u32, u64)) -> Self {
         Self {
             jobs: Vec::new(),
             limits: Vec::new(),
@@ -47,6 +58,7 @@ impl Naive {
             now: Duration::ZERO,
             last: 0,
             attempts,
+            pause,
         }
     }
 
@@ -84,14 +96,15 @@ impl Naive {
     }
 
     pub(super) fn eligible(&self) -> u64 {
-        let sum: u64 = (0..3)
-            .map(|tenant| {
-                let room = self.room(&Scope::tenant(tenant), |job| job.tenant == tenant);
-                let can = |job: &&NaiveJob| job.tenant == tenant && self.may_run(job);
-                (self.jobs.iter().filter(can).count() as u64).min(u64::from(room))
-            })
-            .sum();
+        let sum: u64 = (0..3).map(|tenant| self.eligible_of((tenant, None))).sum();
         sum.min(u64::from(self.queue_room()))
+    }
+
+    pub(super) fn eligible_of(&self, of: Part) -> u64 {
+        let room = self.room(&Scope::tenant(of.0), |job| job.tenant == of.0);
+        let can = |job: &&NaiveJob| is_in(of, job) && self.may_run(job);
+        let can = self.jobs.iter().filter(can).count() as u64;
+        can.min(u64::from(room)).min(u64::from(self.queue_room()))
     }
 
     /// After every change: who has something joins, who has nothing leaves.
@@ -138,13 +151,21 @@ impl Naive {
     }
 
     /// The numbers of the jobs and claims.
-    pub(super) fn claim(&mut self, n: usize, lease: Option<Duration>) -> Vec<(u32, u64)> {
+    pub(super) fn claim(
+        &mut self,
+        part: Option<Part>,
+        n: usize,
+        lease: Option<Duration>,
+    ) -> Vec<(u32, u64)> {
         let mut claims = Vec::new();
         while claims.len() < n && self.queue_room() > 0 && !self.ring.is_empty() {
             let tenant = self.ring[0].0;
-            let can = |job: &&NaiveJob| job.tenant == tenant && self.may_run(job);
+            let of = part.unwrap_or((tenant, None));
+            let can = |job: &&NaiveJob| is_in(of, job) && self.may_run(job);
             let first = self.jobs.iter().filter(can);
-            let first = first.min_by_key(|job| (job.key, job.number)).unwrap();
+            let Some(first) = first.min_by_key(|job| (job.key, job.number)) else {
+                break;
+            };
             let number = first.number;
             self.last += 1;
             let claim = self.last;
@@ -153,10 +174,12 @@ impl Naive {
             if let Some(until) = lease {
                 self.set_timer(until, number);
             }
-            self.ring[0].1 -= 1;
-            if self.ring[0].1 == 0 {
-                self.ring.remove(0);
-                self.ring.push((tenant, self.weights[tenant as usize]));
+            if part.is_none() {
+                self.ring[0].1 -= 1;
+                if self.ring[0].1 == 0 {
+                    self.ring.remove(0);
+                    self.ring.push((tenant, self.weights[tenant as usize]));
+                }
             }
             self.update_lines();
         }
@@ -175,16 +198,26 @@ impl Naive {
     }
 
     pub(super) fn give_back(&mut self, number: u32, how: Unclaim) {
+        self.give_back_since(number, how, self.now);
+    }
+
+    fn give_back_since(&mut self, number: u32, how: Unclaim, failed: Duration) {
         self.forget_timer(number);
-        let most = self.attempts;
+        let (most, (first, longest)) = (self.attempts, self.pause);
         self.last += 1;
         let last = self.last;
         let job = self.job(number).unwrap();
-        job.attempts += 1;
+        job.attempts += u32::from(!matches!(how, Unclaim::Snoozed(_)));
+        let used_up = job.attempts >= job.most.unwrap_or(most);
+        let pause = at(longest.min(u64::from(first) << (job.attempts.max(1) - 1)));
         match how {
-            Unclaim::Failed if job.attempts >= most => job.is = Is::Dead(last),
-            Unclaim::At(due) => self.wait(number, due),
-            Unclaim::Ready | Unclaim::Failed => job.is = Is::Ready,
+            Unclaim::Failed | Unclaim::FailedUntil(_) if used_up => job.is = Is::Dead(last),
+            Unclaim::FailedForGood => job.is = Is::Dead(last),
+            Unclaim::At(due) | Unclaim::Snoozed(due) | Unclaim::FailedUntil(due) => {
+                self.wait(number, due);
+            }
+            Unclaim::Failed => self.wait(number, failed + pause),
+            Unclaim::Ready => job.is = Is::Ready,
         }
         self.update_lines();
     }
@@ -203,7 +236,7 @@ impl Naive {
                 self.job(number).unwrap().is = Is::Ready;
                 self.update_lines();
             } else {
-                self.give_back(number, Unclaim::Failed);
+                self.give_back_since(number, Unclaim::Failed, at);
             }
         }
     }

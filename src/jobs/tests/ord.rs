@@ -34,7 +34,7 @@ type Fusing = Jobs<Fused, u32>;
 
 /// Groups of two units, ungrouped jobs, some claimed, some unclaimed, some dirty.
 fn stage() -> (Fusing, Vec<Key>, Vec<Pick>) {
-    let mut jobs = Fusing::new(Limit::AtMost(2), 5);
+    let mut jobs = Fusing::new(Limit::AtMost(2), Retry::default());
     let mut ids = Vec::new();
     for n in 0..24u8 {
         let place = Place::new().tenant(u64::from(n % 2));
@@ -143,7 +143,7 @@ fn what_ends_or_comes_back_compares_nothing() {
         .unwrap();
     jobs.remove(ids[23]).unwrap();
     jobs.advance(at(9));
-    jobs.drain();
+    jobs.drain(&Scope::Queue);
     FUSE.set(0);
     jobs.check();
 }

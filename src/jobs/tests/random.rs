@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::naive::{Is, Naive, NaiveJob};
+use super::naive::{Is, Naive, NaiveJob, Part};
 use super::*;
 
 #[derive(Clone, Debug)]
@@ -12,6 +12,7 @@ enum Act {
         tenant: u64,
         group: Option<u64>,
         due: Option<u64>,
+        attempts: Option<u32>,
     },
     Claim {
         n: usize,
@@ -24,26 +25,41 @@ enum Act {
     Limit(u8, u64, u64, Option<u32>),
     Weight(u64, u32),
     Rekey(usize, u8),
+    SetDue(usize, u64),
+    Pin(u64, Option<u64>),
+    Unpin(usize),
+    ClaimOf(usize, usize),
     Remove(usize),
     Requeue(usize),
+}
+
+fn sometimes<T: Default + Clone + std::fmt::Debug>(below: T) -> impl Strategy<Value = Option<T>>
+where
+    std::ops::Range<T>: Strategy<Value = T>,
+{
+    prop::option::weighted(0.2, T::default()..below)
 }
 
 fn act() -> impl Strategy<Value = Act> {
     let (tenant, which) = (0..3u64, 0..40usize);
     let group = || prop::option::of(0..3u64);
     prop_oneof![
-        8 => (0..6u8, tenant.clone(), group(), prop::option::weighted(0.2, 0..20u64))
-            .prop_map(|(key, tenant, group, due)| Act::Push { key, tenant, group, due }),
+        8 => (0..6u8, tenant.clone(), group(), sometimes(20u64), sometimes(5u32))
+            .prop_map(|(key, tenant, group, due, attempts)| Act::Push { key, tenant, group, due, attempts }),
         6 => (0..5usize, prop::option::weighted(0.3, 0..20u64))
             .prop_map(|(n, lease)| Act::Claim { n, lease }),
         4 => which.clone().prop_map(Act::Complete),
-        4 => (which.clone(), 0..3u8, 0..20u64).prop_map(|(w, how, at)| Act::Unclaim(w, how, at)),
+        4 => (which.clone(), 0..6u8, 0..20u64).prop_map(|(w, how, at)| Act::Unclaim(w, how, at)),
         1 => (which.clone(), 0..20u64).prop_map(|(w, at)| Act::Extend(w, at)),
         2 => (0..4u64).prop_map(Act::Advance),
         3 => (0..3u8, tenant.clone(), 0..3u64, prop::option::of(0..4u32))
             .prop_map(|(scope, tenant, group, limit)| Act::Limit(scope, tenant, group, limit)),
         1 => (tenant, 1..4u32).prop_map(|(tenant, weight)| Act::Weight(tenant, weight)),
         2 => (which.clone(), 0..6u8).prop_map(|(which, key)| Act::Rekey(which, key)),
+        2 => (which.clone(), 0..20u64).prop_map(|(which, at)| Act::SetDue(which, at)),
+        2 => (0..3u64, group()).prop_map(|(tenant, group)| Act::Pin(tenant, group)),
+        1 => which.clone().prop_map(Act::Unpin),
+        3 => (which.clone(), 0..4usize).prop_map(|(which, n)| Act::ClaimOf(which, n)),
         1 => which.clone().prop_map(Act::Remove),
         1 => which.prop_map(Act::Requeue),
     ]
@@ -57,38 +73,17 @@ struct Both {
     /// All claims, those that are over included.
     claims: Vec<(Pick, (u32, u64))>,
     now: u64,
+    pins: Vec<(Part, Pinned)>,
 }
 
 impl Both {
     fn run(&mut self, act: Act) {
         match act {
-            Act::Push {
-                key,
-                tenant,
-                group,
-                due,
-            } => {
-                let due = at(due.map_or(0, |due| self.now + due));
-                let mut place = Place::new().tenant(tenant).due(due);
-                if let Some(group) = group {
-                    place = place.group(group);
-                }
-                let number = self.ids.len() as u32;
-                self.ids.push(add(&mut self.jobs, key, place, number));
-                let job = NaiveJob {
-                    number,
-                    key,
-                    tenant,
-                    group,
-                    is: Is::Ready,
-                    attempts: 0,
-                };
-                self.naive.push(job, due);
-            }
+            Act::Push { .. } => self.run_push(act),
             Act::Claim { n, lease } => {
                 let lease = lease.map(|lease| at(self.now + lease));
                 let picks = self.jobs.claim(n, lease);
-                let naive = self.naive.claim(n, lease);
+                let naive = self.naive.claim(None, n, lease);
                 let expected: Vec<u32> = naive.iter().map(|&(number, _)| number).collect();
                 assert_eq!(numbers(&self.jobs, &picks), expected);
                 self.claims.extend(picks.into_iter().zip(naive));
@@ -115,7 +110,77 @@ impl Both {
                 self.naive.weights[tenant as usize] = weight;
             }
             Act::Complete(_) | Act::Unclaim(..) | Act::Extend(..) => self.run_claim(act),
-            Act::Rekey(..) | Act::Remove(_) | Act::Requeue(_) => self.run_job(act),
+            Act::Pin(..) | Act::Unpin(_) | Act::ClaimOf(..) => self.run_pin(act),
+            Act::Rekey(..) | Act::Remove(_) | Act::Requeue(_) | Act::SetDue(..) => {
+                self.run_job(act);
+            }
+        }
+    }
+
+    fn run_push(&mut self, act: Act) {
+        let Act::Push {
+            key,
+            tenant,
+            group,
+            due,
+            attempts,
+        } = act
+        else {
+            unreachable!("{act:?}")
+        };
+        let due = at(due.map_or(0, |due| self.now + due));
+        let mut place = Place::new().tenant(tenant).due(due);
+        if let Some(group) = group {
+            place = place.group(group);
+        }
+        // Every other one by handle, if there is one.
+        let same = |(part, _): &&(Part, Pinned)| *part == (tenant, group);
+        if let (0, Some((_, pin))) = (key % 2, self.pins.iter().find(same)) {
+            place = Place::pinned(*pin, place.terms);
+        }
+        if let Some(attempts) = attempts {
+            place = place.attempts(attempts);
+        }
+        let number = self.ids.len() as u32;
+        self.ids.push(add(&mut self.jobs, key, place, number));
+        let job = NaiveJob {
+            number,
+            key,
+            tenant,
+            group,
+            is: Is::Ready,
+            attempts: 0,
+            most: attempts,
+        };
+        self.naive.push(job, due);
+    }
+
+    /// What is done by handle.
+    fn run_pin(&mut self, act: Act) {
+        let len = self.pins.len();
+        match act {
+            Act::Pin(tenant, group) => {
+                let mut pin = self.jobs.pin(tenant.into());
+                if let Some(group) = group {
+                    let whole = pin;
+                    pin = self.jobs.pin_group(whole, group.into());
+                    self.jobs.unpin(whole);
+                }
+                self.pins.push(((tenant, group), pin));
+            }
+            Act::Unpin(which) if len > 0 => {
+                let (_, pin) = self.pins.swap_remove(which % len);
+                self.jobs.unpin(pin);
+            }
+            Act::ClaimOf(which, n) if len > 0 => {
+                let (part, pin) = self.pins[which % len];
+                let picks = self.jobs.claim_of(Some(pin), n, None);
+                let naive = self.naive.claim(Some(part), n, None);
+                let expected: Vec<u32> = naive.iter().map(|&(number, _)| number).collect();
+                assert_eq!(numbers(&self.jobs, &picks), expected);
+                self.claims.extend(picks.into_iter().zip(naive));
+            }
+            _ => {}
         }
     }
 
@@ -141,8 +206,15 @@ impl Both {
                 taken.map(|_| ())
             }
             Act::Unclaim(_, how, due) => {
-                let due = Unclaim::At(at(self.now + due));
-                let ends = [Unclaim::Ready, Unclaim::Failed, due];
+                let due = at(self.now + due);
+                let ends = [
+                    Unclaim::Ready,
+                    Unclaim::At(due),
+                    Unclaim::Snoozed(due),
+                    Unclaim::Failed,
+                    Unclaim::FailedUntil(due),
+                    Unclaim::FailedForGood,
+                ];
                 let how = ends[usize::from(how)];
                 if holds {
                     self.naive.give_back(number, how);
@@ -166,7 +238,11 @@ impl Both {
 
     /// What is done to one job by name, gone or not.
     fn run_job(&mut self, act: Act) {
-        let (Act::Rekey(which, _) | Act::Remove(which) | Act::Requeue(which)) = act else {
+        let (Act::Rekey(which, _)
+        | Act::Remove(which)
+        | Act::Requeue(which)
+        | Act::SetDue(which, _)) = act
+        else {
             unreachable!("{act:?}")
         };
         if self.ids.is_empty() {
@@ -196,6 +272,21 @@ impl Both {
                     }
                 }
             }
+            (Act::SetDue(_, by), is) => {
+                let due = at(self.now + by);
+                let set = self.jobs.set_due(id, due);
+                match is {
+                    None => assert_eq!(set, Err(Refused::Stale)),
+                    Some(Is::Claimed(_)) => assert_eq!(set, Err(Refused::Claimed)),
+                    Some(Is::Dead(_)) => assert_eq!(set, Err(Refused::Dead)),
+                    Some(Is::Ready | Is::Later) => {
+                        set.unwrap();
+                        self.naive.forget_timer(number);
+                        self.naive.wait(number, due);
+                        self.naive.update_lines();
+                    }
+                }
+            }
             (_, Some(Is::Dead(_))) => {
                 self.jobs.requeue(id).unwrap();
                 let job = self.naive.job(number).unwrap();
@@ -212,6 +303,10 @@ impl Both {
     fn compare(&self) {
         self.jobs.check();
         assert_eq!(self.jobs.eligible(), self.naive.eligible());
+        for &(part, pin) in &self.pins {
+            let eligible = self.naive.eligible_of(part);
+            assert_eq!(self.jobs.eligible_of(Some(pin)), eligible);
+        }
         assert_eq!(self.jobs.jobs.len(), self.naive.jobs.len());
         for job in &self.naive.jobs {
             let id = self.ids[job.number as usize];
@@ -232,12 +327,18 @@ proptest! {
 
     #[test]
     fn the_first_that_a_scan_by_key_finds(acts in prop::collection::vec(act(), 0..120)) {
+        let retry = Retry {
+            attempts: Limit::AtMost(2),
+            first: at(2),
+            most: at(5),
+        };
         let mut both = Both {
-            jobs: Small::new(Limit::SERIAL, 2),
-            naive: Naive::new(2),
+            jobs: Small::new(Limit::SERIAL, retry),
+            naive: Naive::new(2, (2, 5)),
             ids: Vec::new(),
             claims: Vec::new(),
             now: 0,
+            pins: Vec::new(),
         };
         for act in acts {
             both.run(act);

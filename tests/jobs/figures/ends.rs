@@ -72,7 +72,8 @@ fn close_drains_and_shutdown_gives_all_back() {
     queue.close();
     let refused = queue.push(1, 77, Place::new()).unwrap_err();
     assert_eq!((refused.key, refused.job), (1, 77));
-    assert_eq!(queue.push_all([(1, 1, Place::new())]), Err(Closed));
+    let refused = queue.push_all([(1, 1, Place::new()), (2, 3, Place::new())]);
+    assert_eq!(refused.unwrap_err().jobs, [(1, 1), (2, 3)]);
     let rest = queue.shutdown();
     assert_eq!(
         rest.iter().map(|taken| taken.key).collect::<Vec<_>>(),
@@ -88,7 +89,7 @@ fn close_drains_and_shutdown_gives_all_back() {
     assert_eq!(numbers(&again), [1, 2]);
     again
         .into_iter()
-        .for_each(|claim| claim.complete().unwrap());
+        .for_each(|claim| drop(claim.complete().unwrap()));
     assert!(matches!(queue.claim(1).wait(), Err(Closed)));
     is_idle(&queue);
 }

@@ -36,7 +36,9 @@ fn d2_groups_with_limit_one() {
         .chain(seven)
         .collect();
     while !claims.is_empty() {
-        claims.drain(..).for_each(|claim| claim.complete().unwrap());
+        claims
+            .drain(..)
+            .for_each(|claim| drop(claim.complete().unwrap()));
         claims = queue.try_claim(1);
     }
     is_idle(&queue);

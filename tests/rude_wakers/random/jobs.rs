@@ -127,7 +127,7 @@ async fn work(stage: &Stage, world: &World, claims: Vec<Claim<u32, u32>>) {
                 if done.is_ok() {
                     world.is_done(job);
                 }
-                done
+                done.map(drop)
             }
         };
         // Its lease may have run out.

@@ -1,0 +1,208 @@
+//! Tenants and groups by handle.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use crate::error::OutOfRange;
+use crate::jobs::{Name, Pinned, Place, Scope, Terms};
+use crate::limit::Limit;
+use crate::sync::Arc;
+use crate::wait::{Wait, sealed};
+
+use super::JobQueue;
+use super::claim::{Claim, JobId};
+use super::claiming::{self, ClaimingPart, ClaimingWith, Claims, Source};
+use super::push::PushError;
+use super::shared::Shared;
+
+/// A tenant of a queue, by handle: see [`JobQueue::tenant`].
+pub type Tenant<K, J> = Part<K, J, OfTenant>;
+
+/// A group of a tenant, by handle: see [`Part::group`].
+pub type JobGroup<K, J> = Part<K, J, OfGroup>;
+
+/// Marks a [`Tenant`].
+#[derive(Debug)]
+pub enum OfTenant {}
+
+/// Marks a [`JobGroup`].
+#[derive(Debug)]
+pub enum OfGroup {}
+
+/// A tenant or a group by handle: what is done by it looks up no name.
+///
+/// A cheap clone; the last one forgets the name, if no job is in it and nothing is
+/// set for it. It does not keep the queue open: when that is dropped, pushes are
+/// refused.
+///
+/// ```
+/// use conversant::job_queue::{JobQueue, Terms};
+///
+/// let queue = JobQueue::new();
+/// let shop = queue.tenant("shop");
+/// let mail = shop.group("mail");
+/// mail.set_limit(2)?;
+/// for key in [3, 1, 2] {
+///     mail.push(key, "a mail", Terms::new())?;
+/// }
+/// shop.push(0, "a bill", Terms::new())?;
+/// queue.tenant("office").push(0, "a letter", Terms::new())?;
+/// assert_eq!(mail.try_claim(9).len(), 2);
+/// let claims = shop.try_claim(9);
+/// assert_eq!((claims.len(), *claims[0]), (3, "a bill"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Part<K, J, S> {
+    pub(super) pin: Arc<Pin<K, J>>,
+    of: PhantomData<fn() -> S>,
+}
+
+/// Keeps a name.
+pub(super) struct Pin<K, J> {
+    pub(super) shared: Arc<Shared<K, J>>,
+    pub(super) pinned: Pinned,
+}
+
+impl<K, J> JobQueue<K, J> {
+    /// The tenant of this name, made if there is none yet.
+    ///
+    /// Cost: one look-up; what is done by the handle needs none.
+    pub fn tenant(&self, name: impl Into<Name>) -> Tenant<K, J> {
+        let name = name.into();
+        Part::of(&self.shared, |shared| {
+            shared.with_state(|state| state.jobs.pin(name))
+        })
+    }
+}
+
+impl<K, J> Tenant<K, J> {
+    /// The group of this name of the tenant, made if there is none yet.
+    pub fn group(&self, name: impl Into<Name>) -> JobGroup<K, J> {
+        let (name, tenant) = (name.into(), self.pin.pinned);
+        Part::of(&self.pin.shared, |shared| {
+            shared.with_state(|state| state.jobs.pin_group(tenant, name))
+        })
+    }
+}
+
+impl<K: Ord, J, S> Part<K, J, S> {
+    /// Puts a job in. As [`JobQueue::push`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    ///
+    /// # Panics
+    ///
+    /// As there.
+    pub fn push(&self, key: K, job: J, terms: Terms) -> Result<JobId, PushError<K, J>> {
+        let place = Place::pinned(self.pin.pinned, terms);
+        self.pin.shared.push(key, job, place)
+    }
+
+    /// Claims up to `n` jobs of this tenant or group that may run now, in the order
+    /// of their keys. It does not count as the tenant's turn. As
+    /// [`JobQueue::try_claim`].
+    ///
+    /// # Panics
+    ///
+    /// As there.
+    #[must_use = "dropping the claims gives the jobs back"]
+    pub fn try_claim(&self, n: usize) -> Vec<Claim<K, J>> {
+        let shared = &self.pin.shared;
+        shared.with_state(|state| claiming::claim_now(self.source(), state, n, None))
+    }
+
+    /// Waits for at least one job of this tenant or group, and claims up to `n`
+    /// that may run then. As [`JobQueue::claim`].
+    ///
+    /// Those that wait here and those that wait for any job stand in lines of their
+    /// own: a job that may run wakes one of each, and who comes first has it. While
+    /// somebody waits here, every change of the queue costs a look at this line.
+    ///
+    /// # Errors
+    ///
+    /// As there: the end is that of the queue.
+    ///
+    /// # Panics
+    ///
+    /// As there.
+    pub fn claim(&self, n: usize) -> Wait<ClaimingPart<'_, K, J, S>> {
+        Wait::new(ClaimingWith::new(self, n, None))
+    }
+
+    /// As [`claim`](Self::claim), with a lease as for [`JobQueue::claim_until`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn claim_until(&self, n: usize, until: Duration) -> Wait<ClaimingPart<'_, K, J, S>> {
+        Wait::new(ClaimingWith::new(self, n, Some(until)))
+    }
+}
+
+impl<K, J, S> Part<K, J, S> {
+    fn of(shared: &Arc<Shared<K, J>>, pin: impl FnOnce(&Shared<K, J>) -> Pinned) -> Self {
+        let pin = Pin {
+            pinned: pin(shared),
+            shared: shared.clone(),
+        };
+        Self {
+            pin: Arc::new(pin),
+            of: PhantomData,
+        }
+    }
+
+    /// Its names, by which limits, lists and snapshots know it.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        let pinned = self.pin.pinned;
+        self.pin.shared.read(|state| state.jobs.scope_of(pinned))
+    }
+
+    /// Changes its limit. As [`JobQueue::set_limit`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn set_limit(&self, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
+        let (scope, limit) = (self.scope(), limit.into());
+        let shared = &self.pin.shared;
+        shared.with_state(|state| state.jobs.set_limit(scope, limit))
+    }
+}
+
+impl<K, J> Drop for Pin<K, J> {
+    fn drop(&mut self) {
+        let pinned = self.pinned;
+        self.shared.with_state(|state| state.jobs.unpin(pinned));
+    }
+}
+
+impl<K, J, S> sealed::Sealed for Part<K, J, S> {}
+
+impl<K: Ord, J, S> Claims for Part<K, J, S> {
+    type Key = K;
+    type Job = J;
+
+    #[allow(private_interfaces, reason = "in a sealed trait")]
+    fn source(&self) -> Source<'_, K, J> {
+        (&self.pin.shared, Some(self.pin.pinned))
+    }
+}
+
+impl<K, J, S> Clone for Part<K, J, S> {
+    fn clone(&self) -> Self {
+        Self {
+            pin: self.pin.clone(),
+            of: PhantomData,
+        }
+    }
+}
+
+impl<K, J, S> fmt::Debug for Part<K, J, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Part").field(&self.pin.pinned).finish()
+    }
+}

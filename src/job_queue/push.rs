@@ -1,0 +1,299 @@
+//! Jobs come in, by name or by handle.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::error::{Closed, TimedOut};
+use crate::jobs::{Place, Taken};
+use crate::queue::{Permits, SendError, SendReason};
+use crate::slab::Key;
+use crate::sync::Arc;
+
+use super::JobQueue;
+use super::claim::JobId;
+use super::shared::{Shared, State};
+
+impl<K: Ord, J> JobQueue<K, J> {
+    /// Puts a job in.
+    ///
+    /// ```
+    /// use conversant::job_queue::{JobQueue, Place, PushReason};
+    ///
+    /// let queue = JobQueue::new();
+    /// let once = || Place::new().unique("nightly report");
+    /// let id = queue.push(2, "draft", once())?;
+    /// let refused = queue.push(1, "final", once()).unwrap_err();
+    /// assert_eq!(refused.reason, PushReason::Duplicate(id));
+    /// // Nobody has claimed the first one, so that the second can take its place.
+    /// assert_eq!(*queue.replace(id, refused.job)?, "draft");
+    /// assert_eq!(*queue.try_claim(9)[0], "final");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Cost: O(log n), one allocation for the job. By a [handle](Self::tenant) the
+    /// names are not looked up.
+    ///
+    /// # Errors
+    ///
+    /// [`PushError`] with key and job if the queue is closed or full, or another job
+    /// of the tenant has the same [unique name](super::Terms::unique).
+    ///
+    /// # Panics
+    ///
+    /// If the key's `Ord` does; nothing has changed.
+    pub fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
+        self.shared.push(key, job, place)
+    }
+
+    /// Puts many jobs in, under one lock: all of them or none.
+    ///
+    /// Waiting claims are woken when all are in. Cost: O(log n) each; the lock
+    /// is held for all of them.
+    ///
+    /// # Errors
+    ///
+    /// [`PushAllError`] with all keys and jobs if one of them is refused, as by
+    /// [`push`](Self::push).
+    ///
+    /// # Panics
+    ///
+    /// If the iterator does, or an `Ord`; nothing has changed.
+    pub fn push_all(
+        &self,
+        jobs: impl IntoIterator<Item = (K, J, Place)>,
+    ) -> Result<Vec<JobId>, PushAllError<K, J>> {
+        let shared = &self.shared;
+        let wrapped = |(key, job, place)| Some((key, Arc::new(job), place));
+        let mut entering: Vec<_> = jobs.into_iter().map(wrapped).collect();
+        let mut withdrawn = Vec::new();
+        let permits = shared.capacity.take(entering.len());
+        let pushed = permits.map_err(PushReason::from).and_then(|permits| {
+            let pushed = shared.with_state(|state| state.enter_all(&mut entering, &mut withdrawn));
+            let ids = pushed.map_err(|refused| shared.reason(refused))?;
+            permits.keep();
+            Ok(ids.into_iter().map(|id| shared.name(id)).collect())
+        });
+        pushed.map_err(|reason| {
+            let withdrawn = withdrawn.into_iter().map(|taken| (taken.key, taken.job));
+            let left = entering.into_iter().flatten();
+            let all = withdrawn.chain(left.map(|(key, job, _)| (key, job)));
+            let jobs = all.map(|(key, job)| (key, unwrapped(job))).collect();
+            PushAllError { jobs, reason }
+        })
+    }
+}
+
+impl<K: Ord, J> Shared<K, J> {
+    pub(super) fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
+        match self.capacity.take(1) {
+            Ok(permits) => self.push_permitted((key, job, place), permits),
+            Err(reason) => Err(PushError {
+                key,
+                job,
+                reason: reason.into(),
+            }),
+        }
+    }
+
+    pub(super) fn push_permitted(
+        &self,
+        (key, job, place): (K, J, Place),
+        permits: Permits<'_>,
+    ) -> Result<JobId, PushError<K, J>> {
+        let mut entering = Some((key, Arc::new(job), place));
+        let pushed = self.with_state(|state| state.enter(&mut entering));
+        match pushed {
+            Ok(id) => {
+                permits.keep();
+                Ok(self.name(id))
+            }
+            Err(refused) => {
+                let (key, job, _) = entering.expect("what was refused is still here");
+                let (job, reason) = (unwrapped(job), self.reason(refused));
+                Err(PushError { key, job, reason })
+            }
+        }
+    }
+}
+
+impl<K, J> Shared<K, J> {
+    fn reason(&self, refused: Refusal) -> PushReason {
+        match refused {
+            Refusal::Closed => PushReason::Closed,
+            Refusal::Duplicate(of) => PushReason::Duplicate(self.name(of)),
+        }
+    }
+}
+
+/// What nobody has claimed.
+pub(super) fn unwrapped<J>(job: Arc<J>) -> J {
+    Arc::try_unwrap(job).unwrap_or_else(|_| unreachable!("it was never shared"))
+}
+
+/// A job on its way in; `None` once it is.
+pub(super) type Entering<K, J> = Option<(K, Arc<J>, Place)>;
+
+/// Why a job is not in, as the policy knows it.
+#[derive(Clone, Copy)]
+pub(super) enum Refusal {
+    Closed,
+    Duplicate(Key),
+}
+
+impl From<Closed> for Refusal {
+    fn from(_: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+impl<K: Ord, J> State<K, J> {
+    fn enter(&mut self, entering: &mut Entering<K, J>) -> Result<Key, Refusal> {
+        self.open()?;
+        let (key, _, place) = entering.as_ref().expect(ONCE);
+        if let Some(other) = self.jobs.duplicate(place) {
+            return Err(Refusal::Duplicate(other));
+        }
+        let position = self.jobs.find_position(key, place);
+        let (key, job, place) = entering.take().expect(ONCE);
+        Ok(self.jobs.push(position, key, place, job))
+    }
+
+    /// All or none: if one is refused or a comparison panics, those that are in
+    /// come out again, into `withdrawn`.
+    fn enter_all(
+        &mut self,
+        entering: &mut [Entering<K, J>],
+        withdrawn: &mut Vec<Taken<K, Arc<J>>>,
+    ) -> Result<Vec<Key>, Refusal> {
+        withdrawn.reserve(entering.len());
+        let ids = Vec::with_capacity(entering.len());
+        let mut all = AllOrNone {
+            state: self,
+            ids,
+            withdrawn,
+        };
+        all.state.open()?;
+        for job in entering {
+            let id = all.state.enter(job)?;
+            all.ids.push(id);
+        }
+        Ok(std::mem::take(&mut all.ids))
+    }
+}
+
+const ONCE: &str = "it enters once";
+
+/// Jobs that come out again unless all of them get in.
+struct AllOrNone<'a, K, J> {
+    state: &'a mut State<K, J>,
+    ids: Vec<Key>,
+    withdrawn: &'a mut Vec<Taken<K, Arc<J>>>,
+}
+
+impl<K, J> Drop for AllOrNone<'_, K, J> {
+    fn drop(&mut self) {
+        for id in self.ids.drain(..) {
+            self.withdrawn.extend(self.state.jobs.remove(id));
+        }
+    }
+}
+
+/// Why a job was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PushReason {
+    /// The queue is closed.
+    Closed,
+    /// The queue holds as many jobs as its capacity, or the room is promised to
+    /// others.
+    Full,
+    /// So many at once are more than the queue's capacity.
+    AboveCapacity,
+    /// There was no room in time.
+    TimedOut,
+    /// This job of the same tenant has the same
+    /// [unique name](super::Terms::unique).
+    Duplicate(JobId),
+}
+
+impl fmt::Display for PushReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => Closed.fmt(f),
+            Self::Full => f.write_str("full"),
+            Self::AboveCapacity => f.write_str("more than the capacity"),
+            Self::TimedOut => TimedOut.fmt(f),
+            Self::Duplicate(_) => f.write_str("another job has this unique name"),
+        }
+    }
+}
+
+impl From<SendReason> for PushReason {
+    fn from(reason: SendReason) -> Self {
+        match reason {
+            SendReason::Closed => Self::Closed,
+            SendReason::AboveCapacity => Self::AboveCapacity,
+            SendReason::TimedOut => Self::TimedOut,
+            // The last two are of a queue's handlers and tiers: never of a push.
+            SendReason::Full | SendReason::OwnQueue | SendReason::TierGoesDown(_) => Self::Full,
+        }
+    }
+}
+
+impl<K, J> From<SendError<(K, J)>> for PushError<K, J> {
+    fn from(error: SendError<(K, J)>) -> Self {
+        let (key, job) = error.message;
+        let reason = error.reason.into();
+        Self { key, job, reason }
+    }
+}
+
+/// A job that was not taken, and why.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct PushError<K, J> {
+    /// Its key.
+    pub key: K,
+    /// What was to be pushed.
+    pub job: J,
+    /// Why it was not.
+    pub reason: PushReason,
+}
+
+/// Jobs that were not taken, and why the first of them was refused that was.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PushAllError<K, J> {
+    /// All that was to be pushed, in order.
+    pub jobs: Vec<(K, J)>,
+    /// Why it was not.
+    pub reason: PushReason,
+}
+
+/// Without key and job, so that any of them can be unwrapped on.
+impl<K, J> fmt::Debug for PushError<K, J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("PushError");
+        out.field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+impl<K, J> fmt::Debug for PushAllError<K, J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("PushAllError");
+        out.field("jobs", &self.jobs.len());
+        out.field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+impl<K, J> fmt::Display for PushError<K, J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not pushed: {}", self.reason)
+    }
+}
+
+impl<K, J> fmt::Display for PushAllError<K, J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "none was pushed: {}", self.reason)
+    }
+}
+
+impl<K, J> Error for PushError<K, J> {}
+impl<K, J> Error for PushAllError<K, J> {}

@@ -1,0 +1,113 @@
+//! The wait for room, and then the push.
+
+use crate::jobs::{Place, Terms};
+use crate::queue::{Pending, Permits, Sending};
+use crate::wait::{Wait, sealed};
+
+use super::JobQueue;
+use super::claim::JobId;
+use super::parts::Part;
+use super::push::PushError;
+use super::shared::Shared;
+
+/// A job, while it waits for room.
+pub struct ToPush<'a, K, J> {
+    shared: &'a Shared<K, J>,
+    entering: (K, J, Place),
+}
+
+/// The wait of [`JobQueue::push_wait`].
+pub type PushWait<'a, K, J> = Sending<'a, ToPush<'a, K, J>>;
+
+impl<K, J> sealed::Sealed for ToPush<'_, K, J> {}
+
+impl<K: Ord, J> Pending for ToPush<'_, K, J> {
+    type Message = (K, J);
+    type Sent = JobId;
+    type Refused = PushError<K, J>;
+
+    fn send(self, permits: Permits<'_>) -> Result<JobId, PushError<K, J>> {
+        self.shared.push_permitted(self.entering, permits)
+    }
+
+    fn into_message(self) -> (K, J) {
+        let (key, job, _) = self.entering;
+        (key, job)
+    }
+}
+
+impl<K: Ord, J> JobQueue<K, J> {
+    /// Puts a job in as soon as the queue has room for it.
+    ///
+    /// Pushes that wait are served in the order in which they began to; an immediate
+    /// [`push`](Self::push) is refused as long as those in line want the room. One
+    /// that is told that there is room and never polled keeps its own room, and no
+    /// more.
+    ///
+    /// An agent that waits here while it holds claims may keep the room that it
+    /// waits for: let it complete them first, or wait with a limit.
+    ///
+    /// ```
+    /// use conversant::job_queue::{JobQueue, Place, PushReason};
+    ///
+    /// let queue = JobQueue::builder().capacity(1).build()?;
+    /// queue.push(1, "first", Place::new())?;
+    /// let refused = queue.push(2, "second", Place::new()).unwrap_err();
+    /// assert_eq!((refused.job, refused.reason), ("second", PushReason::Full));
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| queue.push_wait(2, "second", Place::new()).wait());
+    ///     for expected in ["first", "second"] {
+    ///         let claim = queue.claim(1).wait().unwrap().remove(0);
+    ///         assert_eq!(*claim.complete().unwrap().job, expected);
+    ///     }
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// A wait that is dropped has pushed nothing: key and job are dropped, and room
+    /// that was promised to it goes to the next. Where a drop or
+    /// [`wait_timeout`](Wait::wait_timeout) would lose them,
+    /// [`into_message`](Wait::into_message) and
+    /// [`give_back_after`](Wait::give_back_after) give them back.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push), but that a full queue is waited for; closed also if
+    /// it is closed meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// If the key's `Ord` does; key and job are dropped, nothing else has changed.
+    pub fn push_wait(&self, key: K, job: J, place: Place) -> Wait<PushWait<'_, K, J>> {
+        self.shared.push_wait(key, job, place)
+    }
+}
+
+impl<K: Ord, J, S> Part<K, J, S> {
+    /// As [`push`](Self::push), as soon as there is room. As
+    /// [`JobQueue::push_wait`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    ///
+    /// # Panics
+    ///
+    /// As there.
+    pub fn push_wait(&self, key: K, job: J, terms: Terms) -> Wait<PushWait<'_, K, J>> {
+        let place = Place::pinned(self.pin.pinned, terms);
+        self.pin.shared.push_wait(key, job, place)
+    }
+}
+
+impl<K: Ord, J> Shared<K, J> {
+    fn push_wait(&self, key: K, job: J, place: Place) -> Wait<PushWait<'_, K, J>> {
+        let to_push = ToPush {
+            shared: self,
+            entering: (key, job, place),
+        };
+        Sending::wait(&self.capacity, 1, to_push)
+    }
+}

@@ -1,0 +1,92 @@
+//! Tenants and groups by handle: found without a look at their names, and kept.
+
+use crate::slab::Key;
+
+use super::{Jobs, Name, Place, Scope};
+
+/// A tenant, or a group of one, that is kept until it is unpinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pinned {
+    pub(super) tenant: u32,
+    pub(super) group: Option<u32>,
+}
+
+impl<K, J> Jobs<K, J> {
+    /// The tenant of this name, made if need be, and kept.
+    pub fn pin(&mut self, tenant: Name) -> Pinned {
+        let tenant = self.tenant_named(tenant);
+        self.tenant_mut(tenant).pins += 1;
+        Pinned {
+            tenant,
+            group: None,
+        }
+    }
+
+    /// The group of this name, made if need be, and kept.
+    pub fn pin_group(&mut self, of: Pinned, group: Name) -> Pinned {
+        let group = self.group_named(of.tenant, group);
+        self.group_mut(group).pins += 1;
+        Pinned {
+            tenant: of.tenant,
+            group: Some(group),
+        }
+    }
+
+    /// A handle is gone, and its name if nobody else needs it.
+    pub fn unpin(&mut self, pinned: Pinned) {
+        let Pinned { tenant, group } = pinned;
+        match group {
+            Some(group) => self.group_mut(group).pins -= 1,
+            None => self.tenant_mut(tenant).pins -= 1,
+        }
+        self.reap(tenant, group);
+    }
+
+    /// Its names.
+    pub fn scope_of(&self, pinned: Pinned) -> Scope {
+        let tenant = self.tenant(pinned.tenant).name.clone();
+        match pinned.group {
+            None => Scope::Tenant(tenant),
+            Some(group) => Scope::group_of(tenant, self.group(group).name.clone()),
+        }
+    }
+
+    /// The tenant and the group that are there for this place.
+    pub(super) fn known(&self, place: &Place) -> (Option<u32>, Option<u32>) {
+        match place.pinned {
+            Some(Pinned { tenant, group }) => (Some(tenant), group),
+            None => self.find_names(Some(&place.tenant), place.group.as_ref()),
+        }
+    }
+
+    pub(super) fn find_names(
+        &self,
+        tenant: Option<&Name>,
+        group: Option<&Name>,
+    ) -> (Option<u32>, Option<u32>) {
+        let tenant = tenant.and_then(|name| self.names.get(name).copied());
+        let groups = tenant.map(|tenant| &self.tenant(tenant).groups);
+        let group = groups.and_then(|groups| groups.get(group?).copied());
+        (tenant, group)
+    }
+
+    /// The job that has the unique name of this place.
+    pub fn duplicate(&self, place: &Place) -> Option<Key> {
+        let name = place.terms.unique.as_deref()?;
+        let tenant = self.known(place).0?;
+        self.tenant(tenant).unique.get(name).copied()
+    }
+
+    /// How many jobs of this tenant or group, or of all, could be claimed now.
+    pub fn eligible_of(&self, of: Option<Pinned>) -> u64 {
+        let open = match of {
+            None => self.open,
+            Some(Pinned { tenant, group }) => {
+                let tenant = self.tenant(tenant);
+                let counted = group.map(|group| u64::from(self.group(group).counted));
+                counted.map_or(tenant.counted, |counted| counted.min(tenant.counted))
+            }
+        };
+        open.min(u64::from(self.limit.room(self.running)))
+    }
+}

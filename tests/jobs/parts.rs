@@ -1,0 +1,256 @@
+//! Tenants and groups by handle, and what is done to jobs from outside: due times, replacing,
+//! unique names, lists. One thread, no clock.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use conversant::error::Closed;
+use conversant::job_queue::{
+    Claim, Counts, JobQueue, Place, PushReason, Refused, Scope, Taken, Terms, Why,
+};
+use conversant::limit::Limit;
+
+type Queue = JobQueue<u32, u32>;
+
+fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn numbers(claims: &[Claim<u32, u32>]) -> Vec<u32> {
+    claims.iter().map(|claim| **claim).collect()
+}
+
+fn jobs(taken: Vec<Taken<u32, Arc<u32>>>) -> Vec<u32> {
+    taken.into_iter().map(|taken| *taken.job).collect()
+}
+
+/// Key and job 1 and 2 in group "a", 3 ungrouped, 4 and 5 in group "b" of "shop"; 6 of nobody.
+fn six() -> Queue {
+    let queue = JobQueue::builder().group_limit(2).build().unwrap();
+    let shop = queue.tenant("shop");
+    let (a, b) = (shop.group("a"), shop.group("b"));
+    for n in [2, 1] {
+        a.push(n, n, Terms::new()).unwrap();
+    }
+    shop.push(3, 3, Terms::new()).unwrap();
+    for n in [4, 5] {
+        b.push(n, n, Terms::new()).unwrap();
+    }
+    queue.push(6, 6, Place::new()).unwrap();
+    queue
+}
+
+#[test]
+fn by_name_and_by_handle_is_the_same() {
+    let queue = six();
+    let known = |scope: &Scope| jobs(queue.drain(scope));
+    assert_eq!(known(&Scope::group_of("shop", "a")), [2, 1]);
+    let shop = queue.tenant("shop");
+    assert_eq!(known(&shop.group("b").scope()), [4, 5]);
+    assert_eq!(known(&shop.scope()), [3]);
+    assert_eq!(known(&Scope::tenant("nobody")), []);
+    assert_eq!(known(&Scope::group_of("shop", "c")), []);
+    assert_eq!(known(&Scope::Queue), [6]);
+}
+
+#[test]
+fn the_last_handle_of_an_idle_name_forgets_it() {
+    let queue = Queue::new();
+    let names = || queue.snapshot().tenants.len();
+    let shop = queue.tenant("shop");
+    let mail = shop.group("mail");
+    drop(shop);
+    let again = mail.clone();
+    drop(mail);
+    assert_eq!((names(), queue.snapshot().tenants[0].groups.len()), (1, 1));
+    again.push(1, 1, Terms::new()).unwrap();
+    let claims = queue.try_claim(1);
+    drop(again);
+    assert_eq!(names(), 1, "a job is in it");
+    drop(claims);
+    let mail = queue.tenant("shop").group("mail");
+    queue.try_claim(1).remove(0).complete().unwrap();
+    assert_eq!(names(), 1, "a handle keeps it");
+    drop(mail);
+    assert_eq!((names(), queue.counts()), (0, Counts::default()));
+}
+
+#[test]
+fn a_part_is_claimed_in_order_within_all_limits() {
+    let queue = six();
+    let shop = queue.tenant("shop");
+    let (a, b) = (shop.group("a"), shop.group("b"));
+    queue.set_limit(Scope::Queue, 4).unwrap();
+    shop.set_limit(2).unwrap();
+    b.set_limit(Limit::SERIAL).unwrap();
+    let of_b = b.try_claim(9);
+    assert_eq!(numbers(&of_b), [4]);
+    let of_shop = shop.try_claim(9);
+    assert_eq!(numbers(&of_shop), [1], "the tenant has two");
+    assert!(a.try_claim(9).is_empty());
+    drop(of_shop);
+    assert_eq!(numbers(&a.try_claim(1)), [1]);
+    // It left the ring when it had two, and is behind the other tenant now.
+    assert_eq!(numbers(&queue.try_claim(9)), [6, 1]);
+}
+
+#[test]
+fn a_claim_of_a_part_is_no_turn_of_its_tenant() {
+    let queue = six();
+    let shop = queue.tenant("shop");
+    let first = shop.try_claim(1);
+    let next = queue.try_claim(2);
+    assert_eq!((numbers(&first), numbers(&next)), (vec![1], vec![2, 6]));
+}
+
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn poll<F: Future + Unpin>(wait: &mut F, woken: &Arc<Woken>) -> Poll<F::Output> {
+    let waker = Waker::from(woken.clone());
+    Pin::new(wait).poll(&mut Context::from_waker(&waker))
+}
+
+#[test]
+fn who_waits_for_a_part_is_woken_by_its_jobs_only() {
+    let queue = Queue::new();
+    let shop = queue.tenant("shop");
+    let mail = shop.group("mail");
+    let woken = [(); 3].map(|()| Arc::new(Woken(AtomicUsize::new(0))));
+    let times = || [0, 1, 2].map(|n: usize| woken[n].0.load(Ordering::Relaxed));
+    let (mut of_any, mut of_shop, mut of_mail) = (queue.claim(1), shop.claim(1), mail.claim(1));
+    assert!(poll(&mut of_any, &woken[0]).is_pending());
+    assert!(poll(&mut of_shop, &woken[1]).is_pending());
+    assert!(poll(&mut of_mail, &woken[2]).is_pending());
+    assert_eq!(queue.snapshot().agents_waiting, 3);
+    queue.push(1, 1, Place::new()).unwrap();
+    assert_eq!(times(), [1, 0, 0]);
+    shop.push(2, 2, Terms::new()).unwrap();
+    assert_eq!(times(), [1, 1, 0]);
+    assert!(poll(&mut of_any, &woken[0]).is_ready());
+    drop(queue.try_claim(9));
+    mail.push(3, 3, Terms::new()).unwrap();
+    assert_eq!(times(), [1, 1, 1]);
+    // Another had its job: it waits on, and hears of the next.
+    mail.try_claim(1).remove(0).complete().unwrap();
+    assert!(poll(&mut of_mail, &woken[2]).is_pending());
+    mail.push(4, 4, Terms::new()).unwrap();
+    assert_eq!(times(), [1, 1, 2]);
+    assert_eq!(queue.snapshot().agents_notified, 2);
+    drop((of_any, of_shop, of_mail));
+    assert_eq!(queue.snapshot().agents_notified, 0);
+    for claim in queue.try_claim(9) {
+        claim.complete().unwrap();
+    }
+    let mut wait = mail.claim(1);
+    assert!(poll(&mut wait, &woken[2]).is_pending());
+    queue.shutdown();
+    assert_eq!(times(), [1, 1, 3]);
+    let ended = poll(&mut wait, &woken[2]);
+    assert!(matches!(ended, Poll::Ready(Err(Closed))));
+    drop(queue);
+    let refused = mail.push(5, 6, Terms::new()).unwrap_err();
+    assert_eq!((refused.job, refused.reason), (6, PushReason::Closed));
+}
+
+#[test]
+fn a_waiting_job_is_due_when_it_is_said() {
+    let queue = Queue::new();
+    let place = Place::new().group("g");
+    let id = queue.push(1, 1, place.clone().due(at(9))).unwrap();
+    queue.push(2, 2, place).unwrap();
+    queue.set_due(id, at(0)).unwrap();
+    let claims = queue.try_claim(9);
+    assert_eq!(numbers(&claims), [1]);
+    assert_eq!(queue.set_due(id, at(5)), Err(Refused::Claimed));
+    drop(claims);
+    queue.set_due(id, at(5)).unwrap();
+    assert_eq!(queue.why(id), Some(Why::Due(at(5))));
+    queue.set_due(id, at(7)).unwrap();
+    assert_eq!(numbers(&queue.try_claim(9)), [2]);
+    assert_eq!(queue.advance(at(6)), Some(at(7)));
+    assert_eq!(queue.advance(at(7)), None);
+    let mut claims = queue.try_claim(9);
+    assert_eq!(numbers(&claims), [1]);
+    claims.remove(0).fail_for_good().unwrap();
+    assert_eq!(queue.set_due(id, at(0)), Err(Refused::Dead));
+    queue.remove(id).unwrap();
+    assert_eq!(queue.set_due(id, at(0)), Err(Refused::Stale));
+}
+
+#[test]
+fn a_job_is_replaced_in_its_place_unless_it_is_claimed() {
+    let queue = Queue::new();
+    let ids = queue.push_all([1, 2, 3].map(|n| (n, n, Place::new())));
+    let ids = ids.unwrap();
+    assert_eq!(*queue.replace(ids[1], 22).unwrap(), 2);
+    let mut claims = queue.try_claim(9);
+    assert_eq!(numbers(&claims), [1, 22, 3]);
+    let refused = queue.replace(ids[0], 11).unwrap_err();
+    assert_eq!((refused.job, refused.reason), (11, Refused::Claimed));
+    claims.remove(0).complete().unwrap();
+    let refused = queue.replace(ids[0], 11).unwrap_err();
+    assert_eq!((refused.job, refused.reason), (11, Refused::Stale));
+}
+
+#[test]
+fn a_unique_name_is_taken_until_its_job_is_gone() {
+    let queue = Queue::new();
+    let once = || Place::new().tenant("shop").unique("report");
+    let shop = queue.tenant("shop");
+    let id = queue.push(2, 1, once()).unwrap();
+    let duplicate = PushReason::Duplicate(id);
+    let refused = queue.push(1, 7, once().group("g")).unwrap_err();
+    assert_eq!(
+        (refused.key, refused.job, refused.reason),
+        (1, 7, duplicate)
+    );
+    // Of another tenant it is another name.
+    let other = queue.push(1, 8, Place::new().unique("report")).unwrap();
+    let claims = shop.try_claim(1);
+    let by_handle = shop.push(1, 9, Terms::new().unique("report"));
+    assert_eq!(by_handle.unwrap_err().reason, duplicate);
+    for claim in claims {
+        claim.fail_for_good().unwrap();
+    }
+    assert_eq!(queue.push(1, 7, once()).unwrap_err().reason, duplicate);
+    assert_eq!(queue.remove_all([id, other, id]).len(), 2);
+    queue.push(1, 7, once()).unwrap();
+
+    let batch = [(5, 5, Place::new()), (6, 6, once()), (7, 7, Place::new())];
+    let refused = queue.push_all(batch).unwrap_err();
+    assert_eq!(refused.jobs, [(5, 5), (6, 6), (7, 7)]);
+    assert!(matches!(refused.reason, PushReason::Duplicate(_)));
+    assert_eq!(queue.counts().ready, 1, "all or none");
+    let batch = [6, 7].map(|n| (n, n, Place::new().unique("twice")));
+    assert_eq!(queue.push_all(batch).unwrap_err().jobs, [(6, 6), (7, 7)]);
+    assert_eq!(queue.counts().ready, 1);
+}
+
+#[test]
+fn a_list_has_all_jobs_of_its_scope_and_what_is_claimed_stays() {
+    let queue = six();
+    let listed = |scope: &Scope| -> Vec<u32> {
+        let ids = queue.list(scope).into_iter();
+        ids.map(|id| *queue.get(id).unwrap()).collect()
+    };
+    let claims = queue.tenant("shop").try_claim(1);
+    assert_eq!(listed(&Scope::Queue), [2, 1, 3, 4, 5, 6]);
+    assert_eq!(listed(&Scope::tenant("shop")), [2, 1, 3, 4, 5]);
+    assert_eq!(listed(&Scope::group_of("shop", "a")), [2, 1]);
+    assert_eq!(listed(&Scope::group("a")), []);
+    let removed = queue.remove_all(queue.list(&Scope::tenant("shop")));
+    assert_eq!(jobs(removed), [2, 3, 4, 5]);
+    assert_eq!(jobs(queue.drain(&Scope::tenant("shop"))), []);
+    drop(claims);
+    assert_eq!(listed(&Scope::Queue), [1, 6]);
+}

@@ -1,0 +1,106 @@
+//! How a job is tried again: attempts, back-off, snooze. One thread, no clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use conversant::job_queue::{Claim, Expired, JobQueue, Place, Why};
+use conversant::limit::Limit;
+
+type Queue = JobQueue<u32, &'static str>;
+
+fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn first(queue: &Queue) -> Claim<u32, &'static str> {
+    queue.try_claim(1).remove(0)
+}
+
+#[test]
+fn the_back_off_doubles_and_holds_that_job_only() {
+    let builder = JobQueue::builder().attempts(Limit::Unlimited);
+    let queue: Queue = builder.back_off(at(2), at(7)).build().unwrap();
+    let place = Place::new().group("g");
+    let id = queue.push(1, "fails", place.clone()).unwrap();
+    queue.push(2, "waits", place).unwrap();
+    let mut now = at(10);
+    for pause in [2, 4, 7, 7] {
+        queue.advance(now);
+        assert_eq!(first(&queue).fail(), Ok(false));
+        assert_eq!(queue.why(id), Some(Why::Due(now + at(pause))));
+        let other = first(&queue);
+        assert_eq!((*other, other.give_back()), ("waits", Ok(())));
+        now += at(pause);
+    }
+    queue.advance(now);
+    let again = first(&queue);
+    assert_eq!((*again, again.attempt()), ("fails", 5));
+    drop(again);
+    assert_eq!(queue.why(id), Some(Why::Ready), "a drop is no failure");
+}
+
+#[test]
+fn a_lease_fails_when_it_ends_and_not_when_that_is_told() {
+    let builder = JobQueue::builder().lease(at(5));
+    let queue: Queue = builder.back_off(at(10), at(10)).build().unwrap();
+    let id = queue.push(1, "late", Place::new()).unwrap();
+    let late = first(&queue);
+    assert_eq!(queue.advance(at(12)), Some(at(15)));
+    assert_eq!(queue.why(id), Some(Why::Due(at(15))));
+    assert_eq!(late.snooze(at(0)), Err(Expired));
+}
+
+#[test]
+fn a_snooze_counts_no_attempt() {
+    let queue: Queue = JobQueue::builder().attempts(1).build().unwrap();
+    let id = queue.push(1, "not yet", Place::new()).unwrap();
+    for n in 1..9 {
+        let claim = first(&queue);
+        assert_eq!((claim.attempt(), claim.snooze(at(n))), (1, Ok(())));
+        assert_eq!(queue.why(id), Some(Why::Due(at(n))));
+        queue.advance(at(n));
+    }
+    assert_eq!(queue.remove(id).unwrap().attempts, 0);
+}
+
+#[test]
+fn a_job_has_its_own_attempts_and_can_fail_for_good() {
+    let queue: Queue = JobQueue::builder().attempts(3).build().unwrap();
+    let own = queue.push(1, "once", Place::new().attempts(1)).unwrap();
+    assert_eq!((first(&queue).fail(), queue.dead()), (Ok(true), vec![own]));
+    queue.remove(own).unwrap();
+    let free = Place::new().attempts(Limit::Unlimited);
+    let id = queue.push(1, "for good", free).unwrap();
+    for n in 1..9 {
+        assert_eq!(first(&queue).fail_at(at(n)), Ok(false));
+        assert_eq!(queue.why(id), Some(Why::Due(at(n))));
+        queue.advance(at(n));
+    }
+    first(&queue).fail_for_good().unwrap();
+    assert_eq!(queue.dead(), [id]);
+    let common = queue.push(1, "common", Place::new()).unwrap();
+    let fates = [1, 2, 3].map(|_| first(&queue).fail_at(at(0)));
+    assert_eq!(fates, [Ok(false), Ok(false), Ok(true)]);
+    assert_eq!(queue.dead(), [id, common]);
+}
+
+#[test]
+fn a_claim_has_its_names_and_gives_the_job_back() {
+    let queue: Queue = JobQueue::builder().lease(at(1)).build().unwrap();
+    let place = Place::new().tenant("shop").group(7);
+    let id = queue.push(1, "job", place.clone()).unwrap();
+    let claim = first(&queue);
+    assert_eq!((claim.key(), claim.tenant()), (Ok(1), Ok("shop".into())));
+    assert_eq!(claim.group(), Ok(Some(7.into())));
+    queue.rekey(id, 3).unwrap();
+    assert_eq!(claim.key(), Ok(3));
+    let done = claim.complete().unwrap();
+    assert_eq!((done.key, Arc::into_inner(done.job)), (3, Some("job")));
+
+    queue.push(1, "late", Place::new()).unwrap();
+    let late = first(&queue);
+    assert_eq!(late.group(), Ok(None));
+    queue.advance(at(1));
+    assert_eq!((late.key(), late.tenant()), (Err(Expired), Err(Expired)));
+    assert_eq!((late.group(), *late), (Err(Expired), "late"));
+}
