@@ -144,9 +144,9 @@ impl<R, E> Op for OutcomeOp<'_, R, E> {
             if worker.is_some_and(|n| state.is_stalled(n)) {
                 return Some(Err(OutcomeError::Stalled(Stalled)));
             }
-            state
-                .task_waker(task.key)
-                .map(|slot| keep_waker(slot, spare));
+            if let Some(slot) = state.task_waker(task.key) {
+                keep_waker(slot, spare);
+            }
             None
         });
         looked.map(|looked| looked.and_then(|()| self.look().expect(ENDED)))
