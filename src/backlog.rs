@@ -8,19 +8,19 @@
 //! The bound, asserted by the tests on every dispatch: let W be the largest
 //! sum of the weights of the lanes in the ring during a wait, w the lane's
 //! own, K the bypass. A group that is i-th by age among its lane's groups with
-//! work and no live turn (paused ones keep their age) starts its next turn
+//! work (paused ones keep their age) starts its next turn
 //! within `(ceil((i * (K + 1) + R * K) / w) + L) * W` dispatches counted while
 //! it is eligible. L is how often meanwhile it stopped being eligible, and R
 //! in how many of these interruptions another group reset the lane's count:
 //! none, if only caps interrupt.
 //!
 //! Invariants, at the end of each event:
-//! 1. A group is in line if and only if it is ready: it has work and room, and
-//!    no live turn. It is in the line of its head's tier.
+//! 1. A group is in line if and only if it is ready: it has work and
+//!    room. It is in the line of its head's tier.
 //! 2. A group counts in the tier of its head, the message that waits first; so
 //!    does each message in flight.
-//! 3. A group that nobody pins, with nothing waiting, no turn and nothing in
-//!    flight, does not exist.
+//! 3. A group that nobody pins, with nothing waiting and nothing in flight, does
+//!    not exist.
 //!
 //! Cost: O(1) a call, and O(log n) where a group comes back into line under
 //! an old age (after a pause) or a lane has several tiers outstanding.

@@ -10,8 +10,8 @@
 //! Invariants:
 //! 1. A task that waits is in the backlog and in its caller's list; one that
 //!    runs is neither; each has exactly one ending.
-//! 2. A task whose handle is gone is forgotten with its ending; a caller whose
-//!    handle is gone, with its last task's.
+//! 2. A task is forgotten with its ending; a caller whose handle is gone, with its
+//!    last task's.
 
 use std::task::Waker;
 use std::time::Duration;

@@ -9,7 +9,8 @@ use super::core::Core;
 use super::outcome::TaskId;
 use super::task_state::{Membership, Phase, TaskState};
 
-/// What a scheduler was doing at one moment. Taking it costs O(n log n) under the
+/// What a scheduler was doing at one moment. A task whose outcome is there may be
+/// among those that run until its worker has said so. Taking it costs O(n log n) under the
 /// scheduler's lock, n the tasks that have not ended.
 #[derive(Clone, Debug)]
 pub struct Status {
