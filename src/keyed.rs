@@ -123,7 +123,7 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
             maps: std::array::from_fn(|_| Shard(Mutex::new(KeyMap::new()))),
             queue: lane.shared.clone(),
         });
-        let number = lane.shared.register(shards.clone());
+        let number = lane.shared.register(shards.clone(), false);
         let keyed = Self {
             lane,
             limit,

@@ -166,7 +166,7 @@ pub use named::ReceiveFrom;
 pub(crate) use observers::{Observer, Side, is_idle, waiting_in};
 pub use peek::Peek;
 pub use receive::{Receive, ReceiveMany, Turns};
-pub use refuse::{LaneError, NoTurn, SendError, SendReason, TryReceive, Why};
+pub use refuse::{LaneError, NoMore, NoTurn, SendError, SendReason, TryReceive, Why};
 pub use reserved::{Reserve, Reserved, ToReserve};
 pub use resume::Poisoned;
 pub use send_many::Addressed;
@@ -232,7 +232,7 @@ impl<T> Queue<T> {
     /// Refuses new messages, lanes, groups and conversations from now on. What
     /// waits, and what is in flight and comes back, is still delivered, and so
     /// are ends and errors of [dialogs](crate::dialog) until nothing is left:
-    /// then receives give [`Closed`](crate::error::Closed).
+    /// then receives give [`NoMore`].
     pub fn close(&self) {
         self.shared().close(|_| ());
     }

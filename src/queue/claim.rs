@@ -110,13 +110,10 @@ impl<T> Shared<T> {
     #[cold]
     pub(super) fn nothing(&self) -> TryReceive {
         self.trim();
-        let finished = |state: &mut Session<'_, State<T>>| {
+        let no_more = self.with_state(|state| {
             state.shrink(&self.submissions);
-            state.finished()
-        };
-        match self.with_state(finished) {
-            true => TryReceive::Closed,
-            false => TryReceive::Empty,
-        }
+            state.no_more()
+        });
+        no_more.map_or(TryReceive::Empty, TryReceive::Closed)
     }
 }

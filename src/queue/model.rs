@@ -11,8 +11,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
-use super::{Conversation, Delivery, Detached, Queue};
-use crate::error::Closed;
+use super::{Conversation, Delivery, Detached, NoMore, Queue};
 use crate::limit::Limit;
 use crate::sync::{Arc, AtomicBool, Ordering, explore, spawn};
 
@@ -23,7 +22,7 @@ fn queue_with_conversation() -> (Queue<u8>, Conversation<u8>) {
     (queue, conversation)
 }
 
-fn receive_one(queue: &Queue<u8>) -> Result<u8, Closed> {
+fn receive_one(queue: &Queue<u8>) -> Result<u8, NoMore> {
     let mut turn = queue.receive().wait()?;
     Ok(turn.next().unwrap().complete())
 }
@@ -92,7 +91,7 @@ fn the_end_wakes_a_receive() {
         let worker = spawn(move || last.complete());
         let other = queue.clone();
         let closer = spawn(move || other.close());
-        assert_eq!(receive_one(&queue), Err(Closed));
+        assert_eq!(receive_one(&queue), Err(NoMore::Drained));
         assert_eq!(worker.join().unwrap(), 1);
         closer.join().unwrap();
     });

@@ -8,7 +8,7 @@
 //! 2. No entry of `named` is empty, and an emptied map gives its block back.
 //! 3. The waking rule: at the end of every event, one named receive of each
 //!    group whose turn could begin is notified, and all of a group from which
-//!    nothing will ever come.
+//!    nothing comes any more.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,7 +23,7 @@ use crate::sync::Arc;
 use crate::wait::{Op, Session, Ticket, Wait, WakeBatch, look_twice, sealed};
 
 use super::handles::GroupId;
-use super::refuse::{NoTurn, TryReceive, Why};
+use super::refuse::{NoMore, NoTurn, TryReceive, Why};
 use super::shared::Shared;
 use super::state::{Age, State};
 use super::turn::{Owner, Turn};
@@ -45,7 +45,9 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`NoTurn`] if nothing will ever come from the group.
+    /// [`NoTurn`] if nothing comes from the group: it, or its queue's last work,
+    /// has ended. A group of [dialogs](crate::dialog) that is empty in a closed
+    /// queue may still be told of ends and errors, until the queue is finished.
     pub fn receive_from(&self, group: GroupId) -> Wait<ReceiveFrom<'_, T>> {
         let shared = self.shared();
         Wait::new(ReceiveFrom {
@@ -93,8 +95,10 @@ impl<T> State<T> {
         let done = named.iter_mut().all(|(&key, waiters)| {
             let due = self.group(key).and_then(|group| {
                 let mailbox = group.lock();
-                let over = self.is_over(&group, &mailbox);
-                (!over).then(|| usize::from(self.why(&group, &mailbox) == Why::InLine))
+                match self.no_more_of(&group, &mailbox) {
+                    Some(_) => None,
+                    None => Some(usize::from(self.why(&group, &mailbox) == Why::InLine)),
+                }
             });
             waiters.notify_up_to(due.unwrap_or(usize::MAX), wakes)
         });
@@ -102,11 +106,21 @@ impl<T> State<T> {
         done
     }
 
-    /// Whether nothing will ever come from a locked group.
-    fn is_over(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> bool {
-        let nothing = mailbox.flags & POISONED != 0 || group.waiting() == 0;
+    /// Why nothing comes from a locked group of a closed queue, if so.
+    fn no_more_of(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> Option<NoMore> {
         let claimed = self.is_claimed(mailbox);
-        self.closed && nothing && mailbox.units(claimed) == 0
+        if !self.closed || mailbox.units(claimed) > 0 {
+            None
+        } else if mailbox.flags & POISONED != 0 {
+            Some(NoMore::OnlyPoisoned)
+        } else if group.waiting() > 0 {
+            None
+        } else if self.events {
+            // They go into any group until the queue is finished.
+            self.no_more()
+        } else {
+            Some(NoMore::Drained)
+        }
     }
 
     /// What keeps the first message of a locked group waiting.
@@ -144,8 +158,8 @@ impl<T> Shared<T> {
     ) -> Result<GroupRef<T>, TryReceive> {
         let group = state.group(key).ok_or(Stale)?;
         let mut mailbox = self.lock_group(state, &group);
-        if state.is_over(&group, &mailbox) {
-            return Err(TryReceive::Closed);
+        if let Some(no_more) = state.no_more_of(&group, &mailbox) {
+            return Err(TryReceive::Closed(no_more));
         }
         match state.why(&group, &mailbox) {
             Why::Idle => return Err(TryReceive::Empty),
@@ -221,7 +235,7 @@ impl<'q, T> Op for ReceiveFrom<'q, T> {
                 let claimed = match shared.claim_by_name(state, key) {
                     Ok(group) => Ok(group),
                     Err(TryReceive::Stale) => Err(NoTurn::Stale),
-                    Err(TryReceive::Closed) => Err(NoTurn::Closed),
+                    Err(TryReceive::Closed(no_more)) => Err(NoTurn::Closed(no_more)),
                     Err(_) if self.ticket.is_none() && spare.is_none() => return None,
                     Err(_) => {
                         if self.ticket.is_none() {

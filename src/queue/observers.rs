@@ -39,9 +39,10 @@ pub(crate) fn waiting_in<T>(group: &GroupRef<T>) -> usize {
 
 impl<T> Shared<T> {
     /// Registers an observer, by the number that this returns; not if the queue
-    /// is gone.
-    pub(crate) fn register(&self, observer: WakeArc<dyn Observer>) -> Option<u64> {
+    /// is gone. `events`: it puts events into the queue.
+    pub(crate) fn register(&self, observer: WakeArc<dyn Observer>, events: bool) -> Option<u64> {
         self.with_state(|state| {
+            state.events |= events;
             // Relaxed: decided under the policy lock.
             let gone = self.gone.load(Ordering::Relaxed);
             let number = (!gone).then(unique)?;
@@ -144,7 +145,7 @@ impl<T> Side<T> {
         wanted: fn(&T) -> bool,
     ) -> Option<u64> {
         _ = self.shared.wanted.set(wanted);
-        self.shared.register(observer)
+        self.shared.register(observer, true)
     }
 
     /// Puts an event last, or with `first` before all that waits in the group,
@@ -157,7 +158,7 @@ impl<T> Side<T> {
             let _held = held;
             let poisoned = group.lock().flags & POISONED != 0;
             let gone = shared.gone.load(Ordering::Relaxed);
-            if gone || state.finished() && !poisoned {
+            if gone || state.no_more().is_some() && !poisoned {
                 return Err(event);
             }
             if let Some(permits) = shared.capacity.permits() {

@@ -5,12 +5,11 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::task::{Context, Poll};
 
-use crate::error::Closed;
 use crate::sync::Arc;
 use crate::turnstile::{OFTEN, back_off};
 use crate::wait::{Op, Ticket, Wait, look_twice, sealed};
 
-use super::refuse::TryReceive;
+use super::refuse::{NoMore, TryReceive};
 use super::shared::Shared;
 use super::state::State;
 use super::turn::{Owner, Turn};
@@ -25,7 +24,7 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`Closed`] if the queue is closed, and nothing waits or is in flight but
+    /// [`NoMore`] if the queue is closed, and nothing waits or is in flight but
     /// in poisoned groups.
     #[inline]
     pub fn receive(&self) -> Wait<Receive<'_, T>> {
@@ -198,13 +197,13 @@ impl<'q, T> Receive<'q, T> {
         &mut self,
         cx: &mut Context<'_>,
         mut claim: impl FnMut(&mut State<T>) -> Option<R>,
-    ) -> Poll<Result<R, Closed>> {
+    ) -> Poll<Result<R, NoMore>> {
         let Self { shared, ticket } = self;
         shared.trim();
         look_twice(cx, |current, spare| {
             shared.with_state(|state| {
                 let found = claim(state).map(Ok);
-                let found = found.or_else(|| state.finished().then_some(Err(Closed)));
+                let found = found.or_else(|| state.no_more().map(Err));
                 if let Some(found) = found {
                     let waker = state.receives.withdraw(ticket);
                     state.discard_waker(waker);
@@ -221,7 +220,7 @@ impl<'q, T> Receive<'q, T> {
 impl<T> sealed::Sealed for Receive<'_, T> {}
 
 impl<'q, T> Op for Receive<'q, T> {
-    type Output = Result<Turn<'q, T>, Closed>;
+    type Output = Result<Turn<'q, T>, NoMore>;
 
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {
@@ -266,7 +265,7 @@ pub struct ReceiveMany<'q, T> {
 impl<T> sealed::Sealed for ReceiveMany<'_, T> {}
 
 impl<'q, T> Op for ReceiveMany<'q, T> {
-    type Output = Result<Turns<'q, T>, Closed>;
+    type Output = Result<Turns<'q, T>, NoMore>;
 
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {

@@ -52,20 +52,50 @@ pub enum TryReceive {
     Held,
     /// Something waits in the group, and this keeps it.
     Blocked(Why),
-    /// The queue is closed, and nothing will ever come: see [`NoTurn::Closed`].
-    Closed,
+    /// The queue is closed, and this is why nothing comes: from the queue, or from
+    /// the group that is asked for.
+    Closed(NoMore),
     /// There is no such group any more.
     Stale,
 }
 
-/// Why no turn of a group will ever come.
+/// Why no turn of a group comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoTurn {
     /// There is no such group any more.
     Stale,
-    /// The queue is closed, nothing of the group is in flight, and nothing
-    /// waits in it, or it is poisoned.
-    Closed,
+    /// The queue is closed, and this is why nothing comes from the group.
+    Closed(NoMore),
+}
+
+/// Why nothing comes from a closed queue, or from one of its groups, when nothing
+/// is in flight and nothing waits that could be received. What waits in a paused
+/// group, in back-off or in a closed tier could: a receive waits for it.
+///
+/// ```
+/// use conversant::limit::Limit;
+/// use conversant::queue::{NoMore, Queue};
+///
+/// let queue = Queue::builder().attempts(1).build()?;
+/// let bad = queue.lane(1, Limit::Unlimited)?.conversation()?;
+/// bad.send_all(["fails", "behind it"])?;
+/// queue.receive().wait()?.next().expect("the first").give_back();
+/// queue.close();
+/// assert_eq!(queue.receive().wait().err(), Some(NoMore::OnlyPoisoned));
+/// assert_eq!(queue.drain(bad.group())?, ["fails", "behind it"]);
+/// assert_eq!(queue.receive().wait().err(), Some(NoMore::Drained));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NoMore {
+    /// Nothing is left. Nothing will ever come: this answer is final.
+    Drained,
+    /// Messages are left in poisoned groups alone. None comes by itself. A
+    /// [`resume`](super::Queue::resume) of such a group has all its messages come;
+    /// whatever takes out the message that poisoned it has those come that stay
+    /// behind. Then the queue can be received from again. When the last
+    /// message is taken out it is drained.
+    OnlyPoisoned,
 }
 
 /// What keeps a group's first message waiting.
@@ -185,7 +215,7 @@ impl fmt::Display for TryReceive {
             Self::Empty => f.write_str("nothing is eligible"),
             Self::Held => f.write_str("a turn of the group is live"),
             Self::Blocked(why) => write!(f, "the group waits: {why}"),
-            Self::Closed => Closed.fmt(f),
+            Self::Closed(no_more) => no_more.fmt(f),
             Self::Stale => Stale.fmt(f),
         }
     }
@@ -195,8 +225,17 @@ impl fmt::Display for NoTurn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stale => Stale.fmt(f),
-            Self::Closed => Closed.fmt(f),
+            Self::Closed(no_more) => no_more.fmt(f),
         }
+    }
+}
+
+impl fmt::Display for NoMore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Drained => "closed and drained",
+            Self::OnlyPoisoned => "closed, and only poisoned groups have messages",
+        })
     }
 }
 
@@ -205,3 +244,4 @@ impl<T> Error for SendError<T> {}
 impl Error for SendReason {}
 impl Error for TryReceive {}
 impl Error for NoTurn {}
+impl Error for NoMore {}

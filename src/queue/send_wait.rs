@@ -108,7 +108,7 @@ impl<T> Conversation<T> {
     ///         let mut turn = queue.receive().wait()?;
     ///         assert_eq!(turn.next().expect("its first").complete(), expected);
     ///     }
-    ///     Ok::<(), conversant::error::Closed>(())
+    ///     Ok::<(), conversant::queue::NoMore>(())
     /// })?;
     ///
     /// conversation.send("third")?;

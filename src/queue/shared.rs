@@ -289,7 +289,7 @@ impl<T> State<T> {
     /// How many receives must be awake.
     fn due(&self) -> usize {
         let all = self.receives.len();
-        if self.finished() {
+        if self.no_more().is_some() {
             return all;
         }
         self.lanes.eligible(all)

@@ -22,6 +22,7 @@ use crate::limit::{Bypass, Limit};
 use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
 
+use super::refuse::NoMore;
 use super::submissions::{FEW, MIXED, MOVED, Move, Submissions, Token};
 use super::suspended::Suspended;
 use super::units::Units;
@@ -38,6 +39,8 @@ pub(super) struct State<T> {
     /// Who is told when the queue is gone.
     pub(super) observers: BTreeMap<u64, WakeArc<dyn Observer>>,
     pub(super) closed: bool,
+    /// Dialogs put events into it, also once it is closed.
+    pub(super) events: bool,
     pub(super) draining: u64,
     /// Permits came back that somebody waits for: to be served after the event.
     pub(super) serve: bool,
@@ -80,6 +83,7 @@ impl<T> State<T> {
             suspended: Suspended::default(),
             observers: BTreeMap::new(),
             closed: false,
+            events: false,
             draining: 0,
             serve: false,
             spare: Vec::new(),
@@ -95,9 +99,14 @@ impl<T> State<T> {
         if self.closed { Err(Closed) } else { Ok(()) }
     }
 
-    /// Closed, and nothing is left that could be received.
-    pub(super) fn finished(&self) -> bool {
-        self.closed && self.draining == 0
+    /// Why nothing comes, if it is closed and nothing is left that could be
+    /// received. What is suspended then is poisoned: a back-off drains.
+    pub(super) fn no_more(&self) -> Option<NoMore> {
+        let finished = self.closed && self.draining == 0;
+        finished.then_some(match self.suspended.groups.is_empty() {
+            true => NoMore::Drained,
+            false => NoMore::OnlyPoisoned,
+        })
     }
 
     /// Some lane has a cap.

@@ -12,9 +12,9 @@ use std::time::Duration;
 use conversant::dialog::{
     BeginError, Dialogs, Endpoint, Event, Fault, Received, Refused, Standing,
 };
-use conversant::error::{Closed, Stale};
+use conversant::error::Stale;
 use conversant::limit::Limit;
-use conversant::queue::{Detached, Lane, Queue};
+use conversant::queue::{Detached, Lane, NoMore, Queue, TryReceive};
 
 use queue_support::{plain, take, turn};
 

@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use conversant::error::TimedOut;
-use conversant::queue::{NoTurn, ReceivesStatus, Turn};
+use conversant::queue::{NoMore, NoTurn, ReceivesStatus, Turn};
 
 use queue_support::{Bell, plain, poll, serve, take};
 
@@ -114,7 +114,7 @@ fn the_end_of_a_group_and_of_a_queue_end_the_wait() {
     assert_eq!(bell.rings(), 2);
     assert!(matches!(
         poll(&mut of_two, &waker),
-        Poll::Ready(Err(NoTurn::Closed))
+        Poll::Ready(Err(NoTurn::Closed(NoMore::Drained)))
     ));
 }
 

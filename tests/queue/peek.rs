@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 
 use conversant::limit::{Bypass, Limit};
-use conversant::queue::{Peek, Queue, SendReason, TryReceive, Why};
+use conversant::queue::{NoMore, Peek, Queue, SendReason, TryReceive, Why};
 
 use queue_support::{Bell, Random, conversation, plain, poll, serve, take};
 
@@ -128,7 +128,10 @@ fn it_is_not_drained_nor_shut_down_and_goes_with_the_queue() {
     assert_eq!(receive, Some(TryReceive::Empty), "there is one to come");
     drop(peek);
     assert_eq!(serve(&queue).len(), 1);
-    assert_eq!(queue.try_receive().err(), Some(TryReceive::Closed));
+    assert_eq!(
+        queue.try_receive().err(),
+        Some(TryReceive::Closed(NoMore::Drained))
+    );
 
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();

@@ -3,11 +3,11 @@
 
 use crate::queue_support;
 
+use std::task::Poll;
 use std::time::Duration;
 
-use conversant::error::Closed;
 use conversant::limit::Limit;
-use conversant::queue::{Lane, Queue};
+use conversant::queue::{Lane, NoMore, NoTurn, Queue};
 
 use queue_support::take;
 
@@ -31,7 +31,14 @@ fn a_closed_queue_ends_waits_when_only_poisoned_messages_are_left() {
     assert!(queue_support::poll(&mut wait, &waker).is_pending());
     queue.close();
     assert_eq!(bell.rings(), 1);
-    assert_eq!(wait.wait().err(), Some(Closed));
+    assert_eq!(wait.wait().err(), Some(NoMore::OnlyPoisoned));
+    let many = queue.receive_many(2);
+    assert_eq!(many.wait().err(), Some(NoMore::OnlyPoisoned));
+    let mut named = queue.receive_from(bad.group());
+    assert!(matches!(
+        queue_support::poll(&mut named, &waker),
+        Poll::Ready(Err(NoTurn::Closed(NoMore::OnlyPoisoned)))
+    ));
 }
 
 #[test]

@@ -5,10 +5,9 @@
 mod queue_suite;
 use crate::queue_support;
 
-use conversant::error::Closed;
 use conversant::limit::Limit;
 use conversant::queue as form;
-use conversant::queue::{LaneError, Queue, SendError, SendReason, TryReceive};
+use conversant::queue::{LaneError, NoMore, Queue, SendError, SendReason, TryReceive};
 
 use queue_support::{plain, take, turn};
 
@@ -23,7 +22,7 @@ fn a_finished_queue_ends_waits() {
     lane.conversation().unwrap().send(1).unwrap();
     queue.close();
     take(&queue).unwrap().complete();
-    assert_eq!(queue.receive().wait().unwrap_err(), Closed);
+    assert_eq!(queue.receive().wait().unwrap_err(), NoMore::Drained);
 }
 
 #[test]

@@ -2,9 +2,10 @@
 //! not begun, detached deliveries and their units, batches, and limits that come
 //! into use while a turn is live.
 
-use conversant::error::Closed;
 use conversant::limit::Limit;
-use conversant::queue::{Conversation, Group, GroupStatus, Lane, Queue, TryReceive, Turn, Why};
+use conversant::queue::{
+    Conversation, Group, GroupStatus, Lane, NoMore, Queue, TryReceive, Turn, Why,
+};
 
 const ONE: Limit = Limit::SERIAL;
 const TWO: Limit = Limit::AtMost(2);
@@ -323,7 +324,7 @@ fn a_closed_queue_waits_for_what_is_detached() {
     assert!(nothing(&queue));
     drop((delivery, conversation));
     assert_eq!(first(&queue), Some(1));
-    assert_eq!(queue.receive().wait().err(), Some(Closed));
+    assert_eq!(queue.receive().wait().err(), Some(NoMore::Drained));
 }
 
 /// What is in hand when a lane has its first message of another tier is of

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
-use conversant::error::{Closed, TimedOut};
+use conversant::error::TimedOut;
 use conversant::limit::Limit;
-use conversant::queue::{Conversation, Queue, ReceivesStatus, Turn};
+use conversant::queue::{Conversation, NoMore, Queue, ReceivesStatus, Turn};
 use conversant::wait::Wait;
 
 use queue_support::{Bell, conversation, plain, poll, serve, take, turn};
@@ -79,7 +79,7 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    fn poll(&mut self) -> Poll<Result<Turn<'a, u8>, Closed>> {
+    fn poll(&mut self) -> Poll<Result<Turn<'a, u8>, NoMore>> {
         poll(&mut self.receive, &self.waker)
     }
 

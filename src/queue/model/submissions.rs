@@ -2,9 +2,8 @@
 //! deliveries, against readers that fall asleep.
 
 use super::{detached, queue_with_conversation, receive_one};
-use crate::error::Closed;
 use crate::limit::Limit;
-use crate::queue::{Conversation, Queue, SendReason, Turn};
+use crate::queue::{Conversation, NoMore, Queue, SendReason, Turn};
 use crate::sync::{Arc, explore, spawn};
 
 /// Two senders of one conversation and of another; whatever a send that has
@@ -80,7 +79,7 @@ fn a_send_races_a_close() {
         let first = receive_one(&queue);
         assert_eq!(sender.join().unwrap(), first == Ok(1));
         closer.join().unwrap();
-        assert_eq!(receive_one(&queue), Err(Closed));
+        assert_eq!(receive_one(&queue), Err(NoMore::Drained));
     });
 }
 

@@ -312,9 +312,9 @@ impl Model {
 
     /// From the group of this side.
     pub(crate) fn receive(&mut self, id: SideId) -> Result<Item, Nothing> {
-        let (closed, key) = (self.queues[id.1].closed, self.side(id).group);
+        let (hears, key) = (self.hears(id.1), self.side(id).group);
         let group = self.groups.get_mut(&key).ok_or(Nothing::Stale)?;
-        if closed && group.waiting.is_empty() && group.in_flight == 0 {
+        if !hears && group.waiting.is_empty() && group.in_flight == 0 {
             return Err(Nothing::Closed);
         }
         if self.turn.is_some_and(|(held, _)| held == key) {

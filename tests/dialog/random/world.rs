@@ -7,7 +7,7 @@ use conversant::dialog::{
     Dialogs, Endpoint, EndpointRef, Event, Fault, Received, Refused, SideGroup, Standing,
 };
 use conversant::limit::Limit;
-use conversant::queue::{Delivery, Detached, Group, Lane, Queue, TryReceive, Why};
+use conversant::queue::{Delivery, Detached, Group, Lane, NoMore, Queue, TryReceive, Why};
 
 use crate::random::model::{Item, Model, No, Nothing, SideId, Word};
 use crate::random::operations::Operation;
@@ -147,7 +147,7 @@ impl World {
             Err(TryReceive::Held) => Nothing::Held,
             Err(TryReceive::Blocked(Why::Limit)) => Nothing::Limit,
             Err(TryReceive::Stale) => Nothing::Stale,
-            Err(TryReceive::Closed) => Nothing::Closed,
+            Err(TryReceive::Closed(NoMore::Drained)) => Nothing::Closed,
             Err(other) => panic!("{other:?}"),
         };
         assert_eq!(expected, Err(nothing));

@@ -40,7 +40,7 @@ fn closing_a_queue_refuses_messages_and_lets_the_end_through() {
     let mut turn = world.far.receive().wait().unwrap();
     assert_eq!(turn.next().unwrap().complete().event, End);
     drop(turn);
-    assert_eq!(world.far.receive().wait().err(), Some(Closed));
+    assert_eq!(world.far.receive().wait().err(), Some(NoMore::Drained));
     assert!(world.is_clean());
     let begun = world.dialogs.begin(&world.near_lane, &world.far_lane);
     assert_eq!(begun.err(), Some(BeginError::Closed));
@@ -58,9 +58,27 @@ fn the_end_of_a_dialog_with_a_closed_queue_that_is_drained_is_the_end_of_both_si
             false => near.end().unwrap(),
         }
         assert_eq!(far.standing(), Standing::Ended);
-        assert_eq!(world.far.receive().wait().err(), Some(Closed));
+        assert_eq!(world.far.receive().wait().err(), Some(NoMore::Drained));
         assert!(world.is_clean());
     }
+}
+
+/// An end may come into an empty group of a closed queue for as long as the queue has work.
+#[test]
+fn an_empty_side_of_a_closed_queue_is_not_drained_before_its_queue_is() {
+    let world = World::new();
+    let [(near, far), (busy, _far)] = [(); 2].map(|()| world.pair());
+    busy.send("work").unwrap();
+    world.far.close();
+    let nothing = |far: &Endpoint<_>| world.far.try_receive_from(far.group()).err();
+    assert_eq!(nothing(&far), Some(TryReceive::Empty));
+    near.end().unwrap();
+    let mut by_name = world.far.try_receive_from(far.group()).unwrap();
+    assert_eq!(by_name.next().unwrap().complete().event, End);
+    drop(by_name);
+    assert_eq!(next(&world.far).unwrap().event, Message("work"));
+    let drained = TryReceive::Closed(NoMore::Drained);
+    assert_eq!(world.far.try_receive().err(), Some(drained));
 }
 
 #[test]

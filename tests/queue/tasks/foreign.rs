@@ -117,7 +117,7 @@ fn a_completion_or_return_that_wakes_a_panicking_waker_is_done() {
     assert_eq!(queue.snapshot().in_flight, 0);
     assert!(matches!(
         poll(&mut bad, &panicking),
-        Poll::Ready(Err(Closed))
+        Poll::Ready(Err(NoMore::Drained))
     ));
 }
 

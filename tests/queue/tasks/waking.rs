@@ -274,7 +274,7 @@ fn the_end_wakes_all_at_the_moment_it_comes() {
     take(&queue).unwrap().complete();
     assert_eq!(receives(&queue), (0, 100));
     for mut waiting in waiting {
-        assert!(matches!(waiting.poll(), Poll::Ready(Err(Closed))));
+        assert!(matches!(waiting.poll(), Poll::Ready(Err(NoMore::Drained))));
     }
     assert_eq!(receives(&queue), (0, 0));
 }
@@ -293,7 +293,7 @@ fn a_shutdown_that_takes_the_last_message_wakes_all() {
     );
     assert_eq!(queue.shutdown(), [1]);
     for waiting in &mut waiting {
-        assert!(matches!(waiting.poll(), Poll::Ready(Err(Closed))));
+        assert!(matches!(waiting.poll(), Poll::Ready(Err(NoMore::Drained))));
     }
 }
 
@@ -368,7 +368,7 @@ fn a_wait_for_many_that_is_dropped_passes_its_wake_up_on_and_ends_with_the_queue
     let of = queue.clone();
     let mut many = Box::pin(async move {
         let mut turns = of.receive_many(5).await?;
-        Ok::<_, Closed>(turns.next().map(Turn::into_owned))
+        Ok::<_, NoMore>(turns.next().map(Turn::into_owned))
     });
     assert!(poll(&mut many, &waker).is_pending());
     let mut single = Waiting::new(&queue);
@@ -380,7 +380,7 @@ fn a_wait_for_many_that_is_dropped_passes_its_wake_up_on_and_ends_with_the_queue
     let mut many = queue.receive_many(5);
     assert!(poll(&mut many, &waker).is_pending());
     queue.close();
-    let Poll::Ready(Err(Closed)) = poll(&mut many, &waker) else {
+    let Poll::Ready(Err(NoMore::Drained)) = poll(&mut many, &waker) else {
         panic!("closed");
     };
 }

@@ -5,9 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use conversant::error::Closed;
 use conversant::limit::Limit;
-use conversant::queue::{Queue, Turn};
+use conversant::queue::{NoMore, Queue, Turn};
 
 /// A first wait that races the send, and a last completion that races an arrival: nothing sleeps on
 /// work. A lost wake-up hangs here.
@@ -16,7 +15,7 @@ fn ping_pong_loses_no_wake() {
     let (there, back) = (Queue::new(), Queue::new());
     let lanes = [&there, &back].map(|queue| queue.lane(1, Limit::Unlimited).unwrap());
     let [ping, pong] = lanes.each_ref().map(|lane| lane.conversation().unwrap());
-    let one = |queue: &Queue<u32>| -> Result<u32, Closed> {
+    let one = |queue: &Queue<u32>| -> Result<u32, NoMore> {
         let mut turn: Turn<u32> = queue.receive().wait()?;
         Ok(turn.next().unwrap().complete())
     };

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use conversant::error::{OutOfRange, Stale};
 use conversant::limit::{Bypass, Limit};
-pub(crate) use conversant::queue::{LaneError, NoTurn, SendError, SendReason};
+pub(crate) use conversant::queue::{LaneError, NoMore, NoTurn, SendError, SendReason};
 pub(crate) use conversant::queue::{TryReceive, Why};
 
 pub(crate) use handles::{Conversation, Group, Lane};
@@ -194,10 +194,9 @@ impl<T> Queue<T> {
     pub(crate) fn try_receive_from(&self, name: GroupId) -> Result<Turn<'_, T>, TryReceive> {
         let stale = TryReceive::Stale;
         let claimed = self.with(name, |model, group| {
-            let g = &model.groups[&group];
-            let nothing = g.waiting.is_empty() || g.poisoned.is_some();
-            if model.closed && nothing && g.units() == 0 {
-                return Err(TryReceive::Closed);
+            let mut this = std::iter::once(&model.groups[&group]);
+            if let Some(no_more) = model.no_more(&mut this) {
+                return Err(TryReceive::Closed(no_more));
             }
             match model.why(group) {
                 Why::InLine => model.claim_this(group),

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use conversant::limit::{Bypass, Limit};
-use conversant::queue::{TryReceive, Why};
+use conversant::queue::{NoMore, TryReceive, Why};
 
 #[derive(Clone, Copy)]
 pub(super) struct Settings {
@@ -218,18 +218,33 @@ impl<T> Model<T> {
         self.groups.values().map(|g| g.waiting.len() + g.out).sum()
     }
 
-    /// Closed, and nothing is left that could be received.
-    pub(super) fn finished(&self) -> bool {
-        let stuck = |g: &Group<T>| g.waiting.is_empty() || g.poisoned.is_some();
-        self.closed && self.in_flight() == 0 && self.groups.values().all(stuck)
-    }
-
     /// Why a claim found nothing.
     pub(super) fn nothing(&self) -> TryReceive {
-        match self.finished() {
-            true => TryReceive::Closed,
-            false => TryReceive::Empty,
+        match self.no_more(&mut self.groups.values()) {
+            Some(no_more) => TryReceive::Closed(no_more),
+            None => TryReceive::Empty,
         }
+    }
+
+    /// Why nothing comes from these groups, if they are closed and nothing is left
+    /// that could be received.
+    pub(super) fn no_more<'a>(
+        &self,
+        groups: &mut dyn Iterator<Item = &'a Group<T>>,
+    ) -> Option<NoMore>
+    where
+        T: 'a,
+    {
+        let mut no_more = NoMore::Drained;
+        for g in groups {
+            if g.units() > 0 || !g.waiting.is_empty() && g.poisoned.is_none() {
+                return None;
+            }
+            if g.poisoned.is_some() {
+                no_more = NoMore::OnlyPoisoned;
+            }
+        }
+        self.closed.then_some(no_more)
     }
 
     pub(super) fn in_flight_of(&self, lane: u64) -> usize {

@@ -3,7 +3,7 @@
 use conversant::error::Closed;
 use conversant::limit::Limit;
 
-use super::super::form::{LaneError, SendReason, TryReceive, Why};
+use super::super::form::{LaneError, NoMore, SendReason, TryReceive, Why};
 use super::{PAUSED, TWO, conversation, plain, serve, take, turn, why};
 
 #[test]
@@ -40,7 +40,10 @@ fn senders_get_their_message_back_and_readers_finish() {
         "it may come back"
     );
     last.complete();
-    assert_eq!(queue.try_receive().unwrap_err(), TryReceive::Closed);
+    assert_eq!(
+        queue.try_receive().unwrap_err(),
+        TryReceive::Closed(NoMore::Drained)
+    );
 }
 
 #[test]
@@ -65,7 +68,10 @@ fn shutdown_gives_all_that_waits_group_by_group() {
     drop(held);
     assert_eq!(queue.shutdown(), [31]);
     assert_eq!(queue.shutdown(), []);
-    assert_eq!(queue.try_receive().unwrap_err(), TryReceive::Closed);
+    assert_eq!(
+        queue.try_receive().unwrap_err(),
+        TryReceive::Closed(NoMore::Drained)
+    );
 }
 
 #[test]
@@ -92,7 +98,10 @@ fn a_paused_group_outlives_the_close() {
     assert_eq!(why(&queue), Why::Paused);
     group.set_limit(Limit::SERIAL).unwrap();
     assert_eq!(serve(&queue), [1]);
-    assert_eq!(queue.try_receive().unwrap_err(), TryReceive::Closed);
+    assert_eq!(
+        queue.try_receive().unwrap_err(),
+        TryReceive::Closed(NoMore::Drained)
+    );
 }
 
 #[test]

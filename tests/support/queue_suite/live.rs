@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use conversant::limit::{Bypass, Limit};
 
-use super::super::form::{Queue, SendReason, TryReceive, Why};
+use super::super::form::{NoMore, Queue, SendReason, TryReceive, Why};
 use super::{TWO, conversation, plain, serve, take, turn};
 
 /// Units of the only lane.
@@ -156,12 +156,12 @@ fn a_close_with_every_kind_of_live_thing() {
     let mut turns = queue.try_receive_many(1).unwrap();
     queue.close();
     assert_eq!(one.send(9).unwrap_err().reason, SendReason::Closed);
-    let closed = || queue.try_receive().err() == Some(TryReceive::Closed);
+    let closed = || queue.try_receive().err() == Some(TryReceive::Closed(NoMore::Drained));
     detached.complete();
     delivery.complete();
     drop(live);
     assert!(batch.complete().eq([30, 31]));
-    let never = TryReceive::Closed;
+    let never = TryReceive::Closed(NoMore::Drained);
     assert_eq!(
         queue.try_receive_from(three.group()).err(),
         Some(TryReceive::Held)
@@ -189,9 +189,15 @@ fn a_close_and_a_bare_turn() {
     detached.give_back();
     assert_eq!(queue.try_receive().err(), Some(TryReceive::Empty));
     live.next().unwrap().detach().complete();
-    assert_eq!(queue.try_receive().err(), Some(TryReceive::Closed));
+    assert_eq!(
+        queue.try_receive().err(),
+        Some(TryReceive::Closed(NoMore::Drained))
+    );
     drop(live);
-    assert_eq!(queue.try_receive().err(), Some(TryReceive::Closed));
+    assert_eq!(
+        queue.try_receive().err(),
+        Some(TryReceive::Closed(NoMore::Drained))
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use conversant::limit::Limit;
 
-use super::super::form::{Lane, Queue, TryReceive, Turn};
+use super::super::form::{Lane, NoMore, Queue, TryReceive, Turn};
 use super::{TWO, conversation, plain, serve, take, turn};
 
 /// Two lanes of weights 2 and 1, with groups of several levels.
@@ -60,7 +60,10 @@ fn no_more_than_can_begin_and_none_if_none_is_wanted() {
     queue.close();
     drop(turns);
     assert_eq!(serve(&queue).len(), 10);
-    assert_eq!(queue.try_receive_many(3).unwrap_err(), TryReceive::Closed);
+    assert_eq!(
+        queue.try_receive_many(3).unwrap_err(),
+        TryReceive::Closed(NoMore::Drained)
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use conversant::limit::{Bypass, Limit};
 
-use super::super::form::{GroupId, Lane, Queue, TryReceive, Turn, Why};
+use super::super::form::{GroupId, Lane, NoMore, Queue, TryReceive, Turn, Why};
 use super::{conversation, plain, serve, take};
 
 type Texts = Queue<&'static str>;
@@ -28,7 +28,7 @@ fn held_empty_closed_and_stale_are_different_answers() {
     queue.close();
     assert_eq!(refused(&queue, id), TryReceive::Held);
     first(turn);
-    assert_eq!(refused(&queue, id), TryReceive::Closed);
+    assert_eq!(refused(&queue, id), TryReceive::Closed(NoMore::Drained));
     drop(one);
     assert_eq!(refused(&queue, id), TryReceive::Stale);
     let (other, _lane) = plain();

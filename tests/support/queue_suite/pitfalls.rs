@@ -3,7 +3,7 @@
 use conversant::error::Stale;
 use conversant::limit::Limit;
 
-use super::super::form::TryReceive;
+use super::super::form::{NoMore, TryReceive};
 use super::{plain, serve, take, turn};
 
 /// An arrival that races the last completion: it runs, and nothing is stranded.
@@ -90,5 +90,8 @@ fn arrival_after_an_idle_drain_runs_and_at_the_close_is_a_clean_error() {
     assert_eq!(serve(&queue), [2]);
     queue.close();
     assert_eq!(one.send(3).unwrap_err().message, 3);
-    assert_eq!(queue.try_receive().unwrap_err(), TryReceive::Closed);
+    assert_eq!(
+        queue.try_receive().unwrap_err(),
+        TryReceive::Closed(NoMore::Drained)
+    );
 }
