@@ -227,7 +227,7 @@ impl<T> Backlog<T> {
             self.order.leave_line(g);
             let age = self.order.count_head(g, Age::Same);
             if let Some(level) = bump {
-                self.order.bump(g, level);
+                self.order.bump(&mut g.bump, level);
             }
             self.order.join_and_settle(group.0.index(), g, age);
         }
@@ -275,11 +275,11 @@ impl<T> Backlog<T> {
         let g = at(&mut self.groups, group);
         let ready = g.is_ready();
         g.in_flight -= 1;
-        self.order.finish(g, tier);
+        self.order.finish(g.lane, tier);
         if !ready {
             self.order.join_line(group.0.index(), g, Age::New);
         }
-        self.order.unit_back(g);
+        self.order.unit_back(g.lane);
         self.reap(group);
     }
 
@@ -304,7 +304,7 @@ impl<T> Backlog<T> {
     /// Bumps a group's next turn ahead of all that is not bumped. To the level
     /// that it has it keeps its place. False if it does not exist any more.
     pub fn bump(&mut self, group: GroupKey, level: u8) -> bool {
-        self.change(group, |order, g| order.bump(g, level))
+        self.change(group, |order, g| order.bump(&mut g.bump, level))
             .is_some()
     }
 

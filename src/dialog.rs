@@ -132,7 +132,9 @@ use std::fmt;
 use std::time::Duration;
 
 // As in the queue's observers: shared ownership and no more.
+use crate::due::{Dates, Timed};
 use crate::sync::WakeArc as Arc;
+use crate::wait::sealed;
 
 use hub::Hub;
 use talk::Talk;
@@ -197,7 +199,8 @@ impl<M: Send + 'static> Dialogs<M> {
     /// Tells the time, since an origin of the caller's choice; each endpoint
     /// whose [timer](EndpointRef::set_timer) is due receives an
     /// [`Event::Timer`]. Gives the time at which to call it again; nothing if
-    /// no timer is set. An earlier time than the last changes nothing.
+    /// no timer is set. An earlier time than the last changes nothing. A
+    /// [`Ticker`](crate::ticker::Ticker) does it by itself.
     pub fn advance(&self, now: Duration) -> Option<Duration> {
         Hub::advance(&self.hub, now)
     }
@@ -212,6 +215,18 @@ impl<M: Send + 'static> Dialogs<M> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+impl<M: Send + 'static> sealed::Sealed for Dialogs<M> {}
+
+impl<M: Send + 'static> Timed for Dialogs<M> {
+    fn advance(&self, now: Duration) -> Option<Duration> {
+        Self::advance(self, now)
+    }
+
+    fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
+        self.hub.with_dates(f);
     }
 }
 

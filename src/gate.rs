@@ -1,29 +1,46 @@
 //! A gate that lets the tiers of a piece of work through one after the other.
 //!
-//! State: the counts of the open tier in one word (`word`); and under one lock (`state`): which
-//! tiers have how many tickets ([`tiers`](crate::tiers)), and for each those who wait to enter.
+//! Whoever has work in a tier joins it, enters when it is open, and leaves by dropping its ticket.
+//! When the last ticket of a tier is gone, the next tier opens.
 //!
-//! Protocol: a ticket is outstanding from `join`; it enters if its tier is open and does not drain,
-//! else it waits. To join the open tier, to enter it and to leave it is one exchange of the word,
-//! as long as that opens no other tier and lets nobody in. All else is done under the lock:
-//! its owner takes the counts out of the word, so that all others need the lock, and puts them
-//! back. Whoever opens a tier, or ends its draining, notifies all who wait in it, and does not
-//! wait for them; the last to leave a tier enters the next in the same step if it has a ticket
-//! for it at hand ([`Ticket::leave_for`]).
+//! ```
+//! use conversant::gate::TierGate;
 //!
-//! A thread watches the word for about two microseconds before it joins the line: the next tier may
-//! open by then, and a notification costs the last leaver more than all its tickets do.
-//!
-//! Invariants:
-//! 1. Once the lock is released, nobody waits un-notified in a tier that may start tasks.
-//! 2. The list of a tier is there only while somebody waits in it.
-//! 3. A ticket counts as inside from the look that finds its tier open until it is dropped; a
-//!    notification alone holds nothing.
-//! 4. The counts of the open tier are in the word, or with SLOW under the lock; which tier is open, if
-//!    another has tickets too, and whether it drains, changes under the lock alone. So one who finds
-//!    under the lock that it must wait is found by whoever opens its tier.
-//! 5. SLOW is set before the state is changed, and cleared only by what that says: a panic in
-//!    between leaves the counts there, and the gate slower, not wrong.
+//! let gate = TierGate::new();
+//! let (mut load, mut sum) = (gate.join(1), gate.join(2));
+//! std::thread::scope(|scope| {
+//!     // In a task: `sum.enter().await`.
+//!     scope.spawn(move || sum.enter().wait());
+//!     load.enter().wait();
+//!     // All that is loaded here is seen by the sum.
+//!     drop(load);
+//! });
+//! ```
+
+// State: the counts of the open tier in one word (`word`); and under one lock (`state`): which
+// tiers have how many tickets (`tiers`), and for each those who wait to enter.
+//
+// Protocol: a ticket is outstanding from `join`; it enters if its tier is open and does not drain,
+// else it waits. To join the open tier, to enter it and to leave it is one exchange of the word,
+// as long as that opens no other tier and lets nobody in. All else is done under the lock:
+// its owner takes the counts out of the word, so that all others need the lock, and puts them
+// back. Whoever opens a tier, or ends its draining, notifies all who wait in it, and does not
+// wait for them; the last to leave a tier enters the next in the same step if it has a ticket
+// for it at hand (`Ticket::leave_for`).
+//
+// A thread watches the word for about two microseconds before it joins the line: the next tier may
+// open by then, and a notification costs the last leaver more than all its tickets do.
+//
+// Invariants:
+// 1. Once the lock is released, nobody waits un-notified in a tier that may start tasks.
+// 2. The list of a tier is there only while somebody waits in it.
+// 3. A ticket counts as inside from the look that finds its tier open until it is dropped; a
+//    notification alone holds nothing.
+// 4. The counts of the open tier are in the word, or with SLOW under the lock; which tier is open, if
+//    another has tickets too, and whether it drains, changes under the lock alone. So one who finds
+//    under the lock that it must wait is found by whoever opens its tier.
+// 5. SLOW is set before the state is changed, and cleared only by what that says: a panic in
+//    between leaves the counts there, and the gate slower, not wrong.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;

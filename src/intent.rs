@@ -1,30 +1,49 @@
 //! A lock with the six modes of [`modes`](crate::modes): many may read and many
 //! may change what lies below, together, and yet one can have it all.
 //!
-//! State: one word (`word`) with the number of holders of each mode; those who
-//! wait, in the queue of a turnstile (`turnstile.rs`), which says how they are
-//! served. Where there are stripes (`stripes`), IS and IX are counted there as
-//! long as nobody holds or wants more. Holders that do not fit in their count of
-//! the word spill: they are counted under the lock of the queue, and all who want
-//! anything look there.
+//! ```
+//! use conversant::intent::IntentLock;
+//! use conversant::modes::Mode;
 //!
-//! Protocol: taking is one exchange of the word, releasing one subtraction. One
-//! in the queue goes on as soon as it conflicts with nothing held and nobody
-//! ahead. Conversions go the same ways, but wait ahead of all who wait for what
-//! they hold. Who takes its mode sets UNNOTIFIED for those behind.
+//! // A folder, whose files have locks of their own.
+//! let folder = IntentLock::new();
+//! let (one, other) = (folder.lock(Mode::Ix).wait(), folder.lock(Mode::Ix).wait());
+//! // Two change files in it; to copy the whole folder has to wait.
+//! assert!(folder.try_lock(Mode::S).is_err());
+//! drop((one, other));
+//! // In a task: `folder.lock(Mode::S).await`.
+//! let copied = folder.lock(Mode::S).wait();
+//! assert!(folder.try_lock(Mode::Is).is_ok() && folder.try_lock(Mode::Ix).is_err());
+//! # drop(copied);
+//! ```
 //!
-//! Invariants, beside the turnstile's:
-//! 1. No two conflicting modes are held at once, and what the word, the stripes
-//!    and the spill say is what is held or granted.
-//! 2. What is held outside the word is seen by all who mind: SLOW is set, or
-//!    nothing but IS and IX is, in stripes, and OPEN is set. OPEN means that
-//!    nobody holds or waits for more than IX.
-//! 3. One in the queue takes only what conflicts with nobody ahead of it.
-//! 4. Conversions that wait can always go on when those go that do not wait: of
-//!    two that conflict with each other the later was refused, and longer cycles
-//!    of modes that are held together do not exist without such a pair.
-//!
-//! Memory ordering: in `word`, and in `stripes` for those.
+//! For many resources, and for circles of those who wait, there is the
+//! [`LockTable`](crate::lock_table::LockTable).
+
+// State: one word (`word`) with the number of holders of each mode; those who
+// wait, in the queue of a turnstile (`turnstile.rs`), which says how they are
+// served. Where there are stripes (`stripes`), IS and IX are counted there as
+// long as nobody holds or wants more. Holders that do not fit in their count of
+// the word spill: they are counted under the lock of the queue, and all who want
+// anything look there.
+//
+// Protocol: taking is one exchange of the word, releasing one subtraction. One
+// in the queue goes on as soon as it conflicts with nothing held and nobody
+// ahead. Conversions go the same ways, but wait ahead of all who wait for what
+// they hold. Who takes its mode sets UNNOTIFIED for those behind.
+//
+// Invariants, beside the turnstile's:
+// 1. No two conflicting modes are held at once, and what the word, the stripes
+//    and the spill say is what is held or granted.
+// 2. What is held outside the word is seen by all who mind: SLOW is set, or
+//    nothing but IS and IX is, in stripes, and OPEN is set. OPEN means that
+//    nobody holds or waits for more than IX.
+// 3. One in the queue takes only what conflicts with nobody ahead of it.
+// 4. Conversions that wait can always go on when those go that do not wait: of
+//    two that conflict with each other the later was refused, and longer cycles
+//    of modes that are held together do not exist without such a pair.
+//
+// Memory ordering: in `word`, and in `stripes` for those.
 
 mod bits;
 mod claim;
@@ -46,7 +65,7 @@ use std::fmt;
 pub use self::error::{Deadlock, NotWeaker, WouldBlock};
 pub use self::guard::{Guard, Handle, OwnedGuard};
 pub use self::request::{Convert, Lock, LockOwned, Request};
-pub use self::snapshot::{Snapshot, Standing, WaiterState};
+pub use self::snapshot::{Counts, Snapshot, Standing, WaiterState};
 
 use self::bits::{OPEN, is_strong};
 use self::claim::{Claim, Elsewhere};
@@ -54,7 +73,7 @@ use self::stripes::{Left, Stripes};
 use self::word::Word;
 use crate::limit::Bypass;
 use crate::modes::Mode;
-use crate::sync::Arc;
+use crate::sync::{Arc, const_fn};
 use crate::turnstile::{Admission, Released, Turnstile, WaitQueue};
 use crate::wait::{Guarded, Wait};
 
@@ -136,10 +155,24 @@ impl IntentLock {
     /// How often the first in line may be overtaken by default.
     pub const DEFAULT_BYPASS: Bypass = Bypass::AtMost(64);
 
-    /// A lock that nobody holds, in one word.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::with_stripes(None)
+    const_fn! {
+        /// A lock that nobody holds, in one word.
+        ///
+        /// ```
+        /// use conversant::intent::IntentLock;
+        /// use conversant::modes::Mode;
+        ///
+        /// static ROOT: IntentLock = IntentLock::new();
+        /// assert_eq!(ROOT.lock(Mode::Ix).wait().mode(), Mode::Ix);
+        /// ```
+        #[must_use]
+        pub fn new() -> Self {
+            Self {
+                word: Word::new(0),
+                stripes: None,
+                queue: Guarded::new(WaitQueue::new(Elsewhere([0; 3]))),
+            }
+        }
     }
 
     /// A lock that nobody holds, for a resource that many threads want IS or IX
@@ -167,25 +200,27 @@ impl IntentLock {
     /// ```
     #[must_use]
     pub fn striped(stripes: usize) -> Self {
-        Self::with_stripes(Some(Stripes::new(stripes)))
-    }
-
-    fn with_stripes(stripes: Option<Stripes>) -> Self {
         Self {
-            word: Word::new(if stripes.is_some() { OPEN } else { 0 }),
-            stripes,
-            queue: Guarded::new(WaitQueue::new(Elsewhere::default())),
+            word: Word::new(OPEN),
+            stripes: Some(Stripes::new(stripes)),
+            ..Self::new()
         }
     }
 
     /// The same with another bound on overtaking. Bounds above 511 count as that.
     #[must_use]
-    pub fn with_bypass(mut self, bypass: Bypass) -> Self {
+    pub const fn with_bypass(mut self, bypass: Bypass) -> Self {
         self.word.0.set_bypass(bypass);
         self
     }
 
     /// Waits for `mode`.
+    ///
+    /// One that holds IS, IX or S already and asks again, as a reader within a reader,
+    /// overtakes those who wait as everybody does: up to the bound, 64 times in a row
+    /// if nothing is said. Beyond that it waits behind a writer that waits for it, and
+    /// both hang. What may nest takes [`Bypass::Unbounded`], under which writers can
+    /// starve, or asks once and passes its guard on.
     ///
     /// # Cancel safety
     ///
@@ -235,33 +270,6 @@ impl IntentLock {
         let place = lock.take(mode).or_else(|| lock.take_exactly(mode));
         let place = place.ok_or(WouldBlock)?;
         Ok(Guard::of(lock.clone(), mode, place))
-    }
-
-    /// The lock at this moment, with those who wait. Holds up those who wait, or
-    /// begin to, for as long as it takes to list them; taking and releasing while
-    /// nobody waits it does not.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        let queue = self.queue.lock();
-        let bits = self.word.load();
-        let mut held = Mode::ALL.map(|mode| bits.count(mode));
-        for (held, spilled) in held.iter_mut().zip(queue.state.0) {
-            *held += spilled;
-        }
-        if let Some(stripes) = &self.stripes {
-            let inside = stripes.held();
-            held[Mode::Is as usize] += inside.is;
-            held[Mode::Ix as usize] += inside.ix;
-        }
-        Snapshot {
-            held,
-            overtakings: bits.overtakings(),
-            waiters: queue.snapshot(|Claim { ask, own }, state| Standing {
-                asked: ask,
-                held: own.map(|own| own.mode),
-                state,
-            }),
-        }
     }
 
     /// Takes without the lock, if that can be.

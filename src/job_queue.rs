@@ -96,6 +96,7 @@ mod claiming;
 mod control;
 #[cfg(all(test, loom))]
 mod model;
+mod next_dead;
 mod parts;
 mod push;
 mod push_wait;
@@ -116,12 +117,13 @@ pub use builder::{Builder, ReplaceError, RequeueError};
 pub use claim::{Claim, JobId};
 pub use claiming::{Claiming, ClaimingOwned, ClaimingPart, ClaimingWith, Claims};
 pub use jobs::{
-    Counts, Expired, GroupStatus, Name, Place, Refused, Scope, Taken, TenantStatus, Terms, Why,
+    Expired, GroupStatus, Name, Place, Refused, Scope, Taken, TenantStatus, Terms, Why,
 };
+pub use next_dead::NextDead;
 pub use parts::{JobGroup, OfGroup, OfTenant, Part, Tenant};
 pub use push::{PushAllError, PushError, PushReason};
 pub use push_wait::{PushWait, ToPush};
-pub use snapshot::Snapshot;
+pub use snapshot::{Counts, Snapshot};
 
 /// An ordered job queue. See the [module](self).
 ///
@@ -232,10 +234,12 @@ impl<K: Ord, J> JobQueue<K, J> {
 }
 
 impl<K, J> JobQueue<K, J> {
-    /// How many jobs there are of what.
+    /// How many jobs there are of what, and how many agents wait: O(1), and a step for
+    /// each tenant or group that is waited for.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.shared.read(|state| state.jobs.counts())
+        let shared = &self.shared;
+        shared.read(|state| snapshot::counts(shared, state))
     }
 
     /// How many jobs it holds at most. See [`Builder::capacity`].
@@ -257,7 +261,8 @@ impl<K, J> JobQueue<K, J> {
     /// Cost: O(tenants and groups) under the lock.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.shared.read(snapshot::take)
+        let shared = &self.shared;
+        shared.read(|state| snapshot::take(shared, state))
     }
 
     /// Refuses all that is pushed or requeued from now on. What waits, and what
@@ -300,7 +305,7 @@ impl<K, J> fmt::Debug for JobQueue<K, J> {
         let mut out = f.debug_struct("JobQueue");
         match self
             .shared
-            .try_read(|state| (state.closed, state.jobs.counts()))
+            .try_read(|state| (state.closed, snapshot::counts(&self.shared, state)))
         {
             Some((closed, counts)) => out.field("closed", &closed).field("counts", &counts),
             None => out.field("locked", &true),

@@ -68,7 +68,7 @@ pub use names::{Name, Place, Scope, Terms};
 pub use pins::Pinned;
 pub use push::{JobPosition, Taken};
 pub use settings::Refused;
-pub use status::{Counts, GroupStatus, TenantStatus, Why};
+pub use status::{GroupStatus, TenantStatus, Why};
 
 use records::{Dirty, Group, Job, State, Tenant};
 
@@ -86,6 +86,8 @@ pub struct Jobs<K, J> {
     dirty: Vec<Dirty>,
     /// In the order in which they died.
     dead: BTreeMap<u64, Key>,
+    /// Up to which death somebody was told.
+    told: u64,
     limit: Limit,
     group_limit: Limit,
     retry: Retry,
@@ -112,6 +114,7 @@ impl<K, J> Jobs<K, J> {
             timers: Timers::new(),
             dirty: Vec::new(),
             dead: BTreeMap::new(),
+            told: 0,
             limit: Limit::Unlimited,
             group_limit,
             retry,
@@ -136,6 +139,11 @@ impl<K, J> Jobs<K, J> {
     /// How many jobs wait, due or not.
     pub fn waiting(&self) -> usize {
         self.waiting
+    }
+
+    /// How many of them are not due.
+    pub fn later(&self) -> usize {
+        self.later
     }
 
     /// How many jobs are claimed.

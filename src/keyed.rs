@@ -1,5 +1,6 @@
 //! Send by key: the group of a key is made with its first message, and gone
-//! when nothing of it waits or is in flight.
+//! when nothing of it waits or is in flight. Up to [`keep_idle`](Keyed::keep_idle) of
+//! those that are idle are kept, for the next messages of their keys.
 //!
 //! ```
 //! use conversant::keyed::Keyed;
@@ -14,56 +15,61 @@
 //! queue.close();
 //!
 //! let mut served = Vec::new();
+//! // In a task: `queue.receive().await`.
 //! while let Ok(mut turn) = queue.receive().wait() {
+//!     let key = orders.key_of(turn.group());
 //!     while let Some(delivery) = turn.next() {
-//!         served.push(delivery.complete());
+//!         served.push((key, delivery.complete()));
 //!     }
 //! }
-//! assert_eq!(served, [1, 3, 2]);
+//! assert_eq!(served, [(Some("anna"), 1), (Some("anna"), 3), (Some("bert"), 2)]);
 //! assert!(orders.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! State: a map from keys to groups, sharded by hash, each shard under a mutex;
-//! the groups are the queue's, and the map pins them.
-//!
-//! Protocol: a send locks the shard of its key, and under that lock sends into
-//! the group, which it makes if there is none. A group that has become idle
-//! stays for the next message of its key, until a shard has grown, or a receive
-//! finds nothing while much is kept: up to [`keep_idle`](Keyed::keep_idle) idle
-//! groups stay. Lock order: shard, then the queue's.
-//!
-//! Invariants:
-//! 1. All outstanding messages of a key are in one group: whoever makes a group
-//!    for a key holds its shard, and an idle one goes only under that lock.
-//! 2. Every group in the map has one pin of the map's.
-//!
-//! No code of the user's runs under a lock but `Eq` of keys, under the shard's:
-//! it must not call this. If it panics, nothing has changed; nothing is sent.
-//!
 //! Memory ordering: that of the queue.
 //!
 //! Cost: one hash, one uncontended lock of a shard, and a send of the queue.
+//!
+//! No code of the user's runs under a lock but `Eq` of keys, under the shard's:
+//! it must not call this. If it panics, nothing has changed; nothing is sent.
 
+// State: a map from keys to groups, sharded by hash, each shard under a mutex;
+// the groups are the queue's, and the map pins them.
+//
+// Protocol: a send locks the shard of its key, and under that lock sends into
+// the group, which it makes if there is none. A group that has become idle
+// stays for the next message of its key, until a shard has grown, or a receive
+// finds nothing while much is kept: up to `keep_idle` idle groups stay, and all
+// whose limit or level was changed. Lock order: shard, then the queue's, or `names`.
+//
+// Invariants:
+// 1. All outstanding messages of a key are in one group: whoever makes a group
+//    for a key holds its shard, and an idle one goes only under that lock.
+// 2. Every group in the map has one pin of the map's.
+
+mod control;
 mod map;
+mod names;
 mod send_wait;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use crate::error::Stale;
 use crate::limit::Limit;
 use crate::queue::{
-    GroupId, GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Permits, SendError, SendReason,
-    Shared, is_idle, waiting_in,
+    GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Permits, SendError, SendReason, Shared,
+    is_idle, waiting_in,
 };
 use crate::ready::STANDING_LEVEL;
 // Shared ownership and no more: nothing is synchronized by it.
 use crate::sync::{Mutex, MutexGuard, WakeArc as Arc, model_size};
 
-use map::{Entry, KeyMap};
+use map::{Entry, KeyMap, Made};
+use names::Names;
 pub use send_wait::{ByKey, KeyedSendWait};
 
 /// A power of two.
@@ -75,13 +81,14 @@ const SHARDS: usize = model_size(64, 4);
 /// delivered.
 pub struct Keyed<K, T, S = RandomState> {
     lane: Lane<T>,
-    limit: Limit,
-    level: u8,
     hasher: S,
     shards: Arc<Shards<K, T>>,
     /// By which the queue knows this observer, if it is not gone.
     number: Option<u64>,
 }
+
+/// A key's group, its shard, and what is to be let go of when that is unlocked.
+type NewGroup<'a, K, T> = (GroupRef<T>, MutexGuard<'a, KeyMap<K, T>>, Vec<Entry<K, T>>);
 
 /// On a line of its own.
 #[repr(align(64))]
@@ -90,6 +97,8 @@ struct Shard<K, T>(Mutex<KeyMap<K, T>>);
 struct Shards<K, T> {
     maps: [Shard<K, T>; SHARDS],
     queue: crate::sync::Arc<Shared<T>>,
+    names: Names,
+    made: Made,
 }
 
 impl<K: Send + 'static, T: Send + 'static> Keyed<K, T> {
@@ -118,16 +127,16 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
         Ok(Self::build(lane, (limit, level), hasher))
     }
 
-    fn build(lane: Lane<T>, (limit, level): (Limit, u8), hasher: S) -> Self {
+    fn build(lane: Lane<T>, made: Made, hasher: S) -> Self {
         let shards = Arc::new(Shards {
             maps: std::array::from_fn(|_| Shard(Mutex::new(KeyMap::new()))),
             queue: lane.shared.clone(),
+            names: Names::default(),
+            made,
         });
         let number = lane.shared.register(shards.clone(), false);
         let keyed = Self {
             lane,
-            limit,
-            level,
             hasher,
             shards,
             number,
@@ -162,13 +171,13 @@ impl<K, T, S> Keyed<K, T, S> {
     }
 
     /// How many keys have something that waits or is in flight; forgets the
-    /// others. While others send and receive, the sum may never have been true.
+    /// others, but for those whose limit or level was changed. While others send and receive, the sum may never have been true.
     ///
     /// Cost: O(keys).
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shards.forget_in_all(KeyMap::take_idle);
-        self.shards.maps.iter().map(|map| map.0.lock().len()).sum()
+        self.shards.forget_idle();
+        self.shards.maps.iter().map(|map| map.0.lock().busy()).sum()
     }
 
     /// Whether nothing of any key waits or is in flight.
@@ -242,48 +251,49 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     #[cold]
     fn send_first(
         &self,
-        mut shard: MutexGuard<'_, KeyMap<K, T>>,
-        (hash, key): (u64, K),
+        shard: MutexGuard<'_, KeyMap<K, T>>,
+        key: (u64, K),
         tier: Option<u32>,
         message: T,
         permits: Permits<'_>,
     ) -> Result<(), SendError<T>> {
-        let Ok(pin) = self.lane.add_group(self.limit, self.level) else {
-            drop(shard);
+        drop(shard);
+        let Ok((group, shard, idle)) = self.group_of_new(key) else {
             let reason = SendReason::Closed;
             return Err(SendError { message, reason });
         };
-        // It is in the map before anybody can receive from it.
-        let (group, message) = (GroupRef::clone(&pin), (tier, [message]));
-        let idle = shard.insert(hash, key, pin);
-        self.queue().keep();
+        let message = (tier, [message]);
         let sent = self.queue().send_special(&group, message, (permits, shard));
         self.shards.forget(idle);
         sent.map_err(SendError::single)
+    }
+
+    /// Makes the group of a key that has none, unless others were quicker: the key's
+    /// group, its shard locked, and what is to be let go of.
+    fn group_of_new(&self, (hash, key): (u64, K)) -> Result<NewGroup<'_, K, T>, LaneError> {
+        // An event of the queue, which may run wakers: under no lock. Dropped under
+        // none, also if an `Eq` panics.
+        let (limit, level) = self.shards.made;
+        let pin = self.lane.add_group(limit, level)?;
+        let mut shard = self.shards.map(hash).lock();
+        let others = shard.find(hash, &key).map(|group| GroupRef::clone(group));
+        let (group, idle) = match others {
+            Some(group) => (group, vec![Entry::new(hash, key, pin)]),
+            None => {
+                let group = GroupRef::clone(&pin);
+                self.shards.names.add(group.key(), hash);
+                let entry = Entry::new(hash, key, pin);
+                (group, shard.insert(entry, self.shards.made))
+            }
+        };
+        self.queue().keep();
+        Ok((group, shard, idle))
     }
 
     /// How many messages of a key wait.
     #[must_use]
     pub fn waiting(&self, key: &K) -> usize {
         self.find(key).map_or(0, |group| waiting_in(&group))
-    }
-
-    /// Bumps the group of a key, as [`Group::bump`](crate::queue::Group::bump).
-    ///
-    /// # Errors
-    ///
-    /// [`Stale`] if it has none: nothing of it is outstanding.
-    pub fn bump(&self, key: &K, level: u8) -> Result<(), Stale> {
-        let group = self.find(key).ok_or(Stale)?;
-        self.queue().bump(&group, level);
-        Ok(())
-    }
-
-    /// The group of a key, if something of it is outstanding.
-    #[must_use]
-    pub fn group(&self, key: &K) -> Option<GroupId> {
-        let group = self.find(key)?;
-        Some(GroupId::new(self.queue(), group.key()))
     }
 
     fn find(&self, key: &K) -> Option<GroupRef<T>> {
@@ -294,11 +304,20 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     }
 }
 
+// Only `Eq` is the user's under a shard's lock: if it panics, nothing has changed.
+impl<K, T> UnwindSafe for Shards<K, T> {}
+impl<K, T> RefUnwindSafe for Shards<K, T> {}
+
 impl<K, T> Shards<K, T> {
     #[inline]
     fn map(&self, hash: u64) -> &Mutex<KeyMap<K, T>> {
         // The top bits: the map in a shard uses the low ones.
         &self.maps[(hash >> 32) as usize % SHARDS].0
+    }
+
+    /// Lets go of what is idle. Under no lock.
+    fn forget_idle(&self) {
+        self.forget_in_all(|map| map.take_idle(self.made));
     }
 
     /// Lets go of what `take` takes out of each map. Under no lock.
@@ -311,6 +330,8 @@ impl<K, T> Shards<K, T> {
 
     /// Lets go of groups that are no longer in the map. Under no lock.
     fn forget(&self, entries: Vec<Entry<K, T>>) {
+        self.names
+            .remove(entries.iter().map(|entry| entry.group.key()));
         self.queue.let_go(entries.len());
         drop(entries);
     }
@@ -318,7 +339,7 @@ impl<K, T> Shards<K, T> {
 
 impl<K: Send, T: Send> Observer for Shards<K, T> {
     fn trim(&self) {
-        self.forget_in_all(KeyMap::take_idle);
+        self.forget_idle();
     }
 }
 
@@ -334,8 +355,8 @@ impl<K, T, S> fmt::Debug for Keyed<K, T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keyed")
             .field("lane", &self.lane)
-            .field("limit", &self.limit)
-            .field("level", &self.level)
+            .field("limit", &self.shards.made.0)
+            .field("level", &self.shards.made.1)
             .finish_non_exhaustive()
     }
 }

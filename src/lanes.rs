@@ -129,6 +129,8 @@ pub struct Lanes<G> {
     free: Vec<u32>,
     ring: Ring,
     bypass: Bypass,
+    /// Turns that ever began.
+    begun: u64,
 }
 
 impl<G> Lanes<G> {
@@ -139,6 +141,7 @@ impl<G> Lanes<G> {
             free: Vec::new(),
             ring: Ring::default(),
             bypass,
+            begun: 0,
         }
     }
 
@@ -189,6 +192,11 @@ impl<G> Lanes<G> {
     #[inline]
     pub fn has_eligible(&self) -> bool {
         !self.ring.is_empty()
+    }
+
+    /// How many turns have begun so far.
+    pub fn begun(&self) -> u64 {
+        self.begun
     }
 
     /// How many turns could begin now; counts no further than `most`.
@@ -257,6 +265,7 @@ impl<G> Lanes<G> {
     /// A group of this age is served by name: if nobody in line is older, the
     /// count of overtakings starts anew.
     pub fn served_by_name(&mut self, lane: u32, ticket: u64) {
+        self.begun += 1;
         let lane = self.lane_mut(lane);
         if lane.line.oldest().is_none_or(|oldest| ticket <= oldest) {
             lane.overtaken = 0;

@@ -32,6 +32,7 @@
 //! | have two sides talk | [`dialog::Dialogs`] |
 //! | count permits | [`semaphore::Semaphore`] |
 //! | pass tiers without tasks | [`gate::TierGate`] |
+//! | have what is due happen by itself | [`ticker::Ticker`] |
 //!
 //! Each module begins with what it does for you and an example. Whatever may have to
 //! wait returns a [`wait::Wait`]: a future, or `wait()` for a thread. No thread starts
@@ -40,6 +41,7 @@
 //!
 //! What the words mean, what is guaranteed and when not to use it: see `README.md`;
 //! how the crate is built: `docs/house.md`.
+//! How to model-check what you build on it: `docs/model-checking.md`.
 //!
 //! # Features
 //!
@@ -96,6 +98,8 @@ pub mod workers;
 #[cfg(feature = "locks")]
 pub mod modes;
 
+#[doc(hidden)]
+pub mod due;
 mod turnstile;
 pub mod wait;
 
@@ -108,7 +112,8 @@ pub mod semaphore;
 #[cfg(feature = "jobs")]
 pub mod job_queue;
 pub mod keyed;
-#[cfg(all(feature = "locks", not(loom)))]
+// The compiler shows this line to who asks for them in a model.
+#[cfg(all(feature = "locks", not(loom)))] // not for loom: see docs/model-checking.md
 pub mod lock_table;
 pub mod queue;
 
@@ -117,10 +122,12 @@ pub mod dialog;
 pub mod prelude;
 
 // Threads, clocks and pools are not modelled.
-#[cfg(all(feature = "scheduler", not(loom)))]
+#[cfg(all(feature = "scheduler", not(loom)))] // not for loom: see docs/model-checking.md
 pub mod scheduler;
-#[cfg(all(feature = "scheduler", not(loom)))]
+#[cfg(all(feature = "scheduler", not(loom)))] // not for loom: see docs/model-checking.md
 pub mod simulator;
+#[cfg(not(loom))] // not for loom: see docs/model-checking.md
+pub mod ticker;
 
 #[cfg(all(doctest, not(any(loom, shuttle))))]
 #[doc = include_str!("../README.md")]

@@ -48,16 +48,22 @@
 //! The resources are spread over 32 shards with a lock each. With h ancestors, a request or a release
 //! holds the locks of the shards of h + 1 resources for O(h) steps, each O(log n) in the holders of a
 //! resource that has more than three. It allocates nothing, once the owner and the shards have seen a
-//! few; names that own memory are cloned twice. All that is at one resource, and so all that
-//! is below one root, meets at one lock: a hot root does not scale with threads.
+//! few; names that own memory are cloned twice. All that is at one resource meets at one lock.
+//!
+//! A hot root does not: an owner that locks below the same root again and again *keeps* the intent on
+//! it. From the second time in a row that the intent is not needed any more it stays in the table, as
+//! if it were not there: nobody sees it, and who is in conflict with it takes it away, O(owners that
+//! keep one there). To use it again, and to let it rest, is one exchange of a word of the owner's own.
+//! It goes with the owner, and when somebody takes a [`snapshot`](LockTable::snapshot) or asks for
+//! [`len`](LockTable::len).
 //!
 //! Only where somebody has to wait, and at a resource that somebody waits for, is there one lock for
 //! the whole table: there a step costs O(q) in the queue as well, and the search for a deadlock at
 //! most the sum of holders and waiters over the resources that it reaches. A request that is covered
 //! or re-entrant takes no lock at all.
 //!
-//! A resource takes memory while somebody holds it or waits for it; an empty table about 4 KiB, and
-//! room for a few resources in each shard.
+//! A resource takes memory while somebody holds it, waits for it, or keeps its intent; an empty table
+//! about 4 KiB, and room for a few resources in each shard.
 //!
 //! # Memory ordering
 //!
@@ -72,17 +78,23 @@ use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::wait::{Guarded, Session, WakeBatch};
 
 mod acquire;
+mod bias;
 mod deadlock;
+mod enter;
 mod error;
+mod first_free;
 mod grants;
 mod hold;
 mod holders;
 mod holds;
+mod index;
 mod merge;
 mod node;
 mod owner;
 mod path;
 mod shards;
+mod slots;
+mod step;
 mod view;
 mod wait_table;
 
@@ -91,10 +103,11 @@ mod tests;
 
 pub use self::acquire::Lock;
 pub use self::error::{Deadlock, Link, LockError, OwnerId, ReleaseError, TryLockError};
+pub use self::first_free::FirstFree;
 pub use self::node::Cause;
 pub use self::owner::{Owner, Savepoint};
 use self::shards::Shards;
-pub use self::view::{ResourceView, Snapshot, WaiterView};
+pub use self::view::{Counts, ResourceView, Snapshot, WaiterView};
 use self::wait_table::{DeferredDrop, Outcome, WaitTable};
 
 /// How many ancestors a resource may have.
@@ -151,6 +164,33 @@ impl<K, S> LockTable<K, S> {
         Owner::new(self.shared.clone(), priority)
     }
 
+    /// Gives an owner another priority, which counts from the next deadlock on; it may wait
+    /// meanwhile. False if the owner is gone. Takes the lock of those who wait.
+    ///
+    /// ```
+    /// # use conversant::lock_table::{LockTable, Resource};
+    /// # #[derive(Clone, PartialEq, Eq, Hash)]
+    /// # struct Name(u32);
+    /// # impl Resource for Name {
+    /// #     fn parent(&self) -> Option<Self> {
+    /// #         None
+    /// #     }
+    /// # }
+    /// let locks = LockTable::<Name>::new();
+    /// let owner = locks.owner(0);
+    /// let id = owner.id();
+    /// assert!(locks.set_priority(id, 5));
+    /// assert_eq!(owner.priority(), 5);
+    /// drop(owner);
+    /// assert!(!locks.set_priority(id, 6));
+    /// ```
+    pub fn set_priority(&self, owner: OwnerId, priority: i32) -> bool {
+        self.shared
+            .wait_table
+            .lock()
+            .set_priority(owner.0, priority)
+    }
+
     /// Closes the table for good: everybody who waits gets an error, and so does every later
     /// request. What is held stays valid, and can be released and downgraded.
     pub fn close(&self) {
@@ -172,7 +212,31 @@ impl<K, S> LockTable<K, S> {
     /// How many resources somebody holds or waits for. Takes the lock of every shard.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shared.shards.lock_all().len()
+        let mut gone = Vec::new();
+        let mut locked = self.shared.shards.lock_all();
+        locked.revoke_idle(&mut gone);
+        let len = locked.len();
+        drop(locked);
+        drop(gone);
+        len
+    }
+
+    /// How many resources, owners and waits there are, and how many deadlocks there were:
+    /// O(1), but for the lock of every shard, taken together with that of those who wait.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut gone = Vec::new();
+        let waits = self.shared.wait_table.lock();
+        let mut locked = self.shared.shards.lock_all();
+        locked.revoke_idle(&mut gone);
+        // Unlocked before what is gone is dropped.
+        Counts {
+            resources: locked.len(),
+            contended: waits.nodes.len(),
+            owners: waits.owners.len(),
+            locks: waits.waits,
+            deadlocks: waits.found,
+        }
     }
 
     /// Whether nobody holds or waits for anything.
@@ -188,8 +252,12 @@ impl<K: Clone, S> LockTable<K, S> {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<K> {
         let waits = self.shared.wait_table.lock();
-        let (views, owners) = waits.view(self.shared.shards.lock_all());
+        let mut gone = Vec::new();
+        let mut locked = self.shared.shards.lock_all();
+        locked.revoke_idle(&mut gone);
+        let (views, owners) = waits.view(locked);
         drop(waits);
+        drop(gone);
         Snapshot::from_views(views, owners)
     }
 

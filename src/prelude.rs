@@ -23,3 +23,5 @@ pub use crate::wait::Wait;
 pub use crate::lock_table::{LockTable, Owner, Resource};
 #[cfg(all(feature = "scheduler", not(loom)))]
 pub use crate::scheduler::{Caller, CallerOptions, Scheduler, Task};
+#[cfg(not(loom))]
+pub use crate::ticker::Ticker;

@@ -123,6 +123,7 @@ mod batch;
 mod builder;
 mod capacity;
 mod claim;
+mod counts;
 mod delivery;
 mod dropped;
 mod handles;
@@ -132,6 +133,7 @@ mod model;
 mod named;
 mod observers;
 mod peek;
+mod poison;
 mod receive;
 mod refuse;
 mod reserved;
@@ -151,28 +153,30 @@ mod turn;
 mod units;
 
 use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::group::CLOSED;
+pub(crate) use crate::group::GroupKey;
 use crate::limit::Limit;
 use crate::sync::{Arc, Ordering};
 
 pub use batch::{Batch, Completed};
 pub use builder::Builder;
 pub(crate) use capacity::{Capacity, Permits};
+pub use counts::{Counts, SendsStatus};
 pub use delivery::{Delivery, Detached};
+pub(crate) use handles::Change;
 pub use handles::{Conversation, Group, GroupId, Lane};
 pub use named::ReceiveFrom;
-pub(crate) use observers::{Observer, Side, is_idle, waiting_in};
+pub(crate) use observers::{Observer, Side, is_as_made, is_idle, waiting_in};
 pub use peek::Peek;
+pub use poison::{NextPoisoned, Poisoned};
 pub use receive::{Receive, ReceiveMany, Turns};
-pub use refuse::{LaneError, NoMore, NoTurn, SendError, SendReason, TryReceive, Why};
+pub use refuse::{ChangeError, LaneError, NoMore, NoTurn, SendError, SendReason, TryReceive, Why};
 pub use reserved::{Reserve, Reserved, ToReserve};
-pub use resume::Poisoned;
 pub use send_many::Addressed;
 pub use send_wait::{Pending, SendAllWait, SendWait, Sending, ToSend};
 pub(crate) use shared::{KEPT_IDLE, Shared};
-pub use snapshot::{GroupStatus, LaneStatus, ReceivesStatus, SendsStatus, Snapshot};
+pub use snapshot::{GroupStatus, LaneStatus, Snapshot};
 use state::State;
 pub use turn::Turn;
 
@@ -278,12 +282,6 @@ impl<T> Default for Queue<T> {
         Self::new()
     }
 }
-
-// What is the user's runs under no lock, so that a panic of it leaves all whole.
-impl<T> UnwindSafe for Queue<T> {}
-impl<T> RefUnwindSafe for Queue<T> {}
-impl<T> UnwindSafe for Conversation<T> {}
-impl<T> RefUnwindSafe for Conversation<T> {}
 
 impl<T> Drop for Owner<T> {
     fn drop(&mut self) {

@@ -12,21 +12,21 @@
 //!
 //! ```
 //! use conversant::limit::Limit;
-//! use conversant::scheduler::{CallerOptions, Place, Scheduler, Verdict};
+//! use conversant::scheduler::{CallerOptions, Place, Scheduler};
 //!
 //! let scheduler = Scheduler::builder().workers(2).build()?;
 //! let caller = scheduler.caller("nightly", CallerOptions::default())?;
 //! let ledger = caller.group(Limit::SERIAL, 100)?;
 //!
-//! let mut sum = caller.exec(|| Ok::<_, String>(1 + 1)).map_err(|r| r.reason)?;
+//! let mut sum = caller.exec(|| Ok::<_, String>(1 + 1))?;
 //! for day in 1..=3 {
 //!     let place = Place::new().tier(1).group(&ledger);
 //!     let booked = caller.exec_with(place, move || if day < 4 { Ok(day) } else { Err("late") });
-//!     booked.map_err(|r| r.reason)?.detach();
+//!     booked?.detach();
 //! }
 //! let summary = caller.synchronize().wait()?;
 //! assert_eq!((summary.tasks, summary.ok), (4, 4));
-//! assert!(matches!(sum.outcome().wait()?.verdict, Verdict::Ok(2)));
+//! assert_eq!(sum.outcome().wait()?.verdict.ok(), Some(2));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -37,6 +37,13 @@
 //! Nothing polls. Out of a long backlog of short tasks a worker takes several at
 //! once; see [`Builder::claims`]. They are threads of the scheduler's own, or jobs on a
 //! [`Pool`] of the embedder's.
+//!
+//! # Futures
+//!
+//! A task may be a future: [`Caller::spawn`]. The same workers poll it, and while it
+//! awaits it keeps none. A [`Task`] is a future too, so that one task awaits another
+//! without a worker. Timers and sockets come from elsewhere: whatever wakes the future
+//! brings it back to the workers.
 //!
 //! # Waiting inside tasks
 //!
@@ -57,20 +64,27 @@
 //! hold back a higher one of the same caller for ever.
 
 mod blocking;
+mod builder;
 mod caller;
 mod cell;
 mod claimed;
+mod closing;
 mod core;
+mod current;
 mod handles;
 mod later;
 mod outcome;
+mod perform;
 mod pool;
 mod prefetch;
 mod reject;
+mod room;
 mod shared;
+mod spawn;
 mod stall;
 mod status;
 mod submit;
+mod suspended;
 mod task;
 mod task_state;
 mod tasks;
@@ -80,21 +94,22 @@ mod waits;
 mod worker;
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crossbeam_channel::Sender;
-
+use crate::due::{Dates, Timed};
 use crate::error::{Closed, OutOfRange};
-use crate::limit::Bypass;
-use crate::sync::{Arc, Tally, available_parallelism};
-use crate::wait::{Guarded, Wait};
+use crate::queue::Capacity;
+use crate::sync::Arc;
+use crate::wait::{Wait, sealed};
 
+pub use builder::Builder;
 pub use caller::{OnFailure, Summary};
 pub use core::How;
 pub use handles::{Caller, CallerOptions, Group, Place};
 pub use outcome::{Ending, Outcome, Record, Run, TaskId, Verdict};
 pub use pool::{Pool, PoolError};
 pub use reject::{CallerError, Reason, Rejected, SyncError};
+pub use room::{Submitting, ToSubmit};
 pub use status::{CallerStatus, RunningTask, Status, WaitingTask, Why, WorkersStatus};
 pub use task::{OutcomeError, OutcomeOp, Task};
 pub use waits::{Release, Shutdown, Synchronize};
@@ -102,8 +117,6 @@ pub use waits::{Release, Shutdown, Synchronize};
 pub(crate) use caller::Synced;
 pub(crate) use core::{Core, Placing};
 
-use pool::Host;
-use prefetch::State;
 use shared::Shared;
 
 /// A scheduler. Dropping it shuts it down without waiting: it takes no more
@@ -113,112 +126,10 @@ pub struct Scheduler {
     shared: Arc<Shared>,
 }
 
-/// What a scheduler is to be.
-#[must_use]
-pub struct Builder {
-    workers: u32,
-    idle: Duration,
-    claims: u32,
-    bypass: Bypass,
-    host: Host,
-    log: Option<Sender<Record>>,
-}
-
-impl Builder {
-    /// The most workers, 1 to 1024; as many as the machine runs in parallel if
-    /// this is not said.
-    pub fn workers(self, workers: u32) -> Self {
-        Self { workers, ..self }
-    }
-
-    /// How long a worker of the scheduler's own rests before it leaves; 30 s if
-    /// this is not said.
-    pub fn idle(self, idle: Duration) -> Self {
-        Self { idle, ..self }
-    }
-
-    /// The most tasks that a worker takes at once, 1 to 1024; 16 if this is not
-    /// said. At 1 tasks start exactly in order.
-    ///
-    /// A worker takes more than one only out of a backlog of at least two for every
-    /// worker that there may be, and only as many as would last it for 100 us if
-    /// they all took as long as the longest it ran of late. Then a bump, a raised
-    /// level or an earlier task that another worker has may come late, by up to that
-    /// many tasks a worker. Nothing else changes: what has been taken and has not
-    /// started counts as waiting, can be cancelled, goes back if a lower tier gets
-    /// work, if its worker's task waits for another task of the scheduler, if the
-    /// workers, a cap or a limit are changed, or if a worker has nothing else to
-    /// do; limits hold exactly. But tasks that wait for later ones by other means
-    /// than the waits of this scheduler, and so depend on the order in which tasks
-    /// start, need 1.
-    pub fn claims(self, claims: u32) -> Self {
-        Self { claims, ..self }
-    }
-
-    /// How often in a row the oldest group of a caller may be overtaken; at
-    /// most 64 times if this is not said.
-    pub fn bypass(self, bypass: Bypass) -> Self {
-        Self { bypass, ..self }
-    }
-
-    /// Runs the workers on this pool instead of threads of their own.
-    pub fn pool(self, pool: impl Pool + 'static) -> Self {
-        let host = Host::Pool(Box::new(pool));
-        Self { host, ..self }
-    }
-
-    /// Sends a row for every task that ends. A row that finds the channel full
-    /// or closed is lost, and counted in the status: nothing waits for the log.
-    /// The row of a task is sent before anybody is told of its end.
-    pub fn log(self, log: Sender<Record>) -> Self {
-        let log = Some(log);
-        Self { log, ..self }
-    }
-
-    /// Makes it. No worker starts before there is work.
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfRange`] for the number of workers or of claims.
-    pub fn build(self) -> Result<Scheduler, OutOfRange> {
-        OutOfRange::check("claims", self.claims, 1, MAX_CLAIMS)?;
-        let mut core = Core::new(self.workers, self.bypass)?;
-        if self.log.is_none() {
-            core.without_rows();
-        }
-        if matches!(self.host, Host::Threads) {
-            core.clock.by_workers();
-        }
-        Ok(Scheduler {
-            shared: Arc::new(Shared {
-                state: Guarded::new(State::new(core, self.claims)),
-                host: self.host,
-                start: worker::start,
-                idle: self.idle,
-                log: self.log,
-                lost: Tally::new(),
-                origin: Instant::now(),
-            }),
-        })
-    }
-}
-
-/// See [`Builder::claims`]; chosen by measurement, see `prefetch`.
-const DEFAULT_CLAIMS: u32 = 16;
-const MAX_CLAIMS: u32 = 1024;
-
 impl Scheduler {
     /// What is to be said about a scheduler before it is made.
     pub fn builder() -> Builder {
-        let parallel = available_parallelism();
-        Builder {
-            workers: parallel.map_or(1, |n| u32::try_from(n.get()).unwrap_or(1)),
-            idle: Duration::from_secs(30),
-            claims: DEFAULT_CLAIMS,
-            bypass: Bypass::default(),
-            host: Host::Threads,
-            log: None,
-        }
+        Builder::new()
     }
 
     /// A new caller. Names are for people: two callers may have the same.
@@ -228,6 +139,8 @@ impl Scheduler {
     /// [`CallerError`]: the scheduler is shut down, or a number is out of range.
     pub fn caller(&self, name: &str, options: CallerOptions) -> Result<Caller, CallerError> {
         let name: Arc<str> = Arc::from(name);
+        let capacity = Capacity::new(options.capacity).map_err(CallerError::OutOfRange)?;
+        let capacity = Arc::new(capacity);
         let mut state = self.shared.state.lock();
         if state.is_closed() {
             return Err(CallerError::Closed(Closed));
@@ -235,8 +148,15 @@ impl Scheduler {
         let key = state
             .add_caller(name, options.weight, options.cap, options.on_failure)
             .map_err(CallerError::OutOfRange)?;
+        if capacity.permits().is_some() {
+            state.set_capacity(key, Arc::clone(&capacity));
+        }
         let shared = Arc::clone(&self.shared);
-        Ok(Caller { shared, key })
+        Ok(Caller {
+            shared,
+            key,
+            capacity,
+        })
     }
 
     /// Raises or lowers the most workers. Lowering takes effect as running
@@ -270,7 +190,7 @@ impl Scheduler {
     /// Only where the workers run on a [pool](Builder::pool) is there a need to
     /// call it, when it says so and after a submission with a delay: no worker
     /// rests there that could keep the time, though every other call that changes
-    /// something does the same by the way.
+    /// something does the same by the way. A [`Ticker`](crate::ticker::Ticker) does it.
     pub fn advance(&self) -> Option<Duration> {
         self.shared
             .with_state(|state, _, now| Some(state.next_due()?.saturating_sub(now)))
@@ -300,6 +220,20 @@ impl Scheduler {
     /// waits for the shutdown of its own scheduler waits for itself.
     pub fn shutdown(&self, how: How) -> Wait<Shutdown<'_>> {
         Wait::new(Shutdown::new(&self.shared, how))
+    }
+}
+
+impl sealed::Sealed for Scheduler {}
+
+/// Its times count from its own beginning, whatever origin it is told.
+impl Timed for Scheduler {
+    fn advance(&self, now: Duration) -> Option<Duration> {
+        Some(now.saturating_add(Self::advance(self)?))
+    }
+
+    fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
+        self.shared
+            .with_state(|state, _, _| f(state.next_due(), &mut state.clock.dates));
     }
 }
 
@@ -338,15 +272,5 @@ impl Drop for Scheduler {
 impl fmt::Debug for Scheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scheduler").finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Builder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("workers", &self.workers)
-            .field("idle", &self.idle)
-            .field("bypass", &self.bypass)
-            .finish_non_exhaustive()
     }
 }

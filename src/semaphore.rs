@@ -1,33 +1,47 @@
 //! A counting semaphore: FIFO among those who wait, with bounded overtaking, an
 //! exact limit, and grants that are whole or not at all.
 //!
-//! State: one word (`word`), and the limit beside those who wait, in the queue
-//! of a turnstile (`turnstile.rs`), which says how they are served. The limit
-//! less what is out is `available`, in the word.
+//! ```
+//! use conversant::semaphore::Semaphore;
 //!
-//! Protocol: taking is one exchange of the word, giving back one addition. What
-//! is new beside the turnstile: a limit and a close dismiss those who can have
-//! nothing any more, and then serve the rest.
-//!
-//! A thread looks for about two microseconds before it waits in the queue, and
-//! one that was notified watches the word, for as long as that keeps changing,
-//! before it looks in vain: to tell it again would cost the holder ten cache
-//! misses.
-//!
-//! Invariants, beside the turnstile's:
-//! 1. `available` + out + granted = limit, at every moment at which the lock is
-//!    free.
-//! 2. One in the queue has a right to its permits when there are enough for it
-//!    and all ahead of it, and takes only what it has a right to.
-//! 3. One that is no longer in the queue and was granted nothing was refused:
-//!    closed, or above the limit.
-//!
-//! Memory ordering: in `word`.
+//! let connections = Semaphore::new(2)?;
+//! let first = connections.acquire(1).wait()?;
+//! // In a task: `connections.acquire(1).await?`.
+//! let second = connections.acquire(1).wait()?;
+//! assert!(connections.try_acquire(1).is_err());
+//! drop(first);
+//! assert!(connections.try_acquire(1).is_ok());
+//! # drop(second);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! Who can lose what: a waiter that was notified or granted and is never polled
 //! again keeps back what it asked for, as long as it is neither polled nor
 //! dropped, and nothing else. [`Semaphore::snapshot`] shows it with the place in
 //! the source that it is from.
+
+// State: one word (`word`), and the limit beside those who wait, in the queue
+// of a turnstile (`turnstile.rs`), which says how they are served. The limit
+// less what is out is `available`, in the word.
+//
+// Protocol: taking is one exchange of the word, giving back one addition. What
+// is new beside the turnstile: a limit and a close dismiss those who can have
+// nothing any more, and then serve the rest.
+//
+// A thread looks for about two microseconds before it waits in the queue, and
+// one that was notified watches the word, for as long as that keeps changing,
+// before it looks in vain: to tell it again would cost the holder ten cache
+// misses.
+//
+// Invariants, beside the turnstile's:
+// 1. `available` + out + granted = limit, at every moment at which the lock is
+//    free.
+// 2. One in the queue has a right to its permits when there are enough for it
+//    and all ahead of it, and takes only what it has a right to.
+// 3. One that is no longer in the queue and was granted nothing was refused:
+//    closed, or above the limit.
+//
+// Memory ordering: in `word`.
 
 mod acquire;
 mod error;
@@ -47,13 +61,13 @@ use std::panic::Location;
 pub use self::acquire::{Acquire, AcquireOwned, Request};
 pub use self::error::{AcquireError, TryAcquireError};
 pub use self::permit::{Handle, OwnedPermit, Permit};
-pub use self::snapshot::{Snapshot, Standing, WaiterState};
+pub use self::snapshot::{Counts, Snapshot, Standing, WaiterState};
 
 use self::queue::{Claim, State};
 use self::word::{Bits, Word};
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
-use crate::sync::Arc;
+use crate::sync::{Arc, const_fn};
 use crate::turnstile::{Admission, Released, Turnstile, WaitQueue};
 use crate::wait::{Guarded, Wait};
 
@@ -127,28 +141,57 @@ impl Semaphore {
     pub const DEFAULT_BYPASS: Bypass = Bypass::AtMost(64);
 
     /// A semaphore with `limit` permits, all of them free. With the limit 0,
-    /// nothing but 0 permits can be had.
+    /// nothing but 0 permits can be had until it rises.
     ///
     /// # Errors
     ///
     /// If `limit` is above [`Limit::MAX`].
     pub fn new(limit: u32) -> Result<Self, OutOfRange> {
         OutOfRange::check("limit", limit, 0, Limit::MAX)?;
-        Ok(Self {
-            word: Word::of(limit, Self::DEFAULT_BYPASS),
-            queue: Guarded::new(WaitQueue::new(State { limit })),
-        })
+        Ok(Self::const_new(limit))
+    }
+
+    const_fn! {
+        /// [`new`](Self::new), for a `static`.
+        ///
+        /// ```
+        /// use conversant::semaphore::Semaphore;
+        ///
+        /// static AT_ONCE: Semaphore = Semaphore::const_new(3);
+        /// let permit = AT_ONCE.acquire(2).wait()?;
+        /// assert_eq!(AT_ONCE.available(), 1);
+        /// # Ok::<(), conversant::semaphore::AcquireError>(())
+        /// ```
+        ///
+        /// # Panics
+        ///
+        /// If `limit` is above [`Limit::MAX`]: in a `static` that is an error of the
+        /// compiler.
+        #[must_use]
+        pub fn const_new(limit: u32) -> Self {
+            assert!(limit <= Limit::MAX, "the limit is in range");
+            Self {
+                word: Word::of(limit, Self::DEFAULT_BYPASS),
+                queue: Guarded::new(WaitQueue::new(State { limit })),
+            }
+        }
     }
 
     /// The same with another bound on overtaking. Bounds above 2^29 - 1 count as
     /// that.
     #[must_use]
-    pub fn with_bypass(mut self, bypass: Bypass) -> Self {
+    pub const fn with_bypass(mut self, bypass: Bypass) -> Self {
         self.word.set_bypass(bypass);
         self
     }
 
     /// Waits for `count` permits.
+    ///
+    /// One that holds permits already and asks for more, as a function that calls
+    /// itself, overtakes those who wait only up to the bound, 64 times in a row if
+    /// nothing is said. Beyond that it waits behind one who may wait for what it holds,
+    /// and both hang. Take all at once and [`split`](Permit::split) them, or say
+    /// [`Bypass::Unbounded`], under which those who ask for many can starve.
     ///
     /// # Cancel safety
     ///
@@ -269,26 +312,6 @@ impl Semaphore {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.word.load().is_closed()
-    }
-
-    /// The semaphore at this moment, with those who wait. Holds up those who
-    /// wait, or begin to, for as long as it takes to list them; taking and giving
-    /// back while nobody waits it does not.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        let queue = self.queue.lock();
-        let bits = self.word.load();
-        Snapshot {
-            limit: queue.state.limit,
-            available: bits.available(),
-            overtakings: bits.overtakings(),
-            closed: bits.is_closed(),
-            waiters: queue.snapshot(|claim, state| Standing {
-                count: claim.count,
-                state,
-                made_at: claim.made_at,
-            }),
-        }
     }
 
     /// What [`acquire`](Self::acquire) waits with.

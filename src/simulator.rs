@@ -132,6 +132,7 @@ impl Simulation {
             weight,
             cap,
             on_failure,
+            capacity: _,
         } = options;
         let key = self
             .core
@@ -147,10 +148,11 @@ impl Simulation {
     pub fn group(
         &mut self,
         caller: CallerId,
-        limit: Limit,
+        limit: impl Into<Limit>,
         level: u8,
     ) -> Result<GroupId, OutOfRange> {
-        let key = self.core.add_group(self.key(caller), limit, level)?;
+        let key = self.key(caller);
+        let key = self.core.add_group(key, limit.into(), level)?;
         Ok(GroupId(self.number, key))
     }
 

@@ -7,7 +7,7 @@
 //! consistent only. What those two cannot do the same way is said here:
 //!
 //! - `Mutex::new` and the constructors of the atomics are `const` only where
-//!   nothing is modelled.
+//!   nothing is modelled, and so is what [`const_fn`] makes of them.
 //! - loom has no `Weak` and cannot unsize an `Arc`: do without in what is
 //!   modelled with it.
 //! - No timed waiting. In the model every deadline passes at once:
@@ -42,6 +42,17 @@ pub(crate) use std::thread_local as unmodelled_per_thread;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64 as Unmodelled, Ordering as UnmodelledOrdering};
+
+/// A function that is `const`, but in a build for a model.
+macro_rules! const_fn {
+    ($(#[$attr:meta])* $vis:vis fn $($rest:tt)*) => {
+        #[cfg(not(any(loom, shuttle)))]
+        $(#[$attr])* $vis const fn $($rest)*
+        #[cfg(any(loom, shuttle))]
+        $(#[$attr])* $vis fn $($rest)*
+    };
+}
+pub(crate) use const_fn;
 
 /// Whether this is a build for a model.
 pub(crate) const MODELLED: bool = cfg!(any(loom, shuttle));

@@ -1,34 +1,59 @@
-//! The one way to wait: every operation that may have to wait returns a lazy
-//! [`Wait`], a future for tasks and a blocking call for threads.
+//! The one way to wait: every operation that may have to wait returns a lazy [`Wait`].
 //!
-//! ```text
-//!           Pending            Ready
-//!   New -------------> Waiting -----> Done
-//!    |     poll          |             ^
-//!    +-------------------+-- cancel ---+   drop, time-out
-//!       Ready at once
+//! A task awaits it, on any runtime; a thread calls [`wait`](Wait::wait), or
+//! [`wait_timeout`](Wait::wait_timeout). To give up, drop it.
+//!
 //! ```
+//! use conversant::prelude::*;
+//! use std::time::Duration;
 //!
-//! Protocol: a poll that finds nothing registers the waker under the lock under
-//! which it looked (`list`). Who makes something available notifies under that
-//! lock and wakes after it (`session`). A blocking call polls the same operation
-//! with a parker of the thread's own (`parker`); before that it may try for a
-//! moment without registering.
+//! let queue = Queue::new();
+//! let orders = queue.lane(1, Limit::Unlimited)?.conversation()?;
+//! assert!(queue.receive().wait_timeout(Duration::from_millis(1)).is_err());
+//! orders.send_all(["first", "second"])?;
 //!
-//! Invariants:
-//! 1. `cancel` is called exactly once if the operation was ever Pending and was
-//!    not Ready since, else never.
-//! 2. A blocking call sleeps only after a poll that was Pending, and polls
-//!    again after every sleep, also after the one that the deadline ended.
-//! 3. No code of the user's (clone, wake and drop of a waker) runs under an
-//!    internal lock. A waker that panics when it is woken or dropped stops
-//!    nobody (`session`).
-//! 4. `block` and `unblock` come in pairs, around everything between the first
-//!    sleep and the end of an untimed blocking call.
+//! // In a thread:
+//! let mut turn = queue.receive().wait()?;
+//! assert_eq!(turn.next().map(|order| order.complete()), Some("first"));
+//! drop(turn);
 //!
-//! Memory ordering: what was done before an operation was granted is published
-//! by the lock or word of that operation, what was done before a wake by the
-//! parker.
+//! // In a task, where `wait()` would keep the runtime's thread:
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+//! # runtime.block_on(async {
+//! let mut turn = queue.receive().await?;
+//! assert_eq!(turn.next().map(|order| order.complete()), Some("second"));
+//! # Ok::<(), conversant::queue::NoMore>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+// ```text
+//           Pending            Ready
+//   New -------------> Waiting -----> Done
+//    |     poll          |             ^
+//    +-------------------+-- cancel ---+   drop, time-out
+//       Ready at once
+// ```
+//
+// Protocol: a poll that finds nothing registers the waker under the lock under
+// which it looked (`list`). Who makes something available notifies under that
+// lock and wakes after it (`session`). A blocking call polls the same operation
+// with a parker of the thread's own (`parker`); before that it may try for a
+// moment without registering.
+//
+// Invariants:
+// 1. `cancel` is called exactly once if the operation was ever Pending and was
+//    not Ready since, else never.
+// 2. A blocking call sleeps only after a poll that was Pending, and polls
+//    again after every sleep, also after the one that the deadline ended.
+// 3. No code of the user's (clone, wake and drop of a waker) runs under an
+//    internal lock. A waker that panics when it is woken or dropped stops
+//    nobody (`session`).
+// 4. `block` and `unblock` come in pairs, around everything between the first
+//    sleep and the end of an untimed blocking call.
+//
+// Memory ordering: what was done before an operation was granted is published
+// by the lock or word of that operation, what was done before a wake by the
+// parker.
 
 mod list;
 mod parker;
@@ -51,6 +76,7 @@ use std::time::{Duration, Instant};
 use self::parker::with_parker;
 use crate::error::TimedOut;
 
+pub use self::list::WaitCounts;
 pub use self::parker::wakeups;
 
 pub(crate) use self::{
@@ -138,9 +164,37 @@ pub(crate) fn look_twice<R>(
 /// that has to wait looks for its wake-up for about two microseconds, then
 /// sleeps until it is woken; nothing polls.
 ///
-/// # Panics
+/// # A wait that owns
 ///
-/// Polling it after it gave its result panics.
+/// A wait borrows what it waits on. Where a future must be `'static`, an `async` block
+/// owns both, for every wait of this crate, and gives the handle back at its end:
+///
+/// ```
+/// use conversant::intent::{Deadlock, IntentLock, OwnedGuard};
+/// use conversant::modes::Mode;
+/// use std::sync::Arc;
+///
+/// # fn spawn<T>(_: impl Future<Output = T> + Send + 'static) {}
+/// async fn convert(mut guard: OwnedGuard, mode: Mode) -> (OwnedGuard, Result<(), Deadlock>) {
+///     let converted = guard.convert(mode).await;
+///     (guard, converted)
+/// }
+/// let lock = Arc::new(IntentLock::new());
+/// let guard = IntentLock::lock_owned(&lock, Mode::S).wait();
+/// spawn(convert(guard, Mode::X));
+/// ```
+///
+/// If that is dropped before its end the wait is cancelled, and then the handle is
+/// dropped. What is to outlive it goes in as a clone, where the handle has one.
+///
+/// # Polled again
+///
+/// - After its result, an error counted, a wait is done: a poll of it panics. Ask anew
+///   for another.
+/// - After a poll that panicked, since a clone of the waker did, or what is compared
+///   under it, a wait is as if that poll had not been: it can be polled again, and can
+///   be dropped. What it was granted by then it still has to give.
+/// - After a time-out it is gone: it was passed by value.
 #[must_use = "a wait does nothing unless it is awaited or one of its `wait` methods is called"]
 pub struct Wait<O: Op> {
     op: O,
@@ -166,7 +220,8 @@ impl<O: Op> Wait<O> {
         }
     }
 
-    /// Blocks the calling thread until the operation is done.
+    /// Blocks the calling thread until the operation is done. In a task await it
+    /// instead: this would keep a thread of the runtime.
     ///
     /// Waits may be nested on one thread.
     // Where it need not wait, all of it is to be one piece of code at its caller's.

@@ -28,7 +28,7 @@ fn blocked_senders_sleep_until_there_is_room_for_them() {
             });
         }
         // All stand in line; whoever spins still will not be counted when it falls asleep.
-        while queue.snapshot().sends.waiting < SENDERS {
+        while queue.counts().sends.waiting < SENDERS {
             thread::yield_now();
         }
         let before = wakeups();
@@ -38,12 +38,12 @@ fn blocked_senders_sleep_until_there_is_room_for_them() {
             queue.try_receive().unwrap().next().unwrap().give_back();
             queue.resume(wide.group()).unwrap();
         }
-        assert_eq!(queue.snapshot().sends.waiting, SENDERS);
+        assert_eq!(queue.counts().sends.waiting, SENDERS);
         assert_eq!(wakeups(), before, "nobody looked");
         for left in (0..SENDERS).rev() {
             queue.try_receive().unwrap().next().unwrap().complete();
             log.recv().unwrap();
-            let sends = queue.snapshot().sends;
+            let sends = queue.counts().sends;
             assert_eq!((sends.waiting, sends.notified), (left, 0));
         }
         // One that had not fallen asleep by then did not have to be woken.

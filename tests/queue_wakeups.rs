@@ -49,9 +49,9 @@ fn blocked_readers_sleep_while_nothing_is_eligible() {
             group.set_level((n % 256) as u8);
         }
         let snapshot = queue.snapshot();
-        assert_eq!((snapshot.waiting, snapshot.eligible), (3000, 0));
+        assert_eq!((snapshot.waiting, snapshot.counts.eligible), (3000, 0));
         assert_eq!(
-            snapshot.receives.waiting, READERS,
+            snapshot.counts.receives.waiting, READERS,
             "nobody was told to look"
         );
         assert_eq!(wakeups(), before, "nobody looked");
@@ -77,7 +77,7 @@ fn blocked_readers_sleep_while_nothing_is_eligible() {
 /// All stand in line un-notified, and are past their spin: the count has stopped, and a thread that
 /// spins does not count. Whoever has not fallen asleep yet will not be counted when it does.
 fn wait_until_asleep<T>(queue: &Queue<T>) {
-    while queue.snapshot().receives.waiting < READERS {
+    while queue.counts().receives.waiting < READERS {
         thread::yield_now();
     }
 }

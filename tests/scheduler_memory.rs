@@ -2,7 +2,11 @@
 //! allocator. One test function in a binary of its own.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::mpsc::Sender;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use conversant::limit::Limit;
@@ -116,6 +120,52 @@ fn waits_that_are_dropped(scheduler: &Scheduler, n: u64) {
     task.outcome().wait().unwrap();
 }
 
+/// Is ready when it is polled for the second time: another thread wakes it.
+struct Second(bool, Sender<Waker>);
+
+impl Future for Second {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.0, true) {
+            return Poll::Ready(());
+        }
+        self.1.send(cx.waker().clone()).unwrap();
+        Poll::Pending
+    }
+}
+
+/// Each awaits twice; every third is cancelled where it happens to be.
+fn futures(scheduler: &Scheduler, n: u64) {
+    let (alarm, alarms) = std::sync::mpsc::channel::<Waker>();
+    let wakes = std::thread::spawn(move || alarms.iter().for_each(Waker::wake));
+    for chunk in 0..n / 100 {
+        let caller = scheduler.caller("brief", CallerOptions::default()).unwrap();
+        let group = caller.group(Limit::SERIAL, 100).unwrap();
+        for n in 0..100 {
+            let place = match chunk % 2 {
+                0 => Place::new(),
+                _ => Place::new().group(&group),
+            };
+            let (first, second) = (Second(false, alarm.clone()), Second(false, alarm.clone()));
+            let task = caller.spawn_with(place, async move {
+                first.await;
+                second.await;
+                Ok::<_, ()>([n; 8])
+            });
+            let task = task.unwrap();
+            if n % 3 == 0 {
+                task.cancel();
+            }
+            task.detach();
+        }
+        let summary = caller.synchronize().wait().unwrap();
+        assert_eq!(summary.ok + summary.cancelled, 100);
+    }
+    drop(alarm);
+    wakes.join().unwrap();
+}
+
 #[test]
 fn memory_comes_back() {
     let scheduler = Scheduler::builder().workers(2).build().unwrap();
@@ -123,6 +173,7 @@ fn memory_comes_back() {
     comes_back(&scheduler, "callers", 20_000, callers_that_live_at_once);
     comes_back(&scheduler, "skipped", 30_000, many_skipped_at_once);
     comes_back(&scheduler, "dropped waits", 1000, waits_that_are_dropped);
+    comes_back(&scheduler, "futures", 50_000, futures);
     // A caller that never synchronizes leaks nothing, with all of it waiting
     // at once or not.
     let caller = scheduler.caller("endless", CallerOptions::default());

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::hint::black_box;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use conversant::error::TimedOut;
 use conversant::job_queue::{Claim, JobQueue, Place, Scope};
 use conversant::limit::Limit;
+use conversant::ticker::Ticker;
 
 use crate::Options;
 use crate::jobs::Row;
@@ -46,7 +47,7 @@ struct Meter {
 /// One run, as all agents see it.
 struct Stage<'a> {
     options: &'a Options,
-    queue: JobQueue<u64, usize>,
+    queue: Arc<JobQueue<u64, usize>>,
     /// The meters of each job: its tenant's, and its group's.
     meters: Vec<[Option<&'a Meter>; 2]>,
     done: Vec<AtomicU32>,
@@ -68,15 +69,18 @@ pub(crate) fn run(options: &Options, rows: &[Row]) -> Outcome {
             });
         }
     }
+    let queue = Arc::new(filled(options, rows));
+    let start = Instant::now();
+    let _ticker = Ticker::spawn(Arc::clone(&queue), start).expect("a thread can be had");
     let stage = Stage {
         options,
-        queue: filled(options, rows),
+        queue,
         meters: rows.iter().map(|row| of(&meters, row)).collect(),
         done: rows.iter().map(|_| AtomicU32::new(0)).collect(),
         finished: AtomicUsize::new(0),
         returned: AtomicUsize::new(0),
         exceeded: AtomicBool::new(false),
-        start: Instant::now(),
+        start,
     };
     let agents = thread::scope(|scope| {
         let stage = &stage;
@@ -144,16 +148,8 @@ impl Stage<'_> {
             late: 0,
             crashed_with: None,
         };
-        // Nothing but a lease that runs out can come while all are waiting.
-        let patience = self.options.lease() / 8;
-        loop {
-            self.queue.advance(self.start.elapsed());
-            let claim = self.queue.claim(appetite as usize);
-            let claims = match claim.wait_timeout(patience) {
-                Err(TimedOut) => continue,
-                Ok(Err(_closed)) => return agent,
-                Ok(Ok(claims)) => claims,
-            };
+        // Jobs whose lease runs out come back by the ticker.
+        while let Ok(claims) = self.queue.claim(appetite as usize).wait() {
             agent.claims += 1;
             for claim in &claims {
                 self.enter(claim);
@@ -168,6 +164,7 @@ impl Stage<'_> {
                 self.finish(claim, &mut agent);
             }
         }
+        agent
     }
 
     fn enter(&self, claim: &Claim<u64, usize>) {

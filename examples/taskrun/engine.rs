@@ -67,6 +67,7 @@ fn caller_options(caller: u32, options: &Options) -> CallerOptions {
             true => OnFailure::Continue,
             false => OnFailure::SkipHigherTiers,
         },
+        ..CallerOptions::default()
     }
 }
 

@@ -106,6 +106,7 @@ impl World {
                     weight: weight.into(),
                     cap,
                     on_failure,
+                    ..CallerOptions::default()
                 };
                 self.callers.extend(self.sim.caller("fuzz", options));
             }

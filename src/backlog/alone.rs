@@ -28,8 +28,10 @@ impl<T> Backlog<T> {
     pub fn send_alone(&mut self, lane: LaneKey, tier: u32, bump: Option<u8>, item: T) -> Alone {
         self.waiting += 1;
         let ticket = self.order.mint();
-        let bump = bump.map(|level| (level, self.order.mint()));
-        let alone = Alone { ticket, bump };
+        let mut alone = Alone { ticket, bump: None };
+        if let Some(level) = bump {
+            self.order.bump(&mut alone.bump, level);
+        }
         self.order.arrive_alone(lane, tier);
         match bump {
             None => {
@@ -52,12 +54,8 @@ impl<T> Backlog<T> {
 
     /// As [`bump`](Self::bump), while it waits.
     pub fn bump_alone(&mut self, lane: LaneKey, tier: u32, alone: &mut Alone, level: u8) {
-        let when = self.order.mint();
-        if alone.bump.is_some_and(|(old, _)| old == level) {
-            return;
-        }
         let item = self.order.take_alone(lane, tier, *alone);
-        alone.bump = Some((level, when));
+        self.order.bump(&mut alone.bump, level);
         if let Some(item) = item {
             self.order.insert_alone(lane, tier, *alone, item);
         }
@@ -68,10 +66,8 @@ impl<T> Backlog<T> {
     #[inline]
     pub fn complete_alone(&mut self, lane: LaneKey, tier: u32) {
         self.in_flight -= 1;
-        let lane = lane.index();
-        _ = self.order.lanes.tiers(lane).finish(tier);
-        self.order.lanes.return_units(lane, 1);
-        self.order.lanes.settle(lane);
+        self.order.finish(lane, tier);
+        self.order.unit_back(lane);
     }
 
     /// As [`unclaim`](Self::unclaim).

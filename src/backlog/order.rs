@@ -109,25 +109,25 @@ impl<T> Order<T> {
         }
     }
 
-    /// Bumps a group that is in no line; to the level that it has it stays.
-    pub(super) fn bump(&mut self, g: &mut Group<T>, level: u8) {
+    /// Bumps what is in no line; to the level that it has it stays.
+    pub(super) fn bump(&mut self, bump: &mut Option<(u8, u64)>, level: u8) {
         let when = self.mint();
-        if g.bump.is_none_or(|(old, _)| old != level) {
-            g.bump = Some((level, when));
+        if bump.is_none_or(|(old, _)| old != level) {
+            *bump = Some((level, when));
         }
     }
 
     /// A message of this tier runs no more. To be settled.
     #[inline]
-    pub(super) fn finish(&mut self, g: &Group<T>, tier: u32) {
-        _ = self.lanes.tiers(g.lane.index()).finish(tier);
+    pub(super) fn finish(&mut self, lane: LaneKey, tier: u32) {
+        _ = self.lanes.tiers(lane.index()).finish(tier);
     }
 
     /// A unit of the lane's cap comes back. Settles the lane.
     #[inline]
-    pub(super) fn unit_back(&mut self, g: &Group<T>) {
-        self.lanes.return_units(g.lane.index(), 1);
-        self.lanes.settle(g.lane.index());
+    pub(super) fn unit_back(&mut self, lane: LaneKey) {
+        self.lanes.return_units(lane.index(), 1);
+        self.lanes.settle(lane.index());
     }
 
     /// What keeps the group's first message waiting.

@@ -1,16 +1,19 @@
 //! What all dialogs of one kind share: their clock and their count.
 
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
-use crate::sync::{Mutex, WakeArc as Arc};
+use crate::due::Dates;
+use crate::sync::WakeArc as Arc;
 use crate::timers::{Timer, Timers};
+use crate::wait::{Guarded, WakeBatch};
 
 use super::panics::Panics;
 use super::talk::Talk;
 
 /// Lock order: a dialog's, then this one.
 pub(super) struct Hub<M: Send + 'static> {
-    state: Mutex<State<M>>,
+    state: Guarded<State<M>>,
 }
 
 /// A side of a dialog.
@@ -18,15 +21,24 @@ type Side<M> = (Arc<Talk<M>>, usize);
 
 struct State<M: Send + 'static> {
     timers: Timers<Side<M>>,
+    dates: Dates,
     /// Dialogs with a side that has not ended.
     live: usize,
 }
 
+// No code of the user's runs under its lock.
+impl<M: Send + 'static> UnwindSafe for Hub<M> {}
+impl<M: Send + 'static> RefUnwindSafe for Hub<M> {}
+
 impl<M: Send + 'static> Hub<M> {
     pub(super) fn new() -> Self {
-        let timers = Timers::new();
+        let (timers, dates) = Default::default();
         Self {
-            state: Mutex::new(State { timers, live: 0 }),
+            state: Guarded::new(State {
+                timers,
+                dates,
+                live: 0,
+            }),
         }
     }
 
@@ -46,9 +58,21 @@ impl<M: Send + 'static> Hub<M> {
         self.state.lock().live -= 1;
     }
 
-    /// Sets a timer so long after the latest time told.
-    pub(super) fn set_after(&self, delay: Duration, side: Side<M>) -> Timer {
-        self.state.lock().timers.set_after(delay, side)
+    /// Sets a timer so long after the latest time told. Who waits for an earlier date is
+    /// woken when no lock is held.
+    pub(super) fn set_after(&self, delay: Duration, side: Side<M>, wakes: &mut WakeBatch) -> Timer {
+        let state = &mut *self.state.lock();
+        if let Some(now) = state.dates.now() {
+            state.timers.advance(now);
+        }
+        let timer = state.timers.set_after(delay, side);
+        state.dates.update(state.timers.next(), wakes);
+        timer
+    }
+
+    pub(super) fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
+        let state = &mut *self.state.lock();
+        f(state.timers.next(), &mut state.dates);
     }
 
     /// Takes a timer out, if it is still set. Whoever asks holds the dialog, so

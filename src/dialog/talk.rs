@@ -23,12 +23,14 @@
 //!    end or error waiting or in flight; with that it ends.
 //! 4. A timer is noted here exactly while it is set in the hub or on its way.
 
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use crate::error::{Closed, Stale};
 use crate::queue::{Conversation, GroupId, Observer, Side as QueueSide};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, WakeArc as Arc, unique};
 use crate::timers::Timer;
+use crate::wait::WakeBatch;
 
 use super::endpoint::{EndpointRef, Standing};
 use super::event::{Event, Fault, Received};
@@ -86,6 +88,10 @@ impl State {
         Ok(side)
     }
 }
+
+// No code of the user's runs under its lock.
+impl<M: Send + 'static> UnwindSafe for Talk<M> {}
+impl<M: Send + 'static> RefUnwindSafe for Talk<M> {}
 
 impl<M: Send + 'static> Talk<M> {
     pub(super) fn begin(
@@ -209,9 +215,11 @@ impl<M: Send + 'static> Talk<M> {
     }
 
     pub(super) fn set_timer(this: &Arc<Self>, side: usize, after: Duration) -> Result<(), Stale> {
+        // Fired when the lock is released.
+        let mut wakes = WakeBatch::new();
         let mut state = this.state.lock();
         let mine = state.live(side)?;
-        let timer = this.hub.set_after(after, (this.clone(), side));
+        let timer = this.hub.set_after(after, (this.clone(), side), &mut wakes);
         if let Some(earlier) = mine.timer.replace(timer) {
             this.hub.cancel(earlier);
         }

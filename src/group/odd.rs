@@ -182,11 +182,18 @@ impl<T> Mailbox<T> {
     }
 
     /// The number of the next message to be sent.
-    fn end(&mut self) -> u64 {
+    fn end(&self) -> u64 {
         let end = self.number() + self.plain_len();
-        let last = self.rare().odd.by_place.last_key_value();
+        let odd = self.rare.as_ref().map(|rare| &rare.odd.by_place);
+        let last = odd.and_then(|odd| odd.last_key_value());
         let sent = last.filter(|&(&place, _)| place & FRONT != 0);
         sent.map_or(end, |(&place, _)| end.max(ordinal(place) + 1))
+    }
+
+    /// How many messages were ever put into it.
+    pub(crate) fn sent(&self) -> u64 {
+        let fronts = self.rare.as_ref().map_or(0, |rare| rare.odd.fronts);
+        self.end() - 1 + fronts
     }
 
     /// Puts a message last, in a tier.

@@ -13,6 +13,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr::{self, NonNull};
 
 use crate::error::Stale;
@@ -29,6 +30,10 @@ pub(crate) struct GroupRef<T, Q>(NonNull<Group<T>>, PhantomData<fn() -> Q>);
 unsafe impl<T: Send, Q> Send for GroupRef<T, Q> {}
 // SAFETY: as above.
 unsafe impl<T: Send, Q> Sync for GroupRef<T, Q> {}
+
+// No code of the user's runs under the group's lock.
+impl<T, Q> UnwindSafe for GroupRef<T, Q> {}
+impl<T, Q> RefUnwindSafe for GroupRef<T, Q> {}
 
 impl<T, Q> Deref for GroupRef<T, Q> {
     type Target = Group<T>;
@@ -150,6 +155,7 @@ impl<T, Q> fmt::Debug for GroupRef<T, Q> {
 /// The groups of a queue that have not ended.
 pub(crate) struct Groups<T, Q> {
     pages: Pages<Group<T>>,
+    len: usize,
     /// How many have a pin, and the queue while one has. See `pinned`.
     pub(super) pinned: usize,
     pub(super) queue: Option<Arc<Q>>,
@@ -159,9 +165,15 @@ impl<T, Q> Groups<T, Q> {
     pub(crate) fn new() -> Self {
         Self {
             pages: Pages::new(),
+            len: 0,
             pinned: 0,
             queue: None,
         }
+    }
+
+    /// How many are listed.
+    pub(crate) fn len(&self) -> usize {
+        self.len
     }
 
     /// For those who look beside the owner.
@@ -172,6 +184,7 @@ impl<T, Q> Groups<T, Q> {
     /// Lists a new group.
     pub(super) fn list(&mut self, group: Group<T>, queue: &Arc<Q>) -> GroupRef<T, Q> {
         group.lock().refs = 2;
+        self.len += 1;
         let context = Arc::as_ptr(queue).cast();
         GroupRef(self.pages.insert(group, context), PhantomData)
     }
@@ -183,6 +196,7 @@ impl<T, Q> Groups<T, Q> {
         if unsafe { self.pages.unlist(group.0) } {
             // Not the last: `group` is one as well.
             mailbox.refs -= 1;
+            self.len -= 1;
         }
     }
 

@@ -12,7 +12,7 @@ use std::ops::Deref;
 use super::bits::{Ask, Bits, ONE, OPEN, OVERTAKINGS, SLOW, is_strong};
 use super::{IntentLock, Place};
 use crate::modes::Mode;
-use crate::sync::{Ordering, model_size, spin_loop};
+use crate::sync::{Ordering, const_fn, model_size, spin_loop};
 use crate::turnstile::{self, Released};
 
 /// The model has enough to explore without.
@@ -42,8 +42,10 @@ impl Deref for Word {
 }
 
 impl Word {
-    pub(super) fn new(bits: u64) -> Self {
-        Self(turnstile::Word::new(bits, IntentLock::DEFAULT_BYPASS))
+    const_fn! {
+        pub(super) fn new(bits: u64) -> Self {
+            Self(turnstile::Word::new(bits, IntentLock::DEFAULT_BYPASS))
+        }
     }
 
     /// With so many holders of a mode already.

@@ -51,17 +51,18 @@ impl<K: Ord, J> Builder<K, J> {
     }
 
     /// A job that failed is due `first` later, after its next failure twice that,
-    /// and so on, `most` later at the longest, by the clock that
-    /// [`advance`](JobQueue::advance) is told; at once if nothing is said. Other
-    /// jobs of its group do not wait. As a queue's
+    /// and so on, `most` later at the longest; at once if nothing is said. A
+    /// [`Ticker`](crate::ticker::Ticker) keeps the time, or you by
+    /// [`advance`](JobQueue::advance). Other jobs of its group do not wait. As a queue's
     /// [`back_off`](crate::queue::Builder::back_off), job by job.
     pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
         (self.retry.first, self.retry.most) = (first, most);
         self
     }
 
-    /// How long after the latest time told a claim runs out, if it is not
-    /// extended; never if nothing is said.
+    /// How long a claim holds, if it is not extended; for ever if nothing is said.
+    /// With a [`Ticker`](crate::ticker::Ticker) counted from the claim, else from the
+    /// latest time that [`advance`](JobQueue::advance) was told.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use crate::jobs::{Expired, Name, Pick, Taken, Unclaim};
@@ -29,7 +30,8 @@ impl fmt::Debug for JobId {
 ///
 /// It is done when [`complete`](Self::complete) is called, and only then. If it
 /// is dropped the job goes back to the place of its key, one more attempt
-/// counted; dropped by a panic it [fails](Self::fail). It may outlive the queue,
+/// counted, and [`Counts::dropped`](super::Counts::dropped) says so, by which a
+/// `complete` that was forgotten is found; dropped by a panic it [fails](Self::fail). It may outlive the queue,
 /// and its lease: then the job has gone back without it, and whatever it does is
 /// the error [`Expired`] and changes nothing. The job itself stays readable.
 ///
@@ -41,6 +43,10 @@ pub struct Claim<K, J> {
     job: Arc<J>,
     over: bool,
 }
+
+// It lends the job out, and changes it never.
+impl<K, J> UnwindSafe for Claim<K, J> {}
+impl<K, J> RefUnwindSafe for Claim<K, J> {}
 
 impl<K, J> Claim<K, J> {
     pub(super) fn new(shared: &Arc<Shared<K, J>>, pick: Pick, job: Arc<J>) -> Self {
@@ -228,14 +234,15 @@ impl<K, J> Deref for Claim<K, J> {
 impl<K, J> Drop for Claim<K, J> {
     fn drop(&mut self) {
         if !self.over {
-            let failed = panicking();
-            let how = if failed {
-                Unclaim::Failed
-            } else {
-                Unclaim::Ready
+            let how = match panicking() {
+                true => Unclaim::Failed,
+                false => Unclaim::Ready,
             };
             // One whose lease has run out has nothing to give back.
-            _ = self.end(how);
+            let ended = self.end(how);
+            if ended.is_ok() && how == Unclaim::Ready {
+                self.shared.dropped.count();
+            }
         }
     }
 }

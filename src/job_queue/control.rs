@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::due::{Dates, Timed};
 use crate::error::OutOfRange;
 use crate::jobs::{Name, Refused, Scope, Taken, Why};
 use crate::limit::Limit;
@@ -52,7 +53,8 @@ impl<K, J> JobQueue<K, J> {
     /// jobs that are due may run, and claims whose lease has run out give their
     /// jobs back. An earlier time than the last changes nothing.
     ///
-    /// Returns the time at which there will be something to do next.
+    /// Returns the time at which there will be something to do next. A
+    /// [`Ticker`](crate::ticker::Ticker) does it by itself.
     pub fn advance(&self, now: Duration) -> Option<Duration> {
         self.shared.with_state(|state| state.jobs.advance(now))
     }
@@ -184,5 +186,16 @@ impl<K, J> JobQueue<K, J> {
             state.open()?;
             Ok(state.jobs.requeue(id)?)
         })
+    }
+}
+
+impl<K: Ord, J> Timed for JobQueue<K, J> {
+    fn advance(&self, now: Duration) -> Option<Duration> {
+        Self::advance(self, now)
+    }
+
+    fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
+        self.shared
+            .with_state(|state| f(state.jobs.next_due(), &mut state.dates));
     }
 }

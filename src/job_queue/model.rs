@@ -84,7 +84,13 @@ fn a_cancelled_claim_passes_its_wake_on() {
         canceller.join().unwrap();
         pusher.join().unwrap();
         let snapshot = queue.snapshot();
-        assert_eq!((snapshot.agents_waiting, snapshot.agents_notified), (0, 0));
+        assert_eq!(
+            (
+                snapshot.counts.claims.waiting,
+                snapshot.counts.claims.notified
+            ),
+            (0, 0)
+        );
     });
 }
 

@@ -10,8 +10,9 @@
 //! Invariants:
 //! 1. The waking rule: at the end of every change at least as many claims are
 //!    notified as jobs may run, or all that wait if they are fewer; of those that
-//!    wait for one tenant or group, as many as its jobs that may run; and all of
-//!    them once the queue is [`finished`](State::finished).
+//!    wait for one tenant or group, as many as its jobs that may run; of those that
+//!    wait for a dead job, as many as there are that nobody was told of; and all
+//!    of them once the queue is [`finished`](State::finished).
 //! 2. Of the user's only `Ord` runs under the lock. Keys and jobs come in by
 //!    reference to an owner outside of the change, and leave as its result, so
 //!    that they are dropped without the lock also when a comparison panics.
@@ -28,12 +29,13 @@ use std::collections::BTreeMap;
 use std::task::Waker;
 use std::time::Duration;
 
+use crate::due::Dates;
 use crate::error::Closed;
 use crate::jobs::{Expired, Jobs, Pick, Pinned, Refused, Scope, Taken, Unclaim};
 use crate::queue::Capacity;
 use crate::slab::Key;
-use crate::sync::{Arc, unique};
-use crate::wait::{Guarded, Session, Ticket, Waiters, WakeBatch};
+use crate::sync::{Arc, Tally, unique};
+use crate::wait::{Guarded, Session, Ticket, WaitCounts, Waiters, WakeBatch};
 
 use super::claim::JobId;
 
@@ -43,6 +45,8 @@ pub(super) struct Shared<K, J> {
     number: u64,
     /// How long a claim holds.
     pub(super) lease: Option<Duration>,
+    /// Claims that were dropped, neither completed nor given back.
+    pub(super) dropped: Tally,
     /// With a permit for each job.
     pub(super) capacity: Capacity,
 }
@@ -53,6 +57,9 @@ pub(super) struct State<K, J> {
     claims: Waiters<()>,
     /// Those that wait for a job of one tenant or group; none of these is empty.
     part_claims: BTreeMap<Pinned, Waiters<()>>,
+    /// Those that wait to be told of a dead job.
+    pub(super) watchers: Waiters<()>,
+    pub(super) dates: Dates,
     /// Nothing more is pushed.
     pub(super) closed: bool,
     /// Nobody claims any more.
@@ -68,6 +75,8 @@ impl<K, J> Shared<K, J> {
             jobs,
             claims: Waiters::new(),
             part_claims: BTreeMap::new(),
+            watchers: Waiters::new(),
+            dates: Dates::default(),
             closed: false,
             gone: false,
         };
@@ -75,6 +84,7 @@ impl<K, J> Shared<K, J> {
             state: Guarded::new(state),
             number: unique(),
             lease,
+            dropped: Tally::new(),
             capacity,
         }
     }
@@ -86,6 +96,9 @@ impl<K, J> Shared<K, J> {
         change: impl FnOnce(&mut Session<'a, State<K, J>>) -> R,
     ) -> R {
         let mut session = self.state.lock();
+        if let Some(now) = session.dates.now() {
+            session.jobs.tell(now);
+        }
         let before = session.jobs.total();
         let result = change(&mut session);
         let gone = before.saturating_sub(session.jobs.total());
@@ -113,9 +126,7 @@ impl<K, J> Shared<K, J> {
             state.closed = true;
             then(state)
         });
-        if let Some(permits) = self.capacity.permits() {
-            permits.close();
-        }
+        self.capacity.close();
         result
     }
 
@@ -169,6 +180,7 @@ impl<K, J> State<K, J> {
 
     /// Notifies by the waking rule; false if the batch is full and more are due.
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
+        self.dates.update(self.jobs.next_due(), wakes);
         let finished = self.finished();
         let due = |jobs: u64| match usize::try_from(jobs) {
             Ok(jobs) if !finished => jobs,
@@ -182,6 +194,7 @@ impl<K, J> State<K, J> {
                 let due = due(jobs.eligible_of(Some(of)));
                 claims.notify_up_to(due, wakes)
             })
+            && (self.watchers.is_empty() || self.notify_watchers(wakes))
     }
 
     /// A claim that found nothing waits. As [`Waiters::enqueue`].
@@ -227,10 +240,9 @@ impl<K, J> State<K, J> {
         }
     }
 
-    /// How many claims wait, and how many have been woken.
-    pub(super) fn claims(&self) -> (usize, usize) {
-        let all = || self.part_claims.values().chain([&self.claims]);
-        let waiting = all().map(|claims| claims.waiting()).sum();
-        (waiting, all().map(|claims| claims.notified()).sum())
+    /// How many claims wait. A step for each tenant or group that is waited for.
+    pub(super) fn claims(&self) -> WaitCounts {
+        let parts = self.part_claims.values();
+        WaitCounts::sum(parts.chain([&self.claims]))
     }
 }

@@ -213,6 +213,16 @@ impl<K, J> Jobs<K, J> {
                 State::Ready | State::Dead(_) | State::Uncounted => {}
             }
         }
+        self.next_due()
+    }
+
+    /// It is `now`; what is due waits for [`advance`](Self::advance).
+    pub fn tell(&mut self, now: Duration) {
+        self.timers.advance(now);
+    }
+
+    /// When there will be something to do.
+    pub fn next_due(&self) -> Option<Duration> {
         self.timers.next()
     }
 

@@ -116,6 +116,19 @@ impl<K, J> Jobs<K, J> {
         self.dead.values().copied()
     }
 
+    /// The dead that nobody was told of.
+    pub fn untold(&self) -> impl Iterator<Item = Key> {
+        let later = self.dead.range(self.told + 1..);
+        later.map(|(_, &job)| job)
+    }
+
+    /// The first of [them](Self::untold), of which somebody is told now.
+    pub fn tell_dead(&mut self) -> Option<Key> {
+        let (&death, &job) = self.dead.range(self.told + 1..).next()?;
+        self.told = death;
+        Some(job)
+    }
+
     /// A dead job waits again, at its place, with all its attempts.
     pub fn requeue(&mut self, id: Key) -> Result<(), Refused> {
         let job = self.jobs.get_mut(id).ok_or(Refused::Stale)?;

@@ -38,21 +38,6 @@ pub enum Why {
     QueueLimit,
 }
 
-/// How many jobs there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Those that wait and are due.
-    pub ready: usize,
-    /// Those that wait for a time.
-    pub later: usize,
-    /// Those that could be claimed now.
-    pub eligible: u64,
-    /// Those that are claimed.
-    pub claimed: u32,
-    /// Those that failed too often.
-    pub dead: usize,
-}
-
 /// One tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TenantStatus {
@@ -90,17 +75,6 @@ pub struct GroupStatus {
 }
 
 impl<K, J> Jobs<K, J> {
-    /// How many there are of what.
-    pub fn counts(&self) -> Counts {
-        Counts {
-            ready: self.waiting - self.later,
-            later: self.later,
-            eligible: self.eligible(),
-            claimed: self.running,
-            dead: self.dead.len(),
-        }
-    }
-
     /// What keeps this job from running; `None` if there is none.
     pub fn why(&self, id: Key) -> Option<Why> {
         let job = self.jobs.get(id)?;

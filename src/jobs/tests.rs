@@ -167,6 +167,6 @@ fn names_used_once_leave_nothing() {
         }
     }
     assert!(jobs.names.is_empty() && jobs.groups.is_empty() && jobs.orders.is_empty());
-    assert_eq!((jobs.counts(), jobs.timers.len()), (Counts::default(), 0));
+    assert_eq!((jobs.total(), jobs.timers.len()), (0, 0));
     assert!(jobs.heap_bytes() < 100_000, "{}", jobs.heap_bytes());
 }

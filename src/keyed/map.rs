@@ -3,7 +3,11 @@
 
 use hashbrown::HashTable;
 
-use crate::queue::{Pinned, is_idle};
+use crate::limit::Limit;
+use crate::queue::{GroupKey, Pinned, is_as_made, is_idle};
+
+/// Limit and level of a group as it is made.
+pub(super) type Made = (Limit, u8);
 
 pub(super) struct KeyMap<K, T> {
     entries: HashTable<Entry<K, T>>,
@@ -17,6 +21,12 @@ pub(super) struct Entry<K, T> {
     hash: u64,
     key: K,
     pub(super) group: Pinned<T>,
+}
+
+impl<K, T> Entry<K, T> {
+    pub(super) fn new(hash: u64, key: K, group: Pinned<T>) -> Self {
+        Self { hash, key, group }
+    }
 }
 
 impl<K, T> KeyMap<K, T> {
@@ -37,6 +47,12 @@ impl<K, T> KeyMap<K, T> {
         self.entries.len()
     }
 
+    /// How many are not idle.
+    pub(super) fn busy(&self) -> usize {
+        let groups = self.entries.iter().map(|entry| &entry.group);
+        groups.filter(|group| !is_idle(group)).count()
+    }
+
     /// The group of a key. Asks the user's `Eq`, and changes nothing.
     #[inline]
     pub(super) fn find(&self, hash: u64, key: &K) -> Option<&Pinned<T>>
@@ -47,21 +63,38 @@ impl<K, T> KeyMap<K, T> {
         self.entries.find(hash, is_it).map(|entry| &entry.group)
     }
 
-    /// A key that has no group comes in. Idle ones that go for it come out, and
-    /// are to be let go of under no lock.
-    pub(super) fn insert(&mut self, hash: u64, key: K, group: Pinned<T>) -> Vec<Entry<K, T>> {
+    /// A key that has no group comes in with this one. Idle ones that go for it come
+    /// out, and are to be let go of under no lock.
+    pub(super) fn insert(&mut self, entry: Entry<K, T>, made: Made) -> Vec<Entry<K, T>> {
         let mut idle = Vec::new();
         if self.len() >= self.full {
-            idle = self.take_idle();
+            idle = self.take_idle(made);
         }
-        let entry = Entry { hash, key, group };
-        self.entries.insert_unique(hash, entry, |entry| entry.hash);
+        self.entries
+            .insert_unique(entry.hash, entry, |entry| entry.hash);
         idle
     }
 
-    /// Takes out what is idle.
-    pub(super) fn take_idle(&mut self) -> Vec<Entry<K, T>> {
-        let idle = self.entries.extract_if(|entry| is_idle(&entry.group));
+    /// The key of a group, which has this hash.
+    pub(super) fn key_of(&self, hash: u64, group: GroupKey) -> Option<K>
+    where
+        K: Copy,
+    {
+        let is_it = |entry: &Entry<K, T>| entry.hash == hash && entry.group.key() == group;
+        self.entries.find(hash, is_it).map(|entry| entry.key)
+    }
+
+    /// All groups, with the hashes of their keys.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (GroupKey, u64)> {
+        let all = self.entries.iter();
+        all.map(|entry| (entry.group.key(), entry.hash))
+    }
+
+    /// Takes out what is idle, and of the limit and level as it is `made`.
+    pub(super) fn take_idle(&mut self, made: Made) -> Vec<Entry<K, T>> {
+        let idle = self
+            .entries
+            .extract_if(|entry| is_as_made(&entry.group, made));
         let idle = idle.collect();
         let len = self.len();
         self.entries.shrink_to(2 * len, |entry| entry.hash);

@@ -3,10 +3,12 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::map::KeyMap;
+use super::map::{Entry, KeyMap, Made};
 use crate::limit::Limit;
 use crate::queue::{GroupId, GroupRef, Lane, Pinned, Queue};
 use crate::wait::tests::heap::held_by_this_thread;
+
+const MADE: Made = (Limit::SERIAL, 100);
 
 fn queue() -> (Queue<u8>, Lane<u8>) {
     let queue = Queue::new();
@@ -80,7 +82,7 @@ proptest! {
                     } else {
                         let group = busy(&lane);
                         list.push((key, id(&lane, &group), true));
-                        let idle = map.insert(hash(key), key, group);
+                        let idle = map.insert(Entry::new(hash(key), key, group), MADE);
                         prop_assert!(idle.is_empty(), "there are few");
                     }
                 }
@@ -91,7 +93,7 @@ proptest! {
                     }
                 }
                 Step::Trim => {
-                    let idle = map.take_idle();
+                    let idle = map.take_idle(MADE);
                     let mut gone: Vec<_> = idle.iter().map(|e| id(&lane, &e.group)).collect();
                     let of_list = list.extract_if(.., |entry| !entry.2).map(|entry| entry.1);
                     let mut expected: Vec<_> = of_list.collect();
@@ -123,7 +125,7 @@ fn an_insertion_forgets_what_is_idle() {
     for key in 0..10_000_u64 {
         let group = busy(&lane);
         let id = id(&lane, &group);
-        drop(map.insert(key, key, group));
+        drop(map.insert(Entry::new(key, key, group), MADE));
         match key % 100 {
             0 => at_work += 1,
             _ => serve(&queue, id),
@@ -131,7 +133,7 @@ fn an_insertion_forgets_what_is_idle() {
         most = most.max(map.len());
     }
     assert!(most <= 64 + 2 * at_work, "{most} for {at_work} at work");
-    drop(map.take_idle());
+    drop(map.take_idle(MADE));
     assert_eq!(map.len(), at_work);
 }
 
@@ -144,14 +146,14 @@ fn a_burst_is_given_back() {
     let before = held_by_this_thread();
     let mut map = KeyMap::new();
     for (key, group) in all.into_iter().enumerate() {
-        let idle = map.insert(key as u64, key, group);
+        let idle = map.insert(Entry::new(key as u64, key, group), MADE);
         assert!(idle.is_empty(), "all are at work");
     }
     let burst = held_by_this_thread() - before;
     for group in &refs[10..] {
         serve(&queue, id(&lane, group));
     }
-    assert_eq!(map.take_idle().len(), 9_990);
+    assert_eq!(map.take_idle(MADE).len(), 9_990);
     assert!(held_by_this_thread() - before < burst / 50);
     assert_eq!(map.take_all().len(), 10);
     assert!(held_by_this_thread() - before < burst / 50);

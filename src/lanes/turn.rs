@@ -51,6 +51,7 @@ impl<G> Lanes<G> {
         if lane.is_spent() {
             self.leave_alone();
         }
+        self.begun += 1;
         Some(group)
     }
 
@@ -69,6 +70,7 @@ impl<G> Lanes<G> {
             if lane.is_spent() {
                 self.leave_alone();
             }
+            self.begun += n as u64;
         }
         n
     }
@@ -117,6 +119,7 @@ impl<G> Lanes<G> {
             tiered.tiers.start(tiered.front);
         }
         self.ring.served(&mut self.lanes);
+        self.begun += 1;
         Some(Begun {
             group,
             lane: current,
@@ -129,6 +132,7 @@ impl<G> Lanes<G> {
     /// it is the current one and has that turn again; whom the turn overtook is
     /// overtaken once less. Of several turns the last is taken back first.
     pub fn undo(&mut self, lane: u32, overtaken: Option<u32>) {
+        self.begun -= 1;
         let l = self.lane_mut(lane);
         l.overtaken = match overtaken {
             Some(before) => l.overtaken.saturating_add(before),

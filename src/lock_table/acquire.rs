@@ -9,8 +9,9 @@ use super::Resource;
 use super::deadlock::Report;
 use super::error::{Deadlock, LockError, TryLockError};
 use super::owner::Owner;
-use super::path::{Path, Reached, Taken};
+use super::path::{Path, Reached};
 use super::shards::Shards;
+use super::step::Taken;
 use super::wait_table::{Outcome, WaitTable};
 use crate::slab::Key;
 use crate::sync::{Arc, model_size, spin_loop, yield_now};
@@ -46,11 +47,16 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         }
     }
 
+    /// For other requests, before the first poll of this one.
+    pub(super) fn owner(&mut self) -> &mut Owner<K, S> {
+        self.owner
+    }
+
     /// Takes all of it now, or nothing.
     pub(super) fn try_now(mut self) -> Result<(), TryLockError> {
         let attempt = match self.take() {
             Ok(Taken::All) => Ok(Attempt::Done),
-            Ok(Taken::Nothing) => Ok(Attempt::WantsWaker),
+            Ok(Taken::Nothing | Taken::Revoked) => Ok(Attempt::WantsWaker),
             Ok(Taken::Unknown) => self.acquire(None),
             Err(error) => Err(error),
         };
@@ -72,14 +78,20 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             return Err(LockError::Closed);
         }
         owner.abort_pending();
-        let taken = if path.is_local() {
-            Taken::All
-        } else {
-            path.take(&owner.shared.shards, owner.id)
-        };
+        if path.is_local() {
+            path.commit(&mut owner.holds);
+            return Ok(Taken::All);
+        }
+        let mut taken = owner.take(path);
+        if taken == Taken::Revoked {
+            owner.give_up_kept();
+            path.forget_kept();
+            taken = owner.take(path);
+        }
         if taken == Taken::All {
             path.commit(&mut owner.holds);
         }
+        owner.drop_deferred();
         Ok(taken)
     }
 
@@ -103,7 +115,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             match self.take() {
                 Ok(Taken::All) => return Some(Ok(())),
                 Ok(Taken::Unknown) => return None,
-                Ok(Taken::Nothing) => {}
+                Ok(Taken::Nothing | Taken::Revoked) => {}
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -114,14 +126,18 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
     fn acquire(&mut self, waker: Option<Waker>) -> Result<Attempt<K>, LockError<K>> {
         let Self { owner, path, begun } = self;
         let path = path.as_mut().ok_or(LockError::TooDeep)?;
+        if path.keeps() {
+            owner.give_up_kept();
+            path.forget_kept();
+        }
         // From here on the table may hold something that is not in our holds.
         owner.pending = true;
         let begins = !std::mem::replace(begun, true);
-        let (id, locks) = (owner.id, owner.holds.real());
+        let (id, locks, retries) = (owner.id, owner.holds.real(), owner.retries);
         let shards = &owner.shared.shards;
         let attempt = owner.shared.with_state(|waits, wakes| {
             if begins {
-                waits.begin(id, locks);
+                waits.begin(id, locks, retries);
             }
             resume(waits, wakes, (shards, id), path, waker)
         });
@@ -208,7 +224,7 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
     fn at_once(&mut self) -> Option<Self::Output> {
         match self.take() {
             Ok(Taken::All) => Some(Ok(())),
-            Ok(Taken::Nothing | Taken::Unknown) => None,
+            Ok(Taken::Nothing | Taken::Unknown | Taken::Revoked) => None,
             Err(error) => Some(Err(error)),
         }
     }
@@ -220,7 +236,7 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
         match self.take() {
             Ok(Taken::All) => Some(Ok(())),
             Ok(Taken::Unknown) => None,
-            Ok(Taken::Nothing) => self.back_off(),
+            Ok(Taken::Nothing | Taken::Revoked) => self.back_off(),
             Err(error) => Some(Err(error)),
         }
     }

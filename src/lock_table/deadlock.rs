@@ -65,6 +65,7 @@ impl<K> WaitTable<K> {
                 self.drop_oldest_report();
             }
             self.reports.push_back(report.clone());
+            self.found += 1;
             if victim == owner {
                 self.abort(owner);
                 return Some(report);
@@ -74,11 +75,11 @@ impl<K> WaitTable<K> {
         None
     }
 
-    /// Lowest priority, then fewest locks, then youngest.
+    /// Lowest priority, then fewest retries, then fewest locks, then youngest.
     fn victim(&self, circle: &[Key]) -> Key {
         let rank = |owner: &&Key| {
             let state = self.owners.get(**owner);
-            state.map(|state| (state.priority, state.locks, Reverse(state.born)))
+            state.map(|s| (s.priority, s.retries, s.locks, Reverse(s.born)))
         };
         let victim = circle.iter().min_by_key(rank);
         *victim.expect("a circle has owners")

@@ -22,6 +22,15 @@ struct Entry {
 }
 
 impl Grants {
+    /// So many, which together ask for a mode, or none.
+    #[inline]
+    pub(super) fn new(epoch: u64, asked: Option<(Mode, u64)>) -> Self {
+        Self {
+            last: asked.map(|(mode, count)| Entry { epoch, count, mode }),
+            earlier: Vec::new(),
+        }
+    }
+
     pub(super) fn mode(&self) -> Option<Mode> {
         self.last.map(|last| last.mode)
     }
@@ -30,9 +39,10 @@ impl Grants {
         self.last.map(|last| last.epoch)
     }
 
+    #[inline]
     pub(super) fn count(&self) -> u64 {
-        let all = self.earlier.iter().chain(&self.last);
-        all.map(|entry| entry.count).sum()
+        let earlier: u64 = self.earlier.iter().map(|entry| entry.count).sum();
+        earlier + self.last.map_or(0, |last| last.count)
     }
 
     /// So many more, in this epoch, which together ask for a mode.

@@ -4,14 +4,14 @@
 //! from a change of it for the others is the business of `holds`.
 
 use super::grants::Grants;
-use super::shards::NodeId;
+use super::index::NodeId;
 use crate::modes::Mode;
 
-/// The hash of the resource, and a number where several have the same.
-pub(super) type HoldId = (u64, u64);
+/// Its slot.
+pub(super) type HoldId = usize;
 
 pub(super) struct Hold<K> {
-    pub(super) id: HoldId,
+    pub(super) hash: u64,
     pub(super) key: K,
     pub(super) depth: usize,
     pub(super) kind: HoldKind,
@@ -32,11 +32,11 @@ pub(super) enum HoldKind {
     },
 }
 
-/// How many need the weaker and the stronger of two modes.
+/// How many need the weaker and the stronger of two modes: fewer than memory has room for.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counts {
-    weak: u64,
-    strong: u64,
+    weak: u32,
+    strong: u32,
 }
 
 impl<K> Hold<K> {
@@ -88,7 +88,7 @@ impl Counts {
     }
 
     pub(super) fn any(self) -> bool {
-        self.weak + self.strong > 0
+        (self.weak, self.strong) != (0, 0)
     }
 
     /// The stronger of the modes that are needed.
@@ -100,7 +100,7 @@ impl Counts {
         }
     }
 
-    fn pick(&mut self, strong: bool) -> &mut u64 {
+    fn pick(&mut self, strong: bool) -> &mut u32 {
         if strong {
             &mut self.strong
         } else {

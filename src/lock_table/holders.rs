@@ -28,6 +28,7 @@ struct Many {
 }
 
 impl Holders {
+    #[inline]
     pub(super) fn one(owner: Key, mode: Mode) -> Self {
         let mut few = [None; FEW];
         few[0] = Some((owner, mode));
@@ -36,6 +37,13 @@ impl Holders {
 
     pub(super) fn is_empty(&self) -> bool {
         self.many.is_none() && self.few.iter().all(Option::is_none)
+    }
+
+    /// Whether this one alone is in here, in the first place; if not, it may be so all the same.
+    #[inline]
+    pub(super) fn only(&self, owner: Key) -> bool {
+        let first = self.few[0].is_some_and(|(who, _)| who == owner);
+        first && self.few[1].is_none() && self.few[2].is_none() && self.many.is_none()
     }
 
     pub(super) fn held(&self, owner: Key) -> Option<Mode> {
@@ -71,6 +79,7 @@ impl Holders {
     }
 
     /// Whether what all but this owner hold is compatible with `mode`.
+    #[inline]
     pub(super) fn fit(&self, owner: Key, mode: Mode) -> bool {
         let clear = |&(who, held): &(Key, Mode)| who == owner || held.compatible(mode);
         self.few.iter().flatten().all(clear)

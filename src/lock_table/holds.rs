@@ -23,34 +23,39 @@
 
 use std::cmp::Reverse;
 
-use hashbrown::HashTable;
-
+use super::bias::Kept;
 use super::error::ReleaseError;
 use super::grants::Grants;
 use super::hold::{Counts, Hold, HoldId, HoldKind};
-use super::shards::{NodeId, spread};
+use super::index::NodeId;
+use super::slots::Slots;
 use crate::modes::Mode;
 
 /// What must be entered in the table: from leaf to root.
 pub(super) type Changes = Vec<(NodeId, Option<Mode>)>;
 
+/// What was kept, to be dropped when all is entered.
+type Forgotten<K> = Option<(NodeId, K)>;
+
 pub(super) struct Holds<K> {
-    map: HashTable<Hold<K>>,
+    slots: Slots<K>,
     /// How many of them are real.
     real: u64,
     /// Counts the savepoints.
     epoch: u64,
     /// What the last call asks to be entered.
     pub(super) changes: Changes,
+    pub(super) kept: Kept<K>,
 }
 
 impl<K> Holds<K> {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            map: HashTable::new(),
+            slots: Slots::new(),
             real: 0,
             epoch: 0,
             changes: Changes::new(),
+            kept: Kept::new(),
         }
     }
 
@@ -59,20 +64,12 @@ impl<K> Holds<K> {
     where
         K: Eq,
     {
-        let is_it = |hold: &Hold<K>| hold.id.0 == hash && hold.key == *key;
-        self.map.find(spread(hash), is_it).map(|hold| hold.id)
+        self.slots.find(hash, key)
     }
 
     #[inline]
     pub(super) fn get(&self, id: HoldId) -> &Hold<K> {
-        let hold = self.map.find(spread(id.0), |hold| hold.id == id);
-        hold.expect("a hold that was found")
-    }
-
-    #[inline]
-    fn get_mut(&mut self, id: HoldId) -> &mut Hold<K> {
-        let hold = self.map.find_mut(spread(id.0), |hold| hold.id == id);
-        hold.expect("a hold that was found")
+        self.slots.get(id)
     }
 
     /// How many resources it holds in the table.
@@ -81,7 +78,31 @@ impl<K> Holds<K> {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Hold<K>> {
-        self.map.iter()
+        self.slots.iter().map(|(_, hold)| hold)
+    }
+
+    /// Whether `intent` is held here in the table, and neither this nor what is above covers `mode`
+    /// below: then a request below has nothing to do here or above.
+    #[inline]
+    pub(super) fn carries(&self, id: HoldId, intent: Mode, mode: Mode) -> bool {
+        let mut at = Some(id);
+        while let Some(id) = at {
+            let hold = self.get(id);
+            let covers = hold.own().is_some_and(|own| own.covers_below(mode));
+            match hold.kind {
+                HoldKind::Real { mode, parent, .. } if !covers && mode.covers(intent) => {
+                    at = parent
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// After an operation: gives back memory that is not used any more.
+    #[inline]
+    pub(super) fn compact(&mut self) {
+        self.slots.compact();
     }
 
     /// Enters a real hold, or raises one, or makes a covered one real; with so many grants by name,
@@ -118,14 +139,17 @@ impl<K> Holds<K> {
                     }
                 }
                 let epoch = self.epoch;
-                let hold = self.get_mut(id);
+                let hold = self.slots.get_mut(id);
                 hold.kind = HoldKind::Real { node, mode, parent };
                 hold.grant(epoch, asked);
                 id
             }
         };
         if let Some(parent) = parent {
-            self.get_mut(parent).intents.count(strong_intent(mode));
+            self.slots
+                .get_mut(parent)
+                .intents
+                .count(strong_intent(mode));
         }
         id
     }
@@ -142,7 +166,7 @@ impl<K> Holds<K> {
         let kind = HoldKind::Covered { by };
         let id = id.unwrap_or_else(|| self.insert(hash, (key(), depth), kind, None));
         let epoch = self.epoch;
-        let hold = self.get_mut(id);
+        let hold = self.slots.get_mut(id);
         let before = hold.own();
         hold.kind = kind;
         hold.grant(epoch, Some(asked));
@@ -153,14 +177,8 @@ impl<K> Holds<K> {
 
     /// Gives one grant back.
     #[inline]
-    pub(super) fn release(&mut self, hash: u64, key: &K) -> Result<(), ReleaseError>
-    where
-        K: Eq,
-    {
-        let is_it = |hold: &Hold<K>| hold.id.0 == hash && hold.key == *key;
-        let found = self.map.find_entry(spread(hash), is_it);
-        let mut found = found.map_err(|_| ReleaseError::NotHeld)?;
-        let hold = found.get_mut();
+    pub(super) fn release(&mut self, id: HoldId) -> Result<(), ReleaseError> {
+        let hold = self.slots.get_mut(id);
         let count = hold.grants.count();
         match count {
             0 => return Err(ReleaseError::NotHeld),
@@ -172,18 +190,21 @@ impl<K> Holds<K> {
             && !hold.intents.any()
         {
             // All that there was of it, which is what mostly happens.
-            let (gone, _) = found.remove();
+            let gone = self.slots.remove(id);
             self.changes.push((node, None));
             self.real -= 1;
-            self.uncount_intent(parent, mode);
-            self.shrink();
-            if let Some(parent) = parent {
-                self.propagate(parent);
-            }
-            drop(gone);
+            let kept = match parent {
+                Some(parent) => {
+                    self.uncount_intent(Some(parent), mode);
+                    self.propagate(parent);
+                    None
+                }
+                None => self.kept.forget_if(node),
+            };
+            drop((gone, kept));
             return Ok(());
         }
-        let (id, before) = (hold.id, hold.own());
+        let before = hold.own();
         hold.grants.pop();
         self.lowered(id, before);
         Ok(())
@@ -200,7 +221,7 @@ impl<K> Holds<K> {
         if needed.is_some_and(|needed| !mode.covers_below(needed)) {
             return Err(ReleaseError::StillCovers);
         }
-        self.get_mut(id).grants.cap(mode);
+        self.slots.get_mut(id).grants.cap(mode);
         self.lowered(id, Some(own));
         Ok(())
     }
@@ -214,31 +235,39 @@ impl<K> Holds<K> {
     /// Gives back what was granted since, from the leaves up.
     pub(super) fn release_to(&mut self, epoch: u64) {
         let since = |hold: &Hold<K>| hold.grants.last_epoch().is_some_and(|last| last >= epoch);
-        let touched = self.map.iter().filter(|hold| since(hold));
-        let mut touched: Vec<(usize, HoldId)> = touched.map(|hold| (hold.depth, hold.id)).collect();
+        let touched = self.slots.iter().filter(|(_, hold)| since(hold));
+        let mut touched: Vec<(usize, HoldId)> =
+            touched.map(|(id, hold)| (hold.depth, id)).collect();
         touched.sort_unstable_by(|a, b| b.cmp(a));
         for (_, id) in touched {
             let before = self.get(id).own();
-            self.get_mut(id).grants.cut(epoch);
+            self.slots.get_mut(id).grants.cut(epoch);
             self.lowered(id, before);
         }
     }
 
     /// Forgets everything: from the leaves up. Gives what is to be dropped when it is entered.
-    pub(super) fn clear(&mut self) -> Vec<Hold<K>> {
-        let mut all: Vec<Hold<K>> = if self.map.len() < 16 {
-            self.map.drain().collect()
-        } else {
-            std::mem::take(&mut self.map).into_iter().collect()
-        };
-        all.sort_by_key(|hold| Reverse(hold.depth));
-        let nodes = all.iter().filter_map(|hold| match hold.kind {
-            HoldKind::Real { node, .. } => Some((node, None)),
-            HoldKind::Covered { .. } => None,
-        });
-        self.changes.extend(nodes);
+    pub(super) fn clear(&mut self) -> (Vec<Option<Hold<K>>>, Forgotten<K>) {
+        let mut all = self.slots.take_all();
+        all.sort_by_key(|hold| Reverse(hold.as_ref().map(|hold| hold.depth)));
         self.real = 0;
-        all
+        let mut forgotten = None;
+        for slot in &mut all {
+            let Some(hold) = slot else { continue };
+            let HoldKind::Real { node, mode, parent } = hold.kind else {
+                continue;
+            };
+            let (hash, intent) = (hold.hash, parent.is_none() && hold.own().is_none());
+            let take = || slot.take().expect("taken once").key;
+            if intent && self.kept.leave((take, hash), node, mode) {
+                continue;
+            }
+            self.changes.push((node, None));
+            if parent.is_none() {
+                forgotten = self.kept.forget_unless_due(node).or(forgotten);
+            }
+        }
+        (all, forgotten)
     }
 
     #[inline]
@@ -249,37 +278,15 @@ impl<K> Holds<K> {
         kind: HoldKind,
         asked: Option<(Mode, u64)>,
     ) -> HoldId {
-        let same = self.map.iter_hash(spread(hash));
-        let same = same.filter(|hold| hold.id.0 == hash);
-        let id = (hash, same.map(|hold| hold.id.1 + 1).max().unwrap_or(0));
-        let mut hold = Hold {
-            id,
+        self.slots.insert(Hold {
+            hash,
             key,
             depth,
             kind,
-            grants: Grants::default(),
+            grants: Grants::new(self.epoch, asked),
             intents: Counts::default(),
             covers: Counts::default(),
-        };
-        hold.grant(self.epoch, asked);
-        let rehash = |hold: &Hold<K>| spread(hold.id.0);
-        self.map.insert_unique(spread(hash), hold, rehash);
-        id
-    }
-
-    fn remove(&mut self, id: HoldId) {
-        let found = self.map.find_entry(spread(id.0), |hold| hold.id == id);
-        let (gone, _) = found.ok().expect("a hold that was found").remove();
-        self.shrink();
-        drop(gone);
-    }
-
-    #[inline]
-    fn shrink(&mut self) {
-        let (len, capacity) = (self.map.len(), self.map.capacity());
-        if capacity > 16 && len < capacity / 8 {
-            self.map.shrink_to(len * 2, |hold| spread(hold.id.0));
-        }
+        })
     }
 
     /// The own mode of a hold went down: what follows from it for the hold and all above it.
@@ -288,7 +295,7 @@ impl<K> Holds<K> {
             let after = self.get(at).own();
             self.recover(by, before, after);
             if after.is_none() {
-                self.remove(at);
+                drop(self.slots.remove(at));
             }
             return;
         }
@@ -304,30 +311,49 @@ impl<K> Holds<K> {
                 break;
             }
             debug_assert!(target.is_some() || !hold.covers.any());
+            let Some(parent) = parent else {
+                return self.lower_root(at, node, mode, target);
+            };
             self.changes.push((node, target));
-            self.uncount_intent(parent, mode);
+            self.uncount_intent(Some(parent), mode);
             match target {
                 Some(mode) => {
-                    self.get_mut(at).kind = HoldKind::Real { node, mode, parent };
-                    if let Some(parent) = parent {
-                        self.get_mut(parent).intents.count(strong_intent(mode));
-                    }
+                    let intents = &mut self.slots.get_mut(parent).intents;
+                    intents.count(strong_intent(mode));
+                    let parent = Some(parent);
+                    self.slots.get_mut(at).kind = HoldKind::Real { node, mode, parent };
                 }
                 None => {
                     self.real -= 1;
-                    self.remove(at);
+                    drop(self.slots.remove(at));
                 }
             }
-            match parent {
-                Some(parent) => at = parent,
-                None => break,
-            }
+            at = parent;
         }
+    }
+
+    fn lower_root(&mut self, at: HoldId, node: NodeId, mode: Mode, target: Option<Mode>) {
+        if let Some(mode) = target {
+            self.changes.push((node, target));
+            let parent = None;
+            self.slots.get_mut(at).kind = HoldKind::Real { node, mode, parent };
+            return;
+        }
+        self.real -= 1;
+        let hash = self.get(at).hash;
+        let mut key = Some(self.slots.remove(at));
+        let mut forgotten = None;
+        let take = || key.take().expect("taken once");
+        if !self.kept.leave((take, hash), node, mode) {
+            self.changes.push((node, None));
+            forgotten = self.kept.forget_unless_due(node);
+        }
+        drop((key, forgotten));
     }
 
     /// The own mode of something covered has changed.
     fn recover(&mut self, by: HoldId, before: Option<Mode>, after: Option<Mode>) {
-        let covers = &mut self.get_mut(by).covers;
+        let covers = &mut self.slots.get_mut(by).covers;
         if let Some(before) = before {
             covers.uncount(covered(before));
         }
@@ -338,7 +364,10 @@ impl<K> Holds<K> {
 
     fn uncount_intent(&mut self, parent: Option<HoldId>, mode: Mode) {
         if let Some(parent) = parent {
-            self.get_mut(parent).intents.uncount(strong_intent(mode));
+            self.slots
+                .get_mut(parent)
+                .intents
+                .uncount(strong_intent(mode));
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use hashbrown::HashTable;
 
-use super::path::Step;
-use super::shards::spread;
+use super::step::Step;
 
 /// Whether a path may have a name twice, so that its parent is not always the same.
 pub(super) fn has_repeats<K>(path: &[Step<K>]) -> bool {
@@ -20,7 +19,7 @@ pub(super) fn merged<K: Eq>(steps: Vec<Step<K>>) -> Vec<Step<K>> {
     let mut merged: Vec<Step<K>> = Vec::new();
     for (number, mut step) in numbered {
         let is_it = |&at: &usize| merged[at].hash == step.hash && merged[at].key == step.key;
-        if let Some(&same) = known.find(spread(step.hash), is_it) {
+        if let Some(&same) = known.find(step.hash, is_it) {
             positions[number] = same;
             let found = &mut merged[same];
             found.asked = match (found.asked, step.asked) {
@@ -32,8 +31,8 @@ pub(super) fn merged<K: Eq>(steps: Vec<Step<K>>) -> Vec<Step<K>> {
             // Less deep, so it has its position already.
             step.parent = step.parent.map(|parent| positions[parent]);
             positions[number] = merged.len();
-            let rehash = |&at: &usize| spread(merged[at].hash);
-            known.insert_unique(spread(step.hash), merged.len(), rehash);
+            let rehash = |&at: &usize| merged[at].hash;
+            known.insert_unique(step.hash, merged.len(), rehash);
             merged.push(step);
         }
     }

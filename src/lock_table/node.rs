@@ -7,7 +7,7 @@
 //! 2. Once scanned, every request conflicts with another's grant, or with a request ahead of it.
 
 use super::holders::Holders;
-use super::shards::NodeId;
+use super::index::NodeId;
 use crate::modes::Mode;
 use crate::slab::Key;
 use crate::sync::Arc;

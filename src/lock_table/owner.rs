@@ -5,18 +5,16 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::acquire::Lock;
 use super::error::{OwnerId, ReleaseError, TryLockError};
-use super::hold::HoldKind;
+use super::hold::{HoldId, HoldKind};
 use super::holds::Holds;
-use super::path::{Path, Step};
-use super::shards::Name;
+use super::index::{Name, spread};
+use super::path::Path;
+use super::step::Step;
 use super::{Resource, Shared};
 use crate::modes::Mode;
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::Wait;
-
-/// Longer lists of what is entered are not kept for the next time.
-const KEPT: usize = 64;
 
 /// Somebody who locks: a session, a task, a transaction; not a thread. Made by
 /// [`LockTable::owner`](super::LockTable::owner); may be sent to another thread.
@@ -31,13 +29,14 @@ pub struct Owner<K, S = RandomState> {
     pub(super) shared: Arc<Shared<K, S>>,
     pub(super) id: Key,
     pub(super) holds: Holds<K>,
-    priority: i32,
+    /// How often it has begun anew since it was done.
+    pub(super) retries: u32,
     /// A request was begun and neither committed nor put back.
     pub(super) pending: bool,
     /// The memory of the last path.
     pub(super) steps: Vec<Step<K>>,
     /// Names to be dropped with no lock held.
-    deferred: Vec<Name<K>>,
+    pub(super) deferred: Vec<Name<K>>,
 }
 
 /// A moment in the life of an owner, to go back to.
@@ -54,7 +53,7 @@ impl<K, S> Owner<K, S> {
             shared,
             id,
             holds: Holds::new(),
-            priority,
+            retries: 0,
             pending: false,
             steps: Vec::new(),
             deferred: Vec::new(),
@@ -67,10 +66,13 @@ impl<K, S> Owner<K, S> {
         OwnerId(self.id)
     }
 
-    /// Of the owners in a deadlock, one of the lowest priority gives up.
+    /// Of the owners in a deadlock, one of the lowest priority gives up. It is as when the owner was
+    /// made, or as [`set_priority`](super::LockTable::set_priority) has left it. Takes the lock of
+    /// those who wait.
     #[must_use]
     pub fn priority(&self) -> i32 {
-        self.priority
+        let priority = self.shared.wait_table.lock().priority(self.id);
+        priority.expect("an owner that lives")
     }
 
     /// A moment to which [`release_to`](Self::release_to) can go back. It costs nothing, and may be
@@ -99,19 +101,61 @@ impl<K, S> Owner<K, S> {
         Ok(())
     }
 
+    /// After a deadlock: [`release_all`](Self::release_all), to do the same work once more.
+    ///
+    /// Until the next `release_all`, in deadlocks between owners of one priority, those who have
+    /// begun anew more often do not give up: so whoever retries gets through at last.
+    ///
+    /// ```
+    /// use conversant::lock_table::{LockError, LockTable, Resource};
+    /// use conversant::modes::Mode;
+    ///
+    /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// # struct Name(u32);
+    /// # impl Resource for Name {
+    /// #     fn parent(&self) -> Option<Self> {
+    /// #         None
+    /// #     }
+    /// # }
+    /// let locks = LockTable::new();
+    /// let mut owner = locks.owner(0);
+    /// let mut transfer = || loop {
+    ///     let both = [Name(1), Name(2)].map(|name| owner.lock(&name, Mode::X).wait());
+    ///     match both.into_iter().collect::<Result<Vec<()>, _>>() {
+    ///         Err(LockError::Deadlock(_)) => owner.retry(),
+    ///         other => return other,
+    ///     }
+    /// };
+    /// transfer()?;
+    /// owner.release_all();
+    /// # Ok::<(), LockError<Name>>(())
+    /// ```
+    pub fn retry(&mut self) {
+        let retries = self.retries.saturating_add(1);
+        self.release_all();
+        self.retries = retries;
+    }
+
     /// Releases all that it holds, whatever the counts; as dropping it does.
     pub fn release_all(&mut self) {
+        self.retries = 0;
+        if self.pending {
+            self.holds.kept.forget_last();
+        }
         let gone = self.holds.clear();
+        let mut forgotten = None;
         if std::mem::replace(&mut self.pending, false) {
             // At once, before the drop of any name can panic.
-            let changes = std::mem::take(&mut self.holds.changes);
+            let mut changes = std::mem::take(&mut self.holds.changes);
+            forgotten = self.holds.kept.rest_no_more();
+            changes.extend(forgotten.as_ref().map(|(root, _)| (*root, None)));
             self.shared.with_state(|waits, _| {
                 waits.abort(self.id);
                 waits.lower(self.id, &changes);
             });
         }
         self.enter();
-        drop(gone);
+        drop((gone, forgotten));
     }
 
     /// All that it holds, in no particular order: the resource, its mode, and whether that is held
@@ -127,29 +171,6 @@ impl<K, S> Owner<K, S> {
     pub(super) fn abort_pending(&mut self) {
         if std::mem::replace(&mut self.pending, false) {
             self.shared.with_state(|waits, _| waits.abort(self.id));
-        }
-    }
-
-    /// Enters in the table what has changed in the holds.
-    #[inline]
-    fn enter(&mut self) {
-        if self.holds.changes.is_empty() {
-            return;
-        }
-        // Taken out, so that nothing is entered twice if the drop of a name panics.
-        let mut changes = std::mem::take(&mut self.holds.changes);
-        let (shared, id) = (&self.shared, self.id);
-        if !shared.shards.lower(id, &changes, &mut self.deferred) {
-            shared.with_state(|waits, _| waits.lower(id, &changes));
-        }
-        changes.clear();
-        if changes.capacity() <= KEPT {
-            self.holds.changes = changes;
-        }
-        if self.deferred.capacity() > KEPT {
-            drop(std::mem::take(&mut self.deferred));
-        } else {
-            self.deferred.clear();
         }
     }
 }
@@ -172,8 +193,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// # Errors
     ///
     /// [`LockError::Deadlock`](super::LockError::Deadlock) if the wait closed a circle, or another
-    /// one did later, and this owner was chosen to give up: lowest priority, then fewest locks in
-    /// the table, then youngest. [`Closed`](super::LockError::Closed), also for what would be
+    /// one did later, and this owner was chosen to give up: lowest priority, then fewest
+    /// [retries](Self::retry), then fewest locks in the table, then youngest. [`Closed`](super::LockError::Closed), also for what would be
     /// covered; [`TooDeep`](super::LockError::TooDeep). The owner then holds what it held before,
     /// and no intent for what it did not get.
     ///
@@ -187,7 +208,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// Hashing, `parent` and `clone` run before anything is locked; `Eq` runs under the table's locks
     /// as well, and must not use the table. If one of them panics, nothing has changed.
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
-        let path = self.path([(resource.clone(), mode)]);
+        let path = self.path(resource, mode);
         Wait::new(Lock::new(self, path))
     }
 
@@ -205,7 +226,13 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         &mut self,
         resources: impl IntoIterator<Item = (K, Mode)>,
     ) -> Wait<Lock<'_, K, S>> {
-        let path = self.path(resources);
+        self.abort_pending();
+        let steps = std::mem::take(&mut self.steps);
+        let hash = |key: &K| self.shared.hasher.hash_one(key);
+        let path = Path::to_all(resources, hash, &self.holds, steps);
+        if path.as_ref().is_some_and(|path| path.gives_up) {
+            self.give_up_kept();
+        }
         Wait::new(Lock::new(self, path))
     }
 
@@ -216,33 +243,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// [`TryLockError::WouldBlock`], [`Closed`](TryLockError::Closed),
     /// [`TooDeep`](TryLockError::TooDeep).
     pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), TryLockError> {
-        let path = self.path([(resource.clone(), mode)]);
+        let path = self.path(resource, mode);
         Lock::new(self, path).try_now()
-    }
-
-    /// Locks the first of these resources that can be had now, and says which: skip locked.
-    ///
-    /// They are tried one by one; what is given back meanwhile at one that was passed is not seen.
-    ///
-    /// # Errors
-    ///
-    /// [`TryLockError::Closed`] and [`TooDeep`](TryLockError::TooDeep), not `WouldBlock`.
-    pub fn first_free<'k>(
-        &mut self,
-        resources: impl IntoIterator<Item = &'k K>,
-        mode: Mode,
-    ) -> Result<Option<usize>, TryLockError>
-    where
-        K: 'k,
-    {
-        for (position, resource) in resources.into_iter().enumerate() {
-            match self.try_lock(resource, mode) {
-                Ok(()) => return Ok(Some(position)),
-                Err(TryLockError::WouldBlock) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(None)
     }
 
     /// Gives one grant of the resource back. With the last one the mode falls to what is needed for
@@ -255,8 +257,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// covered by it. Nothing has changed then.
     pub fn release(&mut self, resource: &K) -> Result<(), ReleaseError> {
         self.abort_pending();
-        let hash = self.shared.hasher.hash_one(resource);
-        self.holds.release(hash, resource)?;
+        let id = self.find(resource).ok_or(ReleaseError::NotHeld)?;
+        self.holds.release(id)?;
         self.enter();
         Ok(())
     }
@@ -271,10 +273,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// covered below. Nothing has changed then.
     pub fn downgrade(&mut self, resource: &K, mode: Mode) -> Result<(), ReleaseError> {
         self.abort_pending();
-        let hash = self.shared.hasher.hash_one(resource);
-        let id = self.holds.find(hash, resource);
-        self.holds
-            .downgrade(id.ok_or(ReleaseError::NotHeld)?, mode)?;
+        let id = self.find(resource).ok_or(ReleaseError::NotHeld)?;
+        self.holds.downgrade(id, mode)?;
         self.enter();
         Ok(())
     }
@@ -282,29 +282,39 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// The mode in which it holds the resource, as an intent or covered too.
     #[must_use]
     pub fn held(&self, resource: &K) -> Option<Mode> {
-        let hash = self.shared.hasher.hash_one(resource);
-        let id = self.holds.find(hash, resource)?;
-        self.holds.get(id).mode()
+        self.holds.get(self.find(resource)?).mode()
     }
 
     /// How many grants of the resource it has to release; none of what it holds as an intent only.
     #[must_use]
     pub fn grants(&self, resource: &K) -> u64 {
-        let hash = self.shared.hasher.hash_one(resource);
-        let id = self.holds.find(hash, resource);
+        let id = self.find(resource);
         id.map_or(0, |id| self.holds.get(id).grants())
     }
 
-    fn path(&mut self, resources: impl IntoIterator<Item = (K, Mode)>) -> Option<Path<K>> {
+    /// None if it is too deep.
+    #[inline]
+    pub(super) fn path(&mut self, resource: &K, mode: Mode) -> Option<Path<K>> {
         self.abort_pending();
-        let hash = |key: &K| self.shared.hasher.hash_one(key);
         let steps = std::mem::take(&mut self.steps);
-        Path::new(resources, hash, &self.holds, steps)
+        let hash = |key: &K| self.shared.hasher.hash_one(key);
+        let path = Path::to(resource.clone(), mode, hash, &self.holds, steps);
+        if path.as_ref().is_some_and(|path| path.gives_up) {
+            self.give_up_kept();
+        }
+        path
+    }
+
+    #[inline]
+    pub(super) fn find(&self, resource: &K) -> Option<HoldId> {
+        let hash = spread(self.shared.hasher.hash_one(resource));
+        self.holds.find(hash, resource)
     }
 }
 
 impl<K, S> Drop for Owner<K, S> {
     fn drop(&mut self) {
+        self.holds.kept.forget_last();
         // Last, also if the drop of a name panics.
         let last = UnregisterOnDrop(self);
         last.0.release_all();
@@ -315,6 +325,15 @@ struct UnregisterOnDrop<'a, K, S>(&'a mut Owner<K, S>);
 
 impl<K, S> Drop for UnregisterOnDrop<'_, K, S> {
     fn drop(&mut self) {
+        let last = Unregister(self.0);
+        last.0.give_up_kept();
+    }
+}
+
+struct Unregister<'a, K, S>(&'a mut Owner<K, S>);
+
+impl<K, S> Drop for Unregister<'_, K, S> {
+    fn drop(&mut self) {
         let Owner { shared, id, .. } = &*self.0;
         shared.with_state(|waits, _| waits.unregister(*id));
     }
@@ -324,7 +343,6 @@ impl<K, S> fmt::Debug for Owner<K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Owner")
             .field("id", &self.id())
-            .field("priority", &self.priority)
             .finish_non_exhaustive()
     }
 }

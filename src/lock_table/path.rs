@@ -8,10 +8,13 @@
 //! the index, if nobody is in the way; else `advance` takes steps under the lock of the wait table,
 //! until one has to wait in a queue.
 
+use super::bias::Bias;
 use super::hold::{HoldId, HoldKind};
 use super::holds::Holds;
+use super::index::{Name, NodeId, State};
 use super::merge::{has_repeats, merged};
-use super::shards::{Locked, NodeId, Set, Shards, State};
+use super::shards::{Locked, Set, Shards};
+use super::step::{Action, Step, Taken, number};
 use super::wait_table::WaitTable;
 use super::{MAX_DEPTH, Resource};
 use crate::modes::Mode;
@@ -21,35 +24,10 @@ pub(super) struct Path<K> {
     steps: Vec<Step<K>>,
     /// How many of them are done.
     at: usize,
-}
-
-pub(super) struct Step<K> {
-    /// None once it is in the holds.
-    pub(super) key: Option<K>,
-    /// For the table's entry, if that has to be made.
-    name: Option<K>,
-    pub(super) hash: u64,
-    pub(super) depth: usize,
-    pub(super) parent: Option<usize>,
-    hold: Option<HoldId>,
-    /// The join of the modes asked for it by name, and how many there were.
-    pub(super) asked: Option<Mode>,
-    pub(super) times: u64,
-    action: Action,
-}
-
-#[derive(Clone, Copy)]
-enum Action {
-    /// An ancestor of nothing but covered resources.
-    Skip,
-    /// Recorded, and no more.
-    Covered { by: HoldId },
-    /// Held in the table in at least this mode.
-    Real {
-        mode: Mode,
-        had: Option<Mode>,
-        node: Option<NodeId>,
-    },
+    /// Which of them is the root that the owner keeps.
+    kept: Option<usize>,
+    /// What the owner keeps will not do here, and has to be given up before.
+    pub(super) gives_up: bool,
 }
 
 /// How far an attempt came.
@@ -59,76 +37,153 @@ pub(super) enum Reached {
     Busy(NodeId, Mode),
 }
 
-/// The result of an attempt without the wait table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
-    All,
-    /// Somebody holds a conflicting mode.
-    Nothing,
-    /// Somebody waits here: ask the wait table.
-    Unknown,
-}
-
 /// Longer lists of steps are not kept for the next path.
 const KEPT: usize = 64;
 
 impl<K: Resource> Path<K> {
-    /// None if a resource is too deep.
+    /// The way to one resource. It begins below the first ancestor that is held well enough, or at
+    /// the root. None if the resource is too deep.
     #[inline]
-    pub(super) fn new(
+    pub(super) fn to(
+        key: K,
+        mode: Mode,
+        hash: impl Fn(&K) -> u64,
+        holds: &Holds<K>,
+        mut steps: Vec<Step<K>>,
+    ) -> Option<Self> {
+        let (mut above, mut kept, mut fresh, mut gives_up) = (None, None, true, false);
+        let (mut next, mut wanted) = (Some(key), mode);
+        while let Some(key) = next {
+            if steps.len() > MAX_DEPTH {
+                return None;
+            }
+            let mut step = Step::of(key, &hash);
+            step.hold = holds.find(step.hash, step.key());
+            if let Some(id) = step.hold {
+                if fresh && !steps.is_empty() && holds.carries(id, wanted, mode) {
+                    above = Some(id);
+                    break;
+                }
+                fresh = false;
+            } else if let Some((mode, node)) = holds.kept.idle(step.hash, step.key()) {
+                if fresh && !steps.is_empty() && mode == wanted {
+                    step.keep(mode, node);
+                    kept = Some(0);
+                    steps.push(step);
+                    break;
+                }
+                gives_up = true;
+            }
+            step.want(wanted);
+            wanted = wanted.parent_needs();
+            next = step.key().parent();
+            steps.push(step);
+        }
+        (steps[0].asked, steps[0].times) = (Some(mode), 1);
+        let depth = above.map_or(0, |id| holds.get(id).depth + 1);
+        if depth + steps.len() > MAX_DEPTH + 1 {
+            return None;
+        }
+        number(&mut steps, 0, depth);
+        steps[0].above = above;
+        if has_repeats(&steps) {
+            gives_up |= kept.take().is_some();
+            (steps, fresh) = (merged(steps), false);
+        }
+        let at = 0;
+        let mut path = Self {
+            steps,
+            at,
+            kept,
+            gives_up,
+        };
+        if !fresh {
+            path.assign_actions(holds);
+        }
+        path.name_new();
+        Some(path)
+    }
+
+    /// The way to several resources, or none. None if one is too deep.
+    pub(super) fn to_all(
         asked: impl IntoIterator<Item = (K, Mode)>,
         hash: impl Fn(&K) -> u64,
         holds: &Holds<K>,
         mut steps: Vec<Step<K>>,
     ) -> Option<Self> {
-        let mut alone = true;
         for (key, mode) in asked {
-            alone &= steps.is_empty();
-            Self::add_path(&mut steps, key, mode, &hash)?;
+            let first = steps.len();
+            let mut next = Some(key);
+            while let Some(key) = next {
+                if steps.len() - first > MAX_DEPTH {
+                    return None;
+                }
+                next = key.parent();
+                steps.push(Step::of(key, &hash));
+            }
+            (steps[first].asked, steps[first].times) = (Some(mode), 1);
+            number(&mut steps, first, 0);
         }
-        if !alone || has_repeats(&steps) {
-            steps = merged(steps);
-        }
+        let mut steps = merged(steps);
         for step in &mut steps {
             step.hold = holds.find(step.hash, step.key());
         }
-        let mut path = Self { steps, at: 0 };
+        let mut path = Self {
+            steps,
+            at: 0,
+            kept: None,
+            gives_up: false,
+        };
         path.assign_actions(holds);
-        for step in &mut path.steps {
+        path.use_kept(holds);
+        path.name_new();
+        Some(path)
+    }
+
+    /// Finds the root that the owner keeps.
+    fn use_kept(&mut self, holds: &Holds<K>) {
+        for (at, step) in self.steps.iter_mut().enumerate() {
+            let Some((mode, node)) = holds.kept.idle(step.hash, step.key()) else {
+                continue;
+            };
+            if step.asked.is_none() && step.raised() == Some(mode) {
+                step.keep(mode, node);
+                self.kept = Some(at);
+            } else {
+                self.gives_up = true;
+            }
+        }
+    }
+
+    /// What was kept is not any more: it has to be asked for.
+    pub(super) fn forget_kept(&mut self) {
+        if let Some(at) = self.kept.take() {
+            let step = &mut self.steps[at];
+            step.name = step.key.clone();
+            step.want(Mode::Is);
+        }
+    }
+
+    /// Whether it needs what the owner keeps.
+    pub(super) fn keeps(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Names for the entries that may have to be made.
+    #[inline]
+    fn name_new(&mut self) {
+        for step in &mut self.steps {
             if let Action::Real { had: None, .. } = step.action {
                 step.name = step.key.clone();
             }
         }
-        Some(path)
-    }
-
-    fn add_path(
-        steps: &mut Vec<Step<K>>,
-        key: K,
-        mode: Mode,
-        hash: &impl Fn(&K) -> u64,
-    ) -> Option<()> {
-        let first = steps.len();
-        let mut next = key.parent();
-        steps.push(Step::of(key, hash));
-        while let Some(key) = next {
-            if steps.len() - first > MAX_DEPTH {
-                return None;
-            }
-            next = key.parent();
-            steps.push(Step::of(key, hash));
-        }
-        (steps[first].asked, steps[first].times) = (Some(mode), 1);
-        steps[first..].reverse();
-        for (depth, step) in steps[first..].iter_mut().enumerate() {
-            step.depth = depth;
-            step.parent = (depth > 0).then(|| first + depth - 1);
-        }
-        Some(())
     }
 
     /// Gives each step its action.
     fn assign_actions(&mut self, holds: &Holds<K>) {
+        for step in &mut self.steps {
+            step.action = Action::Skip;
+        }
         for at in (0..self.steps.len()).rev() {
             let step = &self.steps[at];
             let asked = step.asked;
@@ -160,7 +215,7 @@ impl<K: Resource> Path<K> {
             mode = held.map_or(mode, |held| held.join(mode));
             self.steps[at].action = Action::Real { mode, had, node };
             if let Some(parent) = self.steps[at].parent {
-                self.steps[parent].need(mode.parent_needs());
+                self.steps[parent].want(mode.parent_needs());
             }
         }
     }
@@ -183,13 +238,32 @@ impl<K: Resource> Path<K> {
     }
 
     /// Takes all of it from the index, or changes nothing.
-    #[inline]
-    pub(super) fn take(&mut self, shards: &Shards<K>, owner: Key) -> Taken {
+    #[inline(always)]
+    pub(super) fn take(
+        &mut self,
+        shards: &Shards<K>,
+        (owner, kept): (Key, Option<&Bias>),
+        gone: &mut Vec<Name<K>>,
+    ) -> Taken {
+        let step = match &mut self.steps[..] {
+            [step] => step,
+            [_, step] if self.kept == Some(0) => step,
+            _ => return self.take_all(shards, (owner, kept), gone),
+        };
+        step.take(shards, (owner, kept), gone)
+    }
+
+    fn take_all(
+        &mut self,
+        shards: &Shards<K>,
+        (owner, kept): (Key, Option<&Bias>),
+        gone: &mut Vec<Name<K>>,
+    ) -> Taken {
         let mut locked = shards.lock(self.set());
         let mut unknown = false;
         for step in &mut self.steps {
             let Some(mode) = step.raised() else { continue };
-            match step.find_entry(&locked) {
+            match step.find_entry(&mut locked, owner, gone) {
                 Some(State::Quiet(holders)) if !holders.fit(owner, mode) => return Taken::Nothing,
                 Some(State::Quiet(_)) | None => {}
                 Some(State::Busy(_)) => unknown = true,
@@ -197,6 +271,9 @@ impl<K: Resource> Path<K> {
         }
         if unknown {
             return Taken::Unknown;
+        }
+        if kept.is_some_and(|word| !word.take()) {
+            return Taken::Revoked;
         }
         for step in &mut self.steps {
             let Some(mode) = step.raised() else { continue };
@@ -222,9 +299,11 @@ impl<K: Resource> Path<K> {
         locked: &mut Locked<'_, K>,
         owner: Key,
     ) -> Reached {
+        let mut gone = Vec::new();
         for step in &mut self.steps[self.at..] {
-            step.find_entry(locked);
+            step.find_entry(locked, owner, &mut gone);
         }
+        waits.defer_names(gone);
         while let Some(step) = self.steps.get_mut(self.at) {
             if let Some(mode) = step.raised()
                 && let Action::Real { node, .. } = &mut step.action
@@ -282,8 +361,10 @@ impl<K> Path<K> {
     /// Enters in the owner's holds what has been granted.
     pub(super) fn commit(&mut self, holds: &mut Holds<K>) {
         for at in 0..self.steps.len() {
-            let parent = self.steps[at].parent;
-            let parent = parent.and_then(|parent| self.steps[parent].hold);
+            let parent = match self.steps[at].parent {
+                Some(parent) => self.steps[parent].hold,
+                None => self.steps[at].above,
+            };
             let step = &mut self.steps[at];
             let key = &mut step.key;
             let key = || key.take().expect("a key is entered once");
@@ -306,66 +387,8 @@ impl<K> Path<K> {
                 }
             }
         }
-    }
-}
-
-impl<K: Eq> Step<K> {
-    /// Its entry in the index, as it is now.
-    #[inline]
-    fn find_entry<'a>(&mut self, locked: &'a Locked<'_, K>) -> Option<&'a State> {
-        let Action::Real { mode, had, node } = &mut self.action else {
-            return None;
-        };
-        if *had == Some(*mode) {
-            return None;
+        if self.kept.is_some() {
+            holds.kept.taken();
         }
-        if had.is_some() {
-            return locked.get((*node)?).map(|entry| &entry.state);
-        }
-        let found = locked.find(self.hash, self.key.as_ref()?);
-        *node = found.map(|(id, _)| id);
-        found.map(|(_, state)| state)
-    }
-}
-
-impl<K> Step<K> {
-    fn key(&self) -> &K {
-        self.key.as_ref().expect("not in the holds yet")
-    }
-
-    /// The mode to be asked for in the table, if that is more than it holds there.
-    #[inline]
-    fn raised(&self) -> Option<Mode> {
-        match self.action {
-            Action::Real { mode, had, .. } if had != Some(mode) => Some(mode),
-            _ => None,
-        }
-    }
-
-    fn of(key: K, hash: impl Fn(&K) -> u64) -> Self {
-        Self {
-            hash: hash(&key),
-            key: Some(key),
-            name: None,
-            depth: 0,
-            parent: None,
-            hold: None,
-            asked: None,
-            times: 0,
-            action: Action::Skip,
-        }
-    }
-
-    /// A child needs this intent.
-    fn need(&mut self, intent: Mode) {
-        let mode = match self.action {
-            Action::Real { mode, .. } => mode.join(intent),
-            Action::Skip | Action::Covered { .. } => intent,
-        };
-        self.action = Action::Real {
-            mode,
-            had: None,
-            node: None,
-        };
     }
 }

@@ -16,16 +16,16 @@
 //! one half of it. Whoever meets a busy entry without the wait table unlocks, and begins anew with it.
 //!
 //! Invariants:
-//! 1. There is an entry exactly while the resource has a holder or a request.
+//! 1. There is an entry exactly while the resource has a holder or a request; who keeps an intent
+//!    (`bias`) is a holder.
 //! 2. An entry becomes busy, and quiet again, only under the lock of the wait table.
 //! 3. Nothing of the user's runs in here but `Eq` in `find`, which changes nothing. Names that are
 //!    no longer needed are given out, to be dropped unlocked; none is cloned.
 
-use std::mem;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use hashbrown::HashTable;
-
-use super::holders::Holders;
+use super::bias::{Bias, Due};
+use super::index::{Entry, Index, Name, NodeId, State};
 use crate::modes::Mode;
 use crate::slab::Key;
 use crate::sync::{Arc, Mutex, MutexGuard};
@@ -38,39 +38,6 @@ pub(super) struct Shards<K>([Shard<K>; SHARDS]);
 /// On cache lines of its own, and of the pairs in which they are fetched.
 #[repr(align(128))]
 struct Shard<K>(Mutex<Index<K>>);
-
-pub(super) struct Index<K> {
-    entries: HashTable<Entry<K>>,
-    /// How many entries there ever were.
-    born: u64,
-}
-
-pub(super) struct Entry<K> {
-    id: NodeId,
-    name: Name<K>,
-    pub(super) state: State,
-}
-
-pub(super) enum State {
-    Quiet(Holders),
-    /// The node in the wait table.
-    Busy(Key),
-}
-
-/// One entry, and never another one: finds it without the user's `Eq`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NodeId {
-    hash: u64,
-    stamp: u64,
-}
-
-/// A resource's name: moved where others may need it when the lock is let go.
-pub(super) enum Name<K> {
-    Own(K),
-    Shared(Arc<K>),
-    /// Only within `share`.
-    Moving,
-}
 
 /// Which shards an operation needs.
 #[derive(Clone, Copy, Default)]
@@ -85,15 +52,13 @@ pub(super) struct Locked<'a, K> {
     rest: Vec<MutexGuard<'a, Index<K>>>,
 }
 
+// Only `Eq` is the user's under these locks: if it panics, nothing has changed.
+impl<K> UnwindSafe for Shards<K> {}
+impl<K> RefUnwindSafe for Shards<K> {}
+
 impl<K> Shards<K> {
     pub(super) fn new() -> Self {
-        let shard = |_| {
-            Shard(Mutex::new(Index {
-                entries: HashTable::new(),
-                born: 0,
-            }))
-        };
-        Self(std::array::from_fn(shard))
+        Self(std::array::from_fn(|_| Shard(Mutex::new(Index::new()))))
     }
 
     #[inline]
@@ -117,6 +82,12 @@ impl<K> Shards<K> {
         }
     }
 
+    /// The shard of a resource.
+    #[inline]
+    pub(super) fn lock_one(&self, hash: u64) -> MutexGuard<'_, Index<K>> {
+        self.0[shard_of(hash)].0.lock()
+    }
+
     /// All shards.
     pub(super) fn lock_all(&self) -> Locked<'_, K> {
         self.lock(Set(u32::MAX))
@@ -131,6 +102,28 @@ impl<K> Shards<K> {
         lens.sum()
     }
 
+    /// [`Index::lower`] of one. What is kept rests with it; if it cannot, nothing has changed.
+    #[inline]
+    pub(super) fn lower_one(
+        &self,
+        owner: Key,
+        (id, mode): (NodeId, Option<Mode>),
+        rests: Option<&Bias>,
+    ) -> Option<Option<Name<K>>> {
+        let mut index = self.lock_one(id.hash);
+        if let Some(bias) = rests
+            && (!index.is_quiet(id) || !bias.rest())
+        {
+            return None;
+        }
+        index.lower(id, owner, mode).ok()
+    }
+
+    /// [`Index::give_up`].
+    pub(super) fn give_up(&self, owner: Key, id: NodeId) -> Option<Name<K>> {
+        self.lock_one(id.hash).give_up(id, owner)
+    }
+
     /// Lowers what an owner holds of these, or takes it away, if none of them is busy; else changes
     /// nothing and says false.
     #[inline]
@@ -138,23 +131,19 @@ impl<K> Shards<K> {
         &self,
         owner: Key,
         changes: &[(NodeId, Option<Mode>)],
+        (due, bias): (Due, &Arc<Bias>),
         deferred: &mut Vec<Name<K>>,
     ) -> bool {
-        if let [(id, mode)] = *changes {
-            let mut index = self.0[id.shard()].0.lock();
-            let lowered = index.lower(id, owner, mode);
-            drop(index);
-            return lowered.map(|name| deferred.extend(name)).is_ok();
-        }
         let mut locked = self.lock(changes.iter().map(|(id, _)| *id).collect());
-        let quiet = |(id, _): &(NodeId, _)| {
-            let entry = locked.get(*id);
-            entry.is_some_and(|entry| matches!(entry.state, State::Quiet(_)))
-        };
-        if !changes.iter().all(quiet) {
+        let quiet = |(id, _): &(NodeId, _)| locked.at(id.hash).is_quiet(*id);
+        if !changes.iter().all(quiet) || due == Due::Rest && !bias.rest() {
             return false;
         }
         for &(id, mode) in changes {
+            if due == Due::Begin(id) {
+                locked.index(id.hash).begin(id, owner, bias);
+                continue;
+            }
             deferred.extend(locked.lower(id, owner, mode).ok().flatten());
         }
         true
@@ -184,50 +173,44 @@ impl<K> Locked<'_, K> {
         guard.expect("its shard is in the set")
     }
 
-    /// The entry of a resource, with its id.
+    /// The entry of a resource.
     #[inline]
-    pub(super) fn find(&self, hash: u64, key: &K) -> Option<(NodeId, &State)>
+    pub(super) fn find(&self, hash: u64, key: &K) -> Option<NodeId>
     where
         K: Eq,
     {
-        let hash = spread(hash);
         let is_it = |entry: &Entry<K>| entry.id.hash == hash && *entry.name.get() == *key;
         let entry = self.at(hash).entries.find(hash, is_it)?;
-        Some((entry.id, &entry.state))
+        Some(entry.id)
     }
 
     #[inline]
     pub(super) fn get(&self, id: NodeId) -> Option<&Entry<K>> {
-        self.at(id.hash)
-            .entries
-            .find(id.hash, |entry| entry.id == id)
+        self.at(id.hash).get(id)
+    }
+
+    /// [`Index::make_room`].
+    #[inline]
+    pub(super) fn make_room(&mut self, id: NodeId, asks: (Key, Mode), gone: &mut Vec<Name<K>>) {
+        self.index(id.hash).make_room(id, asks, gone);
+    }
+
+    /// So that only what is used is left: for those who look.
+    pub(super) fn revoke_idle(&mut self, gone: &mut Vec<Name<K>>) {
+        let two = self.first.iter_mut().chain(&mut self.second);
+        let all = two.chain(&mut self.rest);
+        all.for_each(|index| index.revoke_idle(gone));
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, id: NodeId) -> Option<&mut Entry<K>> {
-        let index = self.index(id.hash);
-        index.entries.find_mut(id.hash, |entry| entry.id == id)
+        self.index(id.hash).get_mut(id)
     }
 
     /// Makes the entry of a resource that has none.
     #[inline]
     pub(super) fn insert(&mut self, hash: u64, name: K, owner: Key, mode: Mode) -> NodeId {
-        let hash = spread(hash);
-        let index = self.index(hash);
-        index.born += 1;
-        let id = NodeId {
-            hash,
-            stamp: index.born,
-        };
-        let entry = Entry {
-            id,
-            name: Name::Own(name),
-            state: State::Quiet(Holders::one(owner, mode)),
-        };
-        index
-            .entries
-            .insert_unique(hash, entry, |entry| entry.id.hash);
-        id
+        self.index(hash).insert(hash, name, owner, mode)
     }
 
     /// What an owner holds of an entry that is not busy becomes this.
@@ -253,11 +236,7 @@ impl<K> Locked<'_, K> {
     }
 
     pub(super) fn remove(&mut self, id: NodeId) -> Option<Name<K>> {
-        let index = self.index(id.hash);
-        let entry = index.entries.find_entry(id.hash, |entry| entry.id == id);
-        let (entry, _) = entry.ok()?.remove();
-        index.shrink();
-        Some(entry.name)
+        self.index(id.hash).remove(id)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -281,85 +260,16 @@ impl<K> Locked<'_, K> {
     }
 }
 
-impl<K> Index<K> {
-    #[inline]
-    fn lower(
-        &mut self,
-        id: NodeId,
-        owner: Key,
-        mode: Option<Mode>,
-    ) -> Result<Option<Name<K>>, Key> {
-        let found = self.entries.find_entry(id.hash, |entry| entry.id == id);
-        let Ok(mut found) = found else {
-            debug_assert!(false, "an entry that is held");
-            return Ok(None);
-        };
-        let holders = match &mut found.get_mut().state {
-            State::Quiet(holders) => holders,
-            State::Busy(node) => return Err(*node),
-        };
-        holders.set(owner, mode);
-        if mode.is_some() || !holders.is_empty() {
-            return Ok(None);
-        }
-        let (gone, _) = found.remove();
-        self.shrink();
-        Ok(Some(gone.name))
-    }
-
-    /// Room for a few stays, so that what comes and goes does not allocate.
-    #[inline]
-    fn shrink(&mut self) {
-        let (len, capacity) = (self.entries.len(), self.entries.capacity());
-        if capacity > 3 && len < capacity / 8 + usize::from(capacity < 8) {
-            self.entries.shrink_to(len * 2, |entry| entry.id.hash);
-        }
-    }
-}
-
-impl<K> Entry<K> {
-    pub(super) fn share(&mut self) -> Arc<K> {
-        self.name.share()
-    }
-}
-
 impl NodeId {
-    #[inline]
-    fn shard(self) -> usize {
-        shard_of(self.hash)
-    }
-
     pub(super) fn set(self) -> Set {
         Set(Set::bit(self.hash))
-    }
-}
-
-impl<K> Name<K> {
-    #[inline]
-    fn get(&self) -> &K {
-        match self {
-            Self::Own(key) => key,
-            Self::Shared(key) => key,
-            Self::Moving => unreachable!("nobody looks meanwhile"),
-        }
-    }
-
-    /// Moves it if need be: that is no code of the user's, as cloning would be.
-    fn share(&mut self) -> Arc<K> {
-        let shared = match mem::replace(self, Self::Moving) {
-            Self::Own(key) => Arc::new(key),
-            Self::Shared(key) => key,
-            Self::Moving => unreachable!("nobody looks meanwhile"),
-        };
-        *self = Self::Shared(shared.clone());
-        shared
     }
 }
 
 impl Set {
     #[inline]
     pub(super) fn add(&mut self, hash: u64) {
-        self.0 |= Self::bit(spread(hash));
+        self.0 |= Self::bit(hash);
     }
 
     #[inline]
@@ -379,11 +289,4 @@ impl FromIterator<NodeId> for Set {
 #[inline]
 fn shard_of(hash: u64) -> usize {
     (hash >> 40) as usize % SHARDS
-}
-
-/// Makes the best of a poor hasher. No two hashes become one.
-#[inline]
-pub(super) fn spread(hash: u64) -> u64 {
-    let mixed = (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed ^ mixed >> 32
 }

@@ -1,9 +1,11 @@
 //! The table through its public face, with wakers that count; the random schedules stand beside it.
 
 mod bad_use;
+mod bias;
 mod deadlocks;
 mod drops;
 mod hierarchy;
+mod many;
 mod names;
 mod oracle;
 mod parents;

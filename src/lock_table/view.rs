@@ -2,11 +2,13 @@
 
 use super::error::OwnerId;
 use super::holders::Holders;
+use super::index::{Entry, State};
 use super::node::{Cause, Node};
-use super::shards::{Entry, Locked, State};
+use super::shards::Locked;
 use super::wait_table::WaitTable;
 use crate::modes::Mode;
 use crate::sync::Arc;
+use crate::wait::WaitCounts;
 
 /// Everything that is held in the table or waited for, at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +18,23 @@ pub struct Snapshot<K> {
     pub resources: Vec<ResourceView<K>>,
     /// How many owners there are.
     pub owners: usize,
+}
+
+/// How much there is of what. See [`LockTable::counts`](super::LockTable::counts).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Resources that somebody holds or waits for.
+    pub resources: usize,
+    /// Those of them that somebody waits for.
+    pub contended: usize,
+    /// Owners.
+    pub owners: usize,
+    /// Owners that wait; notified are those whose wait was granted or has failed, and
+    /// who have not looked.
+    pub locks: WaitCounts,
+    /// Deadlocks so far.
+    pub deadlocks: u64,
 }
 
 /// One resource.

@@ -23,12 +23,13 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 use super::deadlock::Report;
+use super::index::{Name, NodeId, State};
 use super::node::{Node, Request};
-use super::shards::{Locked, Name, NodeId, Shards, State};
+use super::shards::{Locked, Shards};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
 use crate::sync::Arc;
-use crate::wait::{Spare, WakeBatch};
+use crate::wait::{Spare, WaitCounts, WakeBatch};
 
 pub(super) struct WaitTable<K> {
     pub(super) nodes: Slab<Node<K>>,
@@ -36,6 +37,10 @@ pub(super) struct WaitTable<K> {
     pub(super) owners: Slab<OwnerState<K>>,
     born: u64,
     dirty: Vec<Key>,
+    /// The owners that wait, and those whose wait has an outcome.
+    pub(super) waits: WaitCounts,
+    /// Deadlocks so far.
+    pub(super) found: u64,
     pub(super) searches: u64,
     pub(super) reports: VecDeque<Arc<Report<K>>>,
     pub(super) deferred: Vec<DeferredDrop<K>>,
@@ -49,6 +54,8 @@ pub(super) struct OwnerState<K> {
     pub(super) born: u64,
     /// How many resources it holds in the table, while an operation is under way.
     pub(super) locks: u64,
+    /// How often it has begun anew after it gave up.
+    pub(super) retries: u32,
     pub(super) wait: Option<Waiting<K>>,
     /// What the operation at hand has raised, and from what.
     done: Vec<(NodeId, Option<Mode>)>,
@@ -87,6 +94,8 @@ impl<K> WaitTable<K> {
             owners: Slab::new(),
             born: 0,
             dirty: Vec::new(),
+            waits: WaitCounts::default(),
+            found: 0,
             searches: 0,
             reports: VecDeque::new(),
             deferred: Vec::new(),
@@ -100,10 +109,24 @@ impl<K> WaitTable<K> {
             priority,
             born: self.born,
             locks: 0,
+            retries: 0,
             wait: None,
             done: Vec::new(),
             reached: 0,
             from: None,
+        })
+    }
+
+    pub(super) fn priority(&self, owner: Key) -> Option<i32> {
+        Some(self.owners.get(owner)?.priority)
+    }
+
+    /// False if the owner is gone.
+    pub(super) fn set_priority(&mut self, owner: Key, priority: i32) -> bool {
+        let state = self.owners.get_mut(owner);
+        state.is_some_and(|state| {
+            state.priority = priority;
+            true
         })
     }
 
@@ -175,6 +198,7 @@ impl<K> WaitTable<K> {
         };
         let found = self.nodes.get_mut(node).expect("the node of an entry");
         found.enqueue(Request { owner, mode });
+        self.waits.waiting += 1;
         self.owner_mut(owner).wait = Some(Waiting {
             node,
             mode,
@@ -195,6 +219,7 @@ impl<K> WaitTable<K> {
         let state = self.owner_mut(owner);
         let outcome = state.wait.as_mut()?.outcome.take()?;
         state.wait = None;
+        self.waits.notified -= 1;
         Some(outcome)
     }
 
@@ -203,11 +228,17 @@ impl<K> WaitTable<K> {
         state.is_some_and(|state| state.wait.is_some())
     }
 
-    /// A new operation of one who holds so many resources: the last one has what it asked for.
-    pub(super) fn begin(&mut self, owner: Key, locks: u64) {
+    /// A new operation of one who holds so many resources, after so many retries: the last one has
+    /// what it asked for.
+    pub(super) fn begin(&mut self, owner: Key, locks: u64, retries: u32) {
         let state = self.owner_mut(owner);
-        state.locks = locks;
+        (state.locks, state.retries) = (locks, retries);
         state.done.clear();
+    }
+
+    pub(super) fn defer_names(&mut self, names: Vec<Name<K>>) {
+        self.deferred
+            .extend(names.into_iter().map(DeferredDrop::Name));
     }
 
     pub(super) fn defer_waker(&mut self, waker: Option<Waker>) {
@@ -220,7 +251,10 @@ impl<K> WaitTable<K> {
         if let Some(wait) = self.owner_mut(owner).wait.take() {
             self.defer_waker(wait.waker);
             if wait.outcome.is_none() {
+                self.waits.waiting -= 1;
                 self.leave_queue(owner, wait.node);
+            } else {
+                self.waits.notified -= 1;
             }
         }
         self.roll_back(owner);
@@ -238,6 +272,7 @@ impl<K> WaitTable<K> {
             wakes.push(waker);
         }
         let node = wait.node;
+        self.told();
         self.leave_queue(owner, node);
         self.roll_back(owner);
     }
@@ -276,6 +311,7 @@ impl<K> WaitTable<K> {
                 if let Some(waker) = wait.waker.take() {
                     wakes.push(waker);
                 }
+                self.told();
             }
             self.dirty.pop();
             self.retire(node);
@@ -293,6 +329,12 @@ impl<K> WaitTable<K> {
         self.owners
             .get_mut(owner)
             .expect("an owner that is registered")
+    }
+
+    /// A wait has its outcome, and its owner has not looked.
+    fn told(&mut self) {
+        self.waits.waiting -= 1;
+        self.waits.notified += 1;
     }
 
     fn leave_queue(&mut self, owner: Key, node: Key) {

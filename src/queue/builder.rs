@@ -71,8 +71,11 @@ impl<T> Builder<T> {
 
     /// A group whose delivery was not completed pauses for `first`, after the
     /// same message's next failure for twice that, and so on, for `most` at the
-    /// longest, by the clock that [`Queue::advance`] is told; not at all if
-    /// nothing is said. Other groups do not wait; its tier does.
+    /// longest; not at all if nothing is said. Other groups do not wait; its tier does.
+    ///
+    /// A [`Ticker`](crate::ticker::Ticker) keeps the time, and then a pause counts from
+    /// the failure. Without one it ends when [`Queue::advance`] is told so, and counts
+    /// from the time that was told last: tell it often, or pauses are short.
     pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
         (self.retry.first, self.retry.most) = (first, most);
         self
@@ -81,7 +84,7 @@ impl<T> Builder<T> {
     /// Calls this when a delivery is dropped outside of a panic and is neither
     /// completed nor given back in so many words, most often because a `complete`
     /// was forgotten: to log it, or to panic in a test. The message has gone back;
-    /// [`Snapshot::dropped`](super::Snapshot::dropped) counts them in any case.
+    /// [`Counts::dropped`](super::Counts::dropped) counts them in any case.
     pub fn on_dropped(mut self, told: impl Fn(GroupId) + Send + Sync + 'static) -> Self {
         let told = move |queue, group| told(GroupId::of(queue, group));
         self.on_dropped = Some(Box::new(told));

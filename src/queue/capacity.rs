@@ -81,6 +81,12 @@ impl Holder {
     }
 }
 
+impl std::fmt::Debug for Capacity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Capacity").field(&self.limit()).finish()
+    }
+}
+
 impl Capacity {
     pub(crate) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
         let Limit::AtMost(most) = capacity else {
@@ -100,6 +106,13 @@ impl Capacity {
         self.bound.as_ref().map(|bound| &bound.permits)
     }
 
+    /// Nobody waits for room any more, and none is given.
+    pub(crate) fn close(&self) {
+        if let Some(permits) = self.permits() {
+            permits.close();
+        }
+    }
+
     pub(crate) fn limit(&self) -> Limit {
         let limit = self.permits().map(|permits| permits.limit());
         limit.map_or(Limit::Unlimited, Limit::AtMost)
@@ -111,6 +124,13 @@ impl Capacity {
         let bound = self.bound.as_ref()?;
         let at_hand = bound.at_hand.as_ref().map_or(0, |at_hand| at_hand.count());
         Some(bound.permits.available() + at_hand)
+    }
+
+    /// Permits that are out.
+    pub(super) fn outstanding(&self) -> Option<u64> {
+        let limit = self.permits()?.limit();
+        let out = i64::from(limit) - self.available()?;
+        Some(out.max(0) as u64)
     }
 
     #[inline]
@@ -137,7 +157,7 @@ impl Capacity {
     /// must follow.
     #[inline]
     #[must_use]
-    pub(super) fn put(&self, messages: usize) -> bool {
+    pub(crate) fn put(&self, messages: usize) -> bool {
         let bound = self.bound.as_ref();
         bound.is_some_and(|bound| bound.put(number(messages)))
     }
@@ -153,7 +173,7 @@ impl Capacity {
 
     /// Serves those who wait. Under no lock.
     #[cold]
-    pub(super) fn serve(&self) {
+    pub(crate) fn serve(&self) {
         if let Some(permits) = self.permits() {
             permits.serve();
         }

@@ -9,7 +9,7 @@ use crate::limit::Limit;
 use crate::ready::STANDING_LEVEL;
 use crate::sync::{Arc, Ordering};
 
-use super::refuse::LaneError;
+use super::refuse::{ChangeError, LaneError};
 use super::shared::Shared;
 use super::state::{Age, State};
 use super::{GroupRef, Pinned, Queue};
@@ -33,7 +33,7 @@ impl GroupId {
     }
 
     /// The group's key, if it is one of this queue's.
-    pub(super) fn key_in<T>(self, shared: &Shared<T>) -> Option<GroupKey> {
+    pub(crate) fn key_in<T>(self, shared: &Shared<T>) -> Option<GroupKey> {
         (self.queue == shared.number).then_some(self.key)
     }
 }
@@ -57,6 +57,28 @@ impl<T> Queue<T> {
     /// [`Stale`] if there is no such group any more.
     pub fn waiting_in(&self, group: GroupId) -> Result<usize, Stale> {
         Ok(super::waiting_in(&self.find(group)?))
+    }
+
+    /// As [`Group::set_limit`], by name: 0 is a pause.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`] if there is no such group any more, or the limit is above
+    /// [`Limit::MAX`]; nothing has changed.
+    pub fn set_limit(&self, group: GroupId, limit: impl Into<Limit>) -> Result<(), ChangeError> {
+        let change = Change::limit(limit.into())?;
+        let shared = self.shared();
+        Ok(self.by_name(group, |state, group| shared.change(state, group, change))?)
+    }
+
+    /// As [`Group::set_level`], by name.
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] if there is no such group any more.
+    pub fn set_level(&self, group: GroupId, level: u8) -> Result<(), Stale> {
+        let (shared, change) = (self.shared(), Change::Level(level));
+        self.by_name(group, |state, group| shared.change(state, group, change))
     }
 
     pub(super) fn by_name<R>(
@@ -195,12 +217,8 @@ impl<T> Group<T> {
 
     /// Changes the level at which the group stands when it is not bumped.
     pub fn set_level(&self, level: u8) {
-        let shared = self.pin.queue();
-        shared.with_group(&self.pin, |_, mailbox| {
-            shared.submissions.mix();
-            mailbox.level = level;
-            ((), Age::Same)
-        });
+        let (shared, change) = (self.pin.queue(), Change::Level(level));
+        shared.change_holding(&self.pin, change, ());
     }
 
     /// Changes how many of the group's messages may be in flight at once.
@@ -210,11 +228,8 @@ impl<T> Group<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_limit(&self, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let limit = limit.into().checked()?;
-        self.pin.queue().with_group(&self.pin, |_, mailbox| {
-            mailbox.set_limit(limit);
-            ((), Age::Same)
-        });
+        let (shared, change) = (self.pin.queue(), Change::limit(limit.into())?);
+        shared.change_holding(&self.pin, change, ());
         Ok(())
     }
 
@@ -252,7 +267,43 @@ impl<T> KeepsGroups<T> for Shared<T> {
     }
 }
 
+/// What is changed about a group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Change {
+    Limit(Limit),
+    Level(u8),
+}
+
+impl Change {
+    pub(crate) fn limit(limit: Limit) -> Result<Self, OutOfRange> {
+        Ok(Self::Limit(limit.checked()?))
+    }
+}
+
 impl<T> Shared<T> {
+    /// Changes a group; `held`, a lock, is dropped when that is done, before any waker
+    /// runs.
+    pub(crate) fn change_holding<H>(&self, group: &GroupRef<T>, change: Change, held: H) {
+        self.with_state(|state| {
+            let _held = held;
+            self.change(state, group, change);
+        });
+    }
+
+    /// Changes a group, within an event.
+    fn change(&self, state: &mut State<T>, group: &GroupRef<T>, change: Change) {
+        self.change_group(state, group, |_, mailbox| {
+            match change {
+                Change::Limit(limit) => mailbox.set_limit(limit),
+                Change::Level(level) => {
+                    self.submissions.mix();
+                    mailbox.level = level;
+                }
+            }
+            ((), Age::Same)
+        });
+    }
+
     /// Bumps a group: under its lock alone, but for some that have other flags.
     #[inline(never)]
     pub(crate) fn bump(&self, group: &GroupRef<T>, level: u8) {

@@ -76,7 +76,7 @@ fn a_cancelled_receive_passes_its_wake_on() {
         drop(first);
         assert_eq!(reader.join().unwrap(), Ok(1));
         sender.join().unwrap();
-        let receives = queue.snapshot().receives;
+        let receives = queue.counts().receives;
         assert_eq!((receives.waiting, receives.notified), (0, 0));
     });
 }
@@ -170,6 +170,9 @@ fn a_send_races_the_end_of_a_turn() {
         worker.join().unwrap();
         sender.join().unwrap();
         let left = queue.snapshot();
-        assert_eq!((left.waiting, left.in_flight, left.eligible), (0, 0, 0));
+        assert_eq!(
+            (left.waiting, left.in_flight, left.counts.eligible),
+            (0, 0, 0)
+        );
     });
 }

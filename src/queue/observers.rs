@@ -7,7 +7,8 @@
 //! and no waker runs under either.
 
 use crate::error::Closed;
-use crate::group::{POISONED, Phase};
+use crate::group::{POISONED, Phase, Taken};
+use crate::limit::Limit;
 use crate::sync::{Arc, Mutex, Ordering, WakeArc, unique};
 
 use super::GroupRef;
@@ -29,6 +30,13 @@ pub(crate) trait Observer: Send + Sync {
 pub(crate) fn is_idle<T>(group: &GroupRef<T>) -> bool {
     let mailbox = group.lock();
     mailbox.phase == Phase::Idle && mailbox.detached() == 0
+}
+
+/// Whether that is so, and its limit and level are these.
+pub(crate) fn is_as_made<T>(group: &GroupRef<T>, (limit, level): (Limit, u8)) -> bool {
+    let mailbox = group.lock();
+    let changed = mailbox.level != level || mailbox.limit() != limit;
+    mailbox.phase == Phase::Idle && mailbox.detached() == 0 && !changed
 }
 
 /// How many wait in a group.
@@ -186,7 +194,7 @@ impl<T> Side<T> {
         &self,
         number: Option<u64>,
         mark: impl FnOnce(),
-        fits: impl FnMut(&T) -> bool,
+        mut fits: impl FnMut(&T) -> bool,
     ) -> Vec<T> {
         let (shared, group) = (&self.shared, &self.group);
         let (taken, observer) = shared.with_state(|state| {
@@ -195,6 +203,7 @@ impl<T> Side<T> {
             mark();
             drop(mailbox);
             let observer = number.and_then(|number| state.observers.remove(&number));
+            let fits = |taken: &Taken<T>| fits(&taken.message);
             (shared.take_out(state, group, false, fits), observer)
         });
         drop(observer);

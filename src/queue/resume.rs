@@ -2,49 +2,18 @@
 
 use std::time::Duration;
 
+use crate::due::{Dates, Timed};
 use crate::error::Stale;
-use crate::group::{Mailbox, POISONED, SUSPENDED, ordinal};
+use crate::group::{Mailbox, POISONED, SUSPENDED, Taken};
+use crate::wait::sealed;
 
 use super::handles::GroupId;
 use super::shared::Shared;
 use super::state::{Age, State};
-use super::suspended::Suspension;
+use super::suspended::Suspended;
 use super::{GroupRef, Queue};
 
-/// A group that waits to be resumed, since a message of it failed too often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Poisoned {
-    /// Its name.
-    pub group: GroupId,
-    /// The [number](super::Peek::number) of that message.
-    pub message: u64,
-    /// How often it was delivered in vain.
-    pub attempts: u32,
-    /// How many messages wait in the group, that one counted.
-    pub waiting: usize,
-}
-
 impl<T> Queue<T> {
-    /// The groups a message of which was delivered in vain as often as the
-    /// [`Builder`](super::Builder) allows. O(suspended groups).
-    #[must_use]
-    pub fn poisoned(&self) -> Vec<Poisoned> {
-        let shared = self.shared();
-        shared.with_state(|state| {
-            let all = state.suspended.groups.iter();
-            let poisoned = all.filter_map(|(&key, suspension)| match *suspension {
-                Suspension::BackingOff(_) => None,
-                Suspension::Poisoned(place, attempts) => Some(Poisoned {
-                    group: GroupId::new(shared, key),
-                    message: ordinal(place),
-                    attempts,
-                    waiting: state.group(key).map_or(0, |g| g.waiting() as usize),
-                }),
-            });
-            poisoned.collect()
-        })
-    }
-
     /// Lets a group go on that is poisoned or in back-off; false if it is
     /// neither. From poison it comes back as the youngest, and the attempts of
     /// all that waits in it start anew: O(messages) under the queue's lock.
@@ -70,6 +39,8 @@ impl<T> Queue<T> {
     /// Tells the time, since an origin of the caller's choice, and ends every
     /// [back-off](super::Builder::back_off) that is over. Gives the time at which
     /// to call it again, if any. An earlier time than the last changes nothing.
+    ///
+    /// A [`Ticker`](crate::ticker::Ticker) does it by itself.
     pub fn advance(&self, now: Duration) -> Option<Duration> {
         let shared = self.shared();
         shared.with_state(|state| {
@@ -81,6 +52,21 @@ impl<T> Queue<T> {
             }
             state.suspended.timers.next()
         })
+    }
+}
+
+impl<T> sealed::Sealed for Queue<T> {}
+
+impl<T> Timed for Queue<T> {
+    fn advance(&self, now: Duration) -> Option<Duration> {
+        Self::advance(self, now)
+    }
+
+    fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
+        self.shared().with_state(|state| {
+            let Suspended { timers, dates, .. } = &mut state.suspended;
+            f(timers.next(), dates);
+        });
     }
 }
 
@@ -100,12 +86,13 @@ impl<T> Shared<T> {
         state: &mut State<T>,
         group: &GroupRef<T>,
         mut resumes: bool,
-        mut fits: impl FnMut(&T) -> bool,
+        mut fits: impl FnMut(&Taken<T>) -> bool,
     ) -> Vec<T> {
         self.change_group(state, group, |state, mailbox| {
-            let cause = state.suspended.cause(group.key());
+            let cause = state.suspended.poison(group.key());
+            let cause = cause.map(|poison| poison.place);
             let mut all = mailbox.drain();
-            let out = all.extract_if(.., |taken| fits(&taken.message));
+            let out = all.extract_if(.., |taken| fits(taken));
             let out = out.map(|taken| {
                 resumes |= cause == Some(taken.place());
                 taken.message

@@ -13,15 +13,19 @@
 //! 1. The waking rule: at the end of an event at least as many receives are
 //!    notified as turns could begin, or all that wait if they are fewer; and
 //!    all of them once the queue is finished. Receives by name have a rule of
-//!    their own.
+//!    their own, and so have those who wait for a poisoned group.
 //! 2. Nothing of the user's runs under a lock: messages go in and come out as
 //!    values, wakers into the batch.
 //! 3. While a receive sleeps, the submissions know: who submits then looks.
 
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
 use crate::group::{Group, GroupKey, Guard, Mailbox, Names, Phase};
 use crate::limit::Bypass;
 use crate::retry::Retry;
-use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, unique};
+use crate::sync::{
+    AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, Tally, unique,
+};
 use crate::wait::{Guarded, Session, WakeBatch};
 
 use super::GroupRef;
@@ -29,6 +33,7 @@ use super::capacity::Capacity;
 use super::dropped::Dropped;
 use super::state::{Age, State};
 use super::submissions::{Posted, Submissions, Token};
+use super::suspended::Suspended;
 
 /// Idle groups that are kept by key, if nothing else is said.
 pub(crate) const KEPT_IDLE: usize = 1024;
@@ -43,7 +48,9 @@ pub(crate) struct Shared<T> {
     /// What becomes of a message that fails.
     pub(super) retry: Retry,
     pub(crate) capacity: Capacity,
-    /// Deliveries that were dropped.
+    /// Deliveries that were not completed.
+    pub(super) failed: Tally,
+    /// Those of them that were dropped.
     pub(super) dropped: Dropped,
     /// Raised when a cap is lowered, for the turns that are live.
     pub(super) epoch: AtomicU32,
@@ -62,6 +69,10 @@ pub(crate) struct Shared<T> {
     pub(super) number: u64,
 }
 
+// What is the user's runs under no lock, so that a panic of it leaves all whole.
+impl<T> UnwindSafe for Shared<T> {}
+impl<T> RefUnwindSafe for Shared<T> {}
+
 impl<T> Shared<T> {
     pub(super) fn new(
         (quantum, bypass): (u32, Bypass),
@@ -77,6 +88,7 @@ impl<T> Shared<T> {
             quantum,
             retry,
             capacity,
+            failed: Tally::new(),
             dropped,
             epoch: AtomicU32::new(0),
             gone: AtomicBool::new(false),
@@ -298,8 +310,11 @@ impl<T> State<T> {
     /// Notifies who is due; false if the batch is full and more are.
     #[inline]
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
+        let Suspended { timers, dates, .. } = &mut self.suspended;
+        dates.update(timers.next(), wakes);
         let nobody = self.receives.is_empty() && self.named.is_empty();
-        nobody || self.notify_waiting(wakes)
+        (nobody || self.notify_waiting(wakes))
+            && (self.watchers.is_empty() || self.notify_watchers(wakes))
     }
 
     fn notify_waiting(&mut self, wakes: &mut WakeBatch) -> bool {

@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use crate::group::POISONED;
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
-use crate::semaphore::WaiterState;
-use crate::wait::Waiters;
 
 use super::Queue;
-use super::capacity::Capacity;
+use super::counts::{Counts, counts};
 use super::handles::GroupId;
 use super::refuse::Why;
 
@@ -23,41 +21,13 @@ pub struct Snapshot {
     pub waiting: u64,
     /// Messages received and neither completed nor given back.
     pub in_flight: u64,
-    /// How many turns could begin now.
-    pub eligible: u64,
-    /// How often a delivery was dropped outside of a panic, neither completed nor
-    /// given back in so many words: as when a `complete` was forgotten.
-    pub dropped: u64,
-    /// Receives in line.
-    pub receives: ReceivesStatus,
-    /// Receives that wait for a group by name.
-    pub named: ReceivesStatus,
-    /// Sends that wait for room.
-    pub sends: SendsStatus,
+    /// Messages sent so far, also to groups that have ended. Those that neither wait
+    /// nor are in flight were completed or taken out.
+    pub sent: u64,
+    /// What [`Queue::counts`] says.
+    pub counts: Counts,
     /// The lanes with their groups.
     pub lanes: Vec<LaneStatus>,
-}
-
-/// The receives in line for a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReceivesStatus {
-    /// Those that sleep.
-    pub waiting: usize,
-    /// Those that were woken and have not looked since, such as a task that is
-    /// not polled: each keeps at most one turn from the others.
-    pub notified: usize,
-}
-
-/// The sends in line for room.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SendsStatus {
-    /// Those that sleep.
-    pub waiting: usize,
-    /// Those that were given room, and have not looked since: each keeps its own
-    /// room from the others, and no more.
-    pub notified: usize,
-    /// How many permits all of them ask for: one for each message.
-    pub permits: u64,
 }
 
 /// One lane.
@@ -92,6 +62,8 @@ pub struct GroupStatus {
     pub waiting: usize,
     /// Messages in flight.
     pub in_flight: u32,
+    /// Messages sent to it so far.
+    pub sent: u64,
     /// What keeps its first message waiting.
     pub why: Why,
 }
@@ -106,7 +78,7 @@ impl<T> Queue<T> {
         shared.with_state(|state| {
             // Of each lane: whether anything is outstanding, and the groups.
             let mut by_lane: BTreeMap<LaneKey, (bool, Vec<GroupStatus>)> = BTreeMap::new();
-            let (mut waiting, mut in_flight) = (0, 0);
+            let (mut waiting, mut in_flight, mut sent) = (0, 0, state.sent_to_ended);
             for group in state.groups.all() {
                 let mailbox = shared.lock_group(state, &group);
                 let claimed = state.is_claimed(&mailbox);
@@ -118,10 +90,12 @@ impl<T> Queue<T> {
                     bump: mailbox.bump().filter(|_| !claimed).map(|(level, _)| level),
                     waiting: group.waiting() as usize,
                     in_flight: mailbox.units(claimed),
+                    sent: mailbox.sent(),
                     why: state.why(&group, &mailbox),
                 };
                 waiting += status.waiting as u64;
                 in_flight += u64::from(status.in_flight);
+                sent += status.sent;
                 let waits = status.waiting > 0 && mailbox.flags & POISONED == 0;
                 let (outstanding, groups) = by_lane.entry(mailbox.lane).or_default();
                 *outstanding |= waits || status.in_flight > 0;
@@ -144,32 +118,9 @@ impl<T> Queue<T> {
                 closed: state.closed,
                 waiting,
                 in_flight,
-                eligible: state.lanes.eligible(usize::MAX) as u64,
-                dropped: shared.dropped.count(),
-                receives: receives(std::iter::once(&state.receives)),
-                named: receives(state.named.values()),
-                sends: sends(&shared.capacity),
+                sent,
+                counts: counts(shared, state),
             }
         })
-    }
-}
-
-fn sends(capacity: &Capacity) -> SendsStatus {
-    let mut sends = SendsStatus::default();
-    let permits = capacity.permits();
-    for waiter in permits.map_or(Vec::new(), |permits| permits.snapshot().waiters) {
-        match waiter.state {
-            WaiterState::Waiting => sends.waiting += 1,
-            _ => sends.notified += 1,
-        }
-        sends.permits += u64::from(waiter.count);
-    }
-    sends
-}
-
-fn receives<'a>(waiters: impl Iterator<Item = &'a Waiters<()>> + Clone) -> ReceivesStatus {
-    ReceivesStatus {
-        waiting: waiters.clone().map(Waiters::waiting).sum(),
-        notified: waiters.map(Waiters::notified).sum(),
     }
 }

@@ -154,6 +154,7 @@ pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, me
 /// nobody will ever receive it.
 #[cold]
 pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, mut taken: Taken<T>) {
+    shared.failed.count();
     taken.attempts = taken.attempts.saturating_add(1);
     let mut unwanted = None;
     if shared.retry.is_plain(taken.attempts) {
@@ -302,6 +303,7 @@ pub(super) fn fail_detached<T>(
     counted: bool,
     mut taken: Taken<T>,
 ) {
+    shared.failed.count();
     taken.attempts = taken.attempts.saturating_add(1);
     let unwanted = shared.with_state(|state| {
         release(shared, state, group, |state, mailbox| {

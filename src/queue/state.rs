@@ -36,12 +36,16 @@ pub(super) struct State<T> {
     /// Receives that wait for a group by name; no entry is empty.
     pub(super) named: BTreeMap<GroupKey, Waiters<()>>,
     pub(super) suspended: Suspended,
+    /// Those who wait to be told that a group is poisoned.
+    pub(super) watchers: Waiters<()>,
     /// Who is told when the queue is gone.
     pub(super) observers: BTreeMap<u64, WakeArc<dyn Observer>>,
     pub(super) closed: bool,
     /// Dialogs put events into it, also once it is closed.
     pub(super) events: bool,
     pub(super) draining: u64,
+    /// Messages that were sent to groups which have ended.
+    pub(super) sent_to_ended: u64,
     /// Permits came back that somebody waits for: to be served after the event.
     pub(super) serve: bool,
     /// The other list of the submissions, empty between events.
@@ -81,10 +85,12 @@ impl<T> State<T> {
             receives: Waiters::new(),
             named: BTreeMap::new(),
             suspended: Suspended::default(),
+            watchers: Waiters::new(),
             observers: BTreeMap::new(),
             closed: false,
             events: false,
             draining: 0,
+            sent_to_ended: 0,
             serve: false,
             spare: Vec::new(),
             moves: Vec::new(),
@@ -281,6 +287,7 @@ impl<T> State<T> {
         self.lanes.settle(lane);
         if idle && mailbox.flags & UNPINNED != 0 {
             mailbox.phase = Phase::Ended;
+            self.sent_to_ended += mailbox.sent();
             self.groups.remove(group, mailbox);
             self.lanes.remove_group(mailbox.lane);
         } else if idle {

@@ -5,9 +5,11 @@
 //! 2. Such a group has a waiting message, and so exists: whatever takes the
 //!    last one out has the group go on.
 //! 3. An emptied map gives its last block back.
+//! 4. `poisoned` has the poisoned ones, by the time in their [`Poison`].
 
 use std::collections::BTreeMap;
 
+use crate::due::Dates;
 use crate::group::{BACKING_OFF, Flags, GroupKey, POISONED};
 use crate::retry::Retry;
 use crate::timers::{Timer, Timers};
@@ -16,14 +18,30 @@ use crate::timers::{Timer, Timers};
 #[derive(Debug, Default)]
 pub(super) struct Suspended {
     pub(super) timers: Timers<GroupKey>,
+    pub(super) dates: Dates,
     pub(super) groups: BTreeMap<GroupKey, Suspension>,
+    /// Those of them that are poisoned, in the order in which they were.
+    pub(super) poisoned: BTreeMap<u64, GroupKey>,
+    /// How often a group was.
+    times: u64,
+    /// Up to which time somebody was told.
+    told: u64,
 }
 
 #[derive(Debug)]
 pub(super) enum Suspension {
     BackingOff(Timer),
-    /// By the message of this place, after so many attempts.
-    Poisoned(u64, u32),
+    Poisoned(Poison),
+}
+
+/// Why a group is poisoned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Poison {
+    /// The place of the message that failed.
+    pub(super) place: u64,
+    pub(super) attempts: u32,
+    /// The how manieth time it was that a group was poisoned.
+    time: u64,
 }
 
 impl Suspended {
@@ -37,14 +55,25 @@ impl Suspended {
     ) -> Flags {
         if retry.is_last(attempts) {
             self.forget(group);
-            let poisoned = Suspension::Poisoned(place, attempts);
-            self.groups.insert(group, poisoned);
+            self.times += 1;
+            let time = self.times;
+            let poison = Poison {
+                place,
+                attempts,
+                time,
+            };
+            self.groups.insert(group, Suspension::Poisoned(poison));
+            self.poisoned.insert(time, group);
             return POISONED;
         }
         let pause = retry.pause(attempts);
         if pause.is_zero() {
             return 0;
         }
+        self.dates
+            .now()
+            .into_iter()
+            .for_each(|now| self.timers.advance(now));
         let until = self.timers.now().saturating_add(pause);
         match self.groups.get(&group) {
             Some(Suspension::BackingOff(timer)) if timer.at() >= until => {}
@@ -57,12 +86,25 @@ impl Suspended {
         BACKING_OFF
     }
 
-    /// The place of the message that poisoned a group.
-    pub(super) fn cause(&self, group: GroupKey) -> Option<u64> {
+    /// Why a group is poisoned, if it is.
+    pub(super) fn poison(&self, group: GroupKey) -> Option<Poison> {
         match self.groups.get(&group)? {
             Suspension::BackingOff(_) => None,
-            Suspension::Poisoned(place, _) => Some(*place),
+            Suspension::Poisoned(poison) => Some(*poison),
         }
+    }
+
+    /// The poisoned groups that nobody was told of.
+    pub(super) fn untold(&self) -> impl Iterator<Item = (u64, GroupKey)> {
+        let later = self.poisoned.range(self.told + 1..);
+        later.map(|(&time, &group)| (time, group))
+    }
+
+    /// The first of [them](Self::untold), of which somebody is told now.
+    pub(super) fn tell(&mut self) -> Option<GroupKey> {
+        let (time, group) = self.untold().next()?;
+        self.told = time;
+        Some(group)
     }
 
     /// False if the group was not suspended.
@@ -70,11 +112,15 @@ impl Suspended {
         let Some(was) = self.groups.remove(&group) else {
             return false;
         };
-        if let Suspension::BackingOff(timer) = was {
-            self.timers.cancel(timer);
+        match was {
+            Suspension::BackingOff(timer) => _ = self.timers.cancel(timer),
+            Suspension::Poisoned(poison) => _ = self.poisoned.remove(&poison.time),
         }
         if self.groups.is_empty() {
             self.groups = BTreeMap::new();
+        }
+        if self.poisoned.is_empty() {
+            self.poisoned = BTreeMap::new();
         }
         true
     }

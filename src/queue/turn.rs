@@ -135,15 +135,16 @@ impl<'q, T> Turn<'q, T> {
         self.live.group_id(&self.shared)
     }
 
-    /// The group's next message.
+    /// The group's next message, to be [completed](Delivery::complete): a delivery that
+    /// is dropped was *not* done, and its message is delivered again.
     ///
     /// Nothing if the quantum is used up, if nothing waits, or if no unit is
     /// free: the group or its lane was paused, a delivery was detached and the
     /// limit is reached, another tier is open. What comes later may be taken:
     /// after nothing there may be something again.
     ///
-    /// A delivery that is dropped was *not* done: its message is delivered
-    /// again. Say [`complete`](Delivery::complete).
+    /// A `complete` that was forgotten is counted in [`Counts::dropped`](super::Counts::dropped),
+    /// and told to [`Builder::on_dropped`](super::Builder::on_dropped).
     #[allow(
         clippy::should_implement_trait,
         reason = "a delivery borrows the turn, which an iterator cannot say"
@@ -158,8 +159,8 @@ impl<'q, T> Turn<'q, T> {
         Some(Delivery::new(&self.shared, live))
     }
 
-    /// Up to `n` messages, lent as one: to be completed all or up to some
-    /// number. Nothing where [`next`](Self::next) gives nothing. Each message
+    /// Up to `n` messages, lent as one, to be completed all or up to some number: what is
+    /// not is delivered again. Nothing where [`next`](Self::next) gives nothing. Each message
     /// counts in the quantum.
     #[inline]
     pub fn next_batch(&mut self, n: usize) -> Option<Batch<'_, T>> {

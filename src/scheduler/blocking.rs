@@ -41,8 +41,13 @@ impl<J> Core<J> {
         if self.is_held() {
             return;
         }
-        // What is due later could start on another worker.
-        if !self.clock.is_empty() && self.workers.busy() < self.workers.max() {
+        // The drop of a future is an event, too.
+        if self.dropping > 0 {
+            return;
+        }
+        // What is due later, or woken from elsewhere, could go on on another worker.
+        let comes = !self.clock.is_empty() || self.suspended > 0;
+        if comes && self.workers.busy() < self.workers.max() {
             return;
         }
         if self.startable(1) > 0 && self.workers.coming() > 0 {

@@ -15,6 +15,7 @@
 use std::task::Waker;
 
 use crate::lanes::LaneKey;
+use crate::queue::Capacity;
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::Waiters;
@@ -84,28 +85,39 @@ pub(crate) enum Synced {
 pub(super) struct CallerState {
     pub(super) name: Arc<str>,
     pub(super) lane: LaneKey,
+    pub(super) weight: u32,
+    /// Where its futures wait that were woken: made for the first.
+    pub(super) woken_lane: Option<LaneKey>,
+    /// The last of its tasks that are to be cancelled, those too that have begun.
+    pub(super) cancelled: TaskId,
     pub(super) on_failure: OnFailure,
     /// Tasks of tiers above this one are skipped.
     pub(super) skip_above: Option<u32>,
     pub(super) released: bool,
-    /// The owning handle is there.
-    pub(super) owned: bool,
+    /// How many handles of it there are.
+    pub(super) handles: u32,
     pub(super) waiting: Option<Key>,
+    /// If it has one.
+    pub(super) capacity: Option<Arc<Capacity>>,
     pub(super) released_waiters: Option<Box<Waiters<()>>>,
     current: Epoch,
     closing: Option<Box<Closing>>,
 }
 
 impl CallerState {
-    pub(super) fn new(name: Arc<str>, lane: LaneKey, on_failure: OnFailure) -> Self {
+    pub(super) fn new(name: Arc<str>, lane: LaneKey, weight: u32, on_failure: OnFailure) -> Self {
         Self {
             name,
             lane,
+            weight,
+            woken_lane: None,
+            cancelled: TaskId(0),
             on_failure,
             skip_above: None,
             released: false,
-            owned: true,
+            handles: 1,
             waiting: None,
+            capacity: None,
             released_waiters: None,
             current: Epoch::default(),
             closing: None,

@@ -1,10 +1,12 @@
 //! A task's body: first what is to be run, then what it gave and when.
 //!
 //! A task ends here before it does in the core: what it gave is there from then on, and
-//! who was waiting is woken when the core has recorded it. One that ends without having
-//! run ends here under the lock of the state.
+//! who was waiting is woken when the core has recorded it. One that ends without a
+//! worker ends here under the lock of the state.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Waker;
+use std::time::Duration;
 
 use crate::sync::Mutex;
 use crate::wait::drop_quietly;
@@ -13,15 +15,48 @@ use super::outcome::{Ending, Run, Verdict};
 
 /// What a worker does with a task, whatever its types.
 pub(super) trait Job: Send + Sync {
-    /// Runs it and keeps what it gave, with the run that `ended` makes of its ending.
-    /// Never unwinds.
-    fn run(&self, ended: &mut dyn FnMut(Ending) -> Run) -> Ending;
+    /// Runs it until it ends and keeps what it gave, or until it must be woken to go
+    /// on: `None`. Never unwinds.
+    fn run(&self, runner: &mut dyn Runner) -> Option<Ending>;
 
-    /// It has ended so without having run: nothing of the user's is dropped yet.
-    fn end_unrun(&self, ending: Ending);
+    /// It has ended so without a worker: drops nothing of the user's.
+    fn end_unrun(&self, ending: Ending, run: Option<Run>);
 
-    /// Drops what was to be run, or what it gave. Never unwinds.
+    /// Drops what was to be run, before or after its ending is told. Never unwinds.
     fn discard(&self);
+}
+
+/// Who runs a task.
+#[allow(unreachable_pub, reason = "in the type of a wait")]
+pub trait Runner {
+    /// It has ended so: where and when it ran.
+    fn ended(&mut self, ending: Ending) -> Run;
+
+    /// When it began: earlier than now if it goes on, says the task.
+    fn start(&mut self) -> &mut Duration;
+
+    /// What wakes it if it cannot go on now.
+    fn waker(&mut self) -> Waker;
+}
+
+/// What is to be run: a function, or a future.
+#[allow(unreachable_pub, reason = "in the type of a wait")]
+pub trait Program<R, E>: Send + Sized {
+    /// Runs until it ends, or hands itself back if it must be woken to go on.
+    fn go(self, runner: &mut dyn Runner) -> Result<Result<R, E>, Self>;
+}
+
+/// A function.
+#[allow(unreachable_pub, reason = "in the type of a wait")]
+pub struct Function<F>(pub(super) F);
+
+impl<F, R, E> Program<R, E> for Function<F>
+where
+    F: FnOnce() -> Result<R, E> + Send,
+{
+    fn go(self, _: &mut dyn Runner) -> Result<Result<R, E>, Self> {
+        Ok((self.0)())
+    }
 }
 
 /// What the task's handle does with it.
@@ -44,71 +79,78 @@ pub(super) enum Gave<R, E> {
 
 /// The lock is only ever held to move a value: none of the user's code runs
 /// under it.
-pub(super) struct Cell<F, R, E>(Mutex<Body<F, R, E>>);
+pub(super) struct Cell<P, R, E>(Mutex<Body<P, R, E>>);
 
-enum Body<F, R, E> {
-    Ready(F),
+enum Body<P, R, E> {
+    Ready(P),
     Running,
     Gave(Verdict<R, E>, Run),
-    /// It ended without having run; its function may not have been dropped yet.
-    Unrun(Ending, Option<F>),
+    /// It ended without a worker: how, until that is taken, and its program until that
+    /// is dropped.
+    Unrun(Option<(Ending, Option<Run>)>, Option<P>),
     Taken,
 }
 
-impl<F, R, E> Cell<F, R, E> {
-    pub(super) fn new(f: F) -> Self {
-        Self(Mutex::new(Body::Ready(f)))
+impl<P, R, E> Cell<P, R, E> {
+    pub(super) fn new(program: P) -> Self {
+        Self(Mutex::new(Body::Ready(program)))
     }
 
-    /// The function of a task that was refused.
-    pub(super) fn reclaim(&self) -> Option<F> {
+    /// What was to be run, if it does not run.
+    pub(super) fn reclaim(&self) -> Option<P> {
         match self.swap(Body::Running) {
-            Body::Ready(f) => Some(f),
+            Body::Ready(program) => Some(program),
             _ => None,
         }
     }
 
-    fn swap(&self, body: Body<F, R, E>) -> Body<F, R, E> {
+    fn swap(&self, body: Body<P, R, E>) -> Body<P, R, E> {
         std::mem::replace(&mut *self.0.lock(), body)
     }
 }
 
-impl<F, R, E> Job for Cell<F, R, E>
+impl<P, R, E> Job for Cell<P, R, E>
 where
-    F: FnOnce() -> Result<R, E> + Send,
+    P: Program<R, E>,
     R: Send,
     E: Send,
 {
-    fn run(&self, ended: &mut dyn FnMut(Ending) -> Run) -> Ending {
-        let f = self.reclaim().expect("it is run once");
-        let (ending, verdict) = match catch_unwind(AssertUnwindSafe(f)) {
-            Ok(Ok(result)) => (Ending::Ok, Verdict::Ok(result)),
-            Ok(Err(error)) => (Ending::Failed, Verdict::Failed(error)),
+    fn run(&self, runner: &mut dyn Runner) -> Option<Ending> {
+        let program = self.reclaim().expect("one worker runs it at a time");
+        let went = catch_unwind(AssertUnwindSafe(|| program.go(runner)));
+        let (ending, verdict) = match went {
+            Ok(Ok(Ok(result))) => (Ending::Ok, Verdict::Ok(result)),
+            Ok(Ok(Err(error))) => (Ending::Failed, Verdict::Failed(error)),
+            Ok(Err(program)) => {
+                self.swap(Body::Ready(program));
+                return None;
+            }
             Err(payload) => (Ending::Panicked, Verdict::Panicked(payload)),
         };
-        self.swap(Body::Gave(verdict, ended(ending)));
-        ending
+        self.swap(Body::Gave(verdict, runner.ended(ending)));
+        Some(ending)
     }
 
-    fn end_unrun(&self, ending: Ending) {
+    fn end_unrun(&self, ending: Ending, run: Option<Run>) {
         let body = &mut *self.0.lock();
-        if let Body::Ready(f) = std::mem::replace(body, Body::Taken) {
-            *body = Body::Unrun(ending, Some(f));
-        }
+        *body = match std::mem::replace(body, Body::Taken) {
+            Body::Ready(program) => Body::Unrun(Some((ending, run)), Some(program)),
+            _ => Body::Unrun(Some((ending, run)), None),
+        };
     }
 
     fn discard(&self) {
         let gone = match &mut *self.0.lock() {
-            Body::Unrun(_, f) => Body::Unrun(Ending::Cancelled, f.take()),
-            body => std::mem::replace(body, Body::Taken),
+            Body::Unrun(_, program) => Body::Unrun(None, program.take()),
+            body => std::mem::replace(body, Body::Running),
         };
         drop_quietly(gone);
     }
 }
 
-impl<F, R, E> Gift<R, E> for Cell<F, R, E>
+impl<P, R, E> Gift<R, E> for Cell<P, R, E>
 where
-    F: Send,
+    P: Send,
     R: Send,
     E: Send,
 {
@@ -116,8 +158,11 @@ where
         let body = &mut *self.0.lock();
         match body {
             Body::Ready(_) | Body::Running => Gave::NotYet,
-            Body::Unrun(Ending::Skipped, _) => Gave::This(Verdict::Skipped, None),
-            Body::Unrun(..) => Gave::This(Verdict::Cancelled, None),
+            Body::Unrun(how, _) => match how.take() {
+                Some((Ending::Skipped, run)) => Gave::This(Verdict::Skipped, run),
+                Some((_, run)) => Gave::This(Verdict::Cancelled, run),
+                None => Gave::Taken,
+            },
             Body::Gave(..) | Body::Taken => match std::mem::replace(body, Body::Taken) {
                 Body::Gave(verdict, run) => Gave::This(verdict, Some(run)),
                 _ => Gave::Taken,

@@ -31,13 +31,15 @@ impl<J> Core<J> {
         let Claimed { from, job, .. } = claimed;
         let state = self.task_mut(task);
         state.phase = Phase::Waiting(job);
-        let (id, caller, place) = (state.id, state.caller, state.place);
-        match place {
-            Membership::Alone(alone) => {
-                let lane = self.caller(caller).lane;
-                self.backlog.unclaim_alone(lane, alone, from);
-            }
-            _ => self.backlog.unclaim(from),
+        let (id, caller) = (state.id, state.caller);
+        let alone = match &state.membership {
+            Membership::Alone(alone) => Some((*alone, self.caller(caller).lane)),
+            Membership::Begun(begun) => begun.line.map(|line| (line, self.woken_lane(caller))),
+            _ => None,
+        };
+        match alone {
+            Some((alone, lane)) => self.backlog.unclaim_alone(lane, alone, from),
+            None => self.backlog.unclaim(from),
         }
         self.link(task);
         self.caller_mut(caller).returned(id);

@@ -19,12 +19,13 @@ use std::time::Duration;
 use crate::backlog::{Backlog, GroupKey};
 use crate::error::{OutOfRange, TierGoesDown};
 use crate::limit::{Bypass, Limit};
+use crate::queue::Capacity;
 use crate::slab::{Key, Slab};
 use crate::sync::Arc;
 use crate::wait::{Waiters, WakeBatch};
 use crate::workers::{Action, Workers};
 
-use super::caller::{CallerState, OnFailure, Summary, Synced};
+use super::caller::{CallerState, OnFailure};
 use super::later::Clock;
 use super::outcome::TaskId;
 use super::stall::Stalls;
@@ -70,10 +71,14 @@ pub(crate) struct Core<J> {
     idle_wakers: Vec<Option<Waker>>,
     pub(super) last: TaskId,
     pub(super) unfinished: u64,
+    /// Futures that wait to be woken.
+    pub(super) suspended: u64,
+    /// Futures that were cancelled, and are being dropped.
+    pub(super) dropping: u64,
     pub(super) closed: bool,
     /// What waits is being cancelled: no task starts any more.
-    cancelling: bool,
-    /// While there are any, no task starts.
+    pub(super) cancelling: bool,
+    /// While there are any, no task starts or goes on.
     holds: u32,
     pub(super) shutdown_waiters: Waiters<()>,
     pub(super) stalls: Stalls,
@@ -83,6 +88,8 @@ pub(crate) struct Core<J> {
     pub(crate) to_start: Vec<u32>,
     /// Tasks that ended without running, for the owner to log and drop.
     pub(crate) ended: Vec<Ended<J>>,
+    /// Capacities with new room that somebody waits for: for the owner to serve them.
+    pub(super) freed: Vec<Arc<Capacity>>,
     /// Somebody waits for nothing but tasks that workers have.
     pub(super) pressing: bool,
     /// Rows are made for the log.
@@ -100,6 +107,8 @@ impl<J> Core<J> {
             idle_wakers: Vec::new(),
             last: TaskId(0),
             unfinished: 0,
+            suspended: 0,
+            dropping: 0,
             closed: false,
             cancelling: false,
             holds: 0,
@@ -109,6 +118,7 @@ impl<J> Core<J> {
             start_error: None,
             to_start: Vec::new(),
             ended: Vec::new(),
+            freed: Vec::new(),
             pressing: false,
             rows: true,
             clock: Clock::default(),
@@ -132,15 +142,25 @@ impl<J> Core<J> {
         let lane = self.backlog.add_lane(weight, cap)?;
         Ok(self
             .callers
-            .insert(CallerState::new(name, lane, on_failure)))
+            .insert(CallerState::new(name, lane, weight, on_failure)))
     }
 
-    /// The caller's handle is gone: it takes no more, and is forgotten with
-    /// its last task.
-    pub(crate) fn disown_caller(&mut self, caller: Key) {
+    /// The caller has this capacity.
+    pub(super) fn set_capacity(&mut self, caller: Key, capacity: Arc<Capacity>) {
+        self.caller_mut(caller).capacity = Some(capacity);
+    }
+
+    /// There is one more handle of the caller.
+    pub(crate) fn add_handle(&mut self, caller: Key) {
+        self.caller_mut(caller).handles += 1;
+    }
+
+    /// A handle of the caller is gone. With the last one it takes no more, and is
+    /// forgotten with its last task.
+    pub(crate) fn remove_handle(&mut self, caller: Key) {
         if let Some(c) = self.callers.get_mut(caller) {
-            c.owned = false;
-            c.released = true;
+            c.handles -= 1;
+            c.released |= c.handles == 0;
         }
         self.reap_caller(caller);
     }
@@ -167,70 +187,6 @@ impl<J> Core<J> {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
-    }
-
-    // Synchronize, release, shutdown.
-
-    pub(crate) fn synchronize(&mut self, caller: Key) -> Synced {
-        let last = self.last;
-        self.caller_mut(caller).close_epoch(last)
-    }
-
-    /// Goes on with a synchronize that closed an epoch.
-    pub(crate) fn synchronized(&mut self, caller: Key) -> Synced {
-        self.caller_mut(caller).synced()
-    }
-
-    /// Where a synchronize that is under way keeps its waker.
-    pub(crate) fn sync_waker(&mut self, caller: Key) -> Option<&mut Option<Waker>> {
-        self.caller_mut(caller).sync_waker()
-    }
-
-    #[must_use]
-    pub(crate) fn abandon_synchronize(&mut self, caller: Key) -> Option<Waker> {
-        self.caller_mut(caller).reopen_epoch()
-    }
-
-    /// The caller takes no more tasks. The summary, once all have ended.
-    pub(crate) fn release(&mut self, caller: Key) -> Option<Summary> {
-        let c = self.caller_mut(caller);
-        c.released = true;
-        (c.unfinished() == 0).then(|| c.summary())
-    }
-
-    pub(crate) fn release_waiters(&mut self, caller: Key) -> &mut Waiters<()> {
-        let c = self.caller_mut(caller);
-        c.released_waiters.get_or_insert_default()
-    }
-
-    /// Nothing more is taken. Whether all tasks have ended and all workers left.
-    pub(crate) fn close(&mut self) -> bool {
-        self.closed = true;
-        self.close_workers();
-        self.unfinished == 0 && self.workers.live() == 0
-    }
-
-    pub(crate) fn shutdown_waiters(&mut self) -> &mut Waiters<()> {
-        &mut self.shutdown_waiters
-    }
-
-    /// No task starts any more: what waits will be cancelled.
-    pub(crate) fn cancel_all(&mut self) {
-        self.cancelling = true;
-    }
-
-    /// No task of a released caller starts any more: what waits will be
-    /// cancelled.
-    pub(crate) fn cancel_caller(&mut self, caller: Key) {
-        let paused = self.set_cap(caller, Limit::AtMost(0));
-        debug_assert!(paused.is_ok());
-    }
-
-    /// The callers with waiting tasks, for a shutdown that cancels.
-    pub(crate) fn waiting_callers(&self) -> Vec<Key> {
-        let callers = self.callers.iter();
-        let waiting = callers.filter(|(_, c)| c.waiting.is_some());
-        waiting.map(|(key, _)| key).collect()
     }
 
     // Workers.
@@ -311,7 +267,7 @@ impl<J> Core<J> {
 
     /// Once nothing more will come, who finds nothing leaves.
     #[inline]
-    fn close_workers(&mut self) {
+    pub(super) fn close_workers(&mut self) {
         if self.closed && self.clock.is_empty() {
             self.workers.close();
         }
@@ -342,6 +298,7 @@ impl<J> Core<J> {
     /// fire it and call again.
     pub(crate) fn settle(&mut self, wakes: &mut WakeBatch) -> bool {
         self.close_workers();
+        self.clock.tell(wakes);
         loop {
             if wakes.is_full() {
                 return false;
@@ -389,10 +346,12 @@ impl<J> Core<J> {
         let Some(c) = self.callers.get(caller) else {
             return;
         };
-        if !c.owned && c.unfinished() == 0 {
-            let lane = c.lane;
+        if c.handles == 0 && c.unfinished() == 0 {
+            let lanes = [Some(c.lane), c.woken_lane];
             self.callers.remove(caller);
-            self.backlog.close_lane(lane);
+            for lane in lanes.into_iter().flatten() {
+                self.backlog.close_lane(lane);
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::backlog::GroupKey;
 use crate::error::{OutOfRange, Stale};
 use crate::limit::Limit;
+use crate::queue::Capacity;
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::Wait;
@@ -26,15 +27,19 @@ pub struct CallerOptions {
     pub cap: Limit,
     /// Whether a failure lets its higher tiers go on.
     pub on_failure: OnFailure,
+    /// The most of its tasks that have not ended: what is submitted beyond that is
+    /// refused, or [waits](Caller::exec_wait). Not kept in a simulation.
+    pub capacity: Limit,
 }
 
 impl Default for CallerOptions {
-    /// Weight 1, no cap, failures let higher tiers go on.
+    /// Weight 1, no cap, no capacity, failures let higher tiers go on.
     fn default() -> Self {
         Self {
             weight: 1,
             cap: Limit::Unlimited,
             on_failure: OnFailure::Continue,
+            capacity: Limit::Unlimited,
         }
     }
 }
@@ -99,7 +104,7 @@ impl<'a> Place<'a> {
     /// let caller = scheduler.caller("retry", CallerOptions::default())?;
     /// let delay = Duration::from_millis(5);
     /// let again = || Ok::<_, String>("again");
-    /// let mut task = caller.exec_with(Place::new().after(delay), again).map_err(|r| r.reason)?;
+    /// let mut task = caller.exec_with(Place::new().after(delay), again)?;
     /// let outcome = task.outcome().wait()?;
     /// assert!(outcome.run.is_some_and(|run| run.start >= outcome.queued + delay));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -112,11 +117,12 @@ impl<'a> Place<'a> {
 
 /// One who submits tasks, waits for them and lets go.
 ///
-/// Dropping it releases it: it takes no more, and what it submitted is still
-/// done.
+/// A clone is another handle of the same caller. Dropping the last one releases it: it
+/// takes no more, and what it submitted is still done.
 pub struct Caller {
     pub(super) shared: Arc<Shared>,
     pub(super) key: Key,
+    pub(super) capacity: Arc<Capacity>,
 }
 
 impl Caller {
@@ -164,7 +170,25 @@ impl Caller {
         Wait::new(Release::new(&self.shared, self.key, how))
     }
 
-    /// Bumps the group of a task.
+    /// Cancels all that it has submitted and that has not started, and futures of it
+    /// that await; one that is being polled, when it awaits next. The caller goes on:
+    /// what is submitted later runs. Their handles, and the next
+    /// [`synchronize`](Self::synchronize), tell of them.
+    ///
+    /// Cost: O(tasks of it that wait), under the scheduler's lock a few at a time;
+    /// meanwhile no task of any caller starts.
+    pub fn cancel_all(&self) {
+        let key = self.key;
+        let last = self.shared.with_state(|state, wakes, _| {
+            let core = state.exact(wakes);
+            core.hold();
+            core.cancel_so_far(key)
+        });
+        self.shared.cancel_waiting(key, last);
+        self.shared.with_state(|state, _, _| state.unhold());
+    }
+
+    /// Bumps the group of a task; a future that was woken, itself.
     ///
     /// # Errors
     ///
@@ -190,11 +214,22 @@ impl Caller {
     }
 }
 
+impl Clone for Caller {
+    fn clone(&self) -> Self {
+        self.shared.state.lock().add_handle(self.key);
+        Self {
+            shared: Arc::clone(&self.shared),
+            key: self.key,
+            capacity: Arc::clone(&self.capacity),
+        }
+    }
+}
+
 impl Drop for Caller {
     fn drop(&mut self) {
         let key = self.key;
         self.shared
-            .with_state(|state, _, _| state.disown_caller(key));
+            .with_state(|state, _, _| state.remove_handle(key));
     }
 }
 

@@ -19,6 +19,7 @@
 
 use std::time::Duration;
 
+use crate::due::Dates;
 use crate::slab::Key;
 use crate::timers::{Timer, Timers};
 use crate::wait::WakeBatch;
@@ -42,6 +43,8 @@ pub(super) struct Clock {
     timers: Timers<Key>,
     /// The resting worker that sleeps until then at the latest.
     keeper: Option<(u32, Duration)>,
+    /// Who else keeps the time.
+    pub(super) dates: Dates,
     /// Workers rest, so that one of them can keep the time.
     workers_keep: bool,
 }
@@ -55,6 +58,12 @@ impl Clock {
     /// Whether no timer is set.
     pub(super) fn is_empty(&self) -> bool {
         self.timers.is_empty()
+    }
+
+    /// Tells who keeps the time from outside of the next date.
+    #[inline]
+    pub(super) fn tell(&mut self, wakes: &mut WakeBatch) {
+        self.dates.update(self.timers.next(), wakes);
     }
 
     /// Cancels a timer.
@@ -160,7 +169,7 @@ impl<J> Core<J> {
     /// there, where it would otherwise wait for itself.
     fn arrive(&mut self, key: Key, now: Duration, wakes: &mut WakeBatch) {
         let state = self.task_mut(key);
-        let group = match state.place {
+        let group = match state.membership {
             Membership::Group(group, _) => Some(group),
             _ => None,
         };
@@ -180,7 +189,7 @@ impl<J> Core<J> {
         let (place, tier) = sent.expect("the last tier does not go down");
         group.into_iter().for_each(|group| backlog.unpin(group));
         let state = self.task_mut(key);
-        (state.place, state.tier) = (place, tier);
+        (state.membership, state.tier) = (place, tier);
         if self.caller(caller).skips(tier) {
             self.withdraw(key, Ending::Skipped, now, wakes);
         }

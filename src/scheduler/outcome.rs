@@ -11,6 +11,9 @@ use crate::sync::Arc;
 pub struct TaskId(pub(crate) u64);
 
 impl TaskId {
+    /// No task comes after it.
+    pub(super) const LAST: Self = Self(u64::MAX);
+
     /// The number itself.
     #[must_use]
     pub fn get(self) -> u64 {
@@ -33,7 +36,7 @@ pub enum Ending {
     Failed,
     /// It panicked.
     Panicked,
-    /// It was cancelled before it started.
+    /// It was cancelled: before it started, or a future where it awaited.
     Cancelled,
     /// It was skipped: a task of a lower tier of its caller had failed.
     Skipped,
@@ -44,6 +47,18 @@ impl Ending {
     #[must_use]
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Failed | Self::Panicked)
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::Panicked => "panicked",
+            Self::Cancelled => "cancelled",
+            Self::Skipped => "skipped",
+        })
     }
 }
 
@@ -59,6 +74,16 @@ pub struct Run {
 }
 
 /// What a task gave, or why it gave nothing.
+///
+/// It prints as its [`Ending`], with the error or the message of the panic behind it.
+///
+/// ```
+/// # use conversant::scheduler::{Ending, Verdict};
+/// let verdict: Verdict<u32, _> = Verdict::Failed("the disk is full");
+/// assert_eq!(verdict.to_string(), "failed: the disk is full");
+/// assert_eq!(verdict.ending(), Ending::Failed);
+/// assert_eq!(verdict.ok(), None);
+/// ```
 #[derive(Debug)]
 pub enum Verdict<R, E> {
     /// Its result.
@@ -67,10 +92,50 @@ pub enum Verdict<R, E> {
     Failed(E),
     /// What it panicked with.
     Panicked(Box<dyn Any + Send>),
-    /// It was cancelled before it started.
+    /// It was cancelled: before it started, or a future where it awaited.
     Cancelled,
     /// It was skipped: a task of a lower tier of its caller had failed.
     Skipped,
+}
+
+impl<R, E> Verdict<R, E> {
+    /// How the task ended.
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        match self {
+            Self::Ok(_) => Ending::Ok,
+            Self::Failed(_) => Ending::Failed,
+            Self::Panicked(_) => Ending::Panicked,
+            Self::Cancelled => Ending::Cancelled,
+            Self::Skipped => Ending::Skipped,
+        }
+    }
+
+    /// Its result, if it gave one.
+    #[must_use]
+    pub fn ok(self) -> Option<R> {
+        match self {
+            Self::Ok(result) => Some(result),
+            _ => None,
+        }
+    }
+}
+
+impl<R, E: fmt::Display> fmt::Display for Verdict<R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.ending().fmt(f)?;
+        match self {
+            Self::Failed(error) => write!(f, ": {error}"),
+            Self::Panicked(payload) => {
+                let literal = payload.downcast_ref::<&str>().copied();
+                let text = payload.downcast_ref::<String>().map(String::as_str);
+                literal
+                    .or(text)
+                    .map_or(Ok(()), |text| write!(f, ": {text}"))
+            }
+            Self::Ok(_) | Self::Cancelled | Self::Skipped => Ok(()),
+        }
+    }
 }
 
 /// How a task ended, where and when.

@@ -1,6 +1,9 @@
 //! Where workers run: on threads of our own, or on the embedder's pool.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::wait::drop_quietly;
 
 /// A pool of the embedder's that runs workers.
 ///
@@ -15,7 +18,8 @@ pub trait Pool: Send + Sync {
     /// Runs `job` soon, on some thread. A job that is dropped unrun counts as
     /// one that could not be started. On a pool that runs it at once, on the
     /// submitting thread, tasks must not wait for tasks of the same scheduler:
-    /// the worker that could run them may be below them on the stack.
+    /// the worker that could run them may be below them on the stack. There a waker of
+    /// a future runs a worker, too: wake it with no lock held that a task takes.
     ///
     /// # Errors
     ///
@@ -53,10 +57,46 @@ impl fmt::Display for PoolError {
 
 impl std::error::Error for PoolError {}
 
+/// Threads of our own.
+pub(super) struct Threads {
+    pub(super) name: String,
+    pub(super) on_start: Option<Hook>,
+    pub(super) on_exit: Option<Hook>,
+}
+
+/// What is called on a worker's thread, with its number.
+pub(super) type Hook = Box<dyn Fn(u32) + Send + Sync>;
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self {
+            name: String::from("conversant"),
+            on_start: None,
+            on_exit: None,
+        }
+    }
+}
+
+impl Threads {
+    /// Runs a worker between its hooks.
+    pub(super) fn run(host: &Host, n: u32, work: impl FnOnce()) {
+        let call = |which: fn(&Self) -> &Option<Hook>| {
+            if let Host::Threads(threads) = host
+                && let Some(hook) = which(threads)
+            {
+                drop_quietly(catch_unwind(AssertUnwindSafe(|| hook(n))));
+            }
+        };
+        call(|threads| &threads.on_start);
+        work();
+        call(|threads| &threads.on_exit);
+    }
+}
+
 /// Where workers run.
 pub(super) enum Host {
     /// On threads of our own, which rest between tasks.
-    Threads,
+    Threads(Threads),
     /// On the embedder's pool.
     Pool(Box<dyn Pool>),
 }

@@ -53,12 +53,19 @@ type Work = Arc<dyn Job>;
 
 const PATIENCE: u64 = 2;
 
-/// A task that has run: its ending is not in the core yet.
+/// A task that has run: the core does not know it yet.
 pub(super) struct Ran {
     pub(super) task: Key,
-    pub(super) ending: Ending,
+    pub(super) went: Went,
     pub(super) start: Duration,
     pub(super) end: Duration,
+}
+
+/// How that went.
+pub(super) enum Went {
+    Ended(Ending),
+    /// It is a future that is not ready, and may have woken itself.
+    Suspended(Work, bool),
 }
 
 #[derive(Default)]
@@ -74,11 +81,11 @@ pub(super) struct LocalQueue(Mutex<Local>);
 
 impl LocalQueue {
     /// The worker's next task, if it has one; then the last one's ending stays here.
-    pub(super) fn next(&self, n: u32, ran: Ran) -> Result<Started<Work>, Ran> {
+    pub(super) fn next(&self, ran: Ran) -> Result<Started<Work>, Ran> {
         let mut local = self.0.lock();
         local.running = None;
         // Failures may skip tasks: at once.
-        if ran.ending.is_failure() {
+        if matches!(ran.went, Went::Ended(ending) if ending.is_failure()) {
             return Err(ran);
         }
         let Some(next) = local.todo.pop_front() else {
@@ -89,7 +96,7 @@ impl LocalQueue {
         local.running = Some((next.task(), start));
         local.ran.push(ran);
         drop(local);
-        Ok(next.starts(n, start))
+        Ok(next.starts(start))
     }
 }
 
@@ -201,16 +208,29 @@ impl State {
                 local.running = Some((next.task(), now));
             }
         }
-        self.report(wakes);
+        self.report(n, wakes);
         if let Some(next) = next {
-            self.core.conclude_run(ran.task, ran.ending, ran.end, wakes);
-            let first = next.starts(n, now);
+            self.record(n, ran, wakes);
+            let first = next.starts(now);
             let queue = Some(self.queue(n));
             return Some(Taken { first, queue });
         }
         self.set_cleared(n);
-        self.core.finish(ran.task, ran.ending, ran.end, wakes);
+        self.core.workers().finished(n);
+        self.record(n, ran, wakes);
         None
+    }
+
+    /// The core records how a run of worker `n` went.
+    #[inline]
+    fn record(&mut self, n: u32, ran: Ran, wakes: &mut WakeBatch) {
+        match ran.went {
+            Went::Ended(ending) => self.core.conclude_run(ran.task, ending, ran.end, wakes),
+            Went::Suspended(job, woken) => {
+                self.core
+                    .suspend((ran.task, job), n, (ran.start, ran.end), woken);
+            }
+        }
     }
 
     /// Worker `n` looks for work, having rested, arrived or finished, and takes up
@@ -329,7 +349,7 @@ impl State {
             std::mem::swap(&mut local.ran, &mut self.buffer);
             (local.running, std::mem::take(&mut local.todo))
         };
-        self.report(wakes);
+        self.report(n, wakes);
         if let Some((task, start)) = running {
             self.core.has_started(task, n, start);
         }
@@ -338,11 +358,11 @@ impl State {
         }
     }
 
-    /// Records the endings in `buffer`, of a worker which is busy still.
-    fn report(&mut self, wakes: &mut WakeBatch) {
+    /// Records the runs in `buffer`, of worker `n` which is busy still.
+    fn report(&mut self, n: u32, wakes: &mut WakeBatch) {
         let mut buffer = std::mem::take(&mut self.buffer);
         for ran in buffer.drain(..) {
-            self.core.conclude_run(ran.task, ran.ending, ran.end, wakes);
+            self.record(n, ran, wakes);
         }
         self.buffer = buffer;
     }

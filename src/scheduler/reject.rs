@@ -5,6 +5,8 @@ use std::fmt;
 
 use crate::error::{Closed, OutOfRange, Stalled, TierGoesDown};
 
+use crate::queue::SendReason;
+
 use super::core::Refused;
 
 /// A task that was not taken, and why.
@@ -27,6 +29,13 @@ pub enum Reason {
     /// There is no worker, and none could be started:
     /// [`Status`](super::Status) says why.
     NoWorker,
+    /// As many of its caller's tasks have not ended as its
+    /// [capacity](super::CallerOptions::capacity) says, or the room is promised to others.
+    Full,
+    /// So many at once are more than the capacity.
+    AboveCapacity,
+    /// There was no room in time.
+    TimedOut,
 }
 
 /// Why there is no caller.
@@ -47,6 +56,18 @@ pub enum SyncError {
     Busy,
     /// Nothing could go on; the tasks are untouched, and count towards the next.
     Stalled(Stalled),
+}
+
+impl From<SendReason> for Reason {
+    fn from(reason: SendReason) -> Self {
+        match reason {
+            SendReason::Closed => Self::Closed,
+            SendReason::Full | SendReason::OwnQueue => Self::Full,
+            SendReason::AboveCapacity => Self::AboveCapacity,
+            SendReason::TimedOut => Self::TimedOut,
+            SendReason::TierGoesDown(down) => Self::TierGoesDown(down),
+        }
+    }
 }
 
 impl From<Refused> for Reason {
@@ -78,6 +99,9 @@ impl fmt::Display for Reason {
             Self::TierGoesDown(down) => down.fmt(f),
             Self::ForeignGroup => f.write_str("the group is another caller's"),
             Self::NoWorker => f.write_str("no worker could be started"),
+            Self::Full => f.write_str("the caller is full"),
+            Self::AboveCapacity => f.write_str("more than the caller's capacity"),
+            Self::TimedOut => f.write_str("there was no room in time"),
         }
     }
 }

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 
+use crate::queue::Capacity;
 use crate::slab::Key;
 use crate::sync::{Arc, Tally};
 use crate::wait::{Guarded, Session, WakeBatch, drop_quietly, look_twice};
 
 use super::cell::Job;
 use super::core::How;
-use super::outcome::Record;
+use super::outcome::{Record, TaskId};
 use super::pool::Host;
 use super::prefetch::State;
 use super::task_state::Ended;
@@ -48,7 +49,10 @@ impl Shared {
         f: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> R,
     ) -> R {
         // Declared first, so that it is dropped last, also on unwinding.
-        let mut aftermath = Aftermath::of(self);
+        let mut aftermath = Aftermath {
+            shared: self,
+            rest: None,
+        };
         let mut session = session;
         let now = self.origin.elapsed();
         let (state, wakes) = session.parts();
@@ -56,9 +60,7 @@ impl Shared {
         let result = f(state, wakes, now);
         session.settle(|state, wakes| {
             let settled = state.settle(wakes);
-            if !state.to_start.is_empty() || !state.ended.is_empty() {
-                aftermath.take_from(state);
-            }
+            aftermath.take_from(state);
             settled
         });
         result
@@ -99,27 +101,38 @@ impl Shared {
         })
     }
 
-    /// Cancels all that waits in a caller that is released and paused, a batch
-    /// at a time.
-    pub(super) fn cancel_waiting(self: &Arc<Self>, caller: Key) {
-        while !self.with_state(|state, wakes, now| state.cancel_some(caller, now, wakes)) {}
+    /// Cancels all that waits in a caller up to this task, a batch at a time.
+    pub(super) fn cancel_waiting(self: &Arc<Self>, caller: Key, last: TaskId) {
+        while !self.with_state(|state, wakes, now| state.cancel_some(caller, last, now, wakes)) {}
     }
 
     /// Nothing more is taken; what waits is done, or cancelled.
     pub(super) fn close(self: &Arc<Self>, how: How) {
-        self.with_state(|state, wakes, _| {
+        let capacities = self.with_state(|state, wakes, _| {
             if how == How::Cancel {
                 state.exact(wakes).cancel_all();
             }
             state.close();
+            state.capacities()
         });
+        for capacity in capacities {
+            capacity.close();
+        }
         if how == How::Cancel {
             // No task is added any more: who has none waiting now will not.
             let callers = self.state.lock().waiting_callers();
             for caller in callers {
-                self.cancel_waiting(caller);
+                self.cancel_waiting(caller, TaskId::LAST);
             }
         }
+    }
+
+    /// Tells how a task ended that no worker ended.
+    fn tell(&self, ended: &mut Ended<Arc<dyn Job>>) {
+        if let Some(record) = ended.record.take() {
+            self.log(*record);
+        }
+        ended.job.end_unrun(ended.ending, ended.run);
     }
 
     pub(super) fn log(&self, record: Record) {
@@ -141,37 +154,57 @@ pub(super) fn keep_waker(slot: &mut Option<Waker>, spare: &mut Option<Waker>) {
 /// What is left to do when the lock has been released.
 struct Aftermath<'a> {
     shared: &'a Arc<Shared>,
-    to_start: Vec<u32>,
-    unrun: Vec<Arc<dyn Job>>,
+    rest: Option<Box<Rest>>,
 }
 
-impl<'a> Aftermath<'a> {
+#[derive(Default)]
+struct Rest {
+    to_start: Vec<u32>,
+    ended: Vec<Ended<Arc<dyn Job>>>,
+    freed: Vec<Arc<Capacity>>,
+}
+
+impl Aftermath<'_> {
+    /// Under the lock.
     #[inline]
-    fn of(shared: &'a Arc<Shared>) -> Self {
-        Self {
-            shared,
-            to_start: Vec::new(),
-            unrun: Vec::new(),
+    fn take_from(&mut self, state: &mut State) {
+        let follows = !state.to_start.is_empty() || !state.ended.is_empty();
+        if follows || !state.freed.is_empty() {
+            self.take(state);
         }
     }
 
-    /// Under the lock. The rows are sent here, and the endings told, before the first
-    /// waker is woken.
-    fn take_from(&mut self, state: &mut State) {
-        self.to_start.append(&mut state.to_start);
+    /// The rows are sent here, and the endings told, before the first waker is woken.
+    #[cold]
+    fn take(&mut self, state: &mut State) {
+        let rest = self.rest.get_or_insert_default();
+        rest.to_start.append(&mut state.to_start);
+        rest.freed.append(&mut state.freed);
         // Taken whole: many may be skipped at once, and the room they took is
         // given back.
-        for Ended {
-            job,
-            ending,
-            record,
-        } in std::mem::take(&mut state.ended)
-        {
-            if let Some(record) = record {
-                self.shared.log(*record);
+        let mut ended = std::mem::take(&mut state.ended);
+        for ended in ended.iter_mut().filter(|ended| ended.begun.is_none()) {
+            self.shared.tell(ended);
+        }
+        rest.ended.append(&mut ended);
+    }
+
+    #[cold]
+    fn follow(&mut self, rest: Rest) {
+        for capacity in rest.freed {
+            capacity.serve();
+        }
+        for n in rest.to_start {
+            (self.shared.start)(self.shared, n);
+        }
+        for mut ended in rest.ended {
+            ended.job.discard();
+            if let Some(task) = ended.begun {
+                self.shared.tell(&mut ended);
+                self.shared
+                    .with_state(|state, wakes, _| state.dropped(task, wakes));
             }
-            job.end_unrun(ending);
-            self.unrun.push(job);
+            drop_quietly(ended.job);
         }
     }
 }
@@ -179,22 +212,17 @@ impl<'a> Aftermath<'a> {
 impl Drop for Aftermath<'_> {
     #[inline]
     fn drop(&mut self) {
-        if !self.to_start.is_empty() || !self.unrun.is_empty() {
-            self.follow();
+        if let Some(rest) = self.rest.take() {
+            self.follow(*rest);
         }
     }
 }
 
-impl Aftermath<'_> {
-    #[cold]
-    fn follow(&mut self) {
-        for n in self.to_start.drain(..) {
-            (self.shared.start)(self.shared, n);
-        }
-        for job in self.unrun.drain(..) {
-            job.discard();
-            drop_quietly(job);
-        }
+impl Drop for Shared {
+    /// What was never run, or nobody can wake, goes with the last handle.
+    fn drop(&mut self) {
+        let jobs: Vec<_> = self.state.lock().waiting_jobs().cloned().collect();
+        jobs.iter().for_each(|job| job.discard());
     }
 }
 

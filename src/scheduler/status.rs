@@ -58,7 +58,7 @@ pub struct RunningTask {
     pub start: Duration,
 }
 
-/// A task that waits.
+/// A task that waits: to start, or if it is a future to be polled again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingTask {
     /// The task.
@@ -94,6 +94,8 @@ pub enum Why {
     Hold,
     /// Nothing but a worker is missing.
     Worker,
+    /// It has begun, and waits to be woken: see [`Caller::spawn`](super::Caller::spawn).
+    Suspended,
     /// It is not to start before this time.
     NotDue {
         /// Since the scheduler was made, as all times here.
@@ -108,7 +110,7 @@ pub struct CallerStatus {
     pub name: Arc<str>,
     /// Tasks submitted and not ended.
     pub unfinished: u64,
-    /// Those of them that run.
+    /// Those of them that have begun: that run, or are futures between two polls.
     pub running: u32,
     /// The open tier, if anything is outstanding.
     pub open_tier: Option<u32>,
@@ -134,6 +136,7 @@ impl<J> Core<J> {
                 Phase::Waiting(_) | Phase::Claimed { .. } => {
                     waiting.push(self.waiting_task(task, self.why(task)));
                 }
+                Phase::Suspended(_) => waiting.push(self.waiting_task(task, Why::Suspended)),
                 Phase::Later(ref later) => {
                     let due = later.timer.at();
                     waiting.push(self.waiting_task(task, Why::NotDue { due }));
@@ -164,7 +167,8 @@ impl<J> Core<J> {
 
     fn why(&self, task: &TaskState<J>) -> Why {
         let lane = self.caller(task.caller).lane;
-        let blocked = match task.place {
+        let blocked = match task.membership {
+            Membership::Begun(_) => Blocked::InLine,
             Membership::Group(group, seq) if self.backlog.first_in(group) != Some(seq) => {
                 return Why::Behind;
             }

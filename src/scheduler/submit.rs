@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use crate::queue::Permits;
 use crate::slab::Key;
 use crate::sync::Arc;
 
-use super::cell::{Cell, Job};
+use super::cell::{Cell, Function, Job, Program};
 use super::core::Placing;
 use super::handles::{Caller, Place};
 use super::outcome::TaskId;
@@ -38,12 +39,49 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        let cell = Arc::new(Cell::new(f));
+        self.submit_one(place, Function(f), |Function(f)| f)
+    }
+
+    /// Submits what is to be run; if it is refused, `back` makes of it what was given.
+    pub(super) fn submit_one<P, T, R, E>(
+        &self,
+        place: Place<'_>,
+        program: P,
+        back: impl FnOnce(P) -> T,
+    ) -> Result<Task<R, E>, Rejected<T>>
+    where
+        P: Program<R, E> + 'static,
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        match self.capacity.take(1) {
+            Ok(permits) => self.submit_permitted(place, program, back, permits),
+            Err(reason) => Err(Rejected {
+                task: back(program),
+                reason: reason.into(),
+            }),
+        }
+    }
+
+    /// The same, with the room that it takes.
+    pub(super) fn submit_permitted<P, T, R, E>(
+        &self,
+        place: Place<'_>,
+        program: P,
+        back: impl FnOnce(P) -> T,
+        permits: Permits<'_>,
+    ) -> Result<Task<R, E>, Rejected<T>>
+    where
+        P: Program<R, E> + 'static,
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        let cell = Arc::new(Cell::new(program));
         let mut name = None;
-        match self.submit(place, [job(&cell)], &mut name) {
+        match self.submit(place, [job(&cell)], &mut name, permits) {
             Ok(()) => Ok(self.handle(name.expect("it was taken"), cell)),
             Err(reason) => {
-                let task = cell.reclaim().expect(NEVER_RUN);
+                let task = back(cell.reclaim().expect(NEVER_RUN));
                 Err(Rejected { task, reason })
             }
         }
@@ -63,7 +101,7 @@ impl Caller {
     /// let scheduler = Scheduler::builder().workers(2).build()?;
     /// let caller = scheduler.caller("squares", CallerOptions::default())?;
     /// let squares = (0..100_u64).map(|n| move || Ok::<_, String>(n * n));
-    /// let tasks = caller.exec_all(Place::new(), squares).map_err(|r| r.reason)?;
+    /// let tasks = caller.exec_all(Place::new(), squares)?;
     /// assert_eq!(tasks.len(), 100);
     /// assert!(caller.synchronize().wait()?.all_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -82,27 +120,34 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        let cells: Vec<_> = tasks.into_iter().map(|f| Arc::new(Cell::new(f))).collect();
+        let cell = |f| Arc::new(Cell::new(Function(f)));
+        let cells: Vec<_> = tasks.into_iter().map(cell).collect();
         if cells.is_empty() {
             return Ok(Vec::new());
         }
         let mut names = Vec::with_capacity(cells.len());
-        match self.submit(place, cells.iter().map(job), &mut names) {
+        let permits = self.capacity.take(cells.len()).map_err(Reason::from);
+        let submitted = permits
+            .and_then(|permits| self.submit(place, cells.iter().map(job), &mut names, permits));
+        match submitted {
             Ok(()) => {
                 let pairs = names.into_iter().zip(cells);
                 Ok(pairs.map(|(name, cell)| self.handle(name, cell)).collect())
             }
             Err(reason) => {
-                let back = |cell: &Arc<Cell<F, R, E>>| cell.reclaim().expect(NEVER_RUN);
+                let back = |cell: &Arc<Cell<_, R, E>>| {
+                    let Function(f) = cell.reclaim().expect(NEVER_RUN);
+                    f
+                };
                 let task = cells.iter().map(back).collect();
                 Err(Rejected { task, reason })
             }
         }
     }
 
-    fn handle<F, R, E>(&self, (key, id, queued): Name, cell: Arc<Cell<F, R, E>>) -> Task<R, E>
+    fn handle<P, R, E>(&self, (key, id, queued): Name, cell: Arc<Cell<P, R, E>>) -> Task<R, E>
     where
-        F: Send + 'static,
+        P: Send + 'static,
         R: Send + 'static,
         E: Send + 'static,
     {
@@ -121,6 +166,7 @@ impl Caller {
         place: Place<'_>,
         jobs: impl IntoIterator<Item = Arc<dyn Job>>,
         names: &mut impl Names,
+        permits: Permits<'_>,
     ) -> Result<(), Reason> {
         if place
             .group
@@ -151,6 +197,7 @@ impl Caller {
         if alone && self.are_stranded(names.all()) {
             return Err(Reason::NoWorker);
         }
+        permits.keep();
         Ok(())
     }
 
@@ -204,9 +251,9 @@ impl Names for Vec<Name> {
 
 const NEVER_RUN: &str = "a refused task was never run";
 
-fn job<F, R, E>(cell: &Arc<Cell<F, R, E>>) -> Arc<dyn Job>
+fn job<P, R, E>(cell: &Arc<Cell<P, R, E>>) -> Arc<dyn Job>
 where
-    F: FnOnce() -> Result<R, E> + Send + 'static,
+    P: Program<R, E> + 'static,
     R: Send + 'static,
     E: Send + 'static,
 {

@@ -1,6 +1,8 @@
 //! The handle of a task.
 
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,15 +12,20 @@ use crate::sync::Arc;
 use crate::wait::{Op, Wait, sealed};
 
 use super::cell::{Gave, Gift};
+use super::current::{block, current, unblock};
 use super::outcome::{Outcome, TaskId};
 use super::shared::{Shared, keep_waker};
 use super::stall::Target;
-use super::worker::{block, current, unblock};
 
 /// A submitted task: what it gives is waiting here.
 ///
-/// Dropping the handle detaches the task: it runs all the same, and what it
-/// gives is dropped by the worker that ran it.
+/// It is a future of its [`Outcome`]: `task.await` takes it, as
+/// [`outcome`](Self::outcome) does. Dropping the handle detaches the task: it runs all
+/// the same, and what it gives is dropped by the worker that ran it.
+///
+/// One takes the outcome. Where several wait for what a task makes, keep it beside an
+/// [`IntentLock`](crate::intent::IntentLock) that the task holds in X and they take in S:
+/// the example `build_tool`.
 #[must_use = "dropping it detaches the task: say so with `detach`"]
 pub struct Task<R, E> {
     pub(super) shared: Arc<Shared>,
@@ -49,8 +56,18 @@ impl<R, E> Task<R, E> {
         Wait::new(OutcomeOp { task: self })
     }
 
-    /// Cancels it if it has not started: true if so. It will never run, and its
-    /// function is dropped by this call.
+    /// Takes what it gave if it has ended; `None` if it has not. Does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`OutcomeError::Taken`] if the outcome was taken before.
+    pub fn try_outcome(&mut self) -> Result<Option<Outcome<R, E>>, OutcomeError> {
+        OutcomeOp { task: self }.look().transpose()
+    }
+
+    /// Cancels it if no worker has it: true if so. It will never run, or go on, and
+    /// its function or future is dropped by this call. A future that is being polled is
+    /// cancelled when it awaits next, if it does: for that the call gives false.
     pub fn cancel(&self) -> bool {
         let key = self.key;
         self.shared
@@ -64,6 +81,17 @@ impl<R, E> Task<R, E> {
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.gift.has_ended()
+    }
+}
+
+/// As [`outcome`](Task::outcome). One that is polled and then dropped leaves its waker
+/// to the task, which wakes it when it ends.
+impl<R, E> Future for Task<R, E> {
+    type Output = Result<Outcome<R, E>, OutcomeError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let task = self.get_mut();
+        OutcomeOp { task }.poll(cx)
     }
 }
 

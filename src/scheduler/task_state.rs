@@ -15,24 +15,30 @@ use super::outcome::{Ending, Record, Run, TaskId};
 pub(super) struct TaskState<J> {
     pub(super) id: TaskId,
     pub(super) caller: Key,
-    pub(super) place: Membership,
+    pub(super) membership: Membership,
     pub(super) tier: u32,
     pub(super) queued: Duration,
     pub(super) phase: Phase<J>,
     pub(super) waker: Option<Waker>,
+    /// It was woken since a worker took it.
+    pub(super) woken: bool,
+    /// It is to be cancelled as soon as no worker has it.
+    pub(super) cancelled: bool,
     /// Neighbours in the caller's list of waiting tasks.
     pub(super) prev: Option<Key>,
     pub(super) next: Option<Key>,
 }
 
 /// Where in the backlog it waits, or waited.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) enum Membership {
     /// In a group, under this number.
     Group(GroupKey, u64),
     Alone(Alone),
     /// It is not there yet, and will be alone.
     Absent,
+    /// It is a future that was not ready when it was polled first.
+    Begun(Box<Begun>),
 }
 
 impl Membership {
@@ -60,9 +66,24 @@ impl Membership {
     }
 }
 
+/// A future between its first poll and its end.
+#[derive(Debug)]
+pub(super) struct Begun {
+    /// When it was polled first.
+    pub(super) start: Duration,
+    /// Who polled it last.
+    pub(super) worker: u32,
+    /// Its group; `None` if it is alone.
+    pub(super) group: Option<GroupKey>,
+    /// Where it waits to be polled, or waited, since it was woken.
+    pub(super) line: Option<Alone>,
+}
+
 #[derive(Debug)]
 pub(super) enum Phase<J> {
     Waiting(J),
+    /// It has begun, and is to be woken.
+    Suspended(J),
     /// It is not due.
     Later(Box<Later<J>>),
     /// This worker has prefetched it, and may be running it by now.
@@ -98,19 +119,10 @@ impl<J> Claimed<J> {
         self.from.claim.item
     }
 
-    /// Worker `worker` runs it now.
-    pub(crate) fn starts(self, worker: u32, start: Duration) -> Started<J> {
+    /// Its worker runs it now.
+    pub(crate) fn starts(self, start: Duration) -> Started<J> {
         let task = self.task();
         let Self { job, record, .. } = self;
-        let run = Run {
-            worker,
-            start,
-            end: start,
-        };
-        let record = record.map(|mut row| {
-            row.run = Some(run);
-            row
-        });
         Started {
             task,
             job,
@@ -120,11 +132,14 @@ impl<J> Claimed<J> {
     }
 }
 
-/// A task that ended without running.
+/// A task that ended without a worker.
 pub(crate) struct Ended<J> {
     pub(crate) job: J,
     pub(crate) ending: Ending,
+    pub(crate) run: Option<Run>,
     pub(crate) record: Option<Box<Record>>,
+    /// It is a future that had begun: the task ends when that is dropped.
+    pub(super) begun: Option<Key>,
 }
 
 impl<J> TaskState<J> {
@@ -132,33 +147,64 @@ impl<J> TaskState<J> {
     pub(super) fn new(
         id: TaskId,
         caller: Key,
-        (place, tier): (Membership, u32),
+        (membership, tier): (Membership, u32),
         queued: Duration,
         phase: Phase<J>,
     ) -> Self {
         Self {
             id,
             caller,
-            place,
+            membership,
             tier,
             queued,
             phase,
             waker: None,
+            woken: false,
+            cancelled: false,
             prev: None,
             next: None,
         }
     }
 
-    /// Whether it has not started, and no worker has it.
+    /// What is known of a future that has begun.
+    pub(super) fn begun(&self) -> Option<&Begun> {
+        match &self.membership {
+            Membership::Begun(begun) => Some(begun),
+            _ => None,
+        }
+    }
+
+    /// The same.
+    pub(super) fn begun_mut(&mut self) -> Option<&mut Begun> {
+        match &mut self.membership {
+            Membership::Begun(begun) => Some(begun),
+            _ => None,
+        }
+    }
+
+    /// Whether it has not ended, and no worker has it.
     pub(super) fn waits(&self) -> bool {
-        matches!(self.phase, Phase::Waiting(_) | Phase::Later(_))
+        self.job().is_some()
+    }
+
+    /// What is to be run, if no worker has it.
+    pub(super) fn job(&self) -> Option<&J> {
+        match &self.phase {
+            Phase::Waiting(job) | Phase::Suspended(job) => Some(job),
+            Phase::Later(later) => Some(&later.job),
+            _ => None,
+        }
     }
 
     /// Its run, were it to end now.
     pub(super) fn run(&self, end: Duration) -> Option<Run> {
+        let begun = self.begun();
         match self.phase {
-            Phase::Running { worker, start } => Some(Run { worker, start, end }),
-            _ => None,
+            Phase::Running { worker, start } => {
+                let start = begun.map_or(start, |begun| begun.start);
+                Some(Run { worker, start, end })
+            }
+            _ => begun.map(|&Begun { start, worker, .. }| Run { worker, start, end }),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::error::Stale;
 use crate::slab::Key;
+use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
 use super::core::{Core, Placing, Refused};
@@ -80,7 +81,7 @@ impl<J> Core<J> {
     pub(crate) fn retract(&mut self, key: Key, wakes: &mut WakeBatch) -> Option<J> {
         let state = self.task(key);
         let (id, caller) = (state.id, state.caller);
-        if !state.waits() {
+        if !state.waits() || state.begun().is_some() {
             return None;
         }
         self.leave_backlog(key);
@@ -154,31 +155,31 @@ impl<J> Core<J> {
         now: Duration,
         wakes: &mut WakeBatch,
     ) {
-        let TaskState {
-            place,
-            tier,
-            caller,
-            ..
-        } = *self.task(task);
-        match place {
+        let state = self.task(task);
+        let (caller, tier) = (state.caller, state.tier);
+        match state.membership {
             Membership::Group(group, _) => self.backlog.complete(group, tier),
+            Membership::Begun(_) => self.end_begun(task),
             _ => self.backlog.complete_alone(self.caller(caller).lane, tier),
         }
         if ending.is_failure() && self.caller_mut(caller).failed(tier) {
-            self.end_waiting(caller, Ending::Skipped, now, wakes, usize::MAX);
+            let all = (TaskId::LAST, usize::MAX);
+            self.end_waiting(caller, Ending::Skipped, now, wakes, all);
         }
         self.conclude(task, ending, wakes);
     }
 
-    /// Cancels waiting tasks of the caller, so many at most; false if some are
-    /// left.
+    /// Cancels waiting tasks of the caller up to this one, so many at most; false if
+    /// some are left.
     pub(crate) fn cancel_some(
         &mut self,
         caller: Key,
+        last: TaskId,
         now: Duration,
         wakes: &mut WakeBatch,
     ) -> bool {
-        self.end_waiting(caller, Ending::Cancelled, now, wakes, WakeBatch::BOUND)
+        let bound = (last, WakeBatch::BOUND);
+        self.end_waiting(caller, Ending::Cancelled, now, wakes, bound)
     }
 
     fn end_waiting(
@@ -187,13 +188,14 @@ impl<J> Core<J> {
         ending: Ending,
         now: Duration,
         wakes: &mut WakeBatch,
-        mut most: usize,
+        (last, mut most): (TaskId, usize),
     ) -> bool {
         let mut at = self.callers.get(caller).and_then(|c| c.waiting);
         while let Some(key) = at {
             let task = self.task(key);
             at = task.next;
-            if ending == Ending::Skipped && !self.caller(caller).skips(task.tier) {
+            let stays = ending == Ending::Skipped && !self.caller(caller).skips(task.tier);
+            if stays || task.id > last {
                 continue;
             }
             if most == 0 {
@@ -205,11 +207,13 @@ impl<J> Core<J> {
         true
     }
 
-    /// Cancels one task if it still waits.
+    /// Cancels one task if no worker has it; else a future, as soon as none has.
     pub(crate) fn cancel(&mut self, task: Key, now: Duration, wakes: &mut WakeBatch) -> bool {
         let waits = self.waits(task);
         if waits {
             self.withdraw(task, Ending::Cancelled, now, wakes);
+        } else if let Some(state) = self.tasks.get_mut(task) {
+            state.cancelled = true;
         }
         waits
     }
@@ -220,11 +224,11 @@ impl<J> Core<J> {
         state.is_some_and(TaskState::waits)
     }
 
-    /// Bumps the group of a task that has not ended.
+    /// Bumps the group of a task that has not ended; a future that was woken, itself.
     pub(crate) fn bump(&mut self, task: Key, level: u8) -> Result<(), Stale> {
         let state = self.tasks.get_mut(task).ok_or(Stale)?;
         let is_waiting = matches!(state.phase, Phase::Waiting(_));
-        match &mut state.place {
+        match &mut state.membership {
             Membership::Group(group, _) => {
                 self.backlog.bump(*group, level);
             }
@@ -233,6 +237,7 @@ impl<J> Core<J> {
                 self.backlog.bump_alone(lane, state.tier, alone, level);
             }
             Membership::Alone(_) => {}
+            Membership::Begun(_) => self.bump_begun(task, level),
             Membership::Absent => {
                 if let Phase::Later(later) = &mut state.phase {
                     later.bump = Some(level);
@@ -252,7 +257,7 @@ impl<J> Core<J> {
         self.tasks.get_mut(task).map(|task| &mut task.waker)
     }
 
-    /// Takes a waiting task out of the backlog with an ending.
+    /// Takes a task that no worker has out of the backlog with an ending.
     pub(super) fn withdraw(
         &mut self,
         key: Key,
@@ -260,6 +265,9 @@ impl<J> Core<J> {
         now: Duration,
         wakes: &mut WakeBatch,
     ) {
+        if self.task(key).begun().is_some() {
+            return self.withdraw_begun(key, now);
+        }
         let record = self.record(key, ending, now);
         self.take_out(key);
         self.leave_backlog(key);
@@ -271,7 +279,9 @@ impl<J> Core<J> {
         self.ended.push(Ended {
             job,
             ending,
+            run: None,
             record,
+            begun: None,
         });
         self.conclude(key, ending, wakes);
     }
@@ -280,21 +290,21 @@ impl<J> Core<J> {
     fn leave_backlog(&mut self, key: Key) {
         let state = self.tasks.get(key).expect(HELD);
         let lane = self.caller(state.caller).lane;
-        match (&state.phase, state.place) {
+        match (&state.phase, &state.membership) {
             (Phase::Later(later), place) => {
                 self.clock.cancel(later.timer);
                 if let Membership::Group(group, _) = place {
-                    self.backlog.unpin(group);
+                    self.backlog.unpin(*group);
                 }
             }
-            (_, Membership::Group(group, seq)) => _ = self.backlog.remove(group, seq),
-            (_, Membership::Alone(alone)) => self.backlog.remove_alone(lane, state.tier, alone),
-            (_, Membership::Absent) => {}
+            (_, Membership::Group(group, seq)) => _ = self.backlog.remove(*group, *seq),
+            (_, Membership::Alone(alone)) => self.backlog.remove_alone(lane, state.tier, *alone),
+            (_, Membership::Absent | Membership::Begun(_)) => {}
         }
     }
 
     /// A task is forgotten with its ending.
-    fn conclude(&mut self, key: Key, ending: Ending, wakes: &mut WakeBatch) {
+    pub(super) fn conclude(&mut self, key: Key, ending: Ending, wakes: &mut WakeBatch) {
         let Some(TaskState {
             id, caller, waker, ..
         }) = self.tasks.remove(key)
@@ -309,7 +319,13 @@ impl<J> Core<J> {
     /// Counts an ending in the caller's state and wakes who waits for it.
     fn count(&mut self, caller: Key, id: TaskId, how: Option<Ending>, wakes: &mut WakeBatch) {
         self.unfinished -= 1;
-        let c = self.caller_mut(caller);
+        let c = self.callers.get_mut(caller).expect(HELD);
+        if let Some(capacity) = c.capacity.as_ref().filter(|_| how.is_some()) {
+            // There before anybody is told; who waits for it is served after the lock.
+            if capacity.put(1) {
+                self.freed.push(Arc::clone(capacity));
+            }
+        }
         let synced = c.ended(id, how);
         synced.into_iter().for_each(|w| wakes.push(w));
         let (synchronizing, unfinished) = (c.is_synchronizing(), c.unfinished());

@@ -3,6 +3,7 @@
 
 mod later;
 mod prefetch;
+mod suspended;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};

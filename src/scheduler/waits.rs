@@ -10,11 +10,12 @@ use crate::wait::{Op, Spare, Ticket, Waiters, sealed};
 
 use super::caller::{Summary, Synced};
 use super::core::How;
+use super::current::{block, current, unblock};
+use super::outcome::TaskId;
 use super::prefetch::State;
 use super::reject::SyncError;
 use super::shared::{Shared, keep_waker};
 use super::stall::Target;
-use super::worker::{block, current, unblock};
 
 /// The wait of [`Caller::synchronize`](super::Caller::synchronize).
 #[derive(Debug)]
@@ -135,14 +136,18 @@ impl Op for Release<'_> {
         let Self { shared, caller, .. } = *self;
         if !std::mem::replace(&mut self.begun, true) {
             let cancels = self.how == How::Cancel;
-            shared.with_state(|state, wakes, _| {
+            let capacity = shared.with_state(|state, wakes, _| {
                 state.release(caller);
                 if cancels {
                     state.exact(wakes).cancel_caller(caller);
                 }
+                state.capacity(caller)
             });
+            if let Some(capacity) = capacity {
+                capacity.close();
+            }
             if cancels {
-                shared.cancel_waiting(caller);
+                shared.cancel_waiting(caller, TaskId::LAST);
             }
         }
         poll_line(

@@ -14,42 +14,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use crate::sync::{Arc, Builder as ThreadBuilder, model_size, per_thread};
+use crate::sync::{Arc, Builder as ThreadBuilder, model_size};
 use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
 
 use super::cell::Job;
-use super::outcome::Run;
-use super::pool::Host;
+use super::perform::{Done, perform};
+use super::pool::{Host, Threads};
 use super::prefetch::{LocalQueue, Ran, State, Taken};
 use super::shared::Shared;
-use super::stall::Target;
 use super::task_state::Started;
-
-// The scheduler, and the number of the worker, whose task this thread runs.
-per_thread! {
-    static CURRENT: Cell<Option<(*const Shared, u32)>> = const { Cell::new(None) };
-}
-
-/// The worker whose task the calling thread runs, if it is one of `shared`'s.
-pub(super) fn current(shared: &Arc<Shared>) -> Option<u32> {
-    let (whose, n) = CURRENT.with(Cell::get)?;
-    std::ptr::eq(whose, Arc::as_ptr(shared)).then_some(n)
-}
-
-/// The calling thread is about to sleep until `target` comes; that counts if
-/// it runs a task of this scheduler.
-pub(super) fn block(shared: &Arc<Shared>, target: Target) {
-    if let Some(n) = current(shared) {
-        shared.with_state(|state, wakes, _| state.exact(wakes).block(n, target));
-    }
-}
-
-/// The calling thread is awake again.
-pub(super) fn unblock(shared: &Arc<Shared>) {
-    if let Some(n) = current(shared) {
-        shared.with_state(|state, _, _| state.unblock(n));
-    }
-}
 
 /// Starts worker `n`; if that cannot be done its number is given back.
 pub(super) fn start(shared: &Arc<Shared>, n: u32) {
@@ -59,9 +32,10 @@ pub(super) fn start(shared: &Arc<Shared>, n: u32) {
         stage: Stage::Requested,
     };
     let sent = match &shared.host {
-        Host::Threads => {
-            let named = ThreadBuilder::new().name(format!("conversant-{n}"));
-            let started = named.spawn(move || handle.work());
+        Host::Threads(threads) => {
+            let named = ThreadBuilder::new().name(format!("{}-{n}", threads.name));
+            let shared = Arc::clone(shared);
+            let started = named.spawn(move || Threads::run(&shared.host, n, || handle.work()));
             started.map(drop).map_err(|error| error.to_string())
         }
         Host::Pool(pool) => {
@@ -101,7 +75,7 @@ impl WorkerHandle {
         let mut recent = RecentDuration::default();
         let rest = Rest::default();
         let mut done = None;
-        let mut queue = None;
+        let (mut queue, mut spare) = (None, None);
         loop {
             let started = match self.next_local(&queue, &mut done) {
                 Some(started) => started,
@@ -113,7 +87,7 @@ impl WorkerHandle {
                     None => break,
                 },
             };
-            let now_done = perform(&self.shared, self.n, started);
+            let now_done = perform(&self.shared, self.n, started, &mut spare);
             recent.count(&now_done.ran);
             done = Some(now_done);
         }
@@ -126,14 +100,14 @@ impl WorkerHandle {
         queue: &Option<Arc<LocalQueue>>,
         done: &mut Option<Done>,
     ) -> Option<Started<Arc<dyn Job>>> {
-        let Done { ran, job } = done.take_if(|_| queue.is_some())?;
-        match queue.as_ref()?.next(self.n, ran) {
+        let Done { ran, left } = done.take_if(|_| queue.is_some())?;
+        match queue.as_ref()?.next(ran) {
             Ok(started) => {
-                drop_quietly(job);
+                left.into_iter().for_each(drop_quietly);
                 Some(started)
             }
             Err(ran) => {
-                *done = Some(Done { ran, job });
+                *done = Some(Done { ran, left });
                 None
             }
         }
@@ -145,7 +119,7 @@ impl WorkerHandle {
         let Self { shared, n, .. } = self;
         let n = *n;
         match shared.host {
-            Host::Threads => {
+            Host::Threads(_) => {
                 rest.begin();
                 loop {
                     let next = Next {
@@ -224,44 +198,6 @@ impl RecentDuration {
     }
 }
 
-/// A task that has run, and what it may have left.
-struct Done {
-    ran: Ran,
-    job: Arc<dyn Job>,
-}
-
-/// Runs one task and logs it. Who is told of its end, once it is in the core,
-/// finds the row.
-fn perform(shared: &Arc<Shared>, n: u32, started: Started<Arc<dyn Job>>) -> Done {
-    let Started {
-        task,
-        job,
-        mut record,
-        start,
-    } = started;
-    let outer = CURRENT.with(|c| c.replace(Some((Arc::as_ptr(shared), n))));
-    let mut end = start;
-    let ending = job.run(&mut |ending| {
-        end = shared.origin.elapsed();
-        if let Some(record) = record.take() {
-            shared.log(record.ended(ending, end));
-        }
-        Run {
-            worker: n,
-            start,
-            end,
-        }
-    });
-    CURRENT.with(|c| c.set(outer));
-    let ran = Ran {
-        task,
-        ending,
-        start,
-        end,
-    };
-    Done { ran, job }
-}
-
 /// What a worker finds, if it finds anything.
 enum Found {
     Work(Taken),
@@ -306,9 +242,9 @@ fn report_and_find(
 ) -> Option<Found> {
     let mut left = None;
     let found = shared.with_state(|state, wakes, now| {
-        if let Some(Done { ran, job }) = done {
-            left = Some(job);
-            if let Some(taken) = state.finish(n, ran, now, wakes) {
+        if let Some(done) = done {
+            left = done.left;
+            if let Some(taken) = state.finish(n, done.ran, now, wakes) {
                 return Some(Found::Work(taken));
             }
         }

@@ -2,7 +2,9 @@
 
 use std::panic::Location;
 
+use super::Semaphore;
 pub use crate::turnstile::WaiterState;
+use crate::wait::WaitCounts;
 
 /// A semaphore at one moment: all of it belongs together.
 #[derive(Clone, Debug)]
@@ -21,6 +23,21 @@ pub struct Snapshot {
     pub waiters: Vec<Standing>,
 }
 
+/// How much there is of what. See [`Semaphore::counts`](super::Semaphore::counts).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// The limit.
+    pub limit: u32,
+    /// The limit less what is out and what is [granted](WaiterState::Granted);
+    /// negative while a debt is left.
+    pub available: i64,
+    /// Those who wait; one that was granted its permits is told, and has not looked.
+    pub acquires: WaitCounts,
+    /// How many permits they ask for.
+    pub asked: u64,
+}
+
 /// One who waits.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -32,4 +49,40 @@ pub struct Standing {
     /// The call of `acquire` or `acquire_owned` that the wait is from: names a
     /// waiter that was told or granted and is never polled.
     pub made_at: &'static Location<'static>,
+}
+
+impl Semaphore {
+    /// How many permits there are, and how many wait: O(1), and a step for each that was
+    /// granted its permits and has not looked. Takes the lock of those who wait.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let queue = self.queue.lock();
+        let (acquires, asked) = queue.counts();
+        Counts {
+            limit: queue.state.limit,
+            available: self.available(),
+            acquires,
+            asked,
+        }
+    }
+
+    /// The semaphore at this moment, with those who wait. Holds up those who
+    /// wait, or begin to, for as long as it takes to list them; taking and giving
+    /// back while nobody waits it does not.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let queue = self.queue.lock();
+        let bits = self.word.load();
+        Snapshot {
+            limit: queue.state.limit,
+            available: bits.available(),
+            overtakings: bits.overtakings(),
+            closed: bits.is_closed(),
+            waiters: queue.snapshot(|claim, state| Standing {
+                count: claim.count,
+                state,
+                made_at: claim.made_at,
+            }),
+        }
+    }
 }

@@ -24,7 +24,7 @@
 use std::fmt;
 
 use crate::limit::Bypass;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, const_fn};
 use crate::turnstile::{self, Released};
 
 const CLOSED: u64 = 1 << 2;
@@ -107,8 +107,10 @@ impl fmt::Debug for Bits {
 }
 
 impl Word {
-    pub(super) fn of(limit: u32, bypass: Bypass) -> Self {
-        Self::new(u64::from(limit) * ONE, bypass)
+    const_fn! {
+        pub(super) fn of(limit: u32, bypass: Bypass) -> Self {
+            Self::new(limit as u64 * ONE, bypass)
+        }
     }
 
     #[cfg(all(test, not(any(loom, shuttle))))]

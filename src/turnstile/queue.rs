@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
 
 use super::{Claim, SumOf, Turnstile};
-use crate::wait::{Removed, Ticket, Waiters, WakeBatch};
+use crate::wait::{Removed, Ticket, WaitCounts, Waiters, WakeBatch};
 
 /// What one who waits has been told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,6 +241,15 @@ impl<T: Turnstile> WaitQueue<T> {
             self.granted = BTreeMap::new();
         }
         granted
+    }
+
+    /// How many wait, and what they ask for. A step for each that was granted it.
+    pub(crate) fn counts(&self) -> (WaitCounts, SumOf<T>) {
+        let (mut counts, mut asked) = (self.waiters.counts(), self.asked);
+        counts.notified += self.granted.len();
+        let granted = self.granted.values();
+        granted.for_each(|(claim, _)| claim.add_to(&mut asked));
+        (counts, asked)
     }
 
     /// All that wait, in the order in which they are served.

@@ -16,7 +16,7 @@
 //! them.
 
 use crate::limit::Bypass;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, const_fn};
 
 /// Somebody is in the queue.
 pub(crate) const WAITERS: u64 = 1;
@@ -46,7 +46,7 @@ impl<const OVERTAKINGS: u64> Bits<OVERTAKINGS> {
     }
 
     #[inline]
-    pub(crate) fn overtakings(self) -> u32 {
+    pub(crate) const fn overtakings(self) -> u32 {
         ((self.0 & OVERTAKINGS) / Self::ONE) as u32
     }
 
@@ -107,22 +107,26 @@ pub(crate) struct Word<const OVERTAKINGS: u64> {
 }
 
 impl<const OVERTAKINGS: u64> Word<OVERTAKINGS> {
-    pub(crate) fn new(bits: u64, bypass: Bypass) -> Self {
-        let mut word = Self {
-            bits: AtomicU64::new(bits),
-            bypass,
-        };
-        word.set_bypass(bypass);
-        word
+    const_fn! {
+        pub(crate) fn new(bits: u64, bypass: Bypass) -> Self {
+            Self {
+                bits: AtomicU64::new(bits),
+                bypass: Self::bound(bypass),
+            }
+        }
+    }
+
+    pub(crate) const fn set_bypass(&mut self, bypass: Bypass) {
+        self.bypass = Self::bound(bypass);
     }
 
     /// A bound above what the word can count to counts as that.
-    pub(crate) fn set_bypass(&mut self, bypass: Bypass) {
+    const fn bound(bypass: Bypass) -> Bypass {
         let most = Bits::<OVERTAKINGS>(u64::MAX).overtakings();
-        self.bypass = match bypass {
-            Bypass::AtMost(bound) => Bypass::AtMost(bound.min(most)),
-            Bypass::Unbounded => Bypass::Unbounded,
-        };
+        match bypass {
+            Bypass::AtMost(bound) if bound > most => Bypass::AtMost(most),
+            other => other,
+        }
     }
 
     /// Relaxed: whoever acts on it does so by an exchange, or under the lock.

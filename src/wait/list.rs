@@ -57,6 +57,26 @@ pub(crate) struct Removed<D> {
     pub(crate) data: D,
 }
 
+/// How many wait for one thing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitCounts {
+    /// Those that sleep.
+    pub waiting: usize,
+    /// Those that were told to look, and have not looked since, such as a task that
+    /// is not polled: each keeps from the others what it was told of, and no more.
+    pub notified: usize,
+}
+
+impl WaitCounts {
+    /// Of all these.
+    pub(crate) fn sum<'a, D: 'a>(all: impl Iterator<Item = &'a Waiters<D>>) -> Self {
+        all.fold(Self::default(), |sum, waiters| Self {
+            waiting: sum.waiting + waiters.waiting(),
+            notified: sum.notified + waiters.notified(),
+        })
+    }
+}
+
 /// No slot: before the first and behind the last of a chain.
 const NONE: u32 = u32::MAX;
 
@@ -293,6 +313,13 @@ impl<D> Waiters<D> {
     #[inline]
     pub(crate) fn notified(&self) -> usize {
         self.len - self.waiting
+    }
+
+    pub(crate) fn counts(&self) -> WaitCounts {
+        WaitCounts {
+            waiting: self.waiting(),
+            notified: self.notified(),
+        }
     }
 
     /// Its slot, by invariant 1.

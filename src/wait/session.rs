@@ -17,10 +17,10 @@
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
 
-use crate::sync::{MODELLED, Mutex, MutexGuard, model_size, panicking};
+use crate::sync::{MODELLED, Mutex, MutexGuard, const_fn, model_size, panicking};
 
 /// Runs what is the user's, and says whether it did not panic. In a model the
 /// panic goes on: it may be the verdict of the checker.
@@ -149,9 +149,16 @@ impl Drop for Spare {
 #[repr(align(128))]
 pub(crate) struct Guarded<S>(Mutex<S>);
 
+// No code of the user's runs under a lock but what compares; if that panics, the
+// operation has changed nothing.
+impl<S> UnwindSafe for Guarded<S> {}
+impl<S> RefUnwindSafe for Guarded<S> {}
+
 impl<S> Guarded<S> {
-    pub(crate) fn new(state: S) -> Self {
-        Self(Mutex::new(state))
+    const_fn! {
+        pub(crate) fn new(state: S) -> Self {
+            Self(Mutex::new(state))
+        }
     }
 
     #[inline]

@@ -240,7 +240,13 @@ fn one_is_woken_for_each_job_and_a_dropped_wait_passes_it_on() {
     assert_eq!(times(), [1, 1, 1]);
     drop(third);
     let snapshot = queue.snapshot();
-    assert_eq!((snapshot.agents_waiting, snapshot.agents_notified), (0, 0));
+    assert_eq!(
+        (
+            snapshot.counts.claims.waiting,
+            snapshot.counts.claims.notified
+        ),
+        (0, 0)
+    );
 }
 
 #[test]

@@ -104,3 +104,27 @@ fn a_claim_has_its_names_and_gives_the_job_back() {
     assert_eq!((late.key(), late.tenant()), (Err(Expired), Err(Expired)));
     assert_eq!((late.group(), *late), (Err(Expired), "late"));
 }
+
+#[test]
+fn a_claim_that_is_dropped_is_counted_apart_from_one_given_back() {
+    let builder = JobQueue::builder().attempts(Limit::Unlimited);
+    let queue: Queue = builder.build().unwrap();
+    queue.push(1, "job", Place::new()).unwrap();
+    first(&queue).give_back().unwrap();
+    first(&queue).fail().unwrap();
+    assert_eq!(queue.counts().dropped, 0);
+    drop(first(&queue));
+    assert_eq!(queue.counts().dropped, 1);
+    let panicked = std::panic::catch_unwind(|| {
+        let _claim = first(&queue);
+        panic!("the handler panics");
+    });
+    assert!(panicked.is_err());
+    // One whose lease has run out gave its job back before.
+    let mut claims = queue.try_claim_until(1, at(1));
+    queue.advance(at(2));
+    claims.clear();
+    assert_eq!(queue.counts().dropped, 1);
+    first(&queue).complete().unwrap();
+    assert_eq!(queue.counts().dropped, 1);
+}

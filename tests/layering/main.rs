@@ -19,10 +19,10 @@ const FLOORS: &[&[&str]] = &[
         "modes", "ready", "by_key", "ring", "tiers", "timers", "retry", "workers", "lanes",
         "backlog", "jobs",
     ],
-    &["wait", "turnstile"],
+    &["wait", "due", "turnstile"],
     &["semaphore", "gate", "intent", "group"],
     &["queue", "keyed", "job_queue", "lock_table"],
-    &["dialog", "scheduler", "simulator", "prelude"],
+    &["dialog", "scheduler", "simulator", "ticker", "prelude"],
 ];
 
 const MAX_FILE: usize = 400;

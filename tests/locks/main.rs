@@ -6,6 +6,7 @@ mod histories;
 mod clones_of_wakers;
 mod intent_crowd;
 mod intent_history;
+mod owned;
 mod semaphore;
 mod semaphore_linearizable;
 mod semaphore_oracle;

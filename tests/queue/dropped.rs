@@ -38,7 +38,7 @@ fn each_way_to_drop_it_is_told_once() {
     let detached = turn(&queue).next().unwrap().detach();
     drop(detached);
     assert_eq!(*dropped.lock(), [group; 3]);
-    assert_eq!(queue.snapshot().dropped, 3);
+    assert_eq!(queue.counts().dropped, 3);
     // All are there still.
     let batch: Vec<u32> = turn(&queue).next_batch(9).unwrap().complete().collect();
     assert_eq!(batch, [0, 1, 2, 3]);
@@ -71,7 +71,7 @@ fn what_is_done_or_given_back_is_not() {
     assert_eq!(turn(&queue).next().unwrap().attempt(), 2);
     // That delivery was dropped by this line.
     assert_eq!(dropped.lock().len(), 1);
-    assert_eq!(queue.snapshot().dropped, 1);
+    assert_eq!(queue.counts().dropped, 1);
 }
 
 /// A test that arms it finds the handler, and the queue is whole.

@@ -22,7 +22,7 @@ fn bounded<T: Send + 'static>(capacity: u32) -> (Queue<T>, Keyed<&'static str, T
 }
 
 fn line<T>(queue: &Queue<T>) -> (usize, usize) {
-    let sends = queue.snapshot().sends;
+    let sends = queue.counts().sends;
     (sends.waiting, sends.notified)
 }
 

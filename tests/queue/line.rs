@@ -23,7 +23,7 @@ fn a_group_that_left_the_middle_of_the_line_hides_nobody() {
     let first = turn(&queue).unwrap();
     assert_eq!(first.group(), groups[0].id());
     groups[1].set_limit(Limit::SERIAL).unwrap();
-    assert_eq!(queue.snapshot().eligible, 2);
+    assert_eq!(queue.counts().eligible, 2);
     assert_eq!(serve(&queue), [1, 2]);
     drop(first);
     assert_eq!(serve(&queue), [0]);
@@ -80,7 +80,7 @@ fn step(world: &mut World, random: &mut Random) {
         _ => {
             let waits = |n: usize| groups[n].0.waiting() > 0 && !paused.contains(&n);
             let eligible: Vec<usize> = (0..groups.len()).filter(|&n| waits(n)).collect();
-            assert_eq!(queue.snapshot().eligible, eligible.len() as u64);
+            assert_eq!(queue.counts().eligible, eligible.len() as u64);
             match turn(queue) {
                 Some(mut turn) => {
                     let n = turn.next().unwrap().complete();

@@ -17,6 +17,8 @@ mod queue_script;
 mod queue_support;
 
 mod capacity;
+mod control;
+mod counts;
 mod dropped;
 mod figures;
 mod keyed;

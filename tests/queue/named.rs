@@ -6,7 +6,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use conversant::error::TimedOut;
-use conversant::queue::{NoMore, NoTurn, ReceivesStatus, Turn};
+use conversant::queue::{NoMore, NoTurn, Turn};
+use conversant::wait::WaitCounts;
 
 use queue_support::{Bell, plain, poll, serve, take};
 
@@ -23,8 +24,8 @@ fn a_wait_has_a_deadline_and_leaves_nothing() {
     let wait = queue.receive_from(one.group());
     assert_eq!(wait.wait_deadline(Instant::now()).err(), Some(TimedOut));
     assert_eq!(
-        queue.snapshot().named,
-        ReceivesStatus {
+        queue.counts().named,
+        WaitCounts {
             waiting: 0,
             notified: 0
         }
@@ -158,7 +159,7 @@ fn dropped_at_every_stage() {
     let one = lane.conversation().unwrap();
     let (bell, waker) = Bell::new();
     let named = || {
-        let named = queue.snapshot().named;
+        let named = queue.counts().named;
         (named.waiting, named.notified)
     };
     let fresh = queue.receive_from(one.group());

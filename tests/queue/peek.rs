@@ -29,7 +29,7 @@ fn the_message_is_seen_and_stays() {
     // It waits, in nobody's hand, and the group is held.
     let picture = queue.snapshot();
     assert_eq!(
-        (picture.waiting, picture.in_flight, picture.eligible),
+        (picture.waiting, picture.in_flight, picture.counts.eligible),
         (2, 0, 0)
     );
     assert_eq!(picture.lanes[0].groups[0].why, Why::Held);

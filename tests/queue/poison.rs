@@ -53,3 +53,70 @@ fn the_end_of_a_back_off_wakes_a_receive() {
     assert_eq!((queue.advance(SECOND), bell.rings()), (None, 1));
     assert!(queue_support::poll(&mut wait, &waker).is_ready());
 }
+
+#[test]
+fn each_poisoned_group_is_told_of_once() {
+    let queue = Queue::builder().attempts(1).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let all = [(); 4].map(|()| lane.conversation().unwrap());
+    let fail = |n: usize| {
+        all[n].send("m").unwrap();
+        take(&queue).unwrap().give_back();
+    };
+    let (bell, waker) = queue_support::Bell::new();
+    let mut waits = [(); 3].map(|()| queue.next_poisoned());
+    // One before anybody waits, and one that goes on before anybody is told.
+    fail(0);
+    fail(1);
+    assert!(queue.resume(all[1].group()).unwrap());
+    assert_eq!(take(&queue).unwrap().complete(), "m");
+    let told = |poll| match poll {
+        Poll::Ready(Ok(poisoned)) => {
+            let poisoned: conversant::queue::Poisoned = poisoned;
+            poisoned.group
+        }
+        other => panic!("{other:?}"),
+    };
+    let first = queue_support::poll(&mut waits[0], &waker);
+    assert_eq!(told(first), all[0].group());
+    for wait in &mut waits[1..] {
+        assert!(queue_support::poll(wait, &waker).is_pending());
+    }
+    fail(2);
+    assert_eq!(bell.rings(), 1);
+    // One that was woken and gives up passes it on.
+    let [_, woken, mut last] = waits;
+    drop(woken);
+    assert_eq!(bell.rings(), 2);
+    let second = queue_support::poll(&mut last, &waker);
+    assert_eq!(told(second), all[2].group());
+    // Poisoned again, it is told of again.
+    assert_eq!(queue.take_failed(all[0].group()), Ok(Some("m")));
+    fail(0);
+    let again = queue.next_poisoned().wait().unwrap();
+    assert_eq!((again.group, again.waiting), (all[0].group(), 1));
+    assert_eq!(queue.poisoned().len(), 2);
+}
+
+#[test]
+fn a_wait_for_poison_ends_with_the_queue() {
+    let queue = Queue::builder().attempts(1).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let bad = lane.conversation().unwrap();
+    bad.send("m").unwrap();
+    let held = take(&queue).unwrap();
+    queue.close();
+    let (bell, waker) = queue_support::Bell::new();
+    let mut waits = [(); 2].map(|()| queue.next_poisoned());
+    for wait in &mut waits {
+        assert!(queue_support::poll(wait, &waker).is_pending());
+    }
+    held.give_back();
+    assert_eq!(bell.rings(), 2);
+    assert!(matches!(
+        queue_support::poll(&mut waits[1], &waker),
+        Poll::Ready(Ok(_))
+    ));
+    let ended = queue_support::poll(&mut waits[0], &waker);
+    assert_eq!(ended, Poll::Ready(Err(NoMore::OnlyPoisoned)));
+}

@@ -95,7 +95,7 @@ fn sends<T>(queue: &Queue<T>) -> (usize, usize, u64) {
         waiting,
         notified,
         permits,
-    } = queue.snapshot().sends;
+    } = queue.counts().sends;
     (waiting, notified, permits)
 }
 

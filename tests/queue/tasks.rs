@@ -12,8 +12,9 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use conversant::error::TimedOut;
 use conversant::limit::Limit;
-use conversant::queue::{Conversation, NoMore, Queue, ReceivesStatus, Turn};
+use conversant::queue::{Conversation, NoMore, Queue, Turn};
 use conversant::wait::Wait;
+use conversant::wait::WaitCounts;
 
 use queue_support::{Bell, conversation, plain, poll, serve, take, turn};
 
@@ -92,7 +93,7 @@ impl<'a> Waiting<'a> {
 }
 
 fn receives(queue: &Queue<u8>) -> (usize, usize) {
-    let ReceivesStatus { waiting, notified } = queue.snapshot().receives;
+    let WaitCounts { waiting, notified } = queue.counts().receives;
     (waiting, notified)
 }
 

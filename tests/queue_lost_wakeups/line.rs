@@ -6,8 +6,9 @@ use std::task::{Poll, Waker};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use conversant::queue::{Detached, Queue, Receive, ReceivesStatus, Turn};
+use conversant::queue::{Detached, Queue, Receive, Turn};
 use conversant::wait::Wait;
+use conversant::wait::WaitCounts;
 
 use crate::queue_support::{Bell, Random, poll};
 
@@ -113,11 +114,11 @@ impl Line {
     /// Waits until everybody stands in line, un-notified.
     pub(crate) fn wait_for_all(&self) {
         let waiting = self.threads.len() + self.polled.len();
-        let all = ReceivesStatus {
+        let all = WaitCounts {
             waiting,
             notified: 0,
         };
-        self.until("in line", || self.queue.snapshot().receives == all);
+        self.until("in line", || self.queue.counts().receives == all);
     }
 
     /// Waits until so many more turns are over; those that are polled are

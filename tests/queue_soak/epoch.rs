@@ -118,9 +118,18 @@ impl Epoch {
     /// When nobody uses it any more: nothing is lost, nothing is left.
     pub(crate) fn check(self) {
         let left = self.queue.snapshot();
-        assert_eq!((left.waiting, left.in_flight, left.eligible), (0, 0, 0));
-        assert_eq!((left.receives.waiting, left.receives.notified), (0, 0));
-        assert_eq!((left.named.waiting, left.named.notified), (0, 0));
+        assert_eq!(
+            (left.waiting, left.in_flight, left.counts.eligible),
+            (0, 0, 0)
+        );
+        assert_eq!(
+            (left.counts.receives.waiting, left.counts.receives.notified),
+            (0, 0)
+        );
+        assert_eq!(
+            (left.counts.named.waiting, left.counts.named.notified),
+            (0, 0)
+        );
         let ledgers = self.ledgers.into_inner().unwrap();
         ledgers.iter().for_each(|ledger| ledger.check_settled());
         drop((self.talks, self.groups, self.lanes));

@@ -5,6 +5,7 @@ mod crew;
 #[path = "../support/random.rs"]
 mod numbers;
 mod random;
+mod unwind;
 mod waker;
 
 use std::future::Future;
@@ -16,9 +17,10 @@ use std::task::{Context, Poll};
 use conversant::gate::TierGate;
 use conversant::intent::IntentLock;
 use conversant::job_queue::{JobQueue, Place as JobPlace};
-use conversant::limit::Bypass;
+use conversant::limit::{Bypass, Limit};
 use conversant::lock_table::{LockTable, Owner, Resource};
 use conversant::modes::Mode::{self, Is, Ix, S, X};
+use conversant::queue::Queue;
 use conversant::scheduler::{CallerOptions, How, Scheduler};
 use conversant::semaphore::Semaphore;
 
@@ -347,4 +349,22 @@ fn a_job_queue_is_polled_again() {
     assert_eq!(*claims[0], "job");
     drop(claims);
     assert_eq!(queue.counts().ready, 1);
+}
+
+#[test]
+fn a_wait_for_what_failed_is_polled_again() {
+    let jobs = JobQueue::builder().attempts(1).build().unwrap();
+    let job = jobs.push(1, "job", JobPlace::new()).unwrap();
+    let claim = jobs.try_claim(1).remove(0);
+    assert_eq!(goes_on(jobs.next_dead(), || claim.fail().unwrap()), Ok(job));
+    let queue = Queue::builder().attempts(1).build().unwrap();
+    let one = queue
+        .lane(1, Limit::Unlimited)
+        .unwrap()
+        .conversation()
+        .unwrap();
+    one.send("message").unwrap();
+    let delivery = queue.try_receive().unwrap().next().unwrap().detach();
+    let poisoned = goes_on(queue.next_poisoned(), || delivery.give_back());
+    assert_eq!(poisoned.map(|poisoned| poisoned.group), Ok(one.group()));
 }

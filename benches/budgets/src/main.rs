@@ -6,13 +6,17 @@
 //! `budgets` alone lists the paths; `budgets PATH ROUNDS` runs one and prints
 //! how many operations a round has.
 
+use std::future::poll_fn;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::hint::black_box;
 use std::sync::mpsc::{Receiver, channel};
+use std::task::Poll;
 
 use conversant::gate::TierGate;
 use conversant::intent::IntentLock;
 use conversant::keyed::Keyed;
 use conversant::limit::Limit;
+use conversant::lock_table::{LockTable, Resource};
 use conversant::modes::Mode;
 use conversant::queue::{Conversation, Queue};
 use conversant::scheduler::{CallerOptions, Place, PoolError, Scheduler};
@@ -48,9 +52,12 @@ const PATHS: &[(&str, Path)] = &[
     ("semaphore-pair", semaphore),
     ("intent-pair", intent),
     ("gate-step", gate),
+    ("lock-table-key", |n| lock_table(n, Name::Root, Mode::S)),
+    ("lock-table-path", |n| lock_table(n, Name::Leaf(7), Mode::X)),
     ("task-detached", |n| tasks(n, 0)),
     ("task-in-a-serial-group", |n| tasks(n, 8)),
     ("task-awaited", awaited),
+    ("task-future", futures),
 ];
 
 /// Groups, each with one message a round.
@@ -310,6 +317,52 @@ fn intent(rounds: usize) -> usize {
     1
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Name {
+    Root,
+    Leaf(u32),
+}
+
+impl Resource for Name {
+    fn parent(&self) -> Option<Self> {
+        matches!(self, Name::Leaf(_)).then_some(Name::Root)
+    }
+}
+
+/// The cheapest there is, so that what is counted is the table.
+#[derive(Default)]
+struct Multiply(u64);
+
+impl Hasher for Multiply {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.0 = (self.0 + u64::from(n)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_isize(&mut self, n: isize) {
+        self.write_u32(n as u32);
+    }
+}
+
+/// A lock on a name, and on its parent if it has one, by an owner that holds nothing else.
+fn lock_table(rounds: usize, name: Name, mode: Mode) -> usize {
+    let locks = LockTable::with_hasher(BuildHasherDefault::<Multiply>::default());
+    let mut owner = locks.owner(0);
+    for _ in 0..rounds {
+        let name = black_box(name);
+        owner.lock(&name, mode).wait().expect("no deadlock");
+        owner.release(&name).expect("it was granted");
+    }
+    1
+}
+
 fn gate(rounds: usize) -> usize {
     let gate = TierGate::new();
     for round in 0..rounds {
@@ -367,6 +420,29 @@ fn awaited(rounds: usize) -> usize {
         for mut task in tasks.drain(..) {
             black_box(task.outcome().wait().expect("it has run"));
         }
+    }
+    GROUPS
+}
+
+/// Futures that await once, woken by themselves.
+fn futures(rounds: usize) -> usize {
+    let (scheduler, workers) = scheduler();
+    let caller = scheduler
+        .caller("all", CallerOptions::default())
+        .expect("open");
+    for round in 0..rounds {
+        for _ in 0..GROUPS {
+            let mut awaited = false;
+            let once = poll_fn(move |cx| {
+                if std::mem::replace(&mut awaited, true) {
+                    return Poll::Ready(Ok::<_, ()>(black_box(round)));
+                }
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            });
+            caller.spawn(once).expect("open").detach();
+        }
+        workers.try_iter().for_each(|worker| worker());
     }
     GROUPS
 }

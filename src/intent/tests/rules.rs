@@ -330,3 +330,22 @@ fn wakers_are_dropped_under_no_lock() {
         is_idle(&lock);
     }
 }
+
+/// One that was handed the lock counts as told until it looks.
+#[test]
+fn counts_say_who_holds_and_who_waits() {
+    for lock in forms() {
+        let lock = lock.with_bypass(Bypass::AtMost(0));
+        let (is, ix) = (lock.lock(Is).wait(), lock.lock(Ix).wait());
+        let mut waits = [lock.lock(X), lock.lock(X)];
+        assert!(waits.iter_mut().all(|wait| poll(wait).is_pending()));
+        let counts = lock.counts();
+        assert_eq!(counts.held, lock.snapshot().held);
+        assert_eq!((counts.locks.waiting, counts.locks.notified), (2, 0));
+        drop((is, ix));
+        let counts = lock.counts();
+        assert_eq!((counts.locks.waiting, counts.locks.notified), (1, 1));
+        drop(waits);
+        is_idle(&lock);
+    }
+}

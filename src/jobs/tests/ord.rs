@@ -55,7 +55,11 @@ fn stage() -> (Fusing, Vec<Key>, Vec<Pick>) {
 /// Everything that can be seen of it.
 fn snapshot(jobs: &Fusing, ids: &[Key]) -> impl PartialEq + std::fmt::Debug + use<> {
     let why: Vec<_> = ids.iter().map(|&id| jobs.why(id)).collect();
-    (jobs.counts(), why, jobs.tenants().collect::<Vec<_>>())
+    (
+        (jobs.waiting(), jobs.later(), jobs.running()),
+        why,
+        jobs.tenants().collect::<Vec<_>>(),
+    )
 }
 
 /// All that is left, in order.

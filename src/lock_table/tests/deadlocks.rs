@@ -5,6 +5,7 @@ use std::task::Poll;
 use super::super::{Cause, Deadlock, LockError, LockTable};
 use super::{Path, Polled, free, owners, path, take};
 use crate::modes::Mode::{Ix, S, X};
+use crate::wait::WaitCounts;
 
 fn deadlock(poll: Poll<Result<(), LockError<Path>>>) -> Deadlock<Path> {
     match poll {
@@ -61,6 +62,50 @@ fn two_resources_in_opposite_order() {
     first.granted();
 }
 
+/// Who begins anew is spared, though it holds less and is younger, until it is done.
+#[test]
+fn a_victim_that_retries_is_not_the_victim_again() {
+    let locks = LockTable::new();
+    let (r, q) = (path([1, 1]), path([2, 2]));
+    let [mut a, mut b] = owners(&locks);
+    for (retries, victim) in [(0, b.id()), (1, a.id()), (1, b.id())] {
+        if retries > 0 && victim == a.id() {
+            b.retry();
+        }
+        assert_eq!(b.holdings().count(), 0);
+        take(&mut a, &r, X);
+        take(&mut b, &q, X);
+        let mut first = Polled::waits(a.lock(&q, X));
+        let mut second = Polled::new(b.lock(&r, X));
+        let report = if victim == second.wait.op_mut().owner().id() {
+            deadlock(second.poll())
+        } else {
+            assert!(second.poll().is_pending());
+            deadlock(first.poll())
+        };
+        assert_eq!(report.victim, victim);
+        drop((first, second));
+        a.release_all();
+        b.release_all();
+    }
+}
+
+#[test]
+fn a_priority_that_is_raised_counts_from_the_next_deadlock_on() {
+    let locks = LockTable::new();
+    let (r, q) = (path([1, 1]), path([2, 2]));
+    let [mut a, mut b] = owners(&locks);
+    take(&mut a, &r, X);
+    take(&mut b, &q, X);
+    let (old, young) = (a.id(), b.id());
+    let mut waits = Polled::waits(a.lock(&q, X));
+    assert!(locks.set_priority(young, 1));
+    let closes = Polled::waits(b.lock(&r, X));
+    assert_eq!(deadlock(waits.poll()).victim, old);
+    drop((waits, closes));
+    assert_eq!((a.priority(), b.priority()), (0, 1));
+}
+
 /// The one who closes the circle is not the one to give up.
 #[test]
 fn the_victim_may_be_one_who_waits_already() {
@@ -73,6 +118,9 @@ fn the_victim_may_be_one_who_waits_already() {
     let mut waits = Polled::waits(low.lock(&q, X));
     let closes = Polled::waits(high.lock(&r, X));
     assert_eq!((waits.woken(), closes.woken()), (1, 0));
+    let counts = locks.counts();
+    assert_eq!((counts.locks.waiting, counts.locks.notified), (1, 1));
+    assert_eq!((counts.contended, counts.deadlocks), (1, 1));
     // Nothing of the failed request is left, though nobody has looked at its error yet.
     for view in locks.snapshot().resources {
         assert!(view.waiters.iter().all(|waiter| waiter.owner != victim));
@@ -86,7 +134,10 @@ fn the_victim_may_be_one_who_waits_already() {
         (low.id(), None, None)
     );
     low.release(&r).unwrap();
+    let counts = locks.counts();
+    assert_eq!((counts.locks.waiting, counts.locks.notified), (0, 1));
     closes.granted();
+    assert_eq!(locks.counts().locks, WaitCounts::default());
 }
 
 #[test]

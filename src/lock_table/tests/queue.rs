@@ -2,10 +2,10 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::super::{Cause, LockTable, TryLockError};
+use super::super::{Cause, LockError, LockTable, TryLockError};
 use super::{Path, Polled, free, owners, path, take};
 use crate::error::TimedOut;
 use crate::modes::Mode::{self, Is, Ix, S, Six, U, X};
@@ -261,6 +261,51 @@ fn skip_locked() {
     assert_eq!(b.first_free(&all[1..], X), Ok(Some(0)));
     drop(a);
     assert_eq!(d.first_free(&all, S), Ok(Some(0)));
+}
+
+#[test]
+fn skip_locked_or_wait_for_the_first() {
+    let locks = LockTable::new();
+    let all: [Path; 2] = [1, 2].map(|n| path([9, n]));
+    let [mut a, mut b, mut c] = owners(&locks);
+    let mut context = Context::from_waker(Waker::noop());
+    let mut wait = a.first_free_or_wait(all.clone(), X);
+    assert_eq!(locks.len(), 0, "nothing before the first poll");
+    assert_eq!(
+        Pin::new(&mut wait).poll(&mut context),
+        Poll::Ready(Ok(Some(0)))
+    );
+    drop(wait);
+    let mut wait = b.first_free_or_wait(all.clone(), X);
+    assert_eq!(
+        Pin::new(&mut wait).poll(&mut context),
+        Poll::Ready(Ok(Some(1)))
+    );
+    drop(wait);
+    let mut wait = c.first_free_or_wait(all.clone(), X);
+    assert!(Pin::new(&mut wait).poll(&mut context).is_pending());
+    // In the queue of the first, whatever becomes of the other.
+    drop(b);
+    assert!(Pin::new(&mut wait).poll(&mut context).is_pending());
+    drop(a);
+    assert_eq!(
+        Pin::new(&mut wait).poll(&mut context),
+        Poll::Ready(Ok(Some(0)))
+    );
+    drop(wait);
+    assert_eq!(c.held(&all[0]), Some(X));
+    assert_eq!(c.first_free_or_wait([], X).wait(), Ok(None));
+
+    // One that gives up leaves nothing.
+    let mut d = locks.owner(0);
+    take(&mut d, &all[1], X);
+    let mut e = locks.owner(0);
+    let mut wait = e.first_free_or_wait(all.clone(), X);
+    assert!(Pin::new(&mut wait).poll(&mut context).is_pending());
+    drop(wait);
+    assert_eq!(e.holdings().count(), 0);
+    locks.close();
+    assert_eq!(e.first_free_or_wait(all, X).wait(), Err(LockError::Closed));
 }
 
 #[test]

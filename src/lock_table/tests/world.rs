@@ -295,6 +295,14 @@ impl World {
     /// to give up has been told.
     fn compare(&self) {
         let snapshot = self.locks.snapshot();
+        let counts = self.locks.counts();
+        assert_eq!(counts.resources, snapshot.resources.len());
+        let all = snapshot.resources.iter().map(|view| view.waiters.len());
+        assert_eq!(counts.locks.waiting, all.clone().sum::<usize>());
+        assert_eq!(counts.contended, all.filter(|&waiters| waiters > 0).count());
+        let is_told = |person: &&Person| matches!(person.state, State::Granted | State::Victim);
+        let told = self.oracle.owners.iter().filter(is_told).count();
+        assert_eq!(counts.locks.notified, told);
         let mut nodes = std::collections::BTreeMap::new();
         for resource in snapshot.resources {
             let node = Node {
@@ -348,5 +356,7 @@ impl World {
             "somebody waits for ever"
         );
         assert!(self.locks.is_empty());
+        let counts = self.locks.counts();
+        assert_eq!((counts.locks, counts.contended), Default::default());
     }
 }

@@ -102,11 +102,11 @@ fn a_first_cap_races_the_end_of_a_turn_and_a_send() {
             lane.set_cap(Limit::SERIAL).unwrap();
             ending.join().unwrap();
             let stays = sender.join().unwrap();
-            assert_eq!(queue.snapshot().eligible, 1);
+            assert_eq!(queue.counts().eligible, 1);
             let first = queue.try_receive().unwrap();
             assert_eq!(queue.try_receive().err(), Some(TryReceive::Empty));
             drop(first);
-            assert_eq!(queue.snapshot().eligible, 1);
+            assert_eq!(queue.counts().eligible, 1);
             drop(stays);
         },
     );
@@ -128,6 +128,9 @@ fn a_named_receive_races_a_send() {
         drop(turn);
         drop(sender.join().unwrap());
         let left = queue.snapshot();
-        assert_eq!((left.waiting, left.in_flight, left.eligible), (0, 0, 0));
+        assert_eq!(
+            (left.waiting, left.in_flight, left.counts.eligible),
+            (0, 0, 0)
+        );
     });
 }

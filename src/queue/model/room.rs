@@ -31,7 +31,7 @@ fn about_to_be_full() -> (Queue<u8>, [Arc<Conversation<u8>>; 2]) {
 
 fn left(queue: &Queue<u8>) -> (u64, usize, usize) {
     let picture = queue.snapshot();
-    let (held, sends) = (picture.waiting + picture.in_flight, picture.sends);
+    let (held, sends) = (picture.waiting + picture.in_flight, picture.counts.sends);
     (held, sends.waiting, sends.notified)
 }
 

@@ -210,7 +210,10 @@ fn two_sends_race_the_end_of_a_turn_and_a_sleep() {
                 sender.join().unwrap();
             }
             let left = queue.snapshot();
-            assert_eq!((left.waiting, left.in_flight, left.eligible), (0, 0, 0));
+            assert_eq!(
+                (left.waiting, left.in_flight, left.counts.eligible),
+                (0, 0, 0)
+            );
         },
     );
 }
@@ -232,7 +235,10 @@ fn a_detached_delivery_races_the_end_of_its_turn() {
             ending.join().unwrap();
             assert_eq!(worker.join().unwrap(), 1);
             let left = queue.snapshot();
-            assert_eq!((left.waiting, left.in_flight, left.eligible), (0, 0, 0));
+            assert_eq!(
+                (left.waiting, left.in_flight, left.counts.eligible),
+                (0, 0, 0)
+            );
             drop(stays);
         },
     );

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::{OnFailure, Synced};
-use crate::scheduler::cell::Cell;
+use crate::scheduler::cell::{Cell, Function};
 use crate::scheduler::core::{Core, Placing};
 use crate::scheduler::outcome::Ending;
-use crate::scheduler::prefetch::{LocalQueue, Ran, State, Taken};
+use crate::scheduler::prefetch::{LocalQueue, Ran, State, Taken, Went};
 use crate::scheduler::stall::Target;
 use crate::scheduler::status::Why;
 use crate::scheduler::task_state::Started;
@@ -26,6 +26,11 @@ struct World {
     now: Duration,
     /// By number, from 1.
     tasks: Vec<Key>,
+}
+
+/// One that does nothing.
+fn job() -> Work {
+    Arc::new(Cell::new(Function(|| Ok::<(), ()>(()))))
 }
 
 impl World {
@@ -50,7 +55,7 @@ impl World {
 
     fn submit(&mut self, tasks: usize) {
         for _ in 0..tasks {
-            let job: Work = Arc::new(Cell::new(|| Ok::<(), ()>(())));
+            let job: Work = job();
             let task = self
                 .state
                 .submit(self.caller, Placing::default(), job, self.now);
@@ -76,7 +81,7 @@ impl World {
         let (task, start, end) = (self.task(n), self.now, self.now);
         Ran {
             task,
-            ending,
+            went: Went::Ended(ending),
             start,
             end,
         }
@@ -89,9 +94,9 @@ impl World {
     }
 
     /// The worker goes on with its local queue: the number of the next.
-    fn next(&mut self, queue: &LocalQueue, worker: u32, n: usize) -> Option<usize> {
+    fn next(&mut self, queue: &LocalQueue, n: usize) -> Option<usize> {
         self.now += Duration::from_secs(1);
-        let next = queue.next(worker, self.ran(n, Ending::Ok));
+        let next = queue.next(self.ran(n, Ending::Ok));
         next.ok().map(|Started { task, .. }| self.number(task))
     }
 
@@ -109,9 +114,9 @@ impl World {
     }
 
     /// All that the worker takes from its local queue, from task `n` on.
-    fn rest(&mut self, queue: &LocalQueue, worker: u32, mut n: usize) -> Vec<usize> {
+    fn rest(&mut self, queue: &LocalQueue, mut n: usize) -> Vec<usize> {
         let mut all = vec![];
-        while let Some(next) = self.next(queue, worker, n) {
+        while let Some(next) = self.next(queue, n) {
             all.push(next);
             n = next;
         }
@@ -137,7 +142,7 @@ fn a_worker_takes_its_share_in_order_and_at_most_what_it_may() {
         assert_eq!((first, queue.is_some()), (1, takes > 1), "{tasks} tasks");
         if let Some(queue) = queue {
             let rest: Vec<usize> = (2..=takes).collect();
-            assert_eq!(world.rest(&queue, 1, 1), rest, "{tasks} tasks");
+            assert_eq!(world.rest(&queue, 1), rest, "{tasks} tasks");
         }
     }
 }
@@ -163,11 +168,11 @@ fn what_has_not_started_waits_and_goes_back_to_its_place() {
     let mut world = World::with_tasks(2, 4, 10);
     let (first, queue) = world.claim(1, 4).unwrap();
     let queue = queue.unwrap();
-    assert_eq!(world.next(&queue, 1, first), Some(2));
+    assert_eq!(world.next(&queue, first), Some(2));
     // 1 has ended, 2 runs, 3 and 4 are the worker's, and all that is seen.
     assert_eq!(world.status(), (vec![2], (3..=10).collect()));
     assert!(world.has_ended(1));
-    assert_eq!(world.next(&queue, 1, 2), None, "they went back");
+    assert_eq!(world.next(&queue, 2), None, "they went back");
     assert_eq!(world.finish(1, 2), None);
     let order: Vec<usize> = (0..8).map(|_| world.claim(1, 1).unwrap().0).collect();
     assert_eq!(order, (3..=10).collect::<Vec<_>>());
@@ -179,7 +184,7 @@ fn the_times_of_what_was_prefetched_are_its_own() {
     let (first, queue) = world.claim(1, 4).unwrap();
     let queue = queue.unwrap();
     let begun = world.now + Duration::from_secs(1);
-    world.next(&queue, 1, first);
+    world.next(&queue, first);
     let status = world.state.exact(&mut world.wakes).status(0);
     assert_eq!(
         (status.running[0].id.get(), status.running[0].start),
@@ -193,7 +198,7 @@ fn only_what_has_not_started_can_be_cancelled() {
     let mut world = World::with_tasks(2, 4, 10);
     let (first, queue) = world.claim(1, 4).unwrap();
     let queue = queue.unwrap();
-    world.next(&queue, 1, first);
+    world.next(&queue, first);
     for (n, cancels) in [(1, false), (2, false), (4, true), (4, false)] {
         let (task, now) = (world.task(n), world.now);
         let exact = world.state.exact_for(task, &mut world.wakes);
@@ -215,7 +220,7 @@ fn who_asks_for_one_that_has_run_is_told_so() {
         let mut world = World::with_tasks(1, 4, 4);
         let (first, queue) = world.claim(1, 4).unwrap();
         let queue = queue.unwrap();
-        (1..=n).for_each(|n| _ = world.next(&queue, 1, first + n - 1));
+        (1..=n).for_each(|n| _ = world.next(&queue, first + n - 1));
         let task = world.task(n);
         let exact = world.state.exact_for(task, &mut world.wakes);
         assert!(exact.has_ended(task), "{n} of 4");
@@ -232,7 +237,7 @@ fn who_finds_nothing_takes_what_another_has_not_started() {
     let (second, _) = world.claim(2, 1).unwrap();
     assert_eq!(second, 2);
     assert!(world.state.is_exact());
-    assert_eq!(world.next(&queue.unwrap(), 1, 1), None);
+    assert_eq!(world.next(&queue.unwrap(), 1), None);
     assert_eq!(world.finish(1, 1), None);
     assert_eq!(world.claim(1, 1).unwrap().0, 3);
 }
@@ -250,7 +255,7 @@ fn what_waits_behind_a_long_task_is_overtaken_by_so_many_and_no_more() {
             break;
         }
         let last = match queue {
-            Some(queue) => *world.rest(&queue, 2, n).last().unwrap(),
+            Some(queue) => *world.rest(&queue, n).last().unwrap(),
             None => n,
         };
         overtook += last - n + 1;
@@ -282,7 +287,7 @@ fn one_that_is_waited_for_is_the_last_that_a_worker_takes() {
     let waited = world.task(3);
     *world.state.task_waker(waited).unwrap() = Some(Waker::noop().clone());
     let (_, queue) = world.claim(1, 8).unwrap();
-    assert_eq!(world.rest(&queue.unwrap(), 1, 1), [2, 3]);
+    assert_eq!(world.rest(&queue.unwrap(), 1), [2, 3]);
     assert_eq!(world.finish(1, 3), None);
     assert_eq!(world.claim(1, 1).unwrap().0, 4);
 }
@@ -293,7 +298,7 @@ fn a_synchronize_does_not_wait_for_a_later_task() {
     assert_eq!(world.state.synchronize(world.caller), Synced::NotYet);
     world.submit(10);
     let (_, queue) = world.claim(1, 8).unwrap();
-    assert_eq!(world.rest(&queue.unwrap(), 1, 1), [2, 3, 4]);
+    assert_eq!(world.rest(&queue.unwrap(), 1), [2, 3, 4]);
     world.finish(1, 4);
     let synced = world.state.synchronized(world.caller);
     assert!(matches!(synced, Synced::Done(summary) if summary.ok == 4));
@@ -316,7 +321,7 @@ fn who_takes_the_last_that_a_synchronize_covers_brings_in_the_others() {
         world.state.synchronize(main);
         world.submit(9);
         let (first, queue) = world.claim(1, 2).unwrap();
-        assert_eq!(world.next(&queue.unwrap(), 1, first), Some(2));
+        assert_eq!(world.next(&queue.unwrap(), first), Some(2));
         assert!(!world.has_ended(1));
         if cancels {
             let (task, now) = (world.task(3), world.now);
@@ -337,22 +342,22 @@ fn a_failure_is_told_at_once_and_the_worker_goes_on_with_its_local_queue() {
     let (_, queue) = world.claim(1, 4).unwrap();
     let queue = queue.unwrap();
     for ending in [Ending::Failed, Ending::Panicked] {
-        let told = queue.next(1, world.ran(1, ending));
-        assert_eq!(told.err().unwrap().ending, ending);
+        let told = queue.next(world.ran(1, ending));
+        assert!(matches!(told.err().unwrap().went, Went::Ended(told) if told == ending));
     }
     let ran = world.ran(1, Ending::Failed);
     let taken = world.state.finish(1, ran, world.now, &mut world.wakes);
     let Taken { first, queue } = taken.unwrap();
     assert_eq!(world.number(first.task), 2);
     assert!(world.has_ended(1) && world.state.workers().busy() == 1);
-    assert_eq!(world.rest(&queue.unwrap(), 1, 2), [3, 4]);
+    assert_eq!(world.rest(&queue.unwrap(), 2), [3, 4]);
 }
 
 #[test]
 fn a_worker_that_is_lost_loses_nothing_that_it_had_not_started() {
     let mut world = World::with_tasks(1, 4, 4);
     let (first, queue) = world.claim(1, 4).unwrap();
-    world.next(&queue.unwrap(), 1, first);
+    world.next(&queue.unwrap(), first);
     world.state.leave(1, &mut world.wakes);
     assert!(world.has_ended(1));
     assert_eq!(world.state.workers().live(), 0);
@@ -369,5 +374,5 @@ fn caps_count_what_is_taken() {
         2,
         "a share of what the cap allows"
     );
-    assert_eq!(world.rest(&queue.unwrap(), 1, 1), [2]);
+    assert_eq!(world.rest(&queue.unwrap(), 1), [2]);
 }

@@ -13,7 +13,7 @@ impl Wake for Reentrant {
         let snapshot = self.queue.snapshot();
         let lane = self.queue.lane(1, Limit::AtMost(0)).unwrap();
         lane.conversation().unwrap().send(9).unwrap();
-        self.calls.lock().unwrap().push(snapshot.eligible);
+        self.calls.lock().unwrap().push(snapshot.counts.eligible);
     }
 }
 
@@ -149,9 +149,9 @@ fn no_turn_is_lost_to_a_waker_that_panics_when_it_is_dropped() {
     let Poll::Ready(Ok(turn)) = poll(&mut bad, Waker::noop()) else {
         panic!("a turn");
     };
-    assert_eq!(queue.snapshot().eligible, 0);
+    assert_eq!(queue.counts().eligible, 0);
     drop(turn);
-    assert_eq!(queue.snapshot().eligible, 1);
+    assert_eq!(queue.counts().eligible, 1);
     assert_eq!(receives(&queue), (0, 1));
     assert_eq!(good.got(), 1);
 }
@@ -233,6 +233,9 @@ fn what_a_call_returns_is_not_lost_to_a_waker_that_panics() {
     let waiting: Vec<_> = (0..100).map(wait).collect();
     assert_eq!(queue.shutdown().len(), 1);
     let snapshot = queue.snapshot();
-    assert_eq!((snapshot.waiting, snapshot.receives.notified), (0, 100));
+    assert_eq!(
+        (snapshot.waiting, snapshot.counts.receives.notified),
+        (0, 100)
+    );
     drop(waiting);
 }

@@ -239,7 +239,7 @@ fn order_exclusion_completion_and_conservation() {
 fn check(world: &World) {
     let snapshot = world.queue.snapshot();
     assert_eq!((snapshot.waiting, snapshot.in_flight), (0, 0));
-    let receives = snapshot.receives;
+    let receives = snapshot.counts.receives;
     assert_eq!((receives.waiting, receives.notified), (0, 0));
     assert!(world.failures.load(Ordering::SeqCst) > 0, "some failed");
     let mut total = 0;

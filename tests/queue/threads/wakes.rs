@@ -68,6 +68,6 @@ fn cancelled_waits_lose_no_work() {
     });
     let received = received.into_inner().unwrap();
     assert!(received.into_keys().eq(0..3_000));
-    let receives = queue.snapshot().receives;
+    let receives = queue.counts().receives;
     assert_eq!((receives.waiting, receives.notified), (0, 0));
 }

@@ -292,7 +292,7 @@ impl Twin {
     /// What a snapshot says, with the script's numbers.
     fn look(&self) -> String {
         let picture = self.picture();
-        let counts = (picture.waiting, picture.in_flight, picture.eligible);
+        let counts = (picture.waiting, picture.in_flight, picture.counts.eligible);
         let mut seen = words((picture.closed, counts));
         for lane in &picture.lanes {
             seen += &words((lane.in_flight, lane.open_tier));

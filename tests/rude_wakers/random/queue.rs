@@ -104,7 +104,7 @@ impl World {
             lane.set_cap(Limit::Unlimited).unwrap();
         }
         self.queue.close();
-        assert_eq!(self.queue.snapshot().sends.waiting, 0);
+        assert_eq!(self.queue.counts().sends.waiting, 0);
         true
     }
 
@@ -113,7 +113,7 @@ impl World {
         while self.end() {}
         assert_eq!(self.sent, self.done);
         let left = self.queue.snapshot();
-        let waits = left.receives.waiting + left.sends.waiting;
+        let waits = left.counts.receives.waiting + left.counts.sends.waiting;
         assert_eq!(waits, 0);
         // Its own, and no others that were made and dropped.
         assert_eq!(left.lanes.len(), 3);

@@ -340,3 +340,19 @@ fn a_failure_skips_higher_tiers_if_the_caller_says_so() {
         end(&scheduler);
     });
 }
+
+#[test]
+fn a_clone_is_the_same_caller_which_is_released_with_the_last() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let clone = caller.clone();
+        drop(caller);
+        gives(&clone, 1).detach();
+        let again = clone.clone();
+        assert_eq!(again.synchronize().wait().unwrap().ok, 1);
+        assert_eq!(scheduler.status().callers.len(), 1);
+        drop((clone, again));
+        assert!(scheduler.status().callers.is_empty());
+        end(&scheduler);
+    });
+}

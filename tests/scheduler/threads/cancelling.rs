@@ -3,12 +3,16 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Wake, Waker};
+use std::thread;
+use std::time::Duration;
 
 use conversant::limit::Limit;
-use conversant::scheduler::{CallerOptions, How, OnFailure, Place, Verdict};
+use conversant::scheduler::{CallerOptions, How, OnFailure, OutcomeError, Place, Verdict};
 
-use crate::threads::stage::{Held, end, finishes, gives, one_caller, scheduler};
+use crate::threads::stage::{Held, capped, end, finishes, gives, one_caller, scheduler};
 
 /// Cancelling the last task of an open tier opens the next one.
 #[test]
@@ -103,6 +107,121 @@ fn a_failure_that_no_synchronize_has_reported_goes_on_skipping() {
         let above = caller.exec_with(Place::new().tier(1), || Ok::<_, ()>(()));
         let verdict = above.unwrap().outcome().wait().unwrap().verdict;
         assert!(matches!(verdict, Verdict::Ok(())));
+        end(&scheduler);
+    });
+}
+
+/// All that was submitted before, in every state; the caller goes on.
+#[test]
+fn cancel_all_ends_what_has_not_started_and_no_more() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let other = scheduler.caller("other", capped(1)).unwrap();
+        let held = Held::start(&caller);
+        let paused = caller.group(Limit::AtMost(0), 100).unwrap();
+        let later = Duration::from_secs(3600);
+        let places = [
+            Place::new(),
+            Place::new().tier(3),
+            Place::new().group(&paused),
+            Place::new().after(later),
+        ];
+        let mut tasks: Vec<_> = (0..2_000)
+            .map(|n| caller.exec_with(places[n % 4], || Ok::<_, ()>(())).unwrap())
+            .collect();
+        let mut others = gives(&other, 1);
+        caller.cancel_all();
+        for task in &mut tasks {
+            let outcome = task.try_outcome().unwrap().expect("it has ended");
+            assert!(matches!(outcome.verdict, Verdict::Cancelled));
+            assert_eq!(task.try_outcome().unwrap_err(), OutcomeError::Taken);
+        }
+        let mut after = gives(&caller, 2);
+        assert!(after.try_outcome().unwrap().is_none());
+        held.finish();
+        for (task, n) in [(&mut after, 2), (&mut others, 1)] {
+            let verdict = task.outcome().wait().unwrap().verdict;
+            assert!(matches!(verdict, Verdict::Ok(given) if given == n));
+        }
+        let summary = caller.synchronize().wait().unwrap();
+        assert_eq!((summary.ok, summary.cancelled), (2, 2_000));
+        end(&scheduler);
+    });
+}
+
+/// What is cancelled first is dropped between two batches: its tier could go on.
+#[test]
+fn cancel_all_lets_nothing_start_between_its_batches() {
+    struct LetsGo(Sender<()>, Arc<AtomicU32>);
+    impl Drop for LetsGo {
+        fn drop(&mut self) {
+            self.0.send(()).ok();
+            for _ in 0..1_000 {
+                if self.1.load(SeqCst) > 0 {
+                    break;
+                }
+                thread::yield_now();
+            }
+        }
+    }
+    finishes(|| {
+        let (scheduler, caller) = one_caller(2);
+        let held = Held::start(&caller);
+        let ran = Arc::new(AtomicU32::new(0));
+        for n in 0..500 {
+            let runs = Arc::clone(&ran);
+            let lets_go = (n == 499).then(|| LetsGo(held.go.clone(), Arc::clone(&ran)));
+            let task = caller.exec_with(Place::new().tier(1), move || {
+                let _unused = lets_go;
+                runs.fetch_add(1, SeqCst);
+                Ok::<_, ()>(())
+            });
+            task.unwrap().detach();
+        }
+        caller.cancel_all();
+        held.finish();
+        assert_eq!(ran.load(SeqCst), 0);
+        let summary = caller.synchronize().wait().unwrap();
+        assert_eq!((summary.ok, summary.cancelled), (1, 500));
+        assert!(
+            gives(&caller, 1).outcome().wait().is_ok(),
+            "no hold is left"
+        );
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn cancel_all_ends_a_future_that_is_polled_at_its_next_await() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let ((begins, began), (goes, go)) = (channel(), channel());
+        let task = caller.spawn(async move {
+            begins.send(()).ok();
+            go.recv().ok();
+            std::future::pending::<Result<(), ()>>().await
+        });
+        let mut task = task.unwrap();
+        began.recv().unwrap();
+        caller.cancel_all();
+        assert!(!task.has_ended());
+        goes.send(()).unwrap();
+        let verdict = task.outcome().wait().unwrap().verdict;
+        assert!(matches!(verdict, Verdict::Cancelled));
+        let later = caller.spawn(async {
+            let mut awaited = false;
+            std::future::poll_fn(|cx| {
+                cx.waker().wake_by_ref();
+                match std::mem::replace(&mut awaited, true) {
+                    true => std::task::Poll::Ready(()),
+                    false => std::task::Poll::Pending,
+                }
+            })
+            .await;
+            Ok::<_, ()>(7)
+        });
+        let verdict = later.unwrap().outcome().wait().unwrap().verdict;
+        assert!(matches!(verdict, Verdict::Ok(7)));
         end(&scheduler);
     });
 }

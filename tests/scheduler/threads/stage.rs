@@ -1,35 +1,16 @@
-//! Tasks that say that they began and wait to be let go, and a guard against
-//! tests that hang.
+//! Tasks that say that they began and wait to be let go.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::scheduler::{Caller, CallerOptions, Place, Scheduler, Task};
 
+pub(crate) use crate::finishes::finishes;
+
 /// The result and the error of most tasks here.
 pub(crate) type Job = Task<u64, String>;
-
-/// Runs a test that would hang if a wake-up were lost; the limit only turns a
-/// hang into a failure.
-pub(crate) fn finishes(test: impl FnOnce() + Send + 'static) {
-    let (done, finished) = channel::<()>();
-    let runs = thread::spawn(move || {
-        let _done = done;
-        test();
-    });
-    let hung = finished.recv_timeout(Duration::from_secs(30));
-    assert_ne!(
-        hung,
-        Err(std::sync::mpsc::RecvTimeoutError::Timeout),
-        "hung"
-    );
-    if let Err(panic) = runs.join() {
-        std::panic::resume_unwind(panic);
-    }
-}
 
 pub(crate) fn scheduler(workers: u32) -> Scheduler {
     Scheduler::builder().workers(workers).build().unwrap()

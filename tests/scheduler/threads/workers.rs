@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use conversant::scheduler::{Scheduler, Why};
+use conversant::scheduler::{Scheduler, Verdict, Why};
 
 use crate::threads::stage::{Held, end, finishes, gives, one_caller, until, until_idle};
 
@@ -287,5 +287,32 @@ fn many_threads_submit_wait_cancel_and_resize_at_once() {
             });
         });
         end(&scheduler);
+    });
+}
+
+#[test]
+fn threads_have_the_name_that_was_asked_for_and_run_their_hooks() {
+    finishes(|| {
+        let (tells, told) = std::sync::mpsc::channel();
+        let exits = tells.clone();
+        let scheduler = Scheduler::builder()
+            .workers(1)
+            .thread_name("night")
+            .on_thread_start(move |n| {
+                let name = std::thread::current().name().map(String::from);
+                tells.send((n, name)).unwrap();
+                panic!("ends nothing");
+            })
+            .on_thread_exit(move |n| exits.send((n, None)).unwrap())
+            .build()
+            .unwrap();
+        let caller = scheduler.caller("main", Default::default()).unwrap();
+        let name = caller.exec(|| Ok::<_, ()>(std::thread::current().name().map(String::from)));
+        let named = name.unwrap().outcome().wait().unwrap().verdict;
+        let expected = Some(String::from("night-1"));
+        assert!(matches!(named, Verdict::Ok(name) if name == expected));
+        end(&scheduler);
+        assert_eq!(told.recv().unwrap(), (1, expected));
+        assert_eq!(told.recv().unwrap(), (1, None));
     });
 }

@@ -3,7 +3,10 @@
 
 mod schedules;
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
 
 use conversant_schedules::keyed::Keyed;
 use conversant_schedules::limit::Limit;
@@ -65,4 +68,35 @@ fn a_group_that_ends_against_two_senders() {
 #[test]
 fn two_senders_that_wait_for_room() {
     two_senders(Limit::AtMost(1));
+}
+
+/// Calls the sender by key when it is woken.
+struct Caller(Arc<Keyed<&'static str, i32>>);
+
+impl Wake for Caller {
+    fn wake(self: Arc<Self>) {
+        assert!(self.0.waiting(&"new") <= 1);
+    }
+}
+
+/// Whoever makes the group of a new key may find that it is to wake for others.
+#[test]
+fn a_waker_calls_while_a_key_comes_in() {
+    schedules::explore(|| {
+        let queue = Queue::<i32>::new();
+        let lane = queue.lane(1, Limit::Unlimited).unwrap();
+        let other = lane.conversation().unwrap();
+        let orders = Arc::new(Keyed::new(lane));
+        let waker = Waker::from(Arc::new(Caller(orders.clone())));
+        let mut wait = queue.receive();
+        let poll = Pin::new(&mut wait).poll(&mut Context::from_waker(&waker));
+        assert!(poll.is_pending());
+        let sending = thread::spawn(move || other.send(1).unwrap());
+        orders.send("new", 2).unwrap();
+        sending.join().unwrap();
+        drop(wait);
+        let served =
+            std::iter::from_fn(|| queue.try_receive().ok()?.next().map(|one| one.complete()));
+        assert_eq!(served.sum::<i32>(), 3);
+    });
 }

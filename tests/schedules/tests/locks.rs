@@ -74,3 +74,49 @@ fn owners() {
 fn four_owners_four_resources() {
     schedules::explore(owners);
 }
+
+/// Two who lock leaf after leaf keep the root's intent; one asks for all of it, and one looks.
+fn a_root_that_is_kept() {
+    let table = Arc::new(LockTable::new());
+    let told = Arc::new(Told::default());
+    let leaves = [1, 2].map(|me| {
+        let (table, told) = (table.clone(), told.clone());
+        thread::spawn(move || {
+            let mut owner = table.owner(0);
+            for _ in 0..4 {
+                owner.lock(&NODES[me], Mode::X).wait().unwrap();
+                // What the leaf's lock says of the root.
+                tell(me, Node::Root, Mode::Ix, &told);
+                told.lock().unwrap().retain(|&(whose, ..)| whose != me);
+                owner.release(&NODES[me]).unwrap();
+            }
+        })
+    });
+    let (all, all_told) = (table.clone(), told.clone());
+    let root = thread::spawn(move || {
+        let mut owner = all.owner(0);
+        for mode in [Mode::S, Mode::X] {
+            owner.lock(&Node::Root, mode).wait().unwrap();
+            tell(3, Node::Root, mode, &all_told);
+            all_told.lock().unwrap().retain(|&(whose, ..)| whose != 3);
+            owner.release_all();
+        }
+    });
+    let seen = table.snapshot();
+    let held = |node| seen.resources.iter().filter(move |r| r.resource == node);
+    for holder in held(Node::Root).flat_map(|r| &r.holders) {
+        let below = seen.resources.iter().filter(|r| r.resource != Node::Root);
+        let has_leaf = below
+            .flat_map(|r| &r.holders)
+            .any(|(who, _)| *who == holder.0);
+        assert!(holder.1 != Mode::Ix || has_leaf, "{seen:?}");
+    }
+    schedules::join(leaves);
+    root.join().unwrap();
+    assert!(table.is_empty(), "{:?}", table.snapshot());
+}
+
+#[test]
+fn two_who_keep_a_root_and_one_who_wants_it() {
+    schedules::explore(a_root_that_is_kept);
+}

@@ -159,7 +159,11 @@ fn senders_wait_for_room(early: bool) {
     let left = queue.snapshot();
     assert_eq!((left.waiting, left.in_flight), (0, 0));
     assert_eq!(
-        (left.sends.waiting, left.sends.notified, left.sends.permits),
+        (
+            left.counts.sends.waiting,
+            left.counts.sends.notified,
+            left.counts.sends.permits
+        ),
         (0, 0, 0)
     );
 }

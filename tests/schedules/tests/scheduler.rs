@@ -2,7 +2,10 @@
 
 mod schedules;
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use conversant_schedules::limit::Limit;
@@ -248,4 +251,72 @@ fn later() {
 #[test]
 fn tasks_with_a_delay() {
     schedules::explore(later);
+}
+
+/// Ready when it was told twice; whoever tells wakes it.
+struct Told(Arc<Mutex<(u32, Option<Waker>)>>);
+
+impl Future for Told {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut told = self.0.lock().unwrap();
+        told.1 = Some(cx.waker().clone());
+        match told.0 {
+            2 => Poll::Ready(()),
+            _ => Poll::Pending,
+        }
+    }
+}
+
+/// A future in a serial group is woken while it is polled, reported or suspended, by two threads,
+/// and one like it is cancelled meanwhile: no wake-up is lost, and the group goes on.
+fn futures() {
+    let builder = Scheduler::builder().workers(2).idle(Duration::ZERO);
+    let scheduler = builder.build().unwrap();
+    let caller = scheduler.caller("", CallerOptions::default()).unwrap();
+    let group = caller.group(Limit::SERIAL, 100).unwrap();
+    let doors: Vec<_> = (0..2).map(|_| Arc::new(Mutex::new((0, None)))).collect();
+    let tasks: Vec<_> = doors
+        .iter()
+        .map(|door| {
+            let told = Told(door.clone());
+            let place = Place::new().group(&group);
+            let task = caller.spawn_with(place, async move {
+                told.await;
+                Ok::<u32, ()>(1)
+            });
+            task.unwrap()
+        })
+        .collect();
+    let tells: Vec<_> = (0..2)
+        .map(|_| {
+            let doors = doors.clone();
+            thread::spawn(move || {
+                for door in doors {
+                    let waker: Option<Waker> = {
+                        let mut door = door.lock().unwrap();
+                        door.0 += 1;
+                        door.1.take()
+                    };
+                    waker.into_iter().for_each(Waker::wake);
+                }
+            })
+        })
+        .collect();
+    _ = tasks[0].cancel();
+    for mut task in tasks {
+        let verdict = task.outcome().wait().unwrap().verdict;
+        assert!(matches!(verdict, Verdict::Ok(1) | Verdict::Cancelled));
+    }
+    tells.into_iter().for_each(|tells| tells.join().unwrap());
+    assert_eq!(caller.synchronize().wait().unwrap().tasks, 2);
+    drop((group, caller));
+    assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
+    assert_eq!(scheduler.workers().live, 0);
+}
+
+#[test]
+fn futures_woken_and_cancelled() {
+    schedules::explore(futures);
 }

@@ -27,7 +27,7 @@ pub(crate) use conversant::queue::{TryReceive, Why};
 
 pub(crate) use handles::{Conversation, Group, Lane};
 use model::{Model, Settings};
-pub(crate) use snapshot::{GroupStatus, LaneStatus, Snapshot};
+pub(crate) use snapshot::{Counts, GroupStatus, LaneStatus, Snapshot};
 pub(crate) use turns::{Batch, Delivery, Detached, Turn, Turns};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -262,6 +262,10 @@ impl<T> Queue<T> {
 
     pub(crate) fn shutdown(&self) -> Vec<T> {
         shutdown(&self.shared)
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.snapshot().counts
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {

@@ -11,8 +11,13 @@ pub(crate) struct Snapshot {
     pub(crate) closed: bool,
     pub(crate) waiting: u64,
     pub(crate) in_flight: u64,
-    pub(crate) eligible: u64,
+    pub(crate) counts: Counts,
     pub(crate) lanes: Vec<LaneStatus>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) eligible: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +47,9 @@ pub(super) fn take<T>(shared: &Shared<T>, model: &Model<T>) -> Snapshot {
         closed: model.closed,
         waiting: model.waiting() as u64,
         in_flight: model.in_flight() as u64,
-        eligible: model.lanes.keys().map(eligible).sum(),
+        counts: Counts {
+            eligible: model.lanes.keys().map(eligible).sum(),
+        },
         lanes: model
             .lanes
             .keys()

@@ -70,7 +70,11 @@ impl Driver<'_> {
         });
         self.log.push(Seen::After(Picture {
             closed: snapshot.closed,
-            counts: (snapshot.waiting, snapshot.in_flight, snapshot.eligible),
+            counts: (
+                snapshot.waiting,
+                snapshot.in_flight,
+                snapshot.counts.eligible,
+            ),
             lanes,
         }));
     }

@@ -16,7 +16,7 @@ impl<'q> Driver<'q> {
             return;
         }
         let (turn, seen) = if op.kind == Kind::Receive {
-            let eligible = self.looks.then(|| self.queue.snapshot().eligible > 0);
+            let eligible = self.looks.then(|| self.queue.counts().eligible > 0);
             let turn = self.queue.try_receive();
             assert!(eligible.is_none_or(|eligible| eligible == turn.is_ok()));
             let group = turn.as_ref().map(|turn| self.numbers[&turn.group()]);

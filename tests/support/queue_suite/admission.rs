@@ -79,7 +79,7 @@ fn a_pause_keeps_the_age() {
     young.send("young").unwrap();
     group.set_limit(PAUSED).unwrap();
     let snapshot = queue.snapshot();
-    assert_eq!((snapshot.waiting, snapshot.eligible), (2, 1));
+    assert_eq!((snapshot.waiting, snapshot.counts.eligible), (2, 1));
     group.set_limit(Limit::SERIAL).unwrap();
     assert_eq!(serve(&queue), ["old", "young"]);
 }
@@ -120,7 +120,7 @@ fn a_blocked_group_costs_the_others_nothing() {
     }
     let free = conversation(&lane, Limit::SERIAL, 0);
     free.send("served").unwrap();
-    assert_eq!(queue.snapshot().eligible, 1);
+    assert_eq!(queue.counts().eligible, 1);
     assert_eq!(serve(&queue), ["served"]);
 }
 

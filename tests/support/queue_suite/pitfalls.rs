@@ -55,7 +55,7 @@ fn a_panicking_handler_frees_its_group() {
     });
     assert!(std::panic::catch_unwind(handler).is_err());
     let snapshot = queue.snapshot();
-    assert_eq!((snapshot.in_flight, snapshot.eligible), (0, 1));
+    assert_eq!((snapshot.in_flight, snapshot.counts.eligible), (0, 1));
     let again = take(&queue).unwrap();
     assert_eq!((*again, again.attempt()), (1, 2));
     again.complete();
@@ -75,7 +75,11 @@ fn distinct_groups_leave_nothing_behind() {
     let snapshot = queue.snapshot();
     assert!(snapshot.lanes[0].groups.is_empty());
     assert_eq!(
-        (snapshot.waiting, snapshot.in_flight, snapshot.eligible),
+        (
+            snapshot.waiting,
+            snapshot.in_flight,
+            snapshot.counts.eligible
+        ),
         (0, 0, 0)
     );
 }

@@ -17,7 +17,7 @@ fn a_running_tier_keeps_the_next_closed() {
     b.send_in(1, "high").unwrap();
     let snapshot = queue.snapshot();
     assert_eq!(
-        (snapshot.eligible, snapshot.lanes[0].open_tier),
+        (snapshot.counts.eligible, snapshot.lanes[0].open_tier),
         (0, Some(0))
     );
     assert!(take(&queue).is_none());

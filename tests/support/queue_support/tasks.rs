@@ -90,7 +90,10 @@ pub(crate) fn run(jobs: &[Job], setting: &Setting<'_>) -> Run {
         while driver.pass() {}
     }
     let left = driver.queue.snapshot();
-    assert_eq!((left.waiting, left.in_flight, left.eligible), (0, 0, 0));
+    assert_eq!(
+        (left.waiting, left.in_flight, left.counts.eligible),
+        (0, 0, 0)
+    );
     driver.run
 }
 
@@ -123,7 +126,7 @@ impl<'a> Driver<'a> {
             }
         }
         while let Some(reader) = self.readers.iter().position(Option::is_none) {
-            let eligible = self.queue.snapshot().eligible;
+            let eligible = self.queue.counts().eligible;
             let Ok(turn) = self.queue.try_receive() else {
                 assert_eq!(eligible, 0, "eligible work is never passed over");
                 break;

@@ -1,11 +1,13 @@
-//! E1 to E4, E6: tasks of a scheduler, beside what pools offer.
+//! E1 to E6: tasks of a scheduler, beside what pools offer.
 //!
 //! One thread submits, two workers run. Each task counts itself on its worker's own line; the time
 //! ends when all have run. Where tasks are in groups each also looks whether it is its group's next.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
@@ -44,6 +46,7 @@ pub fn cells() -> Vec<Cell> {
         cell("E2", "outcomes awaited in order", awaited).target(OURS, 0.8, TOKIO),
         cell("E3", "64 serial groups", serial).target(OURS, 1.0, STRANDS),
         cell("E4", "tasks of 1 us, detached", || detached(MICROSECOND)).target(OURS, 1.05, RAYON),
+        cell("E5", "futures that await once, detached", futures).target(OURS, 1.3, TOKIO),
         cell(
             "E6",
             "callers with weights, a cap for every other, 256 levels",
@@ -238,6 +241,54 @@ fn windows<W: FnOnce() -> u64>(ops: u64, submit: impl Fn(u64) -> W) -> Result<Sa
     });
     ensure!(wrong == 0, "{wrong} outcomes of other tasks");
     Ok(sample)
+}
+
+/// Is woken while it is polled for the first time, and ready when polled again.
+struct Yield(bool);
+
+impl Future for Yield {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.0, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+async fn yields(task: impl FnOnce()) {
+    Yield(false).await;
+    task();
+}
+
+fn futures() -> Vec<Entry> {
+    let tokio = tokio();
+    let scheduler = scheduler(16);
+    let caller = caller(&scheduler, CallerOptions::default());
+    vec![
+        Entry::ours(OURS, move |ops| {
+            let _keep = &scheduler;
+            timed(ops, |count| {
+                for _ in 0..ops {
+                    let future = yields(task(count, 0));
+                    let spawned = caller.spawn(async move {
+                        future.await;
+                        Ok::<_, ()>(())
+                    });
+                    spawned.expect("open").detach();
+                }
+            })
+        }),
+        Entry::peer(TOKIO, move |ops| {
+            timed(ops, |count| {
+                for _ in 0..ops {
+                    drop(tokio.spawn(yields(task(count, 0))));
+                }
+            })
+        }),
+    ]
 }
 
 /// What the groups' next tasks are, and how often another one ran.

@@ -1,0 +1,101 @@
+//! Web-hooks on tokio: 10,000 customers, each served in order, all of them at once. An
+//! end point that fails is tried again after a pause that doubles; one that stays down
+//! keeps nobody else waiting. At most 1,000 hooks are held: who sends waits for room.
+//!
+//! `cargo run --example web_hooks`
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use conversant::prelude::*;
+use conversant::ticker::keep_time;
+use tokio::task::JoinSet;
+
+const CUSTOMERS: u32 = 10_000;
+
+struct Hook {
+    customer: u32,
+    number: u32,
+}
+
+/// What all tasks share.
+struct Service {
+    queue: Queue<Hook>,
+    hooks: Keyed<u32, Hook>,
+    failures: AtomicU32,
+    /// How many hooks each customer has had.
+    delivered: Vec<AtomicU32>,
+}
+
+/// Three hooks for each customer of one sender.
+async fn send(service: Arc<Service>, customers: impl Iterator<Item = u32> + Clone) {
+    for number in 0..3 {
+        for customer in customers.clone() {
+            let hook = Hook { customer, number };
+            let sent = service.hooks.send_wait(customer, hook).await;
+            sent.map_err(|refused| refused.reason).expect("it is open");
+        }
+    }
+}
+
+/// Until the queue is closed and nothing is left that could be delivered.
+async fn deliver(service: Arc<Service>) {
+    while let Ok(mut turn) = service.queue.receive().await {
+        while let Some(hook) = turn.next() {
+            if post(&hook, hook.attempt()).await {
+                let delivered = &service.delivered[hook.customer as usize];
+                assert_eq!(delivered.fetch_add(1, Relaxed), hook.number, "out of order");
+                hook.complete();
+            } else {
+                hook.give_back();
+                service.failures.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
+
+/// Customer 7 is gone; a tenth of the others fail once, at their second hook.
+async fn post(hook: &Hook, attempt: u32) -> bool {
+    tokio::task::yield_now().await;
+    hook.customer != 7 && (hook.customer % 10 != 3 || hook.number != 1 || attempt > 1)
+}
+
+async fn serve() -> Result<(), Box<dyn Error>> {
+    let pauses = (Duration::from_millis(1), Duration::from_secs(60));
+    let queue = Queue::builder().capacity(1_000).attempts(3);
+    let queue = queue.back_off(pauses.0, pauses.1).build()?;
+    let service = Arc::new(Service {
+        hooks: Keyed::new(queue.lane(1, Limit::Unlimited)?),
+        queue: queue.clone(),
+        failures: AtomicU32::new(0),
+        delivered: (0..CUSTOMERS).map(|_| AtomicU32::new(0)).collect(),
+    });
+    let (mut tasks, mut senders) = (JoinSet::new(), JoinSet::new());
+    let timed = queue.clone();
+    let ticker = async move { keep_time(&timed, Instant::now(), tokio::time::sleep).await };
+    let ticker = tokio::spawn(ticker);
+    for n in 0..4 {
+        senders.spawn(send(Arc::clone(&service), (n..CUSTOMERS).step_by(4)));
+        tasks.spawn(deliver(Arc::clone(&service)));
+    }
+    senders.join_all().await;
+    // The end: nothing more comes in; what waits still goes out, by its second try too.
+    queue.close();
+    tasks.join_all().await;
+    ticker.abort();
+
+    let delivered: u32 = service.delivered.iter().map(|n| n.load(Relaxed)).sum();
+    println!("{delivered} hooks delivered, each customer's in order");
+    println!("{} tries failed", service.failures.load(Relaxed));
+    for poisoned in queue.poisoned() {
+        let kept = queue.drain(poisoned.group)?;
+        println!("customer {} is owed {}", kept[0].customer, kept.len());
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    tokio::runtime::Runtime::new()?.block_on(serve())
+}

@@ -1,0 +1,98 @@
+//! Waits for a job to be dead.
+
+use std::fmt;
+use std::task::{Context, Poll};
+
+use crate::error::Closed;
+use crate::wait::{Op, Ticket, Wait, WakeBatch, look_twice, sealed};
+
+use super::JobQueue;
+use super::claim::JobId;
+use super::shared::{Shared, State};
+
+impl<K, J> JobQueue<K, J> {
+    /// Waits for a [dead](Self::dead) job that nobody was told of: each is told once,
+    /// to one who waits, also if it died before anybody did. One that is requeued or
+    /// removed before anybody is told is not told of.
+    ///
+    /// Cancel safe: what a wait was woken for goes to the next.
+    ///
+    /// ```
+    /// use conversant::job_queue::{JobQueue, Place};
+    ///
+    /// let queue = JobQueue::builder().attempts(1).build()?;
+    /// let mail = queue.push(1, "mail", Place::new())?;
+    /// queue.try_claim(1).remove(0).fail()?;
+    /// assert_eq!(queue.next_dead().wait(), Ok(mail));
+    /// queue.requeue(mail)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`] if the queue is closed, nothing waits and nothing is claimed, and
+    /// somebody was told of each dead job.
+    pub fn next_dead(&self) -> Wait<NextDead<'_, K, J>> {
+        Wait::new(NextDead {
+            shared: &self.shared,
+            ticket: None,
+        })
+    }
+}
+
+impl<K, J> State<K, J> {
+    /// Notifies who is due; false if the batch is full and more are.
+    #[cold]
+    pub(super) fn notify_watchers(&mut self, wakes: &mut WakeBatch) -> bool {
+        let all = self.watchers.len();
+        let due = match self.finished() {
+            true => all,
+            false => self.jobs.untold().take(all).count(),
+        };
+        self.watchers.notify_up_to(due, wakes)
+    }
+}
+
+/// The wait of [`JobQueue::next_dead`].
+pub struct NextDead<'q, K, J> {
+    shared: &'q Shared<K, J>,
+    ticket: Option<Ticket>,
+}
+
+impl<K, J> sealed::Sealed for NextDead<'_, K, J> {}
+
+impl<K, J> Op for NextDead<'_, K, J> {
+    type Output = Result<JobId, Closed>;
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { shared, ticket } = self;
+        look_twice(cx, |current, spare| {
+            shared.with_state(|state| {
+                let told = state.jobs.tell_dead().map(|job| shared.name(job));
+                if told.is_none() && !state.finished() {
+                    let waits = state.watchers.enqueue((), ticket, current, spare);
+                    return waits.then_some(Poll::Pending);
+                }
+                let waker = state.watchers.withdraw(ticket);
+                state.discard_waker(waker);
+                Some(Poll::Ready(told.ok_or(Closed)))
+            })
+        })
+    }
+
+    fn cancel(&mut self) {
+        self.shared.with_state(|state| {
+            // If it had been notified, the waking rule passes that on.
+            let waker = state.watchers.withdraw(&mut self.ticket);
+            state.discard_waker(waker);
+        });
+    }
+}
+
+impl<K, J> fmt::Debug for NextDead<'_, K, J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NextDead")
+            .field("in_line", &self.ticket.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,117 @@
+//! What is done to one key: its limit, its level, what waits; and which key a group is of.
+
+use std::hash::{BuildHasher, Hash};
+
+use crate::error::Stale;
+use crate::limit::Limit;
+use crate::queue::{Change, GroupId, GroupRef, LaneError};
+
+use super::{Keyed, Shards};
+
+impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
+    /// The group of a key, if something of it is outstanding. What is done to groups
+    /// by name, as [`Queue::resume`](crate::queue::Queue::resume),
+    /// [`drain`](crate::queue::Queue::drain) or
+    /// [`take_failed`](crate::queue::Queue::take_failed), is done to a key by this.
+    #[must_use]
+    pub fn group(&self, key: &K) -> Option<GroupId> {
+        let group = self.find(key)?;
+        Some(GroupId::new(self.queue(), group.key()))
+    }
+
+    /// Bumps the group of a key, as [`Group::bump`](crate::queue::Group::bump).
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] if it has none: nothing of it is outstanding.
+    pub fn bump(&self, key: &K, level: u8) -> Result<(), Stale> {
+        let group = self.find(key).ok_or(Stale)?;
+        self.queue().bump(&group, level);
+        Ok(())
+    }
+
+    /// Changes how many messages of a key may be in flight at once, whether anything
+    /// of it is outstanding or not; 0 is a pause. It is remembered until it is set to
+    /// what all keys begin with again: a group that differs is kept beside those that
+    /// are [idle](Self::keep_idle).
+    ///
+    /// ```
+    /// # use conversant::keyed::Keyed;
+    /// # use conversant::limit::Limit;
+    /// # use conversant::queue::Queue;
+    /// let queue = Queue::new();
+    /// let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?);
+    /// orders.set_limit("anna", 0)?;
+    /// orders.send("anna", 1)?;
+    /// orders.send("bert", 2)?;
+    /// let turn = queue.try_receive()?;
+    /// assert_eq!(orders.key_of(turn.group()), Some("bert"));
+    /// assert!(queue.try_receive().is_err());
+    /// orders.set_limit("anna", 1)?;
+    /// assert_eq!(queue.try_receive()?.next().map(|one| one.complete()), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`LaneError`] if the limit is above [`Limit::MAX`], or the key has no group and
+    /// the queue is closed.
+    pub fn set_limit(&self, key: K, limit: impl Into<Limit>) -> Result<(), LaneError> {
+        self.change(key, Change::limit(limit.into())?)
+    }
+
+    /// Changes the level at which the group of a key stands when it is not bumped. All
+    /// that is said of [`set_limit`](Self::set_limit) holds.
+    ///
+    /// # Errors
+    ///
+    /// [`LaneError`] if the key has no group and the queue is closed.
+    pub fn set_level(&self, key: K, level: u8) -> Result<(), LaneError> {
+        self.change(key, Change::Level(level))
+    }
+
+    fn change(&self, key: K, change: Change) -> Result<(), LaneError> {
+        let hash = self.hasher.hash_one(&key);
+        let shard = self.shards.map(hash).lock();
+        let found = shard.find(hash, &key).map(|group| GroupRef::clone(group));
+        let (group, shard, idle) = match found {
+            Some(group) => (group, shard, Vec::new()),
+            None => {
+                drop(shard);
+                self.group_of_new((hash, key))?
+            }
+        };
+        // The shard is unlocked within the event, before any waker runs.
+        self.queue().change_holding(&group, change, shard);
+        self.shards.forget(idle);
+        Ok(())
+    }
+}
+
+impl<K: Copy, T, S> Keyed<K, T, S> {
+    /// The key of a group: of a turn or a delivery, of what
+    /// [is poisoned](crate::queue::Queue::poisoned), of a group in a snapshot. `None`
+    /// if it is no key's of these. It is never `None` while a turn or a delivery of
+    /// the group is there.
+    ///
+    /// A key that cannot be copied belongs into the message: cloning it would run
+    /// code of yours under a lock.
+    ///
+    /// Cost: two short locks and two look-ups. The first call costs O(keys), and from
+    /// then on the first message of a key a little more, and each key some 30 bytes.
+    #[must_use]
+    pub fn key_of(&self, group: GroupId) -> Option<K> {
+        let group = group.key_in(self.queue())?;
+        let shards: &Shards<K, T> = &self.shards;
+        if shards.names.open() {
+            for map in &shards.maps {
+                let map = map.0.lock();
+                let all = map.groups();
+                all.for_each(|(group, hash)| shards.names.add(group, hash));
+            }
+            shards.names.filled();
+        }
+        let hash = shards.names.hash_of(group)?;
+        shards.map(hash).lock().key_of(hash, group)
+    }
+}

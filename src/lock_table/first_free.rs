@@ -1,0 +1,147 @@
+//! The first resource of a list that can be had now, or a wait for the one at its head.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::task::{Context, Poll};
+
+use super::Resource;
+use super::acquire::Lock;
+use super::error::{LockError, TryLockError};
+use super::owner::Owner;
+use crate::modes::Mode;
+use crate::wait::{Op, Wait, sealed};
+
+/// The wait of [`Owner::first_free_or_wait`](super::Owner::first_free_or_wait).
+pub struct FirstFree<'a, K: Resource, S: BuildHasher = RandomState> {
+    /// Of the head of the list, in which it waits.
+    lock: Lock<'a, K, S>,
+    /// All of the list; none of it once it has been looked through.
+    all: Vec<K>,
+    mode: Mode,
+    empty: bool,
+}
+
+impl<'a, K: Resource, S: BuildHasher> FirstFree<'a, K, S> {
+    pub(super) fn new(lock: Lock<'a, K, S>, all: Vec<K>, mode: Mode) -> Self {
+        let empty = all.is_empty();
+        Self {
+            lock,
+            all,
+            mode,
+            empty,
+        }
+    }
+
+    /// Once: what can be had now.
+    fn look(&mut self) -> Option<Result<Option<usize>, LockError<K>>> {
+        if self.empty {
+            return Some(Ok(None));
+        }
+        let all = std::mem::take(&mut self.all);
+        match self.lock.owner().first_free(&all, self.mode) {
+            Ok(None) => None,
+            Ok(found) => Some(Ok(found)),
+            Err(TryLockError::TooDeep) => Some(Err(LockError::TooDeep)),
+            Err(_) => Some(Err(LockError::Closed)),
+        }
+    }
+}
+
+impl<K: Resource, S: BuildHasher> Owner<K, S> {
+    /// Locks the first of these resources that can be had now, and says which: skip locked.
+    ///
+    /// They are tried one by one; what is given back meanwhile at one that was passed is not seen.
+    ///
+    /// # Errors
+    ///
+    /// [`TryLockError::Closed`] and [`TooDeep`](TryLockError::TooDeep), not `WouldBlock`.
+    pub fn first_free<'k>(
+        &mut self,
+        resources: impl IntoIterator<Item = &'k K>,
+        mode: Mode,
+    ) -> Result<Option<usize>, TryLockError>
+    where
+        K: 'k,
+    {
+        for (position, resource) in resources.into_iter().enumerate() {
+            match self.try_lock(resource, mode) {
+                Ok(()) => return Ok(Some(position)),
+                Err(TryLockError::WouldBlock) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Locks the first of these resources that can be had now, and says which; if there is none,
+    /// waits for the first in the list as [`lock`](Self::lock) does, and says 0. Of no resources it
+    /// gives none.
+    ///
+    /// It does not take another that is given back while it waits: so it waits in one queue, and
+    /// has its turn there.
+    ///
+    /// ```
+    /// # use conversant::lock_table::{LockError, LockTable, Resource};
+    /// # use conversant::modes::Mode;
+    /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// # struct Row(u32);
+    /// # impl Resource for Row {
+    /// #     fn parent(&self) -> Option<Self> {
+    /// #         None
+    /// #     }
+    /// # }
+    /// let locks = LockTable::new();
+    /// let (mut a, mut b) = (locks.owner(0), locks.owner(0));
+    /// a.lock(&Row(1), Mode::X).wait()?;
+    /// assert_eq!(b.first_free_or_wait([Row(1), Row(2)], Mode::X).wait()?, Some(1));
+    /// # Ok::<(), LockError<Row>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`lock`](Self::lock).
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`lock`](Self::lock).
+    pub fn first_free_or_wait(
+        &mut self,
+        resources: impl IntoIterator<Item = K>,
+        mode: Mode,
+    ) -> Wait<FirstFree<'_, K, S>> {
+        let all: Vec<K> = resources.into_iter().collect();
+        let path = all.first().and_then(|head| self.path(head, mode));
+        Wait::new(FirstFree::new(Lock::new(self, path), all, mode))
+    }
+}
+
+/// Nothing in it is ever pinned.
+impl<K: Resource, S: BuildHasher> Unpin for FirstFree<'_, K, S> {}
+
+impl<K: Resource, S: BuildHasher> sealed::Sealed for FirstFree<'_, K, S> {}
+
+impl<K: Resource, S: BuildHasher> Op for FirstFree<'_, K, S> {
+    type Output = Result<Option<usize>, LockError<K>>;
+
+    fn at_once(&mut self) -> Option<Self::Output> {
+        let looks = self.empty || !self.all.is_empty();
+        looks.then(|| self.look()).flatten()
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(found) = self.at_once() {
+            return Poll::Ready(found);
+        }
+        self.lock.poll(cx).map(|granted| granted.map(|()| Some(0)))
+    }
+
+    fn cancel(&mut self) {
+        self.lock.cancel();
+    }
+}
+
+impl<K: Resource, S: BuildHasher> fmt::Debug for FirstFree<'_, K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lock.fmt(f)
+    }
+}

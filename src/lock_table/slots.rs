@@ -1,0 +1,158 @@
+//! The holds of one owner, where they stand: in slots, with an index by hash where there are many.
+//!
+//! Invariants:
+//! 1. `free` has the slots without a hold; there is none if there is no hold.
+//! 2. The index has every hold if there are more than a few slots, else it is empty.
+//! 3. An id stays what it is until its hold is removed, or `compact` is called.
+
+use std::mem;
+
+use hashbrown::HashTable;
+
+use super::hold::{Hold, HoldId, HoldKind};
+
+/// So many slots are looked through instead.
+const FEW: usize = 8;
+
+pub(super) struct Slots<K> {
+    slots: Vec<Option<Hold<K>>>,
+    free: Vec<HoldId>,
+    index: HashTable<HoldId>,
+}
+
+impl<K> Slots<K> {
+    pub(super) const fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            index: HashTable::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn find(&self, hash: u64, key: &K) -> Option<HoldId>
+    where
+        K: Eq,
+    {
+        let is_it = |slot: &Option<Hold<K>>| {
+            let hold = slot.as_ref().filter(|hold| hold.hash == hash);
+            hold.is_some_and(|hold| hold.key == *key)
+        };
+        if self.slots.len() <= FEW {
+            return self.slots.iter().position(is_it);
+        }
+        let found = self.index.find(hash, |&id| is_it(&self.slots[id]));
+        found.copied()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, id: HoldId) -> &Hold<K> {
+        self.slots[id].as_ref().expect("a hold that was found")
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, id: HoldId) -> &mut Hold<K> {
+        self.slots[id].as_mut().expect("a hold that was found")
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (HoldId, &Hold<K>)> {
+        let all = self.slots.iter().enumerate();
+        all.filter_map(|(id, slot)| Some((id, slot.as_ref()?)))
+    }
+
+    #[inline(always)]
+    pub(super) fn insert(&mut self, hold: Hold<K>) -> HoldId {
+        if let Some(id) = self.free.pop() {
+            self.slots[id] = Some(hold);
+            self.enter(id);
+            return id;
+        }
+        let id = self.slots.len();
+        self.slots.push(Some(hold));
+        if id >= FEW {
+            self.enter_new(id);
+        }
+        id
+    }
+
+    /// By invariant 2.
+    #[cold]
+    fn enter_new(&mut self, id: HoldId) {
+        let first = if id == FEW { 0 } else { id };
+        (first..=id).for_each(|id| self.enter(id));
+    }
+
+    #[inline]
+    fn enter(&mut self, id: HoldId) {
+        if self.slots.len() > FEW && self.slots[id].is_some() {
+            let slots = &self.slots;
+            let hash = |&id: &HoldId| slots[id].as_ref().map_or(0, |hold| hold.hash);
+            self.index.insert_unique(hash(&id), id, hash);
+        }
+    }
+
+    /// Gives the key, to be dropped when all is done.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, id: HoldId) -> K {
+        if self.slots.len() > FEW {
+            let hash = self.get(id).hash;
+            let found = self.index.find_entry(hash, |&at| at == id);
+            if let Ok(found) = found {
+                found.remove();
+            }
+        }
+        let gone = if id + 1 == self.slots.len() && id < FEW {
+            self.slots.pop().flatten()
+        } else {
+            self.free.push(id);
+            self.slots[id].take()
+        };
+        if self.free.len() == self.slots.len() {
+            self.clear();
+        }
+        gone.expect("a hold that was found").key
+    }
+
+    /// Leaves none.
+    #[inline]
+    pub(super) fn take_all(&mut self) -> Vec<Option<Hold<K>>> {
+        mem::replace(self, Self::new()).slots
+    }
+
+    /// By invariant 1, with room for a few.
+    #[inline]
+    fn clear(&mut self) {
+        if self.free.capacity().max(self.slots.capacity()) > FEW {
+            *self = Self::new();
+        } else {
+            self.slots.clear();
+            self.free.clear();
+        }
+    }
+
+    /// Gives memory back where most of it is not used. Other ids stand for the holds then.
+    #[inline]
+    pub(super) fn compact(&mut self) {
+        let (room, len) = (self.slots.len(), self.slots.len() - self.free.len());
+        if room > 2 * FEW && len < room / 8 {
+            self.move_together();
+        }
+    }
+
+    #[cold]
+    fn move_together(&mut self) {
+        let old = self.take_all();
+        let mut ids = vec![0; old.len()];
+        for (id, slot) in old.into_iter().enumerate() {
+            if let Some(hold) = slot {
+                ids[id] = self.insert(hold);
+            }
+        }
+        for hold in self.slots.iter_mut().flatten() {
+            match &mut hold.kind {
+                HoldKind::Real { parent, .. } => *parent = parent.map(|parent| ids[parent]),
+                HoldKind::Covered { by } => *by = ids[*by],
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The intent on a root that an owner keeps: nobody sees it, and nobody waits for it.
+
+use super::super::{LockTable, Owner, TryLockError};
+use super::{Path, Polled, free, owners, path, take};
+use crate::modes::Mode::{Is, Ix, S, X};
+
+const BLOCKED: Result<(), TryLockError> = Err(TryLockError::WouldBlock);
+
+/// How many entries there are, what is kept included.
+fn entries(locks: &LockTable<Path>) -> usize {
+    locks.shared.shards.try_len().expect("nobody is there")
+}
+
+/// Leaves the root so often that it is kept.
+fn settle(owner: &mut Owner<Path>, leaf: &Path) {
+    for _ in 0..2 {
+        take(owner, leaf, X);
+        owner.release(leaf).unwrap();
+    }
+}
+
+#[test]
+fn what_is_left_twice_is_kept_and_nobody_sees_it() {
+    let locks = LockTable::new();
+    let [mut a] = owners(&locks);
+    take(&mut a, &path([1, 1]), X);
+    a.release(&path([1, 1])).unwrap();
+    assert_eq!(entries(&locks), 0, "once is not enough");
+    take(&mut a, &path([1, 2]), X);
+    a.release_all();
+    assert_eq!(entries(&locks), 1, "kept");
+    assert_eq!((a.held(&path([1])), a.holdings().count()), (None, 0));
+    take(&mut a, &path([1, 1]), X);
+    assert_eq!((entries(&locks), a.held(&path([1]))), (2, Some(Ix)));
+    assert_eq!(a.holdings().count(), 2);
+    a.release_all();
+    assert_eq!(entries(&locks), 1, "kept again");
+    // To look revokes it.
+    assert!(locks.snapshot().resources.is_empty());
+    assert_eq!(entries(&locks), 0);
+    settle(&mut a, &path([1, 1]));
+    assert!(locks.is_empty());
+    settle(&mut a, &path([1, 1]));
+    assert_eq!(entries(&locks), 1);
+    drop(a);
+    assert_eq!(entries(&locks), 0, "it goes with its owner");
+}
+
+#[test]
+fn who_conflicts_takes_it_away() {
+    let locks = LockTable::new();
+    let [mut a, mut b, mut c] = owners(&locks);
+    settle(&mut a, &path([1, 1]));
+    settle(&mut b, &path([1, 2]));
+    take(&mut b, &path([1, 2]), X);
+    // A's is idle and B's is used.
+    assert_eq!(c.try_lock(&path([1]), S), BLOCKED);
+    b.release_all();
+    take(&mut c, &path([1]), S);
+    for owner in [&mut a, &mut b] {
+        assert_eq!(owner.try_lock(&path([1, 3]), X), BLOCKED);
+        assert_eq!(owner.held(&path([1])), None);
+        take(owner, &path([1, 3]), S);
+    }
+    c.release_all();
+    assert_eq!(a.try_lock(&path([1, 3]), X), BLOCKED);
+    drop((a, b));
+    assert_eq!(entries(&locks), 0);
+}
+
+#[test]
+fn what_is_used_is_waited_for() {
+    let locks = LockTable::new();
+    let [mut a, mut b, mut c] = owners(&locks);
+    settle(&mut a, &path([1, 1]));
+    take(&mut a, &path([1, 1]), X);
+    let waits = Polled::waits(b.lock(&path([1]), X));
+    let behind = Polled::waits(c.lock(&path([1, 2]), X));
+    a.release(&path([1, 1])).unwrap();
+    waits.granted();
+    b.release_all();
+    behind.granted();
+    drop((a, c));
+    assert_eq!(entries(&locks), 0);
+}
+
+#[test]
+fn a_leaf_that_is_not_free_leaves_it_idle() {
+    let locks = LockTable::new();
+    let [mut a, mut b] = owners(&locks);
+    settle(&mut a, &path([1, 1]));
+    take(&mut b, &path([1, 1]), X);
+    assert_eq!(a.try_lock(&path([1, 1]), X), BLOCKED);
+    assert_eq!(a.held(&path([1])), None);
+    let waits = Polled::waits(a.lock(&path([1, 1]), X));
+    b.release_all();
+    waits.granted();
+    assert!(!free(&locks, &path([1]), S));
+    a.release_all();
+    assert!(free(&locks, &path([1]), S));
+}
+
+#[test]
+fn other_modes_other_roots_and_the_root_itself() {
+    let locks = LockTable::new();
+    let [mut a, mut b] = owners(&locks);
+    let leaf = path([1, 1]);
+    settle(&mut a, &leaf);
+    // No more than is needed.
+    take(&mut a, &leaf, S);
+    assert_eq!(a.held(&path([1])), Some(Is));
+    take(&mut b, &path([1]), S);
+    b.release_all();
+    a.release_all();
+    settle(&mut a, &leaf);
+    take(&mut a, &path([1]), Is);
+    take(&mut b, &path([1]), S);
+    drop(b);
+    a.release_all();
+    settle(&mut a, &leaf);
+    // A root that is used all the time takes the place of another.
+    settle(&mut a, &path([2, 1]));
+    settle(&mut a, &path([2, 1]));
+    assert_eq!(entries(&locks), 1);
+    take(&mut a, &leaf, X);
+    take(&mut a, &path([2]), X);
+    a.release(&path([2])).unwrap();
+    a.release(&leaf).unwrap();
+    assert!(free(&locks, &path([1]), X) && free(&locks, &path([2]), X));
+}
+
+#[test]
+fn several_at_once_and_savepoints() {
+    let locks = LockTable::new();
+    let [mut a, mut b] = owners(&locks);
+    let all = [1, 2, 3].map(|n| (path([1, n]), X));
+    for _ in 0..4 {
+        a.lock_many(all.clone()).wait().unwrap();
+        assert_eq!((locks.len(), a.held(&path([1]))), (4, Some(Ix)));
+        assert_eq!(b.try_lock(&path([1]), S), BLOCKED);
+        let savepoint = a.savepoint();
+        take(&mut a, &path([1]), S);
+        a.release_to(savepoint).unwrap();
+        assert_eq!(a.held(&path([1])), Some(Ix));
+        a.release_all();
+    }
+    for _ in 0..4 {
+        let savepoint = a.savepoint();
+        a.lock_many(all.clone()).wait().unwrap();
+        a.release_to(savepoint).unwrap();
+    }
+    assert_eq!(entries(&locks), 1);
+    take(&mut b, &path([1]), X);
+    drop((a, b));
+    assert_eq!(entries(&locks), 0);
+}
+
+/// The release that gives one root up for another meets somebody who waits.
+#[test]
+fn it_is_given_up_beside_one_who_waits() {
+    let locks = LockTable::new();
+    let [mut a, mut b] = owners(&locks);
+    settle(&mut a, &path([1, 1]));
+    take(&mut a, &path([2, 1]), X);
+    a.release(&path([2, 1])).unwrap();
+    take(&mut a, &path([2, 1]), X);
+    let waits = Polled::waits(b.lock(&path([2, 1]), X));
+    a.release(&path([2, 1])).unwrap();
+    waits.granted();
+    b.release_all();
+    assert_eq!(entries(&locks), 0);
+}

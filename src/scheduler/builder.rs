@@ -1,0 +1,183 @@
+//! What is said about a scheduler before it is made.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Sender;
+
+use crate::error::OutOfRange;
+use crate::limit::Bypass;
+use crate::sync::{Arc, Tally, available_parallelism};
+use crate::wait::Guarded;
+
+use super::Scheduler;
+use super::core::Core;
+use super::outcome::Record;
+use super::pool::{Hook, Host, Pool, Threads};
+use super::prefetch::State;
+use super::shared::Shared;
+use super::worker;
+
+/// What a scheduler is to be.
+#[must_use]
+pub struct Builder {
+    workers: u32,
+    idle: Duration,
+    claims: u32,
+    bypass: Bypass,
+    host: Host,
+    log: Option<Sender<Record>>,
+}
+
+impl Builder {
+    pub(super) fn new() -> Self {
+        let parallel = available_parallelism();
+        Self {
+            workers: parallel.map_or(1, |n| u32::try_from(n.get()).unwrap_or(1)),
+            idle: Duration::from_secs(30),
+            claims: DEFAULT_CLAIMS,
+            bypass: Bypass::default(),
+            host: Host::Threads(Threads::default()),
+            log: None,
+        }
+    }
+
+    /// The most workers, 1 to 1024; as many as the machine runs in parallel if
+    /// this is not said.
+    pub fn workers(self, workers: u32) -> Self {
+        Self { workers, ..self }
+    }
+
+    /// How long a worker of the scheduler's own rests before it leaves; 30 s if
+    /// this is not said.
+    pub fn idle(self, idle: Duration) -> Self {
+        Self { idle, ..self }
+    }
+
+    /// The most tasks that a worker takes at once, 1 to 1024; 16 if this is not
+    /// said. At 1 tasks start exactly in order.
+    ///
+    /// A worker takes more than one only out of a backlog of at least two for every
+    /// worker that there may be, and only as many as would last it for 100 us if
+    /// they all took as long as the longest it ran of late. Then a bump, a raised
+    /// level or an earlier task that another worker has may come late, by up to that
+    /// many tasks a worker. Nothing else changes: what has been taken and has not
+    /// started counts as waiting, can be cancelled, goes back if a lower tier gets
+    /// work, if its worker's task waits for another task of the scheduler, if the
+    /// workers, a cap or a limit are changed, or if a worker has nothing else to
+    /// do; limits hold exactly. But tasks that wait for later ones by other means
+    /// than the waits of this scheduler, and so depend on the order in which tasks
+    /// start, need 1.
+    pub fn claims(self, claims: u32) -> Self {
+        Self { claims, ..self }
+    }
+
+    /// How often in a row the oldest group of a caller may be overtaken; at
+    /// most 64 times if this is not said.
+    pub fn bypass(self, bypass: Bypass) -> Self {
+        Self { bypass, ..self }
+    }
+
+    /// Runs the workers on this pool instead of threads of their own.
+    pub fn pool(self, pool: impl Pool + 'static) -> Self {
+        let host = Host::Pool(Box::new(pool));
+        Self { host, ..self }
+    }
+
+    /// What the workers' threads are called, each with its number behind it;
+    /// `conversant-1` and so on if nothing is said. Ends the use of a pool.
+    pub fn thread_name(self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        self.threads(|threads| Threads { name, ..threads })
+    }
+
+    /// Called on each worker's thread before it takes its first task, with the worker's
+    /// number: to pin it, or to give it what its tasks find in thread-local storage. A
+    /// panic of it ends nothing but the call. Ends the use of a pool.
+    pub fn on_thread_start(self, hook: impl Fn(u32) + Send + Sync + 'static) -> Self {
+        let on_start = Some(Box::new(hook) as Hook);
+        self.threads(|threads| Threads {
+            on_start,
+            ..threads
+        })
+    }
+
+    /// The same when a worker has left, and its thread is about to end: a shutdown may
+    /// be over before.
+    pub fn on_thread_exit(self, hook: impl Fn(u32) + Send + Sync + 'static) -> Self {
+        let on_exit = Some(Box::new(hook) as Hook);
+        self.threads(|threads| Threads { on_exit, ..threads })
+    }
+
+    fn threads(self, change: impl FnOnce(Threads) -> Threads) -> Self {
+        let threads = match self.host {
+            Host::Threads(threads) => threads,
+            Host::Pool(_) => Threads::default(),
+        };
+        let host = Host::Threads(change(threads));
+        Self { host, ..self }
+    }
+
+    /// Sends a row for every task that ends, to a channel of the crate `crossbeam-channel`,
+    /// version 0.5. A row that finds the channel full
+    /// or closed is lost, and counted in the status: nothing waits for the log.
+    /// The row of a task is sent before anybody is told of its end.
+    ///
+    /// ```
+    /// use conversant::scheduler::{CallerOptions, Ending, How, Scheduler};
+    ///
+    /// let (log, rows) = crossbeam_channel::bounded(1_000);
+    /// let scheduler = Scheduler::builder().workers(1).log(log).build()?;
+    /// let caller = scheduler.caller("main", CallerOptions::default())?;
+    /// caller.exec(|| Err::<(), _>("no file"))?.detach();
+    /// scheduler.shutdown(How::Drain).wait()?;
+    /// let row = rows.try_recv()?;
+    /// assert_eq!((&*row.caller, row.ending), ("main", Ending::Failed));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn log(self, log: Sender<Record>) -> Self {
+        let log = Some(log);
+        Self { log, ..self }
+    }
+
+    /// Makes it. No worker starts before there is work.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for the number of workers or of claims.
+    pub fn build(self) -> Result<Scheduler, OutOfRange> {
+        OutOfRange::check("claims", self.claims, 1, MAX_CLAIMS)?;
+        let mut core = Core::new(self.workers, self.bypass)?;
+        if self.log.is_none() {
+            core.without_rows();
+        }
+        if matches!(self.host, Host::Threads(_)) {
+            core.clock.by_workers();
+        }
+        Ok(Scheduler {
+            shared: Arc::new(Shared {
+                state: Guarded::new(State::new(core, self.claims)),
+                host: self.host,
+                start: worker::start,
+                idle: self.idle,
+                log: self.log,
+                lost: Tally::new(),
+                origin: Instant::now(),
+            }),
+        })
+    }
+}
+
+/// See [`Builder::claims`]; chosen by measurement, see `prefetch`.
+const DEFAULT_CLAIMS: u32 = 16;
+const MAX_CLAIMS: u32 = 1024;
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("workers", &self.workers)
+            .field("idle", &self.idle)
+            .field("bypass", &self.bypass)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,117 @@
+//! A task while a worker runs it, and what wakes it if that is a future.
+
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+use crate::slab::Key;
+use crate::sync::{Arc, WakeArc};
+
+use super::cell::{Job, Runner};
+use super::current::{as_task, wake_current};
+use super::outcome::{Ending, Record, Run};
+use super::prefetch::{Ran, Went};
+use super::shared::Shared;
+use super::task_state::Started;
+
+/// A task that has run, and what is left of one that has ended.
+pub(super) struct Done {
+    pub(super) ran: Ran,
+    pub(super) left: Option<Arc<dyn Job>>,
+}
+
+/// Runs one task and logs it. Who is told of its end, once it is in the core,
+/// finds the row.
+#[inline]
+pub(super) fn perform(
+    shared: &Arc<Shared>,
+    n: u32,
+    started: Started<Arc<dyn Job>>,
+    spare: &mut Option<WakeArc<TaskWaker>>,
+) -> Done {
+    let Started {
+        task,
+        job,
+        record,
+        start,
+    } = started;
+    let mut performance = Performance {
+        shared,
+        task,
+        record,
+        run: Run {
+            worker: n,
+            start,
+            end: start,
+        },
+        spare,
+    };
+    let (ending, woken) = as_task(shared, n, task, || job.run(&mut performance));
+    let (end, went, left) = match ending {
+        Some(ending) => (performance.run.end, Went::Ended(ending), Some(job)),
+        None => (shared.origin.elapsed(), Went::Suspended(job, woken), None),
+    };
+    let ran = Ran {
+        task,
+        went,
+        start,
+        end,
+    };
+    Done { ran, left }
+}
+
+struct Performance<'a> {
+    shared: &'a Arc<Shared>,
+    task: Key,
+    record: Option<Box<Record>>,
+    run: Run,
+    spare: &'a mut Option<WakeArc<TaskWaker>>,
+}
+
+impl Runner for Performance<'_> {
+    fn ended(&mut self, ending: Ending) -> Run {
+        self.run.end = self.shared.origin.elapsed();
+        if let Some(mut record) = self.record.take() {
+            record.run = Some(self.run);
+            record.ending = ending;
+            self.shared.log(*record);
+        }
+        self.run
+    }
+
+    fn start(&mut self) -> &mut Duration {
+        &mut self.run.start
+    }
+
+    fn waker(&mut self) -> Waker {
+        let task = self.task;
+        // The last one, if nobody has kept it.
+        let mut waker = self.spare.take();
+        match waker.as_mut().and_then(WakeArc::get_mut) {
+            Some(last) => last.task = task,
+            None => {
+                let shared = Arc::clone(self.shared);
+                waker = Some(WakeArc::new(TaskWaker { shared, task }));
+            }
+        }
+        Waker::from(WakeArc::clone(self.spare.insert(waker.expect("as above"))))
+    }
+}
+
+/// What a future's waker is made of.
+pub(super) struct TaskWaker {
+    shared: Arc<Shared>,
+    task: Key,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: WakeArc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &WakeArc<Self>) {
+        let Self { shared, task } = &**self;
+        if !wake_current(shared, *task) {
+            shared.with_state(|state, _, _| state.wake_task(*task));
+        }
+    }
+}

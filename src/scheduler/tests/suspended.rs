@@ -1,0 +1,206 @@
+//! The counts of futures that await, and their turns among the others, without threads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::limit::{Bypass, Limit};
+use crate::scheduler::caller::OnFailure;
+use crate::scheduler::core::{Core, Placing};
+use crate::scheduler::outcome::Ending;
+use crate::scheduler::stall::Target;
+use crate::slab::Key;
+use crate::wait::WakeBatch;
+
+const NOW: Duration = Duration::ZERO;
+
+struct World {
+    core: Core<()>,
+    wakes: WakeBatch,
+}
+
+impl World {
+    fn new() -> Self {
+        let core = Core::new(1, Bypass::default()).unwrap();
+        let wakes = WakeBatch::new();
+        Self { core, wakes }
+    }
+
+    fn caller(&mut self, weight: u32) -> Key {
+        let name = Arc::from("main");
+        let (cap, failures) = (Limit::Unlimited, OnFailure::Continue);
+        self.core.add_caller(name, weight, cap, failures).unwrap()
+    }
+
+    fn submit(&mut self, caller: Key) -> Key {
+        let placing = Placing::default();
+        let task = self.core.submit(caller, placing, (), NOW).unwrap().0;
+        assert!(self.core.settle(&mut self.wakes));
+        task
+    }
+
+    fn claim(&mut self) -> Option<Key> {
+        let task = self.core.claim(1, NOW).map(|started| started.task);
+        assert!(self.core.settle(&mut self.wakes));
+        task
+    }
+
+    fn suspend(&mut self, task: Key) {
+        self.core.workers().finished(1);
+        self.core.suspend((task, ()), 1, (NOW, NOW), false);
+        assert!(self.core.settle(&mut self.wakes));
+    }
+
+    fn end(&mut self, task: Key) {
+        self.core.finish(task, Ending::Ok, NOW, &mut self.wakes);
+        assert!(self.core.settle(&mut self.wakes));
+    }
+
+    fn counts(&self) -> (u64, u64, u64) {
+        let Core {
+            backlog, suspended, ..
+        } = &self.core;
+        (backlog.waiting(), backlog.in_flight(), *suspended)
+    }
+}
+
+#[test]
+fn each_poll_begins_and_ends_once() {
+    let mut world = World::new();
+    let caller = world.caller(1);
+    let task = world.submit(caller);
+    assert_eq!(world.claim(), Some(task));
+    for _ in 0..3 {
+        world.suspend(task);
+        assert_eq!((world.counts(), world.claim()), ((0, 1, 1), None));
+        world.core.wake_task(task);
+        world.core.wake_task(task);
+        assert_eq!(world.counts(), (1, 1, 0));
+        assert_eq!(world.claim(), Some(task));
+        assert_eq!(world.counts(), (0, 2, 0), "the task and its poll");
+    }
+    world.end(task);
+    assert_eq!(world.counts(), (0, 0, 0));
+    assert!(world.core.has_ended(task));
+}
+
+#[test]
+fn one_that_is_cancelled_in_line_or_awaiting_leaves_nothing() {
+    for in_line in [true, false] {
+        let mut world = World::new();
+        let caller = world.caller(1);
+        let task = world.submit(caller);
+        assert_eq!(world.claim(), Some(task));
+        world.suspend(task);
+        if in_line {
+            world.core.wake_task(task);
+        }
+        assert!(world.core.cancel(task, NOW, &mut world.wakes));
+        world.core.wake_task(task);
+        assert_eq!((world.counts(), world.claim()), ((0, 1, 1), None));
+        let dropped = world.core.ended.pop().unwrap();
+        assert_eq!(
+            (dropped.begun, dropped.ending),
+            (Some(task), Ending::Cancelled)
+        );
+        assert!(!world.core.has_ended(task), "before its future is gone");
+        world.core.dropped(task, &mut world.wakes);
+        assert!(world.core.has_ended(task));
+        assert_eq!(world.counts(), (0, 0, 0));
+    }
+}
+
+#[test]
+fn woken_ones_take_turns_by_the_weight_of_their_callers() {
+    let mut world = World::new();
+    let (heavy, light) = (world.caller(3), world.caller(1));
+    let mut begin = |caller| {
+        let task = world.submit(caller);
+        assert_eq!(world.claim(), Some(task));
+        world.suspend(task);
+        task
+    };
+    let heavy: Vec<_> = (0..6).map(|_| begin(heavy)).collect();
+    let light: Vec<_> = (0..2).map(|_| begin(light)).collect();
+    for &task in heavy.iter().chain(&light) {
+        world.core.wake_task(task);
+    }
+    let order = std::iter::from_fn(|| {
+        let task = world.claim()?;
+        world.end(task);
+        Some(heavy.contains(&task))
+    });
+    let expected = [true, true, true, false, true, true, true, false];
+    assert_eq!(order.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn one_that_is_woken_while_it_is_polled_is_polled_again() {
+    for by_itself in [false, true] {
+        let mut world = World::new();
+        let caller = world.caller(1);
+        let task = world.submit(caller);
+        assert_eq!(world.claim(), Some(task));
+        if !by_itself {
+            world.core.wake_task(task);
+        }
+        world.core.workers().finished(1);
+        world.core.suspend((task, ()), 1, (NOW, NOW), by_itself);
+        assert_eq!(world.claim(), Some(task));
+        // Once, and no more.
+        world.suspend(task);
+        assert_eq!(world.claim(), None);
+    }
+}
+
+#[test]
+fn one_that_a_worker_gives_back_stands_where_it_stood() {
+    let mut world = World::new();
+    let caller = world.caller(1);
+    let woken: Vec<_> = (0..3)
+        .map(|_| {
+            let task = world.submit(caller);
+            assert_eq!(world.claim(), Some(task));
+            world.suspend(task);
+            task
+        })
+        .collect();
+    for &task in &woken {
+        world.core.wake_task(task);
+    }
+    assert_eq!(world.claim(), Some(woken[0]));
+    let prefetched = world.core.prefetch(1).unwrap();
+    assert_eq!(prefetched.task(), woken[1]);
+    world.core.unclaim(prefetched);
+    assert_eq!(world.counts(), (2, 4, 0), "three tasks and a poll");
+    assert_eq!(world.core.status(0).callers[0].running, 3);
+    world.end(woken[0]);
+    for &task in &woken[1..] {
+        assert_eq!(world.claim(), Some(task));
+        world.end(task);
+    }
+    assert_eq!((world.counts(), world.claim()), ((0, 0, 0), None));
+}
+
+#[test]
+fn who_waits_is_stalled_beside_one_that_awaits_but_not_beside_one_that_is_dropped() {
+    for dropping in [true, false] {
+        let mut world = World::new();
+        let caller = world.caller(1);
+        let awaits = world.submit(caller);
+        assert_eq!(world.claim(), Some(awaits));
+        world.suspend(awaits);
+        let waits = world.submit(caller);
+        assert_eq!(world.claim(), Some(waits));
+        if dropping {
+            assert!(world.core.cancel(awaits, NOW, &mut world.wakes));
+        }
+        world.core.block(1, Target::Task(awaits));
+        assert!(world.core.settle(&mut world.wakes));
+        assert_eq!(world.core.is_stalled(1), !dropping);
+        if dropping {
+            world.core.dropped(awaits, &mut world.wakes);
+            assert!(world.core.settle(&mut world.wakes));
+            assert!(!world.core.is_stalled(1) && world.core.has_ended(awaits));
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Who keeps the time: a thread, or a future for any runtime.
+//!
+//! What has dates (a [`Queue`](crate::queue::Queue) with back-off, a
+//! [`JobQueue`](crate::job_queue::JobQueue) with due times and leases,
+//! [`Dialogs`](crate::dialog::Dialogs) with timers, a
+//! [`Scheduler`](crate::scheduler::Scheduler) on a pool) does what is due when it is told
+//! the time. These tell it: they sleep until the next date, wake up when an earlier one is
+//! set, and poll nothing.
+//!
+//! ```
+//! use std::time::{Duration, Instant};
+//! use conversant::prelude::*;
+//! use conversant::ticker::Ticker;
+//!
+//! let queue = Queue::builder().back_off(Duration::from_millis(2), Duration::from_secs(1)).build()?;
+//! let _ticker = Ticker::spawn(queue.clone(), Instant::now())?;
+//! let hooks = queue.lane(1, Limit::Unlimited)?.conversation()?;
+//! hooks.send("created")?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use crate::due::NextDue;
+use crate::sync::{Arc, Builder as ThreadBuilder, JoinHandle, Mutex, current};
+use crate::wait::{Op, Wait, drop_quietly, sealed};
+
+pub use crate::due::Timed;
+
+/// A thread that keeps the time of one thing, until it is dropped.
+///
+/// It keeps that thing (a handle of it), and sleeps while nothing is due: it wakes up at
+/// the next date, and when an earlier one is set. A date may be served late by as much
+/// as the thread is late to run, never early. From its start on a back-off counts from
+/// the failure, a lease from its claim and a dialog's timer from its setting, by the
+/// clock; without a ticker from the last time told.
+#[derive(Debug)]
+#[must_use = "dropping it ends it"]
+pub struct Ticker {
+    stop: Arc<Stop>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ticker {
+    /// Starts one. Times count from `origin`, as they do in all other calls of
+    /// [`advance`](Timed::advance) of that thing; a scheduler counts from its own.
+    ///
+    /// # Errors
+    ///
+    /// That of the system, if there is no thread to be had.
+    pub fn spawn(timed: impl Timed + Send + 'static, origin: Instant) -> io::Result<Self> {
+        timed.with_dates(&mut |_, dates| dates.count_from(origin));
+        let stop = Arc::new(Stop(Mutex::new((false, None))));
+        let stopped = Arc::clone(&stop);
+        let named = ThreadBuilder::new().name(String::from("conversant-ticker"));
+        let thread = Some(named.spawn(move || stopped.keep(&timed, origin))?);
+        Ok(Self { stop, thread })
+    }
+}
+
+impl Drop for Ticker {
+    /// Ends it, and waits until it has ended; an `advance` that it is in is done first.
+    /// What that wakes or runs may drop it too: then it ends after that `advance`, and the
+    /// drop waits for nothing.
+    fn drop(&mut self) {
+        self.stop.stop();
+        let thread = self.thread.take();
+        thread
+            .filter(|thread| thread.thread().id() != current().id())
+            .map(JoinHandle::join)
+            .into_iter()
+            .for_each(drop_quietly);
+    }
+}
+
+/// Keeps the time of something in an async task, for as long as it is polled. `sleep` is
+/// the runtime's: a future that is ready after so long.
+///
+/// ```
+/// # use std::time::Instant;
+/// # use conversant::{queue::Queue, ticker::keep_time};
+/// # fn example(queue: Queue<String>) {
+/// let ticker = async move { keep_time(&queue, Instant::now(), tokio::time::sleep).await };
+/// tokio::spawn(ticker);
+/// # }
+/// ```
+///
+/// Cancel safe. It crosses threads if the thing and the sleeps do.
+pub async fn keep_time<S: Future>(
+    timed: &impl Timed,
+    origin: Instant,
+    mut sleep: impl FnMut(Duration) -> S,
+) -> std::convert::Infallible {
+    timed.with_dates(&mut |_, dates| dates.count_from(origin));
+    loop {
+        let due = timed.advance(origin.elapsed());
+        let mut earlier = timed.next_due(due);
+        let Some(due) = due else {
+            earlier.await;
+            continue;
+        };
+        let left = |at: Instant| at.saturating_duration_since(Instant::now());
+        let mut sleeps = pin!(sleep(origin.checked_add(due).map_or(Duration::MAX, left)));
+        std::future::poll_fn(|cx| {
+            let woken = Pin::new(&mut earlier).poll(cx).is_ready();
+            match woken || sleeps.as_mut().poll(cx).is_ready() {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
+    }
+}
+
+/// Whether a ticker is to end, and who is to be told.
+#[derive(Debug)]
+struct Stop(Mutex<(bool, Option<Waker>)>);
+
+impl Stop {
+    fn stop(&self) {
+        let waker = {
+            let mut state = self.0.lock();
+            state.0 = true;
+            state.1.take()
+        };
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    fn keep(&self, timed: &impl Timed, origin: Instant) {
+        loop {
+            let due = timed.advance(origin.elapsed());
+            let earlier = OrStopped {
+                stop: self,
+                earlier: timed.next_due(due),
+            };
+            let wait = Wait::new(earlier);
+            let stopped = match due.map(|due| origin.checked_add(due)) {
+                Some(Some(deadline)) => wait.wait_deadline(deadline).unwrap_or(false),
+                _ => wait.wait(),
+            };
+            if stopped {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether it was stopped before an earlier date came.
+struct OrStopped<'a, T: Timed> {
+    stop: &'a Stop,
+    earlier: Wait<NextDue<'a, T>>,
+}
+
+impl<T: Timed> sealed::Sealed for OrStopped<'_, T> {}
+
+impl<T: Timed> Op for OrStopped<'_, T> {
+    type Output = bool;
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        let waker = cx.waker().clone();
+        let (stopped, _old) = {
+            let mut state = self.stop.0.lock();
+            (state.0, state.1.replace(waker))
+        };
+        match stopped || Pin::new(&mut self.earlier).poll(cx).is_ready() {
+            true => Poll::Ready(stopped),
+            false => Poll::Pending,
+        }
+    }
+
+    fn cancel(&mut self) {}
+}

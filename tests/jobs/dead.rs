@@ -1,0 +1,76 @@
+//! Those that wait for a job to be dead.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use conversant::error::Closed;
+use conversant::job_queue::{JobQueue, Place};
+
+#[derive(Default)]
+struct Bell(AtomicUsize);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Bell {
+    fn rings(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn poll<F: Future + Unpin>(self: &Arc<Self>, wait: &mut F) -> Poll<F::Output> {
+        let waker = Waker::from(self.clone());
+        Pin::new(wait).poll(&mut Context::from_waker(&waker))
+    }
+}
+
+#[test]
+fn each_dead_job_is_told_of_once() {
+    let queue = JobQueue::builder().attempts(1).build().unwrap();
+    let push = |key: u32| queue.push(key, key, Place::new()).unwrap();
+    let die = || assert!(queue.try_claim(1).remove(0).fail().unwrap());
+    let bell = Arc::new(Bell::default());
+    let mut waits = [(); 3].map(|()| queue.next_dead());
+    // One before anybody waits, and one that is taken out before anybody is told.
+    let [first, gone] = [push(1), push(2)];
+    die();
+    die();
+    queue.remove(gone).unwrap();
+    assert_eq!(bell.poll(&mut waits[0]), Poll::Ready(Ok(first)));
+    for wait in &mut waits[1..] {
+        assert!(bell.poll(wait).is_pending());
+    }
+    let second = push(3);
+    die();
+    assert_eq!(bell.rings(), 1);
+    // One that was woken and gives up passes it on.
+    let [_, woken, mut last] = waits;
+    drop(woken);
+    assert_eq!(bell.rings(), 2);
+    assert_eq!(bell.poll(&mut last), Poll::Ready(Ok(second)));
+    // Dead again, it is told of again.
+    queue.requeue(first).unwrap();
+    die();
+    assert_eq!(queue.next_dead().wait(), Ok(first));
+    assert_eq!(queue.dead(), [second, first]);
+    // The end.
+    let held = [push(4), push(5)].map(|_| queue.try_claim(1).remove(0));
+    queue.close();
+    let mut waits = [(); 2].map(|()| queue.next_dead());
+    for wait in &mut waits {
+        assert!(bell.poll(wait).is_pending());
+    }
+    let [lasts, completed] = held;
+    completed.complete().unwrap();
+    assert_eq!(bell.rings(), 2);
+    let dead = lasts.id();
+    lasts.fail().unwrap();
+    assert_eq!(bell.rings(), 4);
+    assert_eq!(bell.poll(&mut waits[1]), Poll::Ready(Ok(dead)));
+    assert_eq!(bell.poll(&mut waits[0]), Poll::Ready(Err(Closed)));
+}

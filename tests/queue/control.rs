@@ -1,0 +1,212 @@
+//! Groups and keys that are paused, raised, resumed and drained by name.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Wake, Waker};
+
+use conversant::error::{OutOfRange, Stale};
+use conversant::keyed::Keyed;
+use conversant::limit::Limit;
+use conversant::queue::{ChangeError, LaneError, NoMore, Queue, TryReceive, Why};
+
+use crate::queue_support::{Bell, plain, poll, serve, take};
+
+const TOO_MUCH: u32 = Limit::MAX + 1;
+
+fn keyed(queue: &Queue<u32>) -> Keyed<&'static str, u32> {
+    Keyed::new(queue.lane(1, Limit::Unlimited).unwrap())
+}
+
+#[test]
+fn a_group_is_paused_and_goes_on_by_name() {
+    let (queue, lane) = plain();
+    let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
+    one.send(1).unwrap();
+    two.send(2).unwrap();
+    queue.set_limit(one.group(), 0).unwrap();
+    let why = |group| queue.try_receive_from(group).err();
+    assert_eq!(why(one.group()), Some(TryReceive::Blocked(Why::Paused)));
+    assert_eq!(serve(&queue), [2]);
+    let (bell, waker) = Bell::new();
+    let mut wait = queue.receive();
+    assert!(poll(&mut wait, &waker).is_pending());
+    queue.set_limit(one.group(), 2).unwrap();
+    assert_eq!(bell.rings(), 1);
+    drop(wait);
+    assert_eq!(queue.snapshot().lanes[0].groups[0].limit, Limit::AtMost(2));
+    let refused = queue.set_limit(one.group(), TOO_MUCH).unwrap_err();
+    assert!(
+        matches!(refused, ChangeError::OutOfRange(OutOfRange { asked, .. }) if asked == TOO_MUCH)
+    );
+    assert_eq!(serve(&queue), [1]);
+    let gone = one.group();
+    drop(one);
+    assert_eq!(queue.set_limit(gone, 1), Err(ChangeError::Stale));
+    assert_eq!(queue.set_level(gone, 1), Err(Stale));
+    assert_eq!(queue.take_failed(gone), Err(Stale));
+    let other = plain::<u32>();
+    assert_eq!(other.0.set_limit(two.group(), 1), Err(ChangeError::Stale));
+}
+
+#[test]
+fn a_level_is_changed_by_name() {
+    let (queue, lane) = plain();
+    let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
+    one.send(1).unwrap();
+    two.send(2).unwrap();
+    queue.set_level(two.group(), 200).unwrap();
+    assert_eq!(serve(&queue), [2, 1]);
+}
+
+#[test]
+fn the_failed_message_comes_out_and_the_others_go_on() {
+    let queue = Queue::builder().attempts(2).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let one = lane.conversation().unwrap();
+    one.send_all([1, 2, 3]).unwrap();
+    assert_eq!(queue.take_failed(one.group()), Ok(None));
+    take(&queue).unwrap().give_back();
+    assert_eq!(queue.take_failed(one.group()), Ok(None));
+    take(&queue).unwrap().give_back();
+    // Who looks at it has it.
+    let look = queue.try_peek(one.group()).unwrap();
+    assert_eq!(queue.take_failed(one.group()), Ok(None));
+    assert_eq!(queue.poisoned().len(), 1);
+    drop(look);
+    let (bell, waker) = Bell::new();
+    let mut wait = queue.receive();
+    assert!(poll(&mut wait, &waker).is_pending());
+    assert_eq!(queue.take_failed(one.group()), Ok(Some(1)));
+    assert_eq!((bell.rings(), queue.poisoned()), (1, vec![]));
+    drop(wait);
+    assert_eq!(serve(&queue), [2, 3]);
+    // The only one: the group is idle then.
+    one.send(4).unwrap();
+    take(&queue).unwrap().give_back();
+    take(&queue).unwrap().give_back();
+    queue.close();
+    assert_eq!(
+        queue.try_receive().err(),
+        Some(TryReceive::Closed(NoMore::OnlyPoisoned))
+    );
+    assert_eq!(queue.take_failed(one.group()), Ok(Some(4)));
+    assert_eq!(
+        queue.try_receive().err(),
+        Some(TryReceive::Closed(NoMore::Drained))
+    );
+}
+
+#[test]
+fn a_key_is_paused_before_and_after_it_has_messages() {
+    let queue = Queue::new();
+    let orders = keyed(&queue).keep_idle(0);
+    orders.set_limit("anna", 0).unwrap();
+    assert_eq!((orders.len(), orders.group(&"anna")), (0, None));
+    for n in 0..200 {
+        // What is idle goes for these, but not what was changed.
+        orders
+            .send(Box::leak(n.to_string().into_boxed_str()), n)
+            .unwrap();
+        assert_eq!(serve(&queue), [n]);
+    }
+    orders.send("anna", 1).unwrap();
+    assert_eq!(queue.try_receive().err(), Some(TryReceive::Empty));
+    orders.set_limit("anna", 1).unwrap();
+    assert_eq!(serve(&queue), [1]);
+    assert_eq!((orders.len(), queue.counts().groups), (0, 0));
+    orders.set_level("anna", 200).unwrap();
+    orders.send("bert", 2).unwrap();
+    orders.send("anna", 3).unwrap();
+    assert_eq!(serve(&queue), [3, 2]);
+    assert_eq!((orders.len(), queue.counts().groups), (0, 1));
+    orders.set_level("anna", 100).unwrap();
+    assert_eq!((orders.len(), queue.counts().groups), (0, 0));
+    assert!(matches!(
+        orders.set_limit("anna", TOO_MUCH),
+        Err(LaneError::OutOfRange(_))
+    ));
+    queue.close();
+    assert_eq!(orders.set_limit("anna", 0), Err(LaneError::Closed));
+}
+
+#[test]
+fn a_delivery_tells_its_key() {
+    let queue = Queue::builder().attempts(1).build().unwrap();
+    let (orders, bills) = (keyed(&queue), keyed(&queue));
+    orders.send("anna", 1).unwrap();
+    let first = queue.try_receive().unwrap();
+    assert_eq!(orders.key_of(first.group()), Some("anna"));
+    assert_eq!(bills.key_of(first.group()), None);
+    let delivery = { first }.next().unwrap().detach();
+    // Those that come later are known as well, and those that go are not.
+    orders.send("bert", 2).unwrap();
+    let mut turn = queue.try_receive().unwrap();
+    let bert = turn.group();
+    assert_eq!(orders.key_of(bert), Some("bert"));
+    assert_eq!(orders.key_of(delivery.group()), Some("anna"));
+    turn.next().unwrap().give_back();
+    drop(turn);
+    let poisoned = queue.poisoned();
+    assert_eq!(orders.key_of(poisoned[0].group), Some("bert"));
+    assert_eq!(orders.group(&"bert"), Some(bert));
+    assert_eq!(queue.drain(bert), Ok(vec![2]));
+    assert_eq!((orders.len(), orders.key_of(bert)), (1, None));
+    delivery.complete();
+}
+
+#[test]
+fn keys_are_told_while_they_come_and_go() {
+    let queue = Queue::new();
+    let orders = Keyed::new(queue.lane(1, Limit::Unlimited).unwrap()).keep_idle(0);
+    std::thread::scope(|scope| {
+        for first in [0u32, 1000] {
+            let orders = &orders;
+            scope.spawn(move || (first..first + 1000).for_each(|n| orders.send(n, n).unwrap()));
+        }
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Ok(mut turn) = queue.receive().wait() {
+                    let key = orders.key_of(turn.group());
+                    while let Some(delivery) = turn.next() {
+                        assert_eq!(Some(delivery.complete()), key);
+                        SERVED.fetch_add(1, Ordering::Relaxed);
+                    }
+                    if SERVED.load(Ordering::Relaxed) == 2000 {
+                        queue.close();
+                    }
+                }
+            });
+        }
+    });
+    assert!(orders.is_empty());
+}
+
+static SERVED: AtomicUsize = AtomicUsize::new(0);
+
+/// Calls the keyed sender when it is woken.
+struct Caller(Mutex<Option<Arc<Keyed<&'static str, u32>>>>);
+
+impl Wake for Caller {
+    fn wake(self: Arc<Self>) {
+        let orders = self.0.lock().unwrap().take();
+        if let Some(orders) = orders {
+            assert_eq!(orders.waiting(&"anna"), 1);
+        }
+    }
+}
+
+#[test]
+fn who_is_woken_by_a_change_may_call() {
+    let queue = Queue::new();
+    let orders = Arc::new(keyed(&queue));
+    orders.set_limit("anna", 0).unwrap();
+    orders.send("anna", 9).unwrap();
+    let caller = Arc::new(Caller(Mutex::new(Some(orders.clone()))));
+    let waker = Waker::from(caller.clone());
+    let mut wait = queue.receive();
+    assert!(poll(&mut wait, &waker).is_pending());
+    orders.set_limit("anna", 1).unwrap();
+    assert!(caller.0.lock().unwrap().is_none(), "it was woken");
+    drop(wait);
+    assert_eq!(serve(&queue), [9]);
+}

@@ -1,0 +1,159 @@
+//! What a queue counts, against what its snapshot finds group by group.
+
+use std::task::Waker;
+use std::time::Duration;
+
+use conversant::limit::Limit;
+use conversant::queue::{Counts, Queue, Why};
+use conversant::wait::WaitCounts;
+
+use crate::queue_support::{Bell, Random, poll, take};
+
+/// All that is counted is what one finds.
+fn check(queue: &Queue<u32>) -> Counts {
+    let seen = queue.snapshot();
+    let counts = queue.counts();
+    assert_eq!(seen.counts, counts);
+    let groups: Vec<_> = seen.lanes.iter().flat_map(|lane| &lane.groups).collect();
+    let why = |why| groups.iter().filter(|group| group.why == why).count();
+    assert_eq!(counts.groups, groups.len());
+    // A cap lets fewer begin, and who waits by name keeps its group to itself.
+    assert!(counts.eligible <= why(Why::InLine) as u64);
+    assert_eq!(counts.poisoned, queue.poisoned().len());
+    let outstanding = seen.waiting + seen.in_flight;
+    assert!(counts.outstanding.is_none_or(|out| out == outstanding));
+    let sent: u64 = groups.iter().map(|group| group.sent).sum();
+    assert!(sent <= seen.sent);
+    counts
+}
+
+#[test]
+fn turns_and_failures_are_counted() {
+    let queue = Queue::builder()
+        .attempts(3)
+        .back_off(Duration::from_secs(1), Duration::from_secs(1))
+        .build()
+        .unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let (bad, good) = (lane.conversation().unwrap(), lane.conversation().unwrap());
+    good.send(1).unwrap();
+    bad.send(2).unwrap();
+    assert_eq!(take(&queue).unwrap().complete(), 1);
+    take(&queue).unwrap().give_back();
+    let counts = check(&queue);
+    assert_eq!((counts.turns, counts.failed, counts.dropped), (2, 1, 0));
+    assert_eq!((counts.backing_off, counts.poisoned), (1, 0));
+    queue.advance(Duration::from_secs(1));
+    assert_eq!(check(&queue).backing_off, 0);
+    drop(take(&queue));
+    queue.advance(Duration::from_secs(2));
+    take(&queue).unwrap().give_back();
+    let counts = check(&queue);
+    assert_eq!((counts.turns, counts.failed, counts.dropped), (4, 3, 1));
+    assert_eq!((counts.backing_off, counts.poisoned), (0, 1));
+    assert!(queue.resume(bad.group()).unwrap());
+    assert_eq!(check(&queue).poisoned, 0);
+    // Claimed by name, or many at once, they count as well.
+    drop(queue.try_receive_from(bad.group()).unwrap());
+    good.send(3).unwrap();
+    drop(queue.try_receive_many(2).unwrap());
+    assert_eq!(check(&queue).turns, 7);
+}
+
+#[test]
+fn what_was_sent_is_known_when_its_group_is_gone() {
+    let queue = Queue::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    for n in 1..=3 {
+        let passing = lane.conversation().unwrap();
+        passing.send_all([0, 1]).unwrap();
+        take(&queue).unwrap().give_back();
+        drop(take(&queue));
+        passing.send_in(n, 2).unwrap();
+        let seen = queue.snapshot();
+        assert_eq!(seen.lanes[0].groups[0].sent, 3);
+        assert_eq!(queue.drain(passing.group()).unwrap().len(), 3);
+        drop(passing);
+        let seen = queue.snapshot();
+        assert_eq!((seen.counts.groups, seen.sent), (0, 3 * u64::from(n)));
+    }
+}
+
+#[test]
+fn sleepers_are_counted_where_they_sleep() {
+    let queue = Queue::<u32>::builder().capacity(1).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let one = lane.conversation().unwrap();
+    let waker = Waker::noop();
+    let (mut any, mut by_name) = (queue.receive(), queue.receive_from(one.group()));
+    assert!(poll(&mut any, waker).is_pending() && poll(&mut by_name, waker).is_pending());
+    one.send(1).unwrap();
+    let (mut full, mut two) = (one.send_wait(2), one.send_wait(3));
+    let (_, bell) = Bell::new();
+    assert!(poll(&mut full, &bell).is_pending() && poll(&mut two, &bell).is_pending());
+    let counts = check(&queue);
+    let sleeps = |waiting, notified| WaitCounts { waiting, notified };
+    assert_eq!(
+        (counts.receives, counts.named),
+        (sleeps(1, 0), sleeps(0, 1))
+    );
+    assert_eq!(
+        (
+            counts.sends.waiting,
+            counts.sends.notified,
+            counts.sends.permits
+        ),
+        (2, 0, 2)
+    );
+    drop(by_name);
+    assert_eq!(take(&queue).unwrap().complete(), 1);
+    let counts = queue.counts();
+    // The room that came free was given to the first.
+    assert_eq!((counts.outstanding, counts.sends.permits), (Some(1), 2));
+    assert_eq!((counts.sends.waiting, counts.sends.notified), (1, 1));
+}
+
+/// The sums are those of a model, whatever is done.
+#[test]
+fn random_operations() {
+    for seed in 0..100 {
+        let mut random = Random(seed + 1);
+        let capacity = if seed % 2 == 0 {
+            Limit::AtMost(9)
+        } else {
+            Limit::Unlimited
+        };
+        let queue = Queue::builder()
+            .attempts(2)
+            .capacity(capacity)
+            .build()
+            .unwrap();
+        let lane = queue.lane(1, Limit::AtMost(3)).unwrap();
+        let mut all: Vec<_> = (0..3).map(|_| lane.conversation().unwrap()).collect();
+        let (mut sent, mut done, mut failed) = (0, 0, 0);
+        let mut detached = Vec::new();
+        for _ in 0..200 {
+            let at = random.below(3);
+            match random.below(8) {
+                0..=2 => sent += u64::from(all[at].send(0).is_ok()),
+                3 => all[at] = lane.conversation().unwrap(),
+                4 => done += u64::from(take(&queue).map(|m| m.complete()).is_some()),
+                5 => failed += u64::from(take(&queue).map(|m| m.give_back()).is_some()),
+                6 => detached.extend(take(&queue)),
+                _ if random.below(2) == 0 => {
+                    done += u64::from(detached.pop().map(|m| m.complete()).is_some());
+                }
+                _ => {
+                    for poisoned in queue.poisoned() {
+                        done += queue.drain(poisoned.group).unwrap().len() as u64;
+                    }
+                }
+            }
+            let counts = check(&queue);
+            let seen = queue.snapshot();
+            assert_eq!(seen.sent, sent);
+            assert_eq!(seen.waiting + seen.in_flight, sent - done);
+            assert_eq!(counts.failed, failed);
+        }
+    }
+}

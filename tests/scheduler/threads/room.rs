@@ -1,0 +1,169 @@
+//! Callers with a capacity: refused, waited for, given back by every ending.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll};
+use std::thread;
+use std::time::Duration;
+
+use conversant::limit::Limit;
+use conversant::scheduler::{
+    Caller, CallerOptions, How, OnFailure, Place, PoolError, Reason, Scheduler, Verdict,
+};
+
+use crate::threads::asynchronous::Count;
+use crate::threads::stage::{Held, end, finishes, gives, scheduler, until};
+
+fn roomy(scheduler: &Scheduler, capacity: u32) -> Caller {
+    let options = CallerOptions {
+        capacity: Limit::AtMost(capacity),
+        on_failure: OnFailure::SkipHigherTiers,
+        ..CallerOptions::default()
+    };
+    scheduler.caller("roomy", options).unwrap()
+}
+
+/// How many more it takes.
+fn room(caller: &Caller) -> usize {
+    let paused = caller.group(Limit::AtMost(0), 100).unwrap();
+    let task = || caller.exec_with(Place::new().group(&paused), || Ok::<_, ()>(()));
+    let taken: Vec<_> = std::iter::from_fn(|| task().ok()).collect();
+    assert!(taken.iter().all(|task| task.cancel()));
+    taken.len()
+}
+
+#[test]
+fn a_full_caller_refuses_and_each_ending_makes_room() {
+    finishes(|| {
+        let scheduler = scheduler(1);
+        let caller = roomy(&scheduler, 3);
+        let held = Held::submit(&caller, Place::new());
+        held.wait_began();
+        gives(&caller, 1).detach();
+        gives(&caller, 2).detach();
+        let refused = caller.clone().exec(|| Ok::<_, ()>(7)).unwrap_err();
+        assert_eq!((refused.reason, (refused.task)()), (Reason::Full, Ok(7)));
+        let future = caller.spawn(async { Ok::<_, ()>(1) }).unwrap_err();
+        assert_eq!(future.reason, Reason::Full);
+        held.finish();
+        caller.synchronize().wait().unwrap();
+        assert_eq!(room(&caller), 3);
+        // All or none.
+        let four = (0..4).map(|n| move || Ok::<_, ()>(n));
+        let refused = caller.exec_all(Place::new(), four.clone()).unwrap_err();
+        assert_eq!(
+            (refused.reason, refused.task.len()),
+            (Reason::AboveCapacity, 4)
+        );
+        let held = Held::submit(&caller, Place::new());
+        let refused = caller.exec_all(Place::new(), four.take(3)).unwrap_err();
+        assert_eq!((refused.reason, refused.task.len()), (Reason::Full, 3));
+        held.finish();
+        // Skipped ones, and what is refused for another reason.
+        let fails = caller.exec(|| Err::<(), _>("no"));
+        fails.unwrap().outcome().wait().unwrap();
+        let skipped = caller.exec_with(Place::new().tier(1), || Ok::<_, ()>(()));
+        let verdict = skipped.unwrap().outcome().wait().unwrap().verdict;
+        assert!(matches!(verdict, Verdict::Skipped));
+        let group = caller.group(1, 100).unwrap();
+        let high = caller.exec_with(Place::new().group(&group), || Ok::<_, ()>(()));
+        high.unwrap().detach();
+        caller.synchronize().wait().unwrap();
+        assert_eq!(room(&caller), 3);
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn a_task_for_which_there_is_no_worker_takes_no_room() {
+    finishes(|| {
+        let refuses = |_: Box<dyn FnOnce() + Send>| Err(PoolError::new("no room"));
+        let scheduler = Scheduler::builder().workers(1).pool(refuses).build();
+        let scheduler = scheduler.unwrap();
+        let caller = roomy(&scheduler, 1);
+        for _ in 0..3 {
+            let refused = caller.exec(|| Ok::<_, ()>(())).unwrap_err();
+            assert_eq!(refused.reason, Reason::NoWorker);
+        }
+    });
+}
+
+#[test]
+fn those_who_wait_for_room_are_served_in_order() {
+    finishes(|| {
+        let scheduler = scheduler(1);
+        let caller = roomy(&scheduler, 1);
+        let held = Held::submit(&caller, Place::new());
+        held.wait_began();
+        let (count, waker) = Count::new();
+        let mut cx = Context::from_waker(&waker);
+        let mut first = pin!(caller.exec_wait(Place::new(), || Ok::<_, ()>(1)));
+        let mut second = pin!(caller.spawn_wait(Place::new(), async { Ok::<_, ()>(2) }));
+        assert!(first.as_mut().poll(&mut cx).is_pending());
+        assert!(second.as_mut().poll(&mut cx).is_pending());
+        held.finish();
+        // There is room, and it is promised.
+        let refused = caller.exec(|| Ok::<_, ()>(3)).unwrap_err();
+        assert_eq!(refused.reason, Reason::Full);
+        until(|| count.get() == 1);
+        let mut ready = None;
+        until(|| match first.as_mut().poll(&mut cx) {
+            Poll::Ready(task) => ready.replace(task.unwrap()).is_none(),
+            Poll::Pending => false,
+        });
+        let outcome = ready.unwrap().outcome().wait().unwrap();
+        assert!(matches!(outcome.verdict, Verdict::Ok(1)));
+        let mut ready = None;
+        until(|| match second.as_mut().poll(&mut cx) {
+            Poll::Ready(task) => ready.replace(task.unwrap()).is_none(),
+            Poll::Pending => false,
+        });
+        let outcome = ready.unwrap().outcome().wait().unwrap();
+        assert!(matches!(outcome.verdict, Verdict::Ok(2)));
+        caller.synchronize().wait().unwrap();
+        until(|| room(&caller) == 1);
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn who_gives_up_waiting_has_its_function_back() {
+    finishes(|| {
+        let scheduler = scheduler(1);
+        let caller = roomy(&scheduler, 1);
+        let held = Held::submit(&caller, Place::new());
+        let wait = caller.exec_wait(Place::new(), || Ok::<_, ()>(1));
+        let back = wait.give_back_after(Duration::ZERO).unwrap_err();
+        assert_eq!((back.reason, (back.task)()), (Reason::TimedOut, Ok(1)));
+        let wait = caller.exec_wait(Place::new(), || Ok::<_, ()>(2));
+        assert_eq!((wait.into_message().unwrap())(), Ok(2));
+        held.finish();
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn a_release_and_a_shutdown_refuse_who_waits_for_room() {
+    finishes(|| {
+        for shuts_down in [false, true] {
+            let scheduler = scheduler(1);
+            let caller = roomy(&scheduler, 1);
+            let held = Held::submit(&caller, Place::new());
+            held.wait_began();
+            thread::scope(|s| {
+                let waits = s.spawn(|| caller.exec_wait(Place::new(), || Ok::<_, ()>(1)).wait());
+                let ends = s.spawn(|| match shuts_down {
+                    true => scheduler.shutdown(How::Drain).wait().unwrap(),
+                    false => _ = caller.release(How::Drain).wait().unwrap(),
+                });
+                let refused = waits.join().unwrap().unwrap_err();
+                assert_eq!((refused.reason, (refused.task)()), (Reason::Closed, Ok(1)));
+                held.go();
+                ends.join().unwrap();
+            });
+            let refused = caller.exec(|| Ok::<_, ()>(2)).unwrap_err();
+            assert_eq!(refused.reason, Reason::Closed);
+            end(&scheduler);
+        }
+    });
+}
