@@ -202,24 +202,27 @@ impl<T> Backlog<T> {
         self.groups.get(group.0).map_or(0, |g| g.messages.len())
     }
 
+    /// Whether a message of this tier can be sent to the group: the tiers of what is
+    /// outstanding there do not go down, for then one would wait for itself.
+    pub fn admits(&self, group: GroupKey, asked: u32) -> Result<(), TierGoesDown> {
+        match self.groups.get(group.0).map_or(0, Group::least_tier) {
+            last if asked < last => Err(TierGoesDown { last, asked }),
+            _ => Ok(()),
+        }
+    }
+
     /// Puts a message last in its group and bumps the group, as one event;
-    /// returns its number and tier. Without a tier it goes into the group's last.
-    /// The tiers of a group's outstanding messages do not go down: otherwise
-    /// one would wait for itself.
+    /// returns its number and tier. Without a tier, or with a lower one, it goes into
+    /// the group's last.
     pub fn send(
         &mut self,
         group: GroupKey,
         tier: Option<u32>,
         bump: Option<u8>,
         item: T,
-    ) -> Result<(u64, u32), (TierGoesDown, T)> {
+    ) -> (u64, u32) {
         let g = at(&mut self.groups, group);
-        if let Some(asked) = tier {
-            let last = g.messages.last_tier;
-            if asked < last && !g.is_idle() {
-                return Err((TierGoesDown { last, asked }, item));
-            }
-        }
+        let tier = tier.map_or(g.messages.last_tier, |tier| tier.max(g.least_tier()));
         let sent = g.messages.add(tier, item);
         self.waiting += 1;
         // Else it waits behind what waits there.
@@ -231,7 +234,7 @@ impl<T> Backlog<T> {
             }
             self.order.join_and_settle(group.0.index(), g, age);
         }
-        Ok(sent)
+        sent
     }
 
     /// Takes the message that is next.

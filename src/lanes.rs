@@ -317,7 +317,17 @@ impl<G> Lanes<G> {
     }
 
     /// The lane joins the ring at its tail, or leaves it, as invariant 1 says.
+    #[inline]
     pub fn settle(&mut self, lane: u32) {
+        let l = self.lane(lane);
+        let front = l.tiered.as_ref().is_none_or(|tiered| tiered.is_open());
+        if !front || l.is_eligible() != l.link.is_member() {
+            self.settle_anew(lane);
+        }
+    }
+
+    #[inline(never)]
+    fn settle_anew(&mut self, lane: u32) {
         let l = self.lane_mut(lane);
         if let Some(tiered) = &mut l.tiered {
             tiered.turn_to_open(&mut l.line);

@@ -107,13 +107,17 @@ impl<G> Line<G> {
     /// [`push_run`](Self::push_run) of one.
     #[inline]
     pub fn push(&mut self, ticket: u64, level: u8, group: G) {
-        self.push_run(&mut [Entry {
+        let entry = Entry {
             ticket,
             group: Some(group),
             link: 0,
             level,
             units: 0,
-        }]);
+        };
+        match self.row.rank == Rank::standing(level) && !self.is_ranked {
+            true => self.row.entries.push_back(entry),
+            false => self.push_run(&mut [entry]),
+        }
     }
 
     /// A group joins that is bumped, or comes back with its old ticket.

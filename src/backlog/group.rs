@@ -54,6 +54,15 @@ impl<T> Group<T> {
         self.messages.len() == 0 && self.in_flight == 0
     }
 
+    /// The lowest tier that its next message may have.
+    #[inline]
+    pub(super) fn least_tier(&self) -> u32 {
+        match self.is_idle() {
+            true => 0,
+            false => self.messages.last_tier,
+        }
+    }
+
     /// Whether it is to end.
     #[inline]
     pub(super) fn is_over(&self) -> bool {

@@ -86,11 +86,9 @@ impl<T> Messages<T> {
         self.head().map(|entry| entry.tier)
     }
 
-    /// A new one, last, in the tier of the last one unless it has its own:
-    /// its number and its tier.
+    /// A new one, last: its number and its tier.
     #[inline]
-    pub(super) fn add(&mut self, tier: Option<u32>, item: T) -> (u64, u32) {
-        let tier = tier.unwrap_or(self.last_tier);
+    pub(super) fn add(&mut self, tier: u32, item: T) -> (u64, u32) {
         self.last_tier = tier;
         self.last_seq += 1;
         let seq = self.last_seq;

@@ -69,7 +69,7 @@ fn entries<T>(backlog: &Backlog<T>, group: GroupKey) -> Option<&VecDeque<Entry<T
 #[test]
 fn what_is_given_back_takes_its_place_beside_others_in_flight() {
     let (mut backlog, group) = one_group(Limit::AtMost(4));
-    (1..=6).for_each(|n| assert_eq!(backlog.send(group, None, None, n), Ok((n, 0))));
+    (1..=6).for_each(|n| assert_eq!(backlog.send(group, None, None, n), (n, 0)));
     let mut claims: Vec<_> = (0..4).map(|_| backlog.claim().unwrap()).collect();
     assert_eq!(backlog.why(group), Blocked::GroupLimit);
     backlog.give_back(claims.remove(0));
@@ -86,7 +86,7 @@ fn what_is_given_back_takes_its_place_beside_others_in_flight() {
 fn a_group_ends_after_its_last_message_and_the_lane_with_it() {
     let (mut backlog, group) = one_group(Limit::SERIAL);
     backlog.pin(group);
-    (1..=3).for_each(|n| _ = backlog.send(group, None, Some(3), n).unwrap());
+    (1..=3).for_each(|n| _ = backlog.send(group, None, Some(3), n));
     backlog.unpin(group);
     backlog.unpin(group);
     let first = backlog.claim().unwrap();
@@ -103,7 +103,7 @@ fn a_group_ends_after_its_last_message_and_the_lane_with_it() {
 #[test]
 fn a_group_whose_last_message_is_removed_ends() {
     let (mut backlog, group) = one_group(Limit::AtMost(0));
-    (1..=2).for_each(|n| _ = backlog.send(group, None, None, n).unwrap());
+    (1..=2).for_each(|n| _ = backlog.send(group, None, None, n));
     backlog.unpin(group);
     assert_eq!(
         (backlog.remove(group, 2), backlog.remove(group, 7)),
@@ -116,20 +116,21 @@ fn a_group_whose_last_message_is_removed_ends() {
 #[test]
 fn tiers_do_not_go_down_while_anything_is_outstanding() {
     let (mut backlog, group) = one_group(Limit::SERIAL);
-    let refused = |last, asked| Err((TierGoesDown { last, asked }, 9));
-    assert_eq!(backlog.send(group, Some(7), None, 1), Ok((1, 7)));
-    assert_eq!(backlog.send(group, Some(6), None, 9), refused(7, 6));
+    let refused = |last, asked| Err(TierGoesDown { last, asked });
+    assert_eq!(backlog.send(group, Some(7), None, 1), (1, 7));
+    assert_eq!(backlog.admits(group, 6), refused(7, 6));
     let claim = backlog.claim().unwrap();
-    assert_eq!(backlog.send(group, Some(6), None, 9), refused(7, 6));
-    assert_eq!(backlog.waiting(), 0);
+    assert_eq!(backlog.admits(group, 6), refused(7, 6));
+    assert_eq!(backlog.admits(group, 7), Ok(()));
     backlog.complete(group, claim.tier);
-    assert_eq!(backlog.send(group, Some(6), None, 2), Ok((2, 6)));
-    assert_eq!(backlog.send(group, None, None, 3), Ok((3, 6)));
+    assert_eq!(backlog.admits(group, 6), Ok(()));
+    assert_eq!(backlog.send(group, Some(6), None, 2), (2, 6));
+    assert_eq!(backlog.send(group, Some(5), None, 3), (3, 6), "raised");
     assert_eq!(
         [2, 3].map(|seq| backlog.remove(group, seq)),
         [Some(2), Some(3)]
     );
-    assert_eq!(backlog.send(group, Some(0), None, 4), Ok((4, 0)));
+    assert_eq!(backlog.send(group, Some(0), None, 4), (4, 0));
 }
 
 /// 0..n, each once, in an order that jumps about; n is a power of two.
@@ -141,7 +142,7 @@ fn scattered(n: u64) -> impl Iterator<Item = u64> {
 fn removing_a_long_group_in_any_order_is_not_quadratic() {
     let n = 1 << 18;
     let (mut backlog, group) = one_group(Limit::SERIAL);
-    (0..n).for_each(|i| _ = backlog.send(group, None, None, i).unwrap());
+    (0..n).for_each(|i| _ = backlog.send(group, None, None, i));
     for i in scattered(n) {
         assert_eq!(backlog.remove(group, i + 1), Some(i));
         if let Some(entries) = entries(&backlog, group) {
@@ -159,7 +160,7 @@ fn removing_a_long_group_in_any_order_is_not_quadratic() {
 fn claims_of_a_long_group_can_be_given_back_in_any_order() {
     let n = 1 << 13;
     let (mut backlog, group) = one_group(Limit::Unlimited);
-    (0..n).for_each(|i| _ = backlog.send(group, None, None, i).unwrap());
+    (0..n).for_each(|i| _ = backlog.send(group, None, None, i));
     let mut claims: Vec<_> = (0..n).map(|_| backlog.claim()).collect();
     for i in scattered(n) {
         backlog.give_back(claims[i as usize].take().unwrap());
@@ -175,7 +176,7 @@ fn storms_of_pauses_keep_the_order_of_age() {
     let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
     let add = |_| backlog.add_group(lane, Limit::SERIAL, 100).unwrap();
     let groups: Vec<_> = (0..n).map(add).collect();
-    (0..n).for_each(|i| _ = backlog.send(groups[i as usize], None, None, i).unwrap());
+    (0..n).for_each(|i| _ = backlog.send(groups[i as usize], None, None, i));
     let set = |backlog: &mut Backlog<u64>, i: u64, limit| {
         assert_eq!(backlog.set_limit(groups[i as usize], limit), Some(Ok(())));
     };
@@ -212,7 +213,7 @@ fn many_given_back_oldest_first_stand_in_order_again() {
     let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
     let group = backlog.add_group(lane, Limit::Unlimited, 100).unwrap();
     for i in 0..2 * HALF {
-        backlog.send(group, None, None, i).unwrap();
+        backlog.send(group, None, None, i);
     }
     let taken: Vec<_> = (0..HALF).map(|_| backlog.claim().unwrap()).collect();
     for claim in taken {

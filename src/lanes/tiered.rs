@@ -17,7 +17,14 @@ pub(super) struct Tiered<G> {
 }
 
 impl<G> Tiered<G> {
+    /// Whether the line in front is that of the open tier, or none is open.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.tiers.open().is_none_or(|open| open == self.front)
+    }
+
     /// Whether nothing may start: no tier is open, or the open one drains.
+    #[inline]
     pub(super) fn is_shut(&self) -> bool {
         self.tiers.open().is_none() || self.tiers.draining()
     }

@@ -9,8 +9,7 @@
 //! 1. Each unfinished task is counted in exactly one epoch: in `closing` if
 //!    there is one and the task's number is not above its last, else in
 //!    `current`.
-//! 2. `waiting` is the head of the list of the caller's waiting tasks, in no
-//!    particular order.
+//! 2. In `waiting` are the tasks that no worker has.
 
 use std::task::Waker;
 
@@ -21,6 +20,7 @@ use crate::sync::Arc;
 use crate::wait::Waiters;
 
 use super::outcome::{Ending, TaskId};
+use super::wait_list::WaitList;
 
 /// What a caller's failure means for its tasks of higher tiers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -96,7 +96,7 @@ pub(super) struct CallerState {
     pub(super) released: bool,
     /// How many handles of it there are.
     pub(super) handles: u32,
-    pub(super) waiting: Option<Key>,
+    pub(super) waiting: WaitList,
     /// If it has one.
     pub(super) capacity: Option<Arc<Capacity>>,
     pub(super) released_waiters: Option<Box<Waiters<()>>>,
@@ -116,7 +116,7 @@ impl CallerState {
             skip_above: None,
             released: false,
             handles: 1,
-            waiting: None,
+            waiting: WaitList::default(),
             capacity: None,
             released_waiters: None,
             current: Epoch::default(),
@@ -140,7 +140,9 @@ impl CallerState {
         self.skip_above.is_some_and(|above| tier > above)
     }
 
-    pub(super) fn submitted(&mut self) {
+    #[inline]
+    pub(super) fn submitted(&mut self, key: Key) {
+        self.waiting.add(key);
         self.current.unfinished += 1;
         self.current.waiting += 1;
         self.current.summary.tasks += 1;
@@ -148,6 +150,7 @@ impl CallerState {
 
     /// A worker has the task, or it ends unrun. Whether somebody waits for nothing
     /// but tasks that workers have.
+    #[inline]
     pub(super) fn taken(&mut self, id: TaskId) -> bool {
         self.epoch_of(id).waiting -= 1;
         self.is_pressing(id)
@@ -160,11 +163,12 @@ impl CallerState {
 
     /// Whether somebody waits for this task and others, all of which workers
     /// have: each ending may be the last.
+    #[inline]
     pub(super) fn is_pressing(&self, id: TaskId) -> bool {
         let closing = self.closing.as_ref();
         let covered = closing.filter(|closing| id <= closing.last);
         covered.is_some_and(|closing| closing.epoch.waiting == 0)
-            || self.released_waiters.is_some() && self.waiting.is_none()
+            || self.released_waiters.is_some() && self.waiting.is_empty()
     }
 
     /// Whether workers have all that a synchronize covers, or would.
@@ -173,6 +177,7 @@ impl CallerState {
         closing.map_or(&self.current, |c| &c.epoch).waiting == 0
     }
 
+    #[inline]
     fn epoch_of(&mut self, id: TaskId) -> &mut Epoch {
         match &mut self.closing {
             Some(closing) if id <= closing.last => &mut closing.epoch,
@@ -180,22 +185,19 @@ impl CallerState {
         }
     }
 
-    /// Counts an ending, or with `None` a task that is taken back; returns the
-    /// waker of the synchronize that it completes.
+    /// Counts an ending, or with `None` a task that is taken back. Whether it was the
+    /// last of its epoch.
+    #[inline]
     #[must_use]
-    pub(super) fn ended(&mut self, id: TaskId, how: Option<Ending>) -> Option<Waker> {
-        let covered = self.closing.as_mut().filter(|closing| id <= closing.last);
-        let (epoch, waker) = match covered {
-            Some(closing) => (&mut closing.epoch, Some(&mut closing.waker)),
-            None => (&mut self.current, None),
-        };
+    pub(super) fn ended(&mut self, id: TaskId, how: Option<Ending>) -> bool {
+        let epoch = self.epoch_of(id);
         epoch.unfinished -= 1;
         match how {
+            Some(Ending::Ok) => epoch.summary.ok += 1,
             Some(how) => epoch.summary.count(id, how),
             None => epoch.summary.tasks -= 1,
         }
-        let done = epoch.unfinished == 0;
-        waker.filter(|_| done)?.take()
+        epoch.unfinished == 0
     }
 
     /// Tasks submitted and not ended.

@@ -17,8 +17,7 @@ impl<J> Core<J> {
         let from = self.backlog.prefetch()?;
         let task = from.claim.item;
         let record = self.record(task, Ending::Ok, Duration::ZERO);
-        self.take_out(task);
-        let phase = &mut self.task_mut(task).phase;
+        let phase = &mut self.take_out(task).phase;
         let Phase::Waiting(job) = std::mem::replace(phase, Phase::Claimed { worker: n }) else {
             unreachable!("what is in the backlog waits");
         };
@@ -31,7 +30,7 @@ impl<J> Core<J> {
         let Claimed { from, job, .. } = claimed;
         let state = self.task_mut(task);
         state.phase = Phase::Waiting(job);
-        let (id, caller) = (state.id, state.caller);
+        let caller = state.caller;
         let alone = match &state.membership {
             Membership::Alone(alone) => Some((*alone, self.caller(caller).lane)),
             Membership::Begun(begun) => begun.line.map(|line| (line, self.woken_lane(caller))),
@@ -41,8 +40,7 @@ impl<J> Core<J> {
             Some((alone, lane)) => self.backlog.unclaim_alone(lane, alone, from),
             None => self.backlog.unclaim(from),
         }
-        self.link(task);
-        self.caller_mut(caller).returned(id);
+        self.wait_again(task);
     }
 
     /// A task that worker `n` had has started.

@@ -86,7 +86,7 @@ impl<J> Core<J> {
     /// The callers with waiting tasks, for a shutdown that cancels.
     pub(crate) fn waiting_callers(&self) -> Vec<Key> {
         let callers = self.callers.iter();
-        let waiting = callers.filter(|(_, c)| c.waiting.is_some());
+        let waiting = callers.filter(|(_, c)| !c.waiting.is_empty());
         waiting.map(|(key, _)| key).collect()
     }
 

@@ -100,7 +100,7 @@ impl Clock {
 }
 
 impl<J> Core<J> {
-    /// Takes a task that is admissible and to start not before
+    /// Keeps a task that is admissible and to start not before
     /// `placing.after` from now.
     pub(super) fn submit_later(
         &mut self,
@@ -131,7 +131,6 @@ impl<J> Core<J> {
             bump,
         };
         self.task_mut(key).phase = Phase::Later(Box::new(later));
-        self.count_in(key, now);
         key
     }
 
@@ -184,9 +183,7 @@ impl<J> Core<J> {
         let caller = state.caller;
         let lane = self.caller(caller).lane;
         let backlog = &mut self.backlog;
-        let sent = Membership::send(backlog, lane, group, tier, bump, key);
-        let sent = sent.or_else(|_| Membership::send(backlog, lane, group, None, bump, key));
-        let (place, tier) = sent.expect("the last tier does not go down");
+        let (place, tier) = Membership::send(backlog, lane, group, tier, bump, key);
         group.into_iter().for_each(|group| backlog.unpin(group));
         let state = self.task_mut(key);
         (state.membership, state.tier) = (place, tier);

@@ -58,10 +58,8 @@ impl<J> Core<J> {
         let woken = std::mem::take(&mut state.woken) || woken;
         let cancelled = state.cancelled || self.cancelling;
         self.suspended += 1;
-        self.link(task);
-        let c = self.caller_mut(caller);
-        c.returned(id);
-        if cancelled || id <= c.cancelled {
+        self.wait_again(task);
+        if cancelled || id <= self.caller(caller).cancelled {
             self.withdraw_begun(task, now);
         } else if woken {
             self.enqueue(task);
@@ -139,8 +137,7 @@ impl<J> Core<J> {
     #[cold]
     pub(super) fn withdraw_begun(&mut self, task: Key, now: Duration) {
         let record = self.record(task, Ending::Cancelled, now);
-        self.take_out(task);
-        let state = self.task_mut(task);
+        let state = self.take_out(task);
         let (run, caller) = (state.run(now), state.caller);
         let line = state.begun_mut().and_then(|begun| begun.line.take());
         let job = match std::mem::replace(&mut state.phase, Phase::Between) {

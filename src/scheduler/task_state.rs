@@ -4,7 +4,6 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::backlog::{Alone, Backlog, GroupKey, Prefetched};
-use crate::error::TierGoesDown;
 use crate::lanes::LaneKey;
 use crate::slab::Key;
 
@@ -24,9 +23,8 @@ pub(super) struct TaskState<J> {
     pub(super) woken: bool,
     /// It is to be cancelled as soon as no worker has it.
     pub(super) cancelled: bool,
-    /// Neighbours in the caller's list of waiting tasks.
-    pub(super) prev: Option<Key>,
-    pub(super) next: Option<Key>,
+    /// It is in its caller's list of waiting tasks, stale or not.
+    pub(super) listed: bool,
 }
 
 /// Where in the backlog it waits, or waited.
@@ -51,17 +49,17 @@ impl Membership {
         tier: Option<u32>,
         bump: Option<u8>,
         task: Key,
-    ) -> Result<(Membership, u32), TierGoesDown> {
+    ) -> (Membership, u32) {
         match group {
             None => {
                 let tier = tier.unwrap_or(0);
                 let alone = backlog.send_alone(lane, tier, bump, task);
-                Ok((Self::Alone(alone), tier))
+                (Self::Alone(alone), tier)
             }
-            Some(group) => match backlog.send(group, tier, bump, task) {
-                Ok((seq, tier)) => Ok((Self::Group(group, seq), tier)),
-                Err((down, _)) => Err(down),
-            },
+            Some(group) => {
+                let (seq, tier) = backlog.send(group, tier, bump, task);
+                (Self::Group(group, seq), tier)
+            }
         }
     }
 }
@@ -161,8 +159,7 @@ impl<J> TaskState<J> {
             waker: None,
             woken: false,
             cancelled: false,
-            prev: None,
-            next: None,
+            listed: true,
         }
     }
 

@@ -3,7 +3,9 @@
 use std::task::Waker;
 use std::time::Duration;
 
+use crate::backlog::{Backlog, GroupKey};
 use crate::error::Stale;
+use crate::lanes::LaneKey;
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::WakeBatch;
@@ -14,7 +16,8 @@ use super::stall::Target;
 use super::task_state::{Ended, Membership, Phase, Started, TaskState};
 
 impl<J> Core<J> {
-    /// Takes a task, as one event; hands the job back if it is refused.
+    /// Takes a task, as one event; hands the job back if it is refused. One that comes
+    /// after a failure in a lower tier is skipped at once.
     pub(crate) fn submit(
         &mut self,
         caller: Key,
@@ -22,58 +25,39 @@ impl<J> Core<J> {
         job: J,
         now: Duration,
     ) -> Result<(Key, TaskId), (Refused, J)> {
-        if let Err(refused) = self.admissible(caller, placing) {
+        let c = self.callers.get(caller).expect(HELD);
+        if self.closed || c.released {
+            return Err((Refused::Closed, job));
+        }
+        let Placing {
+            tier, group, bump, ..
+        } = placing;
+        let lane = c.lane;
+        if let Some(group) = group
+            && let Err(refused) = admissible(&self.backlog, lane, group, placing)
+        {
             return Err((refused, job));
         }
-        if !placing.after.is_zero() {
-            let key = self.submit_later(caller, placing, job, now);
-            return Ok((key, self.last));
-        }
-        let lane = self.caller(caller).lane;
-        let Placing { tier, bump, .. } = placing;
-        let (id, backlog) = (TaskId(self.last.0 + 1), &mut self.backlog);
-        let mut goes_down = None;
-        let key = self.tasks.insert_with(|key| {
-            let sent = Membership::send(backlog, lane, placing.group, tier, bump, key);
-            let sent = sent.unwrap_or_else(|down| {
-                goes_down = Some(down);
-                (Membership::Absent, 0)
-            });
-            TaskState::new(id, caller, sent, now, Phase::Waiting(job))
-        });
-        if let Some(down) = goes_down {
-            return Err((Refused::TierGoesDown(down), self.forget(key)));
-        }
-        self.count_in(key, now);
-        Ok((key, id))
-    }
-
-    fn admissible(&self, caller: Key, placing: Placing) -> Result<(), Refused> {
-        let c = self.caller(caller);
-        if self.closed || c.released {
-            return Err(Refused::Closed);
-        }
-        match placing.group {
-            Some(group) if self.backlog.lane_of(group) != Some(c.lane) => {
-                Err(Refused::ForeignGroup)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Counts a new task; one that comes after a failure in a lower tier is
-    /// skipped at once.
-    pub(super) fn count_in(&mut self, key: Key, now: Duration) {
-        self.last.0 += 1;
+        let id = TaskId(self.last.0 + 1);
+        let mut into = tier.unwrap_or(0);
+        let key = if placing.after.is_zero() {
+            self.tasks.insert_with(|key| {
+                let sent = Membership::send(&mut self.backlog, lane, group, tier, bump, key);
+                into = sent.1;
+                TaskState::new(id, caller, sent, now, Phase::Waiting(job))
+            })
+        } else {
+            self.submit_later(caller, placing, job, now)
+        };
+        self.last = id;
         self.unfinished += 1;
-        let TaskState { caller, tier, .. } = *self.task(key);
-        self.link(key);
-        let c = self.caller_mut(caller);
-        c.submitted();
-        if c.skips(tier) {
+        let c = self.callers.get_mut(caller).expect(HELD);
+        c.submitted(key);
+        if c.skips(into) {
             let mut nobody = WakeBatch::new();
             self.withdraw(key, Ending::Skipped, now, &mut nobody);
         }
+        Ok((key, id))
     }
 
     /// Takes back a task that waits as if it had never been submitted, but that
@@ -86,24 +70,18 @@ impl<J> Core<J> {
         }
         self.leave_backlog(key);
         self.take_out(key);
-        let job = self.forget(key);
+        let job = match self.tasks.remove(key)?.phase {
+            Phase::Waiting(job) => job,
+            Phase::Later(later) => later.job,
+            _ => unreachable!("it waits"),
+        };
         self.count(caller, id, None, wakes);
         Some(job)
     }
 
-    /// Takes back a task that was never counted.
-    fn forget(&mut self, key: Key) -> J {
-        match self.tasks.remove(key).map(|task| task.phase) {
-            Some(Phase::Waiting(job)) => job,
-            Some(Phase::Later(later)) => later.job,
-            _ => unreachable!("it was just made"),
-        }
-    }
-
     pub(super) fn start(&mut self, task: Key, worker: u32, now: Duration) -> Started<J> {
-        self.take_out(task);
         let running = Phase::Running { worker, start: now };
-        let phase = &mut self.task_mut(task).phase;
+        let phase = &mut self.take_out(task).phase;
         match std::mem::replace(phase, running) {
             Phase::Waiting(job) => Started {
                 task,
@@ -188,23 +166,30 @@ impl<J> Core<J> {
         ending: Ending,
         now: Duration,
         wakes: &mut WakeBatch,
-        (last, mut most): (TaskId, usize),
+        (last, most): (TaskId, usize),
     ) -> bool {
-        let mut at = self.callers.get(caller).and_then(|c| c.waiting);
-        while let Some(key) = at {
-            let task = self.task(key);
-            at = task.next;
-            let stays = ending == Ending::Skipped && !self.caller(caller).skips(task.tier);
-            if stays || task.id > last {
-                continue;
-            }
-            if most == 0 {
-                return false;
-            }
-            most -= 1;
+        let Some(c) = self.callers.get(caller) else {
+            return true;
+        };
+        let ends = |key: &Key| {
+            let task = self
+                .tasks
+                .get(*key)
+                .filter(|task| task.waits() && task.id <= last);
+            task.is_some_and(|task| ending != Ending::Skipped || c.skips(task.tier))
+        };
+        let mut these: Vec<_> = c
+            .waiting
+            .iter()
+            .filter(ends)
+            .take(most.saturating_add(1))
+            .collect();
+        let all = these.len() <= most;
+        these.truncate(most);
+        for key in these {
             self.withdraw(key, ending, now, wakes);
         }
-        true
+        all
     }
 
     /// Cancels one task if no worker has it; else a future, as soon as none has.
@@ -304,6 +289,7 @@ impl<J> Core<J> {
     }
 
     /// A task is forgotten with its ending.
+    #[inline]
     pub(super) fn conclude(&mut self, key: Key, ending: Ending, wakes: &mut WakeBatch) {
         let Some(TaskState {
             id, caller, waker, ..
@@ -317,6 +303,7 @@ impl<J> Core<J> {
     }
 
     /// Counts an ending in the caller's state and wakes who waits for it.
+    #[inline]
     fn count(&mut self, caller: Key, id: TaskId, how: Option<Ending>, wakes: &mut WakeBatch) {
         self.unfinished -= 1;
         let c = self.callers.get_mut(caller).expect(HELD);
@@ -326,49 +313,49 @@ impl<J> Core<J> {
                 self.freed.push(Arc::clone(capacity));
             }
         }
-        let synced = c.ended(id, how);
-        synced.into_iter().for_each(|w| wakes.push(w));
-        let (synchronizing, unfinished) = (c.is_synchronizing(), c.unfinished());
-        if unfinished == 0
-            && let Some(waiters) = &mut c.released_waiters
-        {
-            while waiters.notify_next(wakes).is_some() {}
+        if c.ended(id, how) {
+            self.end_epoch(caller, wakes);
         }
-        if !synchronizing {
+    }
+
+    /// The caller has ended what a synchronize covers, or all that it had.
+    #[cold]
+    fn end_epoch(&mut self, caller: Key, wakes: &mut WakeBatch) {
+        let c = self.callers.get_mut(caller).expect(HELD);
+        if !c.is_synchronizing() {
+            let waker = c.sync_waker().and_then(Option::take);
+            waker.into_iter().for_each(|w| wakes.push(w));
             self.stalls.ended(Target::Synchronize(caller));
         }
-        if unfinished == 0 {
+        if c.unfinished() == 0 {
+            let waiters = c.released_waiters.as_mut();
+            waiters
+                .into_iter()
+                .for_each(|w| while w.notify_next(wakes).is_some() {});
             self.stalls.ended(Target::Release(caller));
             self.reap_caller(caller);
         }
     }
 
     /// A waiting task waits no more: a worker has it, or it ends unrun.
-    pub(super) fn take_out(&mut self, key: Key) {
-        self.unlink(key);
-        let TaskState { id, caller, .. } = *self.task(key);
-        self.pressing |= self.caller_mut(caller).taken(id);
+    #[inline]
+    pub(super) fn take_out(&mut self, key: Key) -> &mut TaskState<J> {
+        let state = self.tasks.get_mut(key).expect(HELD);
+        let c = self.callers.get_mut(state.caller).expect(HELD);
+        let tidy = c.waiting.remove(key, &mut state.listed);
+        self.pressing |= c.taken(state.id);
+        if tidy {
+            c.waiting.tidy(&mut self.tasks);
+        }
+        self.task_mut(key)
     }
 
-    pub(super) fn link(&mut self, key: Key) {
-        let caller = self.task(key).caller;
-        let first = self.caller_mut(caller).waiting.replace(key);
-        self.task_mut(key).next = first;
-        if let Some(first) = first {
-            self.task_mut(first).prev = Some(key);
-        }
-    }
-
-    fn unlink(&mut self, key: Key) {
-        let state = self.task_mut(key);
-        let (caller, prev, next) = (state.caller, state.prev.take(), state.next.take());
-        match prev {
-            Some(prev) => self.task_mut(prev).next = next,
-            None => self.caller_mut(caller).waiting = next,
-        }
-        if let Some(next) = next {
-            self.task_mut(next).prev = prev;
-        }
+    /// A task waits that a worker had.
+    pub(super) fn wait_again(&mut self, key: Key) {
+        let state = self.tasks.get_mut(key).expect(HELD);
+        let c = self.callers.get_mut(state.caller).expect(HELD);
+        c.waiting.add_again(key, &mut state.listed);
+        c.returned(state.id);
     }
 
     pub(super) fn task(&self, task: Key) -> &TaskState<J> {
@@ -377,6 +364,22 @@ impl<J> Core<J> {
 
     pub(super) fn task_mut(&mut self, task: Key) -> &mut TaskState<J> {
         self.tasks.get_mut(task).expect(HELD)
+    }
+}
+
+/// Whether the group is of this lane, and takes a task that is due in its tier.
+fn admissible(
+    backlog: &Backlog<Key>,
+    lane: LaneKey,
+    group: GroupKey,
+    placing: Placing,
+) -> Result<(), Refused> {
+    if backlog.lane_of(group) != Some(lane) {
+        return Err(Refused::ForeignGroup);
+    }
+    match placing.tier.filter(|_| placing.after.is_zero()) {
+        Some(tier) => backlog.admits(group, tier).map_err(Refused::TierGoesDown),
+        None => Ok(()),
     }
 }
 

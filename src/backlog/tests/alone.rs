@@ -100,7 +100,7 @@ impl Twins {
                 let alone = subject.send_alone(lane, tier, bump, item);
                 let group = groups.add_group(lane, Limit::SERIAL, STANDING_LEVEL);
                 let group = group.unwrap();
-                groups.send(group, Some(tier), bump, item).unwrap();
+                groups.send(group, Some(tier), bump, item);
                 groups.unpin(group);
                 self.pairs.push(Some(Pair {
                     lane,

@@ -46,7 +46,7 @@ impl Loop {
     /// A task in a group of its own.
     fn send(&mut self, lane: LaneKey, task: (u32, Time), tier: Option<u32>, bump: Option<u8>) {
         let group = self.backlog.add_group(lane, Limit::SERIAL, 100).unwrap();
-        self.backlog.send(group, tier, bump, task).unwrap();
+        self.backlog.send(group, tier, bump, task);
         self.backlog.unpin(group);
     }
 
@@ -275,7 +275,7 @@ fn d2_jobs_of_two_groups_with_limit_one() {
             3 => named[1],
             _ => backlog.add_group(lane, Limit::SERIAL, 100).unwrap(),
         };
-        backlog.send(group, None, None, job).unwrap();
+        backlog.send(group, None, None, job);
     }
     let claim = |backlog: &mut Backlog<u32>, n| -> Vec<u32> {
         let claims = (0..n).map_while(|_| backlog.claim());

@@ -267,7 +267,7 @@ fn numbers_out_of_range_are_refused_and_change_nothing() {
     assert!(backlog.set_cap(lane, above).is_err());
     let group = backlog.add_group(lane, Limit::SERIAL, 0).unwrap();
     assert!(backlog.set_limit(group, above).unwrap().is_err());
-    backlog.send(group, Some(1), None, ()).unwrap();
+    backlog.send(group, Some(1), None, ());
     assert!(backlog.set_limit(group, above).unwrap().is_err());
     assert_eq!(
         (backlog.eligible(9), backlog.why(group)),
@@ -282,7 +282,7 @@ fn many_lanes_and_groups_used_once_leave_nothing_behind() {
     for n in 0..20_000 {
         let lane = backlog.add_lane(1, Limit::SERIAL).unwrap();
         let group = backlog.add_group(lane, Limit::SERIAL, 100).unwrap();
-        backlog.send(group, Some(n % 3), None, n).unwrap();
+        backlog.send(group, Some(n % 3), None, n);
         backlog.unpin(group);
         backlog.close_lane(lane);
     }

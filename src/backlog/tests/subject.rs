@@ -88,11 +88,17 @@ impl Subject {
         is: Option<Message>,
     ) {
         let seq = after.groups[g].last_seq;
-        let item = (g, if is.is_some() { seq } else { 0 });
-        let sent = self.backlog.send(self.groups[g], Some(tier), bump, item);
+        let group = self.groups[g];
         let last = after.groups[g].last_tier;
-        let refused = (TierGoesDown { last, asked: tier }, item);
-        assert_eq!(sent, is.map(|m| (m.seq, m.tier)).ok_or(refused));
+        let refused = TierGoesDown { last, asked: tier };
+        assert_eq!(
+            self.backlog.admits(group, tier),
+            is.map(drop).ok_or(refused)
+        );
+        if let Some(is) = is {
+            let sent = self.backlog.send(group, Some(tier), bump, (g, seq));
+            assert_eq!(sent, (is.seq, is.tier));
+        }
     }
 
     pub(super) fn claim(&mut self, is: Option<(usize, Message)>) {
