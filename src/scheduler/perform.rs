@@ -19,31 +19,48 @@ pub(super) struct Done {
     pub(super) left: Option<Arc<dyn Job>>,
 }
 
+/// What a worker keeps from one task to the next.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// The last waker that it made.
+    spare: Option<WakeArc<TaskWaker>>,
+    /// Nobody looked at the clock when its last task ended.
+    pub(super) late: bool,
+}
+
 /// Runs one task and logs it. Who is told of its end, once it is in the core,
 /// finds the row.
+///
+/// If nobody has the task's handle and nobody keeps a log, nobody wants to know when
+/// it ran: then no clock is read, and it ends when it started.
 #[inline]
 pub(super) fn perform(
     shared: &Arc<Shared>,
     n: u32,
     started: Started<Arc<dyn Job>>,
-    spare: &mut Option<WakeArc<TaskWaker>>,
+    kept: &mut Kept,
 ) -> Done {
     let Started {
         task,
         job,
         record,
-        start,
+        mut start,
     } = started;
+    let timed = record.is_some() || Arc::strong_count(&job) > 1;
+    if std::mem::replace(&mut kept.late, !timed) && timed {
+        start = shared.origin.elapsed();
+    }
     let mut performance = Performance {
         shared,
         task,
         record,
+        timed,
         run: Run {
             worker: n,
             start,
             end: start,
         },
-        spare,
+        spare: &mut kept.spare,
     };
     let (ending, woken) = as_task(shared, n, task, || job.run(&mut performance));
     let (end, went, left) = match ending {
@@ -63,13 +80,17 @@ struct Performance<'a> {
     shared: &'a Arc<Shared>,
     task: Key,
     record: Option<Box<Record>>,
+    timed: bool,
     run: Run,
     spare: &'a mut Option<WakeArc<TaskWaker>>,
 }
 
 impl Runner for Performance<'_> {
     fn ended(&mut self, ending: Ending) -> Run {
-        self.run.end = self.shared.origin.elapsed();
+        // A failure may skip others, which end now.
+        if self.timed || ending.is_failure() {
+            self.run.end = self.shared.origin.elapsed();
+        }
         if let Some(mut record) = self.record.take() {
             record.run = Some(self.run);
             record.ending = ending;

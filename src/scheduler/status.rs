@@ -54,7 +54,8 @@ pub struct RunningTask {
     pub tier: u32,
     /// The worker that runs it.
     pub worker: u32,
-    /// When it started.
+    /// When it started. Behind a task that nobody times (without a handle, where no log
+    /// is kept) that is known no better than when its worker took both.
     pub start: Duration,
 }
 

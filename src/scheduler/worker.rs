@@ -18,9 +18,9 @@ use crate::sync::{Arc, Builder as ThreadBuilder, model_size};
 use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
 
 use super::cell::Job;
-use super::perform::{Done, perform};
+use super::perform::{Done, Kept, perform};
 use super::pool::{Host, Threads};
-use super::prefetch::{LocalQueue, Ran, State, Taken};
+use super::prefetch::{LocalQueue, State, Taken};
 use super::shared::Shared;
 use super::task_state::Started;
 
@@ -72,24 +72,24 @@ enum Stage {
 impl WorkerHandle {
     fn work(mut self) {
         self.stage = Stage::Working;
-        let mut recent = RecentDuration::default();
+        let mut pace = Pace::default();
         let rest = Rest::default();
         let mut done = None;
-        let (mut queue, mut spare) = (None, None);
+        let (mut queue, mut kept) = (None, Kept::default());
         loop {
             let started = match self.next_local(&queue, &mut done) {
                 Some(started) => started,
-                None => match self.next(done.take(), recent.most(), &rest) {
+                None => match self.next(done.take(), &mut pace, &rest) {
                     Some(taken) => {
                         queue = taken.queue;
+                        kept.late = false;
                         taken.first
                     }
                     None => break,
                 },
             };
-            let now_done = perform(&self.shared, self.n, started, &mut spare);
-            recent.count(&now_done.ran);
-            done = Some(now_done);
+            done = Some(perform(&self.shared, self.n, started, &mut kept));
+            pace.ran += 1;
         }
         self.stage = Stage::Left;
     }
@@ -113,9 +113,9 @@ impl WorkerHandle {
         }
     }
 
-    /// Reports the last task and takes the next, up to `most`; `None` if the
-    /// worker has left.
-    fn next(&self, mut done: Option<Done>, most: u32, rest: &Rest) -> Option<Taken> {
+    /// Reports the last task and takes the next, or several; `None` if the worker has
+    /// left.
+    fn next(&self, mut done: Option<Done>, pace: &mut Pace, rest: &Rest) -> Option<Taken> {
         let Self { shared, n, .. } = self;
         let n = *n;
         match shared.host {
@@ -125,7 +125,7 @@ impl WorkerHandle {
                     let next = Next {
                         shared,
                         n,
-                        most,
+                        pace,
                         done: done.take(),
                         rest,
                         fresh: true,
@@ -142,7 +142,7 @@ impl WorkerHandle {
             }
             Host::Pool(_) => {
                 let find = |state: &mut State, wakes: &mut WakeBatch, now| {
-                    let taken = state.claim(n, most, now, wakes);
+                    let taken = state.claim(n, pace.most(now), now, wakes);
                     if taken.is_none() {
                         state.retire(n);
                     }
@@ -174,24 +174,32 @@ impl Drop for WorkerHandle {
     }
 }
 
-/// The longest duration of a worker's recent tasks. A worker prefetches no more than
-/// lasts it a moment: where tasks are long, or wait for each other, that gains nothing.
+/// How long a worker's recent tasks took. A worker prefetches no more than lasts it a
+/// moment: where tasks are long, or wait for each other, that gains nothing.
 #[derive(Default)]
-struct RecentDuration(Option<Duration>);
+struct Pace {
+    /// When it claimed last.
+    since: Duration,
+    /// How many it has run since then.
+    ran: u32,
+    /// What each took: at once if that is more than before, else by and by.
+    recent: Option<Duration>,
+}
 
 /// The model's tasks take no time.
 const MOMENT: Duration = Duration::from_micros(model_size(100, 1 << 40) as u64);
 
-impl RecentDuration {
-    fn count(&mut self, ran: &Ran) {
-        let last = ran.end.saturating_sub(ran.start);
-        let before = self.0.unwrap_or_default();
-        self.0 = Some(last.max(before / 4 * 3));
-    }
-
-    /// How many tasks last a moment: one, as long as nothing is known.
-    fn most(&self) -> u32 {
-        self.0.map_or(1, |recent| {
+impl Pace {
+    /// How many tasks last a moment: one, as long as nothing is known. Asked at each
+    /// claim.
+    fn most(&mut self, now: Duration) -> u32 {
+        let since = std::mem::replace(&mut self.since, now);
+        if self.ran > 0 {
+            let last = now.saturating_sub(since) / std::mem::take(&mut self.ran);
+            let before = self.recent.unwrap_or_default();
+            self.recent = Some(last.max(before / 4 * 3));
+        }
+        self.recent.map_or(1, |recent| {
             let fit = MOMENT.as_nanos() / recent.as_nanos().max(1);
             u32::try_from(fit).unwrap_or(u32::MAX).max(1)
         })
@@ -261,7 +269,7 @@ fn report_and_find(
 struct Next<'a> {
     shared: &'a Arc<Shared>,
     n: u32,
-    most: u32,
+    pace: &'a mut Pace,
     done: Option<Done>,
     rest: &'a Rest,
     /// Before the end of the first poll, from which its deadline follows.
@@ -274,16 +282,11 @@ impl Op for Next<'_> {
     type Output = Found;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self {
-            n,
-            most,
-            rest,
-            fresh,
-            ..
-        } = *self;
+        let Self { n, rest, fresh, .. } = *self;
         self.fresh = false;
         look_twice(cx, |_, spare| {
             let looked = report_and_find(self.shared, n, self.done.take(), |state, wakes, now| {
+                let most = self.pace.most(now);
                 if let Some(taken) = state.claim(n, most, now, wakes) {
                     return Some(Found::Work(taken));
                 }

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Wake, Waker};
+use std::time::{Duration, Instant};
 
 use conversant::error::OutOfRange;
 use conversant::limit::Limit;
@@ -51,6 +52,32 @@ fn they_wait_and_can_be_cancelled() {
         held.go();
         let summary = caller.synchronize().wait().unwrap();
         assert_eq!((summary.ok, summary.cancelled), (21, 1));
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn one_behind_another_that_nobody_times_started_after_it() {
+    finishes(|| {
+        let before = Instant::now();
+        let (scheduler, caller) = scheduler(1);
+        let made = Instant::now();
+        let hold = scheduler.hold();
+        let (ended, end_of_it) = channel();
+        for spins in [Duration::ZERO, made - before + Duration::from_micros(1)] {
+            let ended = ended.clone();
+            let spin = move || {
+                let start = Instant::now();
+                while start.elapsed() < spins {}
+                ended.send(Instant::now()).map_err(drop)
+            };
+            caller.exec(spin).unwrap().detach();
+        }
+        let mut timed = gives(&caller, 1);
+        drop(hold);
+        let run = timed.outcome().wait().unwrap().run.unwrap();
+        let end_before = end_of_it.iter().nth(1).unwrap();
+        assert!(run.start >= end_before - made && run.end >= run.start);
         end(&scheduler);
     });
 }
