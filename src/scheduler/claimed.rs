@@ -11,7 +11,7 @@ use super::task_state::{Claimed, Membership, Phase};
 impl<J> Core<J> {
     /// One more task for worker `n`, which runs one already.
     pub(super) fn prefetch(&mut self, n: u32) -> Option<Claimed<J>> {
-        if self.startable(1) == 0 {
+        if !self.may_start() {
             return None;
         }
         let from = self.backlog.prefetch()?;

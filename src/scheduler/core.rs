@@ -198,7 +198,7 @@ impl<J> Core<J> {
     /// Worker `n` looks for work, having rested, arrived or finished.
     pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
         self.clock.end_rest(n);
-        if !self.workers.look(n) || self.startable(1) == 0 {
+        if !self.workers.look(n) || !self.may_start() {
             return None;
         }
         let claim = self.backlog.claim()?;
@@ -259,10 +259,16 @@ impl<J> Core<J> {
     /// How many tasks could start now, were there workers; counts no further
     /// than `most`.
     pub(super) fn startable(&self, most: u64) -> u64 {
-        match self.is_held() || self.cancelling {
-            true => 0,
-            false => self.backlog.eligible(most),
+        match self.may_start() {
+            true => self.backlog.eligible(most),
+            false => 0,
         }
+    }
+
+    /// Whether what stands in line may start.
+    #[inline]
+    pub(super) fn may_start(&self) -> bool {
+        !self.is_held() && !self.cancelling
     }
 
     /// Once nothing more will come, who finds nothing leaves.
@@ -296,9 +302,15 @@ impl<J> Core<J> {
     /// Ends an event: starts or wakes the workers that the eligible work needs,
     /// completes a shutdown, and resolves a stall. False if the batch is full:
     /// fire it and call again.
+    #[inline]
     pub(crate) fn settle(&mut self, wakes: &mut WakeBatch) -> bool {
-        self.close_workers();
         self.clock.tell(wakes);
+        let all_is_quiet = !self.workers.may_act() && !self.closed && self.stalls.is_empty();
+        all_is_quiet || self.settle_all(wakes)
+    }
+
+    fn settle_all(&mut self, wakes: &mut WakeBatch) -> bool {
+        self.close_workers();
         loop {
             if wakes.is_full() {
                 return false;
