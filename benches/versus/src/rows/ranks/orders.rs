@@ -236,10 +236,8 @@ impl Order for Backlogged {
     fn push(&mut self, group: u32, places: &[Place]) {
         let level = places[group as usize].level;
         let bump = level.checked_sub(BUMPED).map(|level| level as u8);
-        let sent = self
-            .backlog
-            .send(self.groups[group as usize], None, bump, group);
-        sent.expect("all in one tier");
+        let key = self.groups[group as usize];
+        self.backlog.send(key, None, bump, group);
     }
 
     #[inline(always)]
