@@ -83,6 +83,7 @@ mod shared;
 mod spawn;
 mod stall;
 mod status;
+mod submissions;
 mod submit;
 mod suspended;
 mod task;
@@ -152,11 +153,12 @@ impl Scheduler {
         if capacity.permits().is_some() {
             state.set_capacity(key, Arc::clone(&capacity));
         }
-        let shared = Arc::clone(&self.shared);
+        let (shared, may_post) = (Arc::clone(&self.shared), state.may_post(key));
         Ok(Caller {
             shared,
             key,
             capacity,
+            may_post,
         })
     }
 

@@ -141,6 +141,27 @@ impl<T> Slab<T> {
     /// panic.
     #[inline]
     pub fn insert_with(&mut self, make: impl FnOnce(Key) -> T) -> Key {
+        let (key, value) = self.take_slot();
+        *value = Some(make(key));
+        key
+    }
+
+    /// A key for a value that is to come: until it is [filled](Self::fill) nothing is
+    /// there. The slot is in use for good if it never is.
+    pub fn reserve(&mut self) -> Key {
+        self.take_slot().0
+    }
+
+    /// Puts a value where its key was reserved.
+    #[inline]
+    pub fn fill(&mut self, key: Key, value: T) {
+        let slot = self.slot_mut(key.index).expect("it was reserved");
+        debug_assert!(slot.value.is_none() && slot.generation == key.generation);
+        slot.value = Some(value);
+    }
+
+    #[inline]
+    fn take_slot(&mut self) -> (Key, &mut Option<T>) {
         let number = match self.open.last() {
             Some(&number) => number,
             None => self.new_chunk(),
@@ -153,14 +174,13 @@ impl<T> Slab<T> {
             index: number << SHIFT | u32::from(at),
             generation: slot.generation,
         };
-        slot.value = Some(make(key));
         place.first_free = slot.next;
         place.live += 1;
         self.len += 1;
         if place.first_free == NO_SLOT {
             self.open.pop();
         }
-        key
+        (key, &mut slot.value)
     }
 
     /// Takes a value out, or nothing if the key is stale.

@@ -145,6 +145,12 @@ impl Workers {
         !self.idle.is_empty() || self.live() < self.max
     }
 
+    /// Whether as many as there may be are busy, and no other is there or on its way.
+    #[inline]
+    pub fn are_all_busy(&self) -> bool {
+        self.busy >= self.max && self.live() == self.busy
+    }
+
     /// The next thing to do, given how many turns could begin now; `None`
     /// when enough workers are coming. Call until it says so.
     pub fn next_action(&mut self, eligible: u64) -> Option<Action> {

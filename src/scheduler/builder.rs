@@ -16,6 +16,7 @@ use super::outcome::Record;
 use super::pool::{Hook, Host, Pool, Threads};
 use super::prefetch::State;
 use super::shared::Shared;
+use super::submissions::Submissions;
 use super::worker;
 
 /// What a scheduler is to be.
@@ -157,6 +158,7 @@ impl Builder {
         Ok(Scheduler {
             shared: Arc::new(Shared {
                 state: Guarded::new(State::new(core, self.claims)),
+                submissions: Submissions::new(),
                 host: self.host,
                 start: worker::start,
                 idle: self.idle,

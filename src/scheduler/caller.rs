@@ -16,7 +16,7 @@ use std::task::Waker;
 use crate::lanes::LaneKey;
 use crate::queue::Capacity;
 use crate::slab::Key;
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicBool, Ordering::Relaxed};
 use crate::wait::Waiters;
 
 use super::outcome::{Ending, TaskId};
@@ -94,6 +94,8 @@ pub(super) struct CallerState {
     /// Tasks of tiers above this one are skipped.
     pub(super) skip_above: Option<u32>,
     pub(super) released: bool,
+    /// It is not released, and all its tasks so far were of tier 0.
+    pub(super) may_post: Arc<AtomicBool>,
     /// How many handles of it there are.
     pub(super) handles: u32,
     pub(super) waiting: WaitList,
@@ -115,6 +117,7 @@ impl CallerState {
             on_failure,
             skip_above: None,
             released: false,
+            may_post: Arc::new(AtomicBool::new(true)),
             handles: 1,
             waiting: WaitList::default(),
             capacity: None,
@@ -122,6 +125,12 @@ impl CallerState {
             current: Epoch::default(),
             closing: None,
         }
+    }
+
+    /// It takes no more.
+    pub(super) fn release(&mut self) {
+        self.released = true;
+        self.may_post.store(false, Relaxed);
     }
 
     /// A task of `tier` failed. Whether waiting tasks are to be skipped for it:

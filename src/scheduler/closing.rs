@@ -36,7 +36,7 @@ impl<J> Core<J> {
     /// The caller takes no more tasks. The summary, once all have ended.
     pub(crate) fn release(&mut self, caller: Key) -> Option<Summary> {
         let c = self.caller_mut(caller);
-        c.released = true;
+        c.release();
         (c.unfinished() == 0).then(|| c.summary())
     }
 

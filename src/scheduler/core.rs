@@ -21,7 +21,7 @@ use crate::error::{OutOfRange, TierGoesDown};
 use crate::limit::{Bypass, Limit};
 use crate::queue::Capacity;
 use crate::slab::{Key, Slab};
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicBool};
 use crate::wait::{Waiters, WakeBatch};
 use crate::workers::{Action, Workers};
 
@@ -145,6 +145,11 @@ impl<J> Core<J> {
             .insert(CallerState::new(name, lane, weight, on_failure)))
     }
 
+    /// What says whether the caller's tasks may be posted.
+    pub(super) fn may_post(&self, caller: Key) -> Arc<AtomicBool> {
+        Arc::clone(&self.caller(caller).may_post)
+    }
+
     /// The caller has this capacity.
     pub(super) fn set_capacity(&mut self, caller: Key, capacity: Arc<Capacity>) {
         self.caller_mut(caller).capacity = Some(capacity);
@@ -160,7 +165,9 @@ impl<J> Core<J> {
     pub(crate) fn remove_handle(&mut self, caller: Key) {
         if let Some(c) = self.callers.get_mut(caller) {
             c.handles -= 1;
-            c.released |= c.handles == 0;
+            if c.handles == 0 {
+                c.release();
+            }
         }
         self.reap_caller(caller);
     }

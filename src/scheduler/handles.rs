@@ -8,7 +8,7 @@ use crate::error::{OutOfRange, Stale};
 use crate::limit::Limit;
 use crate::queue::Capacity;
 use crate::slab::Key;
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicBool};
 use crate::wait::Wait;
 
 use super::caller::OnFailure;
@@ -123,6 +123,7 @@ pub struct Caller {
     pub(super) shared: Arc<Shared>,
     pub(super) key: Key,
     pub(super) capacity: Arc<Capacity>,
+    pub(super) may_post: Arc<AtomicBool>,
 }
 
 impl Caller {
@@ -137,7 +138,12 @@ impl Caller {
         let limit = limit.into();
         let key = self.shared.state.lock().add_group(self.key, limit, level)?;
         let shared = Arc::clone(&self.shared);
-        Ok(Group { shared, key })
+        let caller = self.key;
+        Ok(Group {
+            shared,
+            caller,
+            key,
+        })
     }
 
     /// Waits for all that this caller has submitted since its last successful
@@ -221,6 +227,7 @@ impl Clone for Caller {
             shared: Arc::clone(&self.shared),
             key: self.key,
             capacity: Arc::clone(&self.capacity),
+            may_post: Arc::clone(&self.may_post),
         }
     }
 }
@@ -244,6 +251,7 @@ impl fmt::Debug for Caller {
 /// A group of a caller's tasks. Dropping it leaves its tasks as they are.
 pub struct Group {
     pub(super) shared: Arc<Shared>,
+    pub(super) caller: Key,
     pub(super) key: GroupKey,
 }
 

@@ -25,8 +25,8 @@ use crate::timers::{Timer, Timers};
 use crate::wait::WakeBatch;
 
 use super::core::{Core, Placing};
-use super::outcome::{Ending, TaskId};
-use super::task_state::{Membership, Phase, TaskState};
+use super::outcome::Ending;
+use super::task_state::{Membership, Phase};
 
 /// A task that is not due, and where it goes then.
 #[derive(Debug)]
@@ -100,15 +100,15 @@ impl Clock {
 }
 
 impl<J> Core<J> {
-    /// Keeps a task that is admissible and to start not before
-    /// `placing.after` from now.
-    pub(super) fn submit_later(
+    /// Keeps a task that is admissible and to start not before `placing.after` from now.
+    pub(super) fn place_later(
         &mut self,
+        key: Key,
         caller: Key,
         placing: Placing,
         job: J,
         now: Duration,
-    ) -> Key {
+    ) {
         let place = match placing.group {
             Some(group) => {
                 self.backlog.pin(group);
@@ -119,19 +119,14 @@ impl<J> Core<J> {
         let Placing {
             tier, bump, after, ..
         } = placing;
-        let id = TaskId(self.last.0 + 1);
-        let sent = (place, tier.unwrap_or(0));
-        let state = TaskState::new(id, caller, sent, now, Phase::Between);
-        let key = self.tasks.insert(state);
         let timer = self.clock.timers.set(now.saturating_add(after), key);
-        let later = Later {
+        let later = Phase::Later(Box::new(Later {
             job,
             timer,
             tier,
             bump,
-        };
-        self.task_mut(key).phase = Phase::Later(Box::new(later));
-        key
+        }));
+        self.add(key, caller, (place, tier.unwrap_or(0)), now, later);
     }
 
     /// It is `now`: what is due arrives. The callers whose tasks those are.

@@ -132,7 +132,7 @@ impl Wake for TaskWaker {
     fn wake_by_ref(self: &WakeArc<Self>) {
         let Self { shared, task } = &**self;
         if !wake_current(shared, *task) {
-            shared.with_state(|state, _, _| state.wake_task(*task));
+            shared.with_state_posting(|state, _, _| state.wake_task(*task));
         }
     }
 }

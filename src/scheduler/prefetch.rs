@@ -47,6 +47,7 @@ use crate::wait::WakeBatch;
 use super::cell::Job;
 use super::core::Core;
 use super::outcome::Ending;
+use super::submissions::Posting;
 use super::task_state::{Claimed, Started};
 
 type Work = Arc<dyn Job>;
@@ -133,6 +134,7 @@ pub(super) struct State {
     taken: u64,
     /// Kept for its memory.
     buffer: Vec<Ran>,
+    pub(super) posting: Posting,
 }
 
 impl State {
@@ -145,6 +147,7 @@ impl State {
             filled: 0,
             taken: 0,
             buffer: Vec::new(),
+            posting: Posting::default(),
         }
     }
 
@@ -164,7 +167,7 @@ impl State {
 
     /// Whether the core is exact now.
     pub(super) fn is_exact(&self) -> bool {
-        self.filled == 0
+        self.filled == 0 && !self.posting.open
     }
 
     /// It is `now`: what is due arrives.

@@ -16,10 +16,12 @@ use super::core::How;
 use super::outcome::{Record, TaskId};
 use super::pool::Host;
 use super::prefetch::State;
+use super::submissions::Submissions;
 use super::task_state::Ended;
 
 pub(super) struct Shared {
     pub(super) state: Guarded<State>,
+    pub(super) submissions: Submissions,
     pub(super) host: Host,
     /// Starts a worker, whatever that is.
     pub(super) start: fn(&Arc<Shared>, u32),
@@ -33,19 +35,30 @@ pub(super) struct Shared {
 impl Shared {
     /// One event: `f` under the lock, then what follows from it. Then, without
     /// the lock, it wakes, starts workers and drops the tasks that it ended
-    /// unrun. None of those can make it unwind.
+    /// unrun. None of those can make it unwind. No task is posted meanwhile.
     pub(super) fn with_state<R>(
         self: &Arc<Self>,
         f: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> R,
     ) -> R {
-        self.with_locked(self.state.lock(), f)
+        self.with_locked(self.state.lock(), false, f)
+    }
+
+    /// The same, while tasks are posted: see [`Submissions`].
+    #[inline]
+    pub(super) fn with_state_posting<R>(
+        self: &Arc<Self>,
+        f: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> R,
+    ) -> R {
+        self.with_locked(self.state.lock(), true, f)
     }
 
     /// The same, with the lock held: the state is as the last event left it, and
-    /// what is due since then has not arrived.
+    /// what was posted or is due since then has not arrived.
+    #[inline]
     pub(super) fn with_locked<R>(
         self: &Arc<Self>,
         session: Session<'_, State>,
+        posting: bool,
         f: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> R,
     ) -> R {
         // Declared first, so that it is dropped last, also on unwinding.
@@ -56,12 +69,13 @@ impl Shared {
         let mut session = session;
         let now = self.origin.elapsed();
         let (state, wakes) = session.parts();
+        self.submissions.take_in(state, posting);
         state.advance(now, wakes);
         let result = f(state, wakes, now);
         session.settle(|state, wakes| {
             let settled = state.settle(wakes);
             aftermath.take_from(state);
-            settled
+            settled && self.submissions.settle(state)
         });
         result
     }
@@ -73,7 +87,7 @@ impl Shared {
         if session.is_exact() {
             return read(&mut session);
         }
-        self.with_locked(session, |state, wakes, _| {
+        self.with_locked(session, false, |state, wakes, _| {
             state.exact(wakes);
             read(state)
         })

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::queue::Permits;
 use crate::slab::Key;
-use crate::sync::Arc;
+use crate::sync::{Arc, Ordering::Relaxed};
 
 use super::cell::{Cell, Function, Job, Program};
 use super::core::Placing;
@@ -78,7 +78,7 @@ impl Caller {
     {
         let cell = Arc::new(Cell::new(program));
         let mut name = None;
-        match self.submit(place, [job(&cell)], &mut name, permits) {
+        match self.submit(place, std::iter::once(job(&cell)), &mut name, permits) {
             Ok(()) => Ok(self.handle(name.expect("it was taken"), cell)),
             Err(reason) => {
                 let task = back(cell.reclaim().expect(NEVER_RUN));
@@ -164,13 +164,13 @@ impl Caller {
     fn submit(
         &self,
         place: Place<'_>,
-        jobs: impl IntoIterator<Item = Arc<dyn Job>>,
+        mut jobs: impl ExactSizeIterator<Item = Arc<dyn Job>>,
         names: &mut impl Names,
         permits: Permits<'_>,
     ) -> Result<(), Reason> {
         if place
             .group
-            .is_some_and(|g| !Arc::ptr_eq(&g.shared, &self.shared))
+            .is_some_and(|g| g.caller != self.key || !Arc::ptr_eq(&g.shared, &self.shared))
         {
             return Err(Reason::ForeignGroup);
         }
@@ -180,6 +180,11 @@ impl Caller {
             bump: place.bump,
             after: place.after,
         };
+        let is_plain = placing.tier.is_none_or(|tier| tier == 0) && placing.after.is_zero();
+        if is_plain && self.post(placing, &mut jobs, names) {
+            permits.keep();
+            return Ok(());
+        }
         let (submitted, alone) = self.shared.with_state(|state, wakes, now| {
             for job in jobs {
                 match state.submit(self.key, placing, job, now) {
@@ -201,6 +206,24 @@ impl Caller {
         Ok(())
     }
 
+    /// Posts all of them, or none: of tier 0, without a delay.
+    fn post(
+        &self,
+        placing: Placing,
+        jobs: &mut impl ExactSizeIterator<Item = Arc<dyn Job>>,
+        names: &mut impl Names,
+    ) -> bool {
+        let submissions = &self.shared.submissions;
+        submissions.post(
+            self.key,
+            placing,
+            jobs,
+            || self.shared.origin.elapsed(),
+            || self.may_post.load(Relaxed),
+            |key, id, queued| names.add((key, id, queued)),
+        )
+    }
+
     /// Takes tasks back for which there was no worker, if the requested one
     /// is not there, because it could not be started. Checked before anything more
     /// is due: for that no worker was requested yet.
@@ -209,7 +232,7 @@ impl Caller {
         if !state.calls_for_workers() || state.has_workers() {
             return false;
         }
-        let taken_back = self.shared.with_locked(state, |state, wakes, _| {
+        let taken_back = self.shared.with_locked(state, false, |state, wakes, _| {
             if !keys.iter().all(|&(key, ..)| state.waits(key)) {
                 return Vec::new();
             }

@@ -7,7 +7,7 @@ use crate::backlog::{Backlog, GroupKey};
 use crate::error::Stale;
 use crate::lanes::LaneKey;
 use crate::slab::Key;
-use crate::sync::Arc;
+use crate::sync::{Arc, Ordering::Relaxed};
 use crate::wait::WakeBatch;
 
 use super::core::{Core, Placing, Refused};
@@ -29,35 +29,51 @@ impl<J> Core<J> {
         if self.closed || c.released {
             return Err((Refused::Closed, job));
         }
-        let Placing {
-            tier, group, bump, ..
-        } = placing;
-        let lane = c.lane;
-        if let Some(group) = group
-            && let Err(refused) = admissible(&self.backlog, lane, group, placing)
+        if let Some(group) = placing.group
+            && let Err(refused) = admissible(&self.backlog, c.lane, group, placing)
         {
             return Err((refused, job));
         }
-        let id = TaskId(self.last.0 + 1);
-        let mut into = tier.unwrap_or(0);
-        let key = if placing.after.is_zero() {
-            self.tasks.insert_with(|key| {
-                let sent = Membership::send(&mut self.backlog, lane, group, tier, bump, key);
-                into = sent.1;
-                TaskState::new(id, caller, sent, now, Phase::Waiting(job))
-            })
-        } else {
-            self.submit_later(caller, placing, job, now)
-        };
-        self.last = id;
+        let key = self.tasks.reserve();
+        match placing.after.is_zero() {
+            true => self.place(key, caller, placing, job, now),
+            false => self.place_later(key, caller, placing, job, now),
+        }
+        Ok((key, self.last))
+    }
+
+    /// Takes a task that is admissible, as the next.
+    #[inline]
+    pub(super) fn place(&mut self, key: Key, caller: Key, at: Placing, job: J, now: Duration) {
+        let c = self.callers.get(caller).expect(HELD);
+        let sent = Membership::send(&mut self.backlog, c.lane, at.group, at.tier, at.bump, key);
+        self.add(key, caller, sent, now, Phase::Waiting(job));
+    }
+
+    /// A task is there, in this phase.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        key: Key,
+        caller: Key,
+        place: (Membership, u32),
+        now: Duration,
+        phase: Phase<J>,
+    ) {
+        self.last.0 += 1;
         self.unfinished += 1;
+        let tier = place.1;
+        let state = TaskState::new(self.last, caller, place, now, phase);
+        self.tasks.fill(key, state);
         let c = self.callers.get_mut(caller).expect(HELD);
         c.submitted(key);
-        if c.skips(into) {
+        if tier > 0 {
+            c.may_post.store(false, Relaxed);
+        }
+        if c.skips(tier) {
             let mut nobody = WakeBatch::new();
             self.withdraw(key, Ending::Skipped, now, &mut nobody);
         }
-        Ok((key, id))
     }
 
     /// Takes back a task that waits as if it had never been submitted, but that

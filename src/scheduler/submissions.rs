@@ -1,0 +1,175 @@
+//! Tasks that are submitted while all workers are busy: they are posted here, and the
+//! state hears of them later. So submitters and workers do not wait for each other.
+//!
+//! Protocol: a submitter posts under the lock of this list, which is held for no more.
+//! Whoever takes the lock of the state takes in first what is here. Order of locks: the
+//! state, then this list.
+//!
+//! Invariants:
+//! 1. The list is open only while as many workers as there may be are busy: each of them
+//!    takes the lock of the state when it is done, so that nobody need be woken. The event
+//!    that changes that closes the list, and takes in what came before.
+//! 2. Every event closes the list while it lasts, but for those of a worker that looks
+//!    for its next task, and for wake-ups. So whoever is told that a caller is released,
+//!    or that tiers are in use, sees all that was posted before.
+//! 3. Tasks have their numbers in the order of the list, behind all that the state knows,
+//!    and their keys from a stock that the state has reserved.
+//!
+//! Memory ordering: that of the two locks. `may_post` of a caller changes only while the
+//! list is closed, and is read under its lock while it is open.
+//!
+//! Two submitters and two workers on two processors lost two fifths of their time to the
+//! lock of the state before (`perf`, 2026-11-23).
+
+use std::time::Duration;
+
+use crate::backlog::GroupKey;
+use crate::slab::Key;
+use crate::sync::{Arc, Mutex};
+
+use super::cell::Job;
+use super::core::Placing;
+use super::outcome::TaskId;
+use super::prefetch::State;
+
+/// The list is not longer than that: then who submits takes it in.
+const MOST: usize = 1024;
+/// So many keys are reserved.
+const STOCK: usize = 256;
+
+/// A task that the state does not know.
+struct Submission {
+    key: Key,
+    caller: Key,
+    group: Option<GroupKey>,
+    bump: Option<u8>,
+    queued: Duration,
+    job: Arc<dyn Job>,
+}
+
+#[derive(Default)]
+struct List {
+    open: bool,
+    posted: Vec<Submission>,
+    /// For those that are to come.
+    keys: Vec<Key>,
+    /// The number of the last.
+    last: TaskId,
+}
+
+/// The list of submissions, on cache lines of its own.
+#[repr(align(128))]
+pub(super) struct Submissions(Mutex<List>);
+
+/// What the state knows of it.
+#[derive(Default)]
+pub(super) struct Posting {
+    /// Whether it is open.
+    pub(super) open: bool,
+    /// Kept for its memory.
+    buffer: Vec<Submission>,
+}
+
+impl Submissions {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(List::default()))
+    }
+
+    /// Posts tasks if the list is open, has room and keys for all of them, and
+    /// `may_post`. Gives `names` their keys and numbers.
+    pub(super) fn post(
+        &self,
+        caller: Key,
+        placing: Placing,
+        jobs: &mut impl ExactSizeIterator<Item = Arc<dyn Job>>,
+        now: impl FnOnce() -> Duration,
+        may_post: impl FnOnce() -> bool,
+        mut name: impl FnMut(Key, TaskId, Duration),
+    ) -> bool {
+        let list = &mut *self.0.lock();
+        let n = jobs.len();
+        if !list.open || list.keys.len() < n || list.posted.len() + n > MOST || !may_post() {
+            return false;
+        }
+        let queued = now();
+        let Placing { group, bump, .. } = placing;
+        for (job, key) in jobs.zip(list.keys.drain(list.keys.len() - n..)) {
+            list.last.0 += 1;
+            name(key, list.last, queued);
+            list.posted.push(Submission {
+                key,
+                caller,
+                group,
+                bump,
+                queued,
+                job,
+            });
+        }
+        true
+    }
+
+    /// Takes in what was posted, if the list was open; it stays so if `open`.
+    #[inline]
+    pub(super) fn take_in(&self, state: &mut State, open: bool) {
+        if state.posting.open {
+            self.take_posted(state, open);
+        }
+    }
+
+    #[inline(never)]
+    fn take_posted(&self, state: &mut State, open: bool) {
+        let mut posted = std::mem::take(&mut state.posting.buffer);
+        {
+            let list = &mut *self.0.lock();
+            std::mem::swap(&mut list.posted, &mut posted);
+            list.open = open;
+            state.posting.open = open;
+            if open {
+                state.stock(&mut list.keys);
+            }
+        }
+        for new in posted.drain(..) {
+            let placing = Placing {
+                group: new.group,
+                bump: new.bump,
+                ..Placing::default()
+            };
+            state.place(new.key, new.caller, placing, new.job, new.queued);
+        }
+        state.posting.buffer = posted;
+    }
+
+    /// Opens or closes the list after an event, by invariant 1. Whether that is done:
+    /// else something was taken in, and is to be settled.
+    #[inline]
+    pub(super) fn settle(&self, state: &mut State) -> bool {
+        let open = state.may_post();
+        open == state.posting.open || self.set_open(state, open)
+    }
+
+    #[inline(never)]
+    fn set_open(&self, state: &mut State, open: bool) -> bool {
+        if !open {
+            let last = state.last;
+            self.take_posted(state, false);
+            return state.last == last;
+        }
+        let list = &mut *self.0.lock();
+        (list.open, list.last) = (true, state.last);
+        state.posting.open = true;
+        state.stock(&mut list.keys);
+        true
+    }
+}
+
+impl State {
+    /// Whether all workers that there may be are busy.
+    fn may_post(&mut self) -> bool {
+        !self.is_closed() && self.workers().are_all_busy()
+    }
+
+    /// Reserves keys.
+    fn stock(&mut self, keys: &mut Vec<Key>) {
+        keys.resize_with(STOCK, || self.tasks.reserve());
+    }
+}
