@@ -75,6 +75,7 @@ mod handles;
 mod later;
 mod outcome;
 mod perform;
+mod placing;
 mod pool;
 mod prefetch;
 mod reject;
@@ -117,7 +118,8 @@ pub use task::{OutcomeError, OutcomeOp, Task};
 pub use waits::{Release, Shutdown, Synchronize};
 
 pub(crate) use caller::Synced;
-pub(crate) use core::{Core, Placing};
+pub(crate) use core::Core;
+pub(crate) use placing::Placing;
 
 use shared::Shared;
 

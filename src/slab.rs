@@ -186,6 +186,17 @@ impl<T> Slab<T> {
     /// Takes a value out, or nothing if the key is stale.
     #[inline]
     pub fn remove(&mut self, key: Key) -> Option<T> {
+        self.remove_with(key, Option::take)?
+    }
+
+    /// As [`remove`](Self::remove) of a value that `take` takes or drops where it is;
+    /// that may not panic.
+    #[inline]
+    pub fn remove_with<R>(
+        &mut self,
+        key: Key,
+        take: impl FnOnce(&mut Option<T>) -> R,
+    ) -> Option<R> {
         let number = key.index >> SHIFT;
         let at = (key.index & MASK) as u16;
         let place = self.places.get_mut(number as usize)?;
@@ -193,7 +204,8 @@ impl<T> Slab<T> {
         if slot.generation != key.generation {
             return None;
         }
-        let value = slot.value.take()?;
+        slot.value.as_ref()?;
+        let taken = take(&mut slot.value);
         slot.generation = slot.generation.saturating_add(1);
         if slot.generation < NonZeroU32::MAX {
             if place.first_free == NO_SLOT {
@@ -207,7 +219,7 @@ impl<T> Slab<T> {
         if place.live == 0 {
             self.emptied(number as usize);
         }
-        Some(value)
+        Some(taken)
     }
 
     /// The value that `key` names, if it is still there.

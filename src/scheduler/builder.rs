@@ -55,7 +55,7 @@ impl Builder {
         Self { idle, ..self }
     }
 
-    /// The most tasks that a worker takes at once, 1 to 1024; 16 if this is not
+    /// The most tasks that a worker takes at once, 1 to 1024; 32 if this is not
     /// said. At 1 tasks start exactly in order.
     ///
     /// A worker takes more than one only out of a backlog of at least two for every
@@ -171,7 +171,7 @@ impl Builder {
 }
 
 /// See [`Builder::claims`]; chosen by measurement, see `prefetch`.
-const DEFAULT_CLAIMS: u32 = 16;
+const DEFAULT_CLAIMS: u32 = 32;
 const MAX_CLAIMS: u32 = 1024;
 
 impl fmt::Debug for Builder {

@@ -17,7 +17,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::backlog::{Backlog, GroupKey};
-use crate::error::{OutOfRange, TierGoesDown};
+use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::queue::Capacity;
 use crate::slab::{Key, Slab};
@@ -30,28 +30,6 @@ use super::later::Clock;
 use super::outcome::TaskId;
 use super::stall::Stalls;
 use super::task_state::{Ended, Started, TaskState};
-
-/// Why a task was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// The scheduler or the caller takes no more.
-    Closed,
-    /// It would wait for itself.
-    TierGoesDown(TierGoesDown),
-    /// The group is not of this caller.
-    ForeignGroup,
-}
-
-/// Where a task goes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Placing {
-    pub(crate) tier: Option<u32>,
-    /// A group of the caller; `None` is one of the task's own.
-    pub(crate) group: Option<GroupKey>,
-    pub(crate) bump: Option<u8>,
-    /// How long it is not to start.
-    pub(crate) after: Duration,
-}
 
 /// How a caller or a scheduler ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

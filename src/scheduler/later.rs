@@ -24,8 +24,9 @@ use crate::slab::Key;
 use crate::timers::{Timer, Timers};
 use crate::wait::WakeBatch;
 
-use super::core::{Core, Placing};
+use super::core::Core;
 use super::outcome::Ending;
+use super::placing::Placing;
 use super::task_state::{Membership, Phase};
 
 /// A task that is not due, and where it goes then.

@@ -7,7 +7,7 @@ use crate::error::{Closed, OutOfRange, Stalled, TierGoesDown};
 
 use crate::queue::SendReason;
 
-use super::core::Refused;
+use super::placing::Refused;
 
 /// A task that was not taken, and why.
 pub struct Rejected<F> {

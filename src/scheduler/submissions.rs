@@ -28,8 +28,8 @@ use crate::slab::Key;
 use crate::sync::{Arc, Mutex};
 
 use super::cell::Job;
-use super::core::Placing;
 use super::outcome::TaskId;
+use super::placing::Placing;
 use super::prefetch::State;
 
 /// The list is not longer than that: then who submits takes it in.

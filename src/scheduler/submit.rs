@@ -7,9 +7,9 @@ use crate::slab::Key;
 use crate::sync::{Arc, Ordering::Relaxed};
 
 use super::cell::{Cell, Function, Job, Program};
-use super::core::Placing;
 use super::handles::{Caller, Place};
 use super::outcome::TaskId;
+use super::placing::Placing;
 use super::reject::{Reason, Rejected};
 use super::task::Task;
 

@@ -3,98 +3,17 @@
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::backlog::{Backlog, GroupKey};
 use crate::error::Stale;
-use crate::lanes::LaneKey;
 use crate::slab::Key;
-use crate::sync::{Arc, Ordering::Relaxed};
+use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
-use super::core::{Core, Placing, Refused};
+use super::core::Core;
 use super::outcome::{Ending, Record, TaskId};
 use super::stall::Target;
 use super::task_state::{Ended, Membership, Phase, Started, TaskState};
 
 impl<J> Core<J> {
-    /// Takes a task, as one event; hands the job back if it is refused. One that comes
-    /// after a failure in a lower tier is skipped at once.
-    pub(crate) fn submit(
-        &mut self,
-        caller: Key,
-        placing: Placing,
-        job: J,
-        now: Duration,
-    ) -> Result<(Key, TaskId), (Refused, J)> {
-        let c = self.callers.get(caller).expect(HELD);
-        if self.closed || c.released {
-            return Err((Refused::Closed, job));
-        }
-        if let Some(group) = placing.group
-            && let Err(refused) = admissible(&self.backlog, c.lane, group, placing)
-        {
-            return Err((refused, job));
-        }
-        let key = self.tasks.reserve();
-        match placing.after.is_zero() {
-            true => self.place(key, caller, placing, job, now),
-            false => self.place_later(key, caller, placing, job, now),
-        }
-        Ok((key, self.last))
-    }
-
-    /// Takes a task that is admissible, as the next.
-    #[inline]
-    pub(super) fn place(&mut self, key: Key, caller: Key, at: Placing, job: J, now: Duration) {
-        let c = self.callers.get(caller).expect(HELD);
-        let sent = Membership::send(&mut self.backlog, c.lane, at.group, at.tier, at.bump, key);
-        self.add(key, caller, sent, now, Phase::Waiting(job));
-    }
-
-    /// A task is there, in this phase.
-    #[inline]
-    pub(super) fn add(
-        &mut self,
-        key: Key,
-        caller: Key,
-        place: (Membership, u32),
-        now: Duration,
-        phase: Phase<J>,
-    ) {
-        self.last.0 += 1;
-        self.unfinished += 1;
-        let tier = place.1;
-        let state = TaskState::new(self.last, caller, place, now, phase);
-        self.tasks.fill(key, state);
-        let c = self.callers.get_mut(caller).expect(HELD);
-        c.submitted(key);
-        if tier > 0 {
-            c.may_post.store(false, Relaxed);
-        }
-        if c.skips(tier) {
-            let mut nobody = WakeBatch::new();
-            self.withdraw(key, Ending::Skipped, now, &mut nobody);
-        }
-    }
-
-    /// Takes back a task that waits as if it had never been submitted, but that
-    /// its group keeps its tier and bump; `None` if it does not wait any more.
-    pub(crate) fn retract(&mut self, key: Key, wakes: &mut WakeBatch) -> Option<J> {
-        let state = self.task(key);
-        let (id, caller) = (state.id, state.caller);
-        if !state.waits() || state.begun().is_some() {
-            return None;
-        }
-        self.leave_backlog(key);
-        self.take_out(key);
-        let job = match self.tasks.remove(key)?.phase {
-            Phase::Waiting(job) => job,
-            Phase::Later(later) => later.job,
-            _ => unreachable!("it waits"),
-        };
-        self.count(caller, id, None, wakes);
-        Some(job)
-    }
-
     pub(super) fn start(&mut self, task: Key, worker: u32, now: Duration) -> Started<J> {
         let running = Phase::Running { worker, start: now };
         let phase = &mut self.take_out(task).phase;
@@ -288,7 +207,7 @@ impl<J> Core<J> {
     }
 
     /// A task that waits is in no line, and sets no timer, any more.
-    fn leave_backlog(&mut self, key: Key) {
+    pub(super) fn leave_backlog(&mut self, key: Key) {
         let state = self.tasks.get(key).expect(HELD);
         let lane = self.caller(state.caller).lane;
         match (&state.phase, &state.membership) {
@@ -307,12 +226,14 @@ impl<J> Core<J> {
     /// A task is forgotten with its ending.
     #[inline]
     pub(super) fn conclude(&mut self, key: Key, ending: Ending, wakes: &mut WakeBatch) {
-        let Some(TaskState {
-            id, caller, waker, ..
-        }) = self.tasks.remove(key)
-        else {
-            unreachable!("it has one ending");
-        };
+        let removed = self.tasks.remove_with(key, |there| {
+            let gone = there
+                .as_mut()
+                .map(|task| (task.id, task.caller, task.waker.take()));
+            *there = None;
+            gone
+        });
+        let (id, caller, waker) = removed.flatten().expect(HELD);
         self.stalls.ended(Target::Task(key));
         waker.into_iter().for_each(|w| wakes.push(w));
         self.count(caller, id, Some(ending), wakes);
@@ -320,7 +241,13 @@ impl<J> Core<J> {
 
     /// Counts an ending in the caller's state and wakes who waits for it.
     #[inline]
-    fn count(&mut self, caller: Key, id: TaskId, how: Option<Ending>, wakes: &mut WakeBatch) {
+    pub(super) fn count(
+        &mut self,
+        caller: Key,
+        id: TaskId,
+        how: Option<Ending>,
+        wakes: &mut WakeBatch,
+    ) {
         self.unfinished -= 1;
         let c = self.callers.get_mut(caller).expect(HELD);
         if let Some(capacity) = c.capacity.as_ref().filter(|_| how.is_some()) {
@@ -380,22 +307,6 @@ impl<J> Core<J> {
 
     pub(super) fn task_mut(&mut self, task: Key) -> &mut TaskState<J> {
         self.tasks.get_mut(task).expect(HELD)
-    }
-}
-
-/// Whether the group is of this lane, and takes a task that is due in its tier.
-fn admissible(
-    backlog: &Backlog<Key>,
-    lane: LaneKey,
-    group: GroupKey,
-    placing: Placing,
-) -> Result<(), Refused> {
-    if backlog.lane_of(group) != Some(lane) {
-        return Err(Refused::ForeignGroup);
-    }
-    match placing.tier.filter(|_| placing.after.is_zero()) {
-        Some(tier) => backlog.admits(group, tier).map_err(Refused::TierGoesDown),
-        None => Ok(()),
     }
 }
 

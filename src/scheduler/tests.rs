@@ -15,8 +15,9 @@ use crate::limit::{Bypass, Limit};
 use crate::wait::WakeBatch;
 
 use super::caller::OnFailure;
-use super::core::{Core, Placing};
+use super::core::Core;
 use super::outcome::Ending;
+use super::placing::Placing;
 
 #[derive(Default)]
 struct Woken(AtomicU32);

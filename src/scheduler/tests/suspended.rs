@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::OnFailure;
-use crate::scheduler::core::{Core, Placing};
+use crate::scheduler::core::Core;
 use crate::scheduler::outcome::Ending;
+use crate::scheduler::placing::Placing;
 use crate::scheduler::stall::Target;
 use crate::slab::Key;
 use crate::wait::WakeBatch;
