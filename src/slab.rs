@@ -146,8 +146,7 @@ impl<T> Slab<T> {
         key
     }
 
-    /// A key for a value that is to come: until it is [filled](Self::fill) nothing is
-    /// there. The slot is in use for good if it never is.
+    /// A key for a value that is to come: nothing is there until it is [filled](Self::fill).
     pub fn reserve(&mut self) -> Key {
         self.take_slot().0
     }
@@ -189,8 +188,7 @@ impl<T> Slab<T> {
         self.remove_with(key, Option::take)?
     }
 
-    /// As [`remove`](Self::remove) of a value that `take` takes or drops where it is;
-    /// that may not panic.
+    /// The same; `take` takes it, or drops it where it is, and may not panic.
     #[inline]
     pub fn remove_with<R>(
         &mut self,

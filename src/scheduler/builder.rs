@@ -60,7 +60,7 @@ impl Builder {
     ///
     /// A worker takes more than one only out of a backlog of at least two for every
     /// worker that there may be, and only as many as would last it for 100 us if
-    /// they all took as long as the longest it ran of late. Then a bump, a raised
+    /// they all took as long as those it ran of late. Then a bump, a raised
     /// level or an earlier task that another worker has may come late, by up to that
     /// many tasks a worker. Nothing else changes: what has been taken and has not
     /// started counts as waiting, can be cancelled, goes back if a lower tier gets

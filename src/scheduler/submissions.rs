@@ -34,8 +34,8 @@ use super::prefetch::State;
 
 /// The list is not longer than that: then who submits takes it in.
 const MOST: usize = 1024;
-/// So many keys are reserved.
-const STOCK: usize = 256;
+/// So many keys are reserved at first: twice as many whenever that was too few.
+const STOCK: usize = 16;
 
 /// A task that the state does not know.
 struct Submission {
@@ -51,8 +51,9 @@ struct Submission {
 struct List {
     open: bool,
     posted: Vec<Submission>,
-    /// For those that are to come.
+    /// For those that are to come, and how many there are to be.
     keys: Vec<Key>,
+    stock: usize,
     /// The number of the last.
     last: TaskId,
 }
@@ -88,7 +89,11 @@ impl Submissions {
     ) -> bool {
         let list = &mut *self.0.lock();
         let n = jobs.len();
-        if !list.open || list.keys.len() < n || list.posted.len() + n > MOST || !may_post() {
+        if !list.open || list.posted.len() + n > MOST || !may_post() {
+            return false;
+        }
+        if list.keys.len() < n {
+            list.stock = (2 * list.stock.max(n)).min(MOST);
             return false;
         }
         let queued = now();
@@ -125,7 +130,7 @@ impl Submissions {
             list.open = open;
             state.posting.open = open;
             if open {
-                state.stock(&mut list.keys);
+                state.stock(list);
             }
         }
         for new in posted.drain(..) {
@@ -157,7 +162,7 @@ impl Submissions {
         let list = &mut *self.0.lock();
         (list.open, list.last) = (true, state.last);
         state.posting.open = true;
-        state.stock(&mut list.keys);
+        state.stock(list);
         true
     }
 }
@@ -169,7 +174,8 @@ impl State {
     }
 
     /// Reserves keys.
-    fn stock(&mut self, keys: &mut Vec<Key>) {
-        keys.resize_with(STOCK, || self.tasks.reserve());
+    fn stock(&mut self, list: &mut List) {
+        let stock = list.stock.max(STOCK);
+        list.keys.resize_with(stock, || self.tasks.reserve());
     }
 }

@@ -13,6 +13,7 @@ mod later;
 mod life;
 mod outcomes;
 mod pools;
+mod posted;
 mod prefetch;
 mod room;
 mod stage;

@@ -9,7 +9,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use conversant_schedules::limit::Limit;
-use conversant_schedules::scheduler::{CallerOptions, How, Place, Scheduler, Task, Verdict};
+use conversant_schedules::scheduler::{
+    Builder, Caller, CallerOptions, How, Place, Scheduler, Task, Verdict,
+};
 use shuttle::sync::Mutex;
 use shuttle::thread;
 
@@ -104,6 +106,80 @@ fn submissions_against_retirement() {
         schedules::join(submitters);
         assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
         assert_eq!(scheduler.workers().live, 0);
+    });
+}
+
+/// Tasks are submitted while the only worker is busy for another caller, and while their
+/// caller or their scheduler closes: what was taken is waited for, and all of it is done.
+fn submissions_against(close: fn(&Scheduler, &Caller) -> Option<u64>) {
+    let scheduler = Scheduler::builder().workers(1).idle(Duration::ZERO);
+    let scheduler = scheduler.build().unwrap();
+    let [caller, busy] = [(); 2].map(|()| {
+        let caller = scheduler.caller("", CallerOptions::default());
+        caller.unwrap()
+    });
+    let long = busy.exec(|| {
+        (0..6).for_each(|_| thread::yield_now());
+        Ok::<(), ()>(())
+    });
+    assert!(long.is_ok());
+    let other = caller.clone();
+    let submitter = thread::spawn(move || {
+        let task = |_| other.exec(|| Ok::<(), ()>(())).ok();
+        (0..3).filter_map(task).collect::<Vec<_>>()
+    });
+    let tasks = close(&scheduler, &caller);
+    let taken = submitter.join().unwrap();
+    assert!(taken.iter().all(Task::has_ended));
+    assert!(tasks.is_none_or(|tasks| tasks == taken.len() as u64));
+    assert!(caller.exec(|| Ok::<(), ()>(())).is_err());
+    drop((caller, busy));
+    assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
+}
+
+/// Nothing happens but submissions and what comes of them: none is forgotten.
+fn submissions_alone(builder: Builder) {
+    let scheduler = builder.workers(1).idle(Duration::ZERO).build().unwrap();
+    let caller = scheduler.caller("", CallerOptions::default()).unwrap();
+    let (done, ended) = shuttle::sync::mpsc::channel();
+    for n in 0..3 {
+        let done = done.clone();
+        let task = caller.exec(move || done.send(n).map_err(drop));
+        task.ok().expect("it is open").detach();
+    }
+    (0..3).for_each(|n| assert_eq!(ended.recv(), Ok(n)));
+    drop(caller);
+    assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
+}
+
+#[test]
+fn submissions_against_rest() {
+    schedules::explore(|| submissions_alone(Scheduler::builder()));
+}
+
+#[test]
+fn submissions_against_rest_on_a_pool() {
+    let pool = |job: Box<dyn FnOnce() + Send>| {
+        thread::spawn(job);
+        Ok(())
+    };
+    schedules::explore(move || submissions_alone(Scheduler::builder().pool(pool)));
+}
+
+#[test]
+fn submissions_against_a_release() {
+    schedules::explore(|| {
+        submissions_against(|_, caller| Some(caller.release(How::Drain).wait().unwrap().tasks));
+    });
+}
+
+#[test]
+fn submissions_against_a_shutdown() {
+    schedules::explore(|| {
+        submissions_against(|scheduler, _| {
+            assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
+            None
+        });
     });
 }
 
