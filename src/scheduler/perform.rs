@@ -132,7 +132,8 @@ impl Wake for TaskWaker {
     fn wake_by_ref(self: &WakeArc<Self>) {
         let Self { shared, task } = &**self;
         if !wake_current(shared, *task) {
-            shared.with_state_posting(|state, _, _| state.wake_task(*task));
+            let state = shared.state.lock();
+            shared.with_locked(state, true, |state, _, _| state.wake_task(*task));
         }
     }
 }

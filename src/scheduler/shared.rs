@@ -43,17 +43,9 @@ impl Shared {
         self.with_locked(self.state.lock(), false, f)
     }
 
-    /// The same, while tasks are posted: see [`Submissions`].
-    #[inline]
-    pub(super) fn with_state_posting<R>(
-        self: &Arc<Self>,
-        f: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> R,
-    ) -> R {
-        self.with_locked(self.state.lock(), true, f)
-    }
-
     /// The same, with the lock held: the state is as the last event left it, and
-    /// what was posted or is due since then has not arrived.
+    /// what was posted or is due since then has not arrived. With `posting`, tasks are
+    /// posted meanwhile: see [`Submissions`].
     #[inline]
     pub(super) fn with_locked<R>(
         self: &Arc<Self>,

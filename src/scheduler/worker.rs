@@ -249,7 +249,7 @@ fn report_and_find(
     find: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> Option<Found>,
 ) -> Option<Found> {
     let mut left = None;
-    let found = shared.with_state_posting(|state, wakes, now| {
+    let found = shared.with_locked(shared.state.lock(), true, |state, wakes, now| {
         if let Some(done) = done {
             left = done.left;
             if let Some(taken) = state.finish(n, done.ran, now, wakes) {

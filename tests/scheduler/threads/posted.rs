@@ -3,21 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use conversant::scheduler::{CallerOptions, How, Place, Reason, Scheduler};
+use conversant::scheduler::{Caller, CallerOptions, How, Place, Reason, Scheduler};
 
 use crate::threads::stage::{Held, end, finishes, one_caller};
 
-#[test]
-fn a_caller_that_is_released_refuses_them() {
+/// Whoever closes gives up waiting, while the only worker is busy.
+fn refused_after(close: impl FnOnce(&Scheduler, &Caller) -> bool + Send + 'static) {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         let held = Held::start(&caller);
-        assert!(
-            caller
-                .release(How::Drain)
-                .wait_timeout(Duration::ZERO)
-                .is_err()
-        );
+        assert!(close(&scheduler, &caller));
         let refused = caller.exec(|| Ok::<_, ()>(())).unwrap_err();
         assert_eq!(refused.reason, Reason::Closed);
         held.finish();
@@ -26,20 +21,18 @@ fn a_caller_that_is_released_refuses_them() {
 }
 
 #[test]
+fn a_caller_that_is_released_refuses_them() {
+    refused_after(|_, caller| {
+        let release = caller.release(How::Drain);
+        release.wait_timeout(Duration::ZERO).is_err()
+    });
+}
+
+#[test]
 fn a_scheduler_that_shuts_down_refuses_them() {
-    finishes(|| {
-        let (scheduler, caller) = one_caller(1);
-        let held = Held::start(&caller);
-        assert!(
-            scheduler
-                .shutdown(How::Drain)
-                .wait_timeout(Duration::ZERO)
-                .is_err()
-        );
-        let refused = caller.exec(|| Ok::<_, ()>(())).unwrap_err();
-        assert_eq!(refused.reason, Reason::Closed);
-        held.finish();
-        end(&scheduler);
+    refused_after(|scheduler, _| {
+        let shutdown = scheduler.shutdown(How::Drain);
+        shutdown.wait_timeout(Duration::ZERO).is_err()
     });
 }
 
