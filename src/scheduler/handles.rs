@@ -51,6 +51,7 @@ pub struct Place<'a> {
     pub(super) group: Option<&'a Group>,
     pub(super) bump: Option<u8>,
     pub(super) after: Duration,
+    pub(super) label: Option<&'a str>,
 }
 
 impl<'a> Place<'a> {
@@ -80,6 +81,14 @@ impl<'a> Place<'a> {
     pub fn bump(self, level: u8) -> Self {
         let bump = Some(level);
         Self { bump, ..self }
+    }
+
+    /// Called so, for people: in its row of the log and in the
+    /// [status](super::Status). It costs a block of memory, one for a whole batch.
+    #[must_use]
+    pub fn label(self, label: &'a str) -> Self {
+        let label = Some(label);
+        Self { label, ..self }
     }
 
     /// Not before so long from its submission. Until then it is absent: it takes

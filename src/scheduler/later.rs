@@ -106,7 +106,7 @@ impl<J> Core<J> {
         &mut self,
         key: Key,
         caller: Key,
-        placing: Placing,
+        placing: Placing<'_>,
         job: J,
         now: Duration,
     ) {
@@ -127,7 +127,14 @@ impl<J> Core<J> {
             tier,
             bump,
         }));
-        self.add(key, caller, (place, tier.unwrap_or(0)), now, later);
+        self.add(
+            key,
+            caller,
+            (place, tier.unwrap_or(0)),
+            now,
+            later,
+            placing.label,
+        );
     }
 
     /// It is `now`: what is due arrives. The callers whose tasks those are.

@@ -156,6 +156,8 @@ pub struct Record {
     pub id: TaskId,
     /// Its caller's name.
     pub caller: Arc<str>,
+    /// Its [label](super::Place::label), if it has one.
+    pub label: Option<Arc<str>>,
     /// Its tier.
     pub tier: u32,
     /// When it was submitted, counted from the scheduler's beginning.

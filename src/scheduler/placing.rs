@@ -6,7 +6,7 @@ use crate::backlog::{Backlog, GroupKey};
 use crate::error::TierGoesDown;
 use crate::lanes::LaneKey;
 use crate::slab::Key;
-use crate::sync::Ordering::Relaxed;
+use crate::sync::{Arc, Ordering::Relaxed};
 use crate::wait::WakeBatch;
 
 use super::core::Core;
@@ -26,13 +26,15 @@ pub(crate) enum Refused {
 
 /// Where a task goes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Placing {
+pub(crate) struct Placing<'a> {
     pub(crate) tier: Option<u32>,
     /// A group of the caller; `None` is one of the task's own.
     pub(crate) group: Option<GroupKey>,
     pub(crate) bump: Option<u8>,
     /// How long it is not to start.
     pub(crate) after: Duration,
+    /// What it is called, in records and in the status.
+    pub(crate) label: Option<&'a Arc<str>>,
 }
 
 impl<J> Core<J> {
@@ -41,7 +43,7 @@ impl<J> Core<J> {
     pub(crate) fn submit(
         &mut self,
         caller: Key,
-        placing: Placing,
+        placing: Placing<'_>,
         job: J,
         now: Duration,
     ) -> Result<(Key, TaskId), (Refused, J)> {
@@ -64,10 +66,10 @@ impl<J> Core<J> {
 
     /// Takes a task that is admissible, as the next.
     #[inline]
-    pub(super) fn place(&mut self, key: Key, caller: Key, at: Placing, job: J, now: Duration) {
+    pub(super) fn place(&mut self, key: Key, caller: Key, at: Placing<'_>, job: J, now: Duration) {
         let c = self.callers.get(caller).expect(HELD);
         let sent = Membership::send(&mut self.backlog, c.lane, at.group, at.tier, at.bump, key);
-        self.add(key, caller, sent, now, Phase::Waiting(job));
+        self.add(key, caller, sent, now, Phase::Waiting(job), at.label);
     }
 
     /// A task is there, in this phase.
@@ -79,11 +81,12 @@ impl<J> Core<J> {
         place: (Membership, u32),
         now: Duration,
         phase: Phase<J>,
+        label: Option<&Arc<str>>,
     ) {
         self.last.0 += 1;
         self.unfinished += 1;
         let tier = place.1;
-        let state = TaskState::new(self.last, caller, place, now, phase);
+        let state = TaskState::new(self.last, caller, place, now, phase, label);
         self.tasks.fill(key, state);
         let c = self.callers.get_mut(caller).expect(HELD);
         c.submitted(key);
@@ -121,7 +124,7 @@ fn admissible(
     backlog: &Backlog<Key>,
     lane: LaneKey,
     group: GroupKey,
-    placing: Placing,
+    placing: Placing<'_>,
 ) -> Result<(), Refused> {
     if backlog.lane_of(group) != Some(lane) {
         return Err(Refused::ForeignGroup);

@@ -50,6 +50,8 @@ pub struct RunningTask {
     pub id: TaskId,
     /// Its caller's name.
     pub caller: Arc<str>,
+    /// Its [label](super::Place::label), if it has one.
+    pub label: Option<Arc<str>>,
     /// Its tier.
     pub tier: u32,
     /// The worker that runs it.
@@ -66,6 +68,8 @@ pub struct WaitingTask {
     pub id: TaskId,
     /// Its caller's name.
     pub caller: Arc<str>,
+    /// Its [label](super::Place::label), if it has one.
+    pub label: Option<Arc<str>>,
     /// Its tier.
     pub tier: u32,
     /// When it was submitted.
@@ -130,6 +134,7 @@ impl<J> Core<J> {
                 Phase::Running { worker, start } => running.push(RunningTask {
                     id: task.id,
                     caller: self.caller(task.caller).name.clone(),
+                    label: task.label.clone(),
                     tier: task.tier,
                     worker,
                     start,
@@ -160,6 +165,7 @@ impl<J> Core<J> {
         WaitingTask {
             id: task.id,
             caller: self.caller(task.caller).name.clone(),
+            label: task.label.clone(),
             tier: task.tier,
             queued: task.queued,
             why,

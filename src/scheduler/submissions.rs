@@ -44,6 +44,7 @@ struct Submission {
     group: Option<GroupKey>,
     bump: Option<u8>,
     queued: Duration,
+    label: Option<Arc<str>>,
     job: Arc<dyn Job>,
 }
 
@@ -81,7 +82,7 @@ impl Submissions {
     pub(super) fn post(
         &self,
         caller: Key,
-        placing: Placing,
+        placing: Placing<'_>,
         jobs: &mut impl ExactSizeIterator<Item = Arc<dyn Job>>,
         now: impl FnOnce() -> Duration,
         may_post: impl FnOnce() -> bool,
@@ -97,7 +98,9 @@ impl Submissions {
             return false;
         }
         let queued = now();
-        let Placing { group, bump, .. } = placing;
+        let Placing {
+            group, bump, label, ..
+        } = placing;
         for (job, key) in jobs.zip(list.keys.drain(list.keys.len() - n..)) {
             list.last.0 += 1;
             name(key, list.last, queued);
@@ -107,6 +110,7 @@ impl Submissions {
                 group,
                 bump,
                 queued,
+                label: label.cloned(),
                 job,
             });
         }
@@ -137,6 +141,7 @@ impl Submissions {
             let placing = Placing {
                 group: new.group,
                 bump: new.bump,
+                label: new.label.as_ref(),
                 ..Placing::default()
             };
             state.place(new.key, new.caller, placing, new.job, new.queued);

@@ -174,11 +174,13 @@ impl Caller {
         {
             return Err(Reason::ForeignGroup);
         }
+        let label = place.label.map(Arc::from);
         let placing = Placing {
             tier: place.tier,
             group: place.group.map(|g| g.key),
             bump: place.bump,
             after: place.after,
+            label: label.as_ref(),
         };
         let is_plain = placing.tier.is_none_or(|tier| tier == 0) && placing.after.is_zero();
         if is_plain && self.post(placing, &mut jobs, names) {
@@ -209,7 +211,7 @@ impl Caller {
     /// Posts all of them, or none: of tier 0, without a delay.
     fn post(
         &self,
-        placing: Placing,
+        placing: Placing<'_>,
         jobs: &mut impl ExactSizeIterator<Item = Arc<dyn Job>>,
         names: &mut impl Names,
     ) -> bool {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::backlog::{Alone, Backlog, GroupKey, Prefetched};
 use crate::lanes::LaneKey;
 use crate::slab::Key;
+use crate::sync::Arc;
 
 use super::later::Later;
 use super::outcome::{Ending, Record, Run, TaskId};
@@ -17,6 +18,7 @@ pub(super) struct TaskState<J> {
     pub(super) membership: Membership,
     pub(super) tier: u32,
     pub(super) queued: Duration,
+    pub(super) label: Option<Arc<str>>,
     pub(super) phase: Phase<J>,
     pub(super) waker: Option<Waker>,
     /// It was woken since a worker took it.
@@ -148,6 +150,7 @@ impl<J> TaskState<J> {
         (membership, tier): (Membership, u32),
         queued: Duration,
         phase: Phase<J>,
+        label: Option<&Arc<str>>,
     ) -> Self {
         Self {
             id,
@@ -155,6 +158,7 @@ impl<J> TaskState<J> {
             membership,
             tier,
             queued,
+            label: label.cloned(),
             phase,
             waker: None,
             woken: false,

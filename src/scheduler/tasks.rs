@@ -35,6 +35,7 @@ impl<J> Core<J> {
             Box::new(Record {
                 id: state.id,
                 caller: self.caller(state.caller).name.clone(),
+                label: state.label.clone(),
                 tier: state.tier,
                 queued: state.queued,
                 run: state.run(now),

@@ -25,7 +25,7 @@ pub struct SimTask(pub(super) u64, pub(super) Key);
 pub struct Work {
     pub(super) takes: Duration,
     pub(super) ending: Ending,
-    pub(super) placing: Placing,
+    pub(super) placing: Placing<'static>,
     /// Its group, whose simulation is checked when it is submitted.
     pub(super) group: Option<GroupId>,
 }

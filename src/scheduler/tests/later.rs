@@ -46,7 +46,7 @@ impl World {
             .unwrap()
     }
 
-    fn submit(&mut self, name: &'static str, placing: Placing) -> Key {
+    fn submit(&mut self, name: &'static str, placing: Placing<'_>) -> Key {
         let taken = self.core.submit(self.caller, placing, name, self.now);
         let (task, _) = taken.ok().unwrap();
         self.settle();

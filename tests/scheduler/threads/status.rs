@@ -1,5 +1,7 @@
 //! The status says where each task is, and why it waits.
 
+use std::time::Duration;
+
 use conversant::limit::Limit;
 use conversant::scheduler::{CallerOptions, Place, Scheduler, Status, TaskId, Why};
 
@@ -114,4 +116,41 @@ fn debug_never_blocks_and_says_little() {
     assert!(texts.iter().all(|text| text.len() < 300), "{texts:?}");
     let place = Place::new().group(&group);
     assert!(!format!("{place:?} {:?}", caller.synchronize()).is_empty());
+}
+
+/// In the status while it runs or waits, and in its row, however it was submitted and ended.
+#[test]
+fn a_label_is_told_everywhere() {
+    finishes(|| {
+        let (log, rows) = crossbeam_channel::bounded(10);
+        let builder = Scheduler::builder().workers(1).log(log);
+        let scheduler = builder.build().unwrap();
+        let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+        let held = Held::submit(&caller, Place::new().label("runs"));
+        held.wait_began();
+        let quick = || Ok::<_, ()>(());
+        let plain = caller.exec(quick).unwrap();
+        let posted = caller
+            .exec_with(Place::new().label("waits"), quick)
+            .unwrap();
+        let two = caller
+            .exec_all(Place::new().label("both"), [quick, quick])
+            .unwrap();
+        let day = Duration::from_secs(86_400);
+        let later = Place::new().label("later").after(day);
+        let later = caller.exec_with(later, quick).unwrap();
+        let status = scheduler.status();
+        assert_eq!(status.running[0].label.as_deref(), Some("runs"));
+        let waiting = status.waiting.iter().map(|task| task.label.as_deref());
+        let (waits, both) = (Some("waits"), Some("both"));
+        assert!(waiting.eq([None, waits, both, both, Some("later")]));
+        assert!(two[0].cancel() && later.cancel());
+        held.finish();
+        end(&scheduler);
+        drop((plain, posted, two, later));
+        let mut told: Vec<_> = rows.try_iter().map(|row| (row.id, row.label)).collect();
+        told.sort_unstable();
+        let told = told.iter().map(|(_, label)| label.as_deref());
+        assert!(told.eq([Some("runs"), None, waits, both, both, Some("later")]));
+    });
 }
