@@ -71,6 +71,7 @@ mod claimed;
 mod closing;
 mod core;
 mod current;
+mod first;
 mod handles;
 mod later;
 mod outcome;
@@ -108,6 +109,7 @@ use crate::wait::{Wait, sealed};
 pub use builder::Builder;
 pub use caller::{OnFailure, Summary};
 pub use core::How;
+pub use first::{First, first};
 pub use handles::{Caller, CallerOptions, Group, Place};
 pub use outcome::{Ending, Outcome, Record, Run, TaskId, Verdict};
 pub use pool::{Pool, PoolError};
@@ -226,6 +228,33 @@ impl Scheduler {
     pub fn shutdown(&self, how: How) -> Wait<Shutdown<'_>> {
         Wait::new(Shutdown::new(&self.shared, how))
     }
+
+    /// At the end of the scope, or while a panic unwinds it, [shuts down](Self::shutdown)
+    /// and blocks the thread until that is done: what the tasks use outlives them. A task
+    /// of the same scheduler does not wait there for itself.
+    ///
+    /// ```
+    /// use conversant::scheduler::{CallerOptions, How, Scheduler};
+    /// # use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    /// # use std::sync::Arc;
+    ///
+    /// let done = Arc::new(AtomicU32::new(0));
+    /// {
+    ///     let scheduler = Scheduler::builder().workers(2).build()?;
+    ///     let _all_is_done = scheduler.shutdown_at_end(How::Drain);
+    ///     let caller = scheduler.caller("main", CallerOptions::default())?;
+    ///     for _ in 0..10 {
+    ///         let done = Arc::clone(&done);
+    ///         caller.exec(move || Ok::<_, ()>(done.fetch_add(1, Relaxed)))?.detach();
+    ///     }
+    /// }
+    /// assert_eq!(done.load(Relaxed), 10);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shutdown_at_end(&self, how: How) -> ShutdownAtEnd<'_> {
+        let scheduler = self;
+        ShutdownAtEnd { scheduler, how }
+    }
 }
 
 impl sealed::Sealed for Scheduler {}
@@ -265,6 +294,21 @@ impl Drop for Hold<'_> {
         self.scheduler
             .shared
             .with_state(|state, _, _| state.unhold());
+    }
+}
+
+/// Waits for the shutdown when it is dropped; see [`Scheduler::shutdown_at_end`].
+#[derive(Debug)]
+#[must_use = "it waits where it is dropped"]
+pub struct ShutdownAtEnd<'a> {
+    scheduler: &'a Scheduler,
+    how: How,
+}
+
+impl Drop for ShutdownAtEnd<'_> {
+    fn drop(&mut self) {
+        // Stalled: a task would wait for itself.
+        _ = self.scheduler.shutdown(self.how).wait();
     }
 }
 

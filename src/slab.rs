@@ -182,7 +182,7 @@ impl<T> Slab<T> {
         (key, &mut slot.value)
     }
 
-    /// Takes a value out, or nothing if the key is stale.
+    /// Takes a value out, or nothing if the key is stale or only reserved: that ends it.
     #[inline]
     pub fn remove(&mut self, key: Key) -> Option<T> {
         self.remove_with(key, Option::take)?
@@ -202,7 +202,6 @@ impl<T> Slab<T> {
         if slot.generation != key.generation {
             return None;
         }
-        slot.value.as_ref()?;
         let taken = take(&mut slot.value);
         slot.generation = slot.generation.saturating_add(1);
         if slot.generation < NonZeroU32::MAX {

@@ -45,6 +45,12 @@ static ALLOCATOR: Counting = Counting;
 /// worker holds between two tasks is gone by then.
 fn settled(scheduler: &Scheduler) -> i64 {
     loop {
+        // At a constant cost, so that the workers are not kept from it.
+        let workers = scheduler.workers();
+        if workers.idle < workers.live {
+            std::thread::yield_now();
+            continue;
+        }
         let status = scheduler.status();
         let quiet = status.waiting.is_empty() && status.running.is_empty();
         if quiet && status.workers.idle == status.workers.live {

@@ -166,7 +166,17 @@ impl Caller {
     /// [`SyncError`](super::SyncError): nothing outstanding, another synchronize under way, or
     /// stalled.
     pub fn synchronize(&self) -> Wait<Synchronize<'_>> {
-        Wait::new(Synchronize::new(&self.shared, self.key))
+        Wait::new(Synchronize::new(&self.shared, self.key, false))
+    }
+
+    /// As [`synchronize`](Self::synchronize), where nothing to wait for is no mistake:
+    /// then the summary is empty.
+    ///
+    /// # Errors
+    ///
+    /// As there, but for [`NothingOutstanding`](super::SyncError::NothingOutstanding).
+    pub fn synchronize_all(&self) -> Wait<Synchronize<'_>> {
+        Wait::new(Synchronize::new(&self.shared, self.key, true))
     }
 
     /// Takes no more tasks, and waits for those that were taken; with

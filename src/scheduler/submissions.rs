@@ -68,6 +68,8 @@ pub(super) struct Submissions(Mutex<List>);
 pub(super) struct Posting {
     /// Whether it is open.
     pub(super) open: bool,
+    /// Whether keys are reserved.
+    stocked: bool,
     /// Kept for its memory.
     buffer: Vec<Submission>,
 }
@@ -154,21 +156,35 @@ impl Submissions {
     #[inline]
     pub(super) fn settle(&self, state: &mut State) -> bool {
         let open = state.may_post();
-        open == state.posting.open || self.set_open(state, open)
+        let idle = !open && state.posting.stocked && state.unfinished == 0;
+        open == state.posting.open && !idle || self.set_open(state, open)
     }
 
     #[inline(never)]
     fn set_open(&self, state: &mut State, open: bool) -> bool {
         if !open {
             let last = state.last;
-            self.take_posted(state, false);
+            self.take_in(state, false);
+            if state.unfinished == 0 {
+                self.clear(state);
+            }
             return state.last == last;
         }
         let list = &mut *self.0.lock();
         (list.open, list.last) = (true, state.last);
         state.posting.open = true;
+        state.posting.stocked = true;
         state.stock(list);
         true
+    }
+
+    /// Nothing is there any more: all memory is given back.
+    fn clear(&self, state: &mut State) {
+        let list = std::mem::take(&mut *self.0.lock());
+        list.keys
+            .into_iter()
+            .for_each(|key| _ = state.tasks.remove(key));
+        state.posting = Posting::default();
     }
 }
 

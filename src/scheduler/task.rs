@@ -110,6 +110,8 @@ pub enum OutcomeError {
     Stalled(Stalled),
     /// It was taken before.
     Taken,
+    /// There is no task to wait for.
+    Nothing,
 }
 
 impl fmt::Display for OutcomeError {
@@ -117,6 +119,7 @@ impl fmt::Display for OutcomeError {
         match self {
             Self::Stalled(stalled) => stalled.fmt(f),
             Self::Taken => f.write_str("the outcome was taken before"),
+            Self::Nothing => f.write_str("no task to wait for"),
         }
     }
 }
@@ -126,7 +129,7 @@ impl std::error::Error for OutcomeError {}
 /// The wait of [`Task::outcome`].
 #[derive(Debug)]
 pub struct OutcomeOp<'a, R, E> {
-    task: &'a mut Task<R, E>,
+    pub(super) task: &'a mut Task<R, E>,
 }
 
 impl<R, E> sealed::Sealed for OutcomeOp<'_, R, E> {}

@@ -24,15 +24,18 @@ pub struct Synchronize<'a> {
     caller: Key,
     /// Its epoch is closed.
     closed: bool,
+    /// There may be nothing to wait for.
+    or_nothing: bool,
 }
 
 impl<'a> Synchronize<'a> {
-    pub(super) fn new(shared: &'a Arc<Shared>, caller: Key) -> Self {
+    pub(super) fn new(shared: &'a Arc<Shared>, caller: Key, or_nothing: bool) -> Self {
         let closed = false;
         Self {
             shared,
             caller,
             closed,
+            or_nothing,
         }
     }
 }
@@ -73,7 +76,12 @@ impl Op for Synchronize<'_> {
 
 impl Synchronize<'_> {
     fn poll_once(&mut self, cx: &mut Context<'_>) -> Poll<<Self as Op>::Output> {
-        let Self { shared, caller, .. } = *self;
+        let Self {
+            shared,
+            caller,
+            or_nothing,
+            ..
+        } = *self;
         let worker = current(shared);
         let closed = &mut self.closed;
         shared.poll(cx, |state, wakes, spare| {
@@ -87,6 +95,7 @@ impl Synchronize<'_> {
             *closed = synced == Synced::NotYet;
             match synced {
                 Synced::Done(summary) => return Some(Ok(summary)),
+                Synced::Nothing if or_nothing => return Some(Ok(Summary::default())),
                 Synced::Nothing => return Some(Err(SyncError::NothingOutstanding)),
                 Synced::Busy => return Some(Err(SyncError::Busy)),
                 Synced::NotYet => {}

@@ -79,14 +79,18 @@ impl WorkerHandle {
         loop {
             let started = match self.next_local(&queue, &mut done) {
                 Some(started) => started,
-                None => match self.next(done.take(), &mut pace, &rest) {
-                    Some(taken) => {
-                        queue = taken.queue;
-                        kept.late = false;
-                        taken.first
-                    }
-                    None => break,
-                },
+                None => {
+                    // Before the lock, for which it may wait.
+                    pace.pause(|| match &done {
+                        Some(done) if !kept.late => done.ran.end,
+                        _ => self.shared.origin.elapsed(),
+                    });
+                    let Some(taken) = self.next(done.take(), &mut pace, &rest) else {
+                        break;
+                    };
+                    (queue, kept.late) = (taken.queue, false);
+                    taken.first
+                }
             };
             done = Some(perform(&self.shared, self.n, started, &mut kept));
             pace.ran += 1;
@@ -190,15 +194,19 @@ struct Pace {
 const MOMENT: Duration = Duration::from_micros(model_size(100, 1 << 40) as u64);
 
 impl Pace {
-    /// How many tasks last a moment: one, as long as nothing is known. Asked at each
-    /// claim.
-    fn most(&mut self, now: Duration) -> u32 {
-        let since = std::mem::replace(&mut self.since, now);
+    /// It has run what it claimed.
+    fn pause(&mut self, now: impl FnOnce() -> Duration) {
         if self.ran > 0 {
-            let last = now.saturating_sub(since) / std::mem::take(&mut self.ran);
+            let last = now().saturating_sub(self.since) / std::mem::take(&mut self.ran);
             let before = self.recent.unwrap_or_default();
             self.recent = Some(last.max(before / 4 * 3));
         }
+    }
+
+    /// How many tasks last a moment: one, as long as nothing is known. Asked at each
+    /// claim.
+    fn most(&mut self, now: Duration) -> u32 {
+        self.since = now;
         self.recent.map_or(1, |recent| {
             let fit = MOMENT.as_nanos() / recent.as_nanos().max(1);
             u32::try_from(fit).unwrap_or(u32::MAX).max(1)

@@ -16,6 +16,7 @@ mod pools;
 mod posted;
 mod prefetch;
 mod room;
+mod several;
 mod stage;
 mod stalls;
 mod status;

@@ -1,0 +1,86 @@
+//! Waits for several tasks: for the first of some, and for all there may be.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use conversant::error::Stalled;
+use conversant::scheduler::{How, OutcomeError, Summary, Task, Verdict, first};
+
+use crate::threads::stage::{Held, end, finishes, gives, one_caller};
+
+#[test]
+fn whichever_ends_first_is_taken() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(3);
+        let [a, b] = [(); 2].map(|()| Held::start(&caller));
+        let mut tasks = [a.task, b.task];
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| first(&mut tasks).wait().unwrap().0);
+            b.go.send(()).unwrap();
+            assert_eq!(waits.join().unwrap(), 1);
+        });
+        let taken = first(&mut tasks[1..]).wait().unwrap_err();
+        assert_eq!(taken, OutcomeError::Taken);
+        let times_out = first(&mut tasks[..1]).wait_timeout(Duration::ZERO);
+        assert!(times_out.is_err());
+        a.go.send(()).unwrap();
+        assert_eq!(first(&mut tasks[..1]).wait().unwrap().0, 0);
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn of_none_there_is_no_first() {
+    let none = first(&mut [] as &mut [Task<(), ()>]).wait().unwrap_err();
+    assert_eq!(none, OutcomeError::Nothing);
+}
+
+/// Its only worker waits for two that come after it.
+#[test]
+fn a_task_that_waits_for_the_first_of_its_own_scheduler_is_told() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let caller = Arc::new(caller);
+        let inner = Arc::clone(&caller);
+        let waits = caller.exec(move || {
+            let mut tasks = [1, 2].map(|n| gives(&inner, n));
+            first(&mut tasks).wait().map(drop)
+        });
+        let told = waits.unwrap().outcome().wait().unwrap().verdict;
+        let stalled = OutcomeError::Stalled(Stalled);
+        assert!(matches!(told, Verdict::Failed(error) if error == stalled));
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn all_of_nothing_is_an_empty_summary() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let nothing = caller.synchronize_all().wait();
+        assert_eq!(nothing, Ok(Summary::default()));
+        gives(&caller, 1).detach();
+        assert_eq!(caller.synchronize_all().wait().unwrap().ok, 1);
+        assert_eq!(caller.synchronize_all().wait().unwrap().tasks, 0);
+        end(&scheduler);
+    });
+}
+
+/// Also while a panic unwinds it.
+#[test]
+fn a_shutdown_at_the_end_of_a_scope_waits_for_what_runs() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let held = Held::start(&caller);
+        let panics = AssertUnwindSafe(|| {
+            let _guard = scheduler.shutdown_at_end(How::Drain);
+            held.go();
+            panic!("of the test's own");
+        });
+        assert!(catch_unwind(panics).is_err());
+        assert_eq!(scheduler.workers().live, 0);
+        assert!(held.task.has_ended());
+    });
+}
