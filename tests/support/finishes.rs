@@ -12,7 +12,7 @@ pub(crate) fn finishes(test: impl FnOnce() + Send + 'static) {
         let _done = done;
         test();
     });
-    let hung = finished.recv_timeout(Duration::from_secs(30));
+    let hung = finished.recv_timeout(Duration::from_secs(120));
     assert_ne!(hung, Err(RecvTimeoutError::Timeout), "hung");
     if let Err(panic) = runs.join() {
         std::panic::resume_unwind(panic);
