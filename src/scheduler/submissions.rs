@@ -18,8 +18,8 @@
 //! Memory ordering: that of the two locks. `may_post` of a caller changes only while the
 //! list is closed, and is read under its lock while it is open.
 //!
-//! Two submitters and two workers on two processors lost two fifths of their time to the
-//! lock of the state before (`perf`, 2026-11-23).
+//! Before, one submitter and two workers on two processors spent two fifths of their time
+//! waiting for the lock of the state (`perf`, 2026-11-23).
 
 use std::time::Duration;
 
