@@ -170,7 +170,7 @@ fn cancel_all_lets_nothing_start_between_its_batches() {
         let ran = Arc::new(AtomicU32::new(0));
         for n in 0..500 {
             let runs = Arc::clone(&ran);
-            let lets_go = (n == 499).then(|| LetsGo(held.go.clone(), Arc::clone(&ran)));
+            let lets_go = (n == 0 || n == 499).then(|| LetsGo(held.go.clone(), Arc::clone(&ran)));
             let task = caller.exec_with(Place::new().tier(1), move || {
                 let _unused = lets_go;
                 runs.fetch_add(1, SeqCst);
