@@ -278,11 +278,11 @@ impl<T> Backlog<T> {
         let g = at(&mut self.groups, group);
         let ready = g.is_ready();
         g.in_flight -= 1;
-        self.order.finish(g.lane, tier);
+        self.order.finish(g.lane, tier, 1);
         if !ready {
             self.order.join_line(group.0.index(), g, Age::New);
         }
-        self.order.unit_back(g.lane);
+        self.order.units_back(g.lane, 1);
         self.reap(group);
     }
 

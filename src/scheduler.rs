@@ -71,6 +71,7 @@ mod claimed;
 mod closing;
 mod core;
 mod current;
+mod endings;
 mod first;
 mod handles;
 mod later;

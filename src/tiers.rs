@@ -198,14 +198,21 @@ impl Tiers {
     /// A running task is done, however it ended.
     #[inline]
     pub fn finish(&mut self, tier: u32) -> Change {
+        self.finish_all(tier, 1)
+    }
+
+    /// As [`finish`](Self::finish) of so many at once: at least one.
+    #[inline]
+    pub fn finish_all(&mut self, tier: u32, tasks: u32) -> Change {
+        let tasks = u64::from(tasks);
         debug_assert!(
-            self.tier == tier && self.running > 0,
+            self.tier == tier && self.running >= tasks,
             "no task of tier {tier} runs"
         );
-        if self.tier != tier || self.running == 0 {
+        if self.tier != tier || self.running < tasks {
             return Change::Same;
         }
-        self.running -= 1;
+        self.running -= tasks;
         self.settle()
     }
 

@@ -62,12 +62,12 @@ impl<T> Backlog<T> {
         self.order.lanes.settle(lane.index());
     }
 
-    /// As [`complete`](Self::complete).
+    /// As [`complete`](Self::complete) of so many messages.
     #[inline]
-    pub fn complete_alone(&mut self, lane: LaneKey, tier: u32) {
-        self.in_flight -= 1;
-        self.order.finish(lane, tier);
-        self.order.unit_back(lane);
+    pub fn complete_alone(&mut self, lane: LaneKey, tier: u32, messages: u32) {
+        self.in_flight -= u64::from(messages);
+        self.order.finish(lane, tier, messages);
+        self.order.units_back(lane, messages);
     }
 
     /// As [`unclaim`](Self::unclaim).
@@ -78,7 +78,7 @@ impl<T> Backlog<T> {
         self.order.arrive_alone(lane, claim.tier);
         let (tier, item) = (claim.tier, claim.item);
         self.order.insert_alone(lane, tier, alone, item);
-        self.complete_alone(lane, tier);
+        self.complete_alone(lane, tier, 1);
         self.order.lanes.undo(lane.index(), old.overtaken);
     }
 

@@ -117,16 +117,16 @@ impl<T> Order<T> {
         }
     }
 
-    /// A message of this tier runs no more. To be settled.
+    /// Messages of this tier run no more. To be settled.
     #[inline]
-    pub(super) fn finish(&mut self, lane: LaneKey, tier: u32) {
-        _ = self.lanes.tiers(lane.index()).finish(tier);
+    pub(super) fn finish(&mut self, lane: LaneKey, tier: u32, messages: u32) {
+        _ = self.lanes.tiers(lane.index()).finish_all(tier, messages);
     }
 
-    /// A unit of the lane's cap comes back. Settles the lane.
+    /// Units of the lane's cap come back. Settles the lane.
     #[inline]
-    pub(super) fn unit_back(&mut self, lane: LaneKey) {
-        self.lanes.return_units(lane.index(), 1);
+    pub(super) fn units_back(&mut self, lane: LaneKey, units: u32) {
+        self.lanes.return_units(lane.index(), units);
         self.lanes.settle(lane.index());
     }
 

@@ -81,7 +81,7 @@ impl<T> Backlog<T> {
         g.in_flight -= 1;
         // It waits before it ceases to run, so that its tier stays outstanding.
         self.order.count_head(g, Age::Same);
-        self.order.finish(g.lane, tier);
+        self.order.finish(g.lane, tier, 1);
         let mut age = if was_ready { Age::Same } else { Age::New };
         if let Some(old) = old {
             g.ticket = g.ticket.min(old.ticket);
@@ -89,7 +89,7 @@ impl<T> Backlog<T> {
             age = Age::Same;
         }
         self.order.join_line(group.0.index(), g, age);
-        self.order.unit_back(g.lane);
+        self.order.units_back(g.lane, 1);
         if let Some(old) = old {
             self.order.lanes.undo(g.lane.index(), old.overtaken);
         }

@@ -175,8 +175,7 @@ impl CallerState {
     #[inline]
     pub(super) fn is_pressing(&self, id: TaskId) -> bool {
         let closing = self.closing.as_ref();
-        let covered = closing.filter(|closing| id <= closing.last);
-        covered.is_some_and(|closing| closing.epoch.waiting == 0)
+        self.is_covered(id) && closing.is_some_and(|closing| closing.epoch.waiting == 0)
             || self.released_waiters.is_some() && self.waiting.is_empty()
     }
 
@@ -194,15 +193,22 @@ impl CallerState {
         }
     }
 
-    /// Counts an ending, or with `None` a task that is taken back. Whether it was the
-    /// last of its epoch.
+    /// Whether the task is in the epoch of the synchronize that is under way.
+    #[inline]
+    pub(super) fn is_covered(&self, id: TaskId) -> bool {
+        let closing = self.closing.as_ref();
+        closing.is_some_and(|closing| id <= closing.last)
+    }
+
+    /// Counts endings of so many tasks of the epoch of this one, or with `None` one that is
+    /// taken back. Whether they were the last of it.
     #[inline]
     #[must_use]
-    pub(super) fn ended(&mut self, id: TaskId, how: Option<Ending>) -> bool {
+    pub(super) fn ended(&mut self, id: TaskId, how: Option<Ending>, tasks: u32) -> bool {
         let epoch = self.epoch_of(id);
-        epoch.unfinished -= 1;
+        epoch.unfinished -= u64::from(tasks);
         match how {
-            Some(Ending::Ok) => epoch.summary.ok += 1,
+            Some(Ending::Ok) => epoch.summary.ok += u64::from(tasks),
             Some(how) => epoch.summary.count(id, how),
             None => epoch.summary.tasks -= 1,
         }

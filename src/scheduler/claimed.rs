@@ -17,10 +17,7 @@ impl<J> Core<J> {
         let from = self.backlog.prefetch()?;
         let task = from.claim.item;
         let record = self.record(task, Ending::Ok, Duration::ZERO);
-        let phase = &mut self.take_out(task).phase;
-        let Phase::Waiting(job) = std::mem::replace(phase, Phase::Claimed { worker: n }) else {
-            unreachable!("what is in the backlog waits");
-        };
+        let job = self.take_out(task, Phase::Claimed { worker: n });
         Some(Claimed { from, job, record })
     }
 
@@ -54,13 +51,6 @@ impl<J> Core<J> {
             Phase::Claimed { worker } | Phase::Running { worker, .. } => Some(worker),
             _ => None,
         }
-    }
-
-    /// Whether somebody may be waiting for just this task: its ending must not
-    /// wait until another task has run.
-    pub(super) fn is_awaited(&self, task: Key) -> bool {
-        let state = self.task(task);
-        state.waker.is_some() || self.caller(state.caller).is_pressing(state.id)
     }
 
     /// Whether the caller has work in a lower tier than the open one.

@@ -70,6 +70,9 @@ pub(crate) struct Core<J> {
     pub(super) freed: Vec<Arc<Capacity>>,
     /// Somebody waits for nothing but tasks that workers have.
     pub(super) pressing: bool,
+    /// Somebody may be waiting for just the task that was taken last: its ending must
+    /// not wait until another task has run.
+    pub(super) awaited: bool,
     /// Rows are made for the log.
     pub(super) rows: bool,
     pub(super) clock: Clock,
@@ -98,6 +101,7 @@ impl<J> Core<J> {
             ended: Vec::new(),
             freed: Vec::new(),
             pressing: false,
+            awaited: false,
             rows: true,
             clock: Clock::default(),
         })
@@ -312,12 +316,16 @@ impl<J> Core<J> {
 
     /// [`settle`](Self::settle) after a worker could not be started: it is not
     /// requested again before the next event, but one that rests is woken.
-    pub(crate) fn settle_waits(&mut self, wakes: &mut WakeBatch) {
+    pub(crate) fn settle_failed(&mut self, wakes: &mut WakeBatch) {
         while self.workers.idle() > 0
             && let Some(Action::Wake(n)) = self.next_action()
         {
             self.wake(n, wakes);
         }
+        self.settle_waits(wakes);
+    }
+
+    fn settle_waits(&mut self, wakes: &mut WakeBatch) {
         if self.closed && self.unfinished == 0 && self.workers.live() == 0 {
             while self.shutdown_waiters.notify_next(wakes).is_some() {}
         }

@@ -108,13 +108,9 @@ impl<J> Core<J> {
             return None;
         }
         self.leave_backlog(key);
-        self.take_out(key);
-        let job = match self.tasks.remove(key)?.phase {
-            Phase::Waiting(job) => job,
-            Phase::Later(later) => later.job,
-            _ => unreachable!("it waits"),
-        };
-        self.count(caller, id, None, wakes);
+        let job = self.take_out(key, Phase::Between);
+        self.tasks.remove(key);
+        self.count(caller, id, None, 1, wakes);
         Some(job)
     }
 }

@@ -47,6 +47,7 @@ use crate::wait::WakeBatch;
 
 use super::cell::Job;
 use super::core::Core;
+use super::endings::Series;
 use super::outcome::Ending;
 use super::submissions::Posting;
 use super::task_state::{Claimed, Started};
@@ -212,29 +213,16 @@ impl State {
                 local.running = Some((next.task(), now));
             }
         }
+        self.buffer.push(ran);
         self.report(n, wakes);
         if let Some(next) = next {
-            self.record(n, ran, wakes);
             let first = next.starts(now);
             let queue = Some(self.queue(n));
             return Some(Taken { first, queue });
         }
         self.set_cleared(n);
         self.core.workers().finished(n);
-        self.record(n, ran, wakes);
         None
-    }
-
-    /// The core records how a run of worker `n` went.
-    #[inline]
-    fn record(&mut self, n: u32, ran: Ran, wakes: &mut WakeBatch) {
-        match ran.went {
-            Went::Ended(ending) => self.core.conclude_run(ran.task, ending, ran.end, wakes),
-            Went::Suspended(job, woken) => {
-                self.core
-                    .suspend((ran.task, job), n, (ran.start, ran.end), woken);
-            }
-        }
     }
 
     /// Worker `n` looks for work, having rested, arrived or finished, and takes up
@@ -254,7 +242,7 @@ impl State {
         }
         let first = first?;
         self.taken += 1;
-        let queue = self.fill(n, first.task, most);
+        let queue = self.fill(n, most);
         if std::mem::take(&mut self.core.pressing) {
             self.clear_others(n, wakes);
         }
@@ -269,9 +257,9 @@ impl State {
         self.core.settle(wakes)
     }
 
-    /// Fills the local queue of worker `n`, which runs `last` first; with that one it
-    /// has at most `most` tasks.
-    fn fill(&mut self, n: u32, mut last: Key, most: u32) -> Option<Arc<LocalQueue>> {
+    /// Fills the local queue of worker `n`, which has just taken a task; with that one
+    /// it has at most `most`.
+    fn fill(&mut self, n: u32, most: u32) -> Option<Arc<LocalQueue>> {
         let workers = u64::from(self.core.workers().max());
         let most = u64::from(most.min(self.claims));
         let share = (self.core.startable(most * workers) + 1) / workers;
@@ -282,13 +270,12 @@ impl State {
         let queue = self.queue(n);
         let mut local = queue.0.lock();
         for _ in 1..most {
-            if self.core.is_awaited(last) {
+            if self.core.awaited {
                 break;
             }
             let Some(claimed) = self.core.prefetch(n) else {
                 break;
             };
-            last = claimed.task();
             local.todo.push_back(claimed);
         }
         if local.todo.is_empty() {
@@ -362,12 +349,25 @@ impl State {
         }
     }
 
-    /// Records the runs in `buffer`, of worker `n` which is busy still.
+    /// The core records the runs in `buffer`, of worker `n`.
     fn report(&mut self, n: u32, wakes: &mut WakeBatch) {
         let mut buffer = std::mem::take(&mut self.buffer);
+        let (core, mut series) = (&mut self.core, Series::default());
         for ran in buffer.drain(..) {
-            self.record(n, ran, wakes);
+            if matches!(ran.went, Went::Ended(Ending::Ok))
+                && core.end_in_series(ran.task, &mut series, wakes)
+            {
+                continue;
+            }
+            core.count_series(&mut series, wakes);
+            match ran.went {
+                Went::Ended(ending) => core.conclude_run(ran.task, ending, ran.end, wakes),
+                Went::Suspended(job, woken) => {
+                    core.suspend((ran.task, job), n, (ran.start, ran.end), woken);
+                }
+            }
         }
+        core.count_series(&mut series, wakes);
         self.buffer = buffer;
     }
 

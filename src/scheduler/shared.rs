@@ -91,7 +91,7 @@ impl Shared {
         let mut session = self.state.lock();
         let (state, wakes) = session.parts();
         state.start_failed(n);
-        state.settle_waits(wakes);
+        state.settle_failed(wakes);
     }
 
     /// An event that polls for something and, if there is nothing, keeps a

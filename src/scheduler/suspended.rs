@@ -85,10 +85,8 @@ impl<J> Core<J> {
         let lane = self.woken_lane(caller);
         let line = self.backlog.send_alone(lane, 0, None, task);
         let state = self.task_mut(task);
-        let Phase::Suspended(job) = std::mem::replace(&mut state.phase, Phase::Between) else {
-            unreachable!("it is suspended");
-        };
-        state.phase = Phase::Waiting(job);
+        let was = std::mem::replace(&mut state.phase, Phase::Between);
+        state.phase = Phase::Waiting(was.into_job().expect("it is suspended"));
         let begun = state.begun_mut();
         begun.expect("what is suspended has begun").line = Some(line);
     }
@@ -109,7 +107,7 @@ impl<J> Core<J> {
         let (caller, begun) = (state.caller, state.begun_mut());
         if begun.and_then(|begun| begun.line.take()).is_some() {
             let lane = self.woken_lane(caller);
-            self.backlog.complete_alone(lane, 0);
+            self.backlog.complete_alone(lane, 0, 1);
         }
     }
 
@@ -127,7 +125,7 @@ impl<J> Core<J> {
             Some(group) => self.backlog.complete(group, state.tier),
             None => {
                 let lane = self.caller(state.caller).lane;
-                self.backlog.complete_alone(lane, state.tier);
+                self.backlog.complete_alone(lane, state.tier, 1);
             }
         }
     }
@@ -137,13 +135,10 @@ impl<J> Core<J> {
     #[cold]
     pub(super) fn withdraw_begun(&mut self, task: Key, now: Duration) {
         let record = self.record(task, Ending::Cancelled, now);
-        let state = self.take_out(task);
+        let job = self.take_out(task, Phase::Between);
+        let state = self.task_mut(task);
         let (run, caller) = (state.run(now), state.caller);
         let line = state.begun_mut().and_then(|begun| begun.line.take());
-        let job = match std::mem::replace(&mut state.phase, Phase::Between) {
-            Phase::Waiting(job) | Phase::Suspended(job) => job,
-            _ => unreachable!("no worker has it"),
-        };
         if let Some(line) = line {
             self.suspended += 1;
             let lane = self.woken_lane(caller);

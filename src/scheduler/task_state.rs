@@ -98,6 +98,17 @@ pub(super) enum Phase<J> {
     Between,
 }
 
+impl<J> Phase<J> {
+    /// What is to be run, if no worker has it.
+    pub(super) fn into_job(self) -> Option<J> {
+        match self {
+            Self::Waiting(job) | Self::Suspended(job) => Some(job),
+            Self::Later(later) => Some(later.job),
+            _ => None,
+        }
+    }
+}
+
 /// A task that a worker is to run.
 pub(crate) struct Started<J> {
     pub(crate) task: Key,

@@ -1,30 +1,24 @@
-//! A task from its submission to its ending.
+//! A task until a worker runs it, or it ends unrun.
 
 use std::task::Waker;
 use std::time::Duration;
 
 use crate::error::Stale;
 use crate::slab::Key;
-use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
 use super::outcome::{Ending, Record, TaskId};
-use super::stall::Target;
 use super::task_state::{Ended, Membership, Phase, Started, TaskState};
 
 impl<J> Core<J> {
     pub(super) fn start(&mut self, task: Key, worker: u32, now: Duration) -> Started<J> {
-        let running = Phase::Running { worker, start: now };
-        let phase = &mut self.take_out(task).phase;
-        match std::mem::replace(phase, running) {
-            Phase::Waiting(job) => Started {
-                task,
-                job,
-                record: self.record(task, Ending::Ok, now),
-                start: now,
-            },
-            _ => unreachable!("what is in the backlog waits"),
+        let job = self.take_out(task, Phase::Running { worker, start: now });
+        Started {
+            task,
+            job,
+            record: self.record(task, Ending::Ok, now),
+            start: now,
         }
     }
 
@@ -44,45 +38,6 @@ impl<J> Core<J> {
         })
     }
 
-    /// A running task ended; its worker looks for the next. If that skips other
-    /// tasks of its caller they are skipped here, under the same lock, before a
-    /// higher tier can start: O(tasks that wait in the caller), for a failure in a
-    /// lower tier than any before.
-    pub(crate) fn finish(
-        &mut self,
-        task: Key,
-        ending: Ending,
-        now: Duration,
-        wakes: &mut WakeBatch,
-    ) {
-        if let Some(worker) = self.worker_of(task) {
-            self.workers.finished(worker);
-        }
-        self.conclude_run(task, ending, now, wakes);
-    }
-
-    /// A running task ended, whatever its worker does now.
-    pub(super) fn conclude_run(
-        &mut self,
-        task: Key,
-        ending: Ending,
-        now: Duration,
-        wakes: &mut WakeBatch,
-    ) {
-        let state = self.task(task);
-        let (caller, tier) = (state.caller, state.tier);
-        match state.membership {
-            Membership::Group(group, _) => self.backlog.complete(group, tier),
-            Membership::Begun(_) => self.end_begun(task),
-            _ => self.backlog.complete_alone(self.caller(caller).lane, tier),
-        }
-        if ending.is_failure() && self.caller_mut(caller).failed(tier) {
-            let all = (TaskId::LAST, usize::MAX);
-            self.end_waiting(caller, Ending::Skipped, now, wakes, all);
-        }
-        self.conclude(task, ending, wakes);
-    }
-
     /// Cancels waiting tasks of the caller up to this one, so many at most; false if
     /// some are left.
     pub(crate) fn cancel_some(
@@ -96,7 +51,7 @@ impl<J> Core<J> {
         self.end_waiting(caller, Ending::Cancelled, now, wakes, bound)
     }
 
-    fn end_waiting(
+    pub(super) fn end_waiting(
         &mut self,
         caller: Key,
         ending: Ending,
@@ -190,13 +145,8 @@ impl<J> Core<J> {
             return self.withdraw_begun(key, now);
         }
         let record = self.record(key, ending, now);
-        self.take_out(key);
         self.leave_backlog(key);
-        let job = match std::mem::replace(&mut self.task_mut(key).phase, Phase::Between) {
-            Phase::Waiting(job) => job,
-            Phase::Later(later) => later.job,
-            _ => unreachable!("it waits"),
-        };
+        let job = self.take_out(key, Phase::Between);
         self.ended.push(Ended {
             job,
             ending,
@@ -224,74 +174,20 @@ impl<J> Core<J> {
         }
     }
 
-    /// A task is forgotten with its ending.
-    #[inline]
-    pub(super) fn conclude(&mut self, key: Key, ending: Ending, wakes: &mut WakeBatch) {
-        let removed = self.tasks.remove_with(key, |there| {
-            let gone = there
-                .as_mut()
-                .map(|task| (task.id, task.caller, task.waker.take()));
-            *there = None;
-            gone
-        });
-        let (id, caller, waker) = removed.flatten().expect(HELD);
-        self.stalls.ended(Target::Task(key));
-        waker.into_iter().for_each(|w| wakes.push(w));
-        self.count(caller, id, Some(ending), wakes);
-    }
-
-    /// Counts an ending in the caller's state and wakes who waits for it.
-    #[inline]
-    pub(super) fn count(
-        &mut self,
-        caller: Key,
-        id: TaskId,
-        how: Option<Ending>,
-        wakes: &mut WakeBatch,
-    ) {
-        self.unfinished -= 1;
-        let c = self.callers.get_mut(caller).expect(HELD);
-        if let Some(capacity) = c.capacity.as_ref().filter(|_| how.is_some()) {
-            // There before anybody is told; who waits for it is served after the lock.
-            if capacity.put(1) {
-                self.freed.push(Arc::clone(capacity));
-            }
-        }
-        if c.ended(id, how) {
-            self.end_epoch(caller, wakes);
-        }
-    }
-
-    /// The caller has ended what a synchronize covers, or all that it had.
-    #[cold]
-    fn end_epoch(&mut self, caller: Key, wakes: &mut WakeBatch) {
-        let c = self.callers.get_mut(caller).expect(HELD);
-        if !c.is_synchronizing() {
-            let waker = c.sync_waker().and_then(Option::take);
-            waker.into_iter().for_each(|w| wakes.push(w));
-            self.stalls.ended(Target::Synchronize(caller));
-        }
-        if c.unfinished() == 0 {
-            let waiters = c.released_waiters.as_mut();
-            waiters
-                .into_iter()
-                .for_each(|w| while w.notify_next(wakes).is_some() {});
-            self.stalls.ended(Target::Release(caller));
-            self.reap_caller(caller);
-        }
-    }
-
     /// A waiting task waits no more: a worker has it, or it ends unrun.
     #[inline]
-    pub(super) fn take_out(&mut self, key: Key) -> &mut TaskState<J> {
+    pub(super) fn take_out(&mut self, key: Key, phase: Phase<J>) -> J {
         let state = self.tasks.get_mut(key).expect(HELD);
         let c = self.callers.get_mut(state.caller).expect(HELD);
+        let was = std::mem::replace(&mut state.phase, phase);
         let tidy = c.waiting.remove(key, &mut state.listed);
-        self.pressing |= c.taken(state.id);
+        let is_pressing = c.taken(state.id);
+        self.pressing |= is_pressing;
+        self.awaited = is_pressing || state.waker.is_some();
         if tidy {
             c.waiting.tidy(&mut self.tasks);
         }
-        self.task_mut(key)
+        was.into_job().expect("it waits")
     }
 
     /// A task waits that a worker had.

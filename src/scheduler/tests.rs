@@ -59,7 +59,7 @@ fn a_worker_that_could_not_be_started_leaves_its_work_to_one_that_rests() {
     wakes.fire();
     assert_eq!(woken.0.load(SeqCst), 0, "one is coming");
     core.start_failed(2);
-    core.settle_waits(&mut wakes);
+    core.settle_failed(&mut wakes);
     wakes.fire();
     assert_eq!(woken.0.load(SeqCst), 1);
     assert!(core.claim(1, now).is_some());

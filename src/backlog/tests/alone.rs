@@ -126,7 +126,7 @@ impl Twins {
             Op::Complete(n) if !self.running.is_empty() => {
                 let (ours, theirs) = self.running.swap_remove(n % self.running.len());
                 match self.pairs[ours.item] {
-                    Some(pair) => subject.complete_alone(pair.lane, pair.tier),
+                    Some(pair) => subject.complete_alone(pair.lane, pair.tier, 1),
                     None => subject.complete(ours.group.unwrap(), ours.tier),
                 }
                 groups.complete(theirs.group.unwrap(), theirs.tier);
