@@ -68,6 +68,8 @@ pub struct Workers {
     absent: BTreeSet<u32>,
     idle: BTreeSet<u32>,
     coming: u32,
+    /// Those of them that were woken: they come, where one that starts may fail to.
+    woken: u32,
     busy: u32,
 }
 
@@ -81,6 +83,7 @@ impl Workers {
             absent: BTreeSet::new(),
             idle: BTreeSet::new(),
             coming: 0,
+            woken: 0,
             busy: 0,
         };
         workers.set_max(max)?;
@@ -145,10 +148,14 @@ impl Workers {
         !self.idle.is_empty() || self.live() < self.max
     }
 
-    /// Whether as many as there may be are busy, and no other is there or on its way.
+    /// Whether more work calls for nobody: as many as there may be are busy, or one that
+    /// was woken comes and no other would be started. Then [`next_action`](Self::next_action)
+    /// has nothing to say, whatever is eligible.
     #[inline]
-    pub fn are_all_busy(&self) -> bool {
-        self.busy >= self.max && self.live() == self.busy
+    pub fn needs_nobody(&self) -> bool {
+        let live = self.live();
+        let nobody_starts = live == self.max || live < self.max && !self.idle.is_empty();
+        self.busy >= self.max || self.woken > 0 && nobody_starts && !self.closing
     }
 
     /// The next thing to do, given how many turns could begin now; `None`
@@ -237,6 +244,8 @@ impl Workers {
             Starting | Looking | Woken => self.coming += 1,
             Busy => self.busy += 1,
         }
+        self.woken -= u32::from(from == Woken);
+        self.woken += u32::from(to == Woken);
         self.forget_surplus();
     }
 

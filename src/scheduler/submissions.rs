@@ -1,14 +1,15 @@
-//! Tasks that are submitted while all workers are busy: they are posted here, and the
-//! state hears of them later. So submitters and workers do not wait for each other.
+//! Tasks that are submitted while no worker need be woken for them: they are posted here,
+//! and the state hears of them later. So submitters and workers do not wait for each other.
 //!
 //! Protocol: a submitter posts under the lock of this list, which is held for no more.
 //! Whoever takes the lock of the state takes in first what is here. Order of locks: the
 //! state, then this list.
 //!
 //! Invariants:
-//! 1. The list is open only while as many workers as there may be are busy: each of them
-//!    takes the lock of the state when it is done, so that nobody need be woken. The event
-//!    that changes that closes the list, and takes in what came before.
+//! 1. The list is open only while as many workers as there may be are busy, or while one
+//!    that was woken is on its way: each of them takes the lock of the state when it is
+//!    done, or there, so that nobody need be woken. The event that changes that closes the
+//!    list, and takes in what came before.
 //! 2. Every event closes the list while it lasts, but for those of a worker that looks
 //!    for its next task, and for wake-ups. So whoever is told that a caller is released,
 //!    or that tiers are in use, sees all that was posted before.
@@ -189,9 +190,9 @@ impl Submissions {
 }
 
 impl State {
-    /// Whether all workers that there may be are busy.
+    /// Whether nobody need be woken for more work, and more is taken.
     fn may_post(&mut self) -> bool {
-        !self.is_closed() && self.workers().are_all_busy()
+        !self.is_closed() && self.workers().needs_nobody()
     }
 
     /// Reserves keys.

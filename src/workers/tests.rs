@@ -193,7 +193,7 @@ impl World {
         panic!("there is always something more to do");
     }
 
-    fn check(&self) {
+    fn check(&mut self) {
         let counts = [self.live(), self.count(&[Busy]), self.count(&[Idle])];
         let r = &self.workers;
         assert_eq!([r.live(), r.busy(), r.idle()], counts);
@@ -210,6 +210,9 @@ impl World {
             !self.closing || self.count(&[Idle]) == 0,
             "one rests at the end"
         );
+        if self.workers.needs_nobody() {
+            assert_eq!(self.workers.next_action(u64::MAX), None);
+        }
     }
 
     /// All do their steps until nobody has one.

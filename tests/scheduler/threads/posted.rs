@@ -1,4 +1,4 @@
-//! Tasks that are submitted while all workers are busy.
+//! Tasks that are submitted while no worker need be woken for them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
