@@ -38,8 +38,10 @@ where
     type Refused = Rejected<F>;
 
     fn send(self, permits: Permits<'_>) -> Result<Task<R, E>, Rejected<F>> {
-        self.caller
-            .submit_permitted(self.place, self.program, self.back, permits)
+        let Self { caller, place, .. } = self;
+        caller
+            .submit_permitted(place, self.program, self.back, true, permits)
+            .map(|one| caller.handle(one))
     }
 
     fn into_message(self) -> F {

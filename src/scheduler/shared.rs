@@ -61,13 +61,13 @@ impl Shared {
         let mut session = session;
         let now = self.origin.elapsed();
         let (state, wakes) = session.parts();
-        self.submissions.take_in(state, posting);
+        self.submissions.take_in(state, posting, now);
         state.advance(now, wakes);
         let result = f(state, wakes, now);
         session.settle(|state, wakes| {
             let settled = state.settle(wakes);
             aftermath.take_from(state);
-            settled && self.submissions.settle(state)
+            settled && self.submissions.settle(state, now)
         });
         result
     }

@@ -71,7 +71,23 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.submit_one(place, Stage::New(future), Stage::unpolled)
+        self.submit_one(place, Stage::New(future), Stage::unpolled, true)
+            .map(|one| self.handle(one))
+    }
+
+    /// As [`exec_detached`](Self::exec_detached), of a future.
+    ///
+    /// # Errors
+    ///
+    /// As [`spawn_with`](Self::spawn_with).
+    pub fn spawn_detached<F, R, E>(&self, place: Place<'_>, future: F) -> Result<(), Rejected<F>>
+    where
+        F: Future<Output = Result<R, E>> + Send + 'static,
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        self.submit_one::<_, _, R, E>(place, Stage::New(future), Stage::unpolled, false)
+            .map(drop)
     }
 }
 

@@ -72,7 +72,8 @@ pub struct WaitingTask {
     pub label: Option<Arc<str>>,
     /// Its tier.
     pub tier: u32,
-    /// When it was submitted.
+    /// When it was submitted; for one that was submitted
+    /// [detached](super::Caller::exec_detached), when the scheduler heard of it.
     pub queued: Duration,
     /// What keeps it waiting.
     pub why: Why,

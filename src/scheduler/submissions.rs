@@ -44,7 +44,8 @@ struct Submission {
     caller: Key,
     group: Option<GroupKey>,
     bump: Option<u8>,
-    queued: Duration,
+    /// `None` if nobody wants to know.
+    queued: Option<Duration>,
     label: Option<Arc<str>>,
     job: Arc<dyn Job>,
 }
@@ -87,9 +88,9 @@ impl Submissions {
         caller: Key,
         placing: Placing<'_>,
         jobs: &mut impl ExactSizeIterator<Item = Arc<dyn Job>>,
-        now: impl FnOnce() -> Duration,
+        now: impl FnOnce() -> Option<Duration>,
         may_post: impl FnOnce() -> bool,
-        mut name: impl FnMut(Key, TaskId, Duration),
+        mut name: impl FnMut(Key, TaskId, Option<Duration>),
     ) -> bool {
         let list = &mut *self.0.lock();
         let n = jobs.len();
@@ -122,14 +123,14 @@ impl Submissions {
 
     /// Takes in what was posted, if the list was open; it stays so if `open`.
     #[inline]
-    pub(super) fn take_in(&self, state: &mut State, open: bool) {
+    pub(super) fn take_in(&self, state: &mut State, open: bool, now: Duration) {
         if state.posting.open {
-            self.take_posted(state, open);
+            self.take_posted(state, open, now);
         }
     }
 
     #[inline(never)]
-    fn take_posted(&self, state: &mut State, open: bool) {
+    fn take_posted(&self, state: &mut State, open: bool, now: Duration) {
         let mut posted = std::mem::take(&mut state.posting.buffer);
         {
             let list = &mut *self.0.lock();
@@ -147,7 +148,8 @@ impl Submissions {
                 label: new.label.as_ref(),
                 ..Placing::default()
             };
-            state.place(new.key, new.caller, placing, new.job, new.queued);
+            let queued = new.queued.unwrap_or(now);
+            state.place(new.key, new.caller, placing, new.job, queued);
         }
         state.posting.buffer = posted;
     }
@@ -155,17 +157,17 @@ impl Submissions {
     /// Opens or closes the list after an event, by invariant 1. Whether that is done:
     /// else something was taken in, and is to be settled.
     #[inline]
-    pub(super) fn settle(&self, state: &mut State) -> bool {
+    pub(super) fn settle(&self, state: &mut State, now: Duration) -> bool {
         let open = state.may_post();
         let idle = !open && state.posting.stocked && state.unfinished == 0;
-        open == state.posting.open && !idle || self.set_open(state, open)
+        open == state.posting.open && !idle || self.set_open(state, open, now)
     }
 
     #[inline(never)]
-    fn set_open(&self, state: &mut State, open: bool) -> bool {
+    fn set_open(&self, state: &mut State, open: bool, now: Duration) -> bool {
         if !open {
             let last = state.last;
-            self.take_in(state, false);
+            self.take_in(state, false, now);
             if state.unfinished == 0 {
                 self.clear(state);
             }

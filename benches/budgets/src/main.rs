@@ -397,8 +397,8 @@ fn tasks(rounds: usize, groups: usize) -> usize {
                 Some(group) => Place::new().group(group),
                 None => Place::new(),
             };
-            let task = caller.exec_with(place, move || Ok::<_, ()>(black_box(round)));
-            task.expect("open").detach();
+            let task = caller.exec_detached(place, move || Ok::<_, ()>(black_box(round)));
+            task.expect("open");
         }
         workers.try_iter().for_each(|worker| worker());
     }
@@ -440,7 +440,7 @@ fn futures(rounds: usize) -> usize {
                 cx.waker().wake_by_ref();
                 Poll::Pending
             });
-            caller.spawn(once).expect("open").detach();
+            caller.spawn_detached(Place::new(), once).expect("open");
         }
         workers.try_iter().for_each(|worker| worker());
     }

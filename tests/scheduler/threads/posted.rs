@@ -68,3 +68,73 @@ fn they_start_in_order_however_many_they_are() {
         end(&scheduler);
     });
 }
+
+/// Those that nobody will ask for run, are counted, and come back if they are refused.
+#[test]
+fn detached_ones_run_and_are_counted() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(2);
+        let sum = Arc::new(Mutex::new(0));
+        let add = |n: u64| {
+            let sum = Arc::clone(&sum);
+            move || sum.lock().map(|mut sum| *sum += n).map_err(drop)
+        };
+        let level = Place::new().tier(1).bump(0);
+        for n in 1..=200 {
+            let place = if n % 10 == 0 { level } else { Place::new() };
+            caller.exec_detached(place, add(n)).unwrap();
+            let add = add(n);
+            caller.spawn_detached(place, async move { add() }).unwrap();
+        }
+        let fails = caller.exec_detached(Place::new(), || Err::<(), _>(()));
+        fails.unwrap();
+        let summary = caller.synchronize().wait().unwrap();
+        assert_eq!((summary.ok, summary.failed, summary.tasks), (400, 1, 401));
+        assert_eq!(*sum.lock().unwrap(), 2 * 20_100);
+        caller.release(How::Drain).wait().unwrap();
+        let refused = caller.exec_detached(Place::new(), || Ok::<_, ()>(7));
+        let refused = refused.unwrap_err();
+        assert_eq!((refused.reason, (refused.task)()), (Reason::Closed, Ok(7)));
+        let refused = caller.spawn_detached(Place::new(), std::future::ready(Ok::<_, ()>(7)));
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.reason, Reason::Closed);
+        assert_eq!(refused.task.into_inner(), Ok(7));
+        end(&scheduler);
+    });
+}
+
+/// The only worker is busy when they come.
+#[test]
+fn the_log_tells_when_detached_ones_came() {
+    finishes(|| {
+        let (log, rows) = crossbeam_channel::bounded(10);
+        let scheduler = Scheduler::builder().workers(1).log(log).build().unwrap();
+        let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+        let held = Held::start(&caller);
+        caller
+            .exec_detached(Place::new(), || Ok::<_, ()>(()))
+            .unwrap();
+        held.finish();
+        end(&scheduler);
+        let rows: Vec<_> = rows.try_iter().collect();
+        let [first, second] = [0, 1].map(|n: usize| rows[n].run.as_ref().unwrap());
+        assert!(first.start <= rows[1].queued && rows[1].queued <= first.end);
+        assert!(first.end <= second.start && second.start <= second.end);
+    });
+}
+
+/// Without a log nobody knows when it came, but when the scheduler heard of it.
+#[test]
+fn a_status_has_detached_ones_come_when_it_asks() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let held = Held::start(&caller);
+        caller
+            .exec_detached(Place::new(), || Ok::<_, ()>(()))
+            .unwrap();
+        let status = scheduler.status();
+        assert!(status.waiting[0].queued >= status.running[0].start);
+        held.finish();
+        end(&scheduler);
+    });
+}

@@ -22,6 +22,8 @@ use crate::work::work;
 
 const WORKERS: usize = 2;
 const MICROSECOND: u64 = 1_000;
+/// What a scheduler has if nothing is said.
+const CLAIMS: u32 = 32;
 /// Groups of E3.
 const GROUPS: usize = 64;
 /// Tasks that are submitted in one call.
@@ -148,14 +150,14 @@ fn detached(hold: u64) -> Vec<Entry> {
             let _keep = &scheduler;
             timed(ops, |count| {
                 for _ in 0..ops {
-                    let task = caller.exec(fallible(task(count, hold)));
-                    task.expect("open").detach();
+                    let task = fallible(task(count, hold));
+                    caller.exec_detached(Place::new(), task).expect("open");
                 }
             })
         })
     };
     vec![
-        ours(OURS, 16),
+        ours(OURS, CLAIMS),
         ours("conversant Scheduler, exact order", 1),
         batched(hold),
         Entry::peer(RAYON, move |ops| {
@@ -175,7 +177,7 @@ fn detached(hold: u64) -> Vec<Entry> {
 }
 
 fn batched(hold: u64) -> Entry {
-    let scheduler = scheduler(16);
+    let scheduler = scheduler(CLAIMS);
     let caller = caller(&scheduler, CallerOptions::default());
     Entry::ours(BATCHED, move |ops: u64| {
         let ops = ops.next_multiple_of(BATCH);
@@ -191,7 +193,7 @@ fn batched(hold: u64) -> Entry {
 
 fn awaited() -> Vec<Entry> {
     let (rayon, tokio) = (rayon(), tokio());
-    let scheduler = scheduler(16);
+    let scheduler = scheduler(CLAIMS);
     let caller = caller(&scheduler, CallerOptions::default());
     vec![
         Entry::ours(OURS, move |ops| {
@@ -265,7 +267,7 @@ async fn yields(task: impl FnOnce()) {
 
 fn futures() -> Vec<Entry> {
     let tokio = tokio();
-    let scheduler = scheduler(16);
+    let scheduler = scheduler(CLAIMS);
     let caller = caller(&scheduler, CallerOptions::default());
     vec![
         Entry::ours(OURS, move |ops| {
@@ -273,11 +275,11 @@ fn futures() -> Vec<Entry> {
             timed(ops, |count| {
                 for _ in 0..ops {
                     let future = yields(task(count, 0));
-                    let spawned = caller.spawn(async move {
+                    let future = async move {
                         future.await;
                         Ok::<_, ()>(())
-                    });
-                    spawned.expect("open").detach();
+                    };
+                    caller.spawn_detached(Place::new(), future).expect("open");
                 }
             })
         }),
@@ -326,7 +328,7 @@ impl Order {
 }
 
 fn serial() -> Vec<Entry> {
-    let scheduler = scheduler(16);
+    let scheduler = scheduler(CLAIMS);
     let caller = caller(&scheduler, CallerOptions::default());
     let group = |_| caller.group(Limit::SERIAL, 100).expect("in range");
     let groups: Vec<Group> = (0..GROUPS).map(group).collect();
@@ -339,8 +341,8 @@ fn serial() -> Vec<Entry> {
             let sample = timed(ops, |count| {
                 for n in 0..ops {
                     let place = Place::new().group(&groups[n as usize % GROUPS]);
-                    let task = caller.exec_with(place, fallible(order.task(n, count)));
-                    task.expect("open").detach();
+                    let task = fallible(order.task(n, count));
+                    caller.exec_detached(place, task).expect("open");
                 }
             });
             order.check(sample?)
@@ -402,7 +404,7 @@ fn callers() -> Vec<Entry> {
 /// Each caller has groups without limit at 256 levels between them.
 fn many_callers(name: &str, count: usize) -> Entry {
     const LEVELS: usize = 256;
-    let scheduler = scheduler(16);
+    let scheduler = scheduler(CLAIMS);
     let options = |n: usize| CallerOptions {
         weight: 1 + n as u32 % 4,
         cap: match n % 2 {
@@ -426,8 +428,8 @@ fn many_callers(name: &str, count: usize) -> Entry {
             for n in 0..ops as usize {
                 let (caller, groups) = &callers[n % count];
                 let place = Place::new().group(&groups[n / count % groups.len()]);
-                let task = caller.exec_with(place, fallible(task(done, 0)));
-                task.expect("open").detach();
+                let task = fallible(task(done, 0));
+                caller.exec_detached(place, task).expect("open");
             }
         })
     })
