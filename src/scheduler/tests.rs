@@ -1,6 +1,7 @@
 //! The parts of a scheduler without threads. Here what only a worker that cannot be
 //! started, beside one that rests, shows.
 
+mod endings;
 mod later;
 mod prefetch;
 mod suspended;

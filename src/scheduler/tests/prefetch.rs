@@ -20,10 +20,10 @@ use crate::wait::WakeBatch;
 
 type Work = Arc<dyn crate::scheduler::cell::Job>;
 
-struct World {
-    state: State,
-    caller: Key,
-    wakes: WakeBatch,
+pub(super) struct World {
+    pub(super) state: State,
+    pub(super) caller: Key,
+    pub(super) wakes: WakeBatch,
     now: Duration,
     /// By number, from 1.
     tasks: Vec<Key>,
@@ -48,13 +48,13 @@ impl World {
         }
     }
 
-    fn with_tasks(workers: u32, claims: u32, tasks: usize) -> Self {
+    pub(super) fn with_tasks(workers: u32, claims: u32, tasks: usize) -> Self {
         let mut world = Self::new(workers, claims);
         world.submit(tasks);
         world
     }
 
-    fn submit(&mut self, tasks: usize) {
+    pub(super) fn submit(&mut self, tasks: usize) {
         for _ in 0..tasks {
             let job: Work = job();
             let task = self
@@ -64,7 +64,7 @@ impl World {
         }
     }
 
-    fn task(&self, n: usize) -> Key {
+    pub(super) fn task(&self, n: usize) -> Key {
         self.tasks[n - 1]
     }
 
@@ -72,7 +72,11 @@ impl World {
         1 + self.tasks.iter().position(|&t| t == task).unwrap()
     }
 
-    fn claim(&mut self, worker: u32, most: u32) -> Option<(usize, Option<Arc<LocalQueue>>)> {
+    pub(super) fn claim(
+        &mut self,
+        worker: u32,
+        most: u32,
+    ) -> Option<(usize, Option<Arc<LocalQueue>>)> {
         self.now += Duration::from_secs(1);
         let taken = self.state.claim(worker, most, self.now, &mut self.wakes);
         taken.map(|Taken { first, queue }| (self.number(first.task), queue))
@@ -88,14 +92,14 @@ impl World {
         }
     }
 
-    fn finish(&mut self, worker: u32, n: usize) -> Option<usize> {
+    pub(super) fn finish(&mut self, worker: u32, n: usize) -> Option<usize> {
         let ran = self.ran(n, Ending::Ok);
         let taken = self.state.finish(worker, ran, self.now, &mut self.wakes);
         taken.map(|taken| self.number(taken.first.task))
     }
 
     /// The worker goes on with its local queue: the number of the next.
-    fn next(&mut self, queue: &LocalQueue, n: usize) -> Option<usize> {
+    pub(super) fn next(&mut self, queue: &LocalQueue, n: usize) -> Option<usize> {
         self.now += Duration::from_secs(1);
         let next = queue.next(self.ran(n, Ending::Ok));
         next.ok().map(|Started { task, .. }| self.number(task))
@@ -115,7 +119,7 @@ impl World {
     }
 
     /// All that the worker takes from its local queue, from task `n` on.
-    fn rest(&mut self, queue: &LocalQueue, mut n: usize) -> Vec<usize> {
+    pub(super) fn rest(&mut self, queue: &LocalQueue, mut n: usize) -> Vec<usize> {
         let mut all = vec![];
         while let Some(next) = self.next(queue, n) {
             all.push(next);
@@ -376,60 +380,4 @@ fn caps_count_what_is_taken() {
         "a share of what the cap allows"
     );
     assert_eq!(world.rest(&queue.unwrap(), 1), [2]);
-}
-
-/// A worker reports tasks of two callers in one go, of which a synchronize covers some
-/// in the middle.
-#[test]
-fn what_is_reported_together_is_counted_each_where_it_belongs() {
-    let mut world = World::with_tasks(1, 8, 3);
-    let main = world.caller;
-    assert_eq!(world.state.synchronize(main), Synced::NotYet);
-    let other = (Arc::from("other"), 1, Limit::AtMost(4), OnFailure::Continue);
-    let other = world.state.add_caller(other.0, other.1, other.2, other.3);
-    world.caller = other.unwrap();
-    world.submit(1);
-    world.caller = main;
-    world.submit(3);
-    for bumped in [world.task(5), world.task(6)] {
-        world.state.bump(bumped, 0).unwrap();
-    }
-    let (first, queue) = world.claim(1, 6).unwrap();
-    let mut ran = vec![first];
-    ran.extend(world.rest(&queue.unwrap(), first));
-    assert_eq!(ran, [5, 4, 6, 1, 2, 3]);
-    assert_eq!(world.finish(1, 3), None);
-    let all =
-        |synced, tasks| matches!(synced, Synced::Done(s) if (s.ok, s.tasks) == (tasks, tasks));
-    assert!(all(world.state.synchronized(main), 3));
-    assert_eq!(world.state.synchronize(main), Synced::NotYet);
-    assert_eq!(world.claim(1, 1).unwrap().0, 7);
-    assert_eq!(world.finish(1, 7), None);
-    assert!(all(world.state.synchronized(main), 3));
-    assert!(all(world.state.synchronize(other.unwrap()), 1));
-    let lanes = [main, other.unwrap()].map(|caller| world.state.caller(caller).lane);
-    let backlog = world.state.backlog();
-    assert_eq!(lanes.map(|lane| backlog.lane_in_flight(lane)), [0, 0]);
-    assert_eq!(backlog.in_flight(), 0);
-}
-
-/// Worker 1 has run tasks 1 and 2 when somebody comes to wait for the first.
-#[test]
-fn who_waits_for_one_of_those_that_are_reported_together_is_woken() {
-    struct Woken(std::sync::atomic::AtomicBool);
-    impl std::task::Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.store(true, std::sync::atomic::Ordering::Relaxed);
-        }
-    }
-    let mut world = World::with_tasks(1, 8, 4);
-    let (_, queue) = world.claim(1, 8).unwrap();
-    assert_eq!(world.next(&queue.unwrap(), 1), Some(2));
-    let woken = Arc::new(Woken(false.into()));
-    let waker = Waker::from(Arc::clone(&woken));
-    let first = world.task(1);
-    *world.state.task_waker(first).unwrap() = Some(waker);
-    assert_eq!(world.finish(1, 2), Some(3));
-    world.wakes.fire();
-    assert!(woken.0.load(std::sync::atomic::Ordering::Relaxed));
 }

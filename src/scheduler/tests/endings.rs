@@ -1,0 +1,66 @@
+//! What a worker reports of several tasks at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Wake, Waker};
+
+use crate::limit::Limit;
+use crate::scheduler::caller::{OnFailure, Synced};
+
+use super::prefetch::World;
+
+/// A worker reports tasks of two callers in one go, of which a synchronize covers some
+/// in the middle.
+#[test]
+fn what_is_reported_together_is_counted_each_where_it_belongs() {
+    let mut world = World::with_tasks(1, 8, 3);
+    let main = world.caller;
+    assert_eq!(world.state.synchronize(main), Synced::NotYet);
+    let other = (Arc::from("other"), 1, Limit::AtMost(4), OnFailure::Continue);
+    let other = world.state.add_caller(other.0, other.1, other.2, other.3);
+    world.caller = other.unwrap();
+    world.submit(1);
+    world.caller = main;
+    world.submit(3);
+    for bumped in [world.task(5), world.task(6)] {
+        world.state.bump(bumped, 0).unwrap();
+    }
+    let (first, queue) = world.claim(1, 6).unwrap();
+    let mut ran = vec![first];
+    ran.extend(world.rest(&queue.unwrap(), first));
+    assert_eq!(ran, [5, 4, 6, 1, 2, 3]);
+    assert_eq!(world.finish(1, 3), None);
+    let all =
+        |synced, tasks| matches!(synced, Synced::Done(s) if (s.ok, s.tasks) == (tasks, tasks));
+    assert!(all(world.state.synchronized(main), 3));
+    assert_eq!(world.state.synchronize(main), Synced::NotYet);
+    assert_eq!(world.claim(1, 1).unwrap().0, 7);
+    assert_eq!(world.finish(1, 7), None);
+    assert!(all(world.state.synchronized(main), 3));
+    assert!(all(world.state.synchronize(other.unwrap()), 1));
+    let lanes = [main, other.unwrap()].map(|caller| world.state.caller(caller).lane);
+    let backlog = world.state.backlog();
+    assert_eq!(lanes.map(|lane| backlog.lane_in_flight(lane)), [0, 0]);
+    assert_eq!(backlog.in_flight(), 0);
+}
+
+/// Worker 1 has run tasks 1 and 2 when somebody comes to wait for the first.
+#[test]
+fn who_waits_for_one_of_those_that_are_reported_together_is_woken() {
+    struct Woken(AtomicBool);
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Relaxed);
+        }
+    }
+    let mut world = World::with_tasks(1, 8, 4);
+    let (_, queue) = world.claim(1, 8).unwrap();
+    assert_eq!(world.next(&queue.unwrap(), 1), Some(2));
+    let woken = Arc::new(Woken(false.into()));
+    let waker = Waker::from(Arc::clone(&woken));
+    let first = world.task(1);
+    *world.state.task_waker(first).unwrap() = Some(waker);
+    assert_eq!(world.finish(1, 2), Some(3));
+    world.wakes.fire();
+    assert!(woken.0.load(Relaxed));
+}
