@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Wake, Waker};
 
 use crate::limit::Limit;
+use crate::queue::Capacity;
 use crate::scheduler::caller::{OnFailure, Synced};
 
 use super::prefetch::World;
@@ -63,4 +64,18 @@ fn who_waits_for_one_of_those_that_are_reported_together_is_woken() {
     assert_eq!(world.finish(1, 2), Some(3));
     world.wakes.fire();
     assert!(woken.0.load(Relaxed));
+}
+
+#[test]
+fn what_is_reported_together_gives_all_its_room_back() {
+    let mut world = World::with_tasks(1, 8, 4);
+    let capacity = Arc::new(Capacity::new(Limit::AtMost(4)).unwrap());
+    capacity.take(4).unwrap().keep();
+    world
+        .state
+        .set_capacity(world.caller, Arc::clone(&capacity));
+    let (_, queue) = world.claim(1, 8).unwrap();
+    assert_eq!(world.rest(&queue.unwrap(), 1), [2, 3, 4]);
+    assert_eq!(world.finish(1, 4), None);
+    assert_eq!(capacity.available(), Some(4));
 }
