@@ -29,7 +29,6 @@ mod alone;
 mod group;
 mod messages;
 mod order;
-mod unclaim;
 
 use crate::error::{OutOfRange, TierGoesDown};
 use crate::lanes::{Begun, LaneKey};
@@ -37,11 +36,10 @@ use crate::limit::{Bypass, Limit};
 use crate::slab::{Key, Slab};
 
 use group::Group;
+use messages::Message;
 use order::{Age, Member, Order};
-use unclaim::OldPosition;
 
-pub use alone::Alone;
-pub use unclaim::Prefetched;
+pub use group::Place;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -51,7 +49,7 @@ mod tests;
 pub struct GroupKey(Key);
 
 /// A message taken from its group, with one unit of every limit.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Claim<T> {
     /// Its group; `None` if it is alone.
     pub group: Option<GroupKey>,
@@ -59,10 +57,12 @@ pub struct Claim<T> {
     pub seq: u64,
     /// Its tier.
     pub tier: u32,
-    /// How many times it was taken before.
-    pub attempt: u32,
     /// The message.
     pub item: T,
+    /// Where its group stood.
+    old: Place,
+    /// If that was its lane's oldest, how often it had been overtaken.
+    overtaken: Option<u32>,
 }
 
 /// Why a group's work is not being done.
@@ -88,8 +88,6 @@ pub enum Blocked {
 pub struct Backlog<T> {
     order: Order<T>,
     groups: Slab<Group<T>>,
-    waiting: u64,
-    in_flight: u64,
 }
 
 impl<T> Backlog<T> {
@@ -98,19 +96,7 @@ impl<T> Backlog<T> {
         Self {
             order: Order::new(bypass),
             groups: Slab::new(),
-            waiting: 0,
-            in_flight: 0,
         }
-    }
-
-    /// Messages that wait.
-    pub fn waiting(&self) -> u64 {
-        self.waiting
-    }
-
-    /// Messages taken and neither completed nor given back.
-    pub fn in_flight(&self) -> u64 {
-        self.in_flight
     }
 
     /// How many turns could begin now; counts no further than `most`.
@@ -148,16 +134,6 @@ impl<T> Backlog<T> {
         Ok(GroupKey(self.groups.insert(Group::new(lane, limit, level))))
     }
 
-    /// Groups that exist.
-    pub fn group_count(&self) -> usize {
-        self.groups.len()
-    }
-
-    /// Whether the group exists.
-    pub fn contains(&self, group: GroupKey) -> bool {
-        self.groups.contains(group.0)
-    }
-
     /// One more owner of the group.
     pub fn pin(&mut self, group: GroupKey) {
         at(&mut self.groups, group).pins += 1;
@@ -176,7 +152,8 @@ impl<T> Backlog<T> {
 
     /// The number of the group's first waiting message.
     pub fn first_in(&self, group: GroupKey) -> Option<u64> {
-        Some(self.groups.get(group.0)?.messages.head()?.seq)
+        let (seq, _) = self.groups.get(group.0)?.messages.first.as_ref()?;
+        Some(*seq)
     }
 
     /// The tier that is open in a lane.
@@ -197,9 +174,9 @@ impl<T> Backlog<T> {
         }
     }
 
-    /// Messages that wait in the group.
-    pub fn waiting_in(&self, group: GroupKey) -> usize {
-        self.groups.get(group.0).map_or(0, |g| g.messages.len())
+    /// Whether the lane's open tier starts nothing new, since a lower one has work.
+    pub fn drains(&self, lane: LaneKey) -> bool {
+        self.order.lanes.lane(lane.index()).drains()
     }
 
     /// Whether a message of this tier can be sent to the group: the tiers of what is
@@ -224,78 +201,98 @@ impl<T> Backlog<T> {
         let g = at(&mut self.groups, group);
         let tier = tier.map_or(g.messages.last_tier, |tier| tier.max(g.least_tier()));
         let sent = g.messages.add(tier, item);
-        self.waiting += 1;
         // Else it waits behind what waits there.
         if g.head.is_none() || bump.is_some() {
             self.order.leave_line(g);
-            let age = self.order.count_head(g, Age::Same);
             if let Some(level) = bump {
-                self.order.bump(&mut g.bump, level);
+                self.order.bump(&mut g.place, level);
             }
-            self.order.join_and_settle(group.0.index(), g, age);
+            self.order.join_and_settle(group.0.index(), g, Age::Same);
         }
         sent
     }
 
-    /// Takes the message that is next.
-    pub fn claim(&mut self) -> Option<Claim<T>> {
-        self.begin().map(|(claim, _)| claim)
-    }
-
-    /// The turn uses up the group's bump.
+    /// Takes the message that is next, to be completed or unclaimed. The turn uses
+    /// up the group's bump.
     #[inline]
-    fn begin(&mut self) -> Option<(Claim<T>, OldPosition)> {
+    pub fn claim(&mut self) -> Option<Claim<T>> {
         let Begun {
             group,
             lane,
             overtaken,
         } = self.order.lanes.begin()?;
-        self.waiting -= 1;
-        self.in_flight += 1;
-        match group {
+        let index = match group {
+            Member::Group(index) => index,
             Member::Alone(item) => {
-                let claim = self.order.start_alone(lane, item);
-                Some((claim, OldPosition::of_alone(overtaken)))
-            }
-            Member::Group(index) => {
-                let (key, g) = self.groups.entry_at(index)?;
-                let old = OldPosition {
-                    ticket: g.ticket,
-                    bump: g.bump.take(),
+                let tier = self.order.lanes.lane(lane).open_tier().unwrap_or(0);
+                self.order.lanes.settle(lane);
+                return Some(Claim {
+                    group: None,
+                    seq: 0,
+                    tier,
+                    item,
+                    old: Place::default(),
                     overtaken,
-                };
-                let entry = g.start_head()?;
-                self.order.join_and_settle(index, g, Age::New);
-                Some((entry.claim(GroupKey(key))?, old))
+                });
             }
-        }
+        };
+        let (key, g) = self.groups.entry_at(index)?;
+        let (old, (seq, message)) = (g.place, g.messages.pop()?);
+        // It has started in its tier.
+        (g.head, g.place.bump) = (None, None);
+        g.in_flight += 1;
+        self.order.join_and_settle(index, g, Age::New);
+        Some(Claim {
+            group: Some(GroupKey(key)),
+            seq,
+            tier: message.tier,
+            item: message.item,
+            old,
+            overtaken,
+        })
     }
 
     /// A message of `tier` that was taken from `group` is done. A group that was
     /// not in line until now takes its place as the youngest.
     pub fn complete(&mut self, group: GroupKey, tier: u32) {
-        self.in_flight -= 1;
         let g = at(&mut self.groups, group);
         let ready = g.is_ready();
         g.in_flight -= 1;
         self.order.finish(g.lane, tier, 1);
-        if !ready {
-            self.order.join_line(group.0.index(), g, Age::New);
+        if ready {
+            self.order.lanes.settle(g.lane.index());
+        } else {
+            self.order.join_and_settle(group.0.index(), g, Age::New);
         }
-        self.order.units_back(g.lane, 1);
         self.reap(group);
     }
 
-    /// A message goes back to its place; `attempt` is what it will say next.
-    pub fn give_back(&mut self, claim: Claim<T>) {
-        self.requeue(claim, None);
+    /// The message of a group goes back to its place, the group to its old position with the
+    /// bump that it had, unless it has another by now; its lane has that turn
+    /// again, and whom it overtook is overtaken once less. Of several claims the
+    /// last is unclaimed first.
+    pub fn unclaim(&mut self, claim: Claim<T>) {
+        let Claim {
+            seq, tier, item, ..
+        } = claim;
+        let group = claim.group.expect("it is not alone");
+        let g = at(&mut self.groups, group);
+        self.order.leave_line(g);
+        g.messages.put(seq, Message { tier, item });
+        g.in_flight -= 1;
+        // It waits before it ceases to run, so that its tier stays outstanding.
+        self.order.count_head(g, Age::Same);
+        self.order.finish(g.lane, tier, 1);
+        g.place.ticket = g.place.ticket.min(claim.old.ticket);
+        g.place.bump = g.place.bump.or(claim.old.bump);
+        self.order.join_and_settle(group.0.index(), g, Age::Same);
+        self.order.lanes.undo(g.lane.index(), claim.overtaken);
     }
 
     /// Takes a waiting message out without a turn; `None` if it does not wait.
     pub fn remove(&mut self, group: GroupKey, seq: u64) -> Option<T> {
         let g = self.groups.get_mut(group.0)?;
         let item = g.messages.remove(seq)?;
-        self.waiting -= 1;
         if g.head != g.messages.head_tier() {
             self.order.leave_line(g);
             self.order.join_and_settle(group.0.index(), g, Age::Same);
@@ -307,7 +304,7 @@ impl<T> Backlog<T> {
     /// Bumps a group's next turn ahead of all that is not bumped. To the level
     /// that it has it keeps its place. False if it does not exist any more.
     pub fn bump(&mut self, group: GroupKey, level: u8) -> bool {
-        self.change(group, |order, g| order.bump(&mut g.bump, level))
+        self.change(group, |order, g| order.bump(&mut g.place, level))
             .is_some()
     }
 

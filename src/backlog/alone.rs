@@ -3,83 +3,57 @@
 //! the lane until the message is done.
 
 use crate::lanes::LaneKey;
-use crate::ready::{Position, STANDING_LEVEL};
+use crate::ready::STANDING_LEVEL;
 
-use super::order::{Member, Order};
-use super::{Backlog, Blocked, Claim, Prefetched};
-
-/// The place in line of a message that is alone.
-#[derive(Clone, Copy, Debug)]
-pub struct Alone {
-    ticket: u64,
-    /// The level it is bumped to, and when.
-    bump: Option<(u8, u64)>,
-}
-
-impl Alone {
-    fn position(&self) -> Position {
-        Position::new(STANDING_LEVEL, self.ticket, self.bump)
-    }
-}
+use super::group::Place;
+use super::order::{Age, Member, Order};
+use super::{Backlog, Blocked, Claim};
 
 impl<T> Backlog<T> {
     /// As [`send`](Self::send) of a message that is alone.
     #[inline]
-    pub fn send_alone(&mut self, lane: LaneKey, tier: u32, bump: Option<u8>, item: T) -> Alone {
-        self.waiting += 1;
+    pub fn send_alone(&mut self, lane: LaneKey, tier: u32, bump: Option<u8>, item: T) -> Place {
         let ticket = self.order.mint();
-        let mut alone = Alone { ticket, bump: None };
+        let mut place = Place { ticket, bump: None };
         if let Some(level) = bump {
-            self.order.bump(&mut alone.bump, level);
+            self.order.bump(&mut place, level);
         }
-        self.order.arrive_alone(lane, tier);
-        match bump {
-            None => {
-                let line = self.order.lanes.line(lane.index(), tier);
-                line.push(ticket, STANDING_LEVEL, Member::Alone(item));
-            }
-            Some(_) => self.order.insert_alone(lane, tier, alone, item),
-        }
+        self.order.lanes.change_head(lane.index(), None, Some(tier));
+        self.order.join_alone(lane, tier, &place, Age::New, item);
         self.order.lanes.settle(lane.index());
-        alone
+        place
     }
 
     /// As [`remove`](Self::remove): it waits no more.
-    pub fn remove_alone(&mut self, lane: LaneKey, tier: u32, alone: Alone) {
-        self.waiting -= 1;
-        _ = self.order.take_alone(lane, tier, alone);
+    pub fn remove_alone(&mut self, lane: LaneKey, tier: u32, place: Place) {
+        _ = self.order.take_alone(lane, tier, place);
         self.order.lanes.change_head(lane.index(), Some(tier), None);
         self.order.lanes.settle(lane.index());
     }
 
     /// As [`bump`](Self::bump), while it waits.
-    pub fn bump_alone(&mut self, lane: LaneKey, tier: u32, alone: &mut Alone, level: u8) {
-        let item = self.order.take_alone(lane, tier, *alone);
-        self.order.bump(&mut alone.bump, level);
-        if let Some(item) = item {
-            self.order.insert_alone(lane, tier, *alone, item);
-        }
+    pub fn bump_alone(&mut self, lane: LaneKey, tier: u32, place: &mut Place, level: u8) {
+        let item = self.order.take_alone(lane, tier, *place);
+        self.order.bump(place, level);
+        self.order.join_alone(lane, tier, place, Age::Same, item);
         self.order.lanes.settle(lane.index());
     }
 
     /// As [`complete`](Self::complete) of so many messages.
     #[inline]
     pub fn complete_alone(&mut self, lane: LaneKey, tier: u32, messages: u32) {
-        self.in_flight -= u64::from(messages);
         self.order.finish(lane, tier, messages);
-        self.order.units_back(lane, messages);
+        self.order.lanes.settle(lane.index());
     }
 
     /// As [`unclaim`](Self::unclaim).
-    pub fn unclaim_alone(&mut self, lane: LaneKey, alone: Alone, prefetched: Prefetched<T>) {
-        let Prefetched { claim, old } = prefetched;
-        self.waiting += 1;
-        // It waits before it ceases to run, so that its tier stays outstanding.
-        self.order.arrive_alone(lane, claim.tier);
+    pub fn unclaim_alone(&mut self, lane: LaneKey, place: Place, claim: Claim<T>) {
         let (tier, item) = (claim.tier, claim.item);
-        self.order.insert_alone(lane, tier, alone, item);
+        // It waits before it ceases to run, so that its tier stays outstanding.
+        self.order.lanes.change_head(lane.index(), None, Some(tier));
+        self.order.join_alone(lane, tier, &place, Age::Same, item);
         self.complete_alone(lane, tier, 1);
-        self.order.lanes.undo(lane.index(), old.overtaken);
+        self.order.lanes.undo(lane.index(), claim.overtaken);
     }
 
     /// What keeps it waiting.
@@ -89,41 +63,19 @@ impl<T> Backlog<T> {
 }
 
 impl<T> Order<T> {
-    /// Counts one more that waits in its tier.
-    #[inline]
-    fn arrive_alone(&mut self, lane: LaneKey, tier: u32) {
-        self.lanes.change_head(lane.index(), None, Some(tier));
-    }
-
     /// It joins the line at its place. To be settled.
-    fn insert_alone(&mut self, lane: LaneKey, tier: u32, alone: Alone, item: T) {
-        let line = self.lanes.line(lane.index(), tier);
-        line.insert(alone.ticket, alone.position(), Member::Alone(item));
+    #[inline]
+    fn join_alone(&mut self, lane: LaneKey, tier: u32, place: &Place, age: Age, item: T) {
+        let member = Member::Alone(item);
+        self.join(lane, tier, place, STANDING_LEVEL, age, member);
     }
 
     /// It leaves the line. To be settled.
-    fn take_alone(&mut self, lane: LaneKey, tier: u32, alone: Alone) -> Option<T> {
-        let member = self.lanes.remove(lane.index(), tier, alone.position());
-        match member {
-            Some(Member::Alone(item)) => Some(item),
-            _ => {
-                debug_assert!(false, "it waits in line");
-                None
-            }
-        }
-    }
-
-    /// Its turn began in this lane.
-    #[inline]
-    pub(super) fn start_alone(&mut self, lane: u32, item: T) -> Claim<T> {
-        let tier = self.lanes.lane(lane).open_tier().unwrap_or(0);
-        self.lanes.settle(lane);
-        Claim {
-            group: None,
-            seq: 0,
-            tier,
-            attempt: 0,
-            item,
+    fn take_alone(&mut self, lane: LaneKey, tier: u32, place: Place) -> T {
+        let position = place.position(STANDING_LEVEL);
+        match self.lanes.remove(lane.index(), tier, position) {
+            Some(Member::Alone(item)) => item,
+            _ => unreachable!("it waits in line"),
         }
     }
 }

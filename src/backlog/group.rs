@@ -2,8 +2,25 @@
 
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
+use crate::ready::Position;
 
-use super::messages::{Entry, Messages};
+use super::messages::Messages;
+
+/// Where a group stands in line, but for its level, or a message that is alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place {
+    /// When it became ready.
+    pub(super) ticket: u64,
+    /// The level it is bumped to, and when.
+    pub(super) bump: Option<(u8, u64)>,
+}
+
+impl Place {
+    #[inline]
+    pub(super) fn position(&self, level: u8) -> Position {
+        Position::new(level, self.ticket, self.bump)
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Group<T> {
@@ -15,10 +32,8 @@ pub(super) struct Group<T> {
     pub(super) pins: u32,
     /// The tier in which it counts: that of the message that waits first.
     pub(super) head: Option<u32>,
-    /// The level it is bumped to, and when.
-    pub(super) bump: Option<(u8, u64)>,
-    /// When it became ready.
-    pub(super) ticket: u64,
+    /// Where it stands in line, if it does.
+    pub(super) place: Place,
     pub(super) messages: Messages<T>,
 }
 
@@ -32,8 +47,7 @@ impl<T> Group<T> {
             level,
             pins: 1,
             head: None,
-            bump: None,
-            ticket: 0,
+            place: Place::default(),
             messages: Messages::new(),
         }
     }
@@ -51,7 +65,7 @@ impl<T> Group<T> {
 
     /// Whether nothing of it waits or is in flight.
     pub(super) fn is_idle(&self) -> bool {
-        self.messages.len() == 0 && self.in_flight == 0
+        self.messages.is_empty() && self.in_flight == 0
     }
 
     /// The lowest tier that its next message may have.
@@ -67,13 +81,5 @@ impl<T> Group<T> {
     #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.pins == 0 && self.is_idle()
-    }
-
-    /// Takes out the first message, which has started in its tier.
-    #[inline]
-    pub(super) fn start_head(&mut self) -> Option<Entry<T>> {
-        self.head = None;
-        self.in_flight += 1;
-        self.messages.pop()
     }
 }

@@ -6,10 +6,9 @@
 use crate::error::OutOfRange;
 use crate::lanes::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
-use crate::ready::Position;
 
 use super::Blocked;
-use super::group::Group;
+use super::group::{Group, Place};
 
 /// When a group became ready, after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +60,7 @@ impl<T> Order<T> {
     /// Takes a group out of line for a change, if it is there.
     pub(super) fn leave_line(&mut self, g: &Group<T>) {
         if let Some(tier) = g.head.filter(|_| g.is_ready()) {
-            let position = Position::new(g.level, g.ticket, g.bump);
+            let position = g.place.position(g.level);
             let old = self.lanes.remove(g.lane.index(), tier, position);
             debug_assert!(old.is_some(), "who is ready is in line");
         }
@@ -70,26 +69,33 @@ impl<T> Order<T> {
     /// Puts a group that is in no line where it belongs, and settles its lane.
     #[inline]
     pub(super) fn join_and_settle(&mut self, index: u32, g: &mut Group<T>, age: Age) {
-        self.join_line(index, g, age);
+        let age = self.count_head(g, age);
+        if age == Age::New {
+            g.place.ticket = self.mint();
+        }
+        if let Some(tier) = g.head.filter(|_| g.is_ready()) {
+            let member = Member::Group(index);
+            self.join(g.lane, tier, &g.place, g.level, age, member);
+        }
         self.lanes.settle(g.lane.index());
     }
 
-    /// As [`join_and_settle`](Self::join_and_settle); the lane is to be settled.
+    /// Who is in no line joins one at its place. To be settled.
     #[inline]
-    pub(super) fn join_line(&mut self, index: u32, g: &mut Group<T>, age: Age) {
-        let age = self.count_head(g, age);
-        if age == Age::New {
-            g.ticket = self.mint();
-        }
-        let Some(tier) = g.head.filter(|_| g.is_ready()) else {
-            return;
-        };
-        let line = self.lanes.line(g.lane.index(), tier);
-        if age == Age::New && g.bump.is_none() {
-            line.push(g.ticket, g.level, Member::Group(index));
+    pub(super) fn join(
+        &mut self,
+        lane: LaneKey,
+        tier: u32,
+        place: &Place,
+        level: u8,
+        age: Age,
+        member: Member<T>,
+    ) {
+        let line = self.lanes.line(lane.index(), tier);
+        if age == Age::New && place.bump.is_none() {
+            line.push(place.ticket, level, member);
         } else {
-            let position = Position::new(g.level, g.ticket, g.bump);
-            line.insert(g.ticket, position, Member::Group(index));
+            line.insert(place.ticket, place.position(level), member);
         }
     }
 
@@ -110,24 +116,19 @@ impl<T> Order<T> {
     }
 
     /// Bumps what is in no line; to the level that it has it stays.
-    pub(super) fn bump(&mut self, bump: &mut Option<(u8, u64)>, level: u8) {
+    pub(super) fn bump(&mut self, place: &mut Place, level: u8) {
         let when = self.mint();
-        if bump.is_none_or(|(old, _)| old != level) {
-            *bump = Some((level, when));
+        if place.bump.is_none_or(|(old, _)| old != level) {
+            place.bump = Some((level, when));
         }
     }
 
-    /// Messages of this tier run no more. To be settled.
+    /// Messages of this tier run no more: their units of the lane's cap come back.
+    /// To be settled.
     #[inline]
     pub(super) fn finish(&mut self, lane: LaneKey, tier: u32, messages: u32) {
         _ = self.lanes.tiers(lane.index()).finish_all(tier, messages);
-    }
-
-    /// Units of the lane's cap come back. Settles the lane.
-    #[inline]
-    pub(super) fn units_back(&mut self, lane: LaneKey, units: u32) {
-        self.lanes.return_units(lane.index(), units);
-        self.lanes.settle(lane.index());
+        self.lanes.return_units(lane.index(), messages);
     }
 
     /// What keeps the group's first message waiting.

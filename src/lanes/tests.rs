@@ -14,7 +14,7 @@ use self::model::{Message, Model};
 use self::world::{Setup, World};
 use super::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
-use crate::ready::Position;
+use crate::ready::{Line, Position};
 
 /// What the owner of a group knows.
 #[derive(Clone, Copy, Default)]
@@ -53,6 +53,15 @@ impl<G> Lanes<G> {
     /// The members of the ring in the order in which their turns begin.
     pub(crate) fn ring(&self) -> Vec<u32> {
         self.ring.iter(&self.lanes).collect()
+    }
+
+    /// Who stands in all lines.
+    pub(crate) fn standing(&self) -> usize {
+        let lines = self.lanes.iter().flatten().map(|lane| {
+            let parked = lane.tiered.iter().flat_map(|tiered| tiered.parked.values());
+            lane.line.len() + parked.map(Line::len).sum::<usize>()
+        });
+        lines.sum()
     }
 }
 

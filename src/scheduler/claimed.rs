@@ -14,8 +14,8 @@ impl<J> Core<J> {
         if !self.may_start() {
             return None;
         }
-        let from = self.backlog.prefetch()?;
-        let task = from.claim.item;
+        let from = self.backlog.claim()?;
+        let task = from.item;
         let record = self.record(task, Ending::Ok, Duration::ZERO);
         let job = self.take_out(task, Phase::Claimed { worker: n });
         Some(Claimed { from, job, record })

@@ -3,7 +3,7 @@
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::backlog::{Alone, Backlog, GroupKey, Prefetched};
+use crate::backlog::{Backlog, Claim, GroupKey, Place};
 use crate::lanes::LaneKey;
 use crate::slab::Key;
 use crate::sync::Arc;
@@ -34,7 +34,7 @@ pub(super) struct TaskState<J> {
 pub(super) enum Membership {
     /// In a group, under this number.
     Group(GroupKey, u64),
-    Alone(Alone),
+    Alone(Place),
     /// It is not there yet, and will be alone.
     Absent,
     /// It is a future that was not ready when it was polled first.
@@ -76,7 +76,7 @@ pub(super) struct Begun {
     /// Its group; `None` if it is alone.
     pub(super) group: Option<GroupKey>,
     /// Where it waits to be polled, or waited, since it was woken.
-    pub(super) line: Option<Alone>,
+    pub(super) line: Option<Place>,
 }
 
 #[derive(Debug)]
@@ -120,14 +120,14 @@ pub(crate) struct Started<J> {
 
 /// A task that a worker has prefetched, and that may be unclaimed.
 pub(crate) struct Claimed<J> {
-    pub(crate) from: Prefetched<Key>,
+    pub(crate) from: Claim<Key>,
     pub(crate) job: J,
     pub(crate) record: Option<Box<Record>>,
 }
 
 impl<J> Claimed<J> {
     pub(crate) fn task(&self) -> Key {
-        self.from.claim.item
+        self.from.item
     }
 
     /// Its worker runs it now.

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::is_empty;
-use crate::backlog::{Alone, Backlog, Blocked, Claim, GroupKey};
+use crate::backlog::{Backlog, Blocked, Claim, GroupKey, Place};
 use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 use crate::ready::STANDING_LEVEL;
@@ -46,7 +46,7 @@ fn op() -> impl Strategy<Value = Op> {
 struct Pair {
     lane: LaneKey,
     tier: u32,
-    alone: Alone,
+    alone: Place,
     group: GroupKey,
 }
 
@@ -157,12 +157,12 @@ impl Twins {
         let Self {
             subject, groups, ..
         } = self;
-        let ours: Vec<_> = (0..n).map_while(|_| subject.prefetch()).collect();
-        let theirs: Vec<_> = (0..n).map_while(|_| groups.prefetch()).collect();
-        let items = ours.iter().map(|taken| taken.claim.item);
-        assert!(items.eq(theirs.iter().map(|taken| taken.claim.item)));
+        let ours: Vec<_> = (0..n).map_while(|_| subject.claim()).collect();
+        let theirs: Vec<_> = (0..n).map_while(|_| groups.claim()).collect();
+        let items = ours.iter().map(|taken| taken.item);
+        assert!(items.eq(theirs.iter().map(|taken| taken.item)));
         for taken in ours.into_iter().rev() {
-            match self.pairs[taken.claim.item] {
+            match self.pairs[taken.item] {
                 Some(pair) => subject.unclaim_alone(pair.lane, pair.alone, taken),
                 None => subject.unclaim(taken),
             }

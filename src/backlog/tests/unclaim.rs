@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::backlog::{Backlog, Prefetched};
+use crate::backlog::{Backlog, Claim};
 use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};
 use crate::ready::{Position, Rank};
@@ -64,7 +64,7 @@ proptest! {
             }
             let (waits, runs) = (backlog.waiting(), backlog.in_flight());
             let eligible = backlog.eligible(u64::MAX);
-            let claims: Vec<Prefetched<_>> = (0..taken).map_while(|_| backlog.prefetch()).collect();
+            let claims: Vec<Claim<_>> = (0..taken).map_while(|_| backlog.claim()).collect();
             claims.into_iter().rev().for_each(|claim| backlog.unclaim(claim));
             assert_eq!((backlog.waiting(), backlog.in_flight()), (waits, runs));
             assert_eq!(backlog.eligible(u64::MAX), eligible);
@@ -91,7 +91,7 @@ fn a_lane_does_not_lose_the_turns_that_go_back() {
     let mut served = vec![];
     for taken in 0..10 {
         served.push(backlog.claim().unwrap().item);
-        let claims: Vec<_> = (0..taken).map(|_| backlog.prefetch().unwrap()).collect();
+        let claims: Vec<_> = (0..taken).map(|_| backlog.claim().unwrap()).collect();
         claims
             .into_iter()
             .rev()

@@ -14,7 +14,6 @@ pub(super) enum Op {
     Send(usize, u32, Option<u8>),
     Claim,
     Finish(usize),
-    GiveBack(usize),
     Remove(usize, usize),
     Bump(usize, u8),
     SetLevel(usize, u8),
@@ -76,7 +75,6 @@ pub(super) fn calm_op() -> impl Strategy<Value = Op> {
         8 => (g(), prop::option::weighted(0.2, level())).prop_map(|(g, b)| Op::Send(g, 0, b)),
         8 => Just(Op::Claim),
         5 => g().prop_map(Op::Finish),
-        1 => g().prop_map(Op::GiveBack),
         1 => (g(), 0..3usize).prop_map(|(g, n)| Op::Remove(g, n)),
         2 => (g(), level()).prop_map(|(g, l)| Op::Bump(g, l)),
         1 => (g(), level()).prop_map(|(g, l)| Op::SetLevel(g, l)),
@@ -135,7 +133,7 @@ impl World {
                 self.subject.claim(is);
                 picked = is.map(|(g, _)| g);
             }
-            Op::Finish(n) | Op::GiveBack(n) => self.land(n, matches!(op, Op::GiveBack(_))),
+            Op::Finish(n) => self.finish(n),
             Op::SetCap(lane, cap) => {
                 self.model.set_cap(lane % lanes, cap);
                 self.subject.set_cap(lane % lanes, cap);
@@ -161,19 +159,14 @@ impl World {
         self.subject.send(&self.model, g, tier, bump, is);
     }
 
-    fn land(&mut self, nth: usize, back: bool) {
+    fn finish(&mut self, nth: usize) {
         let flying = self.model.flying();
         if flying.is_empty() {
             return;
         }
         let (g, message) = flying[nth % flying.len()];
-        if back {
-            self.model.give_back(g, message.seq);
-            self.subject.give_back(g, message);
-        } else {
-            self.model.finish(g, message.seq);
-            self.subject.finish(g, message);
-        }
+        self.model.finish(g, message.seq);
+        self.subject.finish(g, message);
     }
 
     fn change(&mut self, g: usize, op: &Op) {
