@@ -41,6 +41,8 @@ mod reference;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::Position;
@@ -50,7 +52,7 @@ use fifo::Fifo;
 
 pub(crate) use flags::*;
 pub(crate) use lock::{Guard, Lock};
-pub(crate) use odd::{Head, Odd, Taken, ordinal};
+pub(crate) use odd::{Head, Taken, ordinal};
 pub(crate) use pinned::{KeepsGroups, Pin, Pinned};
 pub(crate) use reference::{GroupRef, Groups, Names};
 
@@ -76,7 +78,10 @@ pub(crate) struct GroupKey(pub(crate) Key);
 /// What hardly a group ever has.
 #[derive(Debug)]
 pub(crate) struct Rare<T> {
-    pub(crate) odd: Odd<T>,
+    /// Odd messages, by place.
+    odd: BTreeMap<u64, Taken<T>>,
+    /// How many were ever put first.
+    fronts: u64,
     /// The level it is bumped to, and when.
     pub(crate) bump: (u8, u64),
     /// The tier of the message sent last.
@@ -162,7 +167,7 @@ impl<T> Group<T> {
     #[inline]
     pub(crate) fn append(&self, mailbox: &mut Mailbox<T>, message: T) {
         self.add_waiting(1);
-        mailbox.append(message);
+        mailbox.plain.push(message);
     }
 
     /// Puts messages last.
@@ -176,7 +181,7 @@ impl<T> Group<T> {
         messages: impl ExactSizeIterator<Item = T>,
     ) {
         self.add_waiting(messages.len());
-        messages.for_each(|message| mailbox.append(message));
+        messages.for_each(|message| mailbox.plain.push(message));
     }
 
     /// Takes the first message out, where no odd one waits.
@@ -189,22 +194,14 @@ impl<T> Group<T> {
 
     /// Takes the first message out.
     pub(crate) fn take(&self, mailbox: &mut Mailbox<T>) -> Option<Taken<T>> {
-        let taken = match mailbox.flags & ODD {
-            0 => mailbox.take_plain(),
-            _ => mailbox.take_any(),
-        }?;
+        let taken = mailbox.take()?;
         self.remove_waiting(1);
         Some(taken)
     }
 
     /// Takes the first messages out, up to so many.
     pub(crate) fn take_many(&self, mailbox: &mut Mailbox<T>, most: u32, out: &mut Vec<Taken<T>>) {
-        let all = 0..most;
-        if mailbox.flags & ODD == 0 {
-            out.extend(all.map_while(|_| self.take_plain(mailbox)));
-        } else {
-            out.extend(all.map_while(|_| self.take(mailbox)));
-        }
+        out.extend((0..most).map_while(|_| self.take(mailbox)));
     }
 
     /// A message that was taken out goes back to its place.
@@ -317,7 +314,8 @@ impl<T> Mailbox<T> {
     pub(crate) fn rare(&mut self) -> &mut Rare<T> {
         self.rare.get_or_insert_with(|| {
             Box::new(Rare {
-                odd: Odd::new(),
+                odd: BTreeMap::new(),
+                fronts: 0,
                 bump: (0, 0),
                 last_tier: 0,
                 counted: None,
@@ -371,11 +369,6 @@ impl<T> Mailbox<T> {
         }
     }
 
-    #[inline]
-    fn append(&mut self, message: T) {
-        self.plain.push(message);
-    }
-
     #[inline(always)]
     fn take_plain(&mut self) -> Option<Taken<T>> {
         let message = self.plain.pop()?;
@@ -392,9 +385,5 @@ impl<T> Mailbox<T> {
     pub(crate) fn rest_idle(&mut self) {
         self.phase = Phase::Idle;
         self.plain.shrink();
-    }
-
-    fn plain_len(&self) -> u64 {
-        self.plain.len()
     }
 }

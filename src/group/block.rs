@@ -7,7 +7,6 @@
 
 use std::alloc::{self, Layout};
 use std::mem::{MaybeUninit, offset_of, replace};
-use std::ptr;
 
 use super::magazines::{self, Large, Small};
 
@@ -158,32 +157,6 @@ impl<T> Block<T> {
         block
     }
 
-    /// The same messages in a larger block, if there are larger ones.
-    ///
-    /// # Safety
-    ///
-    /// It is a full block, and if it is a small one alone in its circle, and gone
-    /// after.
-    pub(super) unsafe fn grown(block: *mut Self) -> Option<*mut Self> {
-        // SAFETY: the messages move in two runs into fresh memory that has room
-        // for them.
-        unsafe {
-            let cap = (*block).cap;
-            let head = (*block).head & (cap - 1);
-            if cap >= Self::MANY {
-                return None;
-            }
-            let larger = Self::new(Self::MANY, cap);
-            let (from, to) = (Self::at(block, 0), Self::at(larger, 0));
-            let run = cap - head;
-            ptr::copy_nonoverlapping(from, to, run.into());
-            let start = from.sub(head.into());
-            ptr::copy_nonoverlapping(start, to.add(run.into()), head.into());
-            Self::free(block);
-            Some(larger)
-        }
-    }
-
     /// The place `n` behind the head, which may be the end.
     ///
     /// # Safety
@@ -209,20 +182,6 @@ impl<T> Block<T> {
         unsafe {
             Self::at(block, (*block).len).write(message);
             (*block).len += 1;
-        }
-    }
-
-    /// Puts a message first.
-    ///
-    /// # Safety
-    ///
-    /// It is a block, and has room.
-    pub(super) unsafe fn push_front(block: *mut Self, message: T) {
-        // SAFETY: the place before the first message holds none.
-        unsafe {
-            (*block).head = (*block).head.wrapping_sub(1);
-            (*block).len += 1;
-            Self::at(block, 0).write(message);
         }
     }
 

@@ -2,9 +2,9 @@
 //! when many do.
 //!
 //! State: the first message stands in the value itself if it is small, the rest
-//! in blocks on the heap, each a ring: first in a small one, which becomes a
-//! larger one when it is full, then in more that are linked behind it. So
-//! nothing is moved twice, and what was consumed is given back block by block.
+//! in blocks on the heap, each a ring: first in a small one, then in larger ones
+//! that are linked behind it. So nothing is moved twice, and what was consumed is
+//! given back block by block.
 //!
 //! Invariants:
 //! 1. `tail` is null, or the last of a circle of blocks linked by `next`, whose
@@ -85,9 +85,16 @@ impl<T> Fifo<T> {
         self.first.as_mut_ptr().cast()
     }
 
+    /// Whether the value itself has a place for the first message.
     #[inline]
-    fn set_first(&mut self, message: T) {
-        debug_assert!(Self::INLINE && !self.has(FIRST));
+    pub(super) fn has_place(&self) -> bool {
+        Self::INLINE && !self.has(FIRST)
+    }
+
+    /// Puts a message first, in the value itself.
+    #[inline]
+    pub(super) fn put_first(&mut self, message: T) {
+        assert!(self.has_place());
         // SAFETY: the place is large enough, aligned, and holds nothing.
         unsafe { self.first_at().write(message) };
         self.set(FIRST);
@@ -122,7 +129,7 @@ impl<T> Fifo<T> {
     #[inline]
     pub(super) fn push(&mut self, message: T) {
         if Self::INLINE && !self.has(FIRST | MORE) {
-            self.set_first(message);
+            self.put_first(message);
         } else {
             self.push_block(message);
         }
@@ -149,47 +156,9 @@ impl<T> Fifo<T> {
         let Some(tail) = tail else {
             return self.set_blocks(Block::first(message));
         };
-        // SAFETY: the block is there; a small one is the only one.
-        unsafe {
-            if let Some(larger) = Block::grown(tail) {
-                self.set_blocks(larger);
-                Block::push(larger, message);
-            } else {
-                self.set_blocks(Block::another(tail, message));
-            }
-        }
+        // SAFETY: the block is there.
+        self.set_blocks(unsafe { Block::another(tail, message) });
         self.set(LARGE);
-    }
-
-    /// Puts a message first.
-    pub(super) fn push_front(&mut self, message: T) {
-        if Self::INLINE && !self.has(FIRST) {
-            return self.set_first(message);
-        }
-        let mut second = message;
-        if self.has(FIRST) {
-            // SAFETY: the place holds a message.
-            second = unsafe { self.first_at().replace(second) };
-        }
-        let Some(tail) = self.blocks().map(NonNull::as_ptr) else {
-            return self.push_grown(None, second);
-        };
-        self.set(MORE);
-        // SAFETY: the blocks are there. The message goes before the first of the
-        // first block, or into a new one before that.
-        unsafe {
-            let head = (*tail).next;
-            if (*head).has_room() {
-                Block::push_front(head, second);
-            } else if let Some(larger) = Block::grown(head) {
-                self.set_blocks(larger);
-                self.set(LARGE);
-                Block::push_front(larger, second);
-            } else {
-                Block::another(tail, second);
-                self.set(LARGE);
-            }
-        }
     }
 
     /// Takes the first message out.

@@ -160,7 +160,7 @@ impl Pair {
 
     fn retract(&mut self, nth: usize) {
         let mut mailbox = self.group.lock();
-        let drained = mailbox.drain();
+        let drained: Vec<_> = std::iter::from_fn(|| mailbox.take()).collect();
         let seen = drained.iter().map(|t| (t.tier, t.attempts, t.message));
         assert!(seen.eq(self.waiting.values().copied()));
         self.group.remove_waiting(drained.len() as u32);
@@ -169,7 +169,8 @@ impl Pair {
         let kept = all.enumerate().filter(|(n, _)| n % nth > 0);
         let (back, kept): (Vec<_>, Vec<_>) = kept.map(|(_, both)| both).unzip();
         self.group.add_waiting(back.len());
-        mailbox.restore(back);
+        let back = back.into_iter().rev();
+        back.for_each(|taken| mailbox.put_back(taken));
         self.waiting.extend(kept);
     }
 
@@ -186,11 +187,12 @@ impl Pair {
         let expected = waiting.chain(looked_at).min();
         let expected = expected.map(|((_, number), (tier, attempts))| (number, tier, attempts));
         let head = mailbox.head();
-        let seen = head.map(|head| (ordinal(head.place), head.tier, head.attempts));
+        let seen = head.map(|head| (ordinal(head.place()), head.tier, head.attempts));
         assert_eq!(seen, expected);
-        let has_odd = self.waiting.len() as u64 > mailbox.plain_len();
+        let has_odd = self.waiting.len() as u64 > mailbox.plain.len();
         assert_eq!(mailbox.flags & ODD != 0, has_odd);
-        assert_eq!(mailbox.plain.is_empty(), mailbox.plain_len() == 0);
+        let plain = mailbox.plain.len();
+        assert_eq!(mailbox.plain.is_empty(), plain == 0);
     }
 }
 
@@ -280,10 +282,7 @@ fn what_is_put_first_is_of_tier_0() {
         (mailbox.head().map(|head| head.tier), mailbox.last_tier()),
         (Some(0), 3)
     );
-    let all: Vec<_> = mailbox
-        .drain()
-        .into_iter()
-        .map(|t| (t.tier, t.message))
-        .collect();
+    let all = std::iter::from_fn(|| mailbox.take());
+    let all: Vec<_> = all.map(|t| (t.tier, t.message)).collect();
     assert_eq!(all, [(0, 'a'), (0, 'b'), (3, 'c')]);
 }

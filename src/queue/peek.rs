@@ -42,7 +42,7 @@ impl<T> Queue<T> {
     /// [`Stale`] if there is no such group any more.
     pub fn peek(&self, group: GroupId) -> Result<Option<(u64, u32)>, Stale> {
         let head = self.find(group)?.lock().head();
-        Ok(head.map(|head| (ordinal(head.place), head.attempts)))
+        Ok(head.map(|head| (ordinal(head.place()), head.attempts)))
     }
 
     /// Looks at the message that waits first in a group, whatever keeps the

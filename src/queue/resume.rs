@@ -91,14 +91,15 @@ impl<T> Shared<T> {
         self.change_group(state, group, |state, mailbox| {
             let cause = state.suspended.poison(group.key());
             let cause = cause.map(|poison| poison.place);
-            let mut all = mailbox.drain();
+            let mut all: Vec<_> = std::iter::from_fn(|| mailbox.take()).collect();
             let out = all.extract_if(.., |taken| fits(taken));
             let out = out.map(|taken| {
                 resumes |= cause == Some(taken.place());
                 taken.message
             });
             let out: Vec<T> = out.collect();
-            mailbox.restore(all);
+            let back = all.into_iter().rev();
+            back.for_each(|taken| mailbox.put_back(taken));
             group.remove_waiting(out.len() as u32);
             self.free(state, out.len());
             if resumes || group.waiting() == 0 {
