@@ -105,9 +105,14 @@ impl<T> Backlog<T> {
         self.order.lanes.eligible(most) as u64
     }
 
-    /// A lane; it goes when it is closed and its last group is gone.
+    /// A lane; it goes when it is closed and its last group is gone. It counts
+    /// its units and tiers from the first message on.
     pub fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
-        self.order.add_lane(weight, cap)
+        let lanes = &mut self.order.lanes;
+        let lane = lanes.add_lane(weight, cap)?;
+        lanes.count_units(lane.index());
+        lanes.use_tiers(lane.index());
+        Ok(lane)
     }
 
     /// The lane's owner will add no more groups.
@@ -168,9 +173,12 @@ impl<T> Backlog<T> {
 
     /// What keeps the group's first message waiting.
     pub fn why(&self, group: GroupKey) -> Blocked {
-        match self.groups.get(group.0) {
+        let waits = self.groups.get(group.0).and_then(|g| Some((g, g.head?)));
+        match waits {
             None => Blocked::Empty,
-            Some(g) => self.order.above(g),
+            Some((g, _)) if g.limit == Limit::AtMost(0) => Blocked::Paused,
+            Some((g, _)) if !g.has_room() => Blocked::GroupLimit,
+            Some((g, tier)) => self.why_alone(g.lane, tier),
         }
     }
 

@@ -24,7 +24,7 @@ mod tests;
 use ranked::Ranked;
 use row::Row;
 
-pub use entry::{Entry, Position, Rank};
+pub use entry::{Entry, Position};
 
 /// The standing level of a group of which nothing is said.
 pub const STANDING_LEVEL: u8 = 100;
@@ -67,11 +67,11 @@ impl<G> Line<G> {
     pub fn push_run(&mut self, mut entries: &mut [Entry<G>]) {
         if !self.is_ranked {
             let rank = match entries.first() {
-                Some(first) if self.row.is_empty() => Rank::standing(first.level),
+                Some(first) if self.row.is_empty() => first.level.into(),
                 _ => self.row.rank,
             };
             self.row.rank = rank;
-            let same = |entry: &Entry<G>| Rank::standing(entry.level) == rank;
+            let same = |entry: &Entry<G>| u16::from(entry.level) == rank;
             let others = entries.iter().position(|entry| !same(entry));
             let n = others.unwrap_or(entries.len());
             let (same, others) = entries.split_at_mut(n);
@@ -96,7 +96,7 @@ impl<G> Line<G> {
             entries.clear();
         } else if row.is_empty() {
             let first = entries.first();
-            row.rank = first.map_or(row.rank, |first| Rank::standing(first.level));
+            row.rank = first.map_or(row.rank, |first| first.level.into());
             let empty = mem::replace(&mut row.entries, VecDeque::from(mem::take(entries)));
             *entries = Vec::from(empty);
         } else {
@@ -114,7 +114,7 @@ impl<G> Line<G> {
             level,
             units: 0,
         };
-        match self.row.rank == Rank::standing(level) && !self.is_ranked {
+        match self.row.rank == level.into() && !self.is_ranked {
             true => self.row.entries.push_back(entry),
             false => self.push_run(&mut [entry]),
         }
@@ -220,7 +220,7 @@ impl<G> Default for Line<G> {
     /// Nobody.
     fn default() -> Self {
         Self {
-            row: Row::new(Rank::standing(0)),
+            row: Row::new(0),
             ranked: None,
             is_ranked: false,
         }

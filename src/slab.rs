@@ -134,15 +134,8 @@ impl<T> Slab<T> {
     /// If no slot is left: all are in use, or retired because their generations ran out.
     #[inline]
     pub fn insert(&mut self, value: T) -> Key {
-        self.insert_with(|_| value)
-    }
-
-    /// As [`insert`](Self::insert) of a value that knows its key; `make` may not
-    /// panic.
-    #[inline]
-    pub fn insert_with(&mut self, make: impl FnOnce(Key) -> T) -> Key {
-        let (key, value) = self.take_slot();
-        *value = Some(make(key));
+        let (key, slot) = self.take_slot();
+        *slot = Some(value);
         key
     }
 

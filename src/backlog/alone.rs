@@ -58,7 +58,12 @@ impl<T> Backlog<T> {
 
     /// What keeps it waiting.
     pub fn why_alone(&self, lane: LaneKey, tier: u32) -> Blocked {
-        self.order.why_lane(lane, tier)
+        let lane = self.order.lanes.lane(lane.index());
+        match () {
+            () if !lane.may_start(tier) => Blocked::Tier,
+            () if !lane.has_room() => Blocked::Cap,
+            () => Blocked::InLine,
+        }
     }
 }
 

@@ -3,11 +3,9 @@
 //! Protocol: take the group out of line, change it, and put it where it belongs
 //! then. The lane is settled once for each event.
 
-use crate::error::OutOfRange;
 use crate::lanes::{LaneKey, Lanes};
-use crate::limit::{Bypass, Limit};
+use crate::limit::Bypass;
 
-use super::Blocked;
 use super::group::{Group, Place};
 
 /// When a group became ready, after a change.
@@ -42,14 +40,6 @@ impl<T> Order<T> {
             lanes: Lanes::new(bypass),
             clock: 0,
         }
-    }
-
-    /// Every lane counts its units and tiers from the first message on.
-    pub(super) fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
-        let lane = self.lanes.add_lane(weight, cap)?;
-        self.lanes.count_units(lane.index());
-        self.lanes.use_tiers(lane.index());
-        Ok(lane)
     }
 
     pub(super) fn mint(&mut self) -> u64 {
@@ -129,25 +119,5 @@ impl<T> Order<T> {
     pub(super) fn finish(&mut self, lane: LaneKey, tier: u32, messages: u32) {
         _ = self.lanes.tiers(lane.index()).finish_all(tier, messages);
         self.lanes.return_units(lane.index(), messages);
-    }
-
-    /// What keeps the group's first message waiting.
-    pub(super) fn above(&self, g: &Group<T>) -> Blocked {
-        match g.head {
-            None => Blocked::Empty,
-            Some(_) if g.limit == Limit::AtMost(0) => Blocked::Paused,
-            Some(_) if !g.has_room() => Blocked::GroupLimit,
-            Some(tier) => self.why_lane(g.lane, tier),
-        }
-    }
-
-    /// What in its lane keeps work of this tier waiting.
-    pub(super) fn why_lane(&self, lane: LaneKey, tier: u32) -> Blocked {
-        let lane = self.lanes.lane(lane.index());
-        match () {
-            () if !lane.may_start(tier) => Blocked::Tier,
-            () if !lane.has_room() => Blocked::Cap,
-            () => Blocked::InLine,
-        }
     }
 }

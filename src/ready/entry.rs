@@ -2,38 +2,17 @@
 
 use std::cmp::Reverse;
 
-/// How urgent a group is: bumped groups before all others, then by level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank(u16);
+/// How many ranks there are: bumped to each level, and standing at each.
+pub(super) const RANKS: usize = 512;
+/// The lowest of those that are bumped.
+const BUMPED: u16 = 256;
 
-impl Rank {
-    /// How many there are.
-    pub(super) const COUNT: usize = 512;
-
-    /// A group that was not bumped.
-    pub fn standing(level: u8) -> Self {
-        Self(level.into())
-    }
-
-    /// A group bumped to this level.
-    pub fn bumped(level: u8) -> Self {
-        Self(0x100 | u16::from(level))
-    }
-
-    pub(super) fn is_bumped(self) -> bool {
-        self.0 >= 0x100
-    }
-
-    pub(super) fn index(self) -> usize {
-        self.0.into()
-    }
-}
-
-/// Where a group stands in a line, in the order in which they are served: by
-/// rank, and among equals the lower number. No two are the same.
+/// Where a group stands in a line, in the order in which they are served: bumped
+/// groups before all others, then by level, and among equals the lower number.
+/// No two are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    rank: Reverse<Rank>,
+    rank: Reverse<u16>,
     number: u64,
 }
 
@@ -43,24 +22,30 @@ impl Position {
     #[inline]
     pub fn new(level: u8, ticket: u64, bump: Option<(u8, u64)>) -> Self {
         match bump {
-            Some((level, when)) => Self::of(Rank::bumped(level), when.max(ticket)),
-            None => Self::of(Rank::standing(level), ticket),
+            Some((level, when)) => Self::of(BUMPED | u16::from(level), when.max(ticket)),
+            None => Self::of(level.into(), ticket),
         }
     }
 
     /// Of this rank; among equals the lower number comes first.
-    pub fn of(rank: Rank, number: u64) -> Self {
+    #[inline]
+    pub(super) fn of(rank: u16, number: u64) -> Self {
         let rank = Reverse(rank);
         Self { rank, number }
     }
 
-    pub(super) fn rank(self) -> Rank {
+    pub(super) fn rank(self) -> u16 {
         self.rank.0
     }
 
     pub(super) fn number(self) -> u64 {
         self.number
     }
+}
+
+/// Whether who has this rank is bumped.
+pub(super) fn is_bumped(rank: u16) -> bool {
+    rank >= BUMPED
 }
 
 /// A group on its way to a line, or in the array of one.

@@ -14,14 +14,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::entry::Position;
+use super::entry::{Position, RANKS, is_bumped};
 use super::row::Row;
-use super::{Entry, Rank, SLACK};
+use super::{Entry, SLACK};
 
 /// A set of ranks.
 #[derive(Debug, Default)]
 struct Ranks {
-    words: [u64; Rank::COUNT / 64],
+    words: [u64; RANKS / 64],
     /// A bit for each word that is not 0.
     used: u8,
 }
@@ -56,7 +56,7 @@ const NO_ROW: u16 = u16::MAX;
 #[derive(Debug)]
 pub(super) struct Ranked<G> {
     pub(super) rows: Vec<Row<G>>,
-    row_of: [u16; Rank::COUNT],
+    row_of: [u16; RANKS],
     busy: Ranks,
     pub(super) odd: BTreeMap<Position, (u64, G)>,
     /// Tickets, and who has them.
@@ -72,7 +72,7 @@ impl<G> Default for Ranked<G> {
     fn default() -> Self {
         Self {
             rows: Vec::new(),
-            row_of: [NO_ROW; Rank::COUNT],
+            row_of: [NO_ROW; RANKS],
             busy: Ranks::default(),
             odd: BTreeMap::new(),
             ages: None,
@@ -86,15 +86,15 @@ impl<G> Default for Ranked<G> {
 impl<G> Ranked<G> {
     /// The row of a rank, for a group to join.
     #[inline]
-    fn row(&mut self, rank: Rank) -> &mut Row<G> {
-        let at = &mut self.row_of[rank.index()];
+    fn row(&mut self, rank: u16) -> &mut Row<G> {
+        let at = &mut self.row_of[usize::from(rank)];
         if *at == NO_ROW {
             *at = self.rows.len() as u16;
             self.rows.push(Row::new(rank));
         }
         let row = &mut self.rows[usize::from(*at)];
         if row.is_empty() {
-            self.busy.add(rank.index());
+            self.busy.add(usize::from(rank));
             self.in_use += 1;
         }
         row
@@ -102,8 +102,8 @@ impl<G> Ranked<G> {
 
     /// The row of a rank, if there ever was one.
     #[inline]
-    fn find_row(&self, rank: Rank) -> Option<&Row<G>> {
-        self.rows.get(usize::from(self.row_of[rank.index()]))
+    fn find_row(&self, rank: u16) -> Option<&Row<G>> {
+        self.rows.get(usize::from(self.row_of[usize::from(rank)]))
     }
 
     /// All of a row join, where nobody stands. It has what was left of another.
@@ -117,7 +117,7 @@ impl<G> Ranked<G> {
 
     /// A group joins that has the highest ticket, and is not bumped.
     pub(super) fn push(&mut self, entry: Entry<G>) {
-        let rank = Rank::standing(entry.level);
+        let rank = u16::from(entry.level);
         if self.len == 0 {
             self.oldest = Some((entry.ticket, Position::of(rank, entry.ticket)));
         }
@@ -143,13 +143,13 @@ impl<G> Ranked<G> {
                     level: 0,
                     units: 0,
                 });
-                if rank.is_bumped() {
+                if is_bumped(rank) {
                     self.note_age(ticket, position);
                 }
             }
             _ => {
                 if row.is_empty() {
-                    self.emptied(rank.index());
+                    self.emptied(usize::from(rank));
                 }
                 self.odd.insert(position, (ticket, group));
                 self.note_age(ticket, position);
@@ -258,7 +258,7 @@ impl<G> Ranked<G> {
 
     #[inline]
     fn take_from_row(&mut self, position: Position) -> Option<(u64, G)> {
-        let rank = position.rank().index();
+        let rank = usize::from(position.rank());
         let row = self.rows.get_mut(usize::from(self.row_of[rank]))?;
         let entry = row.take(position)?;
         let ticket = row.ticket(&entry);
@@ -292,7 +292,7 @@ impl<G> Ranked<G> {
         }
         let odd = ages.peek().map(|age| age.0);
         self.ages = Some(ages);
-        let rows = self.rows.iter().filter(|row| !row.rank.is_bumped());
+        let rows = self.rows.iter().filter(|row| !is_bumped(row.rank));
         let firsts = rows.filter_map(|row| {
             let first = row.entries.front()?.ticket;
             Some((first, Position::of(row.rank, first)))
@@ -302,7 +302,7 @@ impl<G> Ranked<G> {
 
     fn list_ages(&self) -> BinaryHeap<Reverse<(u64, Position)>> {
         let odd = self.odd.iter().map(|(&odd, &(ticket, _))| (ticket, odd));
-        let bumped = self.rows.iter().filter(|row| row.rank.is_bumped());
+        let bumped = self.rows.iter().filter(|row| is_bumped(row.rank));
         let bumped = bumped.flat_map(|row| {
             let entries = row.entries.iter().filter(|entry| entry.group.is_some());
             entries.map(|e| (row.ticket(e), Position::of(row.rank, e.ticket)))

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::{Entry, FEW_GAPS, Position, Rank, SLACK};
+use super::entry::is_bumped;
+use super::{Entry, FEW_GAPS, Position, SLACK};
 
 /// How often a number is looked for where it should be, before by halves.
 const GUESSES: u32 = 6;
@@ -10,13 +11,13 @@ const GUESSES: u32 = 6;
 /// Entries in ascending order. One that is taken out of the middle leaves a gap.
 #[derive(Debug)]
 pub(super) struct Row<G> {
-    pub(super) rank: Rank,
+    pub(super) rank: u16,
     pub(super) entries: VecDeque<Entry<G>>,
     pub(super) gaps: usize,
 }
 
 impl<G> Row<G> {
-    pub(super) fn new(rank: Rank) -> Self {
+    pub(super) fn new(rank: u16) -> Self {
         Self {
             rank,
             entries: VecDeque::new(),
@@ -37,7 +38,7 @@ impl<G> Row<G> {
 
     /// When an entry's group became ready.
     pub(super) fn ticket(&self, entry: &Entry<G>) -> u64 {
-        match self.rank.is_bumped() {
+        match is_bumped(self.rank) {
             true => entry.ticket - u64::from(entry.link),
             false => entry.ticket,
         }

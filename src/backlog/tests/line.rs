@@ -4,7 +4,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::ready::{Line, Position, Rank};
+use crate::ready::{Line, Position};
 use crate::wait::tests::heap::held_by_this_thread;
 
 const GROUPS: usize = 24;
@@ -183,8 +183,10 @@ fn a_group_that_moves_to_another_rank_keeps_its_age() {
 
 #[test]
 fn every_bump_is_above_every_standing_level() {
-    assert!(Rank::bumped(0) > Rank::standing(255));
-    assert!(Rank::bumped(255) > Rank::bumped(254) && Rank::standing(1) > Rank::standing(0));
+    let at = |level, bump| Position::new(level, 1, bump);
+    let bumped = |level| at(0, Some((level, 2)));
+    let served = [bumped(255), bumped(254), bumped(0), at(255, None)];
+    assert!(served.is_sorted() && at(1, None) < at(0, None));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::backlog::{Backlog, Claim};
 use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};
-use crate::ready::{Position, Rank};
+use crate::ready::Position;
 
 /// Lane, group in it, tier, bump.
 type Arrival = (usize, usize, u32, Option<u8>);
@@ -120,9 +120,9 @@ fn a_turn_of_a_lane_goes_back_with_its_credit_and_its_count() {
         lanes.settle(second);
         assert!(lanes.ring() == [first]);
         for (turn, (lane, ticket)) in turns.into_iter().zip(stood).rev() {
-            let rank = Rank::standing(if turn.group == 'c' { 9 } else { 10 });
+            let level = if turn.group == 'c' { 9 } else { 10 };
             let line = lanes.line(lane, 0);
-            line.insert(ticket, Position::of(rank, ticket), turn.group);
+            line.insert(ticket, Position::new(level, ticket, None), turn.group);
             lanes.settle(lane);
             lanes.undo(lane, turn.overtaken);
         }
