@@ -1,10 +1,8 @@
 //! Who waits, in the order they came.
 //!
-//! State: a waiter stands in a slot under a number that only rises; its ticket
-//! names both. Two chains run through the slots in the order of the numbers:
-//! all who are in the queue, and those who have a waker. One that is notified
-//! has given its waker to a batch and left the second chain; its place in the
-//! first it keeps until it is removed.
+//! State: a waiter has a ticket, a number that only rises, and stands in a line in
+//! their order. One that is notified has given its waker to a batch; its place it
+//! keeps until it is removed. In the middle it leaves an empty place.
 //!
 //! ```text
 //!   register -> waiting --notify--> notified --rewait--> waiting
@@ -20,20 +18,18 @@
 //! that on: its owner notifies the next.
 //!
 //! Invariants:
-//! 1. A ticket's number is given out once, and opens its slot only while that
-//!    number stands there.
-//! 2. A waiter is in the chain of those who wait if and only if it has a waker;
-//!    `waiting` counts them. A free slot is in neither chain.
-//! 3. Both chains rise by number: `rewait` puts a waiter back before everybody
-//!    who came later.
-//! 4. A list that becomes empty gives a large block of slots back.
+//! 1. Tickets are given out once, and rise along the line.
+//! 2. Who has left has no waker. `len` counts who has not, `waiting` who has one.
+//! 3. Nobody before `told` has a waker.
+//! 4. The first place is not empty, and at most half are, but for a few. A line
+//!    that becomes empty gives a large block back.
 //! 5. No waker is cloned, woken or dropped in here: they come in as values, and
 //!    leave into a batch or as return values.
 //!
-//! Cost: O(1), but for the growth of the slots, and for `rewait`, which looks
-//! both ways for the nearest that waits: n log n at most when all of n are
-//! notified and look in vain, in whatever order.
+//! Cost: O(1) to register, O(log n) to find who has a ticket. Who notifies the next
+//! passes over those who were told since somebody before them looked in vain.
 
+use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::task::Waker;
 
@@ -41,11 +37,7 @@ use super::session::WakeBatch;
 
 /// A place in the queue: a lower one came earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Ticket {
-    // Compared first: no two are the same.
-    number: NonZeroU64,
-    slot: u32,
-}
+pub(crate) struct Ticket(NonZeroU64);
 
 /// What a waiter left behind.
 #[derive(Debug)]
@@ -77,47 +69,24 @@ impl WaitCounts {
     }
 }
 
-/// No slot: before the first and behind the last of a chain.
-const NONE: u32 = u32::MAX;
-
-/// How many slots an empty list keeps at most.
-const KEPT: usize = 8;
-
-/// The chain of all who are in the queue.
-const ALL: usize = 0;
-/// The chain of those who have not been notified.
-const WAITING: usize = 1;
-
-#[derive(Clone, Copy, Debug)]
-struct Links {
-    prev: u32,
-    next: u32,
-}
-
-const UNLINKED: Links = Links {
-    prev: NONE,
-    next: NONE,
-};
+/// How many places an empty line keeps at most, and how many may be empty.
+const FEW: usize = 8;
 
 #[derive(Debug)]
-struct Slot<D> {
-    number: NonZeroU64,
+struct Waiter<D> {
+    ticket: Ticket,
     /// `None`: it is notified.
     waker: Option<Waker>,
-    /// `None`: the slot is free.
+    /// `None`: it has left.
     data: Option<D>,
-    /// By chain. A free slot has the next free one in the first.
-    links: [Links; 2],
 }
 
 /// The waiters of one thing, first come first.
 #[derive(Debug)]
 pub(crate) struct Waiters<D> {
-    slots: Vec<Slot<D>>,
-    /// Of each chain, `next` is its first and `prev` its last slot.
-    ends: [Links; 2],
-    free: u32,
-    next: NonZeroU64,
+    line: VecDeque<Waiter<D>>,
+    told: usize,
+    next: Ticket,
     len: usize,
     waiting: usize,
 }
@@ -125,10 +94,9 @@ pub(crate) struct Waiters<D> {
 impl<D> Waiters<D> {
     pub(crate) const fn new() -> Self {
         Self {
-            slots: Vec::new(),
-            ends: [UNLINKED; 2],
-            free: NONE,
-            next: NonZeroU64::MIN,
+            line: VecDeque::new(),
+            told: 0,
+            next: Ticket(NonZeroU64::MIN),
             len: 0,
             waiting: 0,
         }
@@ -136,33 +104,17 @@ impl<D> Waiters<D> {
 
     /// Puts a waiter at the end of the queue.
     pub(crate) fn register(&mut self, data: D, waker: Waker) -> Ticket {
-        let number = self.next;
+        let ticket = self.next;
         // One for each nanosecond lasts for 500 years.
-        self.next = number.checked_add(1).expect("a number is left");
-        let new = Slot {
-            number,
+        self.next = Ticket(ticket.0.checked_add(1).expect("a number is left"));
+        self.line.push_back(Waiter {
+            ticket,
             waker: Some(waker),
             data: Some(data),
-            links: [UNLINKED; 2],
-        };
-        let mut slot = self.free;
-        match self.slots.get_mut(slot as usize) {
-            Some(free) => {
-                self.free = free.links[ALL].next;
-                *free = new;
-            }
-            None => {
-                slot = self.slots.len() as u32;
-                assert!(slot < NONE, "too many wait in one queue");
-                self.slots.push(new);
-            }
-        }
+        });
         self.len += 1;
         self.waiting += 1;
-        for chain in [ALL, WAITING] {
-            self.link(chain, self.links(chain, NONE).prev, slot);
-        }
-        Ticket { number, slot }
+        ticket
     }
 
     /// A waiter was polled again: it waits with this waker, at its old place,
@@ -173,18 +125,16 @@ impl<D> Waiters<D> {
     ///
     /// If the ticket has been removed.
     pub(crate) fn rewait(&mut self, ticket: Ticket, waker: Waker) -> Option<Waker> {
-        let slot = self.slot_mut(ticket).expect("one that was not removed");
-        if let Some(old) = &mut slot.waker {
-            if old.will_wake(&waker) {
-                return Some(waker);
+        let at = self.find(ticket).expect("one that was not removed");
+        match &self.line[at].waker {
+            Some(own) if own.will_wake(&waker) => return Some(waker),
+            Some(_) => {}
+            None => {
+                self.waiting += 1;
+                self.told = self.told.min(at);
             }
-            return Some(std::mem::replace(old, waker));
         }
-        slot.waker = Some(waker);
-        let before = self.waiting_before(ticket.slot);
-        self.link(WAITING, before, ticket.slot);
-        self.waiting += 1;
-        None
+        self.line[at].waker.replace(waker)
     }
 
     /// One that found nothing registers with `data`, or waits on. False if it
@@ -196,7 +146,7 @@ impl<D> Waiters<D> {
         current: &Waker,
         spare: &mut Option<Waker>,
     ) -> bool {
-        let own = ticket.and_then(|old| self.slot(old)?.waker.as_ref());
+        let own = ticket.and_then(|old| self.line[self.find(old)?].waker.as_ref());
         if own.is_some_and(|own| own.will_wake(current)) {
             return true;
         }
@@ -212,9 +162,11 @@ impl<D> Waiters<D> {
 
     /// Tells the longest waiting un-notified waiter to look again.
     pub(crate) fn notify_next(&mut self, wakes: &mut WakeBatch) -> Option<Ticket> {
-        let (ticket, _) = self.iter_waiting().next()?;
-        self.notify(ticket, wakes);
-        Some(ticket)
+        let mut rest = self.line.range(self.told..);
+        let at = self.told + rest.position(|own| own.waker.is_some())?;
+        self.told = at + 1;
+        self.tell(at, wakes);
+        Some(self.line[at].ticket)
     }
 
     /// Tells the longest waiting, until so many have been told or all; false if
@@ -232,37 +184,44 @@ impl<D> Waiters<D> {
 
     /// Tells this waiter to look again; false if it has been told, or is gone.
     pub(crate) fn notify(&mut self, ticket: Ticket, wakes: &mut WakeBatch) -> bool {
-        let waker = self.slot_mut(ticket).and_then(|own| own.waker.take());
-        let Some(waker) = waker else {
-            return false;
-        };
-        wakes.push(waker);
-        self.unlink(WAITING, ticket.slot);
-        self.waiting -= 1;
-        true
+        self.find(ticket).is_some_and(|at| self.tell(at, wakes))
+    }
+
+    fn tell(&mut self, at: usize, wakes: &mut WakeBatch) -> bool {
+        let waker = self.line[at].waker.take();
+        self.waiting -= usize::from(waker.is_some());
+        waker.map(|waker| wakes.push(waker)).is_some()
     }
 
     /// Takes a waiter out of the queue.
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<Removed<D>> {
-        let slot = self.slot_mut(ticket)?;
-        let (waker, data) = (slot.waker.take(), slot.data.take()?);
+        let at = self.find(ticket)?;
+        let own = &mut self.line[at];
+        let (waker, data) = (own.waker.take(), own.data.take()?);
         let was_notified = waker.is_none();
-        if !was_notified {
-            self.unlink(WAITING, ticket.slot);
-            self.waiting -= 1;
-        }
-        self.unlink(ALL, ticket.slot);
-        self.links_mut(ALL, ticket.slot).next = self.free;
-        self.free = ticket.slot;
         self.len -= 1;
-        if self.len == 0 && self.slots.capacity() > KEPT {
-            (self.slots, self.free) = (Vec::new(), NONE);
-        }
+        self.waiting -= usize::from(!was_notified);
+        self.tidy();
         Some(Removed {
             was_notified,
             waker,
             data,
         })
+    }
+
+    /// By invariant 4.
+    fn tidy(&mut self) {
+        while self.line.front().is_some_and(|own| own.data.is_none()) {
+            self.line.pop_front();
+            self.told = self.told.saturating_sub(1);
+        }
+        if self.line.len() > 2 * self.len + FEW {
+            self.line.retain(|own| own.data.is_some());
+            self.told = 0;
+        }
+        if self.len == 0 && self.line.capacity() > FEW {
+            self.line = VecDeque::new();
+        }
     }
 
     /// Takes out who has a ticket. Its waker is to be dropped outside the lock.
@@ -271,11 +230,12 @@ impl<D> Waiters<D> {
     }
 
     pub(crate) fn is_notified(&self, ticket: Ticket) -> bool {
-        self.slot(ticket).is_some_and(|own| own.waker.is_none())
+        let at = self.find(ticket);
+        at.is_some_and(|at| self.line[at].waker.is_none())
     }
 
     pub(crate) fn get(&self, ticket: Ticket) -> Option<&D> {
-        self.slot(ticket)?.data.as_ref()
+        self.line[self.find(ticket)?].data.as_ref()
     }
 
     /// The longest waiting of all, notified or not.
@@ -285,12 +245,14 @@ impl<D> Waiters<D> {
 
     /// All of them by ticket, notified or not.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Ticket, &D)> {
-        self.along(ALL)
+        let line = self.line.iter();
+        line.filter_map(|own| Some((own.ticket, own.data.as_ref()?)))
     }
 
     /// The un-notified ones by ticket.
     pub(crate) fn iter_waiting(&self) -> impl Iterator<Item = (Ticket, &D)> {
-        self.along(WAITING)
+        let waiting = self.line.iter().filter(|own| own.waker.is_some());
+        waiting.filter_map(|own| Some((own.ticket, own.data.as_ref()?)))
     }
 
     #[inline]
@@ -322,72 +284,10 @@ impl<D> Waiters<D> {
         }
     }
 
-    /// Its slot, by invariant 1.
-    fn slot(&self, ticket: Ticket) -> Option<&Slot<D>> {
-        let found = self.slots.get(ticket.slot as usize);
-        found.filter(|slot| slot.number == ticket.number && slot.data.is_some())
-    }
-
-    fn slot_mut(&mut self, ticket: Ticket) -> Option<&mut Slot<D>> {
-        let found = self.slots.get_mut(ticket.slot as usize);
-        found.filter(|slot| slot.number == ticket.number && slot.data.is_some())
-    }
-
-    fn along(&self, chain: usize) -> impl Iterator<Item = (Ticket, &D)> {
-        let mut slot = NONE;
-        std::iter::from_fn(move || {
-            slot = self.links(chain, slot).next;
-            let own = self.slots.get(slot as usize)?;
-            let number = own.number;
-            Some((Ticket { number, slot }, own.data.as_ref()?))
-        })
-    }
-
-    /// The last of those who wait and came before the one in this slot, who is
-    /// not linked among them yet.
-    fn waiting_before(&self, slot: u32) -> u32 {
-        let waits = |slot| slot == NONE || self.slots[slot as usize].waker.is_some();
-        let (mut back, mut forth) = (slot, slot);
-        loop {
-            back = self.links(ALL, back).prev;
-            if waits(back) {
-                return back;
-            }
-            forth = self.links(ALL, forth).next;
-            if waits(forth) {
-                return self.links(WAITING, forth).prev;
-            }
-        }
-    }
-
-    /// Links a slot in behind `prev`, or in front of all if that is [`NONE`].
-    fn link(&mut self, chain: usize, prev: u32, slot: u32) {
-        let next = self.links(chain, prev).next;
-        *self.links_mut(chain, slot) = Links { prev, next };
-        self.links_mut(chain, prev).next = slot;
-        self.links_mut(chain, next).prev = slot;
-    }
-
-    fn unlink(&mut self, chain: usize, slot: u32) {
-        let Links { prev, next } = self.links(chain, slot);
-        self.links_mut(chain, prev).next = next;
-        self.links_mut(chain, next).prev = prev;
-    }
-
-    #[inline]
-    fn links(&self, chain: usize, slot: u32) -> Links {
-        match slot {
-            NONE => self.ends[chain],
-            slot => self.slots[slot as usize].links[chain],
-        }
-    }
-
-    #[inline]
-    fn links_mut(&mut self, chain: usize, slot: u32) -> &mut Links {
-        match slot {
-            NONE => &mut self.ends[chain],
-            slot => &mut self.slots[slot as usize].links[chain],
-        }
+    /// Where the one with this ticket stands, if it has not left.
+    fn find(&self, ticket: Ticket) -> Option<usize> {
+        let at = self.line.binary_search_by_key(&ticket, |own| own.ticket);
+        at.ok().filter(|&at| self.line[at].data.is_some())
     }
 }
 

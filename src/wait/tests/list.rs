@@ -142,6 +142,21 @@ fn a_small_list_allocates_once() {
     assert!((1..1_000).contains(&(heap::held_by_this_thread() - before)));
 }
 
+/// Those who come and go behind one who waits long leave no places.
+#[test]
+fn a_long_wait_keeps_nothing_of_the_others() {
+    let mut list = Waiters::new();
+    let _long = list.register(0, noop());
+    let before = heap::held_by_this_thread();
+    for i in 1..10_000 {
+        let [one, other] = [i, -i].map(|data| list.register(data, noop()));
+        assert_eq!(list.remove(one).map(|left| left.data), Some(i));
+        assert_eq!(list.remove(other).map(|left| left.data), Some(-i));
+    }
+    assert!(heap::held_by_this_thread() - before < 2_000);
+    assert_eq!((list.len(), list.waiting()), (1, 1));
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Register,
