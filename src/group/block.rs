@@ -122,8 +122,8 @@ impl<T> Block<T> {
         unsafe {
             let cap = (*block).cap;
             match Self::source(cap) {
-                Source::Small => magazines::put(Box::from_raw(block.cast::<Small>())),
-                Source::Large => magazines::put(Box::from_raw(block.cast::<Large>())),
+                Source::Small => magazines::put::<Small>(Box::from_raw(block.cast())),
+                Source::Large => magazines::put::<Large>(Box::from_raw(block.cast())),
                 Source::Allocator => alloc::dealloc(block.cast(), Self::layout(cap)),
             }
         }

@@ -1,8 +1,8 @@
 //! Memory for blocks, so that hardly any is asked of the allocator.
 //!
 //! A block is needed by the thread that sends, and free again in the thread that
-//! reads. So each thread has two magazines of each size, and full ones go from
-//! thread to thread by a depot: 32 blocks at a time, in one lock.
+//! reads. So each thread has up to two magazines of each size in one array, and
+//! full ones go from thread to thread by a depot: 32 blocks at a time, in one lock.
 //!
 //! A magazine is an array of pointers: a block that another processor has used is
 //! not touched before there is something to write into it.
@@ -16,7 +16,7 @@
 //! Source: J. Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001.
 
 use std::cell::RefCell;
-use std::mem::{self, MaybeUninit};
+use std::mem::MaybeUninit;
 
 use crate::sync::{UnmodelledMutex, unmodelled_per_thread};
 
@@ -27,13 +27,13 @@ const SPARE: usize = 8;
 
 /// Memory for a block of the smaller size.
 #[repr(align(16))]
-pub(super) struct Small(#[expect(dead_code)] [MaybeUninit<u8>; 64]);
+pub(super) struct Small(#[expect(dead_code)] [u8; 64]);
 
 /// Memory for a block of the larger size.
 #[repr(align(16))]
-pub(super) struct Large(#[expect(dead_code)] [MaybeUninit<u8>; 208]);
+pub(super) struct Large(#[expect(dead_code)] [u8; 208]);
 
-type Magazine<B> = Vec<Box<B>>;
+type Magazine<B> = Vec<Box<MaybeUninit<B>>>;
 
 /// Full magazines, for all threads.
 pub(super) struct Depot<B> {
@@ -42,11 +42,7 @@ pub(super) struct Depot<B> {
 }
 
 /// Of one thread.
-pub(super) struct Magazines<B: Pooled> {
-    loaded: Magazine<B>,
-    /// Empty or full.
-    previous: Magazine<B>,
-}
+pub(super) struct Magazines<B: Pooled>(Magazine<B>);
 
 /// Memory that comes from magazines.
 pub(super) trait Pooled: Sized + 'static {
@@ -54,8 +50,6 @@ pub(super) trait Pooled: Sized + 'static {
 
     /// With this thread's; with some for the moment when it ends.
     fn with_magazines<R>(f: impl FnOnce(&mut Magazines<Self>) -> R) -> R;
-
-    fn boxed() -> Box<Self>;
 }
 
 macro_rules! pooled {
@@ -77,10 +71,6 @@ macro_rules! pooled {
                 let done = done.unwrap_or_else(|_| once(&mut { Magazines::NEW }));
                 done.expect("it is called once")
             }
-
-            fn boxed() -> Box<Self> {
-                Box::new(Self([const { MaybeUninit::uninit() }; _]))
-            }
         }
     };
 }
@@ -92,20 +82,19 @@ pub(super) use pooled;
 
 /// Memory for a block.
 #[inline]
-pub(super) fn get<B: Pooled>() -> Box<B> {
-    let old = B::with_magazines(|mine| mine.loaded.pop().or_else(|| mine.reload()));
-    old.unwrap_or_else(B::boxed)
+pub(super) fn get<B: Pooled>() -> Box<MaybeUninit<B>> {
+    let old = B::with_magazines(|mine| mine.0.pop().or_else(|| mine.reload()));
+    old.unwrap_or_else(Box::new_uninit)
 }
 
 /// Gives memory back.
 #[inline]
-pub(super) fn put<B: Pooled>(memory: Box<B>) {
+pub(super) fn put<B: Pooled>(memory: Box<MaybeUninit<B>>) {
     B::with_magazines(|mine| {
-        // It may have no array yet, or one that is larger.
-        if mine.loaded.len() == mine.loaded.capacity().min(FULL) {
+        if mine.0.len() == 2 * FULL {
             mine.unload();
         }
-        mine.loaded.push(memory);
+        mine.0.push(memory);
     });
 }
 
@@ -136,37 +125,27 @@ impl<B> Depot<B> {
 }
 
 impl<B: Pooled> Magazines<B> {
-    pub(super) const NEW: Self = Self {
-        loaded: Vec::new(),
-        previous: Vec::new(),
-    };
+    pub(super) const NEW: Self = Self(Vec::new());
 
     #[cold]
     #[inline(never)]
-    fn reload(&mut self) -> Option<Box<B>> {
-        if self.previous.is_empty() {
-            self.previous = B::depot().lock().take();
-        }
-        mem::swap(&mut self.loaded, &mut self.previous);
-        self.loaded.pop()
+    fn reload(&mut self) -> Option<Box<MaybeUninit<B>>> {
+        let mut more = B::depot().lock().take();
+        self.0.append(&mut more);
+        self.0.pop()
     }
 
-    /// Makes a place in the loaded magazine.
     #[cold]
     #[inline(never)]
     fn unload(&mut self) {
-        mem::swap(&mut self.loaded, &mut self.previous);
-        if self.loaded.len() == FULL {
-            let full = mem::take(&mut self.loaded);
-            let excess = B::depot().lock().put(full);
-            drop(excess);
-        }
-        self.loaded.reserve_exact(FULL - self.loaded.len());
+        let full = self.0.split_off(FULL);
+        let excess = B::depot().lock().put(full);
+        drop(excess);
     }
 }
 
 impl<B: Pooled> Drop for Magazines<B> {
     fn drop(&mut self) {
-        B::depot().lock().out -= self.loaded.len() + self.previous.len();
+        B::depot().lock().out -= self.0.len();
     }
 }

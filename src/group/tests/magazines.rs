@@ -10,7 +10,7 @@ use crate::sync::{UnmodelledMutex, spawn, unmodelled_per_thread};
 macro_rules! sizes {
     ($($size:ident)+) => {
         $(
-            struct $size(#[expect(dead_code)] [MaybeUninit<u8>; 8]);
+            struct $size(#[expect(dead_code)] [u8; 8]);
             pooled!($size);
         )+
     };
@@ -18,7 +18,7 @@ macro_rules! sizes {
 
 sizes!(Burst Handed Ended);
 
-fn take<B: Pooled>(n: usize) -> Vec<Box<B>> {
+fn take<B: Pooled>(n: usize) -> Vec<Box<MaybeUninit<B>>> {
     (0..n).map(|_| get()).collect()
 }
 
@@ -60,7 +60,7 @@ fn blocks_go_from_thread_to_thread() {
 /// its very end.
 #[test]
 fn a_thread_that_ends_counts_out_what_it_had() {
-    struct Late(Option<Box<Ended>>);
+    struct Late(Option<Box<MaybeUninit<Ended>>>);
     impl Drop for Late {
         fn drop(&mut self) {
             take::<Ended>(3).into_iter().for_each(put);
