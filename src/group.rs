@@ -92,9 +92,9 @@ pub(crate) struct Rare<T> {
     /// The message that somebody looks at.
     pub(crate) peeked: Option<Head>,
     /// The most units at once.
-    limit: Limit,
+    pub(crate) limit: Limit,
     /// Units of detached deliveries.
-    detached: u32,
+    pub(crate) detached: u32,
     /// Pins but one.
     more_pins: u32,
     /// The upper half of the number of the first plain message.
@@ -226,7 +226,7 @@ impl<T> Mailbox<T> {
             rare: None,
         };
         if limit != Limit::SERIAL {
-            mailbox.set_limit(limit);
+            mailbox.change_room(|rare| rare.limit = limit);
         }
         mailbox
     }
@@ -254,28 +254,17 @@ impl<T> Mailbox<T> {
         self.rare.as_ref().map_or(Limit::SERIAL, |rare| rare.limit)
     }
 
-    pub(crate) fn set_limit(&mut self, limit: Limit) {
-        self.rare().limit = limit;
-        self.note_room();
-    }
-
     /// Units of detached deliveries.
     pub(crate) fn detached(&self) -> u32 {
         self.rare.as_ref().map_or(0, |rare| rare.detached)
     }
 
-    pub(crate) fn add_detached(&mut self) {
-        self.rare().detached += 1;
-        self.note_room();
-    }
-
-    pub(crate) fn remove_detached(&mut self) {
-        self.rare().detached -= 1;
-        self.note_room();
-    }
-
-    fn note_room(&mut self) {
-        let full = self.limit().room(self.detached()) == 0;
+    /// Changes the limit, or the units of detached deliveries.
+    #[inline]
+    pub(crate) fn change_room(&mut self, change: impl FnOnce(&mut Rare<T>)) {
+        let rare = self.rare();
+        change(rare);
+        let full = rare.limit.room(rare.detached) == 0;
         self.flags = self.flags & !FULL | if full { FULL } else { 0 };
     }
 

@@ -90,8 +90,8 @@ impl<T> Block<T> {
         whole.expect("a block fits the memory").0.pad_to_align()
     }
 
-    /// A block of its own, which says that it has `len` messages.
-    fn new(cap: u8, len: u8) -> *mut Self {
+    /// A block of its own, without messages.
+    fn new(cap: u8) -> *mut Self {
         let block: *mut Self = match Self::source(cap) {
             Source::Small => Box::into_raw(magazines::get::<Small>()).cast(),
             Source::Large => Box::into_raw(magazines::get::<Large>()).cast(),
@@ -105,7 +105,7 @@ impl<T> Block<T> {
             next: block,
             cap,
             head: 0,
-            len,
+            len: 0,
             depth: 0,
             items: [],
         };
@@ -129,32 +129,25 @@ impl<T> Block<T> {
         }
     }
 
-    /// A small block of its own, with a message.
-    #[inline]
-    pub(super) fn first(message: T) -> *mut Self {
-        let block = Self::new(Self::FEW, 1);
-        // SAFETY: it has a place.
-        unsafe { Self::at(block, 0).write(message) };
-        block
-    }
-
-    /// A block with a message, in a circle between the last and the first.
+    /// A block without messages: in a circle between the last and the first, or a
+    /// small one of its own.
     ///
     /// # Safety
     ///
-    /// `last` is a block.
-    pub(super) unsafe fn another(last: *mut Self, message: T) -> *mut Self {
-        // SAFETY: it is there.
-        let depth = unsafe { (*last).depth }.saturating_add(1);
-        let shallow = depth < SHALLOW;
-        let block = Self::new(if shallow { Self::MANY } else { Self::DEEP }, 1);
-        // SAFETY: both are there, and the new one has a place.
+    /// `last` is a block, if there is one.
+    pub(super) unsafe fn another(last: Option<*mut Self>) -> *mut Self {
+        let Some(last) = last else {
+            return Self::new(Self::FEW);
+        };
+        // SAFETY: both are there.
         unsafe {
+            let depth = (*last).depth.saturating_add(1);
+            let shallow = depth < SHALLOW;
+            let block = Self::new(if shallow { Self::MANY } else { Self::DEEP });
             (*block).depth = depth;
             (*block).next = replace(&mut (*last).next, block);
-            Self::at(block, 0).write(message);
+            block
         }
-        block
     }
 
     /// The place `n` behind the head, which may be the end.

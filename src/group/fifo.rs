@@ -152,13 +152,13 @@ impl<T> Fifo<T> {
     /// Puts a message behind the last block, which is full if there is one.
     #[inline(never)]
     fn push_grown(&mut self, tail: Option<*mut Block<T>>, message: T) {
-        self.set(MORE);
-        let Some(tail) = tail else {
-            return self.set_blocks(Block::first(message));
-        };
-        // SAFETY: the block is there.
-        self.set_blocks(unsafe { Block::another(tail, message) });
-        self.set(LARGE);
+        self.set(if tail.is_some() { MORE | LARGE } else { MORE });
+        // SAFETY: the last block is there, and a new one has room.
+        unsafe {
+            let block = Block::another(tail);
+            Block::push(block, message);
+            self.set_blocks(block);
+        }
     }
 
     /// Takes the first message out.

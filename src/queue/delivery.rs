@@ -88,7 +88,7 @@ impl<'t, T> Delivery<'t, T> {
         let taken = live.taken.take().expect(IN_HAND);
         let group = live.group.as_ref().expect(LIVE);
         let mut mailbox = group.lock();
-        mailbox.add_detached();
+        mailbox.change_room(|rare| rare.detached += 1);
         mailbox.flags |= BARE;
         if mailbox.flags & SWEPT != 0 {
             mailbox.flags &= !SWEPT;
@@ -190,7 +190,7 @@ impl<T> Detached<T> {
             if !mailbox.is_plain_but(BARE) {
                 return (None, false);
             }
-            mailbox.remove_detached();
+            mailbox.change_room(|rare| rare.detached -= 1);
             let serve = shared.capacity.put(1);
             let unit = mailbox.flags & CAPPED != 0;
             let posted = if mailbox.phase == Phase::Blocked {

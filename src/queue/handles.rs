@@ -294,7 +294,7 @@ impl<T> Shared<T> {
     fn change(&self, state: &mut State<T>, group: &GroupRef<T>, change: Change) {
         self.change_group(state, group, |_, mailbox| {
             match change {
-                Change::Limit(limit) => mailbox.set_limit(limit),
+                Change::Limit(limit) => mailbox.change_room(|rare| rare.limit = limit),
                 Change::Level(level) => {
                     self.submissions.mix();
                     mailbox.level = level;

@@ -324,7 +324,7 @@ fn release<T, R>(
 ) -> R {
     shared.change_group(state, group, |state, mailbox| {
         let ready = mailbox.phase == Phase::Ready;
-        mailbox.remove_detached();
+        mailbox.change_room(|rare| rare.detached -= 1);
         if mailbox.flags & CAPPED != 0 {
             state.lanes.return_units(mailbox.lane.index(), 1);
         }
