@@ -31,7 +31,7 @@ mod messages;
 mod order;
 
 use crate::error::{OutOfRange, TierGoesDown};
-use crate::lanes::{Begun, LaneKey};
+use crate::lanes::{Begun, Lane, LaneKey};
 use crate::limit::{Bypass, Limit};
 use crate::slab::{Key, Slab};
 
@@ -161,14 +161,9 @@ impl<T> Backlog<T> {
         Some(*seq)
     }
 
-    /// The tier that is open in a lane.
-    pub fn open_tier(&self, lane: LaneKey) -> Option<u32> {
-        self.order.lanes.get(lane)?.open_tier()
-    }
-
-    /// Messages of a lane in flight.
-    pub fn lane_in_flight(&self, lane: LaneKey) -> u32 {
-        self.order.lanes.get(lane).map_or(0, |lane| lane.in_use)
+    /// A lane that is not gone.
+    pub(crate) fn lane(&self, lane: LaneKey) -> &Lane<Member<T>> {
+        self.order.lanes.lane(lane.index())
     }
 
     /// What keeps the group's first message waiting.
@@ -180,11 +175,6 @@ impl<T> Backlog<T> {
             Some((g, _)) if !g.has_room() => Blocked::GroupLimit,
             Some((g, tier)) => self.why_alone(g.lane, tier),
         }
-    }
-
-    /// Whether the lane's open tier starts nothing new, since a lower one has work.
-    pub fn drains(&self, lane: LaneKey) -> bool {
-        self.order.lanes.lane(lane.index()).drains()
     }
 
     /// Whether a message of this tier can be sent to the group: the tiers of what is

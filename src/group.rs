@@ -76,7 +76,6 @@ pub(crate) enum Phase {
 pub(crate) struct GroupKey(pub(crate) Key);
 
 /// What hardly a group ever has.
-#[derive(Debug)]
 pub(crate) struct Rare<T> {
     /// Odd messages, by place.
     odd: BTreeMap<u64, Taken<T>>,
@@ -102,7 +101,6 @@ pub(crate) struct Rare<T> {
 }
 
 /// A group: one line of the cache, where its messages are small.
-#[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Group<T> {
     /// Its note is how many wait: invariant 3.
@@ -110,7 +108,6 @@ pub(crate) struct Group<T> {
 }
 
 /// What a group's lock protects.
-#[derive(Debug)]
 pub(crate) struct Mailbox<T> {
     pub(crate) phase: Phase,
     pub(crate) level: u8,

@@ -58,7 +58,7 @@ impl<T> Backlog<T> {
 
     /// What keeps it waiting.
     pub fn why_alone(&self, lane: LaneKey, tier: u32) -> Blocked {
-        let lane = self.order.lanes.lane(lane.index());
+        let lane = self.lane(lane);
         match () {
             () if !lane.may_start(tier) => Blocked::Tier,
             () if !lane.has_room() => Blocked::Cap,

@@ -19,7 +19,7 @@ pub(super) enum Age {
 
 /// Who stands in line.
 #[derive(Debug)]
-pub(super) enum Member<T> {
+pub(crate) enum Member<T> {
     /// A group, by index.
     Group(u32),
     /// A message that is alone.

@@ -15,7 +15,6 @@
 
 #![allow(unsafe_code)]
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, align_of, size_of};
 use std::ptr::{self, NonNull};
@@ -244,11 +243,5 @@ impl<T> Drop for Fifo<T> {
         while let Some(message) = rest.0.pop() {
             drop(message);
         }
-    }
-}
-
-impl<T> fmt::Debug for Fifo<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fifo").field("len", &self.len()).finish()
     }
 }

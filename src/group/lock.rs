@@ -23,7 +23,6 @@ pub(crate) use parked::{Guard, Lock};
 #[cfg_attr(loom, allow(dead_code))]
 #[allow(unsafe_code)]
 pub(super) mod spin {
-    use std::fmt;
     use std::marker::PhantomData;
     use std::ops::{Deref, DerefMut};
 
@@ -117,12 +116,6 @@ pub(super) mod spin {
     /// About a microsecond in sum, before the processor is given away.
     const MOST_SPINS: usize = crate::sync::model_size(64, 1);
 
-    impl<T> fmt::Debug for Lock<T> {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.debug_struct("Lock").finish_non_exhaustive()
-        }
-    }
-
     /// The value, until it is dropped.
     pub(crate) struct Guard<'a, T> {
         lock: &'a Lock<T>,
@@ -163,7 +156,6 @@ mod parked {
 
     pub(crate) type Guard<'a, T> = MutexGuard<'a, T>;
 
-    #[derive(Debug)]
     pub(crate) struct Lock<T> {
         note: AtomicU32,
         value: Mutex<T>,

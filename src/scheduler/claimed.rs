@@ -55,7 +55,7 @@ impl<J> Core<J> {
 
     /// Whether the caller has work in a lower tier than the open one.
     pub(super) fn is_undercut(&self, caller: Key) -> bool {
-        self.backlog.drains(self.caller(caller).lane)
+        self.backlog.lane(self.caller(caller).lane).drains()
     }
 
     /// Whether workers have all that the caller's synchronize covers.

@@ -187,7 +187,7 @@ impl<J> Core<J> {
             Blocked::Paused => Why::Paused,
             Blocked::GroupLimit => Why::GroupLimit,
             Blocked::Tier => {
-                let open = self.backlog.open_tier(lane);
+                let open = self.backlog.lane(lane).open_tier();
                 Why::Tier { open }
             }
             Blocked::Cap => Why::Cap,
@@ -212,8 +212,8 @@ impl<J> Core<J> {
         let status = callers.map(|(_, c)| CallerStatus {
             name: c.name.clone(),
             unfinished: c.unfinished(),
-            running: self.backlog.lane_in_flight(c.lane),
-            open_tier: self.backlog.open_tier(c.lane),
+            running: self.backlog.lane(c.lane).in_use,
+            open_tier: self.backlog.lane(c.lane).open_tier(),
             skips_above: c.skip_above,
             released: c.released,
         });

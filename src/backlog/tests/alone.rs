@@ -180,8 +180,11 @@ impl Twins {
         let counts = |b: &Backlog<_>| (b.waiting(), b.in_flight(), b.eligible(u64::MAX));
         assert_eq!(counts(subject), counts(groups));
         for &lane in &self.lanes {
-            assert_eq!(subject.open_tier(lane), groups.open_tier(lane));
-            assert_eq!(subject.lane_in_flight(lane), groups.lane_in_flight(lane));
+            assert_eq!(
+                subject.lane(lane).open_tier(),
+                groups.lane(lane).open_tier()
+            );
+            assert_eq!(subject.lane(lane).in_use, groups.lane(lane).in_use);
         }
         let ring = |b: &Backlog<_>| b.order.lanes.ring();
         assert_eq!(ring(subject), ring(groups));

@@ -152,11 +152,8 @@ impl Subject {
             assert!(waiting.eq(group.waiting.iter().map(|m| m.seq)));
         }
         for (l, (&key, lane)) in self.lanes.iter().zip(&model.lanes).enumerate() {
-            assert_eq!(backlog.open_tier(key), lane.open, "lane {l}");
-            assert_eq!(
-                backlog.lane_in_flight(key) as usize,
-                model.lane_in_flight(l)
-            );
+            assert_eq!(backlog.lane(key).open_tier(), lane.open, "lane {l}");
+            assert_eq!(backlog.lane(key).in_use as usize, model.lane_in_flight(l));
         }
         let ring = model.ring.iter().map(|&(l, _)| self.lanes[l].index());
         assert!(
