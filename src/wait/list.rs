@@ -26,8 +26,9 @@
 //! 5. No waker is cloned, woken or dropped in here: they come in as values, and
 //!    leave into a batch or as return values.
 //!
-//! Cost: O(1) to register, O(log n) to find who has a ticket. Who notifies the next
-//! passes over those who were told since somebody before them looked in vain.
+//! Cost: O(1), but for O(log n) to find who has a ticket after places were closed
+//! up. Who notifies the next passes over those who were told since somebody before
+//! them looked in vain.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -162,11 +163,11 @@ impl<D> Waiters<D> {
 
     /// Tells the longest waiting un-notified waiter to look again.
     pub(crate) fn notify_next(&mut self, wakes: &mut WakeBatch) -> Option<Ticket> {
-        let mut rest = self.line.range(self.told..);
-        let at = self.told + rest.position(|own| own.waker.is_some())?;
-        self.told = at + 1;
-        self.tell(at, wakes);
-        Some(self.line[at].ticket)
+        while self.line.get(self.told)?.waker.is_none() {
+            self.told += 1;
+        }
+        self.tell(self.told, wakes);
+        Some(self.line[self.told].ticket)
     }
 
     /// Tells the longest waiting, until so many have been told or all; false if
@@ -285,9 +286,19 @@ impl<D> Waiters<D> {
     }
 
     /// Where the one with this ticket stands, if it has not left.
+    #[inline]
     fn find(&self, ticket: Ticket) -> Option<usize> {
-        let at = self.line.binary_search_by_key(&ticket, |own| own.ticket);
-        at.ok().filter(|&at| self.line[at].data.is_some())
+        let first = self.line.front()?.ticket;
+        // Where it is unless empty places before it have gone.
+        let near = ticket.0.get().checked_sub(first.0.get())? as usize;
+        let at = match self.line.get(near) {
+            Some(own) if own.ticket == ticket => near,
+            _ => self
+                .line
+                .binary_search_by_key(&ticket, |own| own.ticket)
+                .ok()?,
+        };
+        self.line[at].data.is_some().then_some(at)
     }
 }
 
