@@ -41,7 +41,7 @@ fn what_is_reported_together_is_counted_each_where_it_belongs() {
     assert!(all(world.state.synchronize(other.unwrap()), 1));
     let lanes = [main, other.unwrap()].map(|caller| world.state.caller(caller).lane);
     let backlog = world.state.backlog();
-    assert_eq!(lanes.map(|lane| backlog.lane_in_flight(lane)), [0, 0]);
+    assert_eq!(lanes.map(|lane| backlog.lane(lane).in_use), [0, 0]);
     assert_eq!(backlog.in_flight(), 0);
 }
 
