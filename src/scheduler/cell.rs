@@ -19,6 +19,9 @@ pub(super) trait Job: Send + Sync {
     /// on: `None`. Never unwinds.
     fn run(&self, runner: &mut dyn Runner) -> Option<Ending>;
 
+    /// The same where nobody else has it, without its lock.
+    fn run_alone(&mut self, runner: &mut dyn Runner) -> Option<Ending>;
+
     /// It has ended so without a worker: drops nothing of the user's.
     fn end_unrun(&self, ending: Ending, run: Option<Run>);
 
@@ -109,6 +112,32 @@ impl<P, R, E> Cell<P, R, E> {
     }
 }
 
+/// Runs what is there; `swap` puts something else there.
+#[inline]
+fn run<P, R, E>(
+    runner: &mut dyn Runner,
+    mut swap: impl FnMut(Body<P, R, E>) -> Body<P, R, E>,
+) -> Option<Ending>
+where
+    P: Program<R, E>,
+{
+    let Body::Ready(program) = swap(Body::Running) else {
+        unreachable!("one worker runs it at a time");
+    };
+    let went = catch_unwind(AssertUnwindSafe(|| program.go(runner)));
+    let (ending, verdict) = match went {
+        Ok(Ok(Ok(result))) => (Ending::Ok, Verdict::Ok(result)),
+        Ok(Ok(Err(error))) => (Ending::Failed, Verdict::Failed(error)),
+        Ok(Err(program)) => {
+            swap(Body::Ready(program));
+            return None;
+        }
+        Err(payload) => (Ending::Panicked, Verdict::Panicked(payload)),
+    };
+    swap(Body::Gave(verdict, runner.ended(ending)));
+    Some(ending)
+}
+
 impl<P, R, E> Job for Cell<P, R, E>
 where
     P: Program<R, E>,
@@ -116,19 +145,12 @@ where
     E: Send,
 {
     fn run(&self, runner: &mut dyn Runner) -> Option<Ending> {
-        let program = self.reclaim().expect("one worker runs it at a time");
-        let went = catch_unwind(AssertUnwindSafe(|| program.go(runner)));
-        let (ending, verdict) = match went {
-            Ok(Ok(Ok(result))) => (Ending::Ok, Verdict::Ok(result)),
-            Ok(Ok(Err(error))) => (Ending::Failed, Verdict::Failed(error)),
-            Ok(Err(program)) => {
-                self.swap(Body::Ready(program));
-                return None;
-            }
-            Err(payload) => (Ending::Panicked, Verdict::Panicked(payload)),
-        };
-        self.swap(Body::Gave(verdict, runner.ended(ending)));
-        Some(ending)
+        run(runner, |body| self.swap(body))
+    }
+
+    fn run_alone(&mut self, runner: &mut dyn Runner) -> Option<Ending> {
+        let there = self.0.get_mut();
+        run(runner, |body| std::mem::replace(there, body))
     }
 
     fn end_unrun(&self, ending: Ending, run: Option<Run>) {

@@ -42,7 +42,7 @@ pub(super) fn perform(
 ) -> Done {
     let Started {
         task,
-        job,
+        mut job,
         record,
         mut start,
     } = started;
@@ -62,7 +62,10 @@ pub(super) fn perform(
         },
         spare: &mut kept.spare,
     };
-    let (ending, woken) = as_task(shared, n, task, || job.run(&mut performance));
+    let (ending, woken) = as_task(shared, n, task, || match Arc::get_mut(&mut job) {
+        Some(job) => job.run_alone(&mut performance),
+        None => job.run(&mut performance),
+    });
     let (end, went, left) = match ending {
         Some(ending) => (performance.run.end, Went::Ended(ending), Some(job)),
         None => (shared.origin.elapsed(), Went::Suspended(job, woken), None),
