@@ -1,13 +1,16 @@
 //! The messages that wait in one group, by number.
 //!
-//! State: a place for the first, so that a message alone allocates nothing, and a
-//! tree for the rest.
+//! State: a place for the first, so that a message alone allocates nothing, and a row
+//! for the rest, in which the place of one that was removed stays empty for a while.
 //!
 //! Invariants:
 //! 1. `first` is there if anything waits, and is before all others.
-//! 2. A tree without messages has no block.
+//! 2. The row is O(messages in it): without any it has no block.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
+
+/// So many empty places are not worth a look at all.
+const FEW: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Message<T> {
@@ -18,7 +21,9 @@ pub(super) struct Message<T> {
 #[derive(Debug)]
 pub(super) struct Messages<T> {
     pub(super) first: Option<(u64, Message<T>)>,
-    pub(super) rest: BTreeMap<u64, Message<T>>,
+    rest: VecDeque<(u64, Option<Message<T>>)>,
+    /// How many are in the row.
+    behind: usize,
     last_seq: u64,
     pub(super) last_tier: u32,
 }
@@ -27,7 +32,8 @@ impl<T> Messages<T> {
     pub(super) fn new() -> Self {
         Self {
             first: None,
-            rest: BTreeMap::new(),
+            rest: VecDeque::new(),
+            behind: 0,
             last_seq: 0,
             last_tier: 0,
         }
@@ -53,7 +59,7 @@ impl<T> Messages<T> {
         (self.last_seq, tier)
     }
 
-    /// Puts a message at its place: nearly always the last or the first.
+    /// Puts a message at its place: the last, or not far behind the first.
     #[inline]
     pub(super) fn put(&mut self, seq: u64, message: Message<T>) {
         let (seq, message) = match &mut self.first {
@@ -61,32 +67,56 @@ impl<T> Messages<T> {
             Some(first) if seq < first.0 => std::mem::replace(first, (seq, message)),
             _ => (seq, message),
         };
-        self.rest.insert(seq, message);
+        let back = self.rest.back().is_none_or(|&(last, _)| last < seq);
+        let at = match back {
+            true => self.rest.len(),
+            false => self.rest.partition_point(|&(other, _)| other < seq),
+        };
+        self.rest.insert(at, (seq, Some(message)));
+        self.behind += 1;
     }
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(u64, Message<T>)> {
-        let next = match self.rest.is_empty() {
-            true => None,
-            false => self.take_rest(BTreeMap::pop_first),
-        };
+        let mut next = None;
+        if self.behind > 0 {
+            while next.is_none() {
+                let (seq, message) = self.rest.pop_front()?;
+                next = message.map(|message| (seq, message));
+            }
+            self.behind -= 1;
+            self.tidy();
+        }
         std::mem::replace(&mut self.first, next)
     }
 
     pub(super) fn remove(&mut self, seq: u64) -> Option<T> {
-        let message = match &self.first {
-            Some((first, _)) if *first == seq => self.pop()?.1,
-            _ => self.take_rest(|rest| rest.remove(&seq))?,
-        };
+        if self.first.as_ref().is_some_and(|&(first, _)| first == seq) {
+            return Some(self.pop()?.1.item);
+        }
+        let at = self.rest.binary_search_by_key(&seq, |&(seq, _)| seq).ok()?;
+        let message = self.rest[at].1.take()?;
+        self.behind -= 1;
+        self.tidy();
         Some(message.item)
     }
 
-    /// By invariant 2: an emptied tree would keep its root's block.
-    fn take_rest<R>(&mut self, take: impl FnOnce(&mut BTreeMap<u64, Message<T>>) -> R) -> R {
-        let taken = take(&mut self.rest);
-        if self.rest.is_empty() {
-            self.rest = BTreeMap::new();
+    /// Those that wait, for tests.
+    #[cfg(test)]
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u64> {
+        let rest = self.rest.iter().filter(|(_, message)| message.is_some());
+        let first = self.first.iter().map(|(first, _)| *first);
+        first.chain(rest.map(|(seq, _)| *seq))
+    }
+
+    /// By invariant 2.
+    #[inline]
+    fn tidy(&mut self) {
+        if self.behind == 0 {
+            self.rest = VecDeque::new();
+        } else if self.rest.capacity() > 4 * self.behind + FEW {
+            self.rest.retain(|(_, message)| message.is_some());
+            self.rest.shrink_to(2 * self.behind);
         }
-        taken
     }
 }

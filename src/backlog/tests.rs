@@ -57,7 +57,7 @@ impl<T> Backlog<T> {
         let (mut waiting, mut ready) = (0, 0);
         for (_, group) in self.groups.iter() {
             let messages = &group.messages;
-            waiting += usize::from(messages.first.is_some()) + messages.rest.len();
+            waiting += messages.numbers().count();
             ready += usize::from(group.is_ready());
         }
         // Who stands in line and is no group is a message that is alone.
@@ -250,5 +250,24 @@ fn what_was_returned_leaves_no_memory() {
     assert_eq!(messages.pop().unwrap().0, 1);
     assert_eq!(messages.remove(3), Some(3));
     assert_eq!(messages.pop().unwrap().0, 5);
+    assert_eq!(held_by_this_thread(), before);
+}
+
+/// Most are removed from the middle, and the rest taken in order.
+#[test]
+fn places_of_what_was_removed_are_given_back() {
+    let before = held_by_this_thread();
+    let mut messages = Messages::new();
+    for item in 1..=10_000 {
+        messages.add(0, item);
+    }
+    let kept = |seq: &u64| seq % 1_000 == 0;
+    for seq in (1..=10_000).filter(|seq| !kept(seq)).rev() {
+        assert_eq!(messages.remove(seq), Some(seq));
+        assert_eq!(messages.remove(seq), None);
+    }
+    assert!(held_by_this_thread() - before < 10_000);
+    let taken = std::iter::from_fn(|| messages.pop()).map(|(seq, _)| seq);
+    assert!(taken.eq((1..=10_000).filter(kept)));
     assert_eq!(held_by_this_thread(), before);
 }
