@@ -261,7 +261,7 @@ fn places_of_what_was_removed_are_given_back() {
     for item in 1..=10_000 {
         messages.add(0, item);
     }
-    let kept = |seq: &u64| seq % 1_000 == 0;
+    let kept = |seq: &u64| seq.is_multiple_of(1_000);
     for seq in (1..=10_000).filter(|seq| !kept(seq)).rev() {
         assert_eq!(messages.remove(seq), Some(seq));
         assert_eq!(messages.remove(seq), None);
