@@ -158,19 +158,15 @@ impl Orders {
 
     /// The item of the first marked node.
     pub fn first(&self, tree: Tree) -> Option<u32> {
-        if self.count(tree.0) == 0 {
-            return None;
-        }
-        let mut at = tree.0;
+        let with_marked = |node| self.nodes.by_index(node).filter(|links| links.count > 0);
+        let mut links = with_marked(tree.0)?;
         loop {
-            let links = self.at(at);
-            let [left, right] = links.child;
-            if self.count(left) > 0 {
-                at = left;
+            if let Some(left) = with_marked(links.child[LEFT]) {
+                links = left;
             } else if links.marked {
                 return Some(links.item);
             } else {
-                at = right;
+                links = with_marked(links.child[RIGHT])?;
             }
         }
     }

@@ -183,16 +183,17 @@ impl<K, J> Jobs<K, J> {
     /// A job's state changes: the one place where counts do.
     fn set_state(&mut self, at: u32, state: State) {
         let job = self.job_mut(at);
-        let (tenant, group) = (job.tenant, job.group);
+        let (tenant, group, group_node) = (job.tenant, job.group, job.group_node);
+        let is_in_line = job.line_node.is_some();
         let (was_ready, is_ready) = (job.state == State::Ready, state == State::Ready);
         let old = std::mem::replace(&mut job.state, state);
-        self.count(at, old, false);
-        self.count(at, state, true);
-        if !is_ready {
+        self.count(at, (tenant, group), old, false);
+        self.count(at, (tenant, group), state, true);
+        if is_in_line && !is_ready {
             self.remove_from_line(at);
         }
         if was_ready != is_ready {
-            match (group, self.job(at).group_node) {
+            match (group, group_node) {
                 (Some(_), Some(node)) => self.orders.mark(node, is_ready),
                 _ if is_ready => {
                     self.tenant_mut(tenant).units += 1;
@@ -208,7 +209,8 @@ impl<K, J> Jobs<K, J> {
     }
 
     /// Counts one job into a state, or out of it.
-    fn count(&mut self, at: u32, state: State, into: bool) {
+    #[inline]
+    fn count(&mut self, at: u32, home: (u32, Option<u32>), state: State, into: bool) {
         let step = |count: &mut usize| *count = if into { *count + 1 } else { *count - 1 };
         match state {
             State::Ready => step(&mut self.waiting),
@@ -221,7 +223,7 @@ impl<K, J> Jobs<K, J> {
             }
             State::Claimed { lease, .. } => {
                 let step = |count: &mut u32| *count = if into { *count + 1 } else { *count - 1 };
-                let &Job { tenant, group, .. } = self.job(at);
+                let (tenant, group) = home;
                 step(&mut self.running);
                 step(&mut self.tenant_mut(tenant).running);
                 if let Some(group) = group {
@@ -242,16 +244,18 @@ impl<K, J> Jobs<K, J> {
 
     /// What a group could have claimed has changed, perhaps.
     fn balance_group(&mut self, at: u32) {
-        let group = self.group(at);
-        let (tenant, in_line) = (group.tenant, group.in_line);
-        let ready = self.orders.marked(group.order);
+        let group = self.groups.by_index_mut(at).expect(PINNED);
+        let (tenant, in_line, order) = (group.tenant, group.in_line, group.order);
+        let (is_dirty, ready) = (group.dirty, self.orders.marked(order));
         let counted = group.limit.room(group.running).min(ready);
-        let old = std::mem::replace(&mut self.group_mut(at).counted, counted);
-        let units = &mut self.tenant_mut(tenant).units;
-        *units = *units - u64::from(old) + u64::from(counted);
+        let old = std::mem::replace(&mut group.counted, counted);
+        if old != counted {
+            let units = &mut self.tenant_mut(tenant).units;
+            *units = *units - u64::from(old) + u64::from(counted);
+        }
         if counted > 0 {
-            let is_current = |job| self.orders.first(self.group(at).order) == Some(job);
-            if !in_line.is_some_and(is_current) {
+            let is_current = |job| self.orders.first(order) == Some(job);
+            if !is_dirty && !in_line.is_some_and(is_current) {
                 self.mark_group_dirty(at);
             }
         } else if let Some(job) = in_line {

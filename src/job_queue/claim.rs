@@ -138,6 +138,37 @@ impl<K, J> Claim<K, J> {
         self.shared.with_state(|state| state.jobs.complete(pick))
     }
 
+    /// As [`complete`](Self::complete) of each, in order, but the queue's lock is taken once
+    /// for all; once for each run of claims of one queue.
+    ///
+    /// ```
+    /// use conversant::job_queue::{Claim, JobQueue, Place};
+    ///
+    /// let queue = JobQueue::new();
+    /// queue.push_all((1..=3).map(|key| (key, "job", Place::new())))?;
+    /// let done = Claim::complete_all(queue.try_claim(3));
+    /// assert!(done.iter().flatten().map(|done| done.key).eq(1..=3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the iterator does; none is completed.
+    pub fn complete_all(
+        claims: impl IntoIterator<Item = Self>,
+    ) -> Vec<Result<Taken<K, Arc<J>>, Expired>> {
+        let mut claims: Vec<Self> = claims.into_iter().collect();
+        let mut done = Vec::with_capacity(claims.len());
+        for claims in claims.chunk_by_mut(|one, next| Arc::ptr_eq(&one.shared, &next.shared)) {
+            claims.iter_mut().for_each(|claim| claim.over = true);
+            claims[0].shared.with_state(|state| {
+                let complete = |claim: &Self| state.jobs.complete(claim.pick);
+                done.extend(claims.iter().map(complete));
+            });
+        }
+        done
+    }
+
     /// The job is not done: it goes back to the place of its key, one more
     /// attempt counted. The same as dropping it, but for the answer.
     ///

@@ -64,23 +64,19 @@ impl<K: Ord, J> Jobs<K, J> {
     /// As [`claim`](Self::claim), of one tenant or group if it is said. Then no
     /// tenant's turn moves on, and for a group no `Ord` runs.
     pub fn claim_of(&mut self, of: Option<Pinned>, n: usize, lease: Option<Duration>) -> Vec<Pick> {
+        let n = n.min(usize::try_from(self.eligible_of(of)).unwrap_or(n));
         let mut claiming = Claiming {
             jobs: self,
-            picks: Vec::new(),
+            picks: Vec::with_capacity(n),
         };
-        while claiming.picks.len() < n {
-            let Some(pick) = claiming.jobs.claim_one(of, lease) else {
-                break;
-            };
-            claiming.picks.push(pick);
+        for _ in 0..n {
+            let pick = claiming.jobs.claim_one(of, lease);
+            claiming.picks.extend(pick);
         }
         std::mem::take(&mut claiming.picks)
     }
 
     fn claim_one(&mut self, of: Option<Pinned>, lease: Option<Duration>) -> Option<Pick> {
-        if self.eligible_of(of) == 0 {
-            return None;
-        }
         let order = if let Some(group) = of.and_then(|of| of.group) {
             self.group(group).order
         } else {

@@ -11,7 +11,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use conversant::job_queue::{JobId, JobQueue, Place, PushError, PushReason, Scope, Terms};
+use conversant::job_queue::{
+    Claim, Expired, JobId, JobQueue, Place, PushError, PushReason, Scope, Terms,
+};
 use conversant::limit::Limit;
 
 type Queue = JobQueue<u32, u32>;
@@ -54,6 +56,32 @@ fn a_full_queue_refuses_until_a_job_is_gone() {
     assert_eq!((left(), left()), (1, 0));
     assert_eq!(queue.drain(&Scope::Queue).len(), 4);
     assert_eq!(queue.available_permits(), Some(4));
+}
+
+#[test]
+fn of_many_each_is_completed_in_its_own_queue() {
+    let ((one, _), (other, _)) = (full(4), full(3));
+    one.set_limit(Scope::Queue, Limit::AtMost(3)).unwrap();
+    let mut claims = one.try_claim_until(1, Duration::from_secs(1));
+    one.advance(Duration::from_secs(1));
+    claims.extend(one.try_claim(3));
+    claims.extend(other.try_claim(2));
+    let mut waits = pin!(one.claim(1));
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(waits.as_mut().poll(&mut cx).is_pending());
+    let done = Claim::complete_all(claims);
+    let keys = done.into_iter().map(|done| Ok(done?.key));
+    let expected = [Err(Expired), Ok(0), Ok(1), Ok(2), Ok(0), Ok(1)];
+    assert!(keys.eq(expected));
+    assert_eq!(one.available_permits(), Some(3));
+    assert_eq!(other.available_permits(), Some(2));
+    assert_eq!(one.counts().dropped + other.counts().dropped, 0);
+    let Poll::Ready(Ok(last)) = waits.as_mut().poll(&mut cx) else {
+        panic!("it was not given the last");
+    };
+    assert!(last.iter().map(|claim| **claim).eq([3]));
+    let none: [Claim<u32, u32>; 0] = [];
+    assert!(Claim::complete_all(none).is_empty());
 }
 
 #[test]

@@ -14,6 +14,7 @@ use std::task::Poll;
 
 use conversant::gate::TierGate;
 use conversant::intent::IntentLock;
+use conversant::job_queue::{self, JobQueue};
 use conversant::keyed::Keyed;
 use conversant::limit::Limit;
 use conversant::lock_table::{LockTable, Resource};
@@ -49,6 +50,8 @@ const PATHS: &[(&str, Path)] = &[
     ("deep-100-quantum-max", |n| deep(n, 100, u32::MAX)),
     ("deep-1000000", |n| deep(n, 1_000_000, 1)),
     ("deep-1000000-quantum-max", |n| deep(n, 1_000_000, u32::MAX)),
+    ("job-claim-1", |n| jobs(n, 1)),
+    ("job-claim-64", |n| jobs(n, 64)),
     ("semaphore-pair", semaphore),
     ("intent-pair", intent),
     ("gate-step", gate),
@@ -298,6 +301,26 @@ fn deep(rounds: usize, waiting: u64, quantum: u32) -> usize {
     }
     // What is left is not to be counted.
     std::mem::forget((queue, lane, conversation));
+    GROUPS
+}
+
+/// Jobs of groups of limit 1: when one is claimed another of its group is pushed behind all
+/// others, and it is completed.
+fn jobs(rounds: usize, n: usize) -> usize {
+    let queue = JobQueue::new();
+    let push = |key| {
+        let place = job_queue::Place::new().group(key % GROUPS as u64);
+        queue.push(key, key, place).expect("open");
+    };
+    let deep = 8 * GROUPS as u64;
+    (0..deep).for_each(push);
+    for _ in 0..rounds * GROUPS / n {
+        for claim in queue.try_claim(n) {
+            push(*claim + deep);
+            let done = claim.complete();
+            black_box(done.expect("it has no lease"));
+        }
+    }
     GROUPS
 }
 

@@ -1,7 +1,8 @@
 //! J1: two agents claim jobs by key, so many at a time, from a thousand groups of limit 1.
 //!
 //! An operation is a job: claimed, finished, and another of its group pushed behind all others, so
-//! that as many wait as before. Every job is checked as it is finished: nobody else has one of its
+//! that as many wait as before. All of a claim are pushed under one lock, and finished under one, by
+//! every contender. Every job is checked as it is finished: nobody else has one of its
 //! group, and its key is above that of the group's last.
 
 mod peers;
@@ -54,7 +55,8 @@ fn entry(name: &str, role: Role, jobs: impl Jobs + 'static, n: usize) -> Entry {
 pub trait Jobs: Send + Sync {
     type Claim;
 
-    fn push(&self, key: u64, group: u64);
+    /// Keys with their groups.
+    fn push(&self, jobs: impl Iterator<Item = (u64, u64)>);
 
     /// Up to `n` jobs of different groups, none of which has another that is claimed.
     fn claim(&self, n: usize) -> Vec<Self::Claim>;
@@ -62,16 +64,16 @@ pub trait Jobs: Send + Sync {
     /// Key and group.
     fn job(claim: &Self::Claim) -> (u64, u64);
 
-    fn finish(&self, claim: Self::Claim);
+    fn finish(&self, claims: Vec<Self::Claim>);
 }
 
 impl Jobs for JobQueue<u64, u64> {
     /// The job is its key and group in one, as nobody else gives the key back.
     type Claim = Claim<u64, u64>;
 
-    fn push(&self, key: u64, group: u64) {
-        let pushed = JobQueue::push(self, key, key * GROUPS + group, Place::new().group(group));
-        pushed.expect("the queue is open");
+    fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
+        let job = |(key, group)| (key, key * GROUPS + group, Place::new().group(group));
+        self.push_all(jobs.map(job)).expect("the queue is open");
     }
 
     fn claim(&self, n: usize) -> Vec<Self::Claim> {
@@ -82,8 +84,9 @@ impl Jobs for JobQueue<u64, u64> {
         (**claim / GROUPS, **claim % GROUPS)
     }
 
-    fn finish(&self, claim: Self::Claim) {
-        claim.complete().expect("it has no lease");
+    fn finish(&self, claims: Vec<Self::Claim>) {
+        let done = Claim::complete_all(claims);
+        assert!(done.iter().all(Result::is_ok), "they have no lease");
     }
 }
 
@@ -103,9 +106,7 @@ struct Agents<J> {
 
 impl<J: Jobs> Agents<J> {
     fn new(jobs: J, n: usize) -> Self {
-        for key in 1..=GROUPS * DEPTH {
-            jobs.push(key, key % GROUPS);
-        }
+        jobs.push((1..=GROUPS * DEPTH).map(|key| (key, key % GROUPS)));
         Self {
             jobs: Arc::new(jobs),
             n,
@@ -125,16 +126,15 @@ impl<J: Jobs> Agents<J> {
             right &= !seen.claimed.swap(true, Ordering::AcqRel);
             right &= seen.last.swap(key, Ordering::Relaxed) < key;
         }
-        for claim in claims {
-            let (_, group) = J::job(&claim);
-            // While its group is nobody else's, so that keys go up in each group.
-            let key = self.next.fetch_add(1, Ordering::Relaxed) + 1;
-            self.jobs.push(key, group);
-            self.seen[group as usize]
-                .claimed
-                .store(false, Ordering::Release);
-            self.jobs.finish(claim);
+        let groups = || claims.iter().map(|claim| J::job(claim).1);
+        // While its group is nobody else's, so that keys go up in each group.
+        let next = |group| (self.next.fetch_add(1, Ordering::Relaxed) + 1, group);
+        self.jobs.push(groups().map(next));
+        for group in groups() {
+            let claimed = &self.seen[group as usize].claimed;
+            claimed.store(false, Ordering::Release);
         }
+        self.jobs.finish(claims);
         (count, right)
     }
 }
@@ -170,13 +170,13 @@ impl<J: Jobs> Contender for Agents<J> {
             if claims.is_empty() {
                 break;
             }
-            for claim in claims {
-                let (key, group) = J::job(&claim);
+            for claim in &claims {
+                let (key, group) = J::job(claim);
                 let last = self.seen[group as usize].last.swap(key, Ordering::Relaxed);
                 ensure!(last < key, "job {key} of group {group} came after {last}");
-                self.jobs.finish(claim);
                 count += 1;
             }
+            self.jobs.finish(claims);
         }
         ensure!(count == GROUPS * DEPTH, "{count} jobs are left");
         Ok(())

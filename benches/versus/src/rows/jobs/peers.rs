@@ -33,13 +33,15 @@ impl Fifo {
 impl Jobs for Fifo {
     type Claim = (u64, u64);
 
-    fn push(&self, key: u64, group: u64) {
+    fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
         let books = &mut *self.0.lock();
-        let its = &mut books.groups[group as usize];
-        if its.waiting.is_empty() && !its.claimed {
-            books.ready.push_back(group);
+        for (key, group) in jobs {
+            let its = &mut books.groups[group as usize];
+            if its.waiting.is_empty() && !its.claimed {
+                books.ready.push_back(group);
+            }
+            its.waiting.push_back(key);
         }
-        its.waiting.push_back(key);
     }
 
     fn claim(&self, n: usize) -> Vec<Self::Claim> {
@@ -57,12 +59,14 @@ impl Jobs for Fifo {
         claim
     }
 
-    fn finish(&self, (_, group): Self::Claim) {
+    fn finish(&self, claims: Vec<Self::Claim>) {
         let books = &mut *self.0.lock();
-        let its = &mut books.groups[group as usize];
-        its.claimed = false;
-        if !its.waiting.is_empty() {
-            books.ready.push_back(group);
+        for (_, group) in claims {
+            let its = &mut books.groups[group as usize];
+            its.claimed = false;
+            if !its.waiting.is_empty() {
+                books.ready.push_back(group);
+            }
         }
     }
 }
@@ -87,13 +91,15 @@ impl ById {
 impl Jobs for ById {
     type Claim = (u64, u64);
 
-    fn push(&self, key: u64, group: u64) {
+    fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
         let books = &mut *self.0.lock();
-        let its = &mut books.groups[group as usize];
-        if its.waiting.is_empty() && !its.claimed {
-            books.first.insert((key, group));
+        for (key, group) in jobs {
+            let its = &mut books.groups[group as usize];
+            if its.waiting.is_empty() && !its.claimed {
+                books.first.insert((key, group));
+            }
+            its.waiting.push_back(key);
         }
-        its.waiting.push_back(key);
     }
 
     fn claim(&self, n: usize) -> Vec<Self::Claim> {
@@ -114,12 +120,14 @@ impl Jobs for ById {
         claim
     }
 
-    fn finish(&self, (_, group): Self::Claim) {
+    fn finish(&self, claims: Vec<Self::Claim>) {
         let books = &mut *self.0.lock();
-        let its = &mut books.groups[group as usize];
-        its.claimed = false;
-        if let Some(&key) = its.waiting.front() {
-            books.first.insert((key, group));
+        for (_, group) in claims {
+            let its = &mut books.groups[group as usize];
+            its.claimed = false;
+            if let Some(&key) = its.waiting.front() {
+                books.first.insert((key, group));
+            }
         }
     }
 }

@@ -24,10 +24,9 @@ struct Wrong {
 impl Jobs for Wrong {
     type Claim = (u64, u64);
 
-    fn push(&self, key: u64, group: u64) {
-        if !self.loses || key <= super::GROUPS * super::DEPTH {
-            self.jobs.lock().unwrap().push((key, group));
-        }
+    fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
+        let is_kept = |job: &(u64, u64)| !self.loses || job.0 <= super::GROUPS * super::DEPTH;
+        self.jobs.lock().unwrap().extend(jobs.filter(is_kept));
     }
 
     fn claim(&self, n: usize) -> Vec<Self::Claim> {
@@ -44,7 +43,7 @@ impl Jobs for Wrong {
         claim
     }
 
-    fn finish(&self, _: Self::Claim) {}
+    fn finish(&self, _: Vec<Self::Claim>) {}
 }
 
 fn wrong(loses: bool) -> Agents<Wrong> {
