@@ -102,7 +102,7 @@ impl<T> Messages<T> {
     }
 
     /// Those that wait, for tests.
-    #[cfg(test)]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(super) fn numbers(&self) -> impl Iterator<Item = u64> {
         let rest = self.rest.iter().filter(|(_, message)| message.is_some());
         let first = self.first.iter().map(|(first, _)| *first);
