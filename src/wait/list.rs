@@ -20,7 +20,7 @@
 //! Invariants:
 //! 1. Tickets are given out once, and rise along the line.
 //! 2. Who has left has no waker. `len` counts who has not, `waiting` who has one.
-//! 3. Nobody before `told` has a waker.
+//! 3. Nobody before `told` has a waker; who stands there has one.
 //! 4. The first place is not empty, and at most half are, but for a few. A line
 //!    that becomes empty gives a large block back.
 //! 5. No waker is cloned, woken or dropped in here: they come in as values, and
@@ -163,11 +163,10 @@ impl<D> Waiters<D> {
 
     /// Tells the longest waiting un-notified waiter to look again.
     pub(crate) fn notify_next(&mut self, wakes: &mut WakeBatch) -> Option<Ticket> {
-        while self.line.get(self.told)?.waker.is_none() {
-            self.told += 1;
-        }
-        self.tell(self.told, wakes);
-        Some(self.line[self.told].ticket)
+        let at = self.told;
+        let ticket = self.line.get(at)?.ticket;
+        self.tell(at, wakes);
+        Some(ticket)
     }
 
     /// Tells the longest waiting, until so many have been told or all; false if
@@ -191,7 +190,18 @@ impl<D> Waiters<D> {
     fn tell(&mut self, at: usize, wakes: &mut WakeBatch) -> bool {
         let waker = self.line[at].waker.take();
         self.waiting -= usize::from(waker.is_some());
+        self.pass_told();
         waker.map(|waker| wakes.push(waker)).is_some()
+    }
+
+    /// By invariant 3.
+    #[inline]
+    fn pass_told(&mut self) {
+        while let Some(own) = self.line.get(self.told)
+            && own.waker.is_none()
+        {
+            self.told += 1;
+        }
     }
 
     /// Takes a waiter out of the queue.
@@ -220,6 +230,7 @@ impl<D> Waiters<D> {
             self.line.retain(|own| own.data.is_some());
             self.told = 0;
         }
+        self.pass_told();
         if self.len == 0 && self.line.capacity() > FEW {
             self.line = VecDeque::new();
         }
@@ -252,7 +263,8 @@ impl<D> Waiters<D> {
 
     /// The un-notified ones by ticket.
     pub(crate) fn iter_waiting(&self) -> impl Iterator<Item = (Ticket, &D)> {
-        let waiting = self.line.iter().filter(|own| own.waker.is_some());
+        let line = self.line.range(self.told..);
+        let waiting = line.filter(|own| own.waker.is_some());
         waiting.filter_map(|own| Some((own.ticket, own.data.as_ref()?)))
     }
 
