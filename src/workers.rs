@@ -68,8 +68,8 @@ pub struct Workers {
     absent: BTreeSet<u32>,
     idle: BTreeSet<u32>,
     coming: u32,
-    /// Those of them that were woken: they come, where one that starts may fail to.
-    woken: u32,
+    /// Those of them that were started or woken, and have not looked yet.
+    on_their_way: u32,
     busy: u32,
 }
 
@@ -83,7 +83,7 @@ impl Workers {
             absent: BTreeSet::new(),
             idle: BTreeSet::new(),
             coming: 0,
-            woken: 0,
+            on_their_way: 0,
             busy: 0,
         };
         workers.set_max(max)?;
@@ -149,13 +149,13 @@ impl Workers {
     }
 
     /// Whether more work calls for nobody: as many as there may be are busy, or one that
-    /// was woken comes and no other would be started. Then [`next_action`](Self::next_action)
+    /// was started or woken comes and no other would be started. Then [`next_action`](Self::next_action)
     /// has nothing to say, whatever is eligible.
     #[inline]
     pub fn needs_nobody(&self) -> bool {
         let live = self.live();
         let nobody_starts = live == self.max || live < self.max && !self.idle.is_empty();
-        self.busy >= self.max || self.woken > 0 && nobody_starts && !self.closing
+        self.busy >= self.max || self.on_their_way > 0 && nobody_starts && !self.closing
     }
 
     /// The next thing to do, given how many turns could begin now; `None`
@@ -244,8 +244,8 @@ impl Workers {
             Starting | Looking | Woken => self.coming += 1,
             Busy => self.busy += 1,
         }
-        self.woken -= u32::from(from == Woken);
-        self.woken += u32::from(to == Woken);
+        self.on_their_way -= u32::from(matches!(from, Starting | Woken));
+        self.on_their_way += u32::from(matches!(to, Starting | Woken));
         self.forget_surplus();
     }
 

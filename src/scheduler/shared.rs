@@ -86,10 +86,11 @@ impl Shared {
     }
 
     /// Worker `n` could not be started. No event: it is not requested again
-    /// before the next. May be called while unwinding.
+    /// before the next. No task is posted until then. May be called while unwinding.
     pub(super) fn start_failed(&self, n: u32) {
         let mut session = self.state.lock();
         let (state, wakes) = session.parts();
+        self.submissions.take_in(state, false, self.origin.elapsed());
         state.start_failed(n);
         state.settle_failed(wakes);
     }

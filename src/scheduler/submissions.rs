@@ -7,9 +7,9 @@
 //!
 //! Invariants:
 //! 1. The list is open only while as many workers as there may be are busy, or while one
-//!    that was woken is on its way: each of them takes the lock of the state when it is
-//!    done, or there, so that nobody need be woken. The event that changes that closes the
-//!    list, and takes in what came before.
+//!    that was started or woken is on its way: each of them takes the lock of the state when
+//!    it is done, or there, so that nobody need be woken. The event that changes that closes
+//!    the list, and takes in what came before; so does a start that failed.
 //! 2. Every event closes the list while it lasts, but for those of a worker that looks
 //!    for its next task, and for wake-ups. So whoever is told that a caller is released,
 //!    or that tiers are in use, sees all that was posted before.
