@@ -122,7 +122,7 @@ pub use waits::{Release, Shutdown, Synchronize};
 
 pub(crate) use caller::Synced;
 pub(crate) use core::Core;
-pub(crate) use placing::Placing;
+pub(crate) use placing::{Keyed, Placing};
 
 use shared::Shared;
 

@@ -171,8 +171,8 @@ impl Simulation {
             }
             placing.group = Some(group);
         }
-        let submitted = self.core.submit(caller, placing, work, self.now);
-        let (task, _) = submitted.map_err(|(refused, _)| Reason::from(refused))?;
+        self.core.admits(caller, &placing)?;
+        let task = self.core.submit(caller, placing, work, self.now);
         self.collect_unrun();
         Ok(SimTask(self.number, task))
     }

@@ -52,6 +52,20 @@ pub struct Key {
 }
 
 impl Key {
+    /// As a number that is not 0.
+    #[inline]
+    pub fn to_bits(self) -> u64 {
+        u64::from(self.generation.get()) << 32 | u64::from(self.index)
+    }
+
+    /// The key that gave these bits; none did if they are 0.
+    #[inline]
+    pub fn from_bits(bits: u64) -> Option<Self> {
+        let generation = NonZeroU32::new((bits >> 32) as u32)?;
+        let index = bits as u32;
+        Some(Self { index, generation })
+    }
+
     /// The slot's number: dense, reused, never `u32::MAX`.
     #[inline]
     pub fn index(self) -> u32 {
@@ -134,22 +148,15 @@ impl<T> Slab<T> {
     /// If no slot is left: all are in use, or retired because their generations ran out.
     #[inline]
     pub fn insert(&mut self, value: T) -> Key {
-        let (key, slot) = self.take_slot();
-        *slot = Some(value);
-        key
+        self.insert_with(|_| value)
     }
 
-    /// A key for a value that is to come: nothing is there until it is [filled](Self::fill).
-    pub fn reserve(&mut self) -> Key {
-        self.take_slot().0
-    }
-
-    /// Puts a value where its key was reserved.
+    /// The same with a value that knows its key.
     #[inline]
-    pub fn fill(&mut self, key: Key, value: T) {
-        let slot = self.slot_mut(key.index).expect("it was reserved");
-        debug_assert!(slot.value.is_none() && slot.generation == key.generation);
-        slot.value = Some(value);
+    pub fn insert_with(&mut self, value: impl FnOnce(Key) -> T) -> Key {
+        let (key, slot) = self.take_slot();
+        *slot = Some(value(key));
+        key
     }
 
     #[inline]

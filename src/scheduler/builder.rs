@@ -7,7 +7,7 @@ use crossbeam_channel::Sender;
 
 use crate::error::OutOfRange;
 use crate::limit::Bypass;
-use crate::sync::{Arc, Tally, available_parallelism};
+use crate::sync::{Arc, Tally, available_parallelism, model_size};
 use crate::wait::Guarded;
 
 use super::Scheduler;
@@ -25,6 +25,7 @@ pub struct Builder {
     workers: u32,
     idle: Duration,
     claims: u32,
+    claim_time: Duration,
     bypass: Bypass,
     host: Host,
     log: Option<Sender<Record>>,
@@ -37,6 +38,7 @@ impl Builder {
             workers: parallel.map_or(1, |n| u32::try_from(n.get()).unwrap_or(1)),
             idle: Duration::from_secs(30),
             claims: DEFAULT_CLAIMS,
+            claim_time: CLAIM_TIME,
             bypass: Bypass::default(),
             host: Host::Threads(Threads::default()),
             log: None,
@@ -59,8 +61,8 @@ impl Builder {
     /// said. At 1 tasks start exactly in order.
     ///
     /// A worker takes more than one only out of a backlog of at least two for every
-    /// worker that there may be, and only as many as would last it for 100 us if
-    /// they all took as long as those it ran of late. Then a bump, a raised
+    /// worker that there may be, and only as many as would last it for the
+    /// [claim time](Self::claim_time) if they all took as long as those it ran of late. Then a bump, a raised
     /// level or an earlier task that another worker has may come late, by up to that
     /// many tasks a worker. Nothing else changes: what has been taken and has not
     /// started counts as waiting, can be cancelled, goes back if a lower tier gets
@@ -71,6 +73,13 @@ impl Builder {
     /// start, need 1.
     pub fn claims(self, claims: u32) -> Self {
         Self { claims, ..self }
+    }
+
+    /// How long what a worker takes at once may last it, as far as can be told from the
+    /// tasks that it ran of late; 100 us if this is not said. More saves locks, and lets a
+    /// bump or a lower tier wait for longer.
+    pub fn claim_time(self, claim_time: Duration) -> Self {
+        Self { claim_time, ..self }
     }
 
     /// How often in a row the oldest group of a caller may be overtaken; at
@@ -162,6 +171,7 @@ impl Builder {
                 host: self.host,
                 start: worker::start,
                 idle: self.idle,
+                claim_time: self.claim_time,
                 log: self.log,
                 lost: Tally::new(),
                 origin: Instant::now(),
@@ -173,6 +183,9 @@ impl Builder {
 /// See [`Builder::claims`]; chosen by measurement, see `prefetch`.
 const DEFAULT_CLAIMS: u32 = 32;
 const MAX_CLAIMS: u32 = 1024;
+
+/// The model's tasks take no time.
+const CLAIM_TIME: Duration = Duration::from_micros(model_size(100, 1 << 40) as u64);
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

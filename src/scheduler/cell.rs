@@ -4,17 +4,23 @@
 //! who was waiting is woken when the core has recorded it. One that ends without a
 //! worker ends here under the lock of the state.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::sync::Mutex;
+use crate::slab::Key;
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering::Relaxed};
 use crate::wait::drop_quietly;
 
 use super::outcome::{Ending, Run, Verdict};
+use super::placing::Keyed;
 
 /// What a worker does with a task, whatever its types.
-pub(super) trait Job: Send + Sync {
+pub(super) trait Job: Any + Send + Sync {
+    /// It has this key in the core: told under the lock of the state.
+    fn set_key(&self, key: Key);
+
     /// Runs it until it ends and keeps what it gave, or until it must be woken to go
     /// on: `None`. Never unwinds.
     fn run(&self, runner: &mut dyn Runner) -> Option<Ending>;
@@ -64,6 +70,10 @@ where
 
 /// What the task's handle does with it.
 pub(super) trait Gift<R, E>: Send + Sync {
+    /// Its key in the core; `None` as long as it is only posted. To be asked under the lock
+    /// of the state.
+    fn key(&self) -> Option<Key>;
+
     /// Takes what came of it.
     fn take(&self) -> Gave<R, E>;
 
@@ -82,7 +92,11 @@ pub(super) enum Gave<R, E> {
 
 /// The lock is only ever held to move a value: none of the user's code runs
 /// under it.
-pub(super) struct Cell<P, R, E>(Mutex<Body<P, R, E>>);
+pub(super) struct Cell<P, R, E> {
+    /// The bits of its key, or 0. Relaxed: the lock of the state orders it.
+    key: AtomicU64,
+    body: Mutex<Body<P, R, E>>,
+}
 
 enum Body<P, R, E> {
     Ready(P),
@@ -96,19 +110,14 @@ enum Body<P, R, E> {
 
 impl<P, R, E> Cell<P, R, E> {
     pub(super) fn new(program: P) -> Self {
-        Self(Mutex::new(Body::Ready(program)))
-    }
-
-    /// What was to be run, if it does not run.
-    pub(super) fn reclaim(&self) -> Option<P> {
-        match self.swap(Body::Running) {
-            Body::Ready(program) => Some(program),
-            _ => None,
+        Self {
+            key: AtomicU64::new(0),
+            body: Mutex::new(Body::Ready(program)),
         }
     }
 
     fn swap(&self, body: Body<P, R, E>) -> Body<P, R, E> {
-        std::mem::replace(&mut *self.0.lock(), body)
+        std::mem::replace(&mut *self.body.lock(), body)
     }
 }
 
@@ -140,21 +149,25 @@ where
 
 impl<P, R, E> Job for Cell<P, R, E>
 where
-    P: Program<R, E>,
-    R: Send,
-    E: Send,
+    P: Program<R, E> + 'static,
+    R: Send + 'static,
+    E: Send + 'static,
 {
+    fn set_key(&self, key: Key) {
+        self.key.store(key.to_bits(), Relaxed);
+    }
+
     fn run(&self, runner: &mut dyn Runner) -> Option<Ending> {
         run(runner, |body| self.swap(body))
     }
 
     fn run_alone(&mut self, runner: &mut dyn Runner) -> Option<Ending> {
-        let there = self.0.get_mut();
+        let there = self.body.get_mut();
         run(runner, |body| std::mem::replace(there, body))
     }
 
     fn end_unrun(&self, ending: Ending, run: Option<Run>) {
-        let body = &mut *self.0.lock();
+        let body = &mut *self.body.lock();
         *body = match std::mem::replace(body, Body::Taken) {
             Body::Ready(program) => Body::Unrun(Some((ending, run)), Some(program)),
             _ => Body::Unrun(Some((ending, run)), None),
@@ -162,11 +175,33 @@ where
     }
 
     fn discard(&self) {
-        let gone = match &mut *self.0.lock() {
+        let gone = match &mut *self.body.lock() {
             Body::Unrun(_, program) => Body::Unrun(None, program.take()),
             body => std::mem::replace(body, Body::Running),
         };
         drop_quietly(gone);
+    }
+}
+
+impl Keyed for Arc<dyn Job> {
+    #[inline]
+    fn set_key(&self, key: Key) {
+        Job::set_key(&**self, key);
+    }
+}
+
+/// What was to be run in a cell of these types, if it did not run.
+pub(super) fn reclaim<P, R, E>(job: Arc<dyn Job>) -> Option<P>
+where
+    P: Send + 'static,
+    R: Send + 'static,
+    E: Send + 'static,
+{
+    let job: Arc<dyn Any + Send + Sync> = job;
+    let cell = job.downcast::<Cell<P, R, E>>().ok()?;
+    match cell.swap(Body::Running) {
+        Body::Ready(program) => Some(program),
+        _ => None,
     }
 }
 
@@ -176,8 +211,12 @@ where
     R: Send,
     E: Send,
 {
+    fn key(&self) -> Option<Key> {
+        Key::from_bits(self.key.load(Relaxed))
+    }
+
     fn take(&self) -> Gave<R, E> {
-        let body = &mut *self.0.lock();
+        let body = &mut *self.body.lock();
         match body {
             Body::Ready(_) | Body::Running => Gave::NotYet,
             Body::Unrun(how, _) => match how.take() {
@@ -193,6 +232,6 @@ where
     }
 
     fn has_ended(&self) -> bool {
-        !matches!(*self.0.lock(), Body::Ready(_) | Body::Running)
+        !matches!(*self.body.lock(), Body::Ready(_) | Body::Running)
     }
 }

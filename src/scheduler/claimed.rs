@@ -26,7 +26,7 @@ impl<J> Core<J> {
         let task = claimed.task();
         let Claimed { from, job, .. } = claimed;
         let state = self.task_mut(task);
-        state.phase = Phase::Waiting(job);
+        (state.phase, state.job) = (Phase::Waiting, Some(job));
         let caller = state.caller;
         let alone = match &state.membership {
             Membership::Alone(alone) => Some((*alone, self.caller(caller).lane)),

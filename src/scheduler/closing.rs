@@ -80,7 +80,7 @@ impl<J> Core<J> {
 
     /// What no worker has, for the end of the scheduler.
     pub(crate) fn waiting_jobs(&self) -> impl Iterator<Item = &J> {
-        self.tasks.iter().filter_map(|(_, task)| task.job())
+        self.tasks.iter().filter_map(|(_, task)| task.job.as_ref())
     }
 
     /// The callers with waiting tasks, for a shutdown that cancels.

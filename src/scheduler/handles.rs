@@ -222,9 +222,10 @@ impl Caller {
         if !Arc::ptr_eq(&task.shared, &self.shared) {
             return Err(Stale);
         }
-        let key = task.key;
-        self.shared
-            .with_state(|state, wakes, _| state.exact_for(key, wakes).bump(key, level))
+        self.shared.with_state(|state, wakes, _| {
+            let key = task.key();
+            state.exact_for(key, wakes).bump(key, level)
+        })
     }
 
     /// Changes the cap; lowering it leaves a debt that endings pay, 0 pauses.

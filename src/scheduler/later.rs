@@ -19,6 +19,7 @@
 
 use std::time::Duration;
 
+use crate::backlog::Backlog;
 use crate::due::Dates;
 use crate::slab::Key;
 use crate::timers::{Timer, Timers};
@@ -31,8 +32,7 @@ use super::task_state::{Membership, Phase};
 
 /// A task that is not due, and where it goes then.
 #[derive(Debug)]
-pub(super) struct Later<J> {
-    pub(super) job: J,
+pub(super) struct Later {
     pub(super) timer: Timer,
     tier: Option<u32>,
     pub(super) bump: Option<u8>,
@@ -98,45 +98,29 @@ impl Clock {
     fn is_kept_by(&self, n: u32) -> bool {
         self.keeper.is_some_and(|(keeper, _)| keeper == n)
     }
-}
 
-impl<J> Core<J> {
-    /// Keeps a task that is admissible and to start not before `placing.after` from now.
+    /// A task is to start not before `placing.after` from now.
     pub(super) fn place_later(
         &mut self,
+        backlog: &mut Backlog<Key>,
         key: Key,
-        caller: Key,
         placing: Placing<'_>,
-        job: J,
         now: Duration,
-    ) {
+    ) -> (Phase, Membership) {
         let place = match placing.group {
             Some(group) => {
-                self.backlog.pin(group);
+                backlog.pin(group);
                 Membership::Group(group, 0)
             }
             None => Membership::Absent,
         };
-        let Placing {
-            tier, bump, after, ..
-        } = placing;
-        let timer = self.clock.timers.set(now.saturating_add(after), key);
-        let later = Phase::Later(Box::new(Later {
-            job,
-            timer,
-            tier,
-            bump,
-        }));
-        self.add(
-            key,
-            caller,
-            (place, tier.unwrap_or(0)),
-            now,
-            later,
-            placing.label,
-        );
+        let timer = self.timers.set(now.saturating_add(placing.after), key);
+        let (tier, bump) = (placing.tier, placing.bump);
+        (Phase::Later(Box::new(Later { timer, tier, bump })), place)
     }
+}
 
+impl<J> Core<J> {
     /// It is `now`: what is due arrives. The callers whose tasks those are.
     pub(super) fn advance(&mut self, now: Duration, wakes: &mut WakeBatch) -> Vec<Key> {
         let mut callers = Vec::new();
@@ -175,14 +159,11 @@ impl<J> Core<J> {
             Membership::Group(group, _) => Some(group),
             _ => None,
         };
-        let phase = std::mem::replace(&mut state.phase, Phase::Between);
+        let phase = std::mem::replace(&mut state.phase, Phase::Waiting);
         let Phase::Later(later) = phase else {
             unreachable!("by invariant 1");
         };
-        let Later {
-            job, tier, bump, ..
-        } = *later;
-        state.phase = Phase::Waiting(job);
+        let Later { tier, bump, .. } = *later;
         let caller = state.caller;
         let lane = self.caller(caller).lane;
         let backlog = &mut self.backlog;

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use crate::backlog::{Backlog, GroupKey};
+use crate::backlog::GroupKey;
 use crate::error::TierGoesDown;
-use crate::lanes::LaneKey;
 use crate::slab::Key;
 use crate::sync::{Arc, Ordering::Relaxed};
 use crate::wait::WakeBatch;
 
 use super::core::Core;
-use super::outcome::{Ending, TaskId};
+use super::outcome::Ending;
 use super::task_state::{Membership, Phase, TaskState};
 
 /// Why a task was not taken.
@@ -37,58 +36,66 @@ pub(crate) struct Placing<'a> {
     pub(crate) label: Option<&'a Arc<str>>,
 }
 
-impl<J> Core<J> {
-    /// Takes a task, as one event; hands the job back if it is refused. One that comes
-    /// after a failure in a lower tier is skipped at once.
+/// What may want to know its key.
+pub(crate) trait Keyed {
+    fn set_key(&self, _key: Key) {}
+}
+
+impl<J: Keyed> Core<J> {
+    /// Whether tasks are taken for this place. What refuses one refuses all.
+    pub(crate) fn admits(&self, caller: Key, placing: &Placing<'_>) -> Result<(), Refused> {
+        let c = self.caller(caller);
+        if self.closed || c.released {
+            return Err(Refused::Closed);
+        }
+        let Some(group) = placing.group else {
+            return Ok(());
+        };
+        if self.backlog.lane_of(group) != Some(c.lane) {
+            return Err(Refused::ForeignGroup);
+        }
+        // The tier of a task that is not due is only looked at when it is.
+        match placing.tier.filter(|_| placing.after.is_zero()) {
+            Some(tier) => self
+                .backlog
+                .admits(group, tier)
+                .map_err(Refused::TierGoesDown),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes a task that is [admitted](Self::admits), as one event. One that comes after a
+    /// failure in a lower tier is skipped at once.
+    #[inline]
     pub(crate) fn submit(
         &mut self,
         caller: Key,
         placing: Placing<'_>,
         job: J,
         now: Duration,
-    ) -> Result<(Key, TaskId), (Refused, J)> {
-        let c = self.callers.get(caller).expect(HELD);
-        if self.closed || c.released {
-            return Err((Refused::Closed, job));
-        }
-        if let Some(group) = placing.group
-            && let Err(refused) = admissible(&self.backlog, c.lane, group, placing)
-        {
-            return Err((refused, job));
-        }
-        let key = self.tasks.reserve();
-        match placing.after.is_zero() {
-            true => self.place(key, caller, placing, job, now),
-            false => self.place_later(key, caller, placing, job, now),
-        }
-        Ok((key, self.last))
-    }
-
-    /// Takes a task that is admissible, as the next.
-    #[inline]
-    pub(super) fn place(&mut self, key: Key, caller: Key, at: Placing<'_>, job: J, now: Duration) {
-        let c = self.callers.get(caller).expect(HELD);
-        let sent = Membership::send(&mut self.backlog, c.lane, at.group, at.tier, at.bump, key);
-        self.add(key, caller, sent, now, Phase::Waiting(job), at.label);
-    }
-
-    /// A task is there, in this phase.
-    #[inline]
-    pub(super) fn add(
-        &mut self,
-        key: Key,
-        caller: Key,
-        place: (Membership, u32),
-        now: Duration,
-        phase: Phase<J>,
-        label: Option<&Arc<str>>,
-    ) {
+    ) -> Key {
+        let c = self.callers.get_mut(caller).expect(HELD);
         self.last.0 += 1;
         self.unfinished += 1;
-        let tier = place.1;
-        let state = TaskState::new(self.last, caller, place, now, phase, label);
-        self.tasks.fill(key, state);
-        let c = self.callers.get_mut(caller).expect(HELD);
+        let mut tier = 0;
+        let (backlog, clock) = (&mut self.backlog, &mut self.clock);
+        let key = self.tasks.insert_with(|key| {
+            job.set_key(key);
+            let (phase, membership) = match placing.after.is_zero() {
+                true => {
+                    let (group, bump) = (placing.group, placing.bump);
+                    let sent = Membership::send(backlog, c.lane, group, placing.tier, bump, key);
+                    tier = sent.1;
+                    (Phase::Waiting, sent.0)
+                }
+                false => {
+                    tier = placing.tier.unwrap_or(0);
+                    clock.place_later(backlog, key, placing, now)
+                }
+            };
+            let place = (phase, membership, tier);
+            TaskState::new(self.last, caller, job, place, now, placing.label)
+        });
         c.submitted(key);
         if tier > 0 {
             c.may_post.store(false, Relaxed);
@@ -97,6 +104,7 @@ impl<J> Core<J> {
             let mut nobody = WakeBatch::new();
             self.withdraw(key, Ending::Skipped, now, &mut nobody);
         }
+        key
     }
 
     /// Takes back a task that waits as if it had never been submitted, but that
@@ -108,26 +116,10 @@ impl<J> Core<J> {
             return None;
         }
         self.leave_backlog(key);
-        let job = self.take_out(key, Phase::Between);
+        let job = self.take_out(key, Phase::Withdrawn);
         self.tasks.remove(key);
         self.count(caller, id, None, 1, wakes);
         Some(job)
-    }
-}
-
-/// Whether the group is of this lane, and takes a task that is due in its tier.
-fn admissible(
-    backlog: &Backlog<Key>,
-    lane: LaneKey,
-    group: GroupKey,
-    placing: Placing<'_>,
-) -> Result<(), Refused> {
-    if backlog.lane_of(group) != Some(lane) {
-        return Err(Refused::ForeignGroup);
-    }
-    match placing.tier.filter(|_| placing.after.is_zero()) {
-        Some(tier) => backlog.admits(group, tier).map_err(Refused::TierGoesDown),
-        None => Ok(()),
     }
 }
 

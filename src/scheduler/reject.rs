@@ -58,6 +58,13 @@ pub enum SyncError {
     Stalled(Stalled),
 }
 
+impl<F> Rejected<F> {
+    pub(super) fn new(task: F, reason: impl Into<Reason>) -> Self {
+        let reason = reason.into();
+        Self { task, reason }
+    }
+}
+
 impl From<SendReason> for Reason {
     fn from(reason: SendReason) -> Self {
         match reason {

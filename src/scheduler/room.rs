@@ -39,9 +39,7 @@ where
 
     fn send(self, permits: Permits<'_>) -> Result<Task<R, E>, Rejected<F>> {
         let Self { caller, place, .. } = self;
-        caller
-            .submit_permitted(place, self.program, self.back, true, permits)
-            .map(|one| caller.handle(one))
+        caller.submit_permitted(place, self.program, self.back, permits)
     }
 
     fn into_message(self) -> F {

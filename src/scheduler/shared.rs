@@ -27,6 +27,8 @@ pub(super) struct Shared {
     pub(super) start: fn(&Arc<Shared>, u32),
     /// How long a worker of our own rests before it leaves.
     pub(super) idle: Duration,
+    /// How long what a worker takes at once may last it.
+    pub(super) claim_time: Duration,
     pub(super) log: Option<Sender<Record>>,
     pub(super) lost: Tally,
     pub(super) origin: Instant,
@@ -90,7 +92,8 @@ impl Shared {
     pub(super) fn start_failed(&self, n: u32) {
         let mut session = self.state.lock();
         let (state, wakes) = session.parts();
-        self.submissions.take_in(state, false, self.origin.elapsed());
+        self.submissions
+            .take_in(state, false, self.origin.elapsed());
         state.start_failed(n);
         state.settle_failed(wakes);
     }

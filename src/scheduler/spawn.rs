@@ -71,8 +71,7 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.submit_one(place, Stage::New(future), Stage::unpolled, true)
-            .map(|one| self.handle(one))
+        self.submit_one(place, Stage::New(future), Stage::unpolled)
     }
 
     /// As [`exec_detached`](Self::exec_detached), of a future.
@@ -86,8 +85,7 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.submit_one::<_, _, R, E>(place, Stage::New(future), Stage::unpolled, false)
-            .map(drop)
+        self.submit_detached::<_, _, R, E>(place, Stage::New(future), Stage::unpolled)
     }
 }
 

@@ -140,15 +140,15 @@ impl<J> Core<J> {
                     worker,
                     start,
                 }),
-                Phase::Waiting(_) | Phase::Claimed { .. } => {
+                Phase::Waiting | Phase::Claimed { .. } => {
                     waiting.push(self.waiting_task(task, self.why(task)));
                 }
-                Phase::Suspended(_) => waiting.push(self.waiting_task(task, Why::Suspended)),
+                Phase::Suspended => waiting.push(self.waiting_task(task, Why::Suspended)),
                 Phase::Later(ref later) => {
                     let due = later.timer.at();
                     waiting.push(self.waiting_task(task, Why::NotDue { due }));
                 }
-                Phase::Between => {}
+                Phase::Withdrawn => {}
             }
         }
         running.sort_by_key(|task| task.worker);

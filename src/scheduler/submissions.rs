@@ -13,8 +13,7 @@
 //! 2. Every event closes the list while it lasts, but for those of a worker that looks
 //!    for its next task, and for wake-ups. So whoever is told that a caller is released,
 //!    or that tiers are in use, sees all that was posted before.
-//! 3. Tasks have their numbers in the order of the list, behind all that the state knows,
-//!    and their keys from a stock that the state has reserved.
+//! 3. Tasks have their numbers in the order of the list, behind all that the state knows.
 //!
 //! Memory ordering: that of the two locks. `may_post` of a caller changes only while the
 //! list is closed, and is read under its lock while it is open.
@@ -35,12 +34,9 @@ use super::prefetch::State;
 
 /// The list is not longer than that: then who submits takes it in.
 const MOST: usize = 1024;
-/// So many keys are reserved at first: twice as many whenever that was too few.
-const STOCK: usize = 16;
 
 /// A task that the state does not know.
 struct Submission {
-    key: Key,
     caller: Key,
     group: Option<GroupKey>,
     bump: Option<u8>,
@@ -54,9 +50,6 @@ struct Submission {
 struct List {
     open: bool,
     posted: Vec<Submission>,
-    /// For those that are to come, and how many there are to be.
-    keys: Vec<Key>,
-    stock: usize,
     /// The number of the last.
     last: TaskId,
 }
@@ -70,8 +63,8 @@ pub(super) struct Submissions(Mutex<List>);
 pub(super) struct Posting {
     /// Whether it is open.
     pub(super) open: bool,
-    /// Whether keys are reserved.
-    stocked: bool,
+    /// Whether it may have memory.
+    used: bool,
     /// Kept for its memory.
     buffer: Vec<Submission>,
 }
@@ -81,8 +74,9 @@ impl Submissions {
         Self(Mutex::new(List::default()))
     }
 
-    /// Posts tasks if the list is open, has room and keys for all of them, and
-    /// `may_post`. Gives `names` their keys and numbers.
+    /// Posts tasks if the list is open and has room for all of them, and `may_post`: the
+    /// number of the first, and when.
+    #[inline]
     pub(super) fn post(
         &self,
         caller: Key,
@@ -90,35 +84,22 @@ impl Submissions {
         jobs: &mut impl ExactSizeIterator<Item = Arc<dyn Job>>,
         now: impl FnOnce() -> Option<Duration>,
         may_post: impl FnOnce() -> bool,
-        mut name: impl FnMut(Key, TaskId, Option<Duration>),
-    ) -> bool {
+    ) -> Option<(TaskId, Option<Duration>)> {
         let list = &mut *self.0.lock();
-        let n = jobs.len();
-        if !list.open || list.posted.len() + n > MOST || !may_post() {
-            return false;
+        if !list.open || list.posted.len() + jobs.len() > MOST || !may_post() {
+            return None;
         }
-        if list.keys.len() < n {
-            list.stock = (2 * list.stock.max(n)).min(MOST);
-            return false;
-        }
-        let queued = now();
-        let Placing {
-            group, bump, label, ..
-        } = placing;
-        for (job, key) in jobs.zip(list.keys.drain(list.keys.len() - n..)) {
-            list.last.0 += 1;
-            name(key, list.last, queued);
-            list.posted.push(Submission {
-                key,
-                caller,
-                group,
-                bump,
-                queued,
-                label: label.cloned(),
-                job,
-            });
-        }
-        true
+        let (first, queued) = (TaskId(list.last.0 + 1), now());
+        list.last.0 += jobs.len() as u64;
+        list.posted.extend(jobs.map(|job| Submission {
+            caller,
+            group: placing.group,
+            bump: placing.bump,
+            queued,
+            label: placing.label.cloned(),
+            job,
+        }));
+        Some((first, queued))
     }
 
     /// Takes in what was posted, if the list was open; it stays so if `open`.
@@ -137,9 +118,6 @@ impl Submissions {
             std::mem::swap(&mut list.posted, &mut posted);
             list.open = open;
             state.posting.open = open;
-            if open {
-                state.stock(list);
-            }
         }
         for new in posted.drain(..) {
             let placing = Placing {
@@ -149,7 +127,7 @@ impl Submissions {
                 ..Placing::default()
             };
             let queued = new.queued.unwrap_or(now);
-            state.place(new.key, new.caller, placing, new.job, queued);
+            state.submit(new.caller, placing, new.job, queued);
         }
         state.posting.buffer = posted;
     }
@@ -159,7 +137,7 @@ impl Submissions {
     #[inline]
     pub(super) fn settle(&self, state: &mut State, now: Duration) -> bool {
         let open = state.may_post();
-        let idle = !open && state.posting.stocked && state.unfinished == 0;
+        let idle = !open && state.posting.used && state.unfinished == 0;
         open == state.posting.open && !idle || self.set_open(state, open, now)
     }
 
@@ -175,18 +153,13 @@ impl Submissions {
         }
         let list = &mut *self.0.lock();
         (list.open, list.last) = (true, state.last);
-        state.posting.open = true;
-        state.posting.stocked = true;
-        state.stock(list);
+        (state.posting.open, state.posting.used) = (true, true);
         true
     }
 
     /// Nothing is there any more: all memory is given back.
     fn clear(&self, state: &mut State) {
-        let list = std::mem::take(&mut *self.0.lock());
-        list.keys
-            .into_iter()
-            .for_each(|key| _ = state.tasks.remove(key));
+        *self.0.lock() = List::default();
         state.posting = Posting::default();
     }
 }
@@ -195,11 +168,5 @@ impl State {
     /// Whether nobody need be woken for more work, and more is taken.
     fn may_post(&mut self) -> bool {
         !self.is_closed() && self.workers().needs_nobody()
-    }
-
-    /// Reserves keys.
-    fn stock(&mut self, list: &mut List) {
-        let stock = list.stock.max(STOCK);
-        list.keys.resize_with(stock, || self.tasks.reserve());
     }
 }

@@ -7,7 +7,7 @@ use crate::queue::Permits;
 use crate::slab::Key;
 use crate::sync::{Arc, Ordering::Relaxed};
 
-use super::cell::{Cell, Function, Job, Program};
+use super::cell::{Cell, Function, Job, Program, reclaim};
 use super::handles::{Caller, Place};
 use super::outcome::TaskId;
 use super::placing::Placing;
@@ -40,8 +40,7 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.submit_one(place, Function(f), |Function(f)| f, true)
-            .map(|one| self.handle(one))
+        self.submit_one(place, Function(f), |Function(f)| f)
     }
 
     /// Submits a task that nobody will ask for. No handle is made and, without a log, no
@@ -58,30 +57,24 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.submit_one::<_, _, R, E>(place, Function(f), |Function(f)| f, false)
-            .map(drop)
+        self.submit_detached::<_, _, R, E>(place, Function(f), |Function(f)| f)
     }
 
     /// Submits what is to be run; if it is refused, `back` makes of it what was given.
-    /// Somebody wants to know when, if it is `timed`.
     pub(super) fn submit_one<P, T, R, E>(
         &self,
         place: Place<'_>,
         program: P,
         back: impl FnOnce(P) -> T,
-        timed: bool,
-    ) -> Result<Submitted<P, R, E>, Rejected<T>>
+    ) -> Result<Task<R, E>, Rejected<T>>
     where
         P: Program<R, E> + 'static,
         R: Send + 'static,
         E: Send + 'static,
     {
         match self.capacity.take(1) {
-            Ok(permits) => self.submit_permitted(place, program, back, timed, permits),
-            Err(reason) => Err(Rejected {
-                task: back(program),
-                reason: reason.into(),
-            }),
+            Ok(permits) => self.submit_permitted(place, program, back, permits),
+            Err(reason) => Err(Rejected::new(back(program), reason)),
         }
     }
 
@@ -91,22 +84,42 @@ impl Caller {
         place: Place<'_>,
         program: P,
         back: impl FnOnce(P) -> T,
-        timed: bool,
         permits: Permits<'_>,
-    ) -> Result<Submitted<P, R, E>, Rejected<T>>
+    ) -> Result<Task<R, E>, Rejected<T>>
     where
         P: Program<R, E> + 'static,
         R: Send + 'static,
         E: Send + 'static,
     {
         let cell = Arc::new(Cell::new(program));
-        let mut name = None;
-        match self.submit(place, once(job(&cell)), &mut name, timed, permits) {
-            Ok(()) => Ok((name.expect("it was taken"), cell)),
-            Err(reason) => {
-                let task = back(cell.reclaim().expect(NEVER_RUN));
-                Err(Rejected { task, reason })
-            }
+        let job = once(Arc::clone(&cell) as Arc<dyn Job>);
+        match self.submit(place, job, true, permits) {
+            Ok((id, queued)) => Ok(self.handle(id, queued, cell)),
+            Err((reason, jobs)) => Err(Rejected::new(back(only::<P, R, E>(jobs)), reason)),
+        }
+    }
+
+    /// As [`submit_one`](Self::submit_one), without a handle.
+    #[inline]
+    pub(super) fn submit_detached<P, T, R, E>(
+        &self,
+        place: Place<'_>,
+        program: P,
+        back: impl FnOnce(P) -> T,
+    ) -> Result<(), Rejected<T>>
+    where
+        P: Program<R, E> + 'static,
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        let permits = match self.capacity.take(1) {
+            Ok(permits) => permits,
+            Err(reason) => return Err(Rejected::new(back(program), reason)),
+        };
+        let job = once(Arc::new(Cell::<_, R, E>::new(program)) as Arc<dyn Job>);
+        match self.submit(place, job, false, permits) {
+            Ok(_) => Ok(()),
+            Err((reason, jobs)) => Err(Rejected::new(back(only::<P, R, E>(jobs)), reason)),
         }
     }
 
@@ -145,34 +158,61 @@ impl Caller {
     {
         let cell = |f| Arc::new(Cell::new(Function(f)));
         let cells: Vec<_> = tasks.into_iter().map(cell).collect();
-        if cells.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut names = Vec::with_capacity(cells.len());
-        let permits = self.capacity.take(cells.len()).map_err(Reason::from);
-        let submitted = permits.and_then(|permits| {
-            self.submit(place, cells.iter().map(job), &mut names, true, permits)
-        });
-        match submitted {
-            Ok(()) => {
-                let pairs = names.into_iter().zip(cells);
-                Ok(pairs.map(|one| self.handle(one)).collect())
-            }
-            Err(reason) => {
-                let back = |cell: &Arc<Cell<_, R, E>>| {
-                    let Function(f) = cell.reclaim().expect(NEVER_RUN);
-                    f
-                };
-                let task = cells.iter().map(back).collect();
-                Err(Rejected { task, reason })
-            }
-        }
+        let jobs = cells.iter().map(|cell| Arc::clone(cell) as Arc<dyn Job>);
+        let (first, queued) = self.submit_many::<F, R, E>(place, jobs, true)?;
+        let ids = (first.0..).map(TaskId);
+        let tasks = ids.zip(cells);
+        Ok(tasks
+            .map(|(id, cell)| self.handle(id, queued, cell))
+            .collect())
     }
 
-    pub(super) fn handle<P, R, E>(
+    /// As [`exec_all`](Self::exec_all) of tasks that nobody will ask for; see
+    /// [`exec_detached`](Self::exec_detached).
+    ///
+    /// # Errors
+    ///
+    /// The functions come back, all of them, with the [`Reason`].
+    pub fn exec_all_detached<F, R, E>(
         &self,
-        ((key, id, queued), cell): Submitted<P, R, E>,
-    ) -> Task<R, E>
+        place: Place<'_>,
+        tasks: impl IntoIterator<Item = F>,
+    ) -> Result<(), Rejected<Vec<F>>>
+    where
+        F: FnOnce() -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        let job = |f| Arc::new(Cell::<_, R, E>::new(Function(f))) as Arc<dyn Job>;
+        let jobs: Vec<_> = tasks.into_iter().map(job).collect();
+        self.submit_many::<F, R, E>(place, jobs.into_iter(), false)
+            .map(drop)
+    }
+
+    /// Submits what is to be run: with no task at all there is nothing to refuse.
+    fn submit_many<F, R, E>(
+        &self,
+        place: Place<'_>,
+        jobs: impl ExactSizeIterator<Item = Arc<dyn Job>>,
+        timed: bool,
+    ) -> Result<Name, Rejected<Vec<F>>>
+    where
+        F: FnOnce() -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        let submitted = match self.capacity.take(jobs.len()) {
+            _ if jobs.len() == 0 => Ok(Name::default()),
+            Ok(permits) => self.submit(place, jobs, timed, permits),
+            Err(reason) => Err((reason.into(), jobs.collect())),
+        };
+        submitted.map_err(|(reason, jobs)| {
+            let functions = jobs.into_iter().filter_map(reclaim::<Function<F>, R, E>);
+            Rejected::new(functions.map(|Function(f)| f).collect(), reason)
+        })
+    }
+
+    fn handle<P, R, E>(&self, id: TaskId, queued: Duration, gift: Arc<Cell<P, R, E>>) -> Task<R, E>
     where
         P: Send + 'static,
         R: Send + 'static,
@@ -180,27 +220,25 @@ impl Caller {
     {
         Task {
             shared: Arc::clone(&self.shared),
-            key,
             id,
             queued,
-            gift: cell,
+            gift,
         }
     }
 
-    /// Takes all of them, or none.
+    /// Takes all of them, or none: the number of the first, and when, if that is `timed`.
+    #[inline]
     fn submit(
         &self,
         place: Place<'_>,
         mut jobs: impl ExactSizeIterator<Item = Arc<dyn Job>>,
-        names: &mut impl Names,
         timed: bool,
         permits: Permits<'_>,
-    ) -> Result<(), Reason> {
-        if place
-            .group
-            .is_some_and(|g| g.caller != self.key || !Arc::ptr_eq(&g.shared, &self.shared))
+    ) -> Result<Name, Refusal> {
+        if let Some(g) = place.group
+            && (g.caller != self.key || !Arc::ptr_eq(&g.shared, &self.shared))
         {
-            return Err(Reason::ForeignGroup);
+            return Err((Reason::ForeignGroup, jobs.collect()));
         }
         let label = place.label.map(Arc::from);
         let placing = Placing {
@@ -211,109 +249,103 @@ impl Caller {
             label: label.as_ref(),
         };
         let is_plain = placing.tier.is_none_or(|tier| tier == 0) && placing.after.is_zero();
-        if is_plain && self.post(placing, &mut jobs, names, timed) {
-            permits.keep();
-            return Ok(());
-        }
-        let (submitted, alone) = self.shared.with_state(|state, wakes, now| {
-            for job in jobs {
-                match state.submit(self.key, placing, job, now) {
-                    Ok((key, id)) => names.add((key, id, now)),
-                    // What refuses one refuses the first: none is in.
-                    Err((refused, job)) => return (Err((refused, job)), false),
-                }
-            }
-            if state.is_undercut(self.key) {
-                state.exact(wakes);
-            }
-            (Ok(()), !state.has_workers())
-        });
-        submitted.map_err(|(refused, _)| Reason::from(refused))?;
-        if alone && self.are_stranded(names.all()) {
-            return Err(Reason::NoWorker);
-        }
+        let posted = is_plain
+            .then(|| self.post(placing, &mut jobs, timed))
+            .flatten();
+        let name = match posted {
+            Some(name) => name,
+            None => self.submit_now(placing, jobs)?,
+        };
         permits.keep();
-        Ok(())
+        Ok(name)
     }
 
     /// Posts all of them, or none: of tier 0, without a delay.
+    #[inline]
     fn post(
         &self,
         placing: Placing<'_>,
         jobs: &mut impl ExactSizeIterator<Item = Arc<dyn Job>>,
-        names: &mut impl Names,
         timed: bool,
-    ) -> bool {
-        let submissions = &self.shared.submissions;
-        let timed = timed || self.shared.log.is_some();
-        submissions.post(
-            self.key,
-            placing,
-            jobs,
-            || timed.then(|| self.shared.origin.elapsed()),
-            || self.may_post.load(Relaxed),
-            |key, id, queued| names.add((key, id, queued.unwrap_or_default())),
-        )
+    ) -> Option<Name> {
+        let shared = &self.shared;
+        let timed = timed || shared.log.is_some();
+        let now = || timed.then(|| shared.origin.elapsed());
+        let may_post = || self.may_post.load(Relaxed);
+        let posted = shared
+            .submissions
+            .post(self.key, placing, jobs, now, may_post);
+        posted.map(|(first, queued)| (first, queued.unwrap_or_default()))
+    }
+
+    /// The same as an event.
+    #[inline(never)]
+    fn submit_now(
+        &self,
+        placing: Placing<'_>,
+        jobs: impl ExactSizeIterator<Item = Arc<dyn Job>>,
+    ) -> Result<Name, Refusal> {
+        let mut keys = Vec::new();
+        let submitted = self.shared.with_state(|state, wakes, now| {
+            if let Err(refused) = state.admits(self.key, &placing) {
+                return Err((refused.into(), jobs));
+            }
+            let first = TaskId(state.last.0 + 1);
+            let alone = !state.has_workers();
+            for job in jobs {
+                let key = state.submit(self.key, placing, job, now);
+                keys.extend(alone.then_some(key));
+            }
+            if state.is_undercut(self.key) {
+                state.exact(wakes);
+            }
+            Ok((first, now))
+        });
+        let name = submitted.map_err(|(reason, jobs)| (reason, jobs.collect()))?;
+        match self.take_stranded(&keys) {
+            Some(jobs) => Err((Reason::NoWorker, jobs)),
+            None => Ok(name),
+        }
     }
 
     /// Takes tasks back for which there was no worker, if the requested one
     /// is not there, because it could not be started. Checked before anything more
     /// is due: for that no worker was requested yet.
-    fn are_stranded(&self, keys: &[Name]) -> bool {
+    fn take_stranded(&self, keys: &[Key]) -> Option<Vec<Arc<dyn Job>>> {
+        if keys.is_empty() {
+            return None;
+        }
         let state = self.shared.state.lock();
         if !state.calls_for_workers() || state.has_workers() {
-            return false;
+            return None;
         }
-        let taken_back = self.shared.with_locked(state, false, |state, wakes, _| {
-            if !keys.iter().all(|&(key, ..)| state.waits(key)) {
-                return Vec::new();
+        self.shared.with_locked(state, false, |state, wakes, _| {
+            if !keys.iter().all(|&key| state.waits(key)) {
+                return None;
             }
             let back = keys.iter().rev();
-            back.map(|&(key, ..)| state.retract(key, wakes)).collect()
-        });
-        !taken_back.is_empty()
+            let mut jobs: Vec<_> = back.filter_map(|&key| state.retract(key, wakes)).collect();
+            jobs.reverse();
+            Some(jobs)
+        })
     }
 }
 
-/// What a handle knows of its task: when it was submitted, too.
-type Name = (Key, TaskId, Duration);
+/// What handles know of tasks that were submitted together: the first one's number, and
+/// when.
+type Name = (TaskId, Duration);
 
-/// A task that was taken.
-pub(super) type Submitted<P, R, E> = (Name, Arc<Cell<P, R, E>>);
+/// Why tasks were not taken.
+type Refusal = (Reason, Vec<Arc<dyn Job>>);
 
-/// Where a submission leaves the names of its tasks: of one, or of many.
-trait Names {
-    fn add(&mut self, name: Name);
-    fn all(&self) -> &[Name];
-}
-
-impl Names for Option<Name> {
-    fn add(&mut self, name: Name) {
-        *self = Some(name);
-    }
-
-    fn all(&self) -> &[Name] {
-        self.as_slice()
-    }
-}
-
-impl Names for Vec<Name> {
-    fn add(&mut self, name: Name) {
-        self.push(name);
-    }
-
-    fn all(&self) -> &[Name] {
-        self
-    }
-}
-
-const NEVER_RUN: &str = "a refused task was never run";
-
-fn job<P, R, E>(cell: &Arc<Cell<P, R, E>>) -> Arc<dyn Job>
+/// The program of the only one, which was refused.
+#[cold]
+fn only<P, R, E>(jobs: Vec<Arc<dyn Job>>) -> P
 where
-    P: Program<R, E> + 'static,
+    P: Send + 'static,
     R: Send + 'static,
     E: Send + 'static,
 {
-    Arc::clone(cell) as Arc<dyn Job>
+    let program = jobs.into_iter().find_map(reclaim::<P, R, E>);
+    program.expect("a refused task was never run")
 }

@@ -53,7 +53,7 @@ impl<J> Core<J> {
                 }));
             }
         }
-        state.phase = Phase::Suspended(job);
+        (state.phase, state.job) = (Phase::Suspended, Some(job));
         let (id, caller) = (state.id, state.caller);
         let woken = std::mem::take(&mut state.woken) || woken;
         let cancelled = state.cancelled || self.cancelling;
@@ -72,9 +72,9 @@ impl<J> Core<J> {
             return;
         };
         match state.phase {
-            Phase::Suspended(_) => self.enqueue(task),
+            Phase::Suspended => self.enqueue(task),
             Phase::Claimed { .. } | Phase::Running { .. } => state.woken = true,
-            Phase::Waiting(_) | Phase::Later(_) | Phase::Between => {}
+            Phase::Waiting | Phase::Later(_) | Phase::Withdrawn => {}
         }
     }
 
@@ -85,8 +85,7 @@ impl<J> Core<J> {
         let lane = self.woken_lane(caller);
         let line = self.backlog.send_alone(lane, 0, None, task);
         let state = self.task_mut(task);
-        let was = std::mem::replace(&mut state.phase, Phase::Between);
-        state.phase = Phase::Waiting(was.into_job().expect("it is suspended"));
+        state.phase = Phase::Waiting;
         let begun = state.begun_mut();
         begun.expect("what is suspended has begun").line = Some(line);
     }
@@ -135,7 +134,7 @@ impl<J> Core<J> {
     #[cold]
     pub(super) fn withdraw_begun(&mut self, task: Key, now: Duration) {
         let record = self.record(task, Ending::Cancelled, now);
-        let job = self.take_out(task, Phase::Between);
+        let job = self.take_out(task, Phase::Withdrawn);
         let state = self.task_mut(task);
         let (run, caller) = (state.run(now), state.caller);
         let line = state.begun_mut().and_then(|begun| begun.line.take());
@@ -168,7 +167,7 @@ impl<J> Core<J> {
         let caller = self.task(task).caller;
         let lane = self.woken_lane(caller);
         let state = self.tasks.get_mut(task).expect("it was just seen");
-        let is_waiting = matches!(state.phase, Phase::Waiting(_));
+        let is_waiting = matches!(state.phase, Phase::Waiting);
         let line = state.begun_mut().and_then(|begun| begun.line.as_mut());
         if let Some(line) = line.filter(|_| is_waiting) {
             self.backlog.bump_alone(lane, 0, line, level);

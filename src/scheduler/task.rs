@@ -29,7 +29,6 @@ use super::stall::Target;
 #[must_use = "dropping it detaches the task: say so with `detach`"]
 pub struct Task<R, E> {
     pub(super) shared: Arc<Shared>,
-    pub(super) key: Key,
     pub(super) id: TaskId,
     pub(super) queued: Duration,
     pub(super) gift: Arc<dyn Gift<R, E>>,
@@ -69,9 +68,15 @@ impl<R, E> Task<R, E> {
     /// its function or future is dropped by this call. A future that is being polled is
     /// cancelled when it awaits next, if it does: for that the call gives false.
     pub fn cancel(&self) -> bool {
-        let key = self.key;
-        self.shared
-            .with_state(|state, wakes, now| state.exact_for(key, wakes).cancel(key, now, wakes))
+        self.shared.with_state(|state, wakes, now| {
+            let key = self.key();
+            state.exact_for(key, wakes).cancel(key, now, wakes)
+        })
+    }
+
+    /// Its key, for who has taken the lock of the state since it was submitted.
+    pub(super) fn key(&self) -> Key {
+        self.gift.key().expect("what was posted was taken in")
     }
 
     /// Lets go of the handle; the task runs all the same.
@@ -168,14 +173,15 @@ impl<R, E> Op for OutcomeOp<'_, R, E> {
         let task = &*self.task;
         let worker = current(&task.shared);
         let looked = task.shared.poll(cx, |state, wakes, spare| {
-            let state = state.exact_for(task.key, wakes);
-            if state.has_ended(task.key) {
+            let key = task.key();
+            let state = state.exact_for(key, wakes);
+            if state.has_ended(key) {
                 return Some(Ok(()));
             }
             if worker.is_some_and(|n| state.is_stalled(n)) {
                 return Some(Err(OutcomeError::Stalled(Stalled)));
             }
-            if let Some(slot) = state.task_waker(task.key) {
+            if let Some(slot) = state.task_waker(key) {
                 keep_waker(slot, spare);
             }
             None
@@ -185,13 +191,14 @@ impl<R, E> Op for OutcomeOp<'_, R, E> {
 
     fn cancel(&mut self) {
         let mut session = self.task.shared.state.lock();
-        let slot = session.task_waker(self.task.key);
+        let key = self.task.gift.key();
+        let slot = key.and_then(|key| session.task_waker(key));
         let gone = slot.and_then(Option::take);
         session.discard_waker(gone);
     }
 
     fn block(&mut self) {
-        block(&self.task.shared, Target::Task(self.task.key));
+        block(&self.task.shared, Target::Task(self.task.key()));
     }
 
     fn unblock(&mut self) {

@@ -19,7 +19,9 @@ pub(super) struct TaskState<J> {
     pub(super) tier: u32,
     pub(super) queued: Duration,
     pub(super) label: Option<Arc<str>>,
-    pub(super) phase: Phase<J>,
+    pub(super) phase: Phase,
+    /// What is to be run, if no worker has it.
+    pub(super) job: Option<J>,
     pub(super) waker: Option<Waker>,
     /// It was woken since a worker took it.
     pub(super) woken: bool,
@@ -80,12 +82,12 @@ pub(super) struct Begun {
 }
 
 #[derive(Debug)]
-pub(super) enum Phase<J> {
-    Waiting(J),
+pub(super) enum Phase {
+    Waiting,
     /// It has begun, and is to be woken.
-    Suspended(J),
+    Suspended,
     /// It is not due.
-    Later(Box<Later<J>>),
+    Later(Box<Later>),
     /// This worker has prefetched it, and may be running it by now.
     Claimed {
         worker: u32,
@@ -94,19 +96,8 @@ pub(super) enum Phase<J> {
         worker: u32,
         start: Duration,
     },
-    /// Its job is on the way from one phase to the next.
-    Between,
-}
-
-impl<J> Phase<J> {
-    /// What is to be run, if no worker has it.
-    pub(super) fn into_job(self) -> Option<J> {
-        match self {
-            Self::Waiting(job) | Self::Suspended(job) => Some(job),
-            Self::Later(later) => Some(later.job),
-            _ => None,
-        }
-    }
+    /// It ends without a worker.
+    Withdrawn,
 }
 
 /// A task that a worker is to run.
@@ -155,12 +146,13 @@ pub(crate) struct Ended<J> {
 
 impl<J> TaskState<J> {
     /// A new one.
+    #[inline]
     pub(super) fn new(
         id: TaskId,
         caller: Key,
-        (membership, tier): (Membership, u32),
+        job: J,
+        (phase, membership, tier): (Phase, Membership, u32),
         queued: Duration,
-        phase: Phase<J>,
         label: Option<&Arc<str>>,
     ) -> Self {
         Self {
@@ -171,6 +163,7 @@ impl<J> TaskState<J> {
             queued,
             label: label.cloned(),
             phase,
+            job: Some(job),
             waker: None,
             woken: false,
             cancelled: false,
@@ -196,16 +189,7 @@ impl<J> TaskState<J> {
 
     /// Whether it has not ended, and no worker has it.
     pub(super) fn waits(&self) -> bool {
-        self.job().is_some()
-    }
-
-    /// What is to be run, if no worker has it.
-    pub(super) fn job(&self) -> Option<&J> {
-        match &self.phase {
-            Phase::Waiting(job) | Phase::Suspended(job) => Some(job),
-            Phase::Later(later) => Some(&later.job),
-            _ => None,
-        }
+        self.job.is_some()
     }
 
     /// Its run, were it to end now.

@@ -103,7 +103,7 @@ impl<J> Core<J> {
     /// Bumps the group of a task that has not ended; a future that was woken, itself.
     pub(crate) fn bump(&mut self, task: Key, level: u8) -> Result<(), Stale> {
         let state = self.tasks.get_mut(task).ok_or(Stale)?;
-        let is_waiting = matches!(state.phase, Phase::Waiting(_));
+        let is_waiting = matches!(state.phase, Phase::Waiting);
         match &mut state.membership {
             Membership::Group(group, _) => {
                 self.backlog.bump(*group, level);
@@ -146,7 +146,7 @@ impl<J> Core<J> {
         }
         let record = self.record(key, ending, now);
         self.leave_backlog(key);
-        let job = self.take_out(key, Phase::Between);
+        let job = self.take_out(key, Phase::Withdrawn);
         self.ended.push(Ended {
             job,
             ending,
@@ -176,10 +176,11 @@ impl<J> Core<J> {
 
     /// A waiting task waits no more: a worker has it, or it ends unrun.
     #[inline]
-    pub(super) fn take_out(&mut self, key: Key, phase: Phase<J>) -> J {
+    pub(super) fn take_out(&mut self, key: Key, phase: Phase) -> J {
         let state = self.tasks.get_mut(key).expect(HELD);
         let c = self.callers.get_mut(state.caller).expect(HELD);
-        let was = std::mem::replace(&mut state.phase, phase);
+        state.phase = phase;
+        let job = state.job.take();
         let tidy = c.waiting.remove(key, &mut state.listed);
         let is_pressing = c.taken(state.id);
         self.pressing |= is_pressing;
@@ -187,7 +188,7 @@ impl<J> Core<J> {
         if tidy {
             c.waiting.tidy(&mut self.tasks);
         }
-        was.into_job().expect("it waits")
+        job.expect("it waits")
     }
 
     /// A task waits that a worker had.

@@ -18,7 +18,11 @@ use crate::wait::WakeBatch;
 use super::caller::OnFailure;
 use super::core::Core;
 use super::outcome::Ending;
-use super::placing::Placing;
+use super::placing::{Keyed, Placing};
+
+impl Keyed for () {}
+impl Keyed for u32 {}
+impl Keyed for &str {}
 
 #[derive(Default)]
 struct Woken(AtomicU32);
@@ -39,7 +43,7 @@ fn a_worker_that_could_not_be_started_leaves_its_work_to_one_that_rests() {
     let caller = caller.unwrap();
     let mut wakes = WakeBatch::new();
     let submit = |core: &mut Core<()>, wakes: &mut WakeBatch| {
-        core.submit(caller, Placing::default(), (), now).unwrap();
+        core.submit(caller, Placing::default(), (), now);
         assert!(core.settle(wakes));
     };
     submit(&mut core, &mut wakes);

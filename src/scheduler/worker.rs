@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use crate::sync::{Arc, Builder as ThreadBuilder, model_size};
+use crate::sync::{Arc, Builder as ThreadBuilder};
 use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
 
 use super::cell::Job;
@@ -146,7 +146,7 @@ impl WorkerHandle {
             }
             Host::Pool(_) => {
                 let find = |state: &mut State, wakes: &mut WakeBatch, now| {
-                    let taken = state.claim(n, pace.most(now), now, wakes);
+                    let taken = state.claim(n, pace.most(now, shared.claim_time), now, wakes);
                     if taken.is_none() {
                         state.retire(n);
                     }
@@ -178,8 +178,8 @@ impl Drop for WorkerHandle {
     }
 }
 
-/// How long a worker's recent tasks took. A worker prefetches no more than lasts it a
-/// moment: where tasks are long, or wait for each other, that gains nothing.
+/// How long a worker's recent tasks took. A worker prefetches no more than lasts it for the
+/// claim time: where tasks are long, or wait for each other, more gains nothing.
 #[derive(Default)]
 struct Pace {
     /// When it claimed last.
@@ -189,9 +189,6 @@ struct Pace {
     /// What each took: at once if that is more than before, else by and by.
     recent: Option<Duration>,
 }
-
-/// The model's tasks take no time.
-const MOMENT: Duration = Duration::from_micros(model_size(100, 1 << 40) as u64);
 
 impl Pace {
     /// It has run what it claimed.
@@ -203,12 +200,12 @@ impl Pace {
         }
     }
 
-    /// How many tasks last a moment: one, as long as nothing is known. Asked at each
-    /// claim.
-    fn most(&mut self, now: Duration) -> u32 {
+    /// How many tasks last for the `claim_time`: one, as long as nothing is known. Asked at
+    /// each claim.
+    fn most(&mut self, now: Duration, claim_time: Duration) -> u32 {
         self.since = now;
         self.recent.map_or(1, |recent| {
-            let fit = MOMENT.as_nanos() / recent.as_nanos().max(1);
+            let fit = claim_time.as_nanos() / recent.as_nanos().max(1);
             u32::try_from(fit).unwrap_or(u32::MAX).max(1)
         })
     }
@@ -294,7 +291,7 @@ impl Op for Next<'_> {
         self.fresh = false;
         look_twice(cx, |_, spare| {
             let looked = report_and_find(self.shared, n, self.done.take(), |state, wakes, now| {
-                let most = self.pace.most(now);
+                let most = self.pace.most(now, self.shared.claim_time);
                 if let Some(taken) = state.claim(n, most, now, wakes) {
                     return Some(Found::Work(taken));
                 }

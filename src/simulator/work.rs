@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::backlog::GroupKey;
-use crate::scheduler::{Ending, Placing, Record};
+use crate::scheduler::{Ending, Keyed, Placing, Record};
 use crate::slab::Key;
 
 /// A caller of a simulation.
@@ -65,6 +65,8 @@ impl Work {
         self
     }
 }
+
+impl Keyed for Work {}
 
 /// A task that runs, and its row so far; all are equal in the order of ends.
 pub(super) struct Running(

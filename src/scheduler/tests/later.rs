@@ -47,8 +47,8 @@ impl World {
     }
 
     fn submit(&mut self, name: &'static str, placing: Placing<'_>) -> Key {
-        let taken = self.core.submit(self.caller, placing, name, self.now);
-        let (task, _) = taken.ok().unwrap();
+        assert_eq!(self.core.admits(self.caller, &placing), Ok(()));
+        let task = self.core.submit(self.caller, placing, name, self.now);
         self.settle();
         task
     }

@@ -60,7 +60,7 @@ impl World {
             let task = self
                 .state
                 .submit(self.caller, Placing::default(), job, self.now);
-            self.tasks.push(task.ok().unwrap().0);
+            self.tasks.push(task);
         }
     }
 

@@ -34,7 +34,7 @@ impl World {
 
     fn submit(&mut self, caller: Key) -> Key {
         let placing = Placing::default();
-        let task = self.core.submit(caller, placing, (), NOW).unwrap().0;
+        let task = self.core.submit(caller, placing, (), NOW);
         assert!(self.core.settle(&mut self.wakes));
         task
     }

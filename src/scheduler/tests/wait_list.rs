@@ -27,7 +27,7 @@ fn submit_paused(core: &mut Core<u32>, caller: Key, n: u32) {
         group: Some(core.add_group(caller, Limit::AtMost(0), 100).unwrap()),
         ..Default::default()
     };
-    core.submit(caller, placing, n, NOW).unwrap();
+    core.submit(caller, placing, n, NOW);
 }
 
 fn listed(core: &Core<u32>, caller: Key) -> usize {
@@ -45,7 +45,7 @@ fn what_waits_for_ever_keeps_no_others_in_the_list() {
     submit_paused(&mut core, caller, 0);
     assert!(core.settle(&mut wakes));
     for n in 1..1_000 {
-        core.submit(caller, Placing::default(), n, NOW).unwrap();
+        core.submit(caller, Placing::default(), n, NOW);
         assert!(core.settle(&mut wakes));
         run_next(&mut core, &mut wakes);
         assert!(listed(&core, caller) < 100);
@@ -63,7 +63,7 @@ fn what_goes_back_and_forth_is_listed_once() {
             submit_paused(&mut core, caller, 4);
         }
         for n in 0..4 {
-            core.submit(caller, Placing::default(), n, NOW).unwrap();
+            core.submit(caller, Placing::default(), n, NOW);
         }
         assert!(core.settle(&mut wakes));
         let running = core.claim(1, NOW).unwrap();
