@@ -75,6 +75,7 @@ mod endings;
 mod first;
 mod handles;
 mod later;
+mod local_queue;
 mod outcome;
 mod perform;
 mod placing;

@@ -8,8 +8,8 @@ use crate::sync::{Arc, WakeArc};
 
 use super::cell::{Job, Runner};
 use super::current::{as_task, wake_current};
+use super::local_queue::{Ran, Went};
 use super::outcome::{Ending, Record, Run};
-use super::prefetch::{Ran, Went};
 use super::shared::Shared;
 use super::task_state::Started;
 

@@ -42,80 +42,25 @@ use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use crate::slab::Key;
-use crate::sync::{Arc, Mutex};
+use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
-use super::cell::Job;
 use super::core::Core;
 use super::endings::Series;
+use super::local_queue::{LocalQueue, Ran, Went, Work};
 use super::outcome::Ending;
 use super::submissions::Posting;
-use super::task_state::{Claimed, Started};
-
-type Work = Arc<dyn Job>;
+use super::task_state::Started;
 
 const PATIENCE: u64 = 2;
 
-/// A task that has run: the core does not know it yet.
-pub(super) struct Ran {
-    pub(super) task: Key,
-    pub(super) went: Went,
-    pub(super) start: Duration,
-    pub(super) end: Duration,
-}
-
-/// How that went.
-pub(super) enum Went {
-    Ended(Ending),
-    /// It is a future that is not ready, and may have woken itself.
-    Suspended(Work, bool),
-}
-
-#[derive(Default)]
-struct Local {
-    todo: VecDeque<Claimed<Work>>,
-    /// Which of them runs, and since when.
-    running: Option<(Key, Duration)>,
-    ran: Vec<Ran>,
-}
-
-/// What one worker has prefetched, and run of it.
-pub(super) struct LocalQueue(Mutex<Local>);
-
-impl LocalQueue {
-    /// The worker's next task, if it has one; then the last one's ending stays here.
-    pub(super) fn next(&self, ran: Ran) -> Result<Started<Work>, Ran> {
-        let mut local = self.0.lock();
-        local.running = None;
-        // Failures may skip tasks: at once.
-        if matches!(ran.went, Went::Ended(ending) if ending.is_failure()) {
-            return Err(ran);
-        }
-        let Some(next) = local.todo.pop_front() else {
-            return Err(ran);
-        };
-        // The moment between them is the worker's own.
-        let start = ran.end;
-        local.running = Some((next.task(), start));
-        local.ran.push(ran);
-        drop(local);
-        Ok(next.starts(start))
-    }
-}
-
 /// A worker's local queue, as the state knows it.
+#[derive(Default)]
 struct WorkerQueue {
     queue: Arc<LocalQueue>,
     /// How many had been taken by all when it was filled; 0 if it has been
     /// cleared since.
     filled: u64,
-}
-
-impl WorkerQueue {
-    fn new() -> Self {
-        let queue = Arc::new(LocalQueue(Mutex::new(Local::default())));
-        Self { queue, filled: 0 }
-    }
 }
 
 /// What a worker has taken.
@@ -134,8 +79,6 @@ pub(super) struct State {
     order: VecDeque<(u32, u64)>,
     filled: u32,
     taken: u64,
-    /// Kept for its memory.
-    buffer: Vec<Ran>,
     pub(super) posting: Posting,
 }
 
@@ -148,7 +91,6 @@ impl State {
             order: VecDeque::new(),
             filled: 0,
             taken: 0,
-            buffer: Vec::new(),
             posting: Posting::default(),
         }
     }
@@ -206,17 +148,14 @@ impl State {
     ) -> Option<Taken> {
         let mut next = None;
         if self.is_filled(n) {
-            let local = &mut *self.queues[n as usize].queue.0.lock();
-            std::mem::swap(&mut local.ran, &mut self.buffer);
-            next = local.todo.pop_front();
-            if let Some(next) = &next {
-                local.running = Some((next.task(), now));
-            }
+            let mut local = self.queues[n as usize].queue.lock();
+            report(&mut self.core, n, local.take_ran().chain([ran]), wakes);
+            _ = local.take_last();
+            next = local.start_next(now);
+        } else {
+            report(&mut self.core, n, [ran], wakes);
         }
-        self.buffer.push(ran);
-        self.report(n, wakes);
-        if let Some(next) = next {
-            let first = next.starts(now);
+        if let Some(first) = next {
             let queue = Some(self.queue(n));
             return Some(Taken { first, queue });
         }
@@ -242,7 +181,7 @@ impl State {
         }
         let first = first?;
         self.taken += 1;
-        let queue = self.fill(n, most);
+        let queue = self.fill(n, most, &first);
         if std::mem::take(&mut self.core.pressing) {
             self.clear_others(n, wakes);
         }
@@ -259,7 +198,7 @@ impl State {
 
     /// Fills the local queue of worker `n`, which has just taken a task; with that one
     /// it has at most `most`.
-    fn fill(&mut self, n: u32, most: u32) -> Option<Arc<LocalQueue>> {
+    fn fill(&mut self, n: u32, most: u32, first: &Started<Work>) -> Option<Arc<LocalQueue>> {
         let workers = u64::from(self.core.workers().max());
         let most = u64::from(most.min(self.claims));
         let share = (self.core.startable(most * workers) + 1) / workers;
@@ -268,7 +207,8 @@ impl State {
             return None;
         }
         let queue = self.queue(n);
-        let mut local = queue.0.lock();
+        let mut local = queue.lock();
+        local.begin(first.task, first.start);
         for _ in 1..most {
             if self.core.awaited {
                 break;
@@ -276,12 +216,13 @@ impl State {
             let Some(claimed) = self.core.prefetch(n) else {
                 break;
             };
-            local.todo.push_back(claimed);
+            local.push(claimed);
         }
-        if local.todo.is_empty() {
+        if local.len() == 1 {
+            _ = local.take_last();
             return None;
         }
-        self.taken += local.todo.len() as u64;
+        self.taken += local.len() as u64 - 1;
         self.queues[n as usize].filled = self.taken;
         self.order.push_back((n, self.taken));
         self.filled += 1;
@@ -292,7 +233,7 @@ impl State {
     fn queue(&mut self, n: u32) -> Arc<LocalQueue> {
         let index = n as usize;
         if self.queues.len() <= index {
-            self.queues.resize_with(index + 1, WorkerQueue::new);
+            self.queues.resize_with(index + 1, WorkerQueue::default);
         }
         Arc::clone(&self.queues[index].queue)
     }
@@ -335,40 +276,15 @@ impl State {
             return;
         }
         self.set_cleared(n);
-        let (running, todo) = {
-            let local = &mut *self.queues[n as usize].queue.0.lock();
-            std::mem::swap(&mut local.ran, &mut self.buffer);
-            (local.running, std::mem::take(&mut local.todo))
-        };
-        self.report(n, wakes);
-        if let Some((task, start)) = running {
+        let queue = Arc::clone(&self.queues[n as usize].queue);
+        let mut local = queue.lock();
+        report(&mut self.core, n, local.take_ran(), wakes);
+        if let Some((task, start)) = local.take_last() {
             self.core.has_started(task, n, start);
         }
-        for claimed in todo.into_iter().rev() {
+        for claimed in local.take_rest().rev() {
             self.core.unclaim(claimed);
         }
-    }
-
-    /// The core records the runs in `buffer`, of worker `n`.
-    fn report(&mut self, n: u32, wakes: &mut WakeBatch) {
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let (core, mut series) = (&mut self.core, Series::default());
-        for ran in buffer.drain(..) {
-            if matches!(ran.went, Went::Ended(Ending::Ok))
-                && core.end_in_series(ran.task, &mut series, wakes)
-            {
-                continue;
-            }
-            core.count_series(&mut series, wakes);
-            match ran.went {
-                Went::Ended(ending) => core.conclude_run(ran.task, ending, ran.end, wakes),
-                Went::Suspended(job, woken) => {
-                    core.suspend((ran.task, job), n, (ran.start, ran.end), woken);
-                }
-            }
-        }
-        core.count_series(&mut series, wakes);
-        self.buffer = buffer;
     }
 
     fn set_cleared(&mut self, n: u32) {
@@ -377,6 +293,31 @@ impl State {
             self.filled -= 1;
         }
     }
+}
+
+/// The core records what worker `n` has run.
+fn report(
+    core: &mut Core<Work>,
+    n: u32,
+    all: impl IntoIterator<Item = Ran>,
+    wakes: &mut WakeBatch,
+) {
+    let mut series = Series::default();
+    for ran in all {
+        if matches!(ran.went, Went::Ended(Ending::Ok))
+            && core.end_in_series(ran.task, &mut series, wakes)
+        {
+            continue;
+        }
+        core.count_series(&mut series, wakes);
+        match ran.went {
+            Went::Ended(ending) => core.conclude_run(ran.task, ending, ran.end, wakes),
+            Went::Suspended(job, woken) => {
+                core.suspend((ran.task, job), n, (ran.start, ran.end), woken);
+            }
+        }
+    }
+    core.count_series(&mut series, wakes);
 }
 
 impl Deref for State {

@@ -18,9 +18,10 @@ use crate::sync::{Arc, Builder as ThreadBuilder};
 use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
 
 use super::cell::Job;
+use super::local_queue::LocalQueue;
 use super::perform::{Done, Kept, perform};
 use super::pool::{Host, Threads};
-use super::prefetch::{LocalQueue, State, Taken};
+use super::prefetch::{State, Taken};
 use super::shared::Shared;
 use super::task_state::Started;
 
@@ -104,17 +105,11 @@ impl WorkerHandle {
         queue: &Option<Arc<LocalQueue>>,
         done: &mut Option<Done>,
     ) -> Option<Started<Arc<dyn Job>>> {
-        let Done { ran, left } = done.take_if(|_| queue.is_some())?;
-        match queue.as_ref()?.next(ran) {
-            Ok(started) => {
-                left.into_iter().for_each(drop_quietly);
-                Some(started)
-            }
-            Err(ran) => {
-                *done = Some(Done { ran, left });
-                None
-            }
-        }
+        let last = done.as_mut()?;
+        let next = queue.as_ref()?.next(&mut last.ran)?;
+        let left = last.left.take();
+        left.into_iter().for_each(drop_quietly);
+        Some(next)
     }
 
     /// Reports the last task and takes the next, or several; `None` if the worker has

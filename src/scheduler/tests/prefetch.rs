@@ -9,9 +9,10 @@ use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::{OnFailure, Synced};
 use crate::scheduler::cell::{Cell, Function};
 use crate::scheduler::core::Core;
+use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
 use crate::scheduler::outcome::Ending;
 use crate::scheduler::placing::Placing;
-use crate::scheduler::prefetch::{LocalQueue, Ran, State, Taken, Went};
+use crate::scheduler::prefetch::{State, Taken};
 use crate::scheduler::stall::Target;
 use crate::scheduler::status::Why;
 use crate::scheduler::task_state::Started;
@@ -101,8 +102,8 @@ impl World {
     /// The worker goes on with its local queue: the number of the next.
     pub(super) fn next(&mut self, queue: &LocalQueue, n: usize) -> Option<usize> {
         self.now += Duration::from_secs(1);
-        let next = queue.next(self.ran(n, Ending::Ok));
-        next.ok().map(|Started { task, .. }| self.number(task))
+        let next = queue.next(&mut self.ran(n, Ending::Ok));
+        next.map(|Started { task, .. }| self.number(task))
     }
 
     fn has_ended(&self, n: usize) -> bool {
@@ -347,8 +348,9 @@ fn a_failure_is_told_at_once_and_the_worker_goes_on_with_its_local_queue() {
     let (_, queue) = world.claim(1, 4).unwrap();
     let queue = queue.unwrap();
     for ending in [Ending::Failed, Ending::Panicked] {
-        let told = queue.next(world.ran(1, ending));
-        assert!(matches!(told.err().unwrap().went, Went::Ended(told) if told == ending));
+        let mut ran = world.ran(1, ending);
+        assert!(queue.next(&mut ran).is_none());
+        assert!(matches!(ran.went, Went::Ended(told) if told == ending));
     }
     let ran = world.ran(1, Ending::Failed);
     let taken = world.state.finish(1, ran, world.now, &mut world.wakes);
