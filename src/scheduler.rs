@@ -95,7 +95,6 @@ mod task_state;
 mod tasks;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
-mod wait_list;
 mod waits;
 mod worker;
 

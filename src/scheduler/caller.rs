@@ -15,12 +15,10 @@ use std::task::Waker;
 
 use crate::lanes::LaneKey;
 use crate::queue::Capacity;
-use crate::slab::Key;
 use crate::sync::{Arc, AtomicBool, Ordering::Relaxed};
 use crate::wait::Waiters;
 
 use super::outcome::{Ending, TaskId};
-use super::wait_list::WaitList;
 
 /// What a caller's failure means for its tasks of higher tiers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -98,7 +96,6 @@ pub(super) struct CallerState {
     pub(super) may_post: Arc<AtomicBool>,
     /// How many handles of it there are.
     pub(super) handles: u32,
-    pub(super) waiting: WaitList,
     /// If it has one.
     pub(super) capacity: Option<Arc<Capacity>>,
     pub(super) released_waiters: Option<Box<Waiters<()>>>,
@@ -119,7 +116,6 @@ impl CallerState {
             released: false,
             may_post: Arc::new(AtomicBool::new(true)),
             handles: 1,
-            waiting: WaitList::default(),
             capacity: None,
             released_waiters: None,
             current: Epoch::default(),
@@ -150,8 +146,7 @@ impl CallerState {
     }
 
     #[inline]
-    pub(super) fn submitted(&mut self, key: Key) {
-        self.waiting.add(key);
+    pub(super) fn submitted(&mut self) {
         self.current.unfinished += 1;
         self.current.waiting += 1;
         self.current.summary.tasks += 1;
@@ -176,7 +171,9 @@ impl CallerState {
     pub(super) fn is_pressing(&self, id: TaskId) -> bool {
         let closing = self.closing.as_ref();
         self.is_covered(id) && closing.is_some_and(|closing| closing.epoch.waiting == 0)
-            || self.released_waiters.is_some() && self.waiting.is_empty()
+            || self.released_waiters.is_some()
+                && self.current.waiting == 0
+                && closing.is_none_or(|closing| closing.epoch.waiting == 0)
     }
 
     /// Whether workers have all that a synchronize covers, or would.

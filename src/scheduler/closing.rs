@@ -83,13 +83,6 @@ impl<J> Core<J> {
         self.tasks.iter().filter_map(|(_, task)| task.job.as_ref())
     }
 
-    /// The callers with waiting tasks, for a shutdown that cancels.
-    pub(crate) fn waiting_callers(&self) -> Vec<Key> {
-        let callers = self.callers.iter();
-        let waiting = callers.filter(|(_, c)| !c.waiting.is_empty());
-        waiting.map(|(key, _)| key).collect()
-    }
-
     /// The capacity of a caller.
     pub(super) fn capacity(&self, caller: Key) -> Option<Arc<Capacity>> {
         self.caller(caller).capacity.clone()

@@ -26,7 +26,7 @@ pub(super) struct Series {
 impl<J> Core<J> {
     /// A running task ended; its worker looks for the next. If that skips other
     /// tasks of its caller they are skipped here, under the same lock, before a
-    /// higher tier can start: O(tasks that wait in the caller), for a failure in a
+    /// higher tier can start: O(tasks of all callers), for a failure in a
     /// lower tier than any before.
     pub(crate) fn finish(
         &mut self,
@@ -59,8 +59,7 @@ impl<J> Core<J> {
                 .complete_alone(self.caller(caller).lane, tier, 1),
         }
         if ending.is_failure() && self.caller_mut(caller).failed(tier) {
-            let all = (TaskId::LAST, usize::MAX);
-            self.end_waiting(caller, Ending::Skipped, now, wakes, all);
+            self.skip(caller, now, wakes);
         }
         self.conclude(task, ending, wakes);
     }

@@ -209,7 +209,7 @@ impl Caller {
             core.hold();
             core.cancel_so_far(key)
         });
-        self.shared.cancel_waiting(key, last);
+        self.shared.cancel_waiting(last, Some(key));
         self.shared.with_state(|state, _, _| state.unhold());
     }
 

@@ -133,7 +133,7 @@ impl Local {
 
     /// Takes out the one that started last: which that is, and since when.
     pub(super) fn take_last(&mut self) -> Option<(Key, Duration)> {
-        let last = self.row.drain(..self.started).last()?;
+        let last = self.row.drain(..self.started).next_back()?;
         self.started = 0;
         Some((last.task, self.since))
     }

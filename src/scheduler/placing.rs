@@ -96,7 +96,7 @@ impl<J: Keyed> Core<J> {
             let place = (phase, membership, tier);
             TaskState::new(self.last, caller, job, place, now, placing.label)
         });
-        c.submitted(key);
+        c.submitted();
         if tier > 0 {
             c.may_post.store(false, Relaxed);
         }

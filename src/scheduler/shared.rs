@@ -111,9 +111,17 @@ impl Shared {
         })
     }
 
-    /// Cancels all that waits in a caller up to this task, a batch at a time.
-    pub(super) fn cancel_waiting(self: &Arc<Self>, caller: Key, last: TaskId) {
-        while !self.with_state(|state, wakes, now| state.cancel_some(caller, last, now, wakes)) {}
+    /// Cancels what waits in one caller, or in all, up to this task, a batch at a time. No
+    /// task of theirs may start until that is done.
+    pub(super) fn cancel_waiting(self: &Arc<Self>, last: TaskId, of: Option<Key>) {
+        let these = self.with_state(|state, _, _| state.waiting_up_to(last, of));
+        for some in these.chunks(WakeBatch::BOUND) {
+            self.with_state(|state, wakes, now| {
+                for &task in some {
+                    state.cancel(task, now, wakes);
+                }
+            });
+        }
     }
 
     /// Nothing more is taken; what waits is done, or cancelled.
@@ -129,11 +137,7 @@ impl Shared {
             capacity.close();
         }
         if how == How::Cancel {
-            // No task is added any more: who has none waiting now will not.
-            let callers = self.state.lock().waiting_callers();
-            for caller in callers {
-                self.cancel_waiting(caller, TaskId::LAST);
-            }
+            self.cancel_waiting(TaskId::LAST, None);
         }
     }
 

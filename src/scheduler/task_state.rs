@@ -27,8 +27,6 @@ pub(super) struct TaskState<J> {
     pub(super) woken: bool,
     /// It is to be cancelled as soon as no worker has it.
     pub(super) cancelled: bool,
-    /// It is in its caller's list of waiting tasks, stale or not.
-    pub(super) listed: bool,
 }
 
 /// Where in the backlog it waits, or waited.
@@ -167,7 +165,6 @@ impl<J> TaskState<J> {
             waker: None,
             woken: false,
             cancelled: false,
-            listed: true,
         }
     }
 

@@ -38,49 +38,24 @@ impl<J> Core<J> {
         })
     }
 
-    /// Cancels waiting tasks of the caller up to this one, so many at most; false if
-    /// some are left.
-    pub(crate) fn cancel_some(
-        &mut self,
-        caller: Key,
-        last: TaskId,
-        now: Duration,
-        wakes: &mut WakeBatch,
-    ) -> bool {
-        let bound = (last, WakeBatch::BOUND);
-        self.end_waiting(caller, Ending::Cancelled, now, wakes, bound)
+    /// The tasks that no worker has and that are not later than `last`, oldest first: of
+    /// this caller, or of all. O(tasks of all).
+    pub(crate) fn waiting_up_to(&self, last: TaskId, of: Option<Key>) -> Vec<Key> {
+        let these = self.tasks.iter().filter(|(_, task)| {
+            task.waits() && task.id <= last && of.is_none_or(|caller| task.caller == caller)
+        });
+        let mut these: Vec<_> = these.map(|(key, task)| (task.id, key)).collect();
+        these.sort_unstable_by_key(|&(id, _)| id);
+        these.into_iter().map(|(_, key)| key).collect()
     }
 
-    pub(super) fn end_waiting(
-        &mut self,
-        caller: Key,
-        ending: Ending,
-        now: Duration,
-        wakes: &mut WakeBatch,
-        (last, most): (TaskId, usize),
-    ) -> bool {
-        let Some(c) = self.callers.get(caller) else {
-            return true;
-        };
-        let ends = |key: &Key| {
-            let task = self
-                .tasks
-                .get(*key)
-                .filter(|task| task.waits() && task.id <= last);
-            task.is_some_and(|task| ending != Ending::Skipped || c.skips(task.tier))
-        };
-        let mut these: Vec<_> = c
-            .waiting
-            .iter()
-            .filter(ends)
-            .take(most.saturating_add(1))
-            .collect();
-        let all = these.len() <= most;
-        these.truncate(most);
-        for key in these {
-            self.withdraw(key, ending, now, wakes);
+    /// Skips what waits in the caller in too high a tier.
+    pub(super) fn skip(&mut self, caller: Key, now: Duration, wakes: &mut WakeBatch) {
+        for key in self.waiting_up_to(TaskId::LAST, Some(caller)) {
+            if self.caller(caller).skips(self.task(key).tier) {
+                self.withdraw(key, Ending::Skipped, now, wakes);
+            }
         }
-        all
     }
 
     /// Cancels one task if no worker has it; else a future, as soon as none has.
@@ -181,13 +156,9 @@ impl<J> Core<J> {
         let c = self.callers.get_mut(state.caller).expect(HELD);
         state.phase = phase;
         let job = state.job.take();
-        let tidy = c.waiting.remove(key, &mut state.listed);
         let is_pressing = c.taken(state.id);
         self.pressing |= is_pressing;
         self.awaited = is_pressing || state.waker.is_some();
-        if tidy {
-            c.waiting.tidy(&mut self.tasks);
-        }
         job.expect("it waits")
     }
 
@@ -195,7 +166,6 @@ impl<J> Core<J> {
     pub(super) fn wait_again(&mut self, key: Key) {
         let state = self.tasks.get_mut(key).expect(HELD);
         let c = self.callers.get_mut(state.caller).expect(HELD);
-        c.waiting.add_again(key, &mut state.listed);
         c.returned(state.id);
     }
 

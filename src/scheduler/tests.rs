@@ -5,7 +5,6 @@ mod endings;
 mod later;
 mod prefetch;
 mod suspended;
-mod wait_list;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};

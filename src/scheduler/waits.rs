@@ -156,7 +156,7 @@ impl Op for Release<'_> {
                 capacity.close();
             }
             if cancels {
-                shared.cancel_waiting(caller, TaskId::LAST);
+                shared.cancel_waiting(TaskId::LAST, Some(caller));
             }
         }
         poll_line(

@@ -185,7 +185,7 @@ fn batched(hold: u64) -> Entry {
         timed(ops, |count| {
             for _ in 0..ops / BATCH {
                 let batch = (0..BATCH).map(|_| fallible(task(count, hold)));
-                drop(caller.exec_all(Place::new(), batch).expect("open"));
+                caller.exec_all_detached(Place::new(), batch).expect("open");
             }
         })
     })
