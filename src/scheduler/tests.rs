@@ -68,3 +68,28 @@ fn a_worker_that_could_not_be_started_leaves_its_work_to_one_that_rests() {
     assert_eq!(woken.0.load(SeqCst), 1);
     assert!(core.claim(1, now).is_some());
 }
+
+/// Their slots are used again, and out of order.
+#[test]
+fn who_ends_all_that_waits_begins_with_the_oldest_of_the_caller() {
+    let now = Duration::ZERO;
+    let mut core: Core<u32> = Core::new(1, Bypass::default()).unwrap();
+    let add = |core: &mut Core<u32>| {
+        let (name, failures) = (Arc::from("one"), OnFailure::Continue);
+        core.add_caller(name, 1, Limit::Unlimited, failures)
+            .unwrap()
+    };
+    let (caller, other) = (add(&mut core), add(&mut core));
+    let mut wakes = WakeBatch::new();
+    let submit = |core: &mut Core<u32>, caller| core.submit(caller, Placing::default(), 0, now);
+    let old: Vec<_> = (0..6).map(|_| submit(&mut core, caller)).collect();
+    for &task in &old[1..4] {
+        assert!(core.cancel(task, now, &mut wakes));
+    }
+    submit(&mut core, other);
+    let new = submit(&mut core, caller);
+    let last = core.last;
+    submit(&mut core, caller);
+    let waiting = core.waiting_up_to(last, Some(caller));
+    assert_eq!(waiting, [old[0], old[4], old[5], new]);
+}

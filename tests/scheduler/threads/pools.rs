@@ -267,6 +267,26 @@ fn a_pool_that_drops_its_queue_later_gives_the_slots_back() {
     });
 }
 
+/// What is submitted while it is on its way waits for it, and for the next.
+#[test]
+fn a_worker_that_fails_on_its_way_is_asked_for_again() {
+    finishes(|| {
+        let queue = Queue::default();
+        let (scheduler, caller) = on_pool(1, queue.clone());
+        let mut tasks: Vec<_> = (0..2).map(|n| gives(&caller, n)).collect();
+        drop(queue.take());
+        assert_eq!(scheduler.workers().live, 0);
+        tasks.push(gives(&caller, 2));
+        assert_eq!(scheduler.workers().live, 1);
+        queue.take().into_iter().for_each(|job| job());
+        for (n, task) in tasks.iter_mut().enumerate() {
+            let gave = task.try_outcome().unwrap().unwrap().verdict;
+            assert!(matches!(gave, Verdict::Ok(m) if m as usize == n));
+        }
+        end(&scheduler);
+    });
+}
+
 /// A start that comes too late finds nothing, and harms nothing.
 #[test]
 fn a_pool_that_runs_its_jobs_after_the_work_is_gone() {
