@@ -106,7 +106,7 @@ pub use self::error::{Deadlock, Link, LockError, OwnerId, ReleaseError, TryLockE
 pub use self::first_free::FirstFree;
 pub use self::node::Cause;
 pub use self::owner::{Owner, Savepoint};
-use self::shards::Shards;
+use self::shards::{Locked, Shards};
 pub use self::view::{Counts, ResourceView, Snapshot, WaiterView};
 use self::wait_table::{DeferredDrop, Outcome, WaitTable};
 
@@ -209,34 +209,34 @@ impl<K, S> LockTable<K, S> {
         self.shared.is_closed()
     }
 
-    /// How many resources somebody holds or waits for. Takes the lock of every shard.
+    /// How many resources somebody holds or waits for. Takes the lock of every shard, and that of
+    /// those who wait.
     #[must_use]
     pub fn len(&self) -> usize {
-        let mut gone = Vec::new();
-        let mut locked = self.shared.shards.lock_all();
-        locked.revoke_idle(&mut gone);
-        let len = locked.len();
-        drop(locked);
-        drop(gone);
-        len
+        self.counts().resources
     }
 
     /// How many resources, owners and waits there are, and how many deadlocks there were:
     /// O(1), but for the lock of every shard, taken together with that of those who wait.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let mut gone = Vec::new();
-        let waits = self.shared.wait_table.lock();
-        let mut locked = self.shared.shards.lock_all();
-        locked.revoke_idle(&mut gone);
-        // Unlocked before what is gone is dropped.
-        Counts {
+        self.look(|waits, locked| Counts {
             resources: locked.len(),
             contended: waits.nodes.len(),
             owners: waits.owners.len(),
             locks: waits.waits,
             deadlocks: waits.found,
-        }
+        })
+    }
+
+    /// At all of it, locked, without what is kept and not used.
+    fn look<R>(&self, look: impl FnOnce(&WaitTable<K>, &mut Locked<'_, K>) -> R) -> R {
+        // Declared first, so that it is dropped unlocked.
+        let mut gone = Vec::new();
+        let waits = self.shared.wait_table.lock();
+        let mut locked = self.shared.shards.lock_all();
+        locked.revoke_idle(&mut gone);
+        look(&waits, &mut locked)
     }
 
     /// Whether nobody holds or waits for anything.
@@ -251,14 +251,9 @@ impl<K: Clone, S> LockTable<K, S> {
     /// + waiters times those in their way).
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<K> {
-        let waits = self.shared.wait_table.lock();
-        let mut gone = Vec::new();
-        let mut locked = self.shared.shards.lock_all();
-        locked.revoke_idle(&mut gone);
-        let (views, owners) = waits.view(locked);
-        drop(waits);
-        drop(gone);
-        Snapshot::from_views(views, owners)
+        let (views, owners) = self.look(|waits, locked| (waits.view(locked), waits.owners.len()));
+        let resources = views.into_iter().map(ResourceView::from_shared).collect();
+        Snapshot { resources, owners }
     }
 
     /// The last deadlocks, at most 16, the oldest first.
@@ -267,8 +262,7 @@ impl<K: Clone, S> LockTable<K, S> {
         let waits = self.shared.wait_table.lock();
         let reports: Vec<_> = waits.reports.iter().cloned().collect();
         drop(waits);
-        let all = reports.iter();
-        all.map(|report| Deadlock::from_report(report)).collect()
+        reports.iter().map(Deadlock::from_report).collect()
     }
 }
 

@@ -6,16 +6,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::Resource;
-use super::deadlock::Report;
 use super::error::{Deadlock, LockError, TryLockError};
 use super::owner::Owner;
-use super::path::{Path, Reached};
-use super::shards::Shards;
+use super::path::Path;
 use super::step::Taken;
-use super::wait_table::{Outcome, WaitTable};
-use crate::slab::Key;
-use crate::sync::{Arc, model_size, spin_loop, yield_now};
-use crate::wait::{Op, WakeBatch, sealed};
+use super::wait_table::Outcome;
+use crate::sync::{model_size, spin_loop, yield_now};
+use crate::wait::{Op, look_twice, sealed};
 
 /// How long a thread spins before it joins the queue. By time, since a pause instruction takes from 4
 /// to 140 cycles.
@@ -27,15 +24,6 @@ pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
     /// None if a resource is too deep, and when it is done.
     path: Option<Path<K>>,
     begun: bool,
-}
-
-/// The result of an attempt.
-enum Attempt<K> {
-    Done,
-    WantsWaker,
-    Waits,
-    Closed,
-    Deadlock(Arc<Report<K>>),
 }
 
 impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
@@ -54,18 +42,20 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
 
     /// Takes all of it now, or nothing.
     pub(super) fn try_now(mut self) -> Result<(), TryLockError> {
-        let attempt = match self.take() {
-            Ok(Taken::All) => Ok(Attempt::Done),
-            Ok(Taken::Nothing | Taken::Revoked) => Ok(Attempt::WantsWaker),
-            Ok(Taken::Unknown) => self.acquire(None),
-            Err(error) => Err(error),
+        let result = match self.take() {
+            Ok(Taken::Unknown) => self.acquire(&mut None),
+            Ok(Taken::All) => Poll::Ready(Ok(())),
+            Ok(Taken::Nothing | Taken::Revoked) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
         };
-        match attempt {
-            Ok(Attempt::Done) => Ok(()),
-            Ok(Attempt::Closed) | Err(LockError::Closed) => Err(TryLockError::Closed),
-            Err(LockError::TooDeep) => Err(TryLockError::TooDeep),
+        match result {
+            Poll::Ready(Ok(())) => Ok(()),
+            Poll::Ready(Err(LockError::Closed)) => Err(TryLockError::Closed),
+            Poll::Ready(Err(LockError::TooDeep)) => Err(TryLockError::TooDeep),
             // What it took is put back on drop.
-            Ok(_) | Err(LockError::Deadlock(_)) => Err(TryLockError::WouldBlock),
+            Poll::Ready(Err(LockError::Deadlock(_))) | Poll::Pending => {
+                Err(TryLockError::WouldBlock)
+            }
         }
     }
 
@@ -122,10 +112,12 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         None
     }
 
-    /// With the wait table.
-    fn acquire(&mut self, waker: Option<Waker>) -> Result<Attempt<K>, LockError<K>> {
+    /// With the wait table: as far as it goes now; with a waker, into the queue if need be.
+    fn acquire(&mut self, waker: &mut Option<Waker>) -> Poll<Result<(), LockError<K>>> {
         let Self { owner, path, begun } = self;
-        let path = path.as_mut().ok_or(LockError::TooDeep)?;
+        let Some(path) = path else {
+            return Poll::Ready(Err(LockError::TooDeep));
+        };
         if path.keeps() {
             owner.give_up_kept();
             path.forget_kept();
@@ -135,80 +127,44 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         let begins = !std::mem::replace(begun, true);
         let (id, locks, retries) = (owner.id, owner.holds.real(), owner.retries);
         let shards = &owner.shared.shards;
-        let attempt = owner.shared.with_state(|waits, wakes| {
+        let outcome = owner.shared.with_state(|waits, wakes| {
             if begins {
                 waits.begin(id, locks, retries);
             }
-            resume(waits, wakes, (shards, id), path, waker)
+            match waits.take_outcome(id) {
+                None if waits.is_waiting(id) => {
+                    waits.replace_waker(id, waker);
+                    return None;
+                }
+                Some(Outcome::Granted) => path.granted(),
+                None => {}
+                ended => return ended,
+            }
+            if waits.is_closed() {
+                waits.abort(id);
+                return Some(Outcome::Closed);
+            }
+            let mut locked = shards.lock(path.set());
+            let Some(busy) = path.advance(waits, &mut locked, id) else {
+                return Some(Outcome::Granted);
+            };
+            waits.enqueue(&mut locked, (id, busy), waker.take()?);
+            drop(locked);
+            waits.break_cycles(id, wakes).map(Outcome::Deadlock)
         });
-        match attempt {
-            Attempt::Done => path.commit(&mut owner.holds),
-            Attempt::WantsWaker | Attempt::Waits => return Ok(attempt),
-            Attempt::Closed | Attempt::Deadlock(_) => {}
-        }
-        owner.pending = false;
-        Ok(attempt)
-    }
-}
-
-/// As far as it goes now; with a waker, into the queue if need be.
-fn resume<K: Resource>(
-    waits: &mut WaitTable<K>,
-    wakes: &mut WakeBatch,
-    (shards, owner): (&Shards<K>, Key),
-    path: &mut Path<K>,
-    waker: Option<Waker>,
-) -> Attempt<K> {
-    if waits.is_waiting(owner) {
-        let ended = match waits.take_outcome(owner) {
-            Some(Outcome::Deadlock(report)) => Attempt::Deadlock(report),
-            Some(Outcome::Closed) => Attempt::Closed,
+        let result = match outcome {
+            None => return Poll::Pending,
             Some(Outcome::Granted) => {
-                path.granted();
-                return acquire_rest(waits, wakes, (shards, owner), path, waker);
+                path.commit(&mut owner.holds);
+                Ok(())
             }
-            None => {
-                let Some(waker) = waker else {
-                    return Attempt::WantsWaker;
-                };
-                waits.replace_waker(owner, waker);
-                return Attempt::Waits;
-            }
+            Some(Outcome::Closed) => Err(LockError::Closed),
+            Some(Outcome::Deadlock(report)) => Err(LockError::Deadlock(Box::new(
+                Deadlock::from_report(&report),
+            ))),
         };
-        waits.defer_waker(waker);
-        return ended;
-    }
-    acquire_rest(waits, wakes, (shards, owner), path, waker)
-}
-
-fn acquire_rest<K: Resource>(
-    waits: &mut WaitTable<K>,
-    wakes: &mut WakeBatch,
-    (shards, owner): (&Shards<K>, Key),
-    path: &mut Path<K>,
-    waker: Option<Waker>,
-) -> Attempt<K> {
-    if waits.is_closed() {
-        waits.defer_waker(waker);
-        waits.abort(owner);
-        return Attempt::Closed;
-    }
-    let mut locked = shards.lock(path.set());
-    let (id, mode) = match path.advance(waits, &mut locked, owner) {
-        Reached::Busy(id, mode) => (id, mode),
-        Reached::All => {
-            waits.defer_waker(waker);
-            return Attempt::Done;
-        }
-    };
-    let Some(waker) = waker else {
-        return Attempt::WantsWaker;
-    };
-    waits.enqueue(&mut locked, (owner, id, mode), waker);
-    drop(locked);
-    match waits.break_cycles(owner, wakes) {
-        Some(report) => Attempt::Deadlock(report),
-        None => Attempt::Waits,
+        owner.pending = false;
+        Poll::Ready(result)
     }
 }
 
@@ -247,20 +203,11 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
         {
             return Poll::Ready(result);
         }
-        let mut waker = None;
-        loop {
-            match self.acquire(waker) {
-                Ok(Attempt::Done) => return Poll::Ready(Ok(())),
-                Ok(Attempt::Closed) => return Poll::Ready(Err(LockError::Closed)),
-                Ok(Attempt::Deadlock(report)) => {
-                    let deadlock = Box::new(Deadlock::from_report(&report));
-                    return Poll::Ready(Err(LockError::Deadlock(deadlock)));
-                }
-                Ok(Attempt::Waits) => return Poll::Pending,
-                Ok(Attempt::WantsWaker) => waker = Some(cx.waker().clone()),
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
+        look_twice(cx, |_, waker| {
+            let needs_none = waker.is_some();
+            let polled = self.acquire(waker);
+            (needs_none || polled.is_ready()).then_some(polled)
+        })
     }
 
     fn cancel(&mut self) {

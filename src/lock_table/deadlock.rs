@@ -20,8 +20,9 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 
-use super::node::{Cause, Node, Request};
-use super::wait_table::{Outcome, OwnerState, WaitTable};
+use super::error::{Deadlock, Link, OwnerId, Report};
+use super::node::{Node, Request};
+use super::wait_table::{DeferredDrop, Outcome, OwnerState, WaitTable};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
 use crate::sync::Arc;
@@ -31,38 +32,22 @@ use crate::wait::WakeBatch;
 const FEW: usize = 16;
 
 /// How many deadlocks are remembered.
-pub(super) const REMEMBERED: usize = 16;
-
-pub(super) struct Report<K> {
-    pub(super) victim: Key,
-    pub(super) cycle: Vec<Edge<K>>,
-}
-
-/// One owner of the circle, and why it waits for the next.
-pub(super) struct Edge<K> {
-    pub(super) owner: Key,
-    pub(super) resource: Arc<K>,
-    pub(super) asks: Mode,
-    pub(super) holds: Option<Mode>,
-    pub(super) blocked_by: Key,
-    pub(super) in_mode: Mode,
-    pub(super) cause: Cause,
-}
+const REMEMBERED: usize = 16;
 
 impl<K> WaitTable<K> {
     /// Breaks all circles through an owner that has begun to wait. Gives the report if that owner
     /// is a victim itself: it waits no more, and has nothing of what it asked for.
-    pub(super) fn break_cycles(
-        &mut self,
-        owner: Key,
-        wakes: &mut WakeBatch,
-    ) -> Option<Arc<Report<K>>> {
+    pub(super) fn break_cycles(&mut self, owner: Key, wakes: &mut WakeBatch) -> Option<Report<K>> {
         while let Some(circle) = self.circle(owner) {
             let cycle = self.describe(&circle);
             let victim = self.victim(&circle);
-            let report = Arc::new(Report { victim, cycle });
+            let report = Arc::new(Deadlock {
+                victim: OwnerId(victim),
+                cycle,
+            });
             if self.reports.len() == REMEMBERED {
-                self.drop_oldest_report();
+                let oldest = self.reports.pop_front();
+                self.deferred.extend(oldest.map(DeferredDrop::Report));
             }
             self.reports.push_back(report.clone());
             self.found += 1;
@@ -123,7 +108,7 @@ impl<K> WaitTable<K> {
     }
 
     /// The circle with all that explains it.
-    fn describe(&self, circle: &[Key]) -> Vec<Edge<K>> {
+    fn describe(&self, circle: &[Key]) -> Vec<Link<Arc<K>>> {
         let next = circle.iter().cycle().skip(1);
         let pairs = circle.iter().zip(next);
         let edge = |(&owner, &blocked_by): (&Key, &Key)| {
@@ -131,12 +116,12 @@ impl<K> WaitTable<K> {
             let (node, asks) = (self.nodes.get(wait.node)?, wait.mode);
             let request = Request { owner, mode: asks };
             let (_, in_mode, cause) = node.blockers(request).find(|b| b.0 == blocked_by)?;
-            Some(Edge {
-                owner,
+            Some(Link {
+                owner: OwnerId(owner),
                 resource: node.key.clone(),
                 asks,
                 holds: node.holders.held(owner),
-                blocked_by,
+                blocked_by: OwnerId(blocked_by),
                 in_mode,
                 cause,
             })

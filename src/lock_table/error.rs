@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::fmt;
 
-use super::deadlock::Report;
 use super::node::Cause;
 use crate::modes::Mode;
 use crate::slab::Key;
+use crate::sync::Arc;
 
 /// Names an owner, also after it is gone: no later owner of the table has the same.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,20 +75,23 @@ pub struct Link<K> {
     pub cause: Cause,
 }
 
+/// As the table keeps it, so that no resource is cloned under its lock.
+pub(super) type Report<K> = Arc<Deadlock<Arc<K>>>;
+
 impl<K: Clone> Deadlock<K> {
     /// Clones the resources, so not under the table's lock.
     pub(super) fn from_report(report: &Report<K>) -> Self {
-        let link = |edge: &super::deadlock::Edge<K>| Link {
-            owner: OwnerId(edge.owner),
-            resource: K::clone(&edge.resource),
-            asks: edge.asks,
-            holds: edge.holds,
-            blocked_by: OwnerId(edge.blocked_by),
-            in_mode: edge.in_mode,
-            cause: edge.cause,
+        let link = |link: &Link<Arc<K>>| Link {
+            owner: link.owner,
+            resource: K::clone(&link.resource),
+            asks: link.asks,
+            holds: link.holds,
+            blocked_by: link.blocked_by,
+            in_mode: link.in_mode,
+            cause: link.cause,
         };
         Self {
-            victim: OwnerId(report.victim),
+            victim: report.victim,
             cycle: report.cycle.iter().map(link).collect(),
         }
     }

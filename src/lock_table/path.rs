@@ -30,13 +30,6 @@ pub(super) struct Path<K> {
     pub(super) gives_up: bool,
 }
 
-/// How far an attempt came.
-pub(super) enum Reached {
-    All,
-    /// This node cannot be had in this mode now.
-    Busy(NodeId, Mode),
-}
-
 /// Longer lists of steps are not kept for the next path.
 const KEPT: usize = 64;
 
@@ -290,7 +283,7 @@ impl<K: Resource> Path<K> {
         Taken::All
     }
 
-    /// Takes step after step as far as can be had now.
+    /// Takes step after step as far as can be had now. Gives the node that cannot, and the mode.
     ///
     /// The user's `Eq` runs first: if it panics, nothing has been taken by this call.
     pub(super) fn advance(
@@ -298,7 +291,7 @@ impl<K: Resource> Path<K> {
         waits: &mut WaitTable<K>,
         locked: &mut Locked<'_, K>,
         owner: Key,
-    ) -> Reached {
+    ) -> Option<(NodeId, Mode)> {
         let mut gone = Vec::new();
         for step in &mut self.steps[self.at..] {
             step.find_entry(locked, owner, &mut gone);
@@ -310,7 +303,7 @@ impl<K: Resource> Path<K> {
             {
                 if let Some(id) = *node {
                     if !waits.try_raise(locked, owner, id, mode) {
-                        return Reached::Busy(id, mode);
+                        return Some((id, mode));
                     }
                 } else {
                     let name = step.name.take().expect("made for this");
@@ -321,7 +314,7 @@ impl<K: Resource> Path<K> {
             }
             self.at += 1;
         }
-        Reached::All
+        None
     }
 }
 

@@ -1,9 +1,8 @@
 //! What the table looks like at one moment.
 
 use super::error::OwnerId;
-use super::holders::Holders;
 use super::index::{Entry, State};
-use super::node::{Cause, Node};
+use super::node::{Cause, Node, Request};
 use super::shards::Locked;
 use super::wait_table::WaitTable;
 use crate::modes::Mode;
@@ -61,67 +60,53 @@ pub struct WaiterView {
     pub blocked_by: Vec<(OwnerId, Mode, Cause)>,
 }
 
-impl<K: Clone> Snapshot<K> {
-    pub(super) fn from_views(views: Vec<ResourceView<Arc<K>>>, owners: usize) -> Self {
-        let resources = views.into_iter().map(ResourceView::with_key).collect();
-        Self { resources, owners }
-    }
-}
-
-impl<K: Clone> ResourceView<Arc<K>> {
+impl<K: Clone> ResourceView<K> {
     /// Clones the resource, so not under the table's lock.
-    fn with_key(self) -> ResourceView<K> {
-        ResourceView {
-            resource: K::clone(&self.resource),
-            holders: self.holders,
-            waiters: self.waiters,
+    pub(super) fn from_shared(view: ResourceView<Arc<K>>) -> Self {
+        Self {
+            resource: K::clone(&view.resource),
+            holders: view.holders,
+            waiters: view.waiters,
         }
     }
 }
 
 impl<K> WaitTable<K> {
     /// Of all that the index has, with all of it locked.
-    pub(super) fn view(&self, mut locked: Locked<'_, K>) -> (Vec<ResourceView<Arc<K>>>, usize) {
-        let view = |entry: &mut Entry<K>| match entry.state {
-            State::Busy(node) => self.nodes.get(node).map(Node::view),
-            State::Quiet(ref holders) => {
-                let holders = view_of(holders);
-                Some(ResourceView {
-                    resource: entry.share(),
-                    holders,
-                    waiters: Vec::new(),
-                })
-            }
+    pub(super) fn view(&self, locked: &mut Locked<'_, K>) -> Vec<ResourceView<Arc<K>>> {
+        let view = |entry: &mut Entry<K>| {
+            let resource = entry.share();
+            let (holders, node) = match &entry.state {
+                State::Quiet(holders) => (holders, None),
+                State::Busy(node) => {
+                    let node = self.nodes.get(*node)?;
+                    (&node.holders, Some(node))
+                }
+            };
+            let holders = holders.iter().map(|(owner, mode)| (OwnerId(owner), mode));
+            Some(ResourceView {
+                resource,
+                holders: holders.collect(),
+                waiters: node.map_or_else(Vec::new, Node::waiters),
+            })
         };
-        (
-            locked.iter_mut().filter_map(view).collect(),
-            self.owners.len(),
-        )
+        locked.iter_mut().filter_map(view).collect()
     }
 }
 
-fn view_of(holders: &Holders) -> Vec<(OwnerId, Mode)> {
-    let holders = holders.iter();
-    holders
-        .map(|(owner, mode)| (OwnerId(owner), mode))
-        .collect()
-}
-
 impl<K> Node<K> {
-    fn view(&self) -> ResourceView<Arc<K>> {
-        let waiters = self.queue.iter().map(|&request| WaiterView {
-            owner: OwnerId(request.owner),
-            asks: request.mode,
-            holds: self.holders.held(request.owner),
-            blocked_by: self
-                .blockers(request)
-                .map(|(owner, mode, cause)| (OwnerId(owner), mode, cause))
-                .collect(),
-        });
-        ResourceView {
-            resource: self.key.clone(),
-            holders: view_of(&self.holders),
-            waiters: waiters.collect(),
-        }
+    fn waiters(&self) -> Vec<WaiterView> {
+        let waiter = |&request: &Request| {
+            let blockers = self.blockers(request);
+            WaiterView {
+                owner: OwnerId(request.owner),
+                asks: request.mode,
+                holds: self.holders.held(request.owner),
+                blocked_by: blockers
+                    .map(|(owner, mode, cause)| (OwnerId(owner), mode, cause))
+                    .collect(),
+            }
+        };
+        self.queue.iter().map(waiter).collect()
     }
 }

@@ -22,7 +22,7 @@
 use std::collections::VecDeque;
 use std::task::Waker;
 
-use super::deadlock::Report;
+use super::error::Report;
 use super::index::{Name, NodeId, State};
 use super::node::{Node, Request};
 use super::shards::{Locked, Shards};
@@ -42,7 +42,7 @@ pub(super) struct WaitTable<K> {
     /// Deadlocks so far.
     pub(super) found: u64,
     pub(super) searches: u64,
-    pub(super) reports: VecDeque<Arc<Report<K>>>,
+    pub(super) reports: VecDeque<Report<K>>,
     pub(super) deferred: Vec<DeferredDrop<K>>,
     closed: bool,
 }
@@ -73,7 +73,7 @@ pub(super) struct Waiting<K> {
 
 pub(super) enum Outcome<K> {
     Granted,
-    Deadlock(Arc<Report<K>>),
+    Deadlock(Report<K>),
     Closed,
 }
 
@@ -83,7 +83,7 @@ pub(super) enum DeferredDrop<K> {
     Key(Arc<K>),
     Name(Name<K>),
     Waker(Spare),
-    Report(Arc<Report<K>>),
+    Report(Report<K>),
 }
 
 impl<K> WaitTable<K> {
@@ -183,7 +183,7 @@ impl<K> WaitTable<K> {
     pub(super) fn enqueue(
         &mut self,
         locked: &mut Locked<'_, K>,
-        (owner, id, mode): (Key, NodeId, Mode),
+        (owner, (id, mode)): (Key, (NodeId, Mode)),
         waker: Waker,
     ) {
         let entry = locked.get_mut(id).expect("an entry that was found");
@@ -207,11 +207,13 @@ impl<K> WaitTable<K> {
         });
     }
 
-    /// The wait goes on with this waker.
-    pub(super) fn replace_waker(&mut self, owner: Key, waker: Waker) {
-        let wait = self.owner_mut(owner).wait.as_mut();
-        let old = wait.and_then(|wait| wait.waker.replace(waker));
-        self.defer_waker(old);
+    /// The wait goes on with this waker; gives the one that it had.
+    pub(super) fn replace_waker(&mut self, owner: Key, waker: &mut Option<Waker>) {
+        if let Some(wait) = &mut self.owner_mut(owner).wait
+            && waker.is_some()
+        {
+            std::mem::swap(&mut wait.waker, waker);
+        }
     }
 
     /// How the wait has ended, if it has; then there is none any more.
@@ -241,15 +243,11 @@ impl<K> WaitTable<K> {
             .extend(names.into_iter().map(DeferredDrop::Name));
     }
 
-    pub(super) fn defer_waker(&mut self, waker: Option<Waker>) {
-        let spare = waker.map(Spare::from);
-        self.deferred.extend(spare.map(DeferredDrop::Waker));
-    }
-
     /// The operation has failed or given up: leaves the queue and puts back what it took.
     pub(super) fn abort(&mut self, owner: Key) {
         if let Some(wait) = self.owner_mut(owner).wait.take() {
-            self.defer_waker(wait.waker);
+            let spare = wait.waker.map(Spare::from);
+            self.deferred.extend(spare.map(DeferredDrop::Waker));
             if wait.outcome.is_none() {
                 self.waits.waiting -= 1;
                 self.leave_queue(owner, wait.node);
@@ -317,12 +315,6 @@ impl<K> WaitTable<K> {
             self.retire(node);
         }
         true
-    }
-
-    /// Its resources are dropped later.
-    pub(super) fn drop_oldest_report(&mut self) {
-        let oldest = self.reports.pop_front();
-        self.deferred.extend(oldest.map(DeferredDrop::Report));
     }
 
     pub(super) fn owner_mut(&mut self, owner: Key) -> &mut OwnerState<K> {
