@@ -104,6 +104,7 @@ mod tests;
 pub use self::acquire::Lock;
 pub use self::error::{Deadlock, Link, LockError, OwnerId, ReleaseError, TryLockError};
 pub use self::first_free::FirstFree;
+use self::index::{Gone, Index};
 pub use self::node::Cause;
 pub use self::owner::{Owner, Savepoint};
 use self::shards::{Locked, Shards};
@@ -232,10 +233,11 @@ impl<K, S> LockTable<K, S> {
     /// At all of it, locked, without what is kept and not used.
     fn look<R>(&self, look: impl FnOnce(&WaitTable<K>, &mut Locked<'_, K>) -> R) -> R {
         // Declared first, so that it is dropped unlocked.
-        let mut gone = Vec::new();
+        let mut gone = Gone::new();
         let waits = self.shared.wait_table.lock();
         let mut locked = self.shared.shards.lock_all();
-        locked.revoke_idle(&mut gone);
+        let idle = |index: &mut Index<K>| index.revoke_idle(&mut gone);
+        locked.indices().for_each(idle);
         look(&waits, &mut locked)
     }
 

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::Resource;
 use super::error::{Deadlock, LockError, TryLockError};
+use super::index::Room;
 use super::owner::Owner;
 use super::path::Path;
-use super::step::Taken;
 use super::wait_table::Outcome;
 use crate::sync::{model_size, spin_loop, yield_now};
 use crate::wait::{Op, look_twice, sealed};
@@ -43,9 +43,9 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
     /// Takes all of it now, or nothing.
     pub(super) fn try_now(mut self) -> Result<(), TryLockError> {
         let result = match self.take() {
-            Ok(Taken::Unknown) => self.acquire(&mut None),
-            Ok(Taken::All) => Poll::Ready(Ok(())),
-            Ok(Taken::Nothing | Taken::Revoked) => Poll::Pending,
+            Ok(Room::Busy) => self.acquire(&mut None),
+            Ok(Room::Free) => Poll::Ready(Ok(())),
+            Ok(Room::Held | Room::Revoked) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         };
         match result {
@@ -61,27 +61,22 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
 
     /// Without the wait table: all of it, or nothing has changed.
     #[inline]
-    fn take(&mut self) -> Result<Taken, LockError<K>> {
+    fn take(&mut self) -> Result<Room, LockError<K>> {
         let Self { owner, path, .. } = self;
         let path = path.as_mut().ok_or(LockError::TooDeep)?;
         if owner.shared.is_closed() {
             return Err(LockError::Closed);
         }
-        owner.abort_pending();
-        if path.is_local() {
-            path.commit(&mut owner.holds);
-            return Ok(Taken::All);
-        }
         let mut taken = owner.take(path);
-        if taken == Taken::Revoked {
+        if taken == Room::Revoked {
             owner.give_up_kept();
             path.forget_kept();
             taken = owner.take(path);
         }
-        if taken == Taken::All {
+        if taken == Room::Free {
             path.commit(&mut owner.holds);
         }
-        owner.drop_deferred();
+        owner.holds.gone.drop_all();
         Ok(taken)
     }
 
@@ -103,9 +98,9 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
                 yield_now();
             }
             match self.take() {
-                Ok(Taken::All) => return Some(Ok(())),
-                Ok(Taken::Unknown) => return None,
-                Ok(Taken::Nothing | Taken::Revoked) => {}
+                Ok(Room::Free) => return Some(Ok(())),
+                Ok(Room::Busy) => return None,
+                Ok(Room::Held | Room::Revoked) => {}
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -125,8 +120,8 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         // From here on the table may hold something that is not in our holds.
         owner.pending = true;
         let begins = !std::mem::replace(begun, true);
-        let (id, locks, retries) = (owner.id, owner.holds.real(), owner.retries);
-        let shards = &owner.shared.shards;
+        let (id, locks, retries) = (owner.id, owner.holds.real, owner.retries);
+        let (shards, gone) = (&owner.shared.shards, &mut owner.holds.gone);
         let outcome = owner.shared.with_state(|waits, wakes| {
             if begins {
                 waits.begin(id, locks, retries);
@@ -144,8 +139,8 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
                 waits.abort(id);
                 return Some(Outcome::Closed);
             }
-            let mut locked = shards.lock(path.set());
-            let Some(busy) = path.advance(waits, &mut locked, id) else {
+            let mut locked = shards.lock(path.hashes());
+            let Some(busy) = path.advance(waits, &mut locked, id, gone) else {
                 return Some(Outcome::Granted);
             };
             waits.enqueue(&mut locked, (id, busy), waker.take()?);
@@ -164,6 +159,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             ))),
         };
         owner.pending = false;
+        owner.holds.gone.drop_all();
         Poll::Ready(result)
     }
 }
@@ -179,8 +175,8 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {
         match self.take() {
-            Ok(Taken::All) => Some(Ok(())),
-            Ok(Taken::Nothing | Taken::Unknown | Taken::Revoked) => None,
+            Ok(Room::Free) => Some(Ok(())),
+            Ok(Room::Held | Room::Busy | Room::Revoked) => None,
             Err(error) => Some(Err(error)),
         }
     }
@@ -190,9 +186,9 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
             return None;
         }
         match self.take() {
-            Ok(Taken::All) => Some(Ok(())),
-            Ok(Taken::Unknown) => None,
-            Ok(Taken::Nothing | Taken::Revoked) => self.back_off(),
+            Ok(Room::Free) => Some(Ok(())),
+            Ok(Room::Busy) => None,
+            Ok(Room::Held | Room::Revoked) => self.back_off(),
             Err(error) => Some(Err(error)),
         }
     }

@@ -24,7 +24,8 @@
 //! Memory ordering: `rest` (release) pairs with `revoke` (acquire), and so what the owner did below
 //! the root happens before what is granted after it; `take` orders nothing, as nobody was there.
 
-use super::index::NodeId;
+use super::index::{Gone, Name, NodeId};
+use super::shards::Changes;
 use crate::modes::Mode;
 use crate::sync::{Arc, AtomicU8, Ordering};
 
@@ -77,18 +78,19 @@ pub(super) struct Kept<K> {
     /// Made when it is needed.
     word: Option<Arc<Bias>>,
     root: Option<Root<K>>,
+    /// Whether that is not used.
+    idle: bool,
     pub(super) due: Due,
     /// The root that it left last: its hash, and the intent.
     last: Option<(u64, Mode)>,
 }
 
-struct Root<K> {
-    key: K,
-    hash: u64,
-    node: NodeId,
-    mode: Mode,
-    /// Else it is used.
-    idle: bool,
+/// A root that is held for the sake of what is below.
+pub(super) struct Root<K> {
+    pub(super) key: K,
+    pub(super) hash: u64,
+    pub(super) node: NodeId,
+    pub(super) mode: Mode,
 }
 
 /// What is to be entered in the table with the changes at hand.
@@ -99,8 +101,6 @@ pub(super) enum Due {
     Rest,
     /// This root, which the changes release, stays.
     Begin(NodeId),
-    /// Another root would be worth keeping.
-    GiveUp,
 }
 
 impl<K> Kept<K> {
@@ -108,6 +108,7 @@ impl<K> Kept<K> {
         Self {
             word: None,
             root: None,
+            idle: false,
             due: Due::Nothing,
             last: None,
         }
@@ -126,83 +127,64 @@ impl<K> Kept<K> {
         K: Eq,
     {
         let root = self.root.as_ref().filter(|root| root.hash == hash)?;
-        (root.idle && root.key == *key).then_some((root.mode, root.node))
+        (self.idle && root.key == *key).then_some((root.mode, root.node))
     }
 
     /// The request that needs it has been granted.
     #[inline]
     pub(super) fn taken(&mut self) {
-        if let Some(root) = &mut self.root {
-            root.idle = false;
-        }
+        self.idle = false;
     }
 
-    /// A root that was held in this mode, for the sake of what is below, is not needed any more.
-    /// Whether it stays in the table; `due` says more. Worth keeping is what is left twice in a row.
+    /// A root is not needed any more. Worth keeping is what is left twice in a row: then it stays in
+    /// the table, for another if need be.
     #[inline]
-    pub(super) fn leave(
-        &mut self,
-        (key, hash): (impl FnOnce() -> K, u64),
-        node: NodeId,
-        mode: Mode,
-    ) -> bool {
-        if !matches!(mode, Mode::Is | Mode::Ix) || self.due != Due::Nothing {
-            return false;
-        }
-        let again = self.last.replace((hash, mode)) == Some((hash, mode));
+    pub(super) fn leave(&mut self, mut root: Root<K>, changes: &mut Changes, gone: &mut Gone<K>) {
+        let left = Some((root.hash, root.mode));
+        let again = std::mem::replace(&mut self.last, left) == left;
         match &mut self.root {
-            Some(root) if root.node == node => {
-                (root.mode, root.idle) = (mode, true);
-                self.due = Due::Rest;
-                return true;
+            Some(kept) if kept.node == root.node => {
+                std::mem::swap(kept, &mut root);
+                (self.idle, self.due) = (true, Due::Rest);
             }
-            Some(root) if again && root.idle => self.due = Due::GiveUp,
             None if again => {
-                self.root = Some(Root {
-                    key: key(),
-                    hash,
-                    node,
-                    mode,
-                    idle: true,
-                });
-                self.due = Due::Begin(node);
+                changes.push((root.node, None));
+                (self.idle, self.due) = (true, Due::Begin(root.node));
+                self.root = Some(root);
+                return;
             }
-            _ => {}
+            kept => {
+                changes.push((root.node, None));
+                if again
+                    && self.idle
+                    && let Some(kept) = kept.take()
+                {
+                    changes.push((kept.node, None));
+                    gone.push(Name::Own(kept.key));
+                }
+            }
         }
-        false
-    }
-
-    /// What rests is to be given back as well. Gives what it kept.
-    pub(super) fn rest_no_more(&mut self) -> Option<(NodeId, K)> {
-        let rests = self.due == Due::Rest;
-        self.due = Due::Nothing;
-        if rests { self.forget() } else { None }
-    }
-
-    /// The next root that is left begins anew.
-    pub(super) fn forget_last(&mut self) {
-        self.last = None;
+        gone.push(Name::Own(root.key));
     }
 
     /// It keeps nothing any more. Gives what it kept.
-    pub(super) fn forget(&mut self) -> Option<(NodeId, K)> {
+    pub(super) fn forget(&mut self, gone: &mut Gone<K>) -> Option<NodeId> {
         let root = self.root.take()?;
-        Some((root.node, root.key))
-    }
-
-    /// The entry is given back for good, unless it begins to be kept.
-    pub(super) fn forget_unless_due(&mut self, node: NodeId) -> Option<(NodeId, K)> {
-        if self.due == Due::Begin(node) {
-            None
-        } else {
-            self.forget_if(node)
-        }
+        self.due = Due::Nothing;
+        gone.push(Name::Own(root.key));
+        Some(root.node)
     }
 
     /// As `forget`, if this is what it keeps.
     #[inline]
-    pub(super) fn forget_if(&mut self, node: NodeId) -> Option<(NodeId, K)> {
-        let kept = self.root.as_ref().is_some_and(|root| root.node == node);
-        if kept { self.forget() } else { None }
+    pub(super) fn forget_if(&mut self, node: NodeId, gone: &mut Gone<K>) {
+        if self.node() == Some(node) {
+            self.forget(gone);
+        }
+    }
+
+    #[inline]
+    pub(super) fn node(&self) -> Option<NodeId> {
+        self.root.as_ref().map(|root| root.node)
     }
 }

@@ -110,7 +110,9 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         mode: Mode,
     ) -> Wait<FirstFree<'_, K, S>> {
         let all: Vec<K> = resources.into_iter().collect();
-        let path = all.first().and_then(|head| self.path(head, mode));
+        let path = all
+            .first()
+            .and_then(|head| self.path([(head.clone(), mode)]));
         Wait::new(FirstFree::new(Lock::new(self, path), all, mode))
     }
 }

@@ -45,15 +45,8 @@ impl<K> Hold<K> {
         self.grants.mode()
     }
 
-    #[inline]
-    pub(super) fn grant(&mut self, epoch: u64, asked: Option<(Mode, u64)>) {
-        if let Some((mode, times)) = asked {
-            self.grants.push(epoch, mode, times);
-        }
-    }
-
-    pub(super) fn grants(&self) -> u64 {
-        self.grants.count()
+    pub(super) fn is_real(&self) -> bool {
+        matches!(self.kind, HoldKind::Real { .. })
     }
 
     /// What it amounts to: in the table, or as covered.
@@ -62,11 +55,6 @@ impl<K> Hold<K> {
             HoldKind::Real { mode, .. } => Some(mode),
             HoldKind::Covered { .. } => self.own(),
         }
-    }
-
-    #[cfg(all(test, not(shuttle)))]
-    pub(super) fn entries(&self) -> usize {
-        self.grants.entries()
     }
 
     pub(super) fn own_and_intents(&self) -> Option<Mode> {
@@ -79,12 +67,15 @@ impl<K> Hold<K> {
 }
 
 impl Counts {
-    pub(super) fn count(&mut self, strong: bool) {
-        *self.pick(strong) += 1;
-    }
-
-    pub(super) fn uncount(&mut self, strong: bool) {
-        *self.pick(strong) -= 1;
+    /// One more, or one less.
+    #[inline]
+    pub(super) fn count(&mut self, strong: bool, more: bool) {
+        let count = if strong {
+            &mut self.strong
+        } else {
+            &mut self.weak
+        };
+        *count = if more { *count + 1 } else { *count - 1 };
     }
 
     pub(super) fn any(self) -> bool {
@@ -97,14 +88,6 @@ impl Counts {
             Self { strong: 1.., .. } => Some(strong),
             Self { weak: 1.., .. } => Some(weak),
             _ => None,
-        }
-    }
-
-    fn pick(&mut self, strong: bool) -> &mut u32 {
-        if strong {
-            &mut self.strong
-        } else {
-            &mut self.weak
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One shard of the index: an entry per resource, found by its hash.
 //!
-//! Invariant: nothing of the user's runs in here but `Eq` in `find`, which changes nothing. Names
+//! Invariant: nothing of the user's runs in here but `Eq` in `look`, which changes nothing. Names
 //! that are no longer needed are given out; none is cloned.
 
 use std::mem;
@@ -40,6 +40,19 @@ pub(super) struct NodeId {
     stamp: u64,
 }
 
+/// What who asks finds without the wait table: of several, the last of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Room {
+    /// It can be had.
+    Free,
+    /// Somebody waits here: ask the wait table.
+    Busy,
+    /// Somebody holds a conflicting mode.
+    Held,
+    /// The root that was kept is not any more: ask for it, too.
+    Revoked,
+}
+
 /// A resource's name: moved where others may need it when the lock is let go.
 pub(super) enum Name<K> {
     Own(K),
@@ -47,6 +60,12 @@ pub(super) enum Name<K> {
     /// Only within `share`.
     Moving,
 }
+
+/// Names to be dropped with no lock held.
+pub(super) struct Gone<K>(Vec<Name<K>>);
+
+/// Longer lists are not kept for the next time.
+pub(super) const KEPT: usize = 64;
 
 impl<K> Index<K> {
     pub(super) fn new() -> Self {
@@ -57,13 +76,39 @@ impl<K> Index<K> {
         }
     }
 
+    /// The entry, and whether an owner can have it in this mode now. Who keeps an intent that is in
+    /// the way and does not use it has it no more.
     #[inline]
-    pub(super) fn find_mut(&mut self, hash: u64, key: &K) -> Option<&mut Entry<K>>
-    where
-        K: Eq,
-    {
-        let is_it = |entry: &Entry<K>| entry.id.hash == hash && *entry.name.get() == *key;
-        self.entries.find_mut(hash, is_it)
+    pub(super) fn look(
+        &mut self,
+        (hash, is_it): (u64, impl Fn(&Entry<K>) -> bool),
+        (owner, mode): (Key, Mode),
+        gone: &mut Gone<K>,
+    ) -> (Option<NodeId>, Room) {
+        let Ok(mut found) = self.entries.find_entry(hash, is_it) else {
+            return (None, Room::Free);
+        };
+        let Entry { id, state, .. } = found.get_mut();
+        let id = *id;
+        let State::Quiet(holders) = state else {
+            return (Some(id), Room::Busy);
+        };
+        if !holders.fit(owner, mode) {
+            self.biases.retain(|(at, kept_by, bias)| {
+                if *at == id && bias.revoke() {
+                    holders.set(*kept_by, None);
+                }
+                *at != id
+            });
+            if holders.is_empty() {
+                gone.push(found.remove().0.name);
+                return (None, Room::Free);
+            }
+            if !holders.fit(owner, mode) {
+                return (Some(id), Room::Held);
+            }
+        }
+        (Some(id), Room::Free)
     }
 
     #[inline]
@@ -71,16 +116,22 @@ impl<K> Index<K> {
         self.entries.find_mut(id.hash, |entry| entry.id == id)
     }
 
+    pub(super) fn is_busy(&self, id: NodeId) -> bool {
+        let entry = self.entries.find(id.hash, |entry| entry.id == id);
+        entry.is_some_and(|entry| matches!(entry.state, State::Busy(_)))
+    }
+
+    /// What an owner holds of an entry that is not busy becomes this.
     #[inline]
-    pub(super) fn get(&self, id: NodeId) -> Option<&Entry<K>> {
-        self.entries.find(id.hash, |entry| entry.id == id)
+    pub(super) fn raise(&mut self, id: NodeId, owner: Key, mode: Mode) {
+        if let Some(entry) = self.get_mut(id)
+            && let State::Quiet(holders) = &mut entry.state
+        {
+            holders.set(owner, Some(mode));
+        }
     }
 
-    pub(super) fn is_quiet(&self, id: NodeId) -> bool {
-        let entry = self.get(id);
-        entry.is_some_and(|entry| matches!(entry.state, State::Quiet(_)))
-    }
-
+    /// Makes the entry of a resource that has none.
     #[inline]
     pub(super) fn insert(&mut self, hash: u64, name: K, owner: Key, mode: Mode) -> NodeId {
         self.born += 1;
@@ -98,46 +149,14 @@ impl<K> Index<K> {
         id
     }
 
-    /// Before an owner asks for this mode: revokes the biases, if somebody is in its way.
-    #[inline]
-    pub(super) fn make_room(
-        &mut self,
-        id: NodeId,
-        (owner, mode): (Key, Mode),
-        gone: &mut Vec<Name<K>>,
-    ) {
-        if !self.biases.is_empty() {
-            self.revoke(id, (owner, mode), gone);
-        }
-    }
-
-    #[cold]
-    fn revoke(&mut self, id: NodeId, (owner, mode): (Key, Mode), gone: &mut Vec<Name<K>>) {
-        let found = self.entries.find_entry(id.hash, |entry| entry.id == id);
-        let Ok(mut found) = found else { return };
-        let State::Quiet(holders) = &mut found.get_mut().state else {
-            return;
-        };
-        if holders.fit(owner, mode) {
-            return;
-        }
-        self.biases.retain(|(at, kept_by, bias)| {
-            if *at == id && bias.revoke() {
-                holders.set(*kept_by, None);
-            }
-            *at != id
-        });
-        if holders.is_empty() {
-            gone.push(found.remove().0.name);
-        }
-    }
-
     /// Revokes those that are not used.
-    pub(super) fn revoke_idle(&mut self, gone: &mut Vec<Name<K>>) {
+    pub(super) fn revoke_idle(&mut self, gone: &mut Gone<K>) {
         for at in (0..self.biases.len()).rev() {
             if self.biases[at].2.revoke_idle() {
                 let (id, owner, _) = self.biases.swap_remove(at);
-                gone.extend(self.lower(id, owner, None).ok().flatten());
+                if let Ok(Some(name)) = self.lower(id, owner, None) {
+                    gone.push(name);
+                }
             }
         }
     }
@@ -148,21 +167,16 @@ impl<K> Index<K> {
         self.biases.push((id, owner, bias.clone()));
     }
 
-    /// An owner keeps this no more. It does not use it.
-    pub(super) fn give_up(&mut self, id: NodeId, owner: Key) -> Option<Name<K>> {
-        let kept = self.unlist(id, owner);
-        kept.then(|| self.lower(id, owner, None).ok()).flatten()?
-    }
-
     #[cold]
-    fn unlist(&mut self, id: NodeId, owner: Key) -> bool {
+    fn unlist(&mut self, id: NodeId, owner: Key) {
         let is_it = |(at, who, _): &(NodeId, Key, _)| (*at, *who) == (id, owner);
-        let at = self.biases.iter().position(is_it);
-        at.is_some_and(|at| self.biases.swap_remove(at).2.revoke())
+        if let Some(at) = self.biases.iter().position(is_it) {
+            self.biases.swap_remove(at).2.revoke();
+        }
     }
 
     /// Lowers what an owner holds, and gives the name if that was the last of the entry; or the node
-    /// if the entry is busy.
+    /// if the entry is busy. What the owner kept may have been taken away before.
     #[inline(always)]
     pub(super) fn lower(
         &mut self,
@@ -175,7 +189,6 @@ impl<K> Index<K> {
         }
         let found = self.entries.find_entry(id.hash, |entry| entry.id == id);
         let Ok(mut found) = found else {
-            debug_assert!(false, "an entry that is held");
             return Ok(None);
         };
         let holders = match &mut found.get_mut().state {
@@ -194,11 +207,19 @@ impl<K> Index<K> {
         Ok(Some(gone.name))
     }
 
-    pub(super) fn remove(&mut self, id: NodeId) -> Option<Name<K>> {
-        let entry = self.entries.find_entry(id.hash, |entry| entry.id == id);
-        let (entry, _) = entry.ok()?.remove();
+    /// Nobody waits for it any more. Gives the name if nobody holds it either.
+    pub(super) fn calm(&mut self, id: NodeId, holders: Holders) -> Option<Name<K>> {
+        let mut found = self
+            .entries
+            .find_entry(id.hash, |entry| entry.id == id)
+            .ok()?;
+        if !holders.is_empty() {
+            found.get_mut().state = State::Quiet(holders);
+            return None;
+        }
+        let (gone, _) = found.remove();
         self.shrink();
-        Some(entry.name)
+        Some(gone.name)
     }
 
     /// Room for a few stays, so that what comes and goes does not allocate.
@@ -212,30 +233,57 @@ impl<K> Index<K> {
 }
 
 impl<K> Entry<K> {
+    /// Moves the name if need be: that is no code of the user's, as cloning would be.
     pub(super) fn share(&mut self) -> Arc<K> {
-        self.name.share()
+        let shared = match mem::replace(&mut self.name, Name::Moving) {
+            Name::Own(key) => Arc::new(key),
+            Name::Shared(key) => key,
+            Name::Moving => unreachable!("nobody looks meanwhile"),
+        };
+        self.name = Name::Shared(shared.clone());
+        shared
     }
 }
 
-impl<K> Name<K> {
+impl<K: Eq> Name<K> {
     #[inline]
-    pub(super) fn get(&self) -> &K {
+    pub(super) fn is(&self, name: &K) -> bool {
         match self {
-            Self::Own(key) => key,
-            Self::Shared(key) => key,
+            Self::Own(key) => key == name,
+            Self::Shared(key) => **key == *name,
             Self::Moving => unreachable!("nobody looks meanwhile"),
         }
     }
+}
 
-    /// Moves it if need be: that is no code of the user's, as cloning would be.
-    fn share(&mut self) -> Arc<K> {
-        let shared = match mem::replace(self, Self::Moving) {
-            Self::Own(key) => Arc::new(key),
-            Self::Shared(key) => key,
-            Self::Moving => unreachable!("nobody looks meanwhile"),
-        };
-        *self = Self::Shared(shared.clone());
-        shared
+impl<K> Gone<K> {
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, name: Name<K>) {
+        if mem::needs_drop::<K>() || !matches!(name, Name::Own(_)) {
+            self.0.push(name);
+        }
+    }
+
+    /// With no lock held.
+    #[inline]
+    pub(super) fn drop_all(&mut self) {
+        if !self.0.is_empty() {
+            self.drop_names();
+        }
+    }
+
+    #[cold]
+    fn drop_names(&mut self) {
+        // Taken out, as a drop may panic.
+        let mut names = mem::take(&mut self.0);
+        names.clear();
+        if names.capacity() <= KEPT {
+            self.0 = names;
+        }
     }
 }
 

@@ -23,10 +23,12 @@ pub(super) fn merged<K: Eq>(steps: Vec<Step<K>>) -> Vec<Step<K>> {
             positions[number] = same;
             let found = &mut merged[same];
             found.asked = match (found.asked, step.asked) {
-                (Some(one), Some(other)) => Some(one.join(other)),
+                (Some((one, n)), Some((other, m))) => Some((one.join(other), n + m)),
                 (one, other) => one.or(other),
             };
-            found.times += step.times;
+            // What is held as it is has none; another way has more to do there.
+            let parent = step.parent.map(|parent| positions[parent]);
+            found.parent = found.parent.or(parent.filter(|&parent| parent < same));
         } else {
             // Less deep, so it has its position already.
             step.parent = step.parent.map(|parent| positions[parent]);

@@ -5,9 +5,9 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::acquire::Lock;
 use super::error::{OwnerId, ReleaseError, TryLockError};
-use super::hold::{HoldId, HoldKind};
+use super::hold::HoldId;
 use super::holds::Holds;
-use super::index::{Name, spread};
+use super::index::spread;
 use super::path::Path;
 use super::step::Step;
 use super::{Resource, Shared};
@@ -35,8 +35,6 @@ pub struct Owner<K, S = RandomState> {
     pub(super) pending: bool,
     /// The memory of the last path.
     pub(super) steps: Vec<Step<K>>,
-    /// Names to be dropped with no lock held.
-    pub(super) deferred: Vec<Name<K>>,
 }
 
 /// A moment in the life of an owner, to go back to.
@@ -56,7 +54,6 @@ impl<K, S> Owner<K, S> {
             retries: 0,
             pending: false,
             steps: Vec::new(),
-            deferred: Vec::new(),
         }
     }
 
@@ -139,32 +136,16 @@ impl<K, S> Owner<K, S> {
     /// Releases all that it holds, whatever the counts; as dropping it does.
     pub fn release_all(&mut self) {
         self.retries = 0;
-        if self.pending {
-            self.holds.kept.forget_last();
-        }
-        let gone = self.holds.clear();
-        let mut forgotten = None;
-        if std::mem::replace(&mut self.pending, false) {
-            // At once, before the drop of any name can panic.
-            let mut changes = std::mem::take(&mut self.holds.changes);
-            forgotten = self.holds.kept.rest_no_more();
-            changes.extend(forgotten.as_ref().map(|(root, _)| (*root, None)));
-            self.shared.with_state(|waits, _| {
-                waits.abort(self.id);
-                waits.lower(self.id, &changes);
-            });
-        }
+        self.abort_pending();
+        self.holds.release_to(0);
         self.enter();
-        drop((gone, forgotten));
     }
 
     /// All that it holds, in no particular order: the resource, its mode, and whether that is held
     /// in the table (true) or covered by an ancestor.
     pub fn holdings(&self) -> impl Iterator<Item = (&K, Mode, bool)> {
-        self.holds.iter().filter_map(|hold| {
-            let real = matches!(hold.kind, HoldKind::Real { .. });
-            Some((&hold.key, hold.mode()?, real))
-        })
+        let holds = self.holds.slots.iter();
+        holds.filter_map(|(_, hold)| Some((&hold.key, hold.mode()?, hold.is_real())))
     }
 
     /// Puts back what a wait left that was forgotten, or whose poll panicked.
@@ -208,7 +189,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// Hashing, `parent` and `clone` run before anything is locked; `Eq` runs under the table's locks
     /// as well, and must not use the table. If one of them panics, nothing has changed.
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
-        let path = self.path(resource, mode);
+        let path = self.path([(resource.clone(), mode)]);
         Wait::new(Lock::new(self, path))
     }
 
@@ -226,13 +207,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         &mut self,
         resources: impl IntoIterator<Item = (K, Mode)>,
     ) -> Wait<Lock<'_, K, S>> {
-        self.abort_pending();
-        let steps = std::mem::take(&mut self.steps);
-        let hash = |key: &K| self.shared.hasher.hash_one(key);
-        let path = Path::to_all(resources, hash, &self.holds, steps);
-        if path.as_ref().is_some_and(|path| path.gives_up) {
-            self.give_up_kept();
-        }
+        let path = self.path(resources);
         Wait::new(Lock::new(self, path))
     }
 
@@ -243,7 +218,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// [`TryLockError::WouldBlock`], [`Closed`](TryLockError::Closed),
     /// [`TooDeep`](TryLockError::TooDeep).
     pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), TryLockError> {
-        let path = self.path(resource, mode);
+        let path = self.path([(resource.clone(), mode)]);
         Lock::new(self, path).try_now()
     }
 
@@ -282,23 +257,23 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// The mode in which it holds the resource, as an intent or covered too.
     #[must_use]
     pub fn held(&self, resource: &K) -> Option<Mode> {
-        self.holds.get(self.find(resource)?).mode()
+        self.holds.slots.get(self.find(resource)?).mode()
     }
 
     /// How many grants of the resource it has to release; none of what it holds as an intent only.
     #[must_use]
     pub fn grants(&self, resource: &K) -> u64 {
         let id = self.find(resource);
-        id.map_or(0, |id| self.holds.get(id).grants())
+        id.map_or(0, |id| self.holds.slots.get(id).grants.count())
     }
 
-    /// None if it is too deep.
+    /// None if one is too deep.
     #[inline]
-    pub(super) fn path(&mut self, resource: &K, mode: Mode) -> Option<Path<K>> {
+    pub(super) fn path(&mut self, asked: impl IntoIterator<Item = (K, Mode)>) -> Option<Path<K>> {
         self.abort_pending();
         let steps = std::mem::take(&mut self.steps);
         let hash = |key: &K| self.shared.hasher.hash_one(key);
-        let path = Path::to(resource.clone(), mode, hash, &self.holds, steps);
+        let path = Path::to(asked, hash, &self.holds, steps);
         if path.as_ref().is_some_and(|path| path.gives_up) {
             self.give_up_kept();
         }
@@ -308,34 +283,21 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     #[inline]
     pub(super) fn find(&self, resource: &K) -> Option<HoldId> {
         let hash = spread(self.shared.hasher.hash_one(resource));
-        self.holds.find(hash, resource)
+        self.holds.slots.find(hash, resource)
     }
 }
 
 impl<K, S> Drop for Owner<K, S> {
     fn drop(&mut self) {
-        self.holds.kept.forget_last();
-        // Last, also if the drop of a name panics.
-        let last = UnregisterOnDrop(self);
-        last.0.release_all();
-    }
-}
-
-struct UnregisterOnDrop<'a, K, S>(&'a mut Owner<K, S>);
-
-impl<K, S> Drop for UnregisterOnDrop<'_, K, S> {
-    fn drop(&mut self) {
-        let last = Unregister(self.0);
-        last.0.give_up_kept();
-    }
-}
-
-struct Unregister<'a, K, S>(&'a mut Owner<K, S>);
-
-impl<K, S> Drop for Unregister<'_, K, S> {
-    fn drop(&mut self) {
-        let Owner { shared, id, .. } = &*self.0;
-        shared.with_state(|waits, _| waits.unregister(*id));
+        // All at once, before the drop of any name can panic.
+        let changes = self.holds.all();
+        self.shared.with_state(|waits, _| {
+            if self.pending {
+                waits.abort(self.id);
+            }
+            waits.lower(self.id, &changes);
+            waits.unregister(self.id);
+        });
     }
 }
 

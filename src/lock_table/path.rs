@@ -11,10 +11,10 @@
 use super::bias::Bias;
 use super::hold::{HoldId, HoldKind};
 use super::holds::Holds;
-use super::index::{Name, NodeId, State};
+use super::index::{Entry, Gone, KEPT, NodeId, Room};
 use super::merge::{has_repeats, merged};
-use super::shards::{Locked, Set, Shards};
-use super::step::{Action, Step, Taken, number};
+use super::shards::{Locked, Reach, Shards};
+use super::step::Step;
 use super::wait_table::WaitTable;
 use super::{MAX_DEPTH, Resource};
 use crate::modes::Mode;
@@ -30,96 +30,19 @@ pub(super) struct Path<K> {
     pub(super) gives_up: bool,
 }
 
-/// Longer lists of steps are not kept for the next path.
-const KEPT: usize = 64;
-
 impl<K: Resource> Path<K> {
-    /// The way to one resource. It begins below the first ancestor that is held well enough, or at
-    /// the root. None if the resource is too deep.
+    /// The way to some resources. None if one is too deep.
     #[inline]
     pub(super) fn to(
-        key: K,
-        mode: Mode,
-        hash: impl Fn(&K) -> u64,
-        holds: &Holds<K>,
-        mut steps: Vec<Step<K>>,
-    ) -> Option<Self> {
-        let (mut above, mut kept, mut fresh, mut gives_up) = (None, None, true, false);
-        let (mut next, mut wanted) = (Some(key), mode);
-        while let Some(key) = next {
-            if steps.len() > MAX_DEPTH {
-                return None;
-            }
-            let mut step = Step::of(key, &hash);
-            step.hold = holds.find(step.hash, step.key());
-            if let Some(id) = step.hold {
-                if fresh && !steps.is_empty() && holds.carries(id, wanted, mode) {
-                    above = Some(id);
-                    break;
-                }
-                fresh = false;
-            } else if let Some((mode, node)) = holds.kept.idle(step.hash, step.key()) {
-                if fresh && !steps.is_empty() && mode == wanted {
-                    step.keep(mode, node);
-                    kept = Some(0);
-                    steps.push(step);
-                    break;
-                }
-                gives_up = true;
-            }
-            step.want(wanted);
-            wanted = wanted.parent_needs();
-            next = step.key().parent();
-            steps.push(step);
-        }
-        (steps[0].asked, steps[0].times) = (Some(mode), 1);
-        let depth = above.map_or(0, |id| holds.get(id).depth + 1);
-        if depth + steps.len() > MAX_DEPTH + 1 {
-            return None;
-        }
-        number(&mut steps, 0, depth);
-        steps[0].above = above;
-        if has_repeats(&steps) {
-            gives_up |= kept.take().is_some();
-            (steps, fresh) = (merged(steps), false);
-        }
-        let at = 0;
-        let mut path = Self {
-            steps,
-            at,
-            kept,
-            gives_up,
-        };
-        if !fresh {
-            path.assign_actions(holds);
-        }
-        path.name_new();
-        Some(path)
-    }
-
-    /// The way to several resources, or none. None if one is too deep.
-    pub(super) fn to_all(
         asked: impl IntoIterator<Item = (K, Mode)>,
         hash: impl Fn(&K) -> u64,
         holds: &Holds<K>,
         mut steps: Vec<Step<K>>,
     ) -> Option<Self> {
+        let mut fresh = true;
         for (key, mode) in asked {
-            let first = steps.len();
-            let mut next = Some(key);
-            while let Some(key) = next {
-                if steps.len() - first > MAX_DEPTH {
-                    return None;
-                }
-                next = key.parent();
-                steps.push(Step::of(key, &hash));
-            }
-            (steps[first].asked, steps[first].times) = (Some(mode), 1);
-            number(&mut steps, first, 0);
-        }
-        let mut steps = merged(steps);
-        for step in &mut steps {
-            step.hold = holds.find(step.hash, step.key());
+            fresh &= steps.is_empty();
+            fresh &= walk(&mut steps, (key, mode), &hash, holds)?;
         }
         let mut path = Self {
             steps,
@@ -127,20 +50,24 @@ impl<K: Resource> Path<K> {
             kept: None,
             gives_up: false,
         };
-        path.assign_actions(holds);
+        if !fresh || has_repeats(&path.steps) {
+            path.steps = merged(path.steps);
+            path.assign(holds);
+        }
         path.use_kept(holds);
         path.name_new();
         Some(path)
     }
 
     /// Finds the root that the owner keeps.
+    #[inline]
     fn use_kept(&mut self, holds: &Holds<K>) {
         for (at, step) in self.steps.iter_mut().enumerate() {
             let Some((mode, node)) = holds.kept.idle(step.hash, step.key()) else {
                 continue;
             };
-            if step.asked.is_none() && step.raised() == Some(mode) {
-                step.keep(mode, node);
+            if step.asked.is_none() && step.parent.is_none() && step.mode == Some(mode) {
+                (step.had, step.node) = (Some(mode), Some(node));
                 self.kept = Some(at);
             } else {
                 self.gives_up = true;
@@ -151,9 +78,8 @@ impl<K: Resource> Path<K> {
     /// What was kept is not any more: it has to be asked for.
     pub(super) fn forget_kept(&mut self) {
         if let Some(at) = self.kept.take() {
-            let step = &mut self.steps[at];
-            step.name = step.key.clone();
-            step.want(Mode::Is);
+            (self.steps[at].had, self.steps[at].node) = (None, None);
+            self.name_new();
         }
     }
 
@@ -166,48 +92,45 @@ impl<K: Resource> Path<K> {
     #[inline]
     fn name_new(&mut self) {
         for step in &mut self.steps {
-            if let Action::Real { had: None, .. } = step.action {
+            if step.mode.is_some() && step.had.is_none() {
                 step.name = step.key.clone();
             }
         }
     }
 
-    /// Gives each step its action.
-    fn assign_actions(&mut self, holds: &Holds<K>) {
+    /// What is to be done where more is held or asked for than one way.
+    fn assign(&mut self, holds: &Holds<K>) {
         for step in &mut self.steps {
-            step.action = Action::Skip;
+            step.mode = None;
         }
         for at in (0..self.steps.len()).rev() {
             let step = &self.steps[at];
-            let asked = step.asked;
-            let hold = step.hold.map(|id| holds.get(id));
-            let kind = hold.map(|hold| hold.kind);
-            let mut wanted = match step.action {
-                Action::Real { mode, .. } => Some(mode),
-                _ => None,
+            let hold = step.hold.map(|id| holds.slots.get(id));
+            let real = match hold.map(|hold| hold.kind) {
+                Some(HoldKind::Real { node, mode, .. }) => Some((mode, node)),
+                Some(HoldKind::Covered { .. }) | None => None,
             };
-            if let Some(mut asked) = asked {
-                if !matches!(kind, Some(HoldKind::Real { .. })) {
+            let mut wanted = step.mode;
+            if let Some((mut asked, _)) = step.asked {
+                if real.is_none() {
                     let own = hold.and_then(|hold| hold.own());
                     asked = own.map_or(asked, |own| own.join(asked));
                     if wanted.is_none()
                         && let Some(by) = self.cover(at, asked, holds)
                     {
-                        self.steps[at].action = Action::Covered { by };
+                        self.steps[at].cover = Some(by);
                         continue;
                     }
                 }
                 wanted = Some(wanted.map_or(asked, |wanted| wanted.join(asked)));
             }
             let Some(mut mode) = wanted else { continue };
-            let (had, node) = match kind {
-                Some(HoldKind::Real { node, mode, .. }) => (Some(mode), Some(node)),
-                Some(HoldKind::Covered { .. }) | None => (None, None),
-            };
             let held = hold.and_then(|hold| hold.mode());
             mode = held.map_or(mode, |held| held.join(mode));
-            self.steps[at].action = Action::Real { mode, had, node };
-            if let Some(parent) = self.steps[at].parent {
+            let step = &mut self.steps[at];
+            step.mode = Some(mode);
+            (step.had, step.node) = real.unzip();
+            if let Some(parent) = step.parent {
                 self.steps[parent].want(mode.parent_needs());
             }
         }
@@ -216,11 +139,11 @@ impl<K: Resource> Path<K> {
     /// The cover that the hold has, or for a new one the uppermost that will do.
     fn cover(&self, at: usize, mode: Mode, holds: &Holds<K>) -> Option<HoldId> {
         let covers = |id: &HoldId| {
-            let own = holds.get(*id).own();
+            let own = holds.slots.get(*id).own();
             own.is_some_and(|own| own.covers_below(mode))
         };
         if let Some(id) = self.steps[at].hold
-            && let HoldKind::Covered { by } = holds.get(id).kind
+            && let HoldKind::Covered { by } = holds.slots.get(id).kind
         {
             return Some(by).filter(covers);
         }
@@ -235,52 +158,21 @@ impl<K: Resource> Path<K> {
     pub(super) fn take(
         &mut self,
         shards: &Shards<K>,
-        (owner, kept): (Key, Option<&Bias>),
-        gone: &mut Vec<Name<K>>,
-    ) -> Taken {
-        let step = match &mut self.steps[..] {
-            [step] => step,
-            [_, step] if self.kept == Some(0) => step,
-            _ => return self.take_all(shards, (owner, kept), gone),
-        };
-        step.take(shards, (owner, kept), gone)
-    }
-
-    fn take_all(
-        &mut self,
-        shards: &Shards<K>,
-        (owner, kept): (Key, Option<&Bias>),
-        gone: &mut Vec<Name<K>>,
-    ) -> Taken {
-        let mut locked = shards.lock(self.set());
-        let mut unknown = false;
-        for step in &mut self.steps {
-            let Some(mode) = step.raised() else { continue };
-            match step.find_entry(&mut locked, owner, gone) {
-                Some(State::Quiet(holders)) if !holders.fit(owner, mode) => return Taken::Nothing,
-                Some(State::Quiet(_)) | None => {}
-                Some(State::Busy(_)) => unknown = true,
+        asks: (Key, Option<&Bias>),
+        gone: &mut Gone<K>,
+    ) -> Room {
+        let last = self.steps.len().saturating_sub(1);
+        match self.steps.iter().position(|step| step.raised().is_some()) {
+            None => Room::Free,
+            Some(at) if at == last => {
+                let mut one = shards.lock_one(self.steps[at].hash);
+                take(&mut self.steps[at..], &mut one, asks, gone)
+            }
+            Some(_) => {
+                let mut locked = shards.lock(self.hashes());
+                take(&mut self.steps, &mut locked, asks, gone)
             }
         }
-        if unknown {
-            return Taken::Unknown;
-        }
-        if kept.is_some_and(|word| !word.take()) {
-            return Taken::Revoked;
-        }
-        for step in &mut self.steps {
-            let Some(mode) = step.raised() else { continue };
-            let Action::Real { node, .. } = &mut step.action else {
-                continue;
-            };
-            if let Some(id) = *node {
-                locked.raise(id, owner, mode);
-            } else {
-                let name = step.name.take().expect("made for this");
-                *node = Some(locked.insert(step.hash, name, owner, mode));
-            }
-        }
-        Taken::All
     }
 
     /// Takes step after step as far as can be had now. Gives the node that cannot, and the mode.
@@ -291,24 +183,17 @@ impl<K: Resource> Path<K> {
         waits: &mut WaitTable<K>,
         locked: &mut Locked<'_, K>,
         owner: Key,
+        gone: &mut Gone<K>,
     ) -> Option<(NodeId, Mode)> {
-        let mut gone = Vec::new();
-        for step in &mut self.steps[self.at..] {
-            step.find_entry(locked, owner, &mut gone);
-        }
-        waits.defer_names(gone);
+        look(&mut self.steps[self.at..], locked, owner, gone);
         while let Some(step) = self.steps.get_mut(self.at) {
-            if let Some(mode) = step.raised()
-                && let Action::Real { node, .. } = &mut step.action
-            {
-                if let Some(id) = *node {
+            if let Some(mode) = step.raised() {
+                if let Some(id) = step.node {
                     if !waits.try_raise(locked, owner, id, mode) {
                         return Some((id, mode));
                     }
                 } else {
-                    let name = step.name.take().expect("made for this");
-                    let id = locked.insert(step.hash, name, owner, mode);
-                    *node = Some(id);
+                    let id = step.insert(locked, owner, mode);
                     waits.record(owner, id, None);
                 }
             }
@@ -318,18 +203,118 @@ impl<K: Resource> Path<K> {
     }
 }
 
-impl<K> Path<K> {
-    /// The shards of what is to be taken.
-    #[inline]
-    pub(super) fn set(&self) -> Set {
-        let mut set = Set::default();
-        for step in self.steps[self.at..]
-            .iter()
-            .filter(|s| s.raised().is_some())
-        {
-            set.add(step.hash);
+/// Adds the way to one resource, from the first ancestor that is held well enough, or from the root.
+/// Whether nothing on it is held below that one. None if the resource is too deep.
+#[inline]
+fn walk<K: Resource>(
+    steps: &mut Vec<Step<K>>,
+    (key, mode): (K, Mode),
+    hash: impl Fn(&K) -> u64,
+    holds: &Holds<K>,
+) -> Option<bool> {
+    let first = steps.len();
+    let (mut fresh, mut depth) = (true, 0);
+    let (mut next, mut wanted) = (Some(key), mode);
+    while let Some(key) = next.take() {
+        if steps.len() - first > MAX_DEPTH {
+            return None;
         }
-        set
+        let hash = hash(&key);
+        let mut step = Step::of(key, hash);
+        step.hold = holds.slots.find(step.hash, step.key());
+        if let Some(id) = step.hold
+            && fresh
+            && steps.len() > first
+            && holds.carries(id, wanted, mode)
+        {
+            depth = holds.slots.get(id).depth;
+        } else {
+            fresh &= step.hold.is_none();
+            step.mode = Some(wanted);
+            wanted = wanted.parent_needs();
+            next = step.key().parent();
+        }
+        steps.push(step);
+    }
+    if depth + steps.len() - first > MAX_DEPTH + 1 {
+        return None;
+    }
+    steps[first].asked = Some((mode, 1));
+    steps[first..].reverse();
+    for (at, step) in steps.iter_mut().enumerate().skip(first) {
+        step.depth = depth + at - first;
+        step.parent = (at > first).then(|| at - 1);
+    }
+    Some(fresh)
+}
+
+/// Looks for the entries of these. What is in the way of any of them.
+#[inline]
+fn look<K: Eq>(
+    steps: &mut [Step<K>],
+    locked: &mut impl Reach<K>,
+    owner: Key,
+    gone: &mut Gone<K>,
+) -> Room {
+    let mut room = Room::Free;
+    for step in steps {
+        let Some(mode) = step.raised() else { continue };
+        let (hash, key) = (step.hash, step.key());
+        let known = step.had.and(step.node);
+        let is_it = |entry: &Entry<K>| match known {
+            Some(id) => entry.id == id,
+            None => entry.id.hash == hash && entry.name.is(key),
+        };
+        let index = locked.index(hash);
+        let (node, found) = index.look((hash, is_it), (owner, mode), gone);
+        step.node = node;
+        room = room.max(found);
+    }
+    room
+}
+
+/// Takes all of these, or changes nothing.
+#[inline]
+fn take<K: Eq>(
+    steps: &mut [Step<K>],
+    locked: &mut impl Reach<K>,
+    (owner, kept): (Key, Option<&Bias>),
+    gone: &mut Gone<K>,
+) -> Room {
+    let room = look(steps, locked, owner, gone);
+    if room != Room::Free {
+        return room;
+    }
+    if kept.is_some_and(|word| !word.take()) {
+        return Room::Revoked;
+    }
+    for step in steps {
+        let Some(mode) = step.raised() else { continue };
+        match step.node {
+            Some(id) => locked.index(id.hash).raise(id, owner, mode),
+            None => drop(step.insert(locked, owner, mode)),
+        }
+    }
+    Room::Free
+}
+
+impl<K> Step<K> {
+    /// Makes its entry.
+    #[inline]
+    fn insert(&mut self, locked: &mut impl Reach<K>, owner: Key, mode: Mode) -> NodeId {
+        let name = self.name.take().expect("made for this");
+        let index = locked.index(self.hash);
+        *self.node.insert(index.insert(self.hash, name, owner, mode))
+    }
+}
+
+impl<K> Path<K> {
+    /// Of what is to be taken.
+    #[inline]
+    pub(super) fn hashes(&self) -> impl Iterator<Item = u64> {
+        let left = self.steps[self.at..].iter();
+        left.filter(|step| step.raised().is_some())
+            .map(|step| step.hash)
     }
 
     /// The emptied list, whose memory the next path uses.
@@ -346,39 +331,13 @@ impl<K> Path<K> {
         self.at += 1;
     }
 
-    /// Whether nothing of it concerns the table.
-    pub(super) fn is_local(&self) -> bool {
-        self.steps.iter().all(|step| step.raised().is_none())
-    }
-
     /// Enters in the owner's holds what has been granted.
+    #[inline]
     pub(super) fn commit(&mut self, holds: &mut Holds<K>) {
         for at in 0..self.steps.len() {
-            let parent = match self.steps[at].parent {
-                Some(parent) => self.steps[parent].hold,
-                None => self.steps[at].above,
-            };
-            let step = &mut self.steps[at];
-            let key = &mut step.key;
-            let key = || key.take().expect("a key is entered once");
-            let resource = (key, step.depth);
-            match step.action {
-                Action::Skip => {}
-                Action::Covered { by } => {
-                    let asked = step.asked.expect("what is covered was asked for");
-                    let times = (asked, step.times);
-                    let id = holds.enter_covered(step.hold, step.hash, resource, by, times);
-                    step.hold = Some(id);
-                }
-                Action::Real { mode, node, .. } => {
-                    let node = node.expect("granted");
-                    let real = (node, mode);
-                    let asked = step.asked.map(|asked| (asked, step.times));
-                    let (hold, hash) = (step.hold, step.hash);
-                    let id = holds.enter_real(hold, hash, resource, real, parent, asked);
-                    step.hold = Some(id);
-                }
-            }
+            let parent = self.steps[at].parent;
+            let parent = parent.and_then(|parent| self.steps[parent].hold);
+            holds.enter(&mut self.steps[at], parent);
         }
         if self.kept.is_some() {
             holds.kept.taken();

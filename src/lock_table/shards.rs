@@ -24,11 +24,11 @@
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use super::bias::{Bias, Due};
-use super::index::{Entry, Index, Name, NodeId, State};
+use super::bias::{Due, Kept};
+use super::index::{Gone, Index, NodeId};
 use crate::modes::Mode;
 use crate::slab::Key;
-use crate::sync::{Arc, Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard};
 
 /// A power of two, at most 32.
 const SHARDS: usize = 32;
@@ -39,17 +39,15 @@ pub(super) struct Shards<K>([Shard<K>; SHARDS]);
 #[repr(align(128))]
 struct Shard<K>(Mutex<Index<K>>);
 
-/// Which shards an operation needs.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Set(u32);
+/// Some of the shards, locked: each in its place.
+pub(super) struct Locked<'a, K>([Option<MutexGuard<'a, Index<K>>>; SHARDS]);
 
-/// Some of the shards, locked.
-pub(super) struct Locked<'a, K> {
-    set: Set,
-    // By ascending number; only paths that are long, or lists, need more than two.
-    first: Option<MutexGuard<'a, Index<K>>>,
-    second: Option<MutexGuard<'a, Index<K>>>,
-    rest: Vec<MutexGuard<'a, Index<K>>>,
+/// What is to be entered in the table for an owner: what it holds of each from now on.
+pub(super) type Changes = Vec<(NodeId, Option<Mode>)>;
+
+/// What has locked all that an operation needs.
+pub(super) trait Reach<K> {
+    fn index(&mut self, hash: u64) -> &mut Index<K>;
 }
 
 // Only `Eq` is the user's under these locks: if it panics, nothing has changed.
@@ -61,36 +59,31 @@ impl<K> Shards<K> {
         Self(std::array::from_fn(|_| Shard(Mutex::new(Index::new()))))
     }
 
+    /// The shards of these hashes.
     #[inline]
-    pub(super) fn lock(&self, set: Set) -> Locked<'_, K> {
-        let mut left = set.0;
-        let mut next = || {
-            let shard = self.0.get(left.trailing_zeros() as usize)?;
-            left &= left - 1;
-            Some(shard.0.lock())
-        };
-        let (first, second) = (next(), next());
-        let mut rest = Vec::new();
-        while let Some(guard) = next() {
-            rest.push(guard);
+    pub(super) fn lock(&self, hashes: impl Iterator<Item = u64>) -> Locked<'_, K> {
+        self.lock_set(hashes.fold(0, |set, hash| set | 1 << shard_of(hash)))
+    }
+
+    pub(super) fn lock_all(&self) -> Locked<'_, K> {
+        self.lock_set(u32::MAX)
+    }
+
+    #[inline]
+    fn lock_set(&self, mut set: u32) -> Locked<'_, K> {
+        let mut locked = [const { None }; SHARDS];
+        while set != 0 {
+            let at = set.trailing_zeros() as usize;
+            locked[at] = Some(self.0[at].0.lock());
+            set &= set - 1;
         }
-        Locked {
-            set,
-            first,
-            second,
-            rest,
-        }
+        Locked(locked)
     }
 
     /// The shard of a resource.
     #[inline]
     pub(super) fn lock_one(&self, hash: u64) -> MutexGuard<'_, Index<K>> {
         self.0[shard_of(hash)].0.lock()
-    }
-
-    /// All shards.
-    pub(super) fn lock_all(&self) -> Locked<'_, K> {
-        self.lock(Set(u32::MAX))
     }
 
     /// How many entries there are, if nobody is at any shard: what `Debug` uses.
@@ -102,186 +95,79 @@ impl<K> Shards<K> {
         lens.sum()
     }
 
-    /// [`Index::lower`] of one. What is kept rests with it; if it cannot, nothing has changed.
-    #[inline]
-    pub(super) fn lower_one(
-        &self,
-        owner: Key,
-        (id, mode): (NodeId, Option<Mode>),
-        rests: Option<&Bias>,
-    ) -> Option<Option<Name<K>>> {
-        let mut index = self.lock_one(id.hash);
-        if let Some(bias) = rests
-            && (!index.is_quiet(id) || !bias.rest())
-        {
-            return None;
-        }
-        index.lower(id, owner, mode).ok()
-    }
-
-    /// [`Index::give_up`].
-    pub(super) fn give_up(&self, owner: Key, id: NodeId) -> Option<Name<K>> {
-        self.lock_one(id.hash).give_up(id, owner)
-    }
-
-    /// Lowers what an owner holds of these, or takes it away, if none of them is busy; else changes
-    /// nothing and says false.
+    /// Lowers what an owner holds of these, or takes it away, if none of them is busy, and does what
+    /// is due about what it keeps; else changes nothing and says false.
     #[inline]
     pub(super) fn lower(
         &self,
         owner: Key,
         changes: &[(NodeId, Option<Mode>)],
-        (due, bias): (Due, &Arc<Bias>),
-        deferred: &mut Vec<Name<K>>,
+        kept: &mut Kept<K>,
+        gone: &mut Gone<K>,
     ) -> bool {
-        let mut locked = self.lock(changes.iter().map(|(id, _)| *id).collect());
-        let quiet = |(id, _): &(NodeId, _)| locked.at(id.hash).is_quiet(*id);
-        if !changes.iter().all(quiet) || due == Due::Rest && !bias.rest() {
-            return false;
-        }
-        for &(id, mode) in changes {
-            if due == Due::Begin(id) {
-                locked.index(id.hash).begin(id, owner, bias);
-                continue;
+        match changes {
+            [(id, _)] => lower(self.lock_one(id.hash), owner, changes, kept, gone),
+            _ => {
+                let locked = self.lock(changes.iter().map(|(id, _)| id.hash));
+                lower(locked, owner, changes, kept, gone)
             }
-            deferred.extend(locked.lower(id, owner, mode).ok().flatten());
         }
-        true
+    }
+}
+
+#[inline]
+fn lower<K>(
+    mut locked: impl Reach<K>,
+    owner: Key,
+    changes: &[(NodeId, Option<Mode>)],
+    kept: &mut Kept<K>,
+    gone: &mut Gone<K>,
+) -> bool {
+    // One alone tells when it is lowered.
+    let alone = changes.len() == 1 && kept.due == Due::Nothing;
+    let mut busy = |(id, _): &(NodeId, _)| locked.index(id.hash).is_busy(*id);
+    if !alone && changes.iter().any(&mut busy) || kept.due == Due::Rest && !kept.word().rest() {
+        return false;
+    }
+    for &(id, mode) in changes {
+        let index = locked.index(id.hash);
+        if kept.due == Due::Begin(id) {
+            index.begin(id, owner, kept.word());
+            continue;
+        }
+        match index.lower(id, owner, mode) {
+            Ok(None) => {}
+            Ok(Some(name)) => gone.push(name),
+            Err(_) => return false,
+        }
+    }
+    kept.due = Due::Nothing;
+    true
+}
+
+impl<K> Reach<K> for MutexGuard<'_, Index<K>> {
+    #[inline]
+    fn index(&mut self, _: u64) -> &mut Index<K> {
+        self
+    }
+}
+
+impl<K> Reach<K> for Locked<'_, K> {
+    #[inline]
+    fn index(&mut self, hash: u64) -> &mut Index<K> {
+        let shard = self.0[shard_of(hash)].as_mut();
+        shard.expect("it was asked for")
     }
 }
 
 impl<K> Locked<'_, K> {
-    #[inline]
-    fn index(&mut self, hash: u64) -> &mut Index<K> {
-        let below = self.set.0 & (Set::bit(hash) - 1);
-        let guard = match below.count_ones() as usize {
-            0 => self.first.as_mut(),
-            1 => self.second.as_mut(),
-            more => self.rest.get_mut(more - 2),
-        };
-        guard.expect("its shard is in the set")
+    /// Those that are locked.
+    pub(super) fn indices(&mut self) -> impl Iterator<Item = &mut Index<K>> {
+        self.0.iter_mut().flatten().map(|guard| &mut **guard)
     }
 
-    #[inline]
-    fn at(&self, hash: u64) -> &Index<K> {
-        let below = self.set.0 & (Set::bit(hash) - 1);
-        let guard = match below.count_ones() as usize {
-            0 => self.first.as_ref(),
-            1 => self.second.as_ref(),
-            more => self.rest.get(more - 2),
-        };
-        guard.expect("its shard is in the set")
-    }
-
-    /// The entry of a resource.
-    #[inline]
-    pub(super) fn find(&self, hash: u64, key: &K) -> Option<NodeId>
-    where
-        K: Eq,
-    {
-        let is_it = |entry: &Entry<K>| entry.id.hash == hash && *entry.name.get() == *key;
-        let entry = self.at(hash).entries.find(hash, is_it)?;
-        Some(entry.id)
-    }
-
-    #[inline]
-    pub(super) fn get(&self, id: NodeId) -> Option<&Entry<K>> {
-        self.at(id.hash).get(id)
-    }
-
-    /// [`Index::make_room`].
-    #[inline]
-    pub(super) fn make_room(&mut self, id: NodeId, asks: (Key, Mode), gone: &mut Vec<Name<K>>) {
-        self.index(id.hash).make_room(id, asks, gone);
-    }
-
-    /// So that only what is used is left: for those who look.
-    pub(super) fn revoke_idle(&mut self, gone: &mut Vec<Name<K>>) {
-        let two = self.first.iter_mut().chain(&mut self.second);
-        let all = two.chain(&mut self.rest);
-        all.for_each(|index| index.revoke_idle(gone));
-    }
-
-    #[inline]
-    pub(super) fn get_mut(&mut self, id: NodeId) -> Option<&mut Entry<K>> {
-        self.index(id.hash).get_mut(id)
-    }
-
-    /// Makes the entry of a resource that has none.
-    #[inline]
-    pub(super) fn insert(&mut self, hash: u64, name: K, owner: Key, mode: Mode) -> NodeId {
-        self.index(hash).insert(hash, name, owner, mode)
-    }
-
-    /// What an owner holds of an entry that is not busy becomes this.
-    #[inline]
-    pub(super) fn raise(&mut self, id: NodeId, owner: Key, mode: Mode) {
-        if let Some(entry) = self.get_mut(id)
-            && let State::Quiet(holders) = &mut entry.state
-        {
-            holders.set(owner, Some(mode));
-        }
-    }
-
-    /// Lowers what an owner holds, and gives the name if that was the last of the entry; or the node
-    /// if the entry is busy.
-    #[inline]
-    pub(super) fn lower(
-        &mut self,
-        id: NodeId,
-        owner: Key,
-        mode: Option<Mode>,
-    ) -> Result<Option<Name<K>>, Key> {
-        self.index(id.hash).lower(id, owner, mode)
-    }
-
-    pub(super) fn remove(&mut self, id: NodeId) -> Option<Name<K>> {
-        self.index(id.hash).remove(id)
-    }
-
-    pub(super) fn len(&self) -> usize {
+    pub(super) fn len(&mut self) -> usize {
         self.indices().map(|index| index.entries.len()).sum()
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<K>> {
-        let two = self.first.iter_mut().chain(&mut self.second);
-        let all = two.chain(&mut self.rest);
-        all.flat_map(|guard| guard.entries.iter_mut())
-    }
-
-    #[cfg(all(test, not(shuttle)))]
-    pub(super) fn capacity(&self) -> usize {
-        self.indices().map(|index| index.entries.capacity()).sum()
-    }
-
-    fn indices(&self) -> impl Iterator<Item = &Index<K>> {
-        let all = self.first.iter().chain(&self.second).chain(&self.rest);
-        all.map(|guard| &**guard)
-    }
-}
-
-impl NodeId {
-    pub(super) fn set(self) -> Set {
-        Set(Set::bit(self.hash))
-    }
-}
-
-impl Set {
-    #[inline]
-    pub(super) fn add(&mut self, hash: u64) {
-        self.0 |= Self::bit(hash);
-    }
-
-    #[inline]
-    fn bit(hash: u64) -> u32 {
-        1 << shard_of(hash)
-    }
-}
-
-impl FromIterator<NodeId> for Set {
-    #[inline]
-    fn from_iter<I: IntoIterator<Item = NodeId>>(ids: I) -> Self {
-        Self(ids.into_iter().fold(0, |set, id| set | id.set().0))
     }
 }
 

@@ -91,9 +91,8 @@ impl<K> Slots<K> {
         }
     }
 
-    /// Gives the key, to be dropped when all is done.
     #[inline(always)]
-    pub(super) fn remove(&mut self, id: HoldId) -> K {
+    pub(super) fn remove(&mut self, id: HoldId) -> Hold<K> {
         if self.slots.len() > FEW {
             let hash = self.get(id).hash;
             let found = self.index.find_entry(hash, |&at| at == id);
@@ -110,13 +109,7 @@ impl<K> Slots<K> {
         if self.free.len() == self.slots.len() {
             self.clear();
         }
-        gone.expect("a hold that was found").key
-    }
-
-    /// Leaves none.
-    #[inline]
-    pub(super) fn take_all(&mut self) -> Vec<Option<Hold<K>>> {
-        mem::replace(self, Self::new()).slots
+        gone.expect("a hold that was found")
     }
 
     /// By invariant 1, with room for a few.
@@ -141,7 +134,7 @@ impl<K> Slots<K> {
 
     #[cold]
     fn move_together(&mut self) {
-        let old = self.take_all();
+        let old = mem::replace(self, Self::new()).slots;
         let mut ids = vec![0; old.len()];
         for (id, slot) in old.into_iter().enumerate() {
             if let Some(hold) = slot {

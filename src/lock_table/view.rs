@@ -90,7 +90,8 @@ impl<K> WaitTable<K> {
                 waiters: node.map_or_else(Vec::new, Node::waiters),
             })
         };
-        locked.iter_mut().filter_map(view).collect()
+        let all = locked.indices().flat_map(|index| &mut index.entries);
+        all.filter_map(view).collect()
     }
 }
 

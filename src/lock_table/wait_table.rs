@@ -25,7 +25,7 @@ use std::task::Waker;
 use super::error::Report;
 use super::index::{Name, NodeId, State};
 use super::node::{Node, Request};
-use super::shards::{Locked, Shards};
+use super::shards::{Locked, Reach, Shards};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
 use crate::sync::Arc;
@@ -80,7 +80,6 @@ pub(super) enum Outcome<K> {
 /// What must not be dropped under the lock.
 #[allow(dead_code, reason = "kept only to be dropped")]
 pub(super) enum DeferredDrop<K> {
-    Key(Arc<K>),
     Name(Name<K>),
     Waker(Spare),
     Report(Report<K>),
@@ -155,7 +154,8 @@ impl<K> WaitTable<K> {
         id: NodeId,
         mode: Mode,
     ) -> bool {
-        let entry = locked.get_mut(id).expect("an entry that was found");
+        let entry = locked.index(id.hash).get_mut(id);
+        let entry = entry.expect("an entry that was found");
         let holders = match &mut entry.state {
             State::Quiet(holders) if holders.fit(owner, mode) => holders,
             State::Quiet(_) => return false,
@@ -186,7 +186,8 @@ impl<K> WaitTable<K> {
         (owner, (id, mode)): (Key, (NodeId, Mode)),
         waker: Waker,
     ) {
-        let entry = locked.get_mut(id).expect("an entry that was found");
+        let entry = locked.index(id.hash).get_mut(id);
+        let entry = entry.expect("an entry that was found");
         let node = match &mut entry.state {
             State::Busy(node) => *node,
             State::Quiet(holders) => {
@@ -238,11 +239,6 @@ impl<K> WaitTable<K> {
         state.done.clear();
     }
 
-    pub(super) fn defer_names(&mut self, names: Vec<Name<K>>) {
-        self.deferred
-            .extend(names.into_iter().map(DeferredDrop::Name));
-    }
-
     /// The operation has failed or given up: leaves the queue and puts back what it took.
     pub(super) fn abort(&mut self, owner: Key) {
         if let Some(wait) = self.owner_mut(owner).wait.take() {
@@ -278,9 +274,9 @@ impl<K> WaitTable<K> {
     /// Lowers what an owner holds of these, or takes it away.
     pub(super) fn lower(&mut self, owner: Key, changes: &[(NodeId, Option<Mode>)]) {
         let shards = self.shards.clone();
-        let mut locked = shards.lock(changes.iter().map(|(id, _)| *id).collect());
+        let mut locked = shards.lock(changes.iter().map(|(id, _)| id.hash));
         for &(id, mode) in changes {
-            match locked.lower(id, owner, mode) {
+            match locked.index(id.hash).lower(id, owner, mode) {
                 Ok(name) => self.deferred.extend(name.map(DeferredDrop::Name)),
                 Err(node) => {
                     let found = self.nodes.get_mut(node).expect("the node of an entry");
@@ -357,14 +353,12 @@ impl<K> WaitTable<K> {
         let Some(gone) = self.nodes.remove(node) else {
             return;
         };
-        let mut locked = self.shards.lock(gone.id.set());
-        if gone.holders.is_empty() {
-            let name = locked.remove(gone.id);
-            self.deferred.extend(name.map(DeferredDrop::Name));
-        } else if let Some(entry) = locked.get_mut(gone.id) {
-            entry.state = State::Quiet(gone.holders);
-        }
-        drop(locked);
-        self.deferred.push(DeferredDrop::Key(gone.key));
+        let name = self
+            .shards
+            .lock_one(gone.id.hash)
+            .calm(gone.id, gone.holders);
+        self.deferred.extend(name.map(DeferredDrop::Name));
+        self.deferred
+            .push(DeferredDrop::Name(Name::Shared(gone.key)));
     }
 }
