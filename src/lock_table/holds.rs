@@ -21,6 +21,8 @@
 //!    granted before a savepoint never comes to rest on something granted after it.
 //! 4. The own mode of a cover covers what `covers` counts.
 
+use std::cmp::Reverse;
+
 use super::bias::{Kept, Root};
 use super::error::ReleaseError;
 use super::grants::Grants;
@@ -163,6 +165,17 @@ impl<K> Holds<K> {
         }
     }
 
+    /// Gives back everything, from the leaves up.
+    pub(super) fn clear(&mut self) {
+        let mut all = self.slots.take_all();
+        all.sort_by_key(|hold| Reverse(hold.depth));
+        self.real = 0;
+        for hold in all {
+            let intent = hold.own().is_none();
+            self.leave(hold, intent);
+        }
+    }
+
     /// All that the table has of its owner, to be taken away.
     pub(super) fn all(&self) -> Changes {
         let nodes = self.slots.iter().filter_map(|(_, hold)| match hold.kind {
@@ -187,7 +200,8 @@ impl<K> Holds<K> {
                 if target.is_some() {
                     self.count(at, true);
                 } else {
-                    self.gone.push(Name::Own(self.slots.remove(at).key));
+                    let hold = self.slots.remove(at);
+                    self.leave(hold, false);
                 }
                 return;
             };
@@ -198,30 +212,46 @@ impl<K> Holds<K> {
             if target == Some(mode) {
                 return;
             }
-            debug_assert!(target.is_some() || !self.slots.get(at).covers.any());
             if target.is_some() {
                 self.changes.push((node, target));
             } else {
                 self.real -= 1;
-                let Hold { key, hash, .. } = self.slots.remove(at);
-                if parent.is_none() && at != start {
-                    let root = Root {
-                        key,
-                        hash,
-                        node,
-                        mode,
-                    };
-                    self.kept.leave(root, &mut self.changes, &mut self.gone);
-                } else {
-                    self.changes.push((node, None));
-                    self.kept.forget_if(node, &mut self.gone);
-                    self.gone.push(Name::Own(key));
-                }
+                let hold = self.slots.remove(at);
+                self.leave(hold, at != start);
             }
             let Some(parent) = parent else { return };
             self.count(parent, false);
             at = parent;
         }
+    }
+
+    /// A hold of which nothing is left; what is below it has gone before. It was held only for the
+    /// sake of that, or granted.
+    #[inline]
+    fn leave(&mut self, hold: Hold<K>, intent: bool) {
+        debug_assert!(!hold.covers.any() || !intent);
+        let Hold { key, hash, .. } = hold;
+        match hold.kind {
+            HoldKind::Real {
+                node,
+                mode,
+                parent: None,
+            } if intent => {
+                let root = Root {
+                    key,
+                    hash,
+                    node,
+                    mode,
+                };
+                return self.kept.leave(root, &mut self.changes, &mut self.gone);
+            }
+            HoldKind::Real { node, .. } => {
+                self.changes.push((node, None));
+                self.kept.forget_if(node, &mut self.gone);
+            }
+            HoldKind::Covered { .. } => {}
+        }
+        self.gone.push(Name::Own(key));
     }
 
     /// Counts a hold at what it rests on, or no more: its intent at its parent, its own mode at its

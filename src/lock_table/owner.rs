@@ -137,7 +137,7 @@ impl<K, S> Owner<K, S> {
     pub fn release_all(&mut self) {
         self.retries = 0;
         self.abort_pending();
-        self.holds.release_to(0);
+        self.holds.clear();
         self.enter();
     }
 

@@ -131,7 +131,7 @@ fn lower<K>(
     }
     for &(id, mode) in changes {
         let index = locked.index(id.hash);
-        if kept.due == Due::Begin(id) {
+        if kept.due == Due::Begin(id) && mode.is_none() {
             index.begin(id, owner, kept.word());
             continue;
         }

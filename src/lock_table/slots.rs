@@ -112,6 +112,12 @@ impl<K> Slots<K> {
         gone.expect("a hold that was found")
     }
 
+    /// Leaves none.
+    pub(super) fn take_all(&mut self) -> Vec<Hold<K>> {
+        let all = mem::replace(self, Self::new()).slots;
+        all.into_iter().flatten().collect()
+    }
+
     /// By invariant 1, with room for a few.
     #[inline]
     fn clear(&mut self) {

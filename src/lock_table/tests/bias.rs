@@ -155,6 +155,24 @@ fn several_at_once_and_savepoints() {
     assert_eq!(entries(&locks), 0);
 }
 
+/// A root that is first lowered and then left, at once.
+#[test]
+fn it_is_kept_in_the_mode_that_was_needed_last() {
+    let locks = LockTable::new();
+    let [mut a] = owners(&locks);
+    for _ in 0..3 {
+        let savepoint = a.savepoint();
+        take(&mut a, &path([1, 1]), S);
+        take(&mut a, &path([1, 2]), X);
+        a.release_to(savepoint).unwrap();
+    }
+    assert_eq!(entries(&locks), 1);
+    take(&mut a, &path([1, 1]), S);
+    assert!(free(&locks, &path([1]), S));
+    drop(a);
+    assert_eq!(entries(&locks), 0);
+}
+
 /// The release that gives one root up for another meets somebody who waits.
 #[test]
 fn it_is_given_up_beside_one_who_waits() {
