@@ -9,7 +9,6 @@ use super::Resource;
 use super::error::{Deadlock, LockError, TryLockError};
 use super::index::Room;
 use super::owner::Owner;
-use super::path::Path;
 use super::wait_table::Outcome;
 use crate::sync::{model_size, spin_loop, yield_now};
 use crate::wait::{Op, look_twice, sealed};
@@ -20,24 +19,17 @@ const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
 /// The wait of [`Owner::lock`] and [`Owner::lock_many`].
 pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
-    owner: &'a mut Owner<K, S>,
-    /// None if a resource is too deep, and when it is done.
-    path: Option<Path<K>>,
+    /// With the path of this request.
+    pub(super) owner: &'a mut Owner<K, S>,
     begun: bool,
 }
 
 impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
-    pub(super) fn new(owner: &'a mut Owner<K, S>, path: Option<Path<K>>) -> Self {
+    pub(super) fn new(owner: &'a mut Owner<K, S>) -> Self {
         Self {
             owner,
-            path,
             begun: false,
         }
-    }
-
-    /// For other requests, before the first poll of this one.
-    pub(super) fn owner(&mut self) -> &mut Owner<K, S> {
-        self.owner
     }
 
     /// Takes all of it now, or nothing.
@@ -62,19 +54,20 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
     /// Without the wait table: all of it, or nothing has changed.
     #[inline]
     fn take(&mut self) -> Result<Room, LockError<K>> {
-        let Self { owner, path, .. } = self;
-        let path = path.as_mut().ok_or(LockError::TooDeep)?;
+        let owner = &mut *self.owner;
+        if owner.path.too_deep {
+            return Err(LockError::TooDeep);
+        }
         if owner.shared.is_closed() {
             return Err(LockError::Closed);
         }
-        let mut taken = owner.take(path);
+        let mut taken = owner.take();
         if taken == Room::Revoked {
             owner.give_up_kept();
-            path.forget_kept();
-            taken = owner.take(path);
+            taken = owner.take();
         }
         if taken == Room::Free {
-            path.commit(&mut owner.holds);
+            owner.path.commit(&mut owner.holds);
         }
         owner.holds.gone.drop_all();
         Ok(taken)
@@ -109,19 +102,16 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
 
     /// With the wait table: as far as it goes now; with a waker, into the queue if need be.
     fn acquire(&mut self, waker: &mut Option<Waker>) -> Poll<Result<(), LockError<K>>> {
-        let Self { owner, path, begun } = self;
-        let Some(path) = path else {
-            return Poll::Ready(Err(LockError::TooDeep));
-        };
-        if path.keeps() {
+        let Self { owner, begun } = self;
+        if owner.path.keeps() {
             owner.give_up_kept();
-            path.forget_kept();
         }
         // From here on the table may hold something that is not in our holds.
         owner.pending = true;
         let begins = !std::mem::replace(begun, true);
         let (id, locks, retries) = (owner.id, owner.holds.real, owner.retries);
-        let (shards, gone) = (&owner.shared.shards, &mut owner.holds.gone);
+        let (path, gone) = (&mut owner.path, &mut owner.holds.gone);
+        let shards = &owner.shared.shards;
         let outcome = owner.shared.with_state(|waits, wakes| {
             if begins {
                 waits.begin(id, locks, retries);
@@ -216,9 +206,7 @@ impl<K: Resource, S: BuildHasher> Drop for Lock<'_, K, S> {
     #[inline]
     fn drop(&mut self) {
         self.owner.abort_pending();
-        if let Some(path) = self.path.take() {
-            self.owner.steps = path.into_steps();
-        }
+        self.owner.path.clear();
     }
 }
 

@@ -2,16 +2,30 @@
 
 use super::Resource;
 use super::bias::Due;
+use super::holds::Holds;
 use super::index::{KEPT, Room};
 use super::owner::Owner;
-use super::path::Path;
 
 impl<K: Resource, S> Owner<K, S> {
     /// All of the path, or nothing.
     #[inline]
-    pub(super) fn take(&mut self, path: &mut Path<K>) -> Room {
-        let kept = path.keeps().then(|| &**self.holds.kept.word());
-        path.take(&self.shared.shards, (self.id, kept), &mut self.holds.gone)
+    pub(super) fn take(&mut self) -> Room {
+        let Holds { kept, gone, .. } = &mut self.holds;
+        let kept = self.path.keeps().then(|| &**kept.word());
+        self.path.take(&self.shared.shards, (self.id, kept), gone)
+    }
+
+    /// Gives back what it keeps and does not use; the path may have to ask for it now.
+    pub(super) fn give_up_kept(&mut self) {
+        let Holds {
+            kept,
+            gone,
+            changes,
+            ..
+        } = &mut self.holds;
+        self.path.forget_kept();
+        changes.extend(kept.forget(gone).map(|root| (root, None)));
+        self.enter();
     }
 }
 
@@ -19,29 +33,34 @@ impl<K, S> Owner<K, S> {
     /// Enters in the table what has changed in the holds.
     #[inline]
     pub(super) fn enter(&mut self) {
-        let Self { shared, holds, .. } = self;
-        holds.slots.compact();
-        if !holds.changes.is_empty() || holds.kept.due != Due::Nothing {
-            let mut changes = std::mem::take(&mut holds.changes);
-            let (kept, gone) = (&mut holds.kept, &mut holds.gone);
-            if !shared.shards.lower(self.id, &changes, kept, gone) {
-                if kept.due != Due::Nothing {
-                    changes.extend(kept.forget(gone).map(|root| (root, None)));
-                }
-                shared.with_state(|waits, _| waits.lower(self.id, &changes));
-            }
-            changes.clear();
-            if changes.capacity() <= KEPT {
-                holds.changes = changes;
+        let Holds {
+            slots,
+            kept,
+            gone,
+            changes,
+            ..
+        } = &mut self.holds;
+        slots.compact();
+        if !changes.is_empty() || kept.due != Due::Nothing {
+            if self.shared.shards.lower(self.id, changes, kept, gone) {
+                changes.clear();
+                changes.shrink_to(KEPT);
+            } else {
+                self.enter_busy();
             }
         }
-        holds.gone.drop_all();
+        self.holds.gone.drop_all();
     }
 
-    /// Gives back what it keeps and does not use.
-    pub(super) fn give_up_kept(&mut self) {
-        let root = self.holds.kept.forget(&mut self.holds.gone);
-        self.holds.changes.extend(root.map(|root| (root, None)));
-        self.enter();
+    #[cold]
+    fn enter_busy(&mut self) {
+        // Taken out, so that nothing is entered twice if the drop of a name panics.
+        let mut changes = std::mem::take(&mut self.holds.changes);
+        let Holds { kept, gone, .. } = &mut self.holds;
+        if kept.due != Due::Nothing {
+            changes.extend(kept.forget(gone).map(|root| (root, None)));
+        }
+        self.shared
+            .with_state(|waits, _| waits.lower(self.id, &changes));
     }
 }

@@ -13,38 +13,10 @@ use crate::wait::{Op, Wait, sealed};
 
 /// The wait of [`Owner::first_free_or_wait`](super::Owner::first_free_or_wait).
 pub struct FirstFree<'a, K: Resource, S: BuildHasher = RandomState> {
-    /// Of the head of the list, in which it waits.
     lock: Lock<'a, K, S>,
-    /// All of the list; none of it once it has been looked through.
-    all: Vec<K>,
+    /// None when they have been looked through: then it waits for the first.
+    all: Option<Vec<K>>,
     mode: Mode,
-    empty: bool,
-}
-
-impl<'a, K: Resource, S: BuildHasher> FirstFree<'a, K, S> {
-    pub(super) fn new(lock: Lock<'a, K, S>, all: Vec<K>, mode: Mode) -> Self {
-        let empty = all.is_empty();
-        Self {
-            lock,
-            all,
-            mode,
-            empty,
-        }
-    }
-
-    /// Once: what can be had now.
-    fn look(&mut self) -> Option<Result<Option<usize>, LockError<K>>> {
-        if self.empty {
-            return Some(Ok(None));
-        }
-        let all = std::mem::take(&mut self.all);
-        match self.lock.owner().first_free(&all, self.mode) {
-            Ok(None) => None,
-            Ok(found) => Some(Ok(found)),
-            Err(TryLockError::TooDeep) => Some(Err(LockError::TooDeep)),
-            Err(_) => Some(Err(LockError::Closed)),
-        }
-    }
 }
 
 impl<K: Resource, S: BuildHasher> Owner<K, S> {
@@ -110,10 +82,11 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         mode: Mode,
     ) -> Wait<FirstFree<'_, K, S>> {
         let all: Vec<K> = resources.into_iter().collect();
-        let path = all
-            .first()
-            .and_then(|head| self.path([(head.clone(), mode)]));
-        Wait::new(FirstFree::new(Lock::new(self, path), all, mode))
+        Wait::new(FirstFree {
+            lock: Lock::new(self),
+            all: Some(all),
+            mode,
+        })
     }
 }
 
@@ -126,8 +99,21 @@ impl<K: Resource, S: BuildHasher> Op for FirstFree<'_, K, S> {
     type Output = Result<Option<usize>, LockError<K>>;
 
     fn at_once(&mut self) -> Option<Self::Output> {
-        let looks = self.empty || !self.all.is_empty();
-        looks.then(|| self.look()).flatten()
+        let all = self.all.as_ref()?;
+        let Some(head) = all.first() else {
+            return Some(Ok(None));
+        };
+        let owner = &mut *self.lock.owner;
+        match owner.first_free(all, self.mode) {
+            Ok(None) => {
+                owner.plan([(head.clone(), self.mode)]);
+                self.all = None;
+                None
+            }
+            Ok(found) => Some(Ok(found)),
+            Err(TryLockError::TooDeep) => Some(Err(LockError::TooDeep)),
+            Err(_) => Some(Err(LockError::Closed)),
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -65,6 +65,7 @@ impl Grants {
     }
 
     /// One less, the youngest. The mode stays until the last is gone.
+    #[inline]
     pub(super) fn pop(&mut self) {
         if self.count() <= 1 {
             *self = Self::default();

@@ -256,7 +256,7 @@ impl<K> Holds<K> {
 
     /// Counts a hold at what it rests on, or no more: its intent at its parent, its own mode at its
     /// cover.
-    #[inline]
+    #[inline(always)]
     fn count(&mut self, id: HoldId, more: bool) {
         let hold = self.slots.get(id);
         match hold.kind {

@@ -9,7 +9,6 @@ use super::hold::HoldId;
 use super::holds::Holds;
 use super::index::spread;
 use super::path::Path;
-use super::step::Step;
 use super::{Resource, Shared};
 use crate::modes::Mode;
 use crate::slab::Key;
@@ -33,8 +32,8 @@ pub struct Owner<K, S = RandomState> {
     pub(super) retries: u32,
     /// A request was begun and neither committed nor put back.
     pub(super) pending: bool,
-    /// The memory of the last path.
-    pub(super) steps: Vec<Step<K>>,
+    /// Of the request at hand.
+    pub(super) path: Path<K>,
 }
 
 /// A moment in the life of an owner, to go back to.
@@ -53,7 +52,7 @@ impl<K, S> Owner<K, S> {
             holds: Holds::new(),
             retries: 0,
             pending: false,
-            steps: Vec::new(),
+            path: Path::new(),
         }
     }
 
@@ -189,8 +188,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// Hashing, `parent` and `clone` run before anything is locked; `Eq` runs under the table's locks
     /// as well, and must not use the table. If one of them panics, nothing has changed.
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
-        let path = self.path([(resource.clone(), mode)]);
-        Wait::new(Lock::new(self, path))
+        self.plan([(resource.clone(), mode)]);
+        Wait::new(Lock::new(self))
     }
 
     /// [`lock`](Self::lock) of several resources, all or none.
@@ -207,8 +206,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         &mut self,
         resources: impl IntoIterator<Item = (K, Mode)>,
     ) -> Wait<Lock<'_, K, S>> {
-        let path = self.path(resources);
-        Wait::new(Lock::new(self, path))
+        self.plan(resources);
+        Wait::new(Lock::new(self))
     }
 
     /// [`lock`](Self::lock) if that need not wait. It does not go ahead of those who do.
@@ -218,8 +217,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// [`TryLockError::WouldBlock`], [`Closed`](TryLockError::Closed),
     /// [`TooDeep`](TryLockError::TooDeep).
     pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), TryLockError> {
-        let path = self.path([(resource.clone(), mode)]);
-        Lock::new(self, path).try_now()
+        self.plan([(resource.clone(), mode)]);
+        Lock::new(self).try_now()
     }
 
     /// Gives one grant of the resource back. With the last one the mode falls to what is needed for
@@ -267,17 +266,15 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         id.map_or(0, |id| self.holds.slots.get(id).grants.count())
     }
 
-    /// None if one is too deep.
+    /// A new request.
     #[inline]
-    pub(super) fn path(&mut self, asked: impl IntoIterator<Item = (K, Mode)>) -> Option<Path<K>> {
+    pub(super) fn plan(&mut self, asked: impl IntoIterator<Item = (K, Mode)>) {
         self.abort_pending();
-        let steps = std::mem::take(&mut self.steps);
         let hash = |key: &K| self.shared.hasher.hash_one(key);
-        let path = Path::to(asked, hash, &self.holds, steps);
-        if path.as_ref().is_some_and(|path| path.gives_up) {
+        self.path.plan(asked, hash, &self.holds);
+        if self.path.gives_up {
             self.give_up_kept();
         }
-        path
     }
 
     #[inline]

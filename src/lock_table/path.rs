@@ -28,50 +28,41 @@ pub(super) struct Path<K> {
     kept: Option<usize>,
     /// What the owner keeps will not do here, and has to be given up before.
     pub(super) gives_up: bool,
+    pub(super) too_deep: bool,
 }
 
 impl<K: Resource> Path<K> {
-    /// The way to some resources. None if one is too deep.
+    /// The way to some resources.
     #[inline]
-    pub(super) fn to(
+    pub(super) fn plan(
+        &mut self,
         asked: impl IntoIterator<Item = (K, Mode)>,
         hash: impl Fn(&K) -> u64,
         holds: &Holds<K>,
-        mut steps: Vec<Step<K>>,
-    ) -> Option<Self> {
+    ) {
+        self.clear();
         let mut fresh = true;
         for (key, mode) in asked {
-            fresh &= steps.is_empty();
-            fresh &= walk(&mut steps, (key, mode), &hash, holds)?;
+            fresh &= self.steps.is_empty();
+            match walk(&mut self.steps, (key, mode), &hash, holds) {
+                Some(alone) => fresh &= alone,
+                None => return self.too_deep = true,
+            }
         }
-        let mut path = Self {
-            steps,
-            at: 0,
-            kept: None,
-            gives_up: false,
-        };
-        if !fresh || has_repeats(&path.steps) {
-            path.steps = merged(path.steps);
-            path.assign(holds);
+        if !fresh || has_repeats(&self.steps) {
+            self.steps = merged(std::mem::take(&mut self.steps));
+            self.assign(holds);
         }
-        path.use_kept(holds);
-        path.name_new();
-        Some(path)
-    }
-
-    /// Finds the root that the owner keeps.
-    #[inline]
-    fn use_kept(&mut self, holds: &Holds<K>) {
         for (at, step) in self.steps.iter_mut().enumerate() {
-            let Some((mode, node)) = holds.kept.idle(step.hash, step.key()) else {
-                continue;
-            };
-            if step.asked.is_none() && step.parent.is_none() && step.mode == Some(mode) {
-                (step.had, step.node) = (Some(mode), Some(node));
-                self.kept = Some(at);
-            } else {
+            if let Some((mode, node)) = holds.kept.idle(step.hash, step.key()) {
+                if step.asked.is_none() && step.parent.is_none() && step.mode == Some(mode) {
+                    (step.had, step.node) = (Some(mode), Some(node));
+                    self.kept = Some(at);
+                    continue;
+                }
                 self.gives_up = true;
             }
+            step.name_new();
         }
     }
 
@@ -79,23 +70,13 @@ impl<K: Resource> Path<K> {
     pub(super) fn forget_kept(&mut self) {
         if let Some(at) = self.kept.take() {
             (self.steps[at].had, self.steps[at].node) = (None, None);
-            self.name_new();
+            self.steps[at].name_new();
         }
     }
 
     /// Whether it needs what the owner keeps.
     pub(super) fn keeps(&self) -> bool {
         self.kept.is_some()
-    }
-
-    /// Names for the entries that may have to be made.
-    #[inline]
-    fn name_new(&mut self) {
-        for step in &mut self.steps {
-            if step.mode.is_some() && step.had.is_none() {
-                step.name = step.key.clone();
-            }
-        }
     }
 
     /// What is to be done where more is held or asked for than one way.
@@ -317,13 +298,23 @@ impl<K> Path<K> {
             .map(|step| step.hash)
     }
 
-    /// The emptied list, whose memory the next path uses.
-    pub(super) fn into_steps(mut self) -> Vec<Step<K>> {
-        self.steps.clear();
-        if self.steps.capacity() > KEPT {
-            self.steps = Vec::new();
+    pub(super) const fn new() -> Self {
+        Self {
+            steps: Vec::new(),
+            at: 0,
+            kept: None,
+            gives_up: false,
+            too_deep: false,
         }
-        self.steps
+    }
+
+    /// The next one uses its memory.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.steps.clear();
+        self.steps.shrink_to(KEPT);
+        (self.at, self.kept) = (0, None);
+        (self.gives_up, self.too_deep) = (false, false);
     }
 
     /// The node that could not be had at once has been granted.

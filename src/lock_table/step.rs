@@ -55,6 +55,17 @@ impl<K> Step<K> {
         self.mode.filter(|_| self.had != self.mode)
     }
 
+    /// A name for the entry that may have to be made.
+    #[inline]
+    pub(super) fn name_new(&mut self)
+    where
+        K: Clone,
+    {
+        if self.mode.is_some() && self.had.is_none() {
+            self.name.clone_from(&self.key);
+        }
+    }
+
     /// It is needed in this mode, too.
     pub(super) fn want(&mut self, mode: Mode) {
         self.mode = Some(self.mode.map_or(mode, |wanted| wanted.join(mode)));

@@ -77,7 +77,7 @@ fn a_victim_that_retries_is_not_the_victim_again() {
         take(&mut b, &q, X);
         let mut first = Polled::waits(a.lock(&q, X));
         let mut second = Polled::new(b.lock(&r, X));
-        let report = if victim == second.wait.op_mut().owner().id() {
+        let report = if victim == second.wait.op_mut().owner.id() {
             deadlock(second.poll())
         } else {
             assert!(second.poll().is_pending());
