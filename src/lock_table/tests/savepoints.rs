@@ -103,8 +103,10 @@ fn going_back_never_uncovers() {
     assert_eq!((a.held(&root), a.held(&middle)), (Some(Is), Some(S)));
     assert_eq!(a.held(&leaf), Some(S));
     assert!(!free(&locks, &leaf, X));
-    a.release(&leaf).unwrap();
+    // Its own lock, which was needed meanwhile, stays.
     a.release(&middle).unwrap();
+    assert!(!free(&locks, &leaf, X));
+    a.release(&leaf).unwrap();
     assert!(locks.is_empty());
 }
 
