@@ -63,8 +63,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         }
         let mut taken = owner.take();
         if taken == Room::Revoked {
-            owner.give_up_kept();
-            taken = owner.take();
+            taken = owner.take_anew();
         }
         if taken == Room::Free {
             owner.path.commit(&mut owner.holds);

@@ -15,6 +15,13 @@ impl<K: Resource, S> Owner<K, S> {
         self.path.take(&self.shared.shards, (self.id, kept), gone)
     }
 
+    /// As `take`, without what it kept.
+    #[cold]
+    pub(super) fn take_anew(&mut self) -> Room {
+        self.give_up_kept();
+        self.take()
+    }
+
     /// Gives back what it keeps and does not use; the path may have to ask for it now.
     pub(super) fn give_up_kept(&mut self) {
         let Holds {
@@ -41,10 +48,12 @@ impl<K, S> Owner<K, S> {
             ..
         } = &mut self.holds;
         slots.compact();
-        if !changes.is_empty() || kept.due != Due::Nothing {
+        if !changes.is_empty() {
             if self.shared.shards.lower(self.id, changes, kept, gone) {
                 changes.clear();
-                changes.shrink_to(KEPT);
+                if changes.capacity() > KEPT {
+                    *changes = Vec::new();
+                }
             } else {
                 self.enter_busy();
             }

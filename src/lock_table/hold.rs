@@ -8,12 +8,12 @@ use super::index::NodeId;
 use crate::modes::Mode;
 
 /// Its slot.
-pub(super) type HoldId = usize;
+pub(super) type HoldId = u32;
 
 pub(super) struct Hold<K> {
     pub(super) hash: u64,
     pub(super) key: K,
-    pub(super) depth: usize,
+    pub(super) depth: u32,
     pub(super) kind: HoldKind,
     pub(super) grants: Grants,
     pub(super) intents: Counts,

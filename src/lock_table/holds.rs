@@ -76,7 +76,7 @@ impl<K> Holds<K> {
     }
 
     /// Enters what has been granted: a new hold, or more of one, which may become real by it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(&mut self, step: &mut Step<K>, mut parent: Option<HoldId>) {
         let kind = match (step.cover, step.mode) {
             (Some(by), _) => HoldKind::Covered { by },
@@ -157,8 +157,7 @@ impl<K> Holds<K> {
     pub(super) fn release_to(&mut self, epoch: u64) {
         let since = |hold: &Hold<K>| hold.grants.last_epoch().is_some_and(|last| last >= epoch);
         let touched = self.slots.iter().filter(|(_, hold)| since(hold));
-        let mut touched: Vec<(usize, HoldId)> =
-            touched.map(|(id, hold)| (hold.depth, id)).collect();
+        let mut touched: Vec<(u32, HoldId)> = touched.map(|(id, hold)| (hold.depth, id)).collect();
         touched.sort_unstable_by(|a, b| b.cmp(a));
         for (_, id) in touched {
             self.lower(id, |grants| grants.cut(epoch));

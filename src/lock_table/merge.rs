@@ -12,7 +12,7 @@ pub(super) fn has_repeats<K>(path: &[Step<K>]) -> bool {
 
 /// Several paths in one: each node once, by (depth, hash), where it is least deep.
 pub(super) fn merged<K: Eq>(steps: Vec<Step<K>>) -> Vec<Step<K>> {
-    let mut positions = vec![0; steps.len()];
+    let mut positions = vec![0_u32; steps.len()];
     let mut known = HashTable::with_capacity(steps.len());
     let mut numbered: Vec<(usize, Step<K>)> = steps.into_iter().enumerate().collect();
     numbered.sort_by_key(|(_, step)| (step.depth, step.hash));
@@ -20,19 +20,21 @@ pub(super) fn merged<K: Eq>(steps: Vec<Step<K>>) -> Vec<Step<K>> {
     for (number, mut step) in numbered {
         let is_it = |&at: &usize| merged[at].hash == step.hash && merged[at].key == step.key;
         if let Some(&same) = known.find(step.hash, is_it) {
-            positions[number] = same;
+            positions[number] = same as u32;
             let found = &mut merged[same];
             found.asked = match (found.asked, step.asked) {
                 (Some((one, n)), Some((other, m))) => Some((one.join(other), n + m)),
                 (one, other) => one.or(other),
             };
             // What is held as it is has none; another way has more to do there.
-            let parent = step.parent.map(|parent| positions[parent]);
-            found.parent = found.parent.or(parent.filter(|&parent| parent < same));
+            let parent = step.parent.map(|parent| positions[parent as usize]);
+            found.parent = found
+                .parent
+                .or(parent.filter(|&parent| parent < same as u32));
         } else {
             // Less deep, so it has its position already.
-            step.parent = step.parent.map(|parent| positions[parent]);
-            positions[number] = merged.len();
+            step.parent = step.parent.map(|parent| positions[parent as usize]);
+            positions[number] = merged.len() as u32;
             let rehash = |&at: &usize| merged[at].hash;
             known.insert_unique(step.hash, merged.len(), rehash);
             merged.push(step);

@@ -40,7 +40,12 @@ impl<K: Resource> Path<K> {
         hash: impl Fn(&K) -> u64,
         holds: &Holds<K>,
     ) {
-        self.clear();
+        if !self.steps.is_empty() {
+            // Of a wait that was forgotten.
+            self.clear();
+        }
+        (self.at, self.kept) = (0, None);
+        (self.gives_up, self.too_deep) = (false, false);
         let mut fresh = true;
         for (key, mode) in asked {
             fresh &= self.steps.is_empty();
@@ -112,7 +117,7 @@ impl<K: Resource> Path<K> {
             step.mode = Some(mode);
             (step.had, step.node) = real.unzip();
             if let Some(parent) = step.parent {
-                self.steps[parent].want(mode.parent_needs());
+                self.steps[parent as usize].want(mode.parent_needs());
             }
         }
     }
@@ -128,9 +133,9 @@ impl<K: Resource> Path<K> {
         {
             return Some(by).filter(covers);
         }
-        let up = |&at: &usize| self.steps[at].parent;
-        let ancestors = std::iter::successors(up(&at), up);
-        let held = ancestors.filter_map(|at| self.steps[at].hold);
+        let up = |&at: &u32| self.steps[at as usize].parent;
+        let ancestors = std::iter::successors(self.steps[at].parent, up);
+        let held = ancestors.filter_map(|at| self.steps[at as usize].hold);
         held.filter(covers).last()
     }
 
@@ -142,12 +147,12 @@ impl<K: Resource> Path<K> {
         asks: (Key, Option<&Bias>),
         gone: &mut Gone<K>,
     ) -> Room {
-        let last = self.steps.len().saturating_sub(1);
-        match self.steps.iter().position(|step| step.raised().is_some()) {
+        let raised = self.steps.iter().position(|step| step.raised().is_some());
+        match raised.map(|first| &mut self.steps[first..]) {
             None => Room::Free,
-            Some(at) if at == last => {
-                let mut one = shards.lock_one(self.steps[at].hash);
-                take(&mut self.steps[at..], &mut one, asks, gone)
+            Some([one]) => {
+                let mut locked = shards.lock_one(one.hash);
+                take(std::slice::from_mut(one), &mut locked, asks, gone)
             }
             Some(_) => {
                 let mut locked = shards.lock(self.hashes());
@@ -217,14 +222,14 @@ fn walk<K: Resource>(
         }
         steps.push(step);
     }
-    if depth + steps.len() - first > MAX_DEPTH + 1 {
+    if depth as usize + steps.len() - first > MAX_DEPTH + 1 {
         return None;
     }
     steps[first].asked = Some((mode, 1));
     steps[first..].reverse();
     for (at, step) in steps.iter_mut().enumerate().skip(first) {
-        step.depth = depth + at - first;
-        step.parent = (at > first).then(|| at - 1);
+        step.depth = depth + (at - first) as u32;
+        step.parent = (at > first).then(|| at as u32 - 1);
     }
     Some(fresh)
 }
@@ -312,9 +317,9 @@ impl<K> Path<K> {
     #[inline]
     pub(super) fn clear(&mut self) {
         self.steps.clear();
-        self.steps.shrink_to(KEPT);
-        (self.at, self.kept) = (0, None);
-        (self.gives_up, self.too_deep) = (false, false);
+        if self.steps.capacity() > KEPT {
+            self.steps = Vec::new();
+        }
     }
 
     /// The node that could not be had at once has been granted.
@@ -327,7 +332,7 @@ impl<K> Path<K> {
     pub(super) fn commit(&mut self, holds: &mut Holds<K>) {
         for at in 0..self.steps.len() {
             let parent = self.steps[at].parent;
-            let parent = parent.and_then(|parent| self.steps[parent].hold);
+            let parent = parent.and_then(|parent| self.steps[parent as usize].hold);
             holds.enter(&mut self.steps[at], parent);
         }
         if self.kept.is_some() {

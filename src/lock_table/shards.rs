@@ -124,7 +124,7 @@ fn lower<K>(
     gone: &mut Gone<K>,
 ) -> bool {
     // One alone tells when it is lowered.
-    let alone = changes.len() == 1 && kept.due == Due::Nothing;
+    let alone = changes.len() == 1 && matches!(kept.due, Due::Nothing);
     let mut busy = |(id, _): &(NodeId, _)| locked.index(id.hash).is_busy(*id);
     if !alone && changes.iter().any(&mut busy) || kept.due == Due::Rest && !kept.word().rest() {
         return false;

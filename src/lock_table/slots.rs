@@ -39,37 +39,42 @@ impl<K> Slots<K> {
             hold.is_some_and(|hold| hold.key == *key)
         };
         if self.slots.len() <= FEW {
-            return self.slots.iter().position(is_it);
+            let at = self.slots.iter().position(is_it);
+            return at.map(|at| at as HoldId);
         }
-        let found = self.index.find(hash, |&id| is_it(&self.slots[id]));
+        let found = self.index.find(hash, |&id| is_it(&self.slots[id as usize]));
         found.copied()
     }
 
     #[inline]
     pub(super) fn get(&self, id: HoldId) -> &Hold<K> {
-        self.slots[id].as_ref().expect("a hold that was found")
+        self.slots[id as usize]
+            .as_ref()
+            .expect("a hold that was found")
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, id: HoldId) -> &mut Hold<K> {
-        self.slots[id].as_mut().expect("a hold that was found")
+        self.slots[id as usize]
+            .as_mut()
+            .expect("a hold that was found")
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (HoldId, &Hold<K>)> {
         let all = self.slots.iter().enumerate();
-        all.filter_map(|(id, slot)| Some((id, slot.as_ref()?)))
+        all.filter_map(|(id, slot)| Some((id as HoldId, slot.as_ref()?)))
     }
 
     #[inline(always)]
     pub(super) fn insert(&mut self, hold: Hold<K>) -> HoldId {
         if let Some(id) = self.free.pop() {
-            self.slots[id] = Some(hold);
+            self.slots[id as usize] = Some(hold);
             self.enter(id);
             return id;
         }
-        let id = self.slots.len();
+        let id = self.slots.len() as HoldId;
         self.slots.push(Some(hold));
-        if id >= FEW {
+        if id as usize >= FEW {
             self.enter_new(id);
         }
         id
@@ -78,15 +83,15 @@ impl<K> Slots<K> {
     /// By invariant 2.
     #[cold]
     fn enter_new(&mut self, id: HoldId) {
-        let first = if id == FEW { 0 } else { id };
+        let first = if id as usize == FEW { 0 } else { id };
         (first..=id).for_each(|id| self.enter(id));
     }
 
     #[inline]
     fn enter(&mut self, id: HoldId) {
-        if self.slots.len() > FEW && self.slots[id].is_some() {
+        if self.slots.len() > FEW && self.slots[id as usize].is_some() {
             let slots = &self.slots;
-            let hash = |&id: &HoldId| slots[id].as_ref().map_or(0, |hold| hold.hash);
+            let hash = |&id: &HoldId| slots[id as usize].as_ref().map_or(0, |hold| hold.hash);
             self.index.insert_unique(hash(&id), id, hash);
         }
     }
@@ -100,11 +105,12 @@ impl<K> Slots<K> {
                 found.remove();
             }
         }
-        let gone = if id + 1 == self.slots.len() && id < FEW {
+        let place = id as usize;
+        let gone = if place + 1 == self.slots.len() && place < FEW {
             self.slots.pop().flatten()
         } else {
             self.free.push(id);
-            self.slots[id].take()
+            self.slots[id as usize].take()
         };
         if self.free.len() == self.slots.len() {
             self.clear();
@@ -149,8 +155,10 @@ impl<K> Slots<K> {
         }
         for hold in self.slots.iter_mut().flatten() {
             match &mut hold.kind {
-                HoldKind::Real { parent, .. } => *parent = parent.map(|parent| ids[parent]),
-                HoldKind::Covered { by } => *by = ids[*by],
+                HoldKind::Real { parent, .. } => {
+                    *parent = parent.map(|parent| ids[parent as usize])
+                }
+                HoldKind::Covered { by } => *by = ids[*by as usize],
             }
         }
     }

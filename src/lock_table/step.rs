@@ -11,9 +11,9 @@ pub(super) struct Step<K> {
     pub(super) name: Option<K>,
     /// Spread.
     pub(super) hash: u64,
-    pub(super) depth: usize,
+    pub(super) depth: u32,
     /// Which step has its parent; none of a root, and of what is held as it is.
-    pub(super) parent: Option<usize>,
+    pub(super) parent: Option<u32>,
     pub(super) hold: Option<HoldId>,
     /// The join of the modes asked for it by name, and how many there were.
     pub(super) asked: Option<(Mode, u64)>,
