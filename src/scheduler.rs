@@ -45,6 +45,12 @@
 //! without a worker. Timers and sockets come from elsewhere: whatever wakes the future
 //! brings it back to the workers.
 //!
+//! # Cancelling
+//!
+//! What has not begun can be cancelled: a [`Task`], or all that a [`Caller`] or the
+//! scheduler has. A task that runs is never stopped; it may ask whether it
+//! [is cancelled](is_cancelled).
+//!
 //! # Waiting inside tasks
 //!
 //! A task may wait for another of the same scheduler, but while it does its
@@ -110,6 +116,7 @@ use crate::wait::{Wait, sealed};
 pub use builder::Builder;
 pub use caller::{OnFailure, Summary};
 pub use core::How;
+pub use current::is_cancelled;
 pub use first::{First, first};
 pub use handles::{Caller, CallerOptions, Group, Place};
 pub use outcome::{Ending, Outcome, Record, Run, TaskId, Verdict};

@@ -54,12 +54,10 @@ impl<J> Core<J> {
             }
         }
         (state.phase, state.job) = (Phase::Suspended, Some(job));
-        let (id, caller) = (state.id, state.caller);
         let woken = std::mem::take(&mut state.woken) || woken;
-        let cancelled = state.cancelled || self.cancelling;
         self.suspended += 1;
         self.wait_again(task);
-        if cancelled || id <= self.caller(caller).cancelled {
+        if self.is_cancelled(task) {
             self.withdraw_begun(task, now);
         } else if woken {
             self.enqueue(task);

@@ -66,7 +66,8 @@ impl<R, E> Task<R, E> {
 
     /// Cancels it if no worker has it: true if so. It will never run, or go on, and
     /// its function or future is dropped by this call. A future that is being polled is
-    /// cancelled when it awaits next, if it does: for that the call gives false.
+    /// cancelled when it awaits next, if it does, and a function that runs may
+    /// [look](super::is_cancelled): for these the call gives false.
     pub fn cancel(&self) -> bool {
         self.shared.with_state(|state, wakes, now| {
             let key = self.key();

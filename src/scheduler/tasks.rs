@@ -69,6 +69,15 @@ impl<J> Core<J> {
         waits
     }
 
+    /// Whether it is not to begin or to go on: it was cancelled, or its caller or the
+    /// scheduler is.
+    pub(super) fn is_cancelled(&self, task: Key) -> bool {
+        self.tasks.get(task).is_some_and(|state| {
+            let caller = self.caller(state.caller);
+            self.cancelling || state.cancelled || state.id <= caller.cancelled
+        })
+    }
+
     /// Whether it waits, and no worker has it.
     pub(crate) fn waits(&self, task: Key) -> bool {
         let state = self.tasks.get(task);

@@ -18,6 +18,7 @@ use crate::sync::{Arc, Builder as ThreadBuilder};
 use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
 
 use super::cell::Job;
+use super::current::Working;
 use super::local_queue::LocalQueue;
 use super::perform::{Done, Kept, perform};
 use super::pool::{Host, Threads};
@@ -73,6 +74,7 @@ enum Stage {
 impl WorkerHandle {
     fn work(mut self) {
         self.stage = Stage::Working;
+        let _working = Working::begin(&self.shared);
         let mut pace = Pace::default();
         let rest = Rest::default();
         let mut done = None;

@@ -4,13 +4,15 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
 use conversant::limit::Limit;
-use conversant::scheduler::{CallerOptions, How, OnFailure, OutcomeError, Place, Verdict};
+use conversant::scheduler::{
+    Caller, CallerOptions, How, OnFailure, OutcomeError, Place, Task, Verdict, is_cancelled,
+};
 
 use crate::threads::stage::{Held, capped, end, finishes, gives, one_caller, scheduler};
 
@@ -223,5 +225,55 @@ fn cancel_all_ends_a_future_that_is_polled_at_its_next_await() {
         let verdict = later.unwrap().outcome().wait().unwrap().verdict;
         assert!(matches!(verdict, Verdict::Ok(7)));
         end(&scheduler);
+    });
+}
+
+/// A task that runs until it is cancelled: it begins, it ends.
+fn until_cancelled(caller: &Caller) -> (Task<(), ()>, Receiver<()>) {
+    let (begun, begins) = channel();
+    let task = caller.exec(move || {
+        begun.send(()).unwrap();
+        while !is_cancelled() {
+            thread::yield_now();
+        }
+        Ok(())
+    });
+    (task.unwrap(), begins)
+}
+
+#[test]
+fn a_task_that_runs_is_told() {
+    finishes(|| {
+        assert!(!is_cancelled(), "no task");
+        for how in 0..4 {
+            let (scheduler, caller) = one_caller(2);
+            let other = scheduler.caller("other", CallerOptions::default()).unwrap();
+            let (mut task, begins) = until_cancelled(&caller);
+            begins.recv().unwrap();
+            let (mut spared, spares) = until_cancelled(&other);
+            spares.recv().unwrap();
+            match how {
+                0 => assert!(!task.cancel(), "it runs"),
+                1 => caller.cancel_all(),
+                2 => _ = caller.release(How::Cancel).wait().unwrap(),
+                _ => scheduler.shutdown(How::Cancel).wait().unwrap(),
+            }
+            let ended = task.outcome().wait().unwrap();
+            assert!(matches!(ended.verdict, Verdict::Ok(())));
+            if how < 3 {
+                assert!(!spared.has_ended(), "what is another's goes on");
+                spared.cancel();
+            }
+            spared.outcome().wait().unwrap();
+            if how < 2 {
+                let later = caller
+                    .exec(|| Err::<(), _>(is_cancelled()))
+                    .unwrap()
+                    .outcome()
+                    .wait();
+                assert!(matches!(later.unwrap().verdict, Verdict::Failed(false)));
+            }
+            end(&scheduler);
+        }
     });
 }
