@@ -248,10 +248,10 @@ fn a_task_that_runs_is_told() {
         for how in 0..4 {
             let (scheduler, caller) = one_caller(2);
             let other = scheduler.caller("other", CallerOptions::default()).unwrap();
-            let (mut task, begins) = until_cancelled(&caller);
-            begins.recv().unwrap();
             let (mut spared, spares) = until_cancelled(&other);
             spares.recv().unwrap();
+            let (mut task, begins) = until_cancelled(&caller);
+            begins.recv().unwrap();
             match how {
                 0 => assert!(!task.cancel(), "it runs"),
                 1 => caller.cancel_all(),
