@@ -9,13 +9,15 @@
 //!
 //! Treaps with parent links: in order by position, a heap by a priority that is the
 //! scrambled number of the node. Every node counts the marked ones below it and
-//! itself, so that the first marked one is found without a look at the others.
+//! itself, so that the first marked one is found without a look at the others. A
+//! tree knows the first of all its nodes: where none is marked nothing is counted.
 //!
 //! # Invariants
 //!
 //! 1. A node's priority is at least that of its children.
 //! 2. A node's count is its own mark and the counts of its children.
-//! 3. Nobody but the owner of a tree has its root and the names of its nodes:
+//! 3. A tree's head is its first node.
+//! 4. Nobody but the owner of a tree has its root and the names of its nodes:
 //!    they are not checked.
 //!
 //! # Cost
@@ -32,13 +34,19 @@ mod tests;
 
 const NONE: u32 = u32::MAX;
 
-/// One tree: nothing but the name of its root.
+/// One tree: nothing but the names of its root and of its first node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tree(u32);
+pub struct Tree {
+    root: u32,
+    head: u32,
+}
 
 impl Tree {
     /// A tree without nodes.
-    pub const EMPTY: Self = Self(NONE);
+    pub const EMPTY: Self = Self {
+        root: NONE,
+        head: NONE,
+    };
 }
 
 /// One item's place in its tree.
@@ -83,7 +91,7 @@ impl Orders {
     /// The only method that runs code of the caller's.
     pub fn position(&self, tree: Tree, mut compare: impl FnMut(u32) -> Ordering) -> Position {
         let (mut parent, mut side) = (NONE, LEFT);
-        let mut at = tree.0;
+        let mut at = tree.root;
         while at != NONE {
             let links = self.at(at);
             side = usize::from(compare(links.item).is_ge());
@@ -104,10 +112,13 @@ impl Orders {
         };
         let node = self.nodes.insert(links).index();
         if parent == NONE {
-            debug_assert_eq!(tree.0, NONE, "the position of another tree");
-            tree.0 = node;
+            debug_assert_eq!(tree.root, NONE, "the position of another tree");
+            tree.root = node;
         } else {
             self.at_mut(parent).child[side] = node;
+        }
+        if side == LEFT && parent == tree.head {
+            tree.head = node;
         }
         loop {
             let parent = self.at(node).parent;
@@ -124,6 +135,11 @@ impl Orders {
     pub fn remove(&mut self, tree: &mut Tree, node: Node) {
         self.mark(node, false);
         let node = node.0;
+        if node == tree.head {
+            let Links { parent, child, .. } = *self.at(node);
+            let below = self.leftmost(child[RIGHT]);
+            tree.head = if below == NONE { parent } else { below };
+        }
         let child = loop {
             let [left, right] = self.at(node).child;
             if left == NONE || right == NONE {
@@ -153,13 +169,31 @@ impl Orders {
 
     /// How many nodes of a tree are marked.
     pub fn marked(&self, tree: Tree) -> u32 {
-        self.count(tree.0)
+        self.count(tree.root)
+    }
+
+    /// The item of the first node, marked or not.
+    pub fn head(&self, tree: Tree) -> Option<u32> {
+        self.nodes.by_index(tree.head).map(|links| links.item)
+    }
+
+    /// The first node at and below this one.
+    fn leftmost(&self, mut node: u32) -> u32 {
+        let mut first = NONE;
+        while node != NONE {
+            (first, node) = (node, self.at(node).child[LEFT]);
+        }
+        first
     }
 
     /// The item of the first marked node.
     pub fn first(&self, tree: Tree) -> Option<u32> {
+        let head = self.nodes.by_index(tree.head)?;
+        if head.marked {
+            return Some(head.item);
+        }
         let with_marked = |node| self.nodes.by_index(node).filter(|links| links.count > 0);
-        let mut links = with_marked(tree.0)?;
+        let mut links = with_marked(tree.root)?;
         loop {
             if let Some(left) = with_marked(links.child[LEFT]) {
                 links = left;
@@ -212,7 +246,7 @@ impl Orders {
     #[inline]
     fn replace(&mut self, tree: &mut Tree, parent: u32, old: u32, child: u32) {
         if parent == NONE {
-            tree.0 = child;
+            tree.root = child;
         } else {
             let side = self.side_of(old, parent);
             self.at_mut(parent).child[side] = child;

@@ -373,7 +373,7 @@ impl<K: Ord, J> Jobs<K, J> {
         });
         let tenant = job.tenant;
         let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
-        let node = self.orders.insert(line, position, at, true);
+        let node = self.orders.insert(line, position, at, false);
         self.job_mut(at).line_node = Some(node);
     }
 

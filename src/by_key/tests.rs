@@ -40,7 +40,7 @@ impl Orders {
     /// The items of a tree in order, marked or not.
     pub(crate) fn iter(&self, tree: Tree) -> impl Iterator<Item = u32> {
         let mut stack = Vec::new();
-        let mut at = tree.0;
+        let mut at = tree.root;
         std::iter::from_fn(move || {
             while at != NONE {
                 stack.push(at);
@@ -103,9 +103,10 @@ proptest! {
                 _ => {}
             }
             for (tree, naive) in trees.iter().zip(&naive) {
-                check(&orders, tree.0, NONE);
+                check(&orders, tree.root, NONE);
                 let items: Vec<u32> = naive.iter().map(|&(_, item, ..)| item).collect();
                 prop_assert_eq!(orders.iter(*tree).collect::<Vec<_>>(), items);
+                prop_assert_eq!(orders.head(*tree), naive.first().map(|&(_, item, ..)| item));
                 let first = naive.iter().find(|(.., marked)| *marked);
                 prop_assert_eq!(orders.first(*tree), first.map(|&(_, item, ..)| item));
                 let mut before = 0;
@@ -128,7 +129,7 @@ fn ascending_keys_do_not_make_a_list() {
         let position = orders.position(tree, |other| item.cmp(&other));
         orders.insert(&mut tree, position, item, true);
     }
-    let height = check(&orders, tree.0, NONE);
+    let height = check(&orders, tree.root, NONE);
     assert!(height < 60, "{height}");
 }
 

@@ -77,14 +77,13 @@ impl<K: Ord, J> Jobs<K, J> {
     }
 
     fn claim_one(&mut self, of: Option<Pinned>, lease: Option<Duration>) -> Option<Pick> {
-        let order = if let Some(group) = of.and_then(|of| of.group) {
-            self.group(group).order
+        let at = if let Some(group) = of.and_then(|of| of.group) {
+            self.orders.first(self.group(group).order)?
         } else {
             self.update_lines();
             let tenant = of.map_or_else(|| self.ring.current(), |of| Some(of.tenant));
-            self.tenant(tenant?).line
+            self.orders.head(self.tenant(tenant?).line)?
         };
-        let at = self.orders.first(order)?;
         let id = self.jobs.key_at(at).expect(PINNED);
         let number = self.number();
         let attempts = self.job(at).attempts;

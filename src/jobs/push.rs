@@ -95,7 +95,7 @@ impl<K: Ord, J> Jobs<K, J> {
         }
         if let Some(position) = position.in_line {
             let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
-            let node = self.orders.insert(line, position, at, true);
+            let node = self.orders.insert(line, position, at, false);
             self.job_mut(at).line_node = Some(node);
             if let Some(group) = group {
                 if let Some(old) = self.group(group).in_line {
