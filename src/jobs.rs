@@ -46,7 +46,6 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::by_key::Orders;
 use crate::limit::Limit;
 use crate::retry::Retry;
 use crate::ring::Ring;
@@ -80,7 +79,6 @@ pub struct Jobs<K, J> {
     tenants: Slab<Tenant>,
     /// The tenants by name, as numbers of their slots.
     names: BTreeMap<Name, u32>,
-    orders: Orders,
     ring: Ring,
     timers: Timers<Key>,
     dirty: Vec<Dirty>,
@@ -109,7 +107,6 @@ impl<K, J> Jobs<K, J> {
             groups: Slab::new(),
             tenants: Slab::new(),
             names: BTreeMap::new(),
-            orders: Orders::new(),
             ring: Ring::default(),
             timers: Timers::new(),
             dirty: Vec::new(),
@@ -183,8 +180,7 @@ impl<K, J> Jobs<K, J> {
     /// A job's state changes: the one place where counts do.
     fn set_state(&mut self, at: u32, state: State) {
         let job = self.job_mut(at);
-        let (tenant, group, group_node) = (job.tenant, job.group, job.group_node);
-        let is_in_line = job.line_node.is_some();
+        let (tenant, group, is_in_line) = (job.tenant, job.group, job.in_line.is_in());
         let (was_ready, is_ready) = (job.state == State::Ready, state == State::Ready);
         let old = std::mem::replace(&mut job.state, state);
         self.count(at, (tenant, group), old, false);
@@ -193,13 +189,13 @@ impl<K, J> Jobs<K, J> {
             self.remove_from_line(at);
         }
         if was_ready != is_ready {
-            match (group, group_node) {
-                (Some(_), Some(node)) => self.orders.mark(node, is_ready),
-                _ if is_ready => {
+            match group {
+                Some(group) => self.group(group).order.mark(&mut self.jobs, at, is_ready),
+                None if is_ready => {
                     self.tenant_mut(tenant).units += 1;
                     self.mark_job_dirty(at);
                 }
-                _ => self.tenant_mut(tenant).units -= 1,
+                None => self.tenant_mut(tenant).units -= 1,
             }
         }
         if let Some(group) = group {
@@ -246,7 +242,7 @@ impl<K, J> Jobs<K, J> {
     fn balance_group(&mut self, at: u32) {
         let group = self.groups.by_index_mut(at).expect(PINNED);
         let (tenant, in_line, order) = (group.tenant, group.in_line, group.order);
-        let (is_dirty, ready) = (group.dirty, self.orders.marked(order));
+        let (is_dirty, ready) = (group.dirty, order.marked(&self.jobs));
         let counted = group.limit.room(group.running).min(ready);
         let old = std::mem::replace(&mut group.counted, counted);
         if old != counted {
@@ -254,7 +250,7 @@ impl<K, J> Jobs<K, J> {
             *units = *units - u64::from(old) + u64::from(counted);
         }
         if counted > 0 {
-            let is_current = |job| self.orders.first(order) == Some(job);
+            let is_current = |job| order.first(&self.jobs) == Some(job);
             if !is_dirty && !in_line.is_some_and(is_current) {
                 self.mark_group_dirty(at);
             }
@@ -281,11 +277,11 @@ impl<K, J> Jobs<K, J> {
     fn remove_from_line(&mut self, at: u32) {
         let job = self.job_mut(at);
         let (tenant, group) = (job.tenant, job.group);
-        let Some(node) = job.line_node.take() else {
+        if !job.in_line.is_in() {
             return;
-        };
+        }
         let tenant = self.tenants.by_index_mut(tenant).expect(PINNED);
-        self.orders.remove(&mut tenant.line, node);
+        tenant.line.remove(&mut self.jobs, at);
         if let Some(group) = group {
             self.group_mut(group).in_line = None;
         }
@@ -301,7 +297,7 @@ impl<K, J> Jobs<K, J> {
     fn mark_job_dirty(&mut self, at: u32) {
         let key = self.jobs.key_at(at).expect(PINNED);
         let job = self.job_mut(at);
-        if job.line_node.is_none() && !std::mem::replace(&mut job.dirty, true) {
+        if !job.in_line.is_in() && !std::mem::replace(&mut job.dirty, true) {
             self.dirty.push(Dirty::Job(key));
         }
     }
@@ -335,7 +331,7 @@ impl<K: Ord, J> Jobs<K, J> {
                 }
                 Dirty::Job(key) if self.jobs.contains(key) => {
                     let at = key.index();
-                    if self.job(at).state == State::Ready && self.job(at).line_node.is_none() {
+                    if self.job(at).state == State::Ready && !self.job(at).in_line.is_in() {
                         self.insert_in_line(at);
                     }
                     self.job_mut(at).dirty = false;
@@ -353,7 +349,7 @@ impl<K: Ord, J> Jobs<K, J> {
     fn update_group(&mut self, at: u32) {
         let group = self.group(at);
         let in_line = group.in_line;
-        let first = self.orders.first(group.order);
+        let first = group.order.first(&self.jobs);
         if let Some(job) = first.filter(|_| group.counted > 0 && in_line != first) {
             self.insert_in_line(job);
             if let Some(old) = in_line {
@@ -368,13 +364,11 @@ impl<K: Ord, J> Jobs<K, J> {
     fn insert_in_line(&mut self, at: u32) {
         let job = self.job(at);
         let tenant = self.tenant(job.tenant);
-        let position = self.orders.position(tenant.line, |other| {
-            self.order(&job.key, job.sequence, other)
-        });
+        let compare = |other| self.order(&job.key, job.sequence, other);
+        let position = tenant.line.position(&self.jobs, compare);
         let tenant = job.tenant;
         let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
-        let node = self.orders.insert(line, position, at, false);
-        self.job_mut(at).line_node = Some(node);
+        line.insert(&mut self.jobs, position, at, false);
     }
 
     /// How a place compares to that of a job.

@@ -78,11 +78,11 @@ impl<K: Ord, J> Jobs<K, J> {
 
     fn claim_one(&mut self, of: Option<Pinned>, lease: Option<Duration>) -> Option<Pick> {
         let at = if let Some(group) = of.and_then(|of| of.group) {
-            self.orders.first(self.group(group).order)?
+            self.group(group).order.first(&self.jobs)?
         } else {
             self.update_lines();
             let tenant = of.map_or_else(|| self.ring.current(), |of| Some(of.tenant));
-            self.orders.head(self.tenant(tenant?).line)?
+            self.tenant(tenant?).line.head()?
         };
         let id = self.jobs.key_at(at).expect(PINNED);
         let number = self.number();

@@ -1,6 +1,6 @@
 //! Jobs come in, move and leave.
 
-use crate::by_key::{Position, Tree};
+use crate::by_key::{Links, Position, Tree};
 use crate::slab::Key;
 
 use super::records::{Group, Job, State, Tenant};
@@ -37,17 +37,17 @@ impl<K: Ord, J> Jobs<K, J> {
         let is_grouped = group.is_some() || place.group.is_some();
         let order = group.map_or(Tree::EMPTY, |group| self.group(group).order);
         let compare = |other| self.order(key, sequence, other);
-        let in_group = is_grouped.then(|| self.orders.position(order, compare));
+        let in_group = is_grouped.then(|| order.position(&self.jobs, compare));
         let line_first = place.terms.due <= self.timers.now()
             && group.is_none_or(|group| {
                 let group = self.group(group);
-                let first = self.orders.first(order);
+                let first = order.first(&self.jobs);
                 group.limit.room(group.running) > 0
                     && first.is_none_or(|first| compare(first).is_lt())
             })
             && (group.is_some() || !is_grouped || self.group_limit.room(0) > 0);
         let line = tenant.map_or(Tree::EMPTY, |tenant| self.tenant(tenant).line);
-        let in_line = line_first.then(|| self.orders.position(line, compare));
+        let in_line = line_first.then(|| line.position(&self.jobs, compare));
         JobPosition {
             tenant,
             group,
@@ -77,8 +77,8 @@ impl<K: Ord, J> Jobs<K, J> {
             attempts: 0,
             most_attempts: attempts,
             unique: unique.clone(),
-            group_node: None,
-            line_node: None,
+            in_group: Links::OUT,
+            in_line: Links::OUT,
             dirty: false,
             data,
         };
@@ -90,13 +90,11 @@ impl<K: Ord, J> Jobs<K, J> {
         if let (Some(group), Some(position)) = (group, position.in_group) {
             let group = self.groups.by_index_mut(group).expect(PINNED);
             group.members += 1;
-            let node = self.orders.insert(&mut group.order, position, at, false);
-            self.job_mut(at).group_node = Some(node);
+            group.order.insert(&mut self.jobs, position, at, false);
         }
         if let Some(position) = position.in_line {
             let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
-            let node = self.orders.insert(line, position, at, false);
-            self.job_mut(at).line_node = Some(node);
+            line.insert(&mut self.jobs, position, at, false);
             if let Some(group) = group {
                 if let Some(old) = self.group(group).in_line {
                     self.remove_from_line(old);
@@ -116,7 +114,7 @@ impl<K: Ord, J> Jobs<K, J> {
         Ok(job.group.map(|group| {
             let order = self.group(group).order;
             let compare = |other| self.order(key, job.sequence, other);
-            self.orders.position(order, compare)
+            order.position(&self.jobs, compare)
         }))
     }
 
@@ -125,13 +123,10 @@ impl<K: Ord, J> Jobs<K, J> {
         let at = id.index();
         let job = self.job_mut(at);
         let old_key = std::mem::replace(&mut job.key, key);
-        let (group, old_node, state) = (job.group, job.group_node, job.state);
-        let ready = state == State::Ready;
-        if let (Some(group), Some(position), Some(old_node)) = (group, position, old_node) {
+        let (group, ready) = (job.group, job.state == State::Ready);
+        if let (Some(group), Some(position)) = (group, position) {
             let order = &mut self.groups.by_index_mut(group).expect(PINNED).order;
-            let node = self.orders.insert(order, position, at, ready);
-            self.orders.remove(order, old_node);
-            self.job_mut(at).group_node = Some(node);
+            order.reposition(&mut self.jobs, position, at);
         }
         self.remove_from_line(at);
         match group {
@@ -221,12 +216,12 @@ impl<K, J> Jobs<K, J> {
     /// A job ends, whatever its state.
     pub(super) fn take_out(&mut self, id: Key) -> Taken<K, J> {
         self.set_state(id.index(), State::Uncounted);
-        let job = self.jobs.remove(id).expect(PINNED);
-        if let (Some(group), Some(node)) = (job.group, job.group_node) {
+        if let Some(group) = self.job(id.index()).group {
             let group = self.groups.by_index_mut(group).expect(PINNED);
             group.members -= 1;
-            self.orders.remove(&mut group.order, node);
+            group.order.remove(&mut self.jobs, id.index());
         }
+        let job = self.jobs.remove(id).expect(PINNED);
         let home = self.tenant_mut(job.tenant);
         home.members -= 1;
         if let Some(name) = job.unique {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::by_key::{Node, Tree};
+use crate::by_key::{self, Items, Tree};
 use crate::limit::Limit;
 use crate::ring::{Link, Links};
 use crate::slab::{Key, Slab};
@@ -25,9 +25,9 @@ pub(super) struct Job<K, J> {
     /// The name that no other job of its tenant has.
     pub(super) unique: Option<Box<Name>>,
     /// In its group's order.
-    pub(super) group_node: Option<Node>,
+    pub(super) in_group: by_key::Links,
     /// In its tenant's line.
-    pub(super) line_node: Option<Node>,
+    pub(super) in_line: by_key::Links,
     pub(super) dirty: bool,
     pub(super) data: J,
 }
@@ -63,7 +63,7 @@ pub(super) struct Group {
     /// What of it could be claimed by its own limit.
     pub(super) counted: u32,
     /// All its jobs, those that are ready marked.
-    pub(super) order: Tree,
+    pub(super) order: Tree<GROUP>,
     /// The job of it that is in the tenant's line.
     pub(super) in_line: Option<u32>,
     pub(super) members: usize,
@@ -99,7 +99,7 @@ pub(super) struct Tenant {
     pub(super) units: u64,
     /// And by its own.
     pub(super) counted: u64,
-    pub(super) line: Tree,
+    pub(super) line: Tree<LINE>,
     pub(super) groups: BTreeMap<Name, u32>,
     pub(super) members: usize,
     /// How many handles keep it, not counting those of its groups.
@@ -129,6 +129,35 @@ impl Tenant {
     pub(super) fn is_idle(&self) -> bool {
         let is_as_made = self.link.weight == 1 && self.limit == Limit::Unlimited;
         self.members == 0 && self.pins == 0 && self.groups.is_empty() && is_as_made
+    }
+}
+
+/// The order of a group.
+pub(super) const GROUP: usize = 0;
+/// The order of a tenant's line.
+pub(super) const LINE: usize = 1;
+
+impl<K, J> Items<GROUP> for Slab<Job<K, J>> {
+    #[inline]
+    fn links(&self, job: u32) -> &by_key::Links {
+        &self.by_index(job).expect(PINNED).in_group
+    }
+
+    #[inline]
+    fn links_mut(&mut self, job: u32) -> &mut by_key::Links {
+        &mut self.by_index_mut(job).expect(PINNED).in_group
+    }
+}
+
+impl<K, J> Items<LINE> for Slab<Job<K, J>> {
+    #[inline]
+    fn links(&self, job: u32) -> &by_key::Links {
+        &self.by_index(job).expect(PINNED).in_line
+    }
+
+    #[inline]
+    fn links_mut(&mut self, job: u32) -> &mut by_key::Links {
+        &mut self.by_index_mut(job).expect(PINNED).in_line
     }
 }
 

@@ -89,9 +89,9 @@ impl<K, J> Jobs<K, J> {
 
     fn why_ready(&self, at: u32) -> Why {
         let job = self.job(at);
-        if let (Some(group), Some(node)) = (job.group, job.group_node) {
+        if let Some(group) = job.group {
             let group = self.group(group);
-            let before = self.orders.marked_before(node);
+            let before = group.order.marked_before(&self.jobs, at);
             match group.limit.room(group.running) {
                 0 if group.limit == Limit::AtMost(0) => return Why::GroupPaused,
                 0 => return Why::GroupLimit,
@@ -141,18 +141,15 @@ impl<K, J> Jobs<K, J> {
             name: group.name.clone(),
             limit: group.limit,
             claimed: group.running,
-            ready: self.orders.marked(group.order),
+            ready: group.order.marked(&self.jobs),
             eligible: group.counted,
             jobs: group.members,
         }
     }
 
-    /// The bytes of heap memory of the slabs and trees, without names and what
+    /// The bytes of heap memory of the slabs, without names and what
     /// the jobs own.
     pub fn heap_bytes(&self) -> usize {
-        self.jobs.heap_bytes()
-            + self.groups.heap_bytes()
-            + self.tenants.heap_bytes()
-            + self.orders.heap_bytes()
+        self.jobs.heap_bytes() + self.groups.heap_bytes() + self.tenants.heap_bytes()
     }
 }

@@ -33,7 +33,7 @@ impl<K: Ord, J> Jobs<K, J> {
                 State::Dead(_) => dead += 1,
                 State::Uncounted => panic!("a job is neither here nor there"),
             }
-            assert_eq!(job.group.is_some(), job.group_node.is_some());
+            assert_eq!(job.group.is_some(), job.in_group.is_in());
         }
         let counts = (self.waiting, self.later, self.running, self.dead.len());
         assert_eq!(counts, (waiting, later, running, dead));
@@ -67,9 +67,9 @@ impl<K: Ord, J> Jobs<K, J> {
         let running = jobs().filter(|job| matches!(job.state, State::Claimed { .. }));
         assert_eq!(tenant.running as usize, running.count());
         let mut last = None;
-        for index in self.orders.iter(tenant.line) {
+        for index in tenant.line.iter(&self.jobs) {
             let job = self.job(index);
-            assert!(job.tenant == at && job.line_node.is_some() && job.state == State::Ready);
+            assert!(job.tenant == at && job.in_line.is_in() && job.state == State::Ready);
             if let Some(group) = job.group {
                 let group = self.group(group);
                 assert!(group.in_line == Some(index) && group.counted > 0);
@@ -83,11 +83,11 @@ impl<K: Ord, J> Jobs<K, J> {
     fn check_group(&self, at: u32, group: &Group) -> u64 {
         let jobs = self.jobs.iter().filter(|(_, job)| job.group == Some(at));
         assert_eq!(jobs.count(), group.members);
-        assert_eq!(self.orders.iter(group.order).count(), group.members);
+        assert_eq!(group.order.iter(&self.jobs).count(), group.members);
         assert!(group.members > 0 || group.pins > 0 || group.limit != self.group_limit);
-        let ready = self.orders.marked(group.order);
+        let ready = group.order.marked(&self.jobs);
         assert_eq!(group.counted, ready.min(group.limit.room(group.running)));
-        let first = self.orders.first(group.order);
+        let first = group.order.first(&self.jobs);
         let is_current = group.in_line == first || group.counted == 0;
         assert!(
             is_current || group.dirty,
@@ -166,7 +166,7 @@ fn names_used_once_leave_nothing() {
             jobs.complete(pick).unwrap();
         }
     }
-    assert!(jobs.names.is_empty() && jobs.groups.is_empty() && jobs.orders.is_empty());
+    assert!(jobs.names.is_empty() && jobs.groups.is_empty());
     assert_eq!((jobs.total(), jobs.timers.len()), (0, 0));
     assert!(jobs.heap_bytes() < 100_000, "{}", jobs.heap_bytes());
 }
