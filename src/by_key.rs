@@ -197,11 +197,6 @@ impl<const W: usize> Tree<W> {
         }
     }
 
-    /// How many items are marked.
-    pub fn marked(self, items: &impl Items<W>) -> u32 {
-        count(items, self.root)
-    }
-
     /// The first item, marked or not.
     pub fn head(self) -> Option<u32> {
         Some(self.head).filter(|&head| head != NONE)

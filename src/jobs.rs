@@ -183,14 +183,22 @@ impl<K, J> Jobs<K, J> {
         let (tenant, group, is_in_line) = (job.tenant, job.group, job.in_line.is_in());
         let (was_ready, is_ready) = (job.state == State::Ready, state == State::Ready);
         let old = std::mem::replace(&mut job.state, state);
-        self.count(at, (tenant, group), old, false);
-        self.count(at, (tenant, group), state, true);
+        if old != State::Uncounted {
+            self.count(at, (tenant, group), old, false);
+        }
+        if state != State::Uncounted {
+            self.count(at, (tenant, group), state, true);
+        }
         if is_in_line && !is_ready {
             self.remove_from_line(at);
         }
         if was_ready != is_ready {
             match group {
-                Some(group) => self.group(group).order.mark(&mut self.jobs, at, is_ready),
+                Some(group) => {
+                    let group = self.groups.by_index_mut(group).expect(PINNED);
+                    group.ready = group.ready + u32::from(is_ready) - u32::from(was_ready);
+                    group.order.mark(&mut self.jobs, at, is_ready);
+                }
                 None if is_ready => {
                     self.tenant_mut(tenant).units += 1;
                     self.mark_job_dirty(at);
@@ -242,8 +250,8 @@ impl<K, J> Jobs<K, J> {
     fn balance_group(&mut self, at: u32) {
         let group = self.groups.by_index_mut(at).expect(PINNED);
         let (tenant, in_line, order) = (group.tenant, group.in_line, group.order);
-        let (is_dirty, ready) = (group.dirty, order.marked(&self.jobs));
-        let counted = group.limit.room(group.running).min(ready);
+        let is_dirty = group.dirty;
+        let counted = group.limit.room(group.running).min(group.ready);
         let old = std::mem::replace(&mut group.counted, counted);
         if old != counted {
             let units = &mut self.tenant_mut(tenant).units;
@@ -266,10 +274,10 @@ impl<K, J> Jobs<K, J> {
         let counted = tenant.units.min(room);
         let old = std::mem::replace(&mut tenant.counted, counted);
         self.open = self.open - old + counted;
-        if counted > 0 {
-            self.ring.join(&mut self.tenants, at);
-        } else {
-            self.ring.leave(&mut self.tenants, at);
+        match (old > 0, counted > 0) {
+            (false, true) => self.ring.join(&mut self.tenants, at),
+            (true, false) => self.ring.leave(&mut self.tenants, at),
+            _ => {}
         }
     }
 
@@ -288,15 +296,14 @@ impl<K, J> Jobs<K, J> {
     }
 
     fn mark_group_dirty(&mut self, at: u32) {
-        let key = self.groups.key_at(at).expect(PINNED);
-        if !std::mem::replace(&mut self.group_mut(at).dirty, true) {
+        let (key, group) = self.groups.entry_at(at).expect(PINNED);
+        if !std::mem::replace(&mut group.dirty, true) {
             self.dirty.push(Dirty::Group(key));
         }
     }
 
     fn mark_job_dirty(&mut self, at: u32) {
-        let key = self.jobs.key_at(at).expect(PINNED);
-        let job = self.job_mut(at);
+        let (key, job) = self.jobs.entry_at(at).expect(PINNED);
         if !job.in_line.is_in() && !std::mem::replace(&mut job.dirty, true) {
             self.dirty.push(Dirty::Job(key));
         }

@@ -68,7 +68,7 @@ impl<K: Ord, J> Jobs<K, J> {
         let add_group = |name| self.add_group(tenant, name);
         let group = position.group.or_else(|| place.group.map(add_group));
         let sequence = self.number();
-        let job = Job {
+        let id = self.jobs.insert_with(|_| Job {
             key,
             sequence,
             tenant,
@@ -81,8 +81,7 @@ impl<K: Ord, J> Jobs<K, J> {
             in_line: Links::OUT,
             dirty: false,
             data,
-        };
-        let id = self.jobs.insert(job);
+        });
         let at = id.index();
         let home = self.tenant_mut(tenant);
         home.members += 1;
@@ -221,19 +220,21 @@ impl<K, J> Jobs<K, J> {
             group.members -= 1;
             group.order.remove(&mut self.jobs, id.index());
         }
-        let job = self.jobs.remove(id).expect(PINNED);
-        let home = self.tenant_mut(job.tenant);
-        home.members -= 1;
-        if let Some(name) = job.unique {
-            home.unique.remove(&*name);
-        }
-        self.reap(job.tenant, job.group);
         let Job {
             key,
-            data: job,
+            tenant,
+            group,
             attempts,
+            unique,
+            data: job,
             ..
-        } = job;
+        } = self.jobs.remove(id).expect(PINNED);
+        let home = self.tenant_mut(tenant);
+        home.members -= 1;
+        if let Some(name) = unique {
+            home.unique.remove(&*name);
+        }
+        self.reap(tenant, group);
         Taken { key, job, attempts }
     }
 }

@@ -60,6 +60,8 @@ pub(super) struct Group {
     pub(super) tenant: u32,
     pub(super) limit: Limit,
     pub(super) running: u32,
+    /// How many of it wait and are due.
+    pub(super) ready: u32,
     /// What of it could be claimed by its own limit.
     pub(super) counted: u32,
     /// All its jobs, those that are ready marked.
@@ -79,6 +81,7 @@ impl Group {
             tenant,
             limit,
             running: 0,
+            ready: 0,
             counted: 0,
             order: Tree::EMPTY,
             in_line: None,

@@ -141,7 +141,7 @@ impl<K, J> Jobs<K, J> {
             name: group.name.clone(),
             limit: group.limit,
             claimed: group.running,
-            ready: group.order.marked(&self.jobs),
+            ready: group.ready,
             eligible: group.counted,
             jobs: group.members,
         }

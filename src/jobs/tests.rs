@@ -85,8 +85,13 @@ impl<K: Ord, J> Jobs<K, J> {
         assert_eq!(jobs.count(), group.members);
         assert_eq!(group.order.iter(&self.jobs).count(), group.members);
         assert!(group.members > 0 || group.pins > 0 || group.limit != self.group_limit);
-        let ready = group.order.marked(&self.jobs);
-        assert_eq!(group.counted, ready.min(group.limit.room(group.running)));
+        let jobs = self.jobs.iter().filter(|(_, job)| job.group == Some(at));
+        let ready = jobs.filter(|(_, job)| job.state == State::Ready).count();
+        assert_eq!(group.ready as usize, ready);
+        assert_eq!(
+            group.counted,
+            group.ready.min(group.limit.room(group.running))
+        );
         let first = group.order.first(&self.jobs);
         let is_current = group.in_line == first || group.counted == 0;
         assert!(
