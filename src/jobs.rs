@@ -8,7 +8,8 @@
 //! # State
 //!
 //! Jobs, groups and tenants in slabs. The jobs of a group are in its order from
-//! push to end, those that are due and wait marked (`by_key`). A tenant's line
+//! push to end, those that are due and wait marked (`by_key`); the links of both
+//! orders stand in the job. A tenant's line
 //! holds, in key order, the first marked job of each of its groups that
 //! has room, and its ungrouped jobs that are due and wait. The ring holds the
 //! tenants that have work and room.

@@ -32,9 +32,9 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         3 => (tree.clone(), any::<u8>(), any::<bool>())
             .prop_map(|(tree, key, marked)| Act::Sit { tree, key, marked }),
-        1 => (tree.clone(), at.clone(), any::<u8>())
+        1 => (tree.clone(), at, any::<u8>())
             .prop_map(|(tree, at, key)| Act::Move { tree, at, key }),
-        2 => (tree.clone(), at.clone()).prop_map(|(tree, at)| Act::Leave { tree, at }),
+        2 => (tree.clone(), at).prop_map(|(tree, at)| Act::Leave { tree, at }),
         2 => (tree, at, any::<bool>()).prop_map(|(tree, at, marked)| Act::Mark { tree, at, marked }),
     ]
 }
