@@ -54,7 +54,7 @@ impl<K: Resource> Path<K> {
                 None => return self.too_deep = true,
             }
         }
-        if !fresh || has_repeats(&self.steps) {
+        if !fresh || self.steps.len() > 1 && has_repeats(&self.steps) {
             self.steps = merged(std::mem::take(&mut self.steps));
             self.assign(holds);
         }

@@ -115,7 +115,7 @@ impl<K> Shards<K> {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn lower<K>(
     mut locked: impl Reach<K>,
     owner: Key,

@@ -160,7 +160,7 @@ fn several_at_once_and_savepoints() {
 fn it_is_kept_in_the_mode_that_was_needed_last() {
     let locks = LockTable::new();
     let [mut a] = owners(&locks);
-    for _ in 0..3 {
+    for _ in 0..2 {
         let savepoint = a.savepoint();
         take(&mut a, &path([1, 1]), S);
         take(&mut a, &path([1, 2]), X);
