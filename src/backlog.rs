@@ -284,7 +284,7 @@ impl<T> Backlog<T> {
         g.place.ticket = g.place.ticket.min(claim.old.ticket);
         g.place.bump = g.place.bump.or(claim.old.bump);
         self.order.join_and_settle(group.0.index(), g, Age::Same);
-        self.order.lanes.undo(g.lane.index(), claim.overtaken);
+        self.order.lanes.unclaim(g.lane.index(), claim.overtaken);
     }
 
     /// Takes a waiting message out without a turn; `None` if it does not wait.

@@ -148,7 +148,7 @@ impl Ring {
 
     /// A turn of a member is taken back: it is the current one, and has that
     /// turn again. Of several turns the last is taken back first.
-    pub fn undo(&mut self, links: &mut impl Links, lane: u32) {
+    pub fn unclaim(&mut self, links: &mut impl Links, lane: u32) {
         let link = links.link_mut(lane);
         if lane == self.current {
             link.credit = link.weight.min(link.credit + 1);

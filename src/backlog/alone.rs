@@ -53,7 +53,7 @@ impl<T> Backlog<T> {
         self.order.lanes.change_head(lane.index(), None, Some(tier));
         self.order.join_alone(lane, tier, &place, Age::Same, item);
         self.complete_alone(lane, tier, 1);
-        self.order.lanes.undo(lane.index(), claim.overtaken);
+        self.order.lanes.unclaim(lane.index(), claim.overtaken);
     }
 
     /// What keeps it waiting.

@@ -39,7 +39,7 @@ pub(super) const FULL: Flags = 1 << 15;
 
 /// Sends are not plain, whatever the phase.
 pub(crate) const SEND_SPECIAL: Flags = TIERED | CLOSED;
-/// Set aside after a failure.
+/// Suspended after a failure.
 pub(crate) const SUSPENDED: Flags = POISONED | BACKING_OFF;
 /// What does not matter to a plain step.
 pub(super) const HARMLESS: Flags = CAPPED | UNPINNED | ODD | FULL | FAR;

@@ -26,7 +26,7 @@ fn poll<O: Op>(wait: &mut Wait<O>) -> Poll<O::Output> {
     Pin::new(wait).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Nobody waits, nobody has anything, and the books say the same.
+/// Nobody waits, nobody has anything, and the state says the same.
 fn is_idle(lock: &IntentLock) {
     let snapshot = lock.snapshot();
     assert_eq!(snapshot.held, [0; 6]);

@@ -131,7 +131,7 @@ impl<G> Lanes<G> {
     /// stood, its unit is back and the lane settled. If the lane is in the ring
     /// it is the current one and has that turn again; whom the turn overtook is
     /// overtaken once less. Of several turns the last is taken back first.
-    pub fn undo(&mut self, lane: u32, overtaken: Option<u32>) {
+    pub fn unclaim(&mut self, lane: u32, overtaken: Option<u32>) {
         self.begun -= 1;
         let l = self.lane_mut(lane);
         l.overtaken = match overtaken {
@@ -139,7 +139,7 @@ impl<G> Lanes<G> {
             None => l.overtaken.saturating_sub(1),
         };
         if l.link.is_member() {
-            self.ring.undo(&mut self.lanes, lane);
+            self.ring.unclaim(&mut self.lanes, lane);
         }
     }
 }

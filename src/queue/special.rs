@@ -315,7 +315,7 @@ pub(super) fn fail_detached<T>(
 }
 
 /// The units of a detached delivery come back. A group that was not ready, as
-/// no unit was free, or that is set aside by that, is the youngest now.
+/// no unit was free, or that is suspended by that, is the youngest now.
 fn release<T, R>(
     shared: &Shared<T>,
     state: &mut State<T>,

@@ -183,7 +183,7 @@ fn apply(lanes: &mut Lanes, model: &mut VecDeque<(u32, u32)>, op: &Op) {
             let Some((lane, credit)) = front else { return };
             lanes.turns(1);
             if matches!(op, Op::ServedAndUndone) {
-                lanes.ring.undo(&mut lanes.links, lane);
+                lanes.ring.unclaim(&mut lanes.links, lane);
                 let weight = lanes.links[lane as usize].weight;
                 // Alone it has had its new credit, and keeps that.
                 let renewed = credit == 1 && model.len() == 1;

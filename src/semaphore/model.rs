@@ -30,7 +30,7 @@ fn take(semaphore: &Semaphore, count: u32) -> bool {
     semaphore.try_acquire(count).map(Permit::pass_on).is_ok()
 }
 
-/// Nobody waits, nobody has anything, and the books say the same.
+/// Nobody waits, nobody has anything, and the state says the same.
 fn is_idle(semaphore: &Semaphore, limit: u32) {
     let snapshot = semaphore.snapshot();
     assert_eq!(snapshot.waiters.len(), 0);

@@ -124,7 +124,7 @@ fn a_turn_of_a_lane_goes_back_with_its_credit_and_its_count() {
             let line = lanes.line(lane, 0);
             line.insert(ticket, Position::new(level, ticket, None), turn.group);
             lanes.settle(lane);
-            lanes.undo(lane, turn.overtaken);
+            lanes.unclaim(lane, turn.overtaken);
         }
         assert!(lanes.ring() == [first, second]);
     }

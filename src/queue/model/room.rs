@@ -30,8 +30,8 @@ fn about_to_be_full() -> (Queue<u8>, [Arc<Conversation<u8>>; 2]) {
 }
 
 fn left(queue: &Queue<u8>) -> (u64, usize, usize) {
-    let picture = queue.snapshot();
-    let (held, sends) = (picture.waiting + picture.in_flight, picture.counts.sends);
+    let snapshot = queue.snapshot();
+    let (held, sends) = (snapshot.waiting + snapshot.in_flight, snapshot.counts.sends);
     (held, sends.waiting, sends.notified)
 }
 
