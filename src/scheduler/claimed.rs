@@ -10,6 +10,7 @@ use super::task_state::{Claimed, Membership, Phase};
 
 impl<J> Core<J> {
     /// One more task for worker `n`, which runs one already.
+    #[inline(always)]
     pub(super) fn prefetch(&mut self, n: u32) -> Option<Claimed<J>> {
         if !self.may_start() {
             return None;

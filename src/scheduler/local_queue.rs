@@ -98,6 +98,7 @@ impl Local {
         (self.started, self.since) = (1, start);
     }
 
+    #[inline(always)]
     pub(super) fn push(&mut self, claimed: Claimed<Work>) {
         self.row.push(Slot {
             task: claimed.task(),
@@ -120,6 +121,7 @@ impl Local {
     }
 
     /// Takes out those before the one that started last, which have run.
+    #[inline]
     pub(super) fn take_ran(&mut self) -> impl Iterator<Item = Ran> {
         let ran = self.started.saturating_sub(1);
         self.started -= ran;

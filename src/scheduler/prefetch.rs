@@ -303,11 +303,12 @@ fn report(
     wakes: &mut WakeBatch,
 ) {
     let mut series = Series::default();
-    for ran in all {
+    // Not a loop: a chain is quicker from inside.
+    all.into_iter().for_each(|ran| {
         if matches!(ran.went, Went::Ended(Ending::Ok))
             && core.end_in_series(ran.task, &mut series, wakes)
         {
-            continue;
+            return;
         }
         core.count_series(&mut series, wakes);
         match ran.went {
@@ -316,7 +317,7 @@ fn report(
                 core.suspend((ran.task, job), n, (ran.start, ran.end), woken);
             }
         }
-    }
+    });
     core.count_series(&mut series, wakes);
 }
 
