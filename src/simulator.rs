@@ -8,8 +8,8 @@
 //!
 //! # One instant
 //!
-//! What falls on one instant happens in this order: tasks that end, by worker;
-//! then what the owner does (submissions, settings) in the order of its calls;
+//! What falls on one instant happens in this order: tasks arrive whose delay is over;
+//! tasks end, by worker; then what the owner does (submissions, settings) in the order of its calls;
 //! then, when time is next told to move, dispatch: the idle worker with the
 //! lowest number takes next, until none is idle or nothing is eligible. Tasks
 //! that take no time end at the same instant, and all of this goes on until
@@ -36,6 +36,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod control;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
 mod work;
@@ -45,7 +46,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt;
 use std::time::Duration;
 
-use crate::error::{OutOfRange, Stale, Stalled};
+use crate::backlog::GroupKey;
+use crate::error::{OutOfRange, Stalled};
 use crate::limit::{Bypass, Limit};
 use crate::scheduler::{CallerOptions, Core, Reason, Record, Status, Summary, SyncError, Synced};
 use crate::slab::Key;
@@ -62,13 +64,14 @@ pub use work::{CallerId, GroupId, SimTask, Work};
 ///
 /// # Panics
 ///
-/// Whatever takes a [`CallerId`] panics if that is a caller of another
-/// simulation. A group of another one is refused, as a foreign group is, and a
-/// task of another one is [`Stale`].
+/// Whatever takes a [`CallerId`], or changes a group, panics if that is one of another
+/// simulation. A submission to a group of another one is refused, as to a foreign group,
+/// and a task of another one is [`Stale`](crate::error::Stale).
 pub struct Simulation {
     /// Tells its names from those of other simulations.
     number: u64,
     core: Core<Work>,
+    holds: u32,
     now: Duration,
     idle: Option<Duration>,
     /// When, on which worker, which task will end, and how.
@@ -99,6 +102,7 @@ impl Simulation {
         Ok(Self {
             number: unique(),
             core: Core::new(workers, bypass)?,
+            holds: 0,
             now: Duration::ZERO,
             idle: None,
             ends: BinaryHeap::new(),
@@ -174,47 +178,11 @@ impl Simulation {
         self.core.admits(caller, &placing)?;
         let task = self.core.submit(caller, placing, work, self.now);
         self.collect_unrun();
-        Ok(SimTask(self.number, task))
-    }
-
-    /// Bumps the group of a task.
-    ///
-    /// # Errors
-    ///
-    /// [`Stale`] if the task has ended.
-    pub fn bump(&mut self, task: SimTask, level: u8) -> Result<(), Stale> {
-        if task.0 != self.number {
-            return Err(Stale);
-        }
-        self.core.bump(task.1, level)
-    }
-
-    /// Cancels a task if it has not started: true if so.
-    pub fn cancel(&mut self, task: SimTask) -> bool {
-        if task.0 != self.number {
-            return false;
-        }
-        let cancelled = self.core.cancel(task.1, self.now, &mut self.wakes);
-        self.collect_unrun();
-        cancelled
-    }
-
-    /// Changes a caller's cap.
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfRange`] for a limit above [`Limit::MAX`].
-    pub fn set_cap(&mut self, caller: CallerId, cap: impl Into<Limit>) -> Result<(), OutOfRange> {
-        self.core.set_cap(self.key(caller), cap.into())
-    }
-
-    /// Changes the most workers.
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfRange`] outside 1 to 1024.
-    pub fn set_workers(&mut self, max: u32) -> Result<(), OutOfRange> {
-        self.core.set_workers(max)
+        Ok(SimTask {
+            number: self.number,
+            key: task,
+            id: self.core.last(),
+        })
     }
 
     /// What runs, what waits, and why, at this instant.
@@ -241,13 +209,13 @@ impl Simulation {
     }
 
     /// As [`advance_to`](Self::advance_to), but only up to the next instant at
-    /// which a task ends: true if there is more to come before `then`.
+    /// which a task ends or is due: true if there is more to come before `then`.
     pub fn step_to(&mut self, then: Duration) -> bool {
         if then <= self.now {
             return false;
         }
         self.dispatch();
-        let next = self.next_end().map_or(then, |next| next.min(then));
+        let next = self.next_event().map_or(then, |next| next.min(then));
         self.move_to(next);
         next < then
     }
@@ -258,10 +226,10 @@ impl Simulation {
     }
 
     /// As [`run`](Self::run), but only up to the next instant at which a task
-    /// ends: false if none runs.
+    /// ends or is due: false if there is none.
     pub fn step(&mut self) -> bool {
         self.dispatch();
-        let next = self.next_end();
+        let next = self.next_event();
         next.into_iter().for_each(|next| self.move_to(next));
         next.is_some()
     }
@@ -287,7 +255,7 @@ impl Simulation {
             if synced != Synced::NotYet {
                 continue;
             }
-            let Some(next) = self.next_end() else {
+            let Some(next) = self.next_event() else {
                 let _none = self.core.abandon_synchronize(caller);
                 return Err(SyncError::Stalled(Stalled));
             };
@@ -307,9 +275,24 @@ impl Simulation {
         Some(*end)
     }
 
-    /// Moves time, and ends the tasks that end then, by worker.
+    /// The key of a group of this simulation.
+    fn group_key(&self, GroupId(number, key): GroupId) -> GroupKey {
+        assert!(number == self.number, "a group of another simulation");
+        key
+    }
+
+    /// When a task ends, or is due, next.
+    fn next_event(&self) -> Option<Duration> {
+        self.next_end()
+            .into_iter()
+            .chain(self.core.next_due())
+            .min()
+    }
+
+    /// Moves time: what is due then arrives, and the tasks that end then do, by worker.
     fn move_to(&mut self, then: Duration) {
         self.now = then;
+        self.core.advance(then, &mut self.wakes);
         self.retire_rested();
         while self.next_end() == Some(then) {
             let Some(Reverse((end, worker, Running(task, ending, record)))) = self.ends.pop()

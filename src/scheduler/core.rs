@@ -174,6 +174,11 @@ impl<J> Core<J> {
         &mut self.backlog
     }
 
+    /// The number of the last task.
+    pub(crate) fn last(&self) -> TaskId {
+        self.last
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }

@@ -122,7 +122,7 @@ impl Clock {
 
 impl<J> Core<J> {
     /// It is `now`: what is due arrives. The callers whose tasks those are.
-    pub(super) fn advance(&mut self, now: Duration, wakes: &mut WakeBatch) -> Vec<Key> {
+    pub(crate) fn advance(&mut self, now: Duration, wakes: &mut WakeBatch) -> Vec<Key> {
         let mut callers = Vec::new();
         self.clock.timers.advance(now);
         while let Some((_, task)) = self.clock.timers.due() {
@@ -136,7 +136,7 @@ impl<J> Core<J> {
     }
 
     /// When the next task is due that is not yet.
-    pub(super) fn next_due(&self) -> Option<Duration> {
+    pub(crate) fn next_due(&self) -> Option<Duration> {
         self.clock.timers.next()
     }
 

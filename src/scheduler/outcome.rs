@@ -12,7 +12,7 @@ pub struct TaskId(pub(crate) u64);
 
 impl TaskId {
     /// No task comes after it.
-    pub(super) const LAST: Self = Self(u64::MAX);
+    pub(crate) const LAST: Self = Self(u64::MAX);
 
     /// The number itself.
     #[must_use]

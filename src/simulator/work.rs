@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::backlog::GroupKey;
-use crate::scheduler::{Ending, Keyed, Placing, Record};
+use crate::scheduler::{Ending, Keyed, Placing, Record, TaskId};
 use crate::slab::Key;
 
 /// A caller of a simulation.
@@ -17,7 +17,19 @@ pub struct GroupId(pub(super) u64, pub(super) GroupKey);
 
 /// A task of a simulation, by which to bump or cancel it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SimTask(pub(super) u64, pub(super) Key);
+pub struct SimTask {
+    pub(super) number: u64,
+    pub(super) key: Key,
+    pub(super) id: TaskId,
+}
+
+impl SimTask {
+    /// Its number, as in the records.
+    #[must_use]
+    pub fn id(&self) -> TaskId {
+        self.id
+    }
+}
 
 /// What a simulated task is: how long it takes, how it ends, and its place.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +57,19 @@ impl Work {
     pub fn failing(self) -> Self {
         let ending = Ending::Failed;
         Self { ending, ..self }
+    }
+
+    /// It panics in the end.
+    pub fn panicking(self) -> Self {
+        let ending = Ending::Panicked;
+        Self { ending, ..self }
+    }
+
+    /// It arrives so long after it is submitted, as one with a
+    /// [delay](crate::scheduler::Place::after) does.
+    pub fn after(mut self, after: Duration) -> Self {
+        self.placing.after = after;
+        self
     }
 
     /// In this tier.

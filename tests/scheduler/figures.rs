@@ -2,6 +2,7 @@
 //! time: SEMANTICS A, B and E, the gate's rule as a caller sees it, and what a
 //! failure does.
 
+mod control;
 mod failures;
 mod gate;
 mod order;

@@ -1,0 +1,93 @@
+//! What may be done to a simulation while it runs.
+
+use crate::error::{OutOfRange, Stale};
+use crate::limit::Limit;
+use crate::scheduler::TaskId;
+
+use super::{CallerId, GroupId, SimTask, Simulation};
+
+impl Simulation {
+    /// Bumps the group of a task.
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] if the task has ended.
+    pub fn bump(&mut self, task: SimTask, level: u8) -> Result<(), Stale> {
+        if task.number != self.number {
+            return Err(Stale);
+        }
+        self.core.bump(task.key, level)
+    }
+
+    /// Cancels a task if it has not started: true if so.
+    pub fn cancel(&mut self, task: SimTask) -> bool {
+        if task.number != self.number {
+            return false;
+        }
+        let cancelled = self.core.cancel(task.key, self.now, &mut self.wakes);
+        self.collect_unrun();
+        cancelled
+    }
+
+    /// Cancels all of a caller's tasks that have not started.
+    pub fn cancel_all(&mut self, caller: CallerId) {
+        let caller = self.key(caller);
+        for task in self.core.waiting_up_to(TaskId::LAST, Some(caller)) {
+            self.core.cancel(task, self.now, &mut self.wakes);
+        }
+        self.collect_unrun();
+    }
+
+    /// No task starts until the matching [`unhold`](Self::unhold).
+    pub fn hold(&mut self) {
+        self.core.hold();
+        self.holds += 1;
+    }
+
+    /// Ends one [`hold`](Self::hold), if there is any.
+    pub fn unhold(&mut self) {
+        if self.holds > 0 {
+            self.holds -= 1;
+            self.core.unhold();
+        }
+    }
+
+    /// Changes a caller's cap.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for a limit above [`Limit::MAX`].
+    pub fn set_cap(&mut self, caller: CallerId, cap: impl Into<Limit>) -> Result<(), OutOfRange> {
+        self.core.set_cap(self.key(caller), cap.into())
+    }
+
+    /// Changes a group's limit; 0 is a pause.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for a limit above [`Limit::MAX`].
+    pub fn set_limit(&mut self, group: GroupId, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
+        let limit = limit.into();
+        let group = self.group_key(group);
+        // A simulation's groups stay.
+        self.core
+            .backlog()
+            .set_limit(group, limit)
+            .unwrap_or(Ok(()))
+    }
+
+    /// Changes a group's standing level.
+    pub fn set_level(&mut self, group: GroupId, level: u8) {
+        let group = self.group_key(group);
+        self.core.backlog().set_level(group, level);
+    }
+
+    /// Changes the most workers.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] outside 1 to 1024.
+    pub fn set_workers(&mut self, max: u32) -> Result<(), OutOfRange> {
+        self.core.set_workers(max)
+    }
+}

@@ -1,0 +1,138 @@
+//! What is done to a simulation while it runs.
+
+use conversant::error::Stalled;
+use conversant::limit::Limit;
+use conversant::scheduler::{CallerOptions, Ending, OnFailure, SyncError, Why};
+use conversant::simulator::{Simulation, Work};
+
+use super::sim::{by_id, one_caller, order_of_starts, secs, span};
+
+#[test]
+fn a_task_with_a_delay_arrives_when_it_is_over() {
+    let (mut sim, caller) = one_caller(1);
+    let later = sim
+        .submit(caller, Work::takes(secs(1)).after(secs(5)))
+        .unwrap();
+    for _ in 0..2 {
+        sim.submit(caller, Work::takes(secs(4))).unwrap();
+    }
+    assert_eq!(later.id().get(), 1);
+    sim.advance_to(secs(1));
+    assert_eq!(sim.status().waiting[0].why, Why::NotDue { due: secs(5) });
+    let summary = sim.synchronize(caller).unwrap();
+    assert_eq!((summary.ok, sim.now()), (3, secs(9)));
+    assert_eq!(order_of_starts(&sim), [2, 3, 1]);
+    // Nobody works when it is due.
+    sim.submit(caller, Work::takes(secs(1)).after(secs(5)))
+        .unwrap();
+    sim.run();
+    assert_eq!(span(&sim, 4), (secs(14), secs(15)));
+}
+
+#[test]
+fn a_lower_tier_that_is_due_goes_first() {
+    let (mut sim, caller) = one_caller(1);
+    sim.submit(caller, Work::takes(secs(5)).tier(2)).unwrap();
+    sim.advance_to(secs(1));
+    sim.submit(caller, Work::takes(secs(1)).tier(2)).unwrap();
+    sim.submit(caller, Work::takes(secs(1)).tier(1).after(secs(4)))
+        .unwrap();
+    sim.run();
+    assert_eq!(order_of_starts(&sim), [1, 3, 2]);
+}
+
+#[test]
+fn a_panic_is_a_failure() {
+    let mut sim = Simulation::new(1).unwrap();
+    let options = CallerOptions {
+        on_failure: OnFailure::SkipHigherTiers,
+        ..CallerOptions::default()
+    };
+    let caller = sim.caller("main", options).unwrap();
+    sim.submit(caller, Work::takes(secs(1)).panicking())
+        .unwrap();
+    sim.submit(caller, Work::takes(secs(1)).tier(1)).unwrap();
+    let summary = sim.synchronize(caller).unwrap();
+    assert_eq!((summary.panicked, summary.skipped), (1, 1));
+    let endings: Vec<_> = by_id(&sim).iter().map(|row| row.ending).collect();
+    assert_eq!(endings, [Ending::Panicked, Ending::Skipped]);
+}
+
+#[test]
+fn while_it_is_held_nothing_starts() {
+    let (mut sim, caller) = one_caller(2);
+    sim.submit(caller, Work::takes(secs(3))).unwrap();
+    sim.advance_to(secs(1));
+    sim.hold();
+    sim.hold();
+    sim.submit(caller, Work::takes(secs(1))).unwrap();
+    assert_eq!(sim.status().waiting[0].why, Why::Hold);
+    assert_eq!(sim.synchronize(caller), Err(SyncError::Stalled(Stalled)));
+    sim.unhold();
+    sim.run();
+    assert_eq!((sim.records().len(), sim.now()), (1, secs(3)));
+    sim.unhold();
+    sim.unhold();
+    sim.run();
+    assert_eq!(span(&sim, 2), (secs(3), secs(4)));
+}
+
+#[test]
+fn limits_and_levels_of_groups_change() {
+    let (mut sim, caller) = one_caller(2);
+    let serial = sim.group(caller, Limit::SERIAL, 100).unwrap();
+    let other = sim.group(caller, Limit::SERIAL, 100).unwrap();
+    for group in [serial, serial, serial, other] {
+        sim.submit(caller, Work::takes(secs(2)).group(group))
+            .unwrap();
+    }
+    sim.set_level(other, 101);
+    sim.advance_to(secs(1));
+    let running = |sim: &Simulation| {
+        let status = sim.status();
+        status
+            .running
+            .iter()
+            .map(|task| task.id.get())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(running(&sim), [4, 1]);
+    sim.set_limit(serial, 2).unwrap();
+    sim.advance_to(secs(3));
+    assert_eq!(running(&sim), [2, 3]);
+    assert!(sim.set_limit(serial, u32::MAX).is_err());
+    sim.set_limit(serial, 0).unwrap();
+    sim.submit(caller, Work::takes(secs(1)).group(serial))
+        .unwrap();
+    sim.run();
+    assert_eq!(
+        (sim.now(), sim.status().waiting[0].why),
+        (secs(4), Why::Paused)
+    );
+}
+
+#[test]
+#[should_panic(expected = "a group of another simulation")]
+fn a_group_of_another_simulation_is_a_mistake() {
+    let ((mut sim, _), (mut other, caller)) = (one_caller(1), one_caller(1));
+    let group = other.group(caller, 1, 100).unwrap();
+    sim.set_level(group, 1);
+}
+
+#[test]
+fn a_caller_cancels_all_that_has_not_started() {
+    let (mut sim, caller) = one_caller(1);
+    let other = sim.caller("other", CallerOptions::default()).unwrap();
+    for after in [0, 0, 7] {
+        sim.submit(caller, Work::takes(secs(2)).after(secs(after)))
+            .unwrap();
+    }
+    sim.submit(other, Work::takes(secs(2))).unwrap();
+    sim.advance_to(secs(1));
+    sim.cancel_all(caller);
+    sim.run();
+    let endings: Vec<_> = by_id(&sim).iter().map(|row| row.ending).collect();
+    let (ok, cancelled) = (Ending::Ok, Ending::Cancelled);
+    assert_eq!(endings, [ok, cancelled, cancelled, ok]);
+    assert_eq!(sim.now(), secs(4));
+}
