@@ -106,13 +106,36 @@ impl<T> Backlog<T> {
     }
 
     /// A lane; it goes when it is closed and its last group is gone. It counts
-    /// its units and tiers from the first message on.
+    /// its units from the first message on.
     pub fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
         let lanes = &mut self.order.lanes;
         let lane = lanes.add_lane(weight, cap)?;
         lanes.count_units(lane.index());
-        lanes.use_tiers(lane.index());
         Ok(lane)
+    }
+
+    /// A message of this tier is to come: if it is the lane's first above tier 0, tiers are
+    /// counted from now on, and what is there is of tier 0. O(groups) then, else O(1).
+    #[inline]
+    fn use_tiers(&mut self, lane: LaneKey, tier: u32) {
+        if tier > 0 && !self.lane(lane).is_tiered() {
+            self.count_tiers(lane);
+        }
+    }
+
+    #[cold]
+    fn count_tiers(&mut self, lane: LaneKey) {
+        let mut waiting = self.lane(lane).standing();
+        for (_, g) in self.groups.iter().filter(|(_, g)| g.lane == lane) {
+            // The others wait, but do not stand there.
+            waiting += u64::from(g.head.is_some() && !g.is_ready());
+        }
+        let running = self.lane(lane).in_use;
+        let lanes = &mut self.order.lanes;
+        lanes.use_tiers(lane.index());
+        lanes
+            .tiers(lane.index())
+            .recount(0, waiting, running.into());
     }
 
     /// The lane's owner will add no more groups.
@@ -196,6 +219,10 @@ impl<T> Backlog<T> {
         bump: Option<u8>,
         item: T,
     ) -> (u64, u32) {
+        if let Some(tier) = tier.filter(|&tier| tier > 0) {
+            let lane = at(&mut self.groups, group).lane;
+            self.use_tiers(lane, tier);
+        }
         let g = at(&mut self.groups, group);
         let tier = tier.map_or(g.messages.last_tier, |tier| tier.max(g.least_tier()));
         let sent = g.messages.add(tier, item);

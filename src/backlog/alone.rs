@@ -13,6 +13,7 @@ impl<T> Backlog<T> {
     /// As [`send`](Self::send) of a message that is alone.
     #[inline]
     pub fn send_alone(&mut self, lane: LaneKey, tier: u32, bump: Option<u8>, item: T) -> Place {
+        self.use_tiers(lane, tier);
         let ticket = self.order.mint();
         let mut place = Place { ticket, bump: None };
         if let Some(level) = bump {

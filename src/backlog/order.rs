@@ -117,7 +117,7 @@ impl<T> Order<T> {
     /// To be settled.
     #[inline]
     pub(super) fn finish(&mut self, lane: LaneKey, tier: u32, messages: u32) {
-        _ = self.lanes.tiers(lane.index()).finish_all(tier, messages);
+        self.lanes.finish_all(lane.index(), tier, messages);
         self.lanes.return_units(lane.index(), messages);
     }
 }

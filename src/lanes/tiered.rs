@@ -29,6 +29,16 @@ impl<G> Tiered<G> {
         self.tiers.open().is_none() || self.tiers.draining()
     }
 
+    /// See [`Lanes::change_head`].
+    fn change_head(&mut self, old: Option<u32>, new: Option<u32>) {
+        if let Some(tier) = new {
+            _ = self.tiers.arrive(tier);
+        }
+        if let Some(tier) = old {
+            _ = self.tiers.leave(tier);
+        }
+    }
+
     /// Brings the line of the open tier to the front.
     pub(super) fn turn_to_open(&mut self, line: &mut Line<G>) {
         let Some(open) = self.tiers.open().filter(|&open| open != self.front) else {
@@ -44,6 +54,11 @@ impl<G> Tiered<G> {
 }
 
 impl<G> Lane<G> {
+    /// How many stand in the line of the open tier.
+    pub fn standing(&self) -> u64 {
+        self.line.len() as u64
+    }
+
     /// Whether tiers are in use.
     pub fn is_tiered(&self) -> bool {
         self.tiered.is_some()
@@ -93,18 +108,22 @@ impl<G> Lanes<G> {
         &mut tiered.expect("tiers are in use").tiers
     }
 
-    /// What waits first in a group is of tier `new` now, and was of tier `old`.
-    /// To be settled.
+    /// What waits first in a group is of tier `new` now, and was of tier `old`: counted
+    /// if tiers are in use. To be settled.
+    #[inline]
     pub fn change_head(&mut self, lane: u32, old: Option<u32>, new: Option<u32>) {
-        if old == new {
-            return;
+        if let Some(tiered) = &mut self.lane_mut(lane).tiered
+            && old != new
+        {
+            tiered.change_head(old, new);
         }
-        let tiers = self.tiers(lane);
-        if let Some(tier) = new {
-            _ = tiers.arrive(tier);
-        }
-        if let Some(tier) = old {
-            _ = tiers.leave(tier);
+    }
+
+    /// Messages of this tier run no more: counted if tiers are in use. To be settled.
+    #[inline]
+    pub fn finish_all(&mut self, lane: u32, tier: u32, messages: u32) {
+        if let Some(tiered) = &mut self.lane_mut(lane).tiered {
+            _ = tiered.tiers.finish_all(tier, messages);
         }
     }
 }

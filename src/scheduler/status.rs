@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::backlog::Blocked;
 use crate::sync::Arc;
 
+use super::caller::CallerState;
 use super::core::Core;
 use super::outcome::TaskId;
 use super::task_state::{Membership, Phase, TaskState};
@@ -187,13 +188,20 @@ impl<J> Core<J> {
             Blocked::Paused => Why::Paused,
             Blocked::GroupLimit => Why::GroupLimit,
             Blocked::Tier => {
-                let open = self.backlog.lane(lane).open_tier();
+                let open = self.open_tier(self.caller(task.caller));
                 Why::Tier { open }
             }
             Blocked::Cap => Why::Cap,
             Blocked::InLine | Blocked::Empty if self.is_held() => Why::Hold,
             Blocked::InLine | Blocked::Empty => Why::Worker,
         }
+    }
+
+    /// The tier of a caller that is open; tier 0 as long as it has used no other.
+    fn open_tier(&self, c: &CallerState) -> Option<u32> {
+        let lane = self.backlog.lane(c.lane);
+        let untiered = !lane.is_tiered() && c.unfinished() > 0;
+        lane.open_tier().or(untiered.then_some(0))
     }
 
     pub(super) fn workers_status(&self) -> WorkersStatus {
@@ -213,7 +221,7 @@ impl<J> Core<J> {
             name: c.name.clone(),
             unfinished: c.unfinished(),
             running: self.backlog.lane(c.lane).in_use,
-            open_tier: self.backlog.lane(c.lane).open_tier(),
+            open_tier: self.open_tier(c),
             skips_above: c.skip_above,
             released: c.released,
         });
