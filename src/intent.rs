@@ -63,8 +63,8 @@ mod tests;
 use std::fmt;
 
 pub use self::error::{Deadlock, NotWeaker, WouldBlock};
-pub use self::guard::{Guard, Handle, OwnedGuard};
-pub use self::request::{Convert, Lock, LockOwned, Request};
+pub use self::guard::{Convert, Guard, Handle, OwnedGuard};
+pub use self::request::{Lock, LockOwned, Request};
 pub use self::snapshot::{Counts, Snapshot, Standing, WaiterState};
 
 use self::bits::{OPEN, is_strong};

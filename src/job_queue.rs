@@ -94,6 +94,7 @@ mod builder;
 mod claim;
 mod claiming;
 mod control;
+mod id;
 #[cfg(all(test, loom))]
 mod model;
 mod next_dead;
@@ -114,13 +115,14 @@ use crate::wait::Wait;
 use shared::Shared;
 
 pub use builder::{Builder, ReplaceError, RequeueError};
-pub use claim::{Claim, JobId};
-pub use claiming::{Claiming, ClaimingOwned, ClaimingPart, ClaimingWith, Claims};
+pub use claim::Claim;
+pub use claiming::{Claiming, ClaimingOwned, ClaimingWith, Claims};
+pub use id::JobId;
 pub use jobs::{
     Expired, GroupStatus, Name, Place, Refused, Scope, Taken, TenantStatus, Terms, Why,
 };
 pub use next_dead::NextDead;
-pub use parts::{JobGroup, OfGroup, OfTenant, Part, Tenant};
+pub use parts::{ClaimingPart, JobGroup, OfGroup, OfTenant, Part, Tenant};
 pub use push::{PushAllError, PushError, PushReason};
 pub use push_wait::{PushWait, ToPush};
 pub use snapshot::{Counts, Snapshot};

@@ -88,6 +88,7 @@ mod hold;
 mod holders;
 mod holds;
 mod index;
+mod kept;
 mod merge;
 mod node;
 mod owner;

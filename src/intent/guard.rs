@@ -2,21 +2,16 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::task::{Context, Poll};
 
 use super::claim::{Claim, Own};
-use super::error::{NotWeaker, WouldBlock};
-use super::request::Convert;
+use super::error::{Deadlock, NotWeaker, WouldBlock};
 use super::stripes::Left;
 use super::{IntentLock, Place};
 use crate::modes::Mode;
 use crate::sync::Arc;
 use crate::turnstile::{Admission, AdmissionOf, Released, Turnstile, Wakers};
-use crate::wait::{Ticket, Wait};
-
-mod sealed {
-    #[allow(unreachable_pub, reason = "a supertrait of a public trait")]
-    pub trait Sealed {}
-}
+use crate::wait::{Op, Ticket, Wait, sealed};
 
 /// A way to hold a lock: by reference, or shared. Closed, so that a handle leads
 /// to the same lock whenever it is followed.
@@ -92,7 +87,7 @@ impl<L: Handle> Guard<L> {
     ///
     /// # Errors
     ///
-    /// [`Deadlock`](super::Deadlock) at once if another guard waits for its own conversion until
+    /// [`Deadlock`] at once if another guard waits for its own conversion until
     /// this one is gone, and this one could not be converted before the other is.
     /// The guard holds what it held; dropping it lets the other go on.
     ///
@@ -274,5 +269,48 @@ impl<L: Handle> fmt::Debug for Guard<L> {
         f.debug_struct("Guard")
             .field("mode", &self.mode)
             .finish_non_exhaustive()
+    }
+}
+
+/// A wait of a guard for a stronger mode: what [`Guard::convert`] waits with.
+#[derive(Debug)]
+pub struct Convert<'a, L: Handle> {
+    guard: &'a mut Guard<L>,
+    asked: Mode,
+}
+
+impl<'a, L: Handle> Convert<'a, L> {
+    pub(super) fn new(guard: &'a mut Guard<L>, asked: Mode) -> Self {
+        Self { guard, asked }
+    }
+}
+
+impl<L: Handle> sealed::Sealed for Convert<'_, L> {}
+
+impl<L: Handle> Op for Convert<'_, L> {
+    type Output = Result<(), Deadlock>;
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Deadlock>> {
+        let (guard, asked) = (&mut *self.guard, self.asked);
+        let waited = guard.is_waiting();
+        if !waited && guard.convert_now(asked) {
+            return Poll::Ready(Ok(()));
+        }
+        let mut wakers = Wakers::of(cx);
+        match guard.convert_exactly(asked, Some(&mut wakers)) {
+            Admission::Granted(_) => Poll::Ready(Ok(())),
+            Admission::Refused(deadlock) => Poll::Ready(Err(deadlock)),
+            Admission::NotNow => {
+                if !waited {
+                    // Who came along to the front may go on now.
+                    guard.lock().serve();
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    fn cancel(&mut self) {
+        self.guard.cancel_conversion();
     }
 }

@@ -3,7 +3,6 @@
 use std::task::{Context, Poll};
 
 use super::claim::Claim;
-use super::error::Deadlock;
 use super::guard::{Guard, Handle};
 use super::{IntentLock, Place};
 use crate::modes::Mode;
@@ -106,48 +105,5 @@ impl<L: Handle> Op for Request<L> {
         if let Some(ticket) = self.ticket.take() {
             self.lock().cancel(ticket);
         }
-    }
-}
-
-/// A wait of a guard for a stronger mode: what [`Guard::convert`] waits with.
-#[derive(Debug)]
-pub struct Convert<'a, L: Handle> {
-    guard: &'a mut Guard<L>,
-    asked: Mode,
-}
-
-impl<'a, L: Handle> Convert<'a, L> {
-    pub(super) fn new(guard: &'a mut Guard<L>, asked: Mode) -> Self {
-        Self { guard, asked }
-    }
-}
-
-impl<L: Handle> sealed::Sealed for Convert<'_, L> {}
-
-impl<L: Handle> Op for Convert<'_, L> {
-    type Output = Result<(), Deadlock>;
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Deadlock>> {
-        let (guard, asked) = (&mut *self.guard, self.asked);
-        let waited = guard.is_waiting();
-        if !waited && guard.convert_now(asked) {
-            return Poll::Ready(Ok(()));
-        }
-        let mut wakers = Wakers::of(cx);
-        match guard.convert_exactly(asked, Some(&mut wakers)) {
-            Admission::Granted(_) => Poll::Ready(Ok(())),
-            Admission::Refused(deadlock) => Poll::Ready(Err(deadlock)),
-            Admission::NotNow => {
-                if !waited {
-                    // Who came along to the front may go on now.
-                    guard.lock().serve();
-                }
-                Poll::Pending
-            }
-        }
-    }
-
-    fn cancel(&mut self) {
-        self.guard.cancel_conversion();
     }
 }

@@ -6,24 +6,10 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use crate::jobs::{Expired, Name, Pick, Taken, Unclaim};
-use crate::slab::Key;
 use crate::sync::{Arc, panicking};
 
+use super::id::JobId;
 use super::shared::Shared;
-
-/// Names a job, for as long as there is one: a copyable name that pins nothing.
-/// It never names another job, of this queue or of any other.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct JobId {
-    pub(super) queue: u64,
-    pub(super) key: Key,
-}
-
-impl fmt::Debug for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "JobId({}: {:?})", self.queue, self.key)
-    }
-}
 
 /// A claimed job, with one unit of its group's, its tenant's and the queue's
 /// limit.

@@ -12,7 +12,6 @@ use crate::wait::{Op, Ticket, look_twice, sealed};
 
 use super::JobQueue;
 use super::claim::Claim;
-use super::parts::Part;
 use super::shared::{Shared, State};
 
 /// The wait of [`JobQueue::claim`].
@@ -21,10 +20,7 @@ pub type Claiming<'a, K, J> = ClaimingWith<&'a JobQueue<K, J>>;
 /// The wait of [`JobQueue::claim_owned`].
 pub type ClaimingOwned<K, J> = ClaimingWith<Arc<JobQueue<K, J>>>;
 
-/// The wait of [`Part::claim`].
-pub type ClaimingPart<'a, K, J, S> = ClaimingWith<&'a Part<K, J, S>>;
-
-/// What jobs are claimed from: a queue, or a [`Part`] of one.
+/// What jobs are claimed from: a queue, or a [`Part`](super::Part) of one.
 pub trait Claims: sealed::Sealed {
     /// What orders the jobs.
     type Key: Ord;
@@ -52,7 +48,7 @@ impl<K: Ord, J> Claims for JobQueue<K, J> {
 }
 
 /// A wait for jobs of what `Q` leads to: [`Claiming`], [`ClaimingOwned`] or
-/// [`ClaimingPart`].
+/// [`ClaimingPart`](super::ClaimingPart).
 pub struct ClaimingWith<Q> {
     queue: Q,
     n: usize,

@@ -10,7 +10,7 @@ use crate::sync::Arc;
 
 use super::JobQueue;
 use super::builder::{ReplaceError, RequeueError};
-use super::claim::JobId;
+use super::id::JobId;
 use super::push::unwrapped;
 
 impl<K, J> JobQueue<K, J> {

@@ -7,7 +7,7 @@ use crate::error::Closed;
 use crate::wait::{Op, Ticket, Wait, WakeBatch, look_twice, sealed};
 
 use super::JobQueue;
-use super::claim::JobId;
+use super::id::JobId;
 use super::shared::{Shared, State};
 
 impl<K, J> JobQueue<K, J> {

@@ -11,8 +11,9 @@ use crate::sync::Arc;
 use crate::wait::{Wait, sealed};
 
 use super::JobQueue;
-use super::claim::{Claim, JobId};
-use super::claiming::{self, ClaimingPart, ClaimingWith, Claims, Source};
+use super::claim::Claim;
+use super::claiming::{self, ClaimingWith, Claims, Source};
+use super::id::JobId;
 use super::push::PushError;
 use super::shared::Shared;
 
@@ -21,6 +22,9 @@ pub type Tenant<K, J> = Part<K, J, OfTenant>;
 
 /// A group of a tenant, by handle: see [`Part::group`].
 pub type JobGroup<K, J> = Part<K, J, OfGroup>;
+
+/// The wait of [`Part::claim`].
+pub type ClaimingPart<'a, K, J, S> = ClaimingWith<&'a Part<K, J, S>>;
 
 /// Marks a [`Tenant`].
 #[derive(Debug)]

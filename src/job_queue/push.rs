@@ -10,7 +10,7 @@ use crate::slab::Key;
 use crate::sync::Arc;
 
 use super::JobQueue;
-use super::claim::JobId;
+use super::id::JobId;
 use super::shared::{Shared, State};
 
 impl<K: Ord, J> JobQueue<K, J> {

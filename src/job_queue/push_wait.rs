@@ -5,7 +5,7 @@ use crate::queue::{Pending, Permits, Sending};
 use crate::wait::{Wait, sealed};
 
 use super::JobQueue;
-use super::claim::JobId;
+use super::id::JobId;
 use super::parts::Part;
 use super::push::PushError;
 use super::shared::Shared;

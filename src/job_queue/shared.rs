@@ -37,7 +37,7 @@ use crate::slab::Key;
 use crate::sync::{Arc, Tally, unique};
 use crate::wait::{Guarded, Session, Ticket, WaitCounts, Waiters, WakeBatch};
 
-use super::claim::JobId;
+use super::id::JobId;
 
 pub(super) struct Shared<K, J> {
     state: Guarded<State<K, J>>,

@@ -10,8 +10,9 @@ use super::error::{Deadlock, LockError, TryLockError};
 use super::index::Room;
 use super::owner::Owner;
 use super::wait_table::Outcome;
+use crate::modes::Mode;
 use crate::sync::{model_size, spin_loop, yield_now};
-use crate::wait::{Op, look_twice, sealed};
+use crate::wait::{Op, Wait, look_twice, sealed};
 
 /// How long a thread spins before it joins the queue. By time, since a pause instruction takes from 4
 /// to 140 cycles.
@@ -22,6 +23,73 @@ pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
     /// With the path of this request.
     pub(super) owner: &'a mut Owner<K, S>,
     begun: bool,
+}
+
+impl<K: Resource, S: BuildHasher> Owner<K, S> {
+    /// Waits for `mode` on the resource, and for the intents that it needs on every ancestor.
+    ///
+    /// Ancestors are locked first, from the root down. If an ancestor's mode covers the request, or
+    /// the resource is held in a mode that does, it is granted without touching the table: no lock
+    /// is taken and no queue looked at. It is recorded all the same, and must be released.
+    ///
+    /// Requests wait in a queue per resource, first come first served, strictly: one waits if it
+    /// conflicts with what others hold or with one ahead. Only somebody who holds the resource
+    /// already goes ahead, just before the first that waits for what it holds. So a request waits
+    /// for those who hold and those ahead, and is not overtaken by later ones without end.
+    ///
+    /// Its position is that of the moment it joins the queue: at the first poll. A thread that blocks
+    /// without a deadline spins for about two microseconds before, as long as nobody waits there.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Deadlock`](super::LockError::Deadlock) if the wait closed a circle, or another
+    /// one did later, and this owner was chosen to give up: lowest priority, then fewest
+    /// [retries](Self::retry), then fewest locks in the table, then youngest. [`Closed`](super::LockError::Closed), also for what would be
+    /// covered; [`TooDeep`](super::LockError::TooDeep). The owner then holds what it held before,
+    /// and no intent for what it did not get.
+    ///
+    /// # Cancel safety
+    ///
+    /// A wait that is dropped or times out leaves nothing behind, and whoever can go on without it
+    /// is granted at once.
+    ///
+    /// # Panics
+    ///
+    /// Hashing, `parent` and `clone` run before anything is locked; `Eq` runs under the table's locks
+    /// as well, and must not use the table. If one of them panics, nothing has changed.
+    pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
+        self.plan([(resource.clone(), mode)]);
+        Wait::new(Lock::new(self))
+    }
+
+    /// [`lock`](Self::lock) of several resources, all or none.
+    ///
+    /// Where they share a resource or an ancestor, the modes are joined. They are taken by depth and
+    /// hash, so that owners which hold nothing else and lock only so do not deadlock, unless two
+    /// resources of one depth have the same hash; then, as always, it is detected. Of no resources
+    /// it is granted at once.
+    ///
+    /// # Errors
+    ///
+    /// As for [`lock`](Self::lock).
+    pub fn lock_many(
+        &mut self,
+        resources: impl IntoIterator<Item = (K, Mode)>,
+    ) -> Wait<Lock<'_, K, S>> {
+        self.plan(resources);
+        Wait::new(Lock::new(self))
+    }
+
+    /// [`lock`](Self::lock) if that need not wait. It does not go ahead of those who do.
+    ///
+    /// # Errors
+    ///
+    /// [`TryLockError::WouldBlock`], [`Closed`](TryLockError::Closed),
+    /// [`TooDeep`](TryLockError::TooDeep).
+    pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), TryLockError> {
+        self.plan([(resource.clone(), mode)]);
+        Lock::new(self).try_now()
+    }
 }
 
 impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {

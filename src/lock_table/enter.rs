@@ -1,9 +1,9 @@
 //! What an owner enters in the table: what it takes, and what it gives back.
 
 use super::Resource;
-use super::bias::Due;
 use super::holds::Holds;
 use super::index::{KEPT, Room};
+use super::kept::Due;
 use super::owner::Owner;
 
 impl<K: Resource, S> Owner<K, S> {

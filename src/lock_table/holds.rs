@@ -23,12 +23,11 @@
 
 use std::cmp::Reverse;
 
-use super::bias::{Kept, Root};
 use super::error::ReleaseError;
 use super::grants::Grants;
 use super::hold::{Counts, Hold, HoldId, HoldKind};
-use super::index::{Gone, Name};
-use super::shards::Changes;
+use super::index::{Changes, Gone, Name};
+use super::kept::{Kept, Root};
 use super::slots::Slots;
 use super::step::Step;
 use crate::modes::Mode;

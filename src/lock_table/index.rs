@@ -53,6 +53,9 @@ pub(super) enum Room {
     Revoked,
 }
 
+/// What is to be entered in the table for an owner: what it holds of each from now on.
+pub(super) type Changes = Vec<(NodeId, Option<Mode>)>;
+
 /// A resource's name: moved where others may need it when the lock is let go.
 pub(super) enum Name<K> {
     Own(K),

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 
-use super::acquire::Lock;
-use super::error::{OwnerId, ReleaseError, TryLockError};
+use super::error::{OwnerId, ReleaseError};
 use super::hold::HoldId;
 use super::holds::Holds;
 use super::index::spread;
@@ -13,7 +12,6 @@ use super::{Resource, Shared};
 use crate::modes::Mode;
 use crate::slab::Key;
 use crate::sync::Arc;
-use crate::wait::Wait;
 
 /// Somebody who locks: a session, a task, a transaction; not a thread. Made by
 /// [`LockTable::owner`](super::LockTable::owner); may be sent to another thread.
@@ -156,71 +154,6 @@ impl<K, S> Owner<K, S> {
 }
 
 impl<K: Resource, S: BuildHasher> Owner<K, S> {
-    /// Waits for `mode` on the resource, and for the intents that it needs on every ancestor.
-    ///
-    /// Ancestors are locked first, from the root down. If an ancestor's mode covers the request, or
-    /// the resource is held in a mode that does, it is granted without touching the table: no lock
-    /// is taken and no queue looked at. It is recorded all the same, and must be released.
-    ///
-    /// Requests wait in a queue per resource, first come first served, strictly: one waits if it
-    /// conflicts with what others hold or with one ahead. Only somebody who holds the resource
-    /// already goes ahead, just before the first that waits for what it holds. So a request waits
-    /// for those who hold and those ahead, and is not overtaken by later ones without end.
-    ///
-    /// Its position is that of the moment it joins the queue: at the first poll. A thread that blocks
-    /// without a deadline spins for about two microseconds before, as long as nobody waits there.
-    ///
-    /// # Errors
-    ///
-    /// [`LockError::Deadlock`](super::LockError::Deadlock) if the wait closed a circle, or another
-    /// one did later, and this owner was chosen to give up: lowest priority, then fewest
-    /// [retries](Self::retry), then fewest locks in the table, then youngest. [`Closed`](super::LockError::Closed), also for what would be
-    /// covered; [`TooDeep`](super::LockError::TooDeep). The owner then holds what it held before,
-    /// and no intent for what it did not get.
-    ///
-    /// # Cancel safety
-    ///
-    /// A wait that is dropped or times out leaves nothing behind, and whoever can go on without it
-    /// is granted at once.
-    ///
-    /// # Panics
-    ///
-    /// Hashing, `parent` and `clone` run before anything is locked; `Eq` runs under the table's locks
-    /// as well, and must not use the table. If one of them panics, nothing has changed.
-    pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
-        self.plan([(resource.clone(), mode)]);
-        Wait::new(Lock::new(self))
-    }
-
-    /// [`lock`](Self::lock) of several resources, all or none.
-    ///
-    /// Where they share a resource or an ancestor, the modes are joined. They are taken by depth and
-    /// hash, so that owners which hold nothing else and lock only so do not deadlock, unless two
-    /// resources of one depth have the same hash; then, as always, it is detected. Of no resources
-    /// it is granted at once.
-    ///
-    /// # Errors
-    ///
-    /// As for [`lock`](Self::lock).
-    pub fn lock_many(
-        &mut self,
-        resources: impl IntoIterator<Item = (K, Mode)>,
-    ) -> Wait<Lock<'_, K, S>> {
-        self.plan(resources);
-        Wait::new(Lock::new(self))
-    }
-
-    /// [`lock`](Self::lock) if that need not wait. It does not go ahead of those who do.
-    ///
-    /// # Errors
-    ///
-    /// [`TryLockError::WouldBlock`], [`Closed`](TryLockError::Closed),
-    /// [`TooDeep`](TryLockError::TooDeep).
-    pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), TryLockError> {
-        self.plan([(resource.clone(), mode)]);
-        Lock::new(self).try_now()
-    }
-
     /// Gives one grant of the resource back. With the last one the mode falls to what is needed for
     /// what is held below, and the intents on its ancestors go that nothing else needs.
     ///

@@ -24,8 +24,8 @@
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use super::bias::{Due, Kept};
 use super::index::{Gone, Index, NodeId};
+use super::kept::{Due, Kept};
 use crate::modes::Mode;
 use crate::slab::Key;
 use crate::sync::{Mutex, MutexGuard};
@@ -41,9 +41,6 @@ struct Shard<K>(Mutex<Index<K>>);
 
 /// Some of the shards, locked: each in its place.
 pub(super) struct Locked<'a, K>([Option<MutexGuard<'a, Index<K>>>; SHARDS]);
-
-/// What is to be entered in the table for an owner: what it holds of each from now on.
-pub(super) type Changes = Vec<(NodeId, Option<Mode>)>;
 
 /// What has locked all that an operation needs.
 pub(super) trait Reach<K> {

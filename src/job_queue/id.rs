@@ -1,0 +1,19 @@
+//! The name of a job.
+
+use std::fmt;
+
+use crate::slab::Key;
+
+/// Names a job, for as long as there is one: a copyable name that pins nothing.
+/// It never names another job, of this queue or of any other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId {
+    pub(super) queue: u64,
+    pub(super) key: Key,
+}
+
+impl fmt::Debug for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JobId({}: {:?})", self.queue, self.key)
+    }
+}
