@@ -26,7 +26,7 @@ use crate::wait::{Waiters, WakeBatch};
 use crate::workers::{Action, Workers};
 
 use super::caller::{CallerState, OnFailure};
-use super::later::Clock;
+use super::clock::Clock;
 use super::outcome::TaskId;
 use super::stall::Stalls;
 use super::task_state::{Ended, Started, TaskState};

@@ -19,106 +19,12 @@
 
 use std::time::Duration;
 
-use crate::backlog::Backlog;
-use crate::due::Dates;
 use crate::slab::Key;
-use crate::timers::{Timer, Timers};
 use crate::wait::WakeBatch;
 
 use super::core::Core;
 use super::outcome::Ending;
-use super::placing::Placing;
-use super::task_state::{Membership, Phase};
-
-/// A task that is not due, and where it goes then.
-#[derive(Debug)]
-pub(super) struct Later {
-    pub(super) timer: Timer,
-    tier: Option<u32>,
-    pub(super) bump: Option<u8>,
-}
-
-/// What is due when, and who keeps the time.
-#[derive(Debug, Default)]
-pub(super) struct Clock {
-    timers: Timers<Key>,
-    /// The resting worker that sleeps until then at the latest.
-    keeper: Option<(u32, Duration)>,
-    /// Who else keeps the time.
-    pub(super) dates: Dates,
-    /// Workers rest, so that one of them can keep the time.
-    workers_keep: bool,
-}
-
-impl Clock {
-    /// Workers of the scheduler's own keep the time.
-    pub(super) fn by_workers(&mut self) {
-        self.workers_keep = true;
-    }
-
-    /// Whether no timer is set.
-    pub(super) fn is_empty(&self) -> bool {
-        self.timers.is_empty()
-    }
-
-    /// Tells who keeps the time from outside of the next date.
-    #[inline]
-    pub(super) fn tell(&mut self, wakes: &mut WakeBatch) {
-        self.dates.update(self.timers.next(), wakes);
-    }
-
-    /// Cancels a timer.
-    pub(super) fn cancel(&mut self, timer: Timer) {
-        self.timers.cancel(timer);
-    }
-
-    /// Whether a worker is wanted to keep the time: one, or none.
-    pub(super) fn wants_keeper(&self) -> u64 {
-        let due = self.timers.next().filter(|_| self.workers_keep);
-        let unkept = due.is_some_and(|due| self.keeper.is_none_or(|(_, until)| due < until));
-        u64::from(unkept)
-    }
-
-    /// Worker `n` goes to rest: until when, if it keeps the time.
-    fn keep(&mut self, n: u32) -> Option<Duration> {
-        let due = self.timers.next().filter(|_| self.workers_keep)?;
-        if self.wants_keeper() > 0 || self.is_kept_by(n) {
-            self.keeper = Some((n, due));
-        }
-        self.is_kept_by(n).then_some(due)
-    }
-
-    /// Worker `n` does not rest.
-    pub(super) fn end_rest(&mut self, n: u32) {
-        if self.is_kept_by(n) {
-            self.keeper = None;
-        }
-    }
-
-    fn is_kept_by(&self, n: u32) -> bool {
-        self.keeper.is_some_and(|(keeper, _)| keeper == n)
-    }
-
-    /// A task is to start not before `placing.after` from now.
-    pub(super) fn place_later(
-        &mut self,
-        backlog: &mut Backlog<Key>,
-        key: Key,
-        placing: Placing<'_>,
-        now: Duration,
-    ) -> (Phase, Membership) {
-        let place = match placing.group {
-            Some(group) => {
-                backlog.pin(group);
-                Membership::Group(group, 0)
-            }
-            None => Membership::Absent,
-        };
-        let timer = self.timers.set(now.saturating_add(placing.after), key);
-        let (tier, bump) = (placing.tier, placing.bump);
-        (Phase::Later(Box::new(Later { timer, tier, bump })), place)
-    }
-}
+use super::task_state::{Later, Membership, Phase};
 
 impl<J> Core<J> {
     /// It is `now`: what is due arrives. The callers whose tasks those are.

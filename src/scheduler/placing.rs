@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use crate::backlog::GroupKey;
+use crate::backlog::{Backlog, GroupKey};
 use crate::error::TierGoesDown;
 use crate::slab::Key;
 use crate::sync::{Arc, Ordering::Relaxed};
 use crate::wait::WakeBatch;
 
+use super::clock::Clock;
 use super::core::Core;
 use super::outcome::Ending;
-use super::task_state::{Membership, Phase, TaskState};
+use super::task_state::{Later, Membership, Phase, TaskState};
 
 /// Why a task was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,29 @@ pub(crate) struct Placing<'a> {
     pub(crate) after: Duration,
     /// What it is called, in records and in the status.
     pub(crate) label: Option<&'a Arc<str>>,
+}
+
+impl Placing<'_> {
+    /// Where a task is until it is due: in no line, and in its group by a pin.
+    fn later(
+        &self,
+        backlog: &mut Backlog<Key>,
+        clock: &mut Clock,
+        key: Key,
+        now: Duration,
+    ) -> (Phase, Membership) {
+        let membership = match self.group {
+            Some(group) => {
+                backlog.pin(group);
+                Membership::Group(group, 0)
+            }
+            None => Membership::Absent,
+        };
+        let timer = clock.set(now.saturating_add(self.after), key);
+        let (tier, bump) = (self.tier, self.bump);
+        let later = Later { timer, tier, bump };
+        (Phase::Later(Box::new(later)), membership)
+    }
 }
 
 /// What may want to know its key.
@@ -90,7 +114,7 @@ impl<J: Keyed> Core<J> {
                 }
                 false => {
                     tier = placing.tier.unwrap_or(0);
-                    clock.place_later(backlog, key, placing, now)
+                    placing.later(backlog, clock, key, now)
                 }
             };
             let place = (phase, membership, tier);

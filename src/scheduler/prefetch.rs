@@ -49,7 +49,7 @@ use super::core::Core;
 use super::endings::Series;
 use super::local_queue::{LocalQueue, Ran, Went, Work};
 use super::outcome::Ending;
-use super::submissions::Posting;
+use super::posting::Posting;
 use super::task_state::Started;
 
 const PATIENCE: u64 = 2;

@@ -23,28 +23,17 @@
 
 use std::time::Duration;
 
-use crate::backlog::GroupKey;
 use crate::slab::Key;
 use crate::sync::{Arc, Mutex};
 
 use super::cell::Job;
 use super::outcome::TaskId;
 use super::placing::Placing;
+use super::posting::{Posting, Submission};
 use super::prefetch::State;
 
 /// The list is not longer than that: then who submits takes it in.
 const MOST: usize = 1024;
-
-/// A task that the state does not know.
-struct Submission {
-    caller: Key,
-    group: Option<GroupKey>,
-    bump: Option<u8>,
-    /// `None` if nobody wants to know.
-    queued: Option<Duration>,
-    label: Option<Arc<str>>,
-    job: Arc<dyn Job>,
-}
 
 #[derive(Default)]
 struct List {
@@ -57,17 +46,6 @@ struct List {
 /// The list of submissions, on cache lines of its own.
 #[repr(align(128))]
 pub(super) struct Submissions(Mutex<List>);
-
-/// What the state knows of it.
-#[derive(Default)]
-pub(super) struct Posting {
-    /// Whether it is open.
-    pub(super) open: bool,
-    /// Whether it may have memory.
-    used: bool,
-    /// Kept for its memory.
-    buffer: Vec<Submission>,
-}
 
 impl Submissions {
     pub(super) fn new() -> Self {

@@ -7,9 +7,17 @@ use crate::backlog::{Backlog, Claim, GroupKey, Place};
 use crate::lanes::LaneKey;
 use crate::slab::Key;
 use crate::sync::Arc;
+use crate::timers::Timer;
 
-use super::later::Later;
 use super::outcome::{Ending, Record, Run, TaskId};
+
+/// A task that is not due, and where it goes then.
+#[derive(Debug)]
+pub(super) struct Later {
+    pub(super) timer: Timer,
+    pub(super) tier: Option<u32>,
+    pub(super) bump: Option<u8>,
+}
 
 #[derive(Debug)]
 pub(super) struct TaskState<J> {

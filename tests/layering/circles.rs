@@ -4,7 +4,7 @@ use super::{Sources, is_test, owner, paths};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Folders that have circles still. None may join them, and who has none is struck off.
-const CIRCLES: &[&str] = &["dialog", "scheduler"];
+const CIRCLES: &[&str] = &["dialog"];
 
 /// The files of the same folder that a part imports from.
 fn parts(file: &str, source: &str, sources: &Sources) -> BTreeSet<String> {

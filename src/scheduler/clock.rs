@@ -1,0 +1,75 @@
+//! What is due when, and which worker keeps the time: see `later`.
+
+use std::time::Duration;
+
+use crate::due::Dates;
+use crate::slab::Key;
+use crate::timers::{Timer, Timers};
+use crate::wait::WakeBatch;
+
+/// What is due when, and who keeps the time.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    pub(super) timers: Timers<Key>,
+    /// The resting worker that sleeps until then at the latest.
+    keeper: Option<(u32, Duration)>,
+    /// Who else keeps the time.
+    pub(super) dates: Dates,
+    /// Workers rest, so that one of them can keep the time.
+    workers_keep: bool,
+}
+
+impl Clock {
+    /// Workers of the scheduler's own keep the time.
+    pub(super) fn by_workers(&mut self) {
+        self.workers_keep = true;
+    }
+
+    /// Whether no timer is set.
+    pub(super) fn is_empty(&self) -> bool {
+        self.timers.is_empty()
+    }
+
+    /// Tells who keeps the time from outside of the next date.
+    #[inline]
+    pub(super) fn tell(&mut self, wakes: &mut WakeBatch) {
+        self.dates.update(self.timers.next(), wakes);
+    }
+
+    /// Cancels a timer.
+    pub(super) fn cancel(&mut self, timer: Timer) {
+        self.timers.cancel(timer);
+    }
+
+    /// Whether a worker is wanted to keep the time: one, or none.
+    pub(super) fn wants_keeper(&self) -> u64 {
+        let due = self.timers.next().filter(|_| self.workers_keep);
+        let unkept = due.is_some_and(|due| self.keeper.is_none_or(|(_, until)| due < until));
+        u64::from(unkept)
+    }
+
+    /// Worker `n` goes to rest: until when, if it keeps the time.
+    pub(super) fn keep(&mut self, n: u32) -> Option<Duration> {
+        let due = self.timers.next().filter(|_| self.workers_keep)?;
+        if self.wants_keeper() > 0 || self.is_kept_by(n) {
+            self.keeper = Some((n, due));
+        }
+        self.is_kept_by(n).then_some(due)
+    }
+
+    /// Worker `n` does not rest.
+    pub(super) fn end_rest(&mut self, n: u32) {
+        if self.is_kept_by(n) {
+            self.keeper = None;
+        }
+    }
+
+    pub(super) fn is_kept_by(&self, n: u32) -> bool {
+        self.keeper.is_some_and(|(keeper, _)| keeper == n)
+    }
+
+    /// Sets a timer for a task.
+    pub(super) fn set(&mut self, due: Duration, task: Key) -> Timer {
+        self.timers.set(due, task)
+    }
+}
