@@ -125,6 +125,7 @@ mod hub;
 mod model;
 mod panics;
 mod refuse;
+mod side;
 mod side_group;
 mod talk;
 
@@ -137,18 +138,18 @@ use crate::sync::WakeArc as Arc;
 use crate::wait::sealed;
 
 use hub::Hub;
-use talk::Talk;
+use side::{Talk, TalkSide};
 
-pub use endpoint::{Endpoint, EndpointId, EndpointRef, Standing};
-pub use event::{Event, Fault, Received};
+pub use event::{Event, Fault};
 pub use refuse::{BeginError, Refused, SendError};
+pub use side::{Endpoint, EndpointId, EndpointRef, Received, Standing};
 pub use side_group::SideGroup;
 
 /// Dialogs with messages of one type, and their clock. See the [module](self).
 ///
 /// Dropping it leaves its dialogs as they are; only their timers stop.
 pub struct Dialogs<M: Send + 'static> {
-    hub: Arc<Hub<M>>,
+    hub: Arc<Hub<TalkSide<M>>>,
 }
 
 impl<M: Send + 'static> Dialogs<M> {
@@ -202,7 +203,8 @@ impl<M: Send + 'static> Dialogs<M> {
     /// no timer is set. An earlier time than the last changes nothing. A
     /// [`Ticker`](crate::ticker::Ticker) does it by itself.
     pub fn advance(&self, now: Duration) -> Option<Duration> {
-        Hub::advance(&self.hub, now)
+        self.hub
+            .advance(now, |(talk, side), timer| talk.ring(side, timer))
     }
 
     /// How many dialogs have a side that has not ended.

@@ -1,101 +1,15 @@
-//! The two ways to hold a side of a dialog: to own it, or to speak for it.
+//! What an endpoint does: it sends, ends, and has a timer.
 
-use std::fmt;
-use std::ops::Deref;
 use std::time::Duration;
 
 use crate::error::Stale;
-use crate::queue::{Conversation, GroupId};
-use crate::sync::{WakeArc as Arc, panicking};
+use crate::sync::panicking;
 
-use super::event::{Event, Fault, Received};
-use super::refuse::{BeginError, SendError};
-use super::talk::Talk;
-
-/// Names one side of one dialog, for ever: no other is ever called the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EndpointId {
-    dialog: u64,
-    side: usize,
-}
-
-impl EndpointId {
-    /// The number of its dialog, the same at both sides.
-    #[must_use]
-    pub fn dialog(self) -> u64 {
-        self.dialog
-    }
-}
-
-/// How far a side has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Standing {
-    /// Both sides may send.
-    Open,
-    /// The peer has ended: this side may receive what was sent to it.
-    PeerEnded,
-    /// This side takes nothing more, and ends after what waits. It may send.
-    Draining,
-    /// This side has ended.
-    Ended,
-}
-
-/// One side of a dialog, without owning it: what an event says it came to.
-///
-/// Clones name the same side. When the side has ended they give errors.
-pub struct EndpointRef<M: Send + 'static> {
-    talk: Arc<Talk<M>>,
-    side: usize,
-}
+use super::event::{Event, Fault};
+use super::refuse::SendError;
+use super::side::{Endpoint, EndpointRef, Talk};
 
 impl<M: Send + 'static> EndpointRef<M> {
-    pub(super) fn new(talk: Arc<Talk<M>>, side: usize) -> Self {
-        Self { talk, side }
-    }
-
-    /// The other side.
-    pub(super) fn opposite(&self) -> Self {
-        Self::new(self.talk.clone(), 1 - self.side)
-    }
-
-    /// Whether it receives nothing any more. Asked under its queue's lock.
-    pub(super) fn has_left(&self) -> bool {
-        self.talk.has_left(self.side)
-    }
-
-    /// A conversation in the same group.
-    pub(super) fn beside(&self) -> Result<Conversation<Received<M>>, BeginError> {
-        self.talk.beside(self.side)?.ok_or(BeginError::Stale)
-    }
-
-    /// Its name.
-    #[must_use]
-    pub fn id(&self) -> EndpointId {
-        EndpointId {
-            dialog: self.talk.number,
-            side: self.side,
-        }
-    }
-
-    /// Where this side's events wait: to bump, or to receive from by name. When
-    /// the side has ended it may be a stale name.
-    #[must_use]
-    pub fn group(&self) -> GroupId {
-        self.talk.group(self.side)
-    }
-
-    /// Where what this side sends waits, in the peer's queue.
-    #[must_use]
-    pub fn peer_group(&self) -> GroupId {
-        self.talk.group(1 - self.side)
-    }
-
-    /// How far it has come. It may have gone on when this returns.
-    #[must_use]
-    pub fn standing(&self) -> Standing {
-        self.talk.standing(self.side)
-    }
-
     /// Sends a message to the peer. Never waits for anybody.
     ///
     /// What was done before the send is seen by whoever receives the message.
@@ -165,62 +79,6 @@ impl<M: Send + 'static> EndpointRef<M> {
     }
 }
 
-impl<M: Send + 'static> Clone for EndpointRef<M> {
-    fn clone(&self) -> Self {
-        Self::new(self.talk.clone(), self.side)
-    }
-}
-
-/// The same side of the same dialog.
-impl<M: Send + 'static> PartialEq for EndpointRef<M> {
-    fn eq(&self, other: &Self) -> bool {
-        self.id() == other.id()
-    }
-}
-
-impl<M: Send + 'static> Eq for EndpointRef<M> {}
-
-impl<M: Send + 'static> fmt::Debug for EndpointRef<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("EndpointRef").field(&self.id()).finish()
-    }
-}
-
-/// One side of a dialog, owned: when this is dropped the side ends, as by
-/// [`end`](EndpointRef::end), and in a panic with the error
-/// [`Fault::GONE`].
-///
-/// It does all that an [`EndpointRef`] does.
-#[must_use = "dropping an endpoint ends its side of the dialog"]
-pub struct Endpoint<M: Send + 'static> {
-    /// `None` once detached.
-    owned: Option<EndpointRef<M>>,
-}
-
-impl<M: Send + 'static> Endpoint<M> {
-    pub(super) fn own(endpoint: EndpointRef<M>) -> Self {
-        Self {
-            owned: Some(endpoint),
-        }
-    }
-
-    /// Gives the side up without ending it. It ends when somebody says so, or
-    /// when its end or error is dropped by its reader.
-    pub fn detach(mut self) -> EndpointRef<M> {
-        self.owned.take().expect(OWNED)
-    }
-}
-
-const OWNED: &str = "an endpoint owns its side until it is detached";
-
-impl<M: Send + 'static> Deref for Endpoint<M> {
-    type Target = EndpointRef<M>;
-
-    fn deref(&self) -> &EndpointRef<M> {
-        self.owned.as_ref().expect(OWNED)
-    }
-}
-
 impl<M: Send + 'static> Drop for Endpoint<M> {
     fn drop(&mut self) {
         let Some(owned) = self.owned.take() else {
@@ -232,11 +90,5 @@ impl<M: Send + 'static> Drop for Endpoint<M> {
         } else {
             owned.end()
         };
-    }
-}
-
-impl<M: Send + 'static> fmt::Debug for Endpoint<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Endpoint").field(&self.id()).finish()
     }
 }

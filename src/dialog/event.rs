@@ -6,8 +6,6 @@ use std::num::NonZeroU32;
 
 use crate::error::OutOfRange;
 
-use super::endpoint::{Endpoint, EndpointRef};
-
 /// What came to an endpoint. New kinds may be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<M> {
@@ -82,63 +80,3 @@ impl fmt::Display for Fault {
 }
 
 impl Error for Fault {}
-
-/// An event, with the endpoint that it came to: what is in the queue of each
-/// side.
-///
-/// Who holds the [`Event::End`] or [`Event::Error`] that told a side of the
-/// end holds that side open; when it is dropped the side has ended.
-pub struct Received<M: Send + 'static> {
-    /// What came.
-    pub event: Event<M>,
-    endpoint: EndpointRef<M>,
-    /// With an end or error: what ends this side.
-    _last: Option<Endpoint<M>>,
-}
-
-impl<M: Send + 'static> Received<M> {
-    /// An event that ends nothing.
-    pub(super) fn plain(endpoint: EndpointRef<M>, event: Event<M>) -> Self {
-        Self {
-            event,
-            endpoint,
-            _last: None,
-        }
-    }
-
-    /// The end of what this endpoint receives, or the error before it.
-    pub(super) fn last(endpoint: EndpointRef<M>, event: Event<M>) -> Self {
-        Self {
-            event,
-            _last: Some(Endpoint::own(endpoint.clone())),
-            endpoint,
-        }
-    }
-
-    /// The endpoint that it came to: to answer, to end, to tell dialogs apart.
-    #[must_use]
-    pub fn endpoint(&self) -> &EndpointRef<M> {
-        &self.endpoint
-    }
-
-    /// Whether its side will still receive it. Asked under its queue's lock.
-    pub(super) fn is_wanted(&self) -> bool {
-        !self.endpoint.has_left()
-    }
-}
-
-/// Without the message, so that every event has it.
-impl<M: Send + 'static> fmt::Debug for Received<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let event = match self.event {
-            Event::Message(_) => "Message",
-            Event::End => "End",
-            Event::Error(_) => "Error",
-            Event::Timer => "Timer",
-        };
-        f.debug_struct("Received")
-            .field("event", &event)
-            .field("endpoint", &self.endpoint.id())
-            .finish_non_exhaustive()
-    }
-}

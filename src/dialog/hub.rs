@@ -4,33 +4,28 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use crate::due::Dates;
-use crate::sync::WakeArc as Arc;
 use crate::timers::{Timer, Timers};
 use crate::wait::{Guarded, WakeBatch};
 
 use super::panics::Panics;
-use super::talk::Talk;
 
-/// Lock order: a dialog's, then this one.
-pub(super) struct Hub<M: Send + 'static> {
-    state: Guarded<State<M>>,
+/// `S` is a side of a dialog. Lock order: a dialog's, then this one.
+pub(super) struct Hub<S> {
+    state: Guarded<State<S>>,
 }
 
-/// A side of a dialog.
-type Side<M> = (Arc<Talk<M>>, usize);
-
-struct State<M: Send + 'static> {
-    timers: Timers<Side<M>>,
+struct State<S> {
+    timers: Timers<S>,
     dates: Dates,
     /// Dialogs with a side that has not ended.
     live: usize,
 }
 
 // No code of the user's runs under its lock.
-impl<M: Send + 'static> UnwindSafe for Hub<M> {}
-impl<M: Send + 'static> RefUnwindSafe for Hub<M> {}
+impl<S> UnwindSafe for Hub<S> {}
+impl<S> RefUnwindSafe for Hub<S> {}
 
-impl<M: Send + 'static> Hub<M> {
+impl<S> Hub<S> {
     pub(super) fn new() -> Self {
         let (timers, dates) = Default::default();
         Self {
@@ -60,7 +55,7 @@ impl<M: Send + 'static> Hub<M> {
 
     /// Sets a timer so long after the latest time told. Who waits for an earlier date is
     /// woken when no lock is held.
-    pub(super) fn set_after(&self, delay: Duration, side: Side<M>, wakes: &mut WakeBatch) -> Timer {
+    pub(super) fn set_after(&self, delay: Duration, side: S, wakes: &mut WakeBatch) -> Timer {
         let state = &mut *self.state.lock();
         if let Some(now) = state.dates.now() {
             state.timers.advance(now);
@@ -81,16 +76,21 @@ impl<M: Send + 'static> Hub<M> {
         self.state.lock().timers.cancel(timer);
     }
 
-    pub(super) fn advance(&self, now: Duration) -> Option<Duration> {
+    /// It is `now`: `ring` is called for each timer that is due, with no lock held.
+    pub(super) fn advance(
+        &self,
+        now: Duration,
+        mut ring: impl FnMut(S, Timer),
+    ) -> Option<Duration> {
         let mut panics = Panics::default();
         self.state.lock().timers.advance(now);
         loop {
             // A guard of its own, let go before the event goes out.
             let due = self.state.lock().timers.due();
-            let Some((timer, (talk, side))) = due else {
+            let Some((timer, side)) = due else {
                 break;
             };
-            panics.contain(|| talk.ring(side, timer));
+            panics.contain(|| ring(side, timer));
         }
         panics.resume();
         self.state.lock().timers.next()

@@ -2,9 +2,8 @@
 
 use crate::queue::{Conversation, Group, Lane};
 
-use super::endpoint::{Endpoint, EndpointRef};
-use super::event::Received;
 use super::refuse::BeginError;
+use super::side::{Endpoint, EndpointRef, Received};
 
 /// Where a side of a dialog has its group: a new one of this lane, or one that
 /// there is.

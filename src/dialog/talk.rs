@@ -23,79 +23,24 @@
 //!    end or error waiting or in flight; with that it ends.
 //! 4. A timer is noted here exactly while it is set in the hub or on its way.
 
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
-use crate::error::{Closed, Stale};
-use crate::queue::{Conversation, GroupId, Observer, Side as QueueSide};
+use crate::error::Stale;
+use crate::queue::Observer;
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, WakeArc as Arc, unique};
 use crate::timers::Timer;
 use crate::wait::WakeBatch;
 
-use super::endpoint::{EndpointRef, Standing};
-use super::event::{Event, Fault, Received};
+use super::event::{Event, Fault};
 use super::hub::Hub;
 use super::panics::Panics;
 use super::refuse::{BeginError, Refused, SendError};
+use super::side::{EndpointRef, Phase, Received, Side, State, Talk, TalkSide};
 use super::side_group::SideGroup;
-
-pub(super) struct Talk<M: Send + 'static> {
-    pub(super) number: u64,
-    hub: Arc<Hub<M>>,
-    queues: [QueueSide<Received<M>>; 2],
-    /// Invariant 2.
-    left: [AtomicBool; 2],
-    state: Mutex<State>,
-}
-
-struct State {
-    sides: [Side; 2],
-    /// How many sides have ended and left their queues.
-    left: u8,
-}
-
-#[derive(Clone, Copy)]
-struct Side {
-    phase: Phase,
-    timer: Option<Timer>,
-    /// Its observer's number in the queue.
-    observer: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Open,
-    Draining,
-    Ended,
-}
-
-impl State {
-    /// Why this side cannot send.
-    fn refusal(&self, from: usize) -> Option<Refused> {
-        match (self.sides[from].phase, self.sides[1 - from].phase) {
-            (Phase::Ended, _) => Some(Refused::Ended),
-            (_, Phase::Open) => None,
-            _ => Some(Refused::PeerEnded),
-        }
-    }
-
-    /// The side, if it has not ended.
-    fn live(&mut self, side: usize) -> Result<&mut Side, Stale> {
-        let side = &mut self.sides[side];
-        if side.phase == Phase::Ended {
-            return Err(Stale);
-        }
-        Ok(side)
-    }
-}
-
-// No code of the user's runs under its lock.
-impl<M: Send + 'static> UnwindSafe for Talk<M> {}
-impl<M: Send + 'static> RefUnwindSafe for Talk<M> {}
 
 impl<M: Send + 'static> Talk<M> {
     pub(super) fn begin(
-        hub: &Arc<Hub<M>>,
+        hub: &Arc<Hub<TalkSide<M>>>,
         [near, far]: [SideGroup<'_, M>; 2],
     ) -> Result<Arc<Self>, BeginError> {
         let queues = [near.conversation()?.into(), far.conversation()?.into()];
@@ -125,29 +70,6 @@ impl<M: Send + 'static> Talk<M> {
             }
         }
         Ok(talk)
-    }
-
-    pub(super) fn group(&self, side: usize) -> GroupId {
-        self.queues[side].group()
-    }
-
-    pub(super) fn beside(&self, side: usize) -> Result<Option<Conversation<Received<M>>>, Closed> {
-        self.queues[side].beside()
-    }
-
-    pub(super) fn has_left(&self, side: usize) -> bool {
-        // Relaxed: under the queue's lock.
-        self.left[side].load(Ordering::Relaxed)
-    }
-
-    pub(super) fn standing(&self, side: usize) -> Standing {
-        let state = self.state.lock();
-        match (state.sides[side].phase, state.sides[1 - side].phase) {
-            (Phase::Ended, _) => Standing::Ended,
-            (_, Phase::Ended) => Standing::PeerEnded,
-            (Phase::Draining, _) => Standing::Draining,
-            (Phase::Open, _) => Standing::Open,
-        }
     }
 
     pub(super) fn send(this: &Arc<Self>, from: usize, message: M) -> Result<(), SendError<M>> {

@@ -3,9 +3,6 @@
 use super::{Sources, is_test, owner, paths};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Folders that have circles still. None may join them, and who has none is struck off.
-const CIRCLES: &[&str] = &["dialog"];
-
 /// The files of the same folder that a part imports from.
 fn parts(file: &str, source: &str, sources: &Sources) -> BTreeSet<String> {
     let folder = owner(file);
@@ -23,31 +20,12 @@ fn parts(file: &str, source: &str, sources: &Sources) -> BTreeSet<String> {
         .collect()
 }
 
-/// What is in a circle, but for the folders that have some; and those that have none any more.
-pub(crate) fn check(sources: &Sources) -> Vec<String> {
-    let found = circles(sources);
-    let has_parts = |folder: &str| {
-        sources
-            .keys()
-            .any(|file| is_part(file) && owner(file) == folder)
-    };
-    let has_circle = |folder: &str| found.iter().any(|line| owner(line) == folder);
-    let mut broken: Vec<String> = CIRCLES
-        .iter()
-        .filter(|folder| has_parts(folder) && !has_circle(folder))
-        .map(|folder| format!("{folder}: has no circle any more"))
-        .collect();
-    let new = found.iter().filter(|line| !CIRCLES.contains(&owner(line)));
-    broken.extend(new.cloned());
-    broken
-}
-
 fn is_part(file: &str) -> bool {
     file.split('/').count() == 2 && !is_test(file)
 }
 
 /// The parts that import from one another in a circle, or lead into one.
-fn circles(sources: &Sources) -> Vec<String> {
+pub(crate) fn check(sources: &Sources) -> Vec<String> {
     let files = sources.iter().filter(|(file, _)| is_part(file));
     let mut left: BTreeMap<&str, BTreeSet<String>> = files
         .map(|(file, source)| (file.as_str(), parts(file, source, sources)))
@@ -84,11 +62,11 @@ fn a_circle_is_found() {
         ("queue/live.rs", "use super::GroupRef;"),
         ("queue/tests.rs", "use super::turn;"),
     ]);
-    assert_eq!(circles(&one_way), Vec::<String>::new());
+    assert_eq!(check(&one_way), Vec::<String>::new());
     let circle = sources(&[
         ("queue/turn.rs", "use super::special;"),
         ("queue/special.rs", "use super::{live, turn::Turn};"),
         ("queue/live.rs", ""),
     ]);
-    assert_eq!(circles(&circle).len(), 2);
+    assert_eq!(check(&circle).len(), 2);
 }

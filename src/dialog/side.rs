@@ -1,0 +1,304 @@
+//! A side of a dialog: what it shares with the other, who names it, who owns it, and what comes to it.
+
+use std::fmt;
+use std::ops::Deref;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
+use crate::error::{Closed, Stale};
+use crate::queue::{Conversation, GroupId, Side as QueueSide};
+use crate::sync::{AtomicBool, Mutex, Ordering, WakeArc as Arc};
+use crate::timers::Timer;
+
+use super::event::Event;
+use super::hub::Hub;
+use super::refuse::{BeginError, Refused};
+
+/// What both sides share: see `talk`.
+pub(super) struct Talk<M: Send + 'static> {
+    pub(super) number: u64,
+    pub(super) hub: Arc<Hub<TalkSide<M>>>,
+    pub(super) queues: [QueueSide<Received<M>>; 2],
+    /// Invariant 2.
+    pub(super) left: [AtomicBool; 2],
+    pub(super) state: Mutex<State>,
+}
+
+pub(super) struct State {
+    pub(super) sides: [Side; 2],
+    /// How many sides have ended and left their queues.
+    pub(super) left: u8,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Side {
+    pub(super) phase: Phase,
+    pub(super) timer: Option<Timer>,
+    /// Its observer's number in the queue.
+    pub(super) observer: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Open,
+    Draining,
+    Ended,
+}
+
+impl State {
+    /// Why this side cannot send.
+    pub(super) fn refusal(&self, from: usize) -> Option<Refused> {
+        match (self.sides[from].phase, self.sides[1 - from].phase) {
+            (Phase::Ended, _) => Some(Refused::Ended),
+            (_, Phase::Open) => None,
+            _ => Some(Refused::PeerEnded),
+        }
+    }
+
+    /// The side, if it has not ended.
+    pub(super) fn live(&mut self, side: usize) -> Result<&mut Side, Stale> {
+        let side = &mut self.sides[side];
+        if side.phase == Phase::Ended {
+            return Err(Stale);
+        }
+        Ok(side)
+    }
+}
+
+// No code of the user's runs under its lock.
+impl<M: Send + 'static> UnwindSafe for Talk<M> {}
+impl<M: Send + 'static> RefUnwindSafe for Talk<M> {}
+
+/// Which side of which dialog.
+pub(super) type TalkSide<M> = (Arc<Talk<M>>, usize);
+
+impl<M: Send + 'static> Talk<M> {
+    pub(super) fn group(&self, side: usize) -> GroupId {
+        self.queues[side].group()
+    }
+
+    pub(super) fn beside(&self, side: usize) -> Result<Option<Conversation<Received<M>>>, Closed> {
+        self.queues[side].beside()
+    }
+
+    pub(super) fn has_left(&self, side: usize) -> bool {
+        // Relaxed: under the queue's lock.
+        self.left[side].load(Ordering::Relaxed)
+    }
+
+    pub(super) fn standing(&self, side: usize) -> Standing {
+        let state = self.state.lock();
+        match (state.sides[side].phase, state.sides[1 - side].phase) {
+            (Phase::Ended, _) => Standing::Ended,
+            (_, Phase::Ended) => Standing::PeerEnded,
+            (Phase::Draining, _) => Standing::Draining,
+            (Phase::Open, _) => Standing::Open,
+        }
+    }
+}
+
+/// Names one side of one dialog, for ever: no other is ever called the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EndpointId {
+    dialog: u64,
+    side: usize,
+}
+
+impl EndpointId {
+    /// The number of its dialog, the same at both sides.
+    #[must_use]
+    pub fn dialog(self) -> u64 {
+        self.dialog
+    }
+}
+
+/// How far a side has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// Both sides may send.
+    Open,
+    /// The peer has ended: this side may receive what was sent to it.
+    PeerEnded,
+    /// This side takes nothing more, and ends after what waits. It may send.
+    Draining,
+    /// This side has ended.
+    Ended,
+}
+
+/// One side of a dialog, without owning it: what an event says it came to.
+///
+/// Clones name the same side. When the side has ended they give errors.
+pub struct EndpointRef<M: Send + 'static> {
+    pub(super) talk: Arc<Talk<M>>,
+    pub(super) side: usize,
+}
+
+impl<M: Send + 'static> EndpointRef<M> {
+    pub(super) fn new(talk: Arc<Talk<M>>, side: usize) -> Self {
+        Self { talk, side }
+    }
+
+    /// The other side.
+    pub(super) fn opposite(&self) -> Self {
+        Self::new(self.talk.clone(), 1 - self.side)
+    }
+
+    /// Whether it receives nothing any more. Asked under its queue's lock.
+    pub(super) fn has_left(&self) -> bool {
+        self.talk.has_left(self.side)
+    }
+
+    /// A conversation in the same group.
+    pub(super) fn beside(&self) -> Result<Conversation<Received<M>>, BeginError> {
+        self.talk.beside(self.side)?.ok_or(BeginError::Stale)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn id(&self) -> EndpointId {
+        EndpointId {
+            dialog: self.talk.number,
+            side: self.side,
+        }
+    }
+
+    /// Where this side's events wait: to bump, or to receive from by name. When
+    /// the side has ended it may be a stale name.
+    #[must_use]
+    pub fn group(&self) -> GroupId {
+        self.talk.group(self.side)
+    }
+
+    /// Where what this side sends waits, in the peer's queue.
+    #[must_use]
+    pub fn peer_group(&self) -> GroupId {
+        self.talk.group(1 - self.side)
+    }
+
+    /// How far it has come. It may have gone on when this returns.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        self.talk.standing(self.side)
+    }
+}
+
+impl<M: Send + 'static> Clone for EndpointRef<M> {
+    fn clone(&self) -> Self {
+        Self::new(self.talk.clone(), self.side)
+    }
+}
+
+/// The same side of the same dialog.
+impl<M: Send + 'static> PartialEq for EndpointRef<M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id() == other.id()
+    }
+}
+
+impl<M: Send + 'static> Eq for EndpointRef<M> {}
+
+impl<M: Send + 'static> fmt::Debug for EndpointRef<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EndpointRef").field(&self.id()).finish()
+    }
+}
+
+/// One side of a dialog, owned: when this is dropped the side ends, as by
+/// [`end`](EndpointRef::end), and in a panic with the error
+/// [`Fault::GONE`].
+///
+/// It does all that an [`EndpointRef`] does.
+#[must_use = "dropping an endpoint ends its side of the dialog"]
+pub struct Endpoint<M: Send + 'static> {
+    /// `None` once detached.
+    pub(super) owned: Option<EndpointRef<M>>,
+}
+
+impl<M: Send + 'static> Endpoint<M> {
+    pub(super) fn own(endpoint: EndpointRef<M>) -> Self {
+        Self {
+            owned: Some(endpoint),
+        }
+    }
+
+    /// Gives the side up without ending it. It ends when somebody says so, or
+    /// when its end or error is dropped by its reader.
+    pub fn detach(mut self) -> EndpointRef<M> {
+        self.owned.take().expect(OWNED)
+    }
+}
+
+const OWNED: &str = "an endpoint owns its side until it is detached";
+
+impl<M: Send + 'static> Deref for Endpoint<M> {
+    type Target = EndpointRef<M>;
+
+    fn deref(&self) -> &EndpointRef<M> {
+        self.owned.as_ref().expect(OWNED)
+    }
+}
+
+impl<M: Send + 'static> fmt::Debug for Endpoint<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Endpoint").field(&self.id()).finish()
+    }
+}
+
+/// An event, with the endpoint that it came to: what is in the queue of each
+/// side.
+///
+/// Who holds the [`Event::End`] or [`Event::Error`] that told a side of the
+/// end holds that side open; when it is dropped the side has ended.
+pub struct Received<M: Send + 'static> {
+    /// What came.
+    pub event: Event<M>,
+    endpoint: EndpointRef<M>,
+    /// With an end or error: what ends this side.
+    _last: Option<Endpoint<M>>,
+}
+
+impl<M: Send + 'static> Received<M> {
+    /// An event that ends nothing.
+    pub(super) fn plain(endpoint: EndpointRef<M>, event: Event<M>) -> Self {
+        Self {
+            event,
+            endpoint,
+            _last: None,
+        }
+    }
+
+    /// The end of what this endpoint receives, or the error before it.
+    pub(super) fn last(endpoint: EndpointRef<M>, event: Event<M>) -> Self {
+        Self {
+            event,
+            _last: Some(Endpoint::own(endpoint.clone())),
+            endpoint,
+        }
+    }
+
+    /// The endpoint that it came to: to answer, to end, to tell dialogs apart.
+    #[must_use]
+    pub fn endpoint(&self) -> &EndpointRef<M> {
+        &self.endpoint
+    }
+
+    /// Whether its side will still receive it. Asked under its queue's lock.
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.endpoint.has_left()
+    }
+}
+
+/// Without the message, so that every event has it.
+impl<M: Send + 'static> fmt::Debug for Received<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let event = match self.event {
+            Event::Message(_) => "Message",
+            Event::End => "End",
+            Event::Error(_) => "Error",
+            Event::Timer => "Timer",
+        };
+        f.debug_struct("Received")
+            .field("event", &event)
+            .field("endpoint", &self.endpoint.id())
+            .finish_non_exhaustive()
+    }
+}
