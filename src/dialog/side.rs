@@ -204,7 +204,7 @@ impl<M: Send + 'static> fmt::Debug for EndpointRef<M> {
 
 /// One side of a dialog, owned: when this is dropped the side ends, as by
 /// [`end`](EndpointRef::end), and in a panic with the error
-/// [`Fault::GONE`].
+/// [`Fault::GONE`](super::Fault::GONE).
 ///
 /// It does all that an [`EndpointRef`] does.
 #[must_use = "dropping an endpoint ends its side of the dialog"]
