@@ -29,6 +29,9 @@ mod alone;
 mod group;
 mod messages;
 mod order;
+mod run;
+mod several;
+mod spot;
 
 use crate::error::{OutOfRange, TierGoesDown};
 use crate::lanes::{Begun, Lane, LaneKey};
@@ -40,6 +43,9 @@ use messages::Message;
 use order::{Age, Member, Order};
 
 pub use group::Place;
+pub use run::RunClaim;
+pub use several::GroupClaim;
+pub use spot::{InFlight, Item, Spot};
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -51,6 +57,8 @@ pub struct GroupKey(Key);
 /// A message taken from its group, with one unit of every limit.
 #[derive(Debug)]
 pub struct Claim<T> {
+    /// Its lane.
+    pub lane: LaneKey,
     /// Its group; `None` if it is alone.
     pub group: Option<GroupKey>,
     /// Its place in the group: later ones have higher numbers.
@@ -59,7 +67,7 @@ pub struct Claim<T> {
     pub tier: u32,
     /// The message.
     pub item: T,
-    /// Where its group stood.
+    /// Where its group stood, or itself if it is alone.
     old: Place,
     /// If that was its lane's oldest, how often it had been overtaken.
     overtaken: Option<u32>,
@@ -90,7 +98,7 @@ pub struct Backlog<T> {
     groups: Slab<Group<T>>,
 }
 
-impl<T> Backlog<T> {
+impl<T: Item> Backlog<T> {
     /// Nothing yet.
     pub fn new(bypass: Bypass) -> Self {
         Self {
@@ -225,6 +233,7 @@ impl<T> Backlog<T> {
         }
         let g = at(&mut self.groups, group);
         let tier = tier.map_or(g.messages.last_tier, |tier| tier.max(g.least_tier()));
+        item.waits_at(Spot::Group(group, g.messages.next_seq()));
         let sent = g.messages.add(tier, item);
         // Else it waits behind what waits there.
         if g.head.is_none() || bump.is_some() {
@@ -248,15 +257,17 @@ impl<T> Backlog<T> {
         } = self.order.lanes.begin()?;
         let index = match group {
             Member::Group(index) => index,
-            Member::Alone(item) => {
+            alone => {
+                let (old, item) = alone.into_alone()?;
                 let tier = self.order.lanes.lane(lane).open_tier().unwrap_or(0);
                 self.order.lanes.settle(lane);
                 return Some(Claim {
+                    lane: self.order.lanes.key(lane),
                     group: None,
                     seq: 0,
                     tier,
                     item,
-                    old: Place::default(),
+                    old,
                     overtaken,
                 });
             }
@@ -264,10 +275,12 @@ impl<T> Backlog<T> {
         let (key, g) = self.groups.entry_at(index)?;
         let (old, (seq, message)) = (g.place, g.messages.pop()?);
         // It has started in its tier.
-        (g.head, g.place.bump) = (None, None);
+        g.head = None;
+        g.place.set_bump(None);
         g.in_flight += 1;
         self.order.join_and_settle(index, g, Age::New);
         Some(Claim {
+            lane: g.lane,
             group: Some(GroupKey(key)),
             seq,
             tier: message.tier,
@@ -292,15 +305,17 @@ impl<T> Backlog<T> {
         self.reap(group);
     }
 
-    /// The message of a group goes back to its place, the group to its old position with the
+    /// The message goes back to its place, its group to its old position with the
     /// bump that it had, unless it has another by now; its lane has that turn
     /// again, and whom it overtook is overtaken once less. Of several claims the
     /// last is unclaimed first.
     pub fn unclaim(&mut self, claim: Claim<T>) {
+        let Some(group) = claim.group else {
+            return self.unclaim_alone(claim);
+        };
         let Claim {
             seq, tier, item, ..
         } = claim;
-        let group = claim.group.expect("it is not alone");
         let g = at(&mut self.groups, group);
         self.order.leave_line(g);
         g.messages.put(seq, Message { tier, item });
@@ -309,21 +324,21 @@ impl<T> Backlog<T> {
         self.order.count_head(g, Age::Same);
         self.order.finish(g.lane, tier, 1);
         g.place.ticket = g.place.ticket.min(claim.old.ticket);
-        g.place.bump = g.place.bump.or(claim.old.bump);
+        g.place.set_bump(g.place.bump().or(claim.old.bump()));
         self.order.join_and_settle(group.0.index(), g, Age::Same);
         self.order.lanes.unclaim(g.lane.index(), claim.overtaken);
     }
 
-    /// Takes a waiting message out without a turn; `None` if it does not wait.
-    pub fn remove(&mut self, group: GroupKey, seq: u64) -> Option<T> {
+    /// Takes a waiting message out without a turn, with its tier; `None` if it does not wait.
+    pub fn take(&mut self, group: GroupKey, seq: u64) -> Option<(T, u32)> {
         let g = self.groups.get_mut(group.0)?;
-        let item = g.messages.remove(seq)?;
+        let Message { item, tier } = g.messages.take(seq)?;
         if g.head != g.messages.head_tier() {
             self.order.leave_line(g);
             self.order.join_and_settle(group.0.index(), g, Age::Same);
         }
         self.reap(group);
-        Some(item)
+        Some((item, tier))
     }
 
     /// Bumps a group's next turn ahead of all that is not bumped. To the level

@@ -24,7 +24,7 @@ pub(crate) mod tests;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
-use crate::ready::{Entry, Line, Position};
+use crate::ready::{Entry, Line, Position, Stands};
 use crate::ring::{Link, Links, MAX_WEIGHT, Ring};
 
 use tiered::Tiered;
@@ -62,7 +62,7 @@ pub struct Lane<G> {
     tiered: Option<Box<Tiered<G>>>,
 }
 
-impl<G> Lane<G> {
+impl<G: Stands> Lane<G> {
     fn new(weight: u32, cap: Limit) -> Self {
         Self {
             line: Line::default(),
@@ -133,7 +133,7 @@ pub struct Lanes<G> {
     begun: u64,
 }
 
-impl<G> Lanes<G> {
+impl<G: Stands> Lanes<G> {
     /// No lane.
     pub fn new(bypass: Bypass) -> Self {
         Self {
@@ -186,6 +186,18 @@ impl<G> Lanes<G> {
     /// How many lanes there are.
     pub(crate) fn len(&self) -> usize {
         self.lanes.len() - self.free.len()
+    }
+
+    /// Whether no other lane is in the ring.
+    #[inline]
+    pub fn is_alone(&self, lane: u32) -> bool {
+        self.ring.len() == u32::from(self.lane(lane).link.is_member())
+    }
+
+    /// The key of the lane with this index.
+    #[inline]
+    pub fn key(&self, lane: u32) -> LaneKey {
+        LaneKey(lane)
     }
 
     /// Whether some lane is in the ring.
@@ -260,6 +272,18 @@ impl<G> Lanes<G> {
             tiered.parked.remove(&tier);
         }
         Some(group)
+    }
+
+    /// Takes one of several that stand as one, and not their first. To be settled.
+    pub fn take_covered<R>(
+        &mut self,
+        lane: u32,
+        tier: u32,
+        position: Position,
+        take: impl FnOnce(&mut G) -> Option<R>,
+    ) -> Option<R> {
+        let line = self.lane_mut(lane).line_of(tier)?;
+        line.take_covered(position, take)
     }
 
     /// A group of this age is served by name: if nobody in line is older, the

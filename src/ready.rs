@@ -24,7 +24,7 @@ mod tests;
 use ranked::Ranked;
 use row::Row;
 
-pub use entry::{Entry, Position};
+pub use entry::{Entry, Position, Stands};
 
 /// The standing level of a group of which nothing is said.
 pub const STANDING_LEVEL: u8 = 100;
@@ -43,10 +43,10 @@ pub struct Line<G> {
     is_ranked: bool,
 }
 
-impl<G> Line<G> {
+impl<G: Stands> Line<G> {
     /// How many stand here.
     pub fn len(&self) -> usize {
-        self.row.len() + self.ranked.as_ref().map_or(0, |ranked| ranked.len)
+        self.row.standing() + self.ranked.as_ref().map_or(0, |ranked| ranked.len)
     }
 
     /// Whether nobody stands here.
@@ -120,9 +120,59 @@ impl<G> Line<G> {
         }
     }
 
+    /// Several join as one: so many, with tickets from this one on.
+    pub fn push_several(&mut self, ticket: u64, level: u8, group: G, count: usize) {
+        self.push(ticket, level, group);
+        let more = count - 1;
+        match (self.is_ranked, &mut self.ranked) {
+            (true, Some(ranked)) => ranked.add_behind(level, more),
+            _ => self.row.behind += more,
+        }
+    }
+
     /// A group joins that is bumped, or comes back with its old ticket.
     pub fn insert(&mut self, ticket: u64, position: Position, group: G) {
-        self.ranked().insert(ticket, position, group);
+        let first = self.row.entries.front().map(|first| first.ticket);
+        let leads = first.is_some_and(|first| ticket < first);
+        if self.is_ranked || !leads || position != Position::of(self.row.rank, ticket) {
+            return self.ranked().insert(ticket, position, group);
+        }
+        self.row.entries.push_front(Entry {
+            ticket,
+            group: Some(group),
+            link: 0,
+            level: self.row.rank as u8,
+            units: 0,
+        });
+    }
+
+    /// Takes some of several that stand first, as one, if the order of tickets is the
+    /// order of rank: `take` says how many, and which ticket the next one has.
+    #[inline]
+    pub fn take_first<R>(
+        &mut self,
+        take: impl FnOnce(&mut G) -> Option<(R, usize, u64)>,
+    ) -> Option<(R, usize)> {
+        if self.is_ranked || self.row.behind == 0 {
+            return None;
+        }
+        let first = self.row.entries.front_mut()?;
+        let (taken, count, next) = take(first.group.as_mut()?)?;
+        first.ticket = next;
+        self.row.behind -= count;
+        Some((taken, count))
+    }
+
+    /// Takes one of several that stand as one, and not their first.
+    pub fn take_covered<R>(
+        &mut self,
+        position: Position,
+        take: impl FnOnce(&mut G) -> Option<R>,
+    ) -> Option<R> {
+        match (self.is_ranked, &mut self.ranked) {
+            (true, Some(ranked)) => ranked.take_covered(position, take),
+            _ => self.row.take_covered(position, take),
+        }
     }
 
     /// All stand in `ranked` from now on.
@@ -195,6 +245,12 @@ impl<G> Line<G> {
         }
     }
 
+    /// All who stand here, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &G> {
+        let ranked = self.ranked.iter().flat_map(|ranked| ranked.iter());
+        self.row.iter().chain(ranked)
+    }
+
     /// Whether a group stands there.
     pub fn contains(&self, position: Position) -> bool {
         match (self.is_ranked, &self.ranked) {
@@ -216,7 +272,7 @@ impl<G> Line<G> {
     }
 }
 
-impl<G> Default for Line<G> {
+impl<G: Stands> Default for Line<G> {
     /// Nobody.
     fn default() -> Self {
         Self {

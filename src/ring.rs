@@ -46,7 +46,7 @@ impl Link {
         self.credit > 0
     }
 
-    #[cfg(all(test, not(any(loom, shuttle))))]
+    #[inline]
     pub(crate) fn credit(&self) -> u32 {
         self.credit
     }

@@ -92,6 +92,7 @@ mod prefetch;
 mod reject;
 mod room;
 mod shared;
+mod solo;
 mod spawn;
 mod stall;
 mod status;
@@ -131,7 +132,7 @@ pub use waits::{Release, Shutdown, Synchronize};
 
 pub(crate) use caller::Synced;
 pub(crate) use core::Core;
-pub(crate) use placing::{Keyed, Placing};
+pub(crate) use task_state::{Body, Location, Placing, Tag};
 
 use shared::Shared;
 

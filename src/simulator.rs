@@ -56,7 +56,7 @@ use crate::timers::{Timer, Timers};
 use crate::wait::WakeBatch;
 use crate::workers::Action;
 
-use work::Running;
+use work::{Job, Running};
 
 pub use work::{CallerId, GroupId, SimTask, Work};
 
@@ -70,7 +70,7 @@ pub use work::{CallerId, GroupId, SimTask, Work};
 pub struct Simulation {
     /// Tells its names from those of other simulations.
     number: u64,
-    core: Core<Work>,
+    core: Core<Job>,
     holds: u32,
     now: Duration,
     idle: Option<Duration>,
@@ -169,6 +169,7 @@ impl Simulation {
     pub fn submit(&mut self, caller: CallerId, work: Work) -> Result<SimTask, Reason> {
         let caller = self.key(caller);
         let mut placing = work.placing;
+        placing.named = true;
         if let Some(GroupId(number, group)) = work.group {
             if number != self.number {
                 return Err(Reason::ForeignGroup);
@@ -176,11 +177,12 @@ impl Simulation {
             placing.group = Some(group);
         }
         self.core.admits(caller, &placing)?;
-        let task = self.core.submit(caller, placing, work, self.now);
+        let job = Job::new(work);
+        self.core.submit(caller, placing, job.clone(), self.now);
         self.collect_unrun();
         Ok(SimTask {
             number: self.number,
-            key: task,
+            job,
             id: self.core.last(),
         })
     }
@@ -295,11 +297,12 @@ impl Simulation {
         self.core.advance(then, &mut self.wakes);
         self.retire_rested();
         while self.next_end() == Some(then) {
-            let Some(Reverse((end, worker, Running(task, ending, record)))) = self.ends.pop()
-            else {
+            let Some(Reverse((end, worker, Running(tag, job, record)))) = self.ends.pop() else {
                 break;
             };
-            self.core.finish(task, ending, end, &mut self.wakes);
+            let ending = job.work().ending;
+            job.ended();
+            self.core.finish(worker, tag, ending, end, &mut self.wakes);
             let _none = self.core.rest(worker, None);
             if let Some(idle) = self.idle {
                 let rested = self.rests.set(end.saturating_add(idle), worker);
@@ -332,9 +335,8 @@ impl Simulation {
             self.core.retire(worker);
             return;
         };
-        let work = started.job;
-        let end = self.now.saturating_add(work.takes);
-        let running = Running(started.task, work.ending, started.record);
+        let end = self.now.saturating_add(started.job.work().takes);
+        let running = Running(started.tag, started.job, started.record);
         self.ends.push(Reverse((end, worker, running)));
     }
 
@@ -348,11 +350,10 @@ impl Simulation {
 
     /// Rows of tasks that ended without running.
     fn collect_unrun(&mut self) {
-        let unrun = self
-            .core
-            .ended
-            .drain(..)
-            .filter_map(|ended| ended.record.map(|row| *row));
+        let unrun = self.core.ended.drain(..).filter_map(|ended| {
+            ended.job.ended();
+            ended.record.map(|row| *row)
+        });
         self.records.extend(unrun);
     }
 }

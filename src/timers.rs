@@ -99,6 +99,22 @@ impl<T> Timers<T> {
         self.set.remove(&timer)
     }
 
+    /// What a timer that is still set is for.
+    #[must_use]
+    pub fn get(&self, timer: Timer) -> Option<&T> {
+        self.set.get(&timer)
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, timer: Timer) -> Option<&mut T> {
+        self.set.get_mut(&timer)
+    }
+
+    /// All that are set, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (Timer, &T)> {
+        self.set.iter().map(|(&timer, what)| (timer, what))
+    }
+
     /// Tells the time. An earlier one than the last changes nothing.
     pub fn advance(&mut self, now: Duration) {
         self.now = self.now.max(now);

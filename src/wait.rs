@@ -124,9 +124,10 @@ pub trait Op: sealed::Sealed + Unpin {
     #[doc(hidden)]
     fn cancel(&mut self);
 
-    /// The thread is about to sleep without a deadline, the first time in this wait.
+    /// The thread is about to sleep without a deadline, the first time in this wait, until
+    /// this waker, which is one of ours, is woken.
     #[doc(hidden)]
-    fn block(&mut self) {}
+    fn block(&mut self, _waker: &Waker) {}
 
     /// That wait has ended: granted, or unwinding.
     #[doc(hidden)]
@@ -255,7 +256,7 @@ impl<O: Op> Wait<O> {
                 if !self.blocked && !parker.spin() {
                     // Set first, so that a `block` that panics is unblocked too.
                     self.blocked = true;
-                    self.op.block();
+                    self.op.block(cx.waker());
                 }
                 if self.blocked {
                     parker.sleep(None);

@@ -140,12 +140,12 @@ impl World {
                 self.tasks.extend(self.sim.submit(caller, work));
             }
             Op::Bump { task, level } => {
-                if let Some(&task) = pick(&self.tasks, task) {
+                if let Some(task) = pick(&self.tasks, task) {
                     let _ = self.sim.bump(task, level);
                 }
             }
             Op::Cancel { task } => {
-                if let Some(&task) = pick(&self.tasks, task) {
+                if let Some(task) = pick(&self.tasks, task) {
                     self.sim.cancel(task);
                 }
             }

@@ -1,43 +1,54 @@
 //! Messages that are alone: each as if in a serial group of its own with standing
-//! level, of which nothing is kept but its place in line. Its owner keeps that, and
-//! the lane until the message is done.
+//! level, of which nothing is kept but its place in line. Its owner keeps the lane until
+//! the message is done.
 
 use crate::lanes::LaneKey;
 use crate::ready::STANDING_LEVEL;
 
 use super::group::Place;
 use super::order::{Age, Member, Order};
-use super::{Backlog, Blocked, Claim};
+use super::{Backlog, Blocked, Claim, Item, Spot};
 
-impl<T> Backlog<T> {
+impl<T: Item> Backlog<T> {
     /// As [`send`](Self::send) of a message that is alone.
     #[inline]
     pub fn send_alone(&mut self, lane: LaneKey, tier: u32, bump: Option<u8>, item: T) -> Place {
         self.use_tiers(lane, tier);
-        let ticket = self.order.mint();
-        let mut place = Place { ticket, bump: None };
+        let mut place = Place::new(self.order.mint());
         if let Some(level) = bump {
             self.order.bump(&mut place, level);
         }
+        item.waits_at(Spot::Alone(lane, tier, place));
         self.order.lanes.change_head(lane.index(), None, Some(tier));
-        self.order.join_alone(lane, tier, &place, Age::New, item);
+        self.order.join_alone(lane, tier, place, Age::New, item);
         self.order.lanes.settle(lane.index());
         place
     }
 
-    /// As [`remove`](Self::remove): it waits no more.
-    pub fn remove_alone(&mut self, lane: LaneKey, tier: u32, place: Place) {
-        _ = self.order.take_alone(lane, tier, place);
+    /// As [`take`](Self::take): it waits no more. `None` if it did not wait there.
+    pub fn remove_alone(&mut self, lane: LaneKey, tier: u32, place: Place) -> Option<T> {
+        self.order.lanes.get(lane)?;
+        let item = self.order.take_alone(lane, tier, place)?;
         self.order.lanes.change_head(lane.index(), Some(tier), None);
         self.order.lanes.settle(lane.index());
+        Some(item)
     }
 
-    /// As [`bump`](Self::bump), while it waits.
-    pub fn bump_alone(&mut self, lane: LaneKey, tier: u32, place: &mut Place, level: u8) {
-        let item = self.order.take_alone(lane, tier, *place);
-        self.order.bump(place, level);
+    /// As [`bump`](Self::bump), while it waits there: its place then.
+    pub fn bump_alone(
+        &mut self,
+        lane: LaneKey,
+        tier: u32,
+        mut place: Place,
+        level: u8,
+    ) -> Option<Place> {
+        self.order.lanes.get(lane)?;
+        let item = self.order.take_alone(lane, tier, place)?;
+        self.order.bump(&mut place, level);
+        item.waits_at(Spot::Alone(lane, tier, place));
         self.order.join_alone(lane, tier, place, Age::Same, item);
         self.order.lanes.settle(lane.index());
+        Some(place)
     }
 
     /// As [`complete`](Self::complete) of so many messages.
@@ -47,12 +58,12 @@ impl<T> Backlog<T> {
         self.order.lanes.settle(lane.index());
     }
 
-    /// As [`unclaim`](Self::unclaim).
-    pub fn unclaim_alone(&mut self, lane: LaneKey, place: Place, claim: Claim<T>) {
-        let (tier, item) = (claim.tier, claim.item);
+    pub(super) fn unclaim_alone(&mut self, claim: Claim<T>) {
+        let Claim { lane, tier, .. } = claim;
         // It waits before it ceases to run, so that its tier stays outstanding.
         self.order.lanes.change_head(lane.index(), None, Some(tier));
-        self.order.join_alone(lane, tier, &place, Age::Same, item);
+        self.order
+            .join_alone(lane, tier, claim.old, Age::Same, claim.item);
         self.complete_alone(lane, tier, 1);
         self.order.lanes.unclaim(lane.index(), claim.overtaken);
     }
@@ -71,17 +82,17 @@ impl<T> Backlog<T> {
 impl<T> Order<T> {
     /// It joins the line at its place. To be settled.
     #[inline]
-    fn join_alone(&mut self, lane: LaneKey, tier: u32, place: &Place, age: Age, item: T) {
-        let member = Member::Alone(item);
-        self.join(lane, tier, place, STANDING_LEVEL, age, member);
+    fn join_alone(&mut self, lane: LaneKey, tier: u32, place: Place, age: Age, item: T) {
+        let member = Member::Alone(place, item);
+        self.join(lane, tier, &place, STANDING_LEVEL, age, member);
     }
 
-    /// It leaves the line. To be settled.
-    fn take_alone(&mut self, lane: LaneKey, tier: u32, place: Place) -> T {
+    /// It leaves the line, if it is there. To be settled.
+    fn take_alone(&mut self, lane: LaneKey, tier: u32, place: Place) -> Option<T> {
         let position = place.position(STANDING_LEVEL);
         match self.lanes.remove(lane.index(), tier, position) {
-            Some(Member::Alone(item)) => item,
-            _ => unreachable!("it waits in line"),
+            Some(member) => Some(member.into_alone()?.1),
+            None => self.take_of_run(lane, tier, position),
         }
     }
 }

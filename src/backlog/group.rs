@@ -7,18 +7,39 @@ use crate::ready::Position;
 use super::messages::Messages;
 
 /// Where a group stands in line, but for its level, or a message that is alone.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// When it became ready.
     pub(super) ticket: u64,
-    /// The level it is bumped to, and when.
-    pub(super) bump: Option<(u8, u64)>,
+    /// When it was bumped, and in the highest byte to which level; 0 if it was not.
+    bump: u64,
 }
 
+const LEVEL: u32 = 56;
+
 impl Place {
+    /// Of one that is not bumped.
+    #[inline]
+    pub(super) fn new(ticket: u64) -> Self {
+        let bump = 0;
+        Self { ticket, bump }
+    }
+
+    /// The level it is bumped to, and when.
+    #[inline]
+    pub(super) fn bump(&self) -> Option<(u8, u64)> {
+        let when = self.bump & ((1 << LEVEL) - 1);
+        (when > 0).then_some(((self.bump >> LEVEL) as u8, when))
+    }
+
+    #[inline]
+    pub(super) fn set_bump(&mut self, bump: Option<(u8, u64)>) {
+        self.bump = bump.map_or(0, |(level, when)| u64::from(level) << LEVEL | when);
+    }
+
     #[inline]
     pub(super) fn position(&self, level: u8) -> Position {
-        Position::new(level, self.ticket, self.bump)
+        Position::new(level, self.ticket, self.bump())
     }
 }
 

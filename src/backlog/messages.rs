@@ -44,10 +44,21 @@ impl<T> Messages<T> {
         self.first.is_none()
     }
 
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.behind + usize::from(self.first.is_some())
+    }
+
     /// The tier of the one that waits first.
     #[inline]
     pub(super) fn head_tier(&self) -> Option<u32> {
         self.first.as_ref().map(|(_, first)| first.tier)
+    }
+
+    /// The number of the one that comes next.
+    #[inline]
+    pub(super) fn next_seq(&self) -> u64 {
+        self.last_seq + 1
     }
 
     /// A new one, last: its number and its tier.
@@ -90,23 +101,23 @@ impl<T> Messages<T> {
         std::mem::replace(&mut self.first, next)
     }
 
-    pub(super) fn remove(&mut self, seq: u64) -> Option<T> {
+    pub(super) fn take(&mut self, seq: u64) -> Option<Message<T>> {
         if self.first.as_ref().is_some_and(|&(first, _)| first == seq) {
-            return Some(self.pop()?.1.item);
+            return Some(self.pop()?.1);
         }
         let at = self.rest.binary_search_by_key(&seq, |&(seq, _)| seq).ok()?;
         let message = self.rest[at].1.take()?;
         self.behind -= 1;
         self.tidy();
-        Some(message.item)
+        Some(message)
     }
 
-    /// Those that wait, for tests.
-    #[cfg(all(test, not(any(loom, shuttle))))]
-    pub(super) fn numbers(&self) -> impl Iterator<Item = u64> {
-        let rest = self.rest.iter().filter(|(_, message)| message.is_some());
-        let first = self.first.iter().map(|(first, _)| *first);
-        first.chain(rest.map(|(seq, _)| *seq))
+    /// Those that wait, by number.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Message<T>)> {
+        let rest = self.rest.iter();
+        let rest = rest.filter_map(|(seq, message)| Some((*seq, message.as_ref()?)));
+        let first = self.first.iter().map(|(seq, message)| (*seq, message));
+        first.chain(rest)
     }
 
     /// By invariant 2.

@@ -7,6 +7,7 @@ use crate::lanes::{LaneKey, Lanes};
 use crate::limit::Bypass;
 
 use super::group::{Group, Place};
+use super::run::Run;
 
 /// When a group became ready, after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +23,10 @@ pub(super) enum Age {
 pub(crate) enum Member<T> {
     /// A group, by index.
     Group(u32),
-    /// A message that is alone.
-    Alone(T),
+    /// A message that is alone, and its place.
+    Alone(Place, T),
+    /// Several of these.
+    Run(Box<Run<T>>),
 }
 
 /// The lanes, with those in line.
@@ -40,6 +43,13 @@ impl<T> Order<T> {
             lanes: Lanes::new(bypass),
             clock: 0,
         }
+    }
+
+    /// So many numbers, one after the other: the first.
+    pub(super) fn mint_many(&mut self, many: u64) -> u64 {
+        let first = self.clock + 1;
+        self.clock += many;
+        first
     }
 
     pub(super) fn mint(&mut self) -> u64 {
@@ -82,7 +92,7 @@ impl<T> Order<T> {
         member: Member<T>,
     ) {
         let line = self.lanes.line(lane.index(), tier);
-        if age == Age::New && place.bump.is_none() {
+        if age == Age::New && place.bump().is_none() {
             line.push(place.ticket, level, member);
         } else {
             line.insert(place.ticket, place.position(level), member);
@@ -108,8 +118,8 @@ impl<T> Order<T> {
     /// Bumps what is in no line; to the level that it has it stays.
     pub(super) fn bump(&mut self, place: &mut Place, level: u8) {
         let when = self.mint();
-        if place.bump.is_none_or(|(old, _)| old != level) {
-            place.bump = Some((level, when));
+        if place.bump().is_none_or(|(old, _)| old != level) {
+            place.set_bump(Some((level, when)));
         }
     }
 

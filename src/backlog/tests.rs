@@ -14,11 +14,17 @@ use proptest::prelude::*;
 
 use self::world::{Setup, World};
 use super::messages::{Message, Messages};
-use super::{Backlog, Blocked, GroupKey};
+use super::{Backlog, Blocked, GroupKey, Item};
 use crate::error::TierGoesDown;
 use crate::lanes::tests::bound::Watch;
 use crate::limit::{Bypass, Limit};
 use crate::wait::tests::heap::held_by_this_thread;
+
+impl Item for char {}
+impl Item for i32 {}
+impl Item for &str {}
+impl Item for (usize, u64) {}
+impl Item for (u32, u64) {}
 
 fn run(setup: &Setup, ops: &[world::Op], watch: Watch) {
     let mut world = World::new(setup, watch);
@@ -51,13 +57,27 @@ fn one_group(limit: Limit) -> (Backlog<u64>, GroupKey) {
     (backlog, group)
 }
 
-impl<T> Backlog<T> {
+impl<T> Messages<T> {
+    fn remove(&mut self, seq: u64) -> Option<T> {
+        self.take(seq).map(|message| message.item)
+    }
+
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.iter().map(|(seq, _)| seq)
+    }
+}
+
+impl<T: Item> Backlog<T> {
+    pub(super) fn remove(&mut self, group: GroupKey, seq: u64) -> Option<T> {
+        self.take(group, seq).map(|(item, _)| item)
+    }
+
     /// Messages that wait.
     pub(crate) fn waiting(&self) -> u64 {
         let (mut waiting, mut ready) = (0, 0);
         for (_, group) in self.groups.iter() {
             let messages = &group.messages;
-            waiting += messages.numbers().count();
+            waiting += messages.iter().count();
             ready += usize::from(group.is_ready());
         }
         // Who stands in line and is no group is a message that is alone.
@@ -80,7 +100,7 @@ impl<T> Backlog<T> {
 }
 
 /// No lane, no group, nothing in the ring.
-fn is_empty<T>(backlog: &Backlog<T>) -> bool {
+fn is_empty<T: Item>(backlog: &Backlog<T>) -> bool {
     let order = &backlog.order.lanes;
     let gone = order.len() == 0 && backlog.groups.is_empty() && !order.has_eligible();
     gone && backlog.eligible(1) == 0

@@ -14,7 +14,7 @@ use self::model::{Message, Model};
 use self::world::{Setup, World};
 use super::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
-use crate::ready::{Line, Position};
+use crate::ready::{Line, Position, Stands};
 
 /// What the owner of a group knows.
 #[derive(Clone, Copy, Default)]
@@ -43,7 +43,9 @@ fn place<T>(list: &mut Vec<T>, index: usize, value: T) {
     }
 }
 
-impl<G> Lanes<G> {
+impl<A, B> Stands for (A, B) {}
+
+impl<G: Stands> Lanes<G> {
     /// A group joins the line of tier 0, under a ticket higher than all before.
     pub(crate) fn push(&mut self, lane: u32, ticket: u64, level: u8, group: G) {
         self.line(lane, 0).push(ticket, level, group);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ready::Line;
+use crate::ready::{Line, Stands};
 use crate::tiers::Tiers;
 
 use super::{Lane, Lanes};
@@ -16,7 +16,7 @@ pub(super) struct Tiered<G> {
     pub(super) parked: BTreeMap<u32, Line<G>>,
 }
 
-impl<G> Tiered<G> {
+impl<G: Stands> Tiered<G> {
     /// Whether the line in front is that of the open tier, or none is open.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
@@ -53,10 +53,19 @@ impl<G> Tiered<G> {
     }
 }
 
-impl<G> Lane<G> {
+impl<G: Stands> Lane<G> {
     /// How many stand in the line of the open tier.
     pub fn standing(&self) -> u64 {
         self.line.len() as u64
+    }
+
+    /// All who stand in its lines, each with the tier of its line; in no order.
+    pub fn members(&self) -> impl Iterator<Item = (u32, &G)> {
+        let tiered = self.tiered.as_ref();
+        let front = tiered.map_or(0, |tiered| tiered.front);
+        let parked = tiered.into_iter().flat_map(|tiered| &tiered.parked);
+        let parked = parked.flat_map(|(&tier, line)| line.iter().map(move |g| (tier, g)));
+        self.line.iter().map(move |g| (front, g)).chain(parked)
     }
 
     /// Whether tiers are in use.
@@ -82,7 +91,7 @@ impl<G> Lane<G> {
     }
 }
 
-impl<G> Lanes<G> {
+impl<G: Stands> Lanes<G> {
     /// Tiers are in use from now on; `false` if they were already.
     pub fn use_tiers(&mut self, lane: u32) -> bool {
         let lane = self.lane_mut(lane);

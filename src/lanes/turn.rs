@@ -1,6 +1,8 @@
 //! A turn begins, or is taken back as if it never had.
 
-use super::{Lane, Lanes};
+use crate::ready::Stands;
+
+use super::{Lane, LaneKey, Lanes};
 
 /// A turn that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +15,7 @@ pub struct Begun<G> {
     pub overtaken: Option<u32>,
 }
 
-impl<G> Lane<G> {
+impl<G: Stands> Lane<G> {
     /// So many turns of its oldest have begun, while it is alone in the ring.
     #[inline(always)]
     fn count_plain(&mut self, turns: u32) {
@@ -25,7 +27,7 @@ impl<G> Lane<G> {
     }
 }
 
-impl<G> Lanes<G> {
+impl<G: Stands> Lanes<G> {
     /// Begins the next turn: the group is out of line, with a unit of its
     /// lane's cap, and in a lane with tiers a message of the open one has
     /// started. Says which lane, and whether it has tiers: then it is to be
@@ -125,6 +127,42 @@ impl<G> Lanes<G> {
             lane: current,
             overtaken,
         })
+    }
+
+    /// Begins turns of several that stand first in their lane as one, but not the last of
+    /// them: as so many calls of [`begin`](Self::begin) would. `take` is told the lane and
+    /// how many there may be; it takes some, and says how many, and which ticket the next
+    /// one has. What it took, the lane, and how often the first had been overtaken.
+    #[inline]
+    pub fn begin_several<R>(
+        &mut self,
+        take: impl FnOnce(&mut G, LaneKey, usize) -> Option<(R, usize, u64)>,
+    ) -> Option<(R, u32, u32)> {
+        let (current, lone) = (self.ring.current()?, self.ring.len() == 1);
+        let lane = self.lane_mut(current);
+        let credit = if lone {
+            usize::MAX
+        } else {
+            lane.link.credit() as usize
+        };
+        let room = lane.cap.room(lane.in_use) as usize;
+        let (key, most) = (LaneKey(current), credit.min(room));
+        let (taken, count) = lane.line.take_first(|group| take(group, key, most))?;
+        let overtaken = std::mem::take(&mut lane.overtaken);
+        let turns = count as u32;
+        if lane.counts {
+            lane.in_use += turns;
+        }
+        if let Some(tiered) = &mut lane.tiered {
+            (0..turns).for_each(|_| tiered.tiers.start(tiered.front));
+        }
+        match lone {
+            true => lane.link.served_alone(turns),
+            false => (0..turns).for_each(|_| self.ring.served(&mut self.lanes)),
+        }
+        self.begun += u64::from(turns);
+        self.settle(current);
+        Some((taken, current, overtaken))
     }
 
     /// A turn that said `overtaken` is taken back, when its group stands where it

@@ -19,6 +19,7 @@ use crate::group::{
 };
 use crate::lanes::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
+use crate::ready::Stands;
 use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
 
@@ -76,6 +77,8 @@ pub(super) enum Age {
     /// Now.
     New,
 }
+
+impl<T> Stands for GroupRef<T> {}
 
 impl<T> State<T> {
     pub(super) fn new(bypass: Bypass) -> Self {

@@ -38,7 +38,8 @@ impl Position {
         self.rank.0
     }
 
-    pub(super) fn number(self) -> u64 {
+    #[inline]
+    pub fn number(self) -> u64 {
         self.number
     }
 }
@@ -47,6 +48,24 @@ impl Position {
 pub(super) fn is_bumped(rank: u16) -> bool {
     rank >= BUMPED
 }
+
+/// Who stands in a line: a group, or several as one, of standing level and with tickets
+/// that ascend.
+pub trait Stands: Sized {
+    /// Takes the first of several, which is not the last of them; and the ticket of the
+    /// next.
+    #[inline]
+    fn split_first(&mut self) -> Option<(Self, u64)> {
+        None
+    }
+}
+
+/// Names of groups, as models and benches have them.
+macro_rules! names {
+    ($($name:ty),*) => { $(impl Stands for $name {})* };
+}
+
+names!((), char, u8, i32, u32, u64, usize);
 
 /// A group on its way to a line, or in the array of one.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::entry::{Position, RANKS, is_bumped};
 use super::row::Row;
-use super::{Entry, SLACK};
+use super::{Entry, SLACK, Stands};
 
 /// A set of ranks.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ impl<G> Default for Ranked<G> {
     }
 }
 
-impl<G> Ranked<G> {
+impl<G: Stands> Ranked<G> {
     /// The row of a rank, for a group to join.
     #[inline]
     fn row(&mut self, rank: u16) -> &mut Row<G> {
@@ -109,7 +109,7 @@ impl<G> Ranked<G> {
     /// All of a row join, where nobody stands. It has what was left of another.
     pub(super) fn take_over(&mut self, row: &mut Row<G>) {
         debug_assert!(self.len == 0 && !row.is_empty());
-        self.len = row.len();
+        self.len = row.standing();
         let first = row.entries[0].ticket;
         self.oldest = Some((first, Position::of(row.rank, first)));
         std::mem::swap(self.row(row.rank), row);
@@ -123,6 +123,26 @@ impl<G> Ranked<G> {
         }
         self.len += 1;
         self.row(rank).entries.push_back(entry);
+    }
+
+    /// So many more stand with the last that joined at this level.
+    pub(super) fn add_behind(&mut self, level: u8, more: usize) {
+        self.len += more;
+        let row = self.row_of[usize::from(level)];
+        self.rows[usize::from(row)].behind += more;
+    }
+
+    /// Takes one of several that stand as one, and not their first.
+    pub(super) fn take_covered<R>(
+        &mut self,
+        position: Position,
+        take: impl FnOnce(&mut G) -> Option<R>,
+    ) -> Option<R> {
+        let row = self.row_of[usize::from(position.rank())];
+        let row = self.rows.get_mut(usize::from(row))?;
+        let taken = row.take_covered(position, take)?;
+        self.len -= 1;
+        Some(taken)
     }
 
     /// A group joins.
@@ -266,6 +286,11 @@ impl<G> Ranked<G> {
             self.emptied(rank);
         }
         Some((ticket, entry.group?))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &G> {
+        let odd = self.odd.values().map(|(_, group)| group);
+        self.rows.iter().flat_map(Row::iter).chain(odd)
     }
 
     /// Whether a group stands there.

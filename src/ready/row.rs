@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::entry::is_bumped;
-use super::{Entry, FEW_GAPS, Position, SLACK};
+use super::{Entry, FEW_GAPS, Position, SLACK, Stands};
 
 /// How often a number is looked for where it should be, before by halves.
 const GUESSES: u32 = 6;
@@ -14,14 +14,17 @@ pub(super) struct Row<G> {
     pub(super) rank: u16,
     pub(super) entries: VecDeque<Entry<G>>,
     pub(super) gaps: usize,
+    /// Of those that stand as one, all but the first.
+    pub(super) behind: usize,
 }
 
-impl<G> Row<G> {
+impl<G: Stands> Row<G> {
     pub(super) fn new(rank: u16) -> Self {
         Self {
             rank,
             entries: VecDeque::new(),
             gaps: 0,
+            behind: 0,
         }
     }
 
@@ -31,9 +34,19 @@ impl<G> Row<G> {
         self.entries.len() - self.gaps
     }
 
+    /// All who stand here, one by one.
+    #[inline]
+    pub(super) fn standing(&self) -> usize {
+        self.len() + self.behind
+    }
+
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &G> {
+        self.entries.iter().filter_map(|entry| entry.group.as_ref())
     }
 
     /// When an entry's group became ready.
@@ -46,9 +59,42 @@ impl<G> Row<G> {
 
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Entry<G>> {
+        if let Some(one) = self.split(0) {
+            return Some(one);
+        }
         let entry = self.entries.pop_front()?;
         self.tidy();
         Some(entry)
+    }
+
+    /// Takes the first out of several that stand there as one.
+    #[inline(always)]
+    fn split(&mut self, at: usize) -> Option<Entry<G>> {
+        let entry = self.entries.get_mut(at)?;
+        let (first, next) = entry.group.as_mut()?.split_first()?;
+        self.behind -= 1;
+        Some(Entry {
+            ticket: std::mem::replace(&mut entry.ticket, next),
+            group: Some(first),
+            ..*entry
+        })
+    }
+
+    /// Takes one of several that stand as one, and not their first.
+    pub(super) fn take_covered<R>(
+        &mut self,
+        position: Position,
+        take: impl FnOnce(&mut G) -> Option<R>,
+    ) -> Option<R> {
+        if position.rank() != self.rank || self.behind == 0 {
+            return None;
+        }
+        let number = position.number();
+        let after = self.entries.partition_point(|entry| entry.ticket <= number);
+        let entry = self.entries.get_mut(after.checked_sub(1)?)?;
+        let taken = take(entry.group.as_mut()?)?;
+        self.behind -= 1;
+        Some(taken)
     }
 
     /// The index of the group that stands there.
@@ -93,6 +139,9 @@ impl<G> Row<G> {
 
     pub(super) fn take(&mut self, position: Position) -> Option<Entry<G>> {
         let at = self.find(position)?;
+        if let Some(one) = self.split(at) {
+            return Some(one);
+        }
         let entry = self.entries[at].take();
         self.gaps += 1;
         self.tidy();

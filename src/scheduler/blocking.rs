@@ -1,15 +1,18 @@
 //! Tasks that wait for their own scheduler, and the rule of `stall` on them.
 
+use std::task::Waker;
+
 use crate::wait::WakeBatch;
 
 use super::core::Core;
 use super::stall::Target;
+use super::task_state::Body;
 
-impl<J> Core<J> {
+impl<J: Body> Core<J> {
     /// The task that worker `n` runs is about to sleep until `target` comes.
-    pub(crate) fn block(&mut self, n: u32, target: Target) {
+    pub(crate) fn block(&mut self, n: u32, target: Target, waker: &Waker) {
         if !self.has_come(target) {
-            self.stalls.block(n, target);
+            self.stalls.block(n, target, waker);
         }
     }
 
@@ -25,10 +28,10 @@ impl<J> Core<J> {
 
     fn has_come(&self, target: Target) -> bool {
         match target {
-            Target::Task(task) => self.has_ended(task),
             Target::Synchronize(caller) => !self.caller(caller).is_synchronizing(),
             Target::Release(caller) => self.caller(caller).unfinished() == 0,
-            Target::Shutdown => false,
+            // A task says so itself.
+            Target::Task(_) | Target::Shutdown => false,
         }
     }
 
@@ -53,21 +56,9 @@ impl<J> Core<J> {
         if self.startable(1) > 0 && self.workers.coming() > 0 {
             return;
         }
-        match self.stalls.give_up() {
-            None => {}
-            Some(Target::Task(task)) => {
-                let waker = self.task_waker(task).and_then(Option::take);
-                waker.into_iter().for_each(|w| wakes.push(w));
-            }
-            Some(Target::Synchronize(caller)) => {
-                let waker = self.sync_waker(caller).and_then(Option::take);
-                waker.into_iter().for_each(|w| wakes.push(w));
-            }
-            Some(Target::Release(caller)) => {
-                let waiters = self.release_waiters(caller);
-                while waiters.notify_next(wakes).is_some() {}
-            }
-            Some(Target::Shutdown) => while self.shutdown_waiters.notify_next(wakes).is_some() {},
-        }
+        self.stalls
+            .give_up()
+            .into_iter()
+            .for_each(|w| wakes.push(w));
     }
 }

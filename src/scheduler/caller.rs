@@ -146,10 +146,10 @@ impl CallerState {
     }
 
     #[inline]
-    pub(super) fn submitted(&mut self) {
-        self.current.unfinished += 1;
-        self.current.waiting += 1;
-        self.current.summary.tasks += 1;
+    pub(super) fn submitted(&mut self, tasks: u64) {
+        self.current.unfinished += tasks;
+        self.current.waiting += tasks;
+        self.current.summary.tasks += tasks;
     }
 
     /// A worker has the task, or it ends unrun. Whether somebody waits for nothing
@@ -170,10 +170,22 @@ impl CallerState {
     #[inline]
     pub(super) fn is_pressing(&self, id: TaskId) -> bool {
         let closing = self.closing.as_ref();
-        self.is_covered(id) && closing.is_some_and(|closing| closing.epoch.waiting == 0)
+        id <= self.closed() && closing.is_some_and(|closing| closing.epoch.waiting == 0)
             || self.released_waiters.is_some()
                 && self.current.waiting == 0
                 && closing.is_none_or(|closing| closing.epoch.waiting == 0)
+    }
+
+    /// How many that no worker has must end before somebody who waits can go on; and the last
+    /// that a synchronize under way covers.
+    pub(super) fn awaited(&self) -> (Option<usize>, TaskId) {
+        let closing = self.closing.as_ref().map(|closing| closing.epoch.waiting);
+        let covered = closing.filter(|&waiting| waiting > 0);
+        let released = self.released_waiters.as_ref();
+        let all = released.map(|_| self.current.waiting + closing.unwrap_or(0));
+        let awaited = covered.or(all.filter(|&waiting| waiting > 0));
+        let awaited = awaited.map(|awaited| usize::try_from(awaited).unwrap_or(usize::MAX));
+        (awaited, self.closed())
     }
 
     /// Whether workers have all that a synchronize covers, or would.
@@ -190,11 +202,11 @@ impl CallerState {
         }
     }
 
-    /// Whether the task is in the epoch of the synchronize that is under way.
+    /// The last task that the synchronize under way covers, if there is one.
     #[inline]
-    pub(super) fn is_covered(&self, id: TaskId) -> bool {
+    pub(super) fn closed(&self) -> TaskId {
         let closing = self.closing.as_ref();
-        closing.is_some_and(|closing| id <= closing.last)
+        closing.map_or(TaskId::default(), |closing| closing.last)
     }
 
     /// Counts endings of so many tasks of the epoch of this one, or with `None` one that is

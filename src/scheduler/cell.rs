@@ -11,15 +11,27 @@ use std::time::Duration;
 
 use crate::slab::Key;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering::Relaxed};
-use crate::wait::drop_quietly;
+use crate::wait::{WakeBatch, drop_quietly};
 
 use super::outcome::{Ending, Run, Verdict};
-use super::placing::Keyed;
+use super::task_state::{Body, Location};
 
 /// What a worker does with a task, whatever its types.
 pub(super) trait Job: Any + Send + Sync {
-    /// It has this key in the core: told under the lock of the state.
-    fn set_key(&self, key: Key);
+    /// Its task waits here now, or has moved: told under the lock of the state.
+    fn set_location(&self, location: Location);
+
+    /// Whether it may have to be run more than once.
+    fn is_future(&self) -> bool;
+
+    /// Its entry, if it is one.
+    fn entry(&self) -> Option<Key>;
+
+    /// It has this entry: told under the lock of the state.
+    fn set_entry(&self, entry: Key);
+
+    /// What its task is called.
+    fn label(&self) -> Option<&Arc<str>>;
 
     /// Runs it until it ends and keeps what it gave, or until it must be woken to go
     /// on: `None`. Never unwinds.
@@ -28,8 +40,9 @@ pub(super) trait Job: Any + Send + Sync {
     /// The same where nobody else has it, without its lock.
     fn run_alone(&mut self, runner: &mut dyn Runner) -> Option<Ending>;
 
-    /// It has ended so without a worker: drops nothing of the user's.
-    fn end_unrun(&self, ending: Ending, run: Option<Run>);
+    /// It has ended so without a worker: drops nothing of the user's. Who is to be
+    /// woken for that.
+    fn end_unrun(&self, ending: Ending, run: Option<Run>) -> Option<Waker>;
 
     /// Drops what was to be run, before or after its ending is told. Never unwinds.
     fn discard(&self);
@@ -51,6 +64,9 @@ pub trait Runner {
 /// What is to be run: a function, or a future.
 #[allow(unreachable_pub, reason = "in the type of a wait")]
 pub trait Program<R, E>: Send + Sized {
+    /// Whether it may have to be woken to go on.
+    const IS_FUTURE: bool;
+
     /// Runs until it ends, or hands itself back if it must be woken to go on.
     fn go(self, runner: &mut dyn Runner) -> Result<Result<R, E>, Self>;
 }
@@ -63,6 +79,8 @@ impl<F, R, E> Program<R, E> for Function<F>
 where
     F: FnOnce() -> Result<R, E> + Send,
 {
+    const IS_FUTURE: bool = false;
+
     fn go(self, _: &mut dyn Runner) -> Result<Result<R, E>, Self> {
         Ok((self.0)())
     }
@@ -70,12 +88,19 @@ where
 
 /// What the task's handle does with it.
 pub(super) trait Gift<R, E>: Send + Sync {
-    /// Its key in the core; `None` as long as it is only posted. To be asked under the lock
-    /// of the state.
-    fn key(&self) -> Option<Key>;
+    /// Where it is to be looked for; `None` as long as it is only posted. To be asked under
+    /// the lock of the state.
+    fn location(&self) -> Option<Location>;
 
     /// Takes what came of it.
     fn take(&self) -> Gave<R, E>;
+
+    /// The same, or leaves a waker for when something has. `None` if there is none to leave:
+    /// `current` was not left before, and `spare` is empty.
+    fn take_or_wait(&self, current: &Waker, spare: &mut Option<Waker>) -> Option<Gave<R, E>>;
+
+    /// Who waits does so no more.
+    fn take_waker(&self) -> Option<Waker>;
 
     /// Whether it has ended.
     fn has_ended(&self) -> bool;
@@ -93,12 +118,20 @@ pub(super) enum Gave<R, E> {
 /// The lock is only ever held to move a value: none of the user's code runs
 /// under it.
 pub(super) struct Cell<P, R, E> {
-    /// The bits of its key, or 0. Relaxed: the lock of the state orders it.
-    key: AtomicU64,
-    body: Mutex<Body<P, R, E>>,
+    /// The bits of the entry of a future, or 0. Relaxed: the lock of the state orders it.
+    entry: AtomicU64,
+    label: Option<Arc<str>>,
+    there: Mutex<There<P, R, E>>,
 }
 
-enum Body<P, R, E> {
+struct There<P, R, E> {
+    location: Option<Location>,
+    /// Whoever waits for what it gives.
+    waker: Option<Waker>,
+    stage: Stage<P, R, E>,
+}
+
+enum Stage<P, R, E> {
     Ready(P),
     Running,
     Gave(Verdict<R, E>, Run),
@@ -109,15 +142,30 @@ enum Body<P, R, E> {
 }
 
 impl<P, R, E> Cell<P, R, E> {
-    pub(super) fn new(program: P) -> Self {
+    #[inline]
+    pub(super) fn new(program: P, label: Option<Arc<str>>) -> Self {
+        let there = There {
+            location: None,
+            waker: None,
+            stage: Stage::Ready(program),
+        };
         Self {
-            key: AtomicU64::new(0),
-            body: Mutex::new(Body::Ready(program)),
+            entry: AtomicU64::new(0),
+            label,
+            there: Mutex::new(there),
         }
     }
+}
 
-    fn swap(&self, body: Body<P, R, E>) -> Body<P, R, E> {
-        std::mem::replace(&mut *self.body.lock(), body)
+impl<P, R, E> There<P, R, E> {
+    /// Puts something else there; and if that is what came of the task, takes out who is to
+    /// be woken for it.
+    fn swap(&mut self, stage: Stage<P, R, E>) -> (Stage<P, R, E>, Option<Waker>) {
+        let waker = match &stage {
+            Stage::Gave(..) | Stage::Unrun(..) => self.waker.take(),
+            _ => None,
+        };
+        (std::mem::replace(&mut self.stage, stage), waker)
     }
 }
 
@@ -125,26 +173,42 @@ impl<P, R, E> Cell<P, R, E> {
 #[inline]
 fn run<P, R, E>(
     runner: &mut dyn Runner,
-    mut swap: impl FnMut(Body<P, R, E>) -> Body<P, R, E>,
+    mut swap: impl FnMut(Stage<P, R, E>) -> (Stage<P, R, E>, Option<Waker>),
 ) -> Option<Ending>
 where
     P: Program<R, E>,
 {
-    let Body::Ready(program) = swap(Body::Running) else {
+    let (Stage::Ready(program), _) = swap(Stage::Running) else {
         unreachable!("one worker runs it at a time");
     };
-    let went = catch_unwind(AssertUnwindSafe(|| program.go(runner)));
-    let (ending, verdict) = match went {
-        Ok(Ok(Ok(result))) => (Ending::Ok, Verdict::Ok(result)),
-        Ok(Ok(Err(error))) => (Ending::Failed, Verdict::Failed(error)),
-        Ok(Err(program)) => {
-            swap(Body::Ready(program));
-            return None;
+    match attempt(program, runner) {
+        Ok((ending, verdict)) => {
+            let (_, waker) = swap(Stage::Gave(verdict, runner.ended(ending)));
+            drop(WakeBatch::from(waker));
+            Some(ending)
         }
-        Err(payload) => (Ending::Panicked, Verdict::Panicked(payload)),
-    };
-    swap(Body::Gave(verdict, runner.ended(ending)));
-    Some(ending)
+        Err(program) => {
+            swap(Stage::Ready(program));
+            None
+        }
+    }
+}
+
+/// Runs it until it ends, or hands itself back.
+#[inline]
+pub(super) fn attempt<P, R, E>(
+    program: P,
+    runner: &mut dyn Runner,
+) -> Result<(Ending, Verdict<R, E>), P>
+where
+    P: Program<R, E>,
+{
+    match catch_unwind(AssertUnwindSafe(|| program.go(runner))) {
+        Ok(Ok(Ok(result))) => Ok((Ending::Ok, Verdict::Ok(result))),
+        Ok(Ok(Err(error))) => Ok((Ending::Failed, Verdict::Failed(error))),
+        Ok(Err(program)) => Err(program),
+        Err(payload) => Ok((Ending::Panicked, Verdict::Panicked(payload))),
+    }
 }
 
 impl<P, R, E> Job for Cell<P, R, E>
@@ -153,55 +217,87 @@ where
     R: Send + 'static,
     E: Send + 'static,
 {
-    fn set_key(&self, key: Key) {
-        self.key.store(key.to_bits(), Relaxed);
+    fn set_location(&self, location: Location) {
+        self.there.lock().location = Some(location);
+    }
+
+    fn is_future(&self) -> bool {
+        P::IS_FUTURE
+    }
+
+    fn entry(&self) -> Option<Key> {
+        Key::from_bits(self.entry.load(Relaxed))
+    }
+
+    fn set_entry(&self, entry: Key) {
+        self.entry.store(entry.to_bits(), Relaxed);
+    }
+
+    fn label(&self) -> Option<&Arc<str>> {
+        self.label.as_ref()
     }
 
     fn run(&self, runner: &mut dyn Runner) -> Option<Ending> {
-        run(runner, |body| self.swap(body))
+        run(runner, |stage| self.there.lock().swap(stage))
     }
 
     fn run_alone(&mut self, runner: &mut dyn Runner) -> Option<Ending> {
-        let there = self.body.get_mut();
-        run(runner, |body| std::mem::replace(there, body))
+        let there = self.there.get_mut();
+        run(runner, |stage| there.swap(stage))
     }
 
-    fn end_unrun(&self, ending: Ending, run: Option<Run>) {
-        let body = &mut *self.body.lock();
-        *body = match std::mem::replace(body, Body::Taken) {
-            Body::Ready(program) => Body::Unrun(Some((ending, run)), Some(program)),
-            _ => Body::Unrun(Some((ending, run)), None),
+    fn end_unrun(&self, ending: Ending, run: Option<Run>) -> Option<Waker> {
+        let there = &mut *self.there.lock();
+        let program = match std::mem::replace(&mut there.stage, Stage::Taken) {
+            Stage::Ready(program) => Some(program),
+            _ => None,
         };
+        there.swap(Stage::Unrun(Some((ending, run)), program)).1
     }
 
     fn discard(&self) {
-        let gone = match &mut *self.body.lock() {
-            Body::Unrun(_, program) => Body::Unrun(None, program.take()),
-            body => std::mem::replace(body, Body::Running),
+        let gone = {
+            let stage = &mut self.there.lock().stage;
+            match stage {
+                Stage::Unrun(_, program) => Stage::Unrun(None, program.take()),
+                stage => std::mem::replace(stage, Stage::Running),
+            }
         };
         drop_quietly(gone);
     }
 }
 
-impl Keyed for Arc<dyn Job> {
+impl Body for Arc<dyn Job> {
+    fn moved(&self, to: Location) {
+        self.set_location(to);
+    }
+
     #[inline]
-    fn set_key(&self, key: Key) {
-        Job::set_key(&**self, key);
+    fn is_future(&self) -> bool {
+        Job::is_future(&**self)
+    }
+
+    fn entry(&self) -> Option<Key> {
+        Job::entry(&**self)
+    }
+
+    fn set_entry(&self, entry: Key) {
+        Job::set_entry(&**self, entry);
+    }
+
+    #[inline]
+    fn label(&self) -> Option<&Arc<str>> {
+        Job::label(&**self)
     }
 }
 
-/// What was to be run in a cell of these types, if it did not run.
-pub(super) fn reclaim<P, R, E>(job: Arc<dyn Job>) -> Option<P>
-where
-    P: Send + 'static,
-    R: Send + 'static,
-    E: Send + 'static,
-{
-    let job: Arc<dyn Any + Send + Sync> = job;
-    let cell = job.downcast::<Cell<P, R, E>>().ok()?;
-    match cell.swap(Body::Running) {
-        Body::Ready(program) => Some(program),
-        _ => None,
+impl<P, R, E> Cell<P, R, E> {
+    /// What was to be run, if it did not run.
+    pub(super) fn reclaim(&self) -> Option<P> {
+        match self.there.lock().swap(Stage::Running).0 {
+            Stage::Ready(program) => Some(program),
+            _ => None,
+        }
     }
 }
 
@@ -211,27 +307,54 @@ where
     R: Send,
     E: Send,
 {
-    fn key(&self) -> Option<Key> {
-        Key::from_bits(self.key.load(Relaxed))
+    fn location(&self) -> Option<Location> {
+        self.there.lock().location
     }
 
     fn take(&self) -> Gave<R, E> {
-        let body = &mut *self.body.lock();
-        match body {
-            Body::Ready(_) | Body::Running => Gave::NotYet,
-            Body::Unrun(how, _) => match how.take() {
+        self.there.lock().take()
+    }
+
+    fn take_or_wait(&self, current: &Waker, spare: &mut Option<Waker>) -> Option<Gave<R, E>> {
+        let there = &mut *self.there.lock();
+        match there.take() {
+            Gave::NotYet => {}
+            gave => return Some(gave),
+        }
+        let waits = there
+            .waker
+            .as_ref()
+            .is_some_and(|left| left.will_wake(current));
+        if !waits {
+            // What is replaced is dropped by who has the spare.
+            *spare = there.waker.replace(spare.take()?);
+        }
+        Some(Gave::NotYet)
+    }
+
+    fn take_waker(&self) -> Option<Waker> {
+        self.there.lock().waker.take()
+    }
+
+    fn has_ended(&self) -> bool {
+        !matches!(self.there.lock().stage, Stage::Ready(_) | Stage::Running)
+    }
+}
+
+impl<P, R, E> There<P, R, E> {
+    fn take(&mut self) -> Gave<R, E> {
+        match &mut self.stage {
+            Stage::Ready(_) | Stage::Running => Gave::NotYet,
+            Stage::Unrun(how, _) => match how.take() {
                 Some((Ending::Skipped, run)) => Gave::This(Verdict::Skipped, run),
                 Some((_, run)) => Gave::This(Verdict::Cancelled, run),
                 None => Gave::Taken,
             },
-            Body::Gave(..) | Body::Taken => match std::mem::replace(body, Body::Taken) {
-                Body::Gave(verdict, run) => Gave::This(verdict, Some(run)),
+            stage @ Stage::Gave(..) => match std::mem::replace(stage, Stage::Taken) {
+                Stage::Gave(verdict, run) => Gave::This(verdict, Some(run)),
                 _ => Gave::Taken,
             },
+            Stage::Taken => Gave::Taken,
         }
-    }
-
-    fn has_ended(&self) -> bool {
-        !matches!(*self.body.lock(), Body::Ready(_) | Body::Running)
     }
 }

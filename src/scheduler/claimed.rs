@@ -1,57 +1,118 @@
-//! Tasks that a worker has prefetched: how they leave the line, go back to it, and start.
-
-use std::time::Duration;
+//! Tasks that a worker has prefetched: how they leave the line, and go back to it.
 
 use crate::slab::Key;
 
-use super::core::Core;
-use super::outcome::Ending;
-use super::task_state::{Claimed, Membership, Phase};
+use crate::lanes::LaneKey;
 
-impl<J> Core<J> {
-    /// One more task for worker `n`, which runs one already.
-    #[inline(always)]
-    pub(super) fn prefetch(&mut self, n: u32) -> Option<Claimed<J>> {
+use super::caller::CallerState;
+use super::core::Core;
+use super::outcome::{Ending, TaskId};
+use super::task_state::{Body, Claimed, Phase, Waiting};
+
+impl<J: Body> Core<J> {
+    /// More for a worker that runs one already: at most so many.
+    #[inline]
+    pub(super) fn prefetch(&mut self, most: usize) -> Option<Claimed<J>> {
         if !self.may_start() {
             return None;
         }
-        let from = self.backlog.claim()?;
-        let task = from.item;
-        let record = self.record(task, Ending::Ok, Duration::ZERO);
-        let job = self.take_out(task, Phase::Claimed { worker: n });
-        Some(Claimed { from, job, record })
+        match self.rows {
+            true => self.prefetch_logged(),
+            false => self.prefetch_unlogged(most),
+        }
     }
 
-    /// A task that did not start waits again, where it waited before.
-    pub(super) fn unclaim(&mut self, claimed: Claimed<J>) {
-        let task = claimed.task();
-        let Claimed { from, job, .. } = claimed;
-        let state = self.task_mut(task);
-        (state.phase, state.job) = (Phase::Waiting, Some(job));
-        let caller = state.caller;
-        let alone = match &state.membership {
-            Membership::Alone(alone) => Some((*alone, self.caller(caller).lane)),
-            Membership::Begun(begun) => begun.line.map(|line| (line, self.woken_lane(caller))),
-            _ => None,
+    #[inline]
+    fn prefetch_unlogged(&mut self, most: usize) -> Option<Claimed<J>> {
+        let (callers, by_lane) = (&self.callers, &self.by_lane);
+        let limits = |lane: LaneKey| {
+            let caller = callers.get(by_lane[lane.index() as usize]);
+            let (awaited, closed) = caller.map_or((None, TaskId(0)), CallerState::awaited);
+            (awaited.map_or(most, |awaited| most.min(awaited)), closed)
         };
-        match alone {
-            Some((alone, lane)) => self.backlog.unclaim_alone(lane, alone, from),
-            None => self.backlog.unclaim(from),
+        // Of several a synchronize covers all or none, and behind the last that somebody
+        // waits for there is none.
+        let run = self.backlog.claim_run(|lane, first| {
+            let (most, closed) = limits(lane);
+            let covered = first.id() <= closed;
+            (most, move |task: &Waiting<J>| {
+                (task.id() <= closed) == covered
+            })
+        });
+        if let Some(run) = run {
+            let caller = self.caller_of(run.lane);
+            self.all_taken(caller, run.iter().map(Waiting::id));
+            return Some(Claimed::Run(run));
         }
-        self.wait_again(task);
+        let claim = self.backlog.claim()?;
+        let lane = claim.lane;
+        let (most, closed) = limits(lane);
+        let covered = claim.item.id() <= closed;
+        let goes = |task: &Waiting<J>| (task.id() <= closed) == covered && !task.is_future();
+        let lent = match claim.item.is_future() {
+            true => Err(claim),
+            false => self.backlog.lend(claim, most.saturating_sub(1), goes),
+        };
+        let caller = self.caller_of(lane);
+        match lent {
+            Ok(group) => {
+                self.all_taken(caller, group.iter().map(Waiting::id));
+                Some(Claimed::Group(group))
+            }
+            Err(claim) => {
+                self.taken(&claim.item, caller);
+                Some(Claimed::One(claim, None))
+            }
+        }
     }
 
-    /// A task that worker `n` had has started.
-    pub(super) fn has_started(&mut self, task: Key, worker: u32, start: Duration) {
-        self.task_mut(task).phase = Phase::Running { worker, start };
+    /// A worker has these tasks, none of which is a future.
+    #[inline]
+    fn all_taken(&mut self, caller: Key, tasks: impl Iterator<Item = TaskId>) {
+        let c = self.callers.get_mut(caller).expect("it has tasks");
+        for task in tasks {
+            self.pressing |= c.taken(task);
+        }
     }
 
-    /// The worker that has the task: to run it, or running it, or having run it.
-    pub(super) fn worker_of(&self, task: Key) -> Option<u32> {
-        match self.tasks.get(task)?.phase {
-            Phase::Claimed { worker } | Phase::Running { worker, .. } => Some(worker),
-            _ => None,
+    fn prefetch_logged(&mut self) -> Option<Claimed<J>> {
+        let claim = self.backlog.claim()?;
+        let caller = self.caller_of(claim.lane);
+        self.taken(&claim.item, caller);
+        let begun = self.begun_of(&claim.item);
+        let tier = begun.map_or(claim.tier, |(tier, _)| tier);
+        let record = self.record(&claim.item, caller, tier, Ending::Ok, None);
+        Some(Claimed::One(claim, record))
+    }
+
+    /// What did not start waits again, where it waited before.
+    pub(super) fn unclaim(&mut self, claimed: Claimed<J>) {
+        match claimed {
+            Claimed::One(claim, _) => {
+                let (id, spot) = (claim.item.id(), claim.spot());
+                let caller = self.caller_of(claim.lane);
+                if let Some(future) = claim.item.future() {
+                    self.future_mut(future).phase = Phase::InLine(spot);
+                }
+                self.backlog.unclaim(claim);
+                self.caller_mut(caller).returned(id);
+            }
+            Claimed::Run(run) => {
+                let caller = self.caller_of(run.lane);
+                self.all_returned(caller, run.iter().map(Waiting::id));
+                self.backlog.unclaim_run(run);
+            }
+            Claimed::Group(group) => {
+                let caller = self.caller_of(group.holds().lane);
+                self.all_returned(caller, group.iter().map(Waiting::id));
+                self.backlog.give_back(group);
+            }
         }
+    }
+
+    fn all_returned(&mut self, caller: Key, tasks: impl Iterator<Item = TaskId>) {
+        let c = self.caller_mut(caller);
+        tasks.for_each(|task| c.returned(task));
     }
 
     /// Whether the caller has work in a lower tier than the open one.

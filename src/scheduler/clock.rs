@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use crate::due::Dates;
-use crate::slab::Key;
-use crate::timers::{Timer, Timers};
+use crate::timers::Timers;
 use crate::wait::WakeBatch;
 
 /// What is due when, and who keeps the time.
-#[derive(Debug, Default)]
-pub(super) struct Clock {
-    pub(super) timers: Timers<Key>,
+#[derive(Debug)]
+pub(super) struct Clock<T> {
+    pub(super) timers: Timers<T>,
     /// The resting worker that sleeps until then at the latest.
     keeper: Option<(u32, Duration)>,
     /// Who else keeps the time.
@@ -19,7 +18,16 @@ pub(super) struct Clock {
     workers_keep: bool,
 }
 
-impl Clock {
+impl<T> Clock<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            timers: Timers::new(),
+            keeper: None,
+            dates: Dates::default(),
+            workers_keep: false,
+        }
+    }
+
     /// Workers of the scheduler's own keep the time.
     pub(super) fn by_workers(&mut self) {
         self.workers_keep = true;
@@ -34,11 +42,6 @@ impl Clock {
     #[inline]
     pub(super) fn tell(&mut self, wakes: &mut WakeBatch) {
         self.dates.update(self.timers.next(), wakes);
-    }
-
-    /// Cancels a timer.
-    pub(super) fn cancel(&mut self, timer: Timer) {
-        self.timers.cancel(timer);
     }
 
     /// Whether a worker is wanted to keep the time: one, or none.
@@ -66,10 +69,5 @@ impl Clock {
 
     pub(super) fn is_kept_by(&self, n: u32) -> bool {
         self.keeper.is_some_and(|(keeper, _)| keeper == n)
-    }
-
-    /// Sets a timer for a task.
-    pub(super) fn set(&mut self, due: Duration, task: Key) -> Timer {
-        self.timers.set(due, task)
     }
 }

@@ -11,8 +11,9 @@ use crate::wait::Waiters;
 use super::caller::{Summary, Synced};
 use super::core::Core;
 use super::outcome::TaskId;
+use super::task_state::Body;
 
-impl<J> Core<J> {
+impl<J: Body> Core<J> {
     pub(crate) fn synchronize(&mut self, caller: Key) -> Synced {
         let last = self.last;
         self.caller_mut(caller).close_epoch(last)
@@ -79,8 +80,13 @@ impl<J> Core<J> {
     }
 
     /// What no worker has, for the end of the scheduler.
-    pub(crate) fn waiting_jobs(&self) -> impl Iterator<Item = &J> {
-        self.tasks.iter().filter_map(|(_, task)| task.job.as_ref())
+    pub(crate) fn waiting_jobs(&self) -> Vec<J>
+    where
+        J: Clone,
+    {
+        let mut jobs = Vec::new();
+        self.each_waiting(|task, _, _, _| jobs.push(task.job.clone()));
+        jobs
     }
 
     /// The capacity of a caller.

@@ -8,16 +8,19 @@
 //! released, starts the workers in `to_start` and disposes of `ended`.
 //!
 //! Invariants:
-//! 1. A task that waits is in the backlog and in its caller's list; one that
-//!    runs is neither; each has exactly one ending.
-//! 2. A task is forgotten with its ending; a caller whose handle is gone, with its
-//!    last task's.
+//! 1. A task that waits is in the backlog, with its timer, or with its entry if it is a
+//!    future; one that a worker has is nowhere here, but that it is counted. Each has
+//!    exactly one ending.
+//! 2. Nothing is left of a task after its ending, and of a caller whose handle is gone,
+//!    after its last task's.
 
+use std::collections::BTreeSet;
 use std::task::Waker;
 use std::time::Duration;
 
 use crate::backlog::{Backlog, GroupKey};
 use crate::error::OutOfRange;
+use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 use crate::queue::Capacity;
 use crate::slab::{Key, Slab};
@@ -29,7 +32,7 @@ use super::caller::{CallerState, OnFailure};
 use super::clock::Clock;
 use super::outcome::TaskId;
 use super::stall::Stalls;
-use super::task_state::{Ended, Started, TaskState};
+use super::task_state::{Body, Ended, FutureState, Later, Running, Started, Waiting};
 
 /// How a caller or a scheduler ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -42,9 +45,15 @@ pub enum How {
 }
 
 pub(crate) struct Core<J> {
-    pub(super) backlog: Backlog<Key>,
+    pub(super) backlog: Backlog<Waiting<J>>,
     pub(super) callers: Slab<CallerState>,
-    pub(super) tasks: Slab<TaskState<J>>,
+    /// By lane: whose it is.
+    pub(super) by_lane: Vec<Key>,
+    pub(super) futures: Slab<FutureState<J>>,
+    /// By worker; out of date while there are local queues.
+    pub(super) running: Vec<Option<Running>>,
+    /// Tasks that workers have and that are cancelled.
+    pub(super) told_to_end: BTreeSet<TaskId>,
     pub(super) workers: Workers,
     idle_wakers: Vec<Option<Waker>>,
     pub(super) last: TaskId,
@@ -70,20 +79,20 @@ pub(crate) struct Core<J> {
     pub(super) freed: Vec<Arc<Capacity>>,
     /// Somebody waits for nothing but tasks that workers have.
     pub(super) pressing: bool,
-    /// Somebody may be waiting for just the task that was taken last: its ending must
-    /// not wait until another task has run.
-    pub(super) awaited: bool,
     /// Rows are made for the log.
     pub(super) rows: bool,
-    pub(super) clock: Clock,
+    pub(super) clock: Clock<Later<J>>,
 }
 
-impl<J> Core<J> {
+impl<J: Body> Core<J> {
     pub(crate) fn new(workers: u32, bypass: Bypass) -> Result<Self, OutOfRange> {
         Ok(Self {
             backlog: Backlog::new(bypass),
             callers: Slab::new(),
-            tasks: Slab::new(),
+            by_lane: Vec::new(),
+            futures: Slab::new(),
+            running: Vec::new(),
+            told_to_end: BTreeSet::new(),
             workers: Workers::new(workers)?,
             idle_wakers: Vec::new(),
             last: TaskId(0),
@@ -101,9 +110,8 @@ impl<J> Core<J> {
             ended: Vec::new(),
             freed: Vec::new(),
             pressing: false,
-            awaited: false,
             rows: true,
-            clock: Clock::default(),
+            clock: Clock::new(),
         })
     }
 
@@ -122,9 +130,24 @@ impl<J> Core<J> {
         on_failure: OnFailure,
     ) -> Result<Key, OutOfRange> {
         let lane = self.backlog.add_lane(weight, cap)?;
-        Ok(self
-            .callers
-            .insert(CallerState::new(name, lane, weight, on_failure)))
+        let caller = CallerState::new(name, lane, weight, on_failure);
+        let caller = self.callers.insert(caller);
+        self.set_caller_of(lane, caller);
+        Ok(caller)
+    }
+
+    /// A lane is this caller's.
+    pub(super) fn set_caller_of(&mut self, lane: LaneKey, caller: Key) {
+        let index = lane.index() as usize;
+        let len = self.by_lane.len().max(index + 1);
+        self.by_lane.resize(len, caller);
+        self.by_lane[index] = caller;
+    }
+
+    /// Whose lane that is.
+    #[inline]
+    pub(super) fn caller_of(&self, lane: LaneKey) -> Key {
+        self.by_lane[lane.index() as usize]
     }
 
     /// What says whether the caller's tasks may be posted.
@@ -170,7 +193,7 @@ impl<J> Core<J> {
     }
 
     /// The groups, for settings that need nothing else.
-    pub(crate) fn backlog(&mut self) -> &mut Backlog<Key> {
+    pub(crate) fn backlog(&mut self) -> &mut Backlog<Waiting<J>> {
         &mut self.backlog
     }
 
@@ -197,7 +220,7 @@ impl<J> Core<J> {
         }
         let claim = self.backlog.claim()?;
         self.workers.claimed(n);
-        Some(self.start(claim.item, n, now))
+        Some(self.start(claim, n, now))
     }
 
     pub(crate) fn workers(&mut self) -> &mut Workers {

@@ -1,42 +1,41 @@
 //! The task that the calling thread runs.
 
 use std::cell::{Cell, RefCell};
+use std::task::Waker;
 
 use crate::slab::Key;
 use crate::sync::{Arc, per_thread};
 
 use super::shared::Shared;
 use super::stall::Target;
+use super::task_state::Tag;
 
-/// A worker of a scheduler, and the task that it runs.
-#[derive(Clone, Copy)]
-struct Current {
-    whose: *const Shared,
-    worker: u32,
-    task: Key,
-    /// The task was woken on this thread, by itself or by what it called.
-    woken: bool,
-}
-
+// For whom the thread works, and as which worker; what it runs for them; and whether that
+// was woken on this thread, by itself or by what it called.
 per_thread! {
-    static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
-    static WORKS_FOR: RefCell<Option<Arc<Shared>>> = const { RefCell::new(None) };
+    static WORKER: RefCell<Option<(Arc<Shared>, u32)>> = const { RefCell::new(None) };
+    static TASK: Cell<Option<Tag>> = const { Cell::new(None) };
+    static WOKEN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// While a worker works: for whom, and for whom the thread did before.
-pub(super) struct Working(Option<Arc<Shared>>);
+/// While a worker works: what the thread did before.
+pub(super) struct Working(Option<(Arc<Shared>, u32)>, Option<Tag>, bool);
 
 impl Working {
-    pub(super) fn begin(shared: &Arc<Shared>) -> Self {
-        let shared = Some(Arc::clone(shared));
-        Self(WORKS_FOR.with(|whom| whom.replace(shared)))
+    pub(super) fn begin(shared: &Arc<Shared>, n: u32) -> Self {
+        let now = Some((Arc::clone(shared), n));
+        let worker = WORKER.with(|worker| worker.replace(now));
+        Self(worker, TASK.with(Cell::take), WOKEN.with(Cell::take))
     }
 }
 
 impl Drop for Working {
     fn drop(&mut self) {
         let before = self.0.take();
-        drop(WORKS_FOR.with(|whom| whom.replace(before)));
+        let worker = WORKER.with(|worker| worker.replace(before));
+        TASK.with(|task| task.set(self.1));
+        WOKEN.with(|woken| woken.set(self.2));
+        drop(worker);
     }
 }
 
@@ -67,59 +66,61 @@ impl Drop for Working {
 /// ```
 #[must_use]
 pub fn is_cancelled() -> bool {
-    let current = CURRENT.with(Cell::get);
-    let shared = WORKS_FOR.with(|whom| whom.borrow().clone());
-    current.zip(shared).is_some_and(|(current, shared)| {
-        let is_its = std::ptr::eq(current.whose, Arc::as_ptr(&shared));
-        is_its && shared.state.lock().is_cancelled(current.task)
-    })
-}
-
-fn of(shared: &Arc<Shared>) -> Option<Current> {
-    let current = CURRENT.with(Cell::get)?;
-    std::ptr::eq(current.whose, Arc::as_ptr(shared)).then_some(current)
+    let worker = WORKER.with(|worker| worker.borrow().clone());
+    TASK.with(Cell::get)
+        .zip(worker)
+        .is_some_and(|(tag, (shared, _))| {
+            let state = shared.state.lock();
+            state.is_cancelled(tag.id, state.caller_of(tag.holds.lane))
+        })
 }
 
 /// The worker whose task the calling thread runs, if it is one of `shared`'s.
 pub(super) fn current(shared: &Arc<Shared>) -> Option<u32> {
-    of(shared).map(|current| current.worker)
+    TASK.with(Cell::get)?;
+    WORKER.with(|worker| {
+        let worker = worker.borrow();
+        let (whose, n) = worker.as_ref()?;
+        Arc::ptr_eq(whose, shared).then_some(*n)
+    })
 }
 
-/// Runs `f` as worker `n`'s task; whether that was woken by itself meanwhile.
+/// Runs `f` as the worker's task; whether that was woken by itself meanwhile.
 #[inline]
-pub(super) fn as_task<R>(
-    shared: &Arc<Shared>,
-    worker: u32,
-    task: Key,
-    f: impl FnOnce() -> R,
-) -> (R, bool) {
-    let current = Current {
-        whose: Arc::as_ptr(shared),
-        worker,
-        task,
-        woken: false,
-    };
-    let outer = CURRENT.with(|c| c.replace(Some(current)));
+pub(super) fn as_task<R>(tag: Tag, f: impl FnOnce() -> R) -> (R, bool) {
+    TASK.with(|task| task.set(Some(tag)));
     let result = f();
-    let current = CURRENT.with(|c| c.replace(outer));
-    (result, current.is_some_and(|current| current.woken))
+    TASK.with(|task| task.set(None));
+    (result, tag.future.is_some() && WOKEN.with(Cell::take))
 }
 
-/// Wakes the task that the calling thread runs; false if it runs another.
-pub(super) fn wake_current(shared: &Arc<Shared>, task: Key) -> bool {
-    let Some(current) = of(shared).filter(|current| current.task == task) else {
-        return false;
-    };
-    let woken = true;
-    CURRENT.with(|c| c.set(Some(Current { woken, ..current })));
-    true
+/// Wakes the future that the calling thread polls; false if it runs another task.
+pub(super) fn wake_current(shared: &Arc<Shared>, future: Key) -> bool {
+    let is_it = TASK
+        .with(Cell::get)
+        .is_some_and(|tag| tag.future == Some(future));
+    let woken = is_it && current(shared).is_some();
+    if woken {
+        WOKEN.with(|woken| woken.set(true));
+    }
+    woken
 }
 
-/// The calling thread is about to sleep until `target` comes; that counts if
-/// it runs a task of this scheduler.
-pub(super) fn block(shared: &Arc<Shared>, target: Target) {
+/// The calling thread is about to sleep until `target` comes, or its waker is woken; that
+/// counts if it runs a task of this scheduler, and what it waits for has not come by then.
+pub(super) fn block(
+    shared: &Arc<Shared>,
+    target: Target,
+    waker: &Waker,
+    has_come: impl FnOnce() -> bool,
+) {
     if let Some(n) = current(shared) {
-        shared.with_state(|state, wakes, _| state.exact(wakes).block(n, target));
+        shared.with_state(|state, wakes, _| {
+            let core = state.exact(wakes);
+            if !has_come() {
+                core.block(n, target, waker);
+            }
+        });
     }
 }
 

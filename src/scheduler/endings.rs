@@ -2,100 +2,127 @@
 
 use std::time::Duration;
 
+use crate::backlog::InFlight;
+use crate::lanes::LaneKey;
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
+use super::local_queue::Ran;
 use super::outcome::{Ending, TaskId};
 use super::stall::Target;
-use super::task_state::Membership;
+use super::task_state::{Body, Tag};
 
 /// Tasks of one caller and tier that ended well one after the other, while nobody waited
 /// for just one of them: they are counted together.
 #[derive(Default)]
 pub(super) struct Series {
-    /// Their caller and tier, and whether its synchronize covers them.
-    of: Option<(Key, u32, bool)>,
+    of: Option<Of>,
     last: TaskId,
     tasks: u32,
     /// Those of them that were alone.
     alone: u32,
 }
 
-impl<J> Core<J> {
+/// Whose tasks they are: those of a lane and tier, from after one task to another.
+#[derive(Clone, Copy)]
+struct Of {
+    caller: Key,
+    lane: LaneKey,
+    tier: u32,
+    /// The last that its synchronize covers; these are covered if they are not later.
+    closed: TaskId,
+    covered: bool,
+}
+
+impl Of {
+    #[inline]
+    fn has(&self, tag: &Tag) -> bool {
+        let InFlight { lane, tier, .. } = tag.holds;
+        (lane, tier, tag.id <= self.closed) == (self.lane, self.tier, self.covered)
+    }
+}
+
+impl<J: Body> Core<J> {
     /// A running task ended; its worker looks for the next. If that skips other
     /// tasks of its caller they are skipped here, under the same lock, before a
     /// higher tier can start: O(tasks of all callers), for a failure in a
     /// lower tier than any before.
     pub(crate) fn finish(
         &mut self,
-        task: Key,
+        n: u32,
+        tag: Tag,
         ending: Ending,
         now: Duration,
         wakes: &mut WakeBatch,
     ) {
-        if let Some(worker) = self.worker_of(task) {
-            self.workers.finished(worker);
-        }
-        self.conclude_run(task, ending, now, wakes);
+        self.workers.finished(n);
+        self.set_running(n, None);
+        self.conclude_run(tag, true, ending, now, wakes);
     }
 
-    /// A running task ended, whatever its worker does now.
+    /// A running task ended, whatever its worker does now; `held`: with what it held.
     pub(super) fn conclude_run(
         &mut self,
-        task: Key,
+        tag: Tag,
+        held: bool,
         ending: Ending,
         now: Duration,
         wakes: &mut WakeBatch,
     ) {
-        let state = self.task(task);
-        let (caller, tier) = (state.caller, state.tier);
-        match state.membership {
-            Membership::Group(group, _) => self.backlog.complete(group, tier),
-            Membership::Begun(_) => self.end_begun(task),
-            _ => self
-                .backlog
-                .complete_alone(self.caller(caller).lane, tier, 1),
-        }
+        let tier = match tag.future {
+            Some(_) => self.end_future(tag),
+            None => {
+                if held {
+                    self.backlog.finish(tag.holds);
+                }
+                tag.holds.tier
+            }
+        };
+        let caller = self.caller_of(tag.holds.lane);
         if ending.is_failure() && self.caller_mut(caller).failed(tier) {
             self.skip(caller, now, wakes);
         }
-        self.conclude(task, ending, wakes);
+        self.conclude((tag.id, caller, tag.future), ending, wakes);
     }
 
-    /// As [`conclude_run`](Self::conclude_run) of a task that ended well: it may be counted
-    /// with the others of the `series`, which is to be [counted](Self::count_series) before
-    /// anything else. False if it cannot.
+    /// As [`conclude_run`](Self::conclude_run) of one or several that ended well: they may be
+    /// counted with the others of the `series`, which is to be [counted](Self::count_series)
+    /// before anything else. False if they cannot.
     #[inline]
     pub(super) fn end_in_series(
         &mut self,
-        task: Key,
+        ran: &Ran,
         series: &mut Series,
         wakes: &mut WakeBatch,
     ) -> bool {
-        let state = self.task(task);
-        let (id, caller, tier) = (state.id, state.caller, state.tier);
-        let group = match state.membership {
-            Membership::Group(group, _) => Some(group),
-            Membership::Alone(_) => None,
-            Membership::Absent | Membership::Begun(_) => return false,
-        };
-        if state.waker.is_some() || !self.stalls.is_empty() {
+        let Ran { tag, tasks, .. } = *ran;
+        // What is known of one by its number was known before it joined others.
+        let known = !self.stalls.is_empty() || !self.told_to_end.is_empty();
+        if tag.future.is_some() || known && tasks == 1 {
             return false;
         }
-        let of = Some((caller, tier, self.caller(caller).is_covered(id)));
-        if series.of != of {
+        if !series.of.is_some_and(|of| of.has(&tag)) {
             self.count_series(series, wakes);
-            series.of = of;
+            let InFlight { lane, tier, .. } = tag.holds;
+            let caller = self.caller_of(lane);
+            let closed = self.caller(caller).closed();
+            series.of = Some(Of {
+                caller,
+                lane,
+                tier,
+                closed,
+                covered: tag.id <= closed,
+            });
         }
-        match group {
-            Some(group) => self.backlog.complete(group, tier),
-            None => series.alone += 1,
+        match tag.holds.group {
+            Some(group) if !ran.handed_on => self.backlog.complete(group, tag.holds.tier),
+            Some(_) => {}
+            None => series.alone += tasks,
         }
-        series.tasks += 1;
-        series.last = id;
-        self.tasks.remove_with(task, |there| *there = None);
+        series.tasks += tasks;
+        series.last = tag.id;
         true
     }
 
@@ -107,29 +134,33 @@ impl<J> Core<J> {
             tasks,
             alone,
         } = std::mem::take(series);
-        let Some((caller, tier, _)) = of else {
+        let Some(Of {
+            caller, lane, tier, ..
+        }) = of
+        else {
             return;
         };
         if alone > 0 {
-            let lane = self.caller(caller).lane;
             self.backlog.complete_alone(lane, tier, alone);
         }
         self.count(caller, last, Some(Ending::Ok), tasks, wakes);
     }
 
-    /// A task is forgotten with its ending.
+    /// A task, whose entry this is if it is a future, has ended: nothing is left of it.
     #[inline]
-    pub(super) fn conclude(&mut self, key: Key, ending: Ending, wakes: &mut WakeBatch) {
-        let removed = self.tasks.remove_with(key, |there| {
-            let gone = there
-                .as_mut()
-                .map(|task| (task.id, task.caller, task.waker.take()));
-            *there = None;
-            gone
-        });
-        let (id, caller, waker) = removed.flatten().expect(HELD);
-        self.stalls.ended(Target::Task(key));
-        waker.into_iter().for_each(|w| wakes.push(w));
+    pub(super) fn conclude(
+        &mut self,
+        (id, caller, future): (TaskId, Key, Option<Key>),
+        ending: Ending,
+        wakes: &mut WakeBatch,
+    ) {
+        if let Some(future) = future {
+            self.futures.remove(future);
+        }
+        if !self.told_to_end.is_empty() {
+            self.told_to_end.remove(&id);
+        }
+        self.stalls.ended(Target::Task(id));
         self.count(caller, id, Some(ending), 1, wakes);
     }
 

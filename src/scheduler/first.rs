@@ -1,6 +1,6 @@
 //! The wait for whichever of several tasks ends first.
 
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use crate::wait::{Op, Wait, sealed};
 
@@ -37,20 +37,24 @@ use super::task::{OutcomeError, OutcomeOp, Task};
 /// is no task at all. The outcome of one was [taken](OutcomeError::Taken) before: take it
 /// out of the list.
 pub fn first<R, E>(tasks: &mut [Task<R, E>]) -> Wait<First<'_, R, E>> {
-    Wait::new(First { tasks })
+    let blocked = false;
+    Wait::new(First { tasks, blocked })
 }
 
 /// The wait of [`first`].
 #[derive(Debug)]
 pub struct First<'a, R, E> {
     tasks: &'a mut [Task<R, E>],
+    blocked: bool,
 }
 
 impl<R, E> sealed::Sealed for First<'_, R, E> {}
 
 impl<R, E> First<'_, R, E> {
     fn ops(&mut self) -> impl Iterator<Item = OutcomeOp<'_, R, E>> {
-        self.tasks.iter_mut().map(|task| OutcomeOp { task })
+        let blocked = self.blocked;
+        let tasks = self.tasks.iter_mut();
+        tasks.map(move |task| OutcomeOp { task, blocked })
     }
 }
 
@@ -79,8 +83,9 @@ impl<R, E> Op for First<'_, R, E> {
     }
 
     // Where none can go on, the first can not.
-    fn block(&mut self) {
-        self.ops().take(1).for_each(|mut op| op.block());
+    fn block(&mut self, waker: &Waker) {
+        self.ops().take(1).for_each(|mut op| op.block(waker));
+        self.blocked = true;
     }
 
     fn unblock(&mut self) {

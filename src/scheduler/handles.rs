@@ -55,6 +55,12 @@ pub struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
+    /// The label, as tasks have it.
+    #[inline]
+    pub(super) fn shared_label(&self) -> Option<Arc<str>> {
+        self.label.map(Arc::from)
+    }
+
     /// Tier 0 (or the group's last), a group of its own, no bump.
     #[must_use]
     pub fn new() -> Self {
@@ -223,8 +229,10 @@ impl Caller {
             return Err(Stale);
         }
         self.shared.with_state(|state, wakes, _| {
-            let key = task.key();
-            state.exact_for(key, wakes).bump(key, level)
+            if task.has_ended() {
+                return Err(Stale);
+            }
+            state.exact(wakes).bump(task.location(), level)
         })
     }
 

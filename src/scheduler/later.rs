@@ -1,7 +1,7 @@
 //! Tasks that start not before a time, and the worker that keeps the time.
 //!
-//! Until it is due such a task is absent: it has an empty group, or a pin on the
-//! one that it is for, and is in no line. Its caller counts it like any other, so
+//! Until it is due such a task is absent: it stands with its timer, has a pin on the
+//! group that it is for, and is in no line. Its caller counts it like any other, so
 //! that a synchronize, a release and a shutdown wait for it.
 //!
 //! Protocol: every event begins with [`advance`](Core::advance), by which what is
@@ -10,12 +10,11 @@
 //! and claims. If there is none, one is requested as for work.
 //!
 //! Invariants:
-//! 1. A task is in `timers` exactly if its phase is `Later`.
-//! 2. While something is in `timers`, and the workers are the scheduler's own: the
+//! 1. While something is in `timers`, and the workers are the scheduler's own: the
 //!    keeper sleeps until that is due at the latest, or a worker is on its way to
 //!    become it, or as many as there may be are busy, each of which looks when it
 //!    is done, or none could be started.
-//! 3. Workers are told to leave for good only when nothing is in `timers`.
+//! 2. Workers are told to leave for good only when nothing is in `timers`.
 
 use std::time::Duration;
 
@@ -23,17 +22,41 @@ use crate::slab::Key;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
-use super::outcome::Ending;
-use super::task_state::{Later, Membership, Phase};
+use super::task_state::{Body, Later, Location, Placing, Waiting};
 
-impl<J> Core<J> {
+impl<J: Body> Core<J> {
+    /// A new task is not due.
+    pub(super) fn put_off(
+        &mut self,
+        caller: Key,
+        (task, placing): (Waiting<J>, Placing),
+        now: Duration,
+        wakes: &mut WakeBatch,
+    ) -> Location {
+        let tier = placing.tier.unwrap_or(0);
+        let pinned = placing.group.into_iter();
+        pinned.for_each(|group| self.backlog.pin(group));
+        let due = now.saturating_add(placing.after);
+        let later = Later {
+            caller,
+            task,
+            placing,
+        };
+        let timer = self.clock.timers.set(due, later);
+        let at = Location::Later(timer);
+        let later = self.clock.timers.get_mut(timer);
+        later.into_iter().for_each(|later| later.task.moved(at));
+        self.arrived(caller, tier, at, now, wakes);
+        at
+    }
+
     /// It is `now`: what is due arrives. The callers whose tasks those are.
     pub(crate) fn advance(&mut self, now: Duration, wakes: &mut WakeBatch) -> Vec<Key> {
         let mut callers = Vec::new();
         self.clock.timers.advance(now);
-        while let Some((_, task)) = self.clock.timers.due() {
-            let caller = self.task(task).caller;
-            self.arrive(task, now, wakes);
+        while let Some((_, later)) = self.clock.timers.due() {
+            let caller = later.caller;
+            self.come(later, now, wakes);
             if self.callers.get(caller).is_some() && !callers.contains(&caller) {
                 callers.push(caller);
             }
@@ -59,26 +82,16 @@ impl<J> Core<J> {
 
     /// A task is due. If its group's last task is in a higher tier it follows it
     /// there, where it would otherwise wait for itself.
-    fn arrive(&mut self, key: Key, now: Duration, wakes: &mut WakeBatch) {
-        let state = self.task_mut(key);
-        let group = match state.membership {
-            Membership::Group(group, _) => Some(group),
-            _ => None,
-        };
-        let phase = std::mem::replace(&mut state.phase, Phase::Waiting);
-        let Phase::Later(later) = phase else {
-            unreachable!("by invariant 1");
-        };
-        let Later { tier, bump, .. } = *later;
-        let caller = state.caller;
-        let lane = self.caller(caller).lane;
-        let backlog = &mut self.backlog;
-        let (place, tier) = Membership::send(backlog, lane, group, tier, bump, key);
-        group.into_iter().for_each(|group| backlog.unpin(group));
-        let state = self.task_mut(key);
-        (state.membership, state.tier) = (place, tier);
-        if self.caller(caller).skips(tier) {
-            self.withdraw(key, Ending::Skipped, now, wakes);
-        }
+    fn come(&mut self, later: Later<J>, now: Duration, wakes: &mut WakeBatch) {
+        let Later {
+            caller,
+            task,
+            placing,
+        } = later;
+        self.arrive(caller, task, placing, now, wakes);
+        placing
+            .group
+            .into_iter()
+            .for_each(|group| self.backlog.unpin(group));
     }
 }

@@ -1,24 +1,28 @@
 //! What one worker has claimed: tasks that have run, the one that runs, and those that wait
 //! to.
 //!
-//! State: all of them in one row, in the order in which they run. The worker alone starts
-//! them; whoever holds the lock of the state may take them all away. The worker finds out
-//! when it asks for the next.
+//! State: two rows and the one between them, in the order in which they run. The worker
+//! alone starts them; whoever holds the lock of the state may take them all away. The worker
+//! finds out when it asks for the next.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::slab::Key;
 use crate::sync::{Arc, Mutex, MutexGuard};
 
 use super::cell::Job;
 use super::outcome::Ending;
-use super::task_state::{Claimed, Started};
+use super::task_state::{Claimed, Running, Started, Tag};
 
 pub(super) type Work = Arc<dyn Job>;
 
 /// A task that has run: the core does not know it yet.
 pub(super) struct Ran {
-    pub(super) task: Key,
+    pub(super) tag: Tag,
+    /// How many it stands for: those of a run up to this one, which ended well.
+    pub(super) tasks: u32,
+    /// The next task has taken over what it held.
+    pub(super) handed_on: bool,
     pub(super) went: Went,
     pub(super) start: Duration,
     pub(super) end: Duration,
@@ -31,24 +35,24 @@ pub(super) enum Went {
     Suspended(Work, bool),
 }
 
-/// One of the row.
-struct Slot {
-    task: Key,
-    /// Until it starts.
-    claimed: Option<Claimed<Work>>,
-    /// What came of it, if it has run and did not simply end well.
+/// Tasks that have run, and what came of the only one if it did not simply end well.
+struct Past {
+    last: Tag,
+    tasks: u32,
+    handed_on: bool,
     ran: Option<Box<Ran>>,
 }
 
 #[derive(Default)]
 pub(super) struct Local {
-    row: Vec<Slot>,
-    /// How many of them have started: the last of these runs, since then.
-    started: usize,
-    since: Duration,
+    past: Vec<Past>,
+    running: Option<Running>,
+    /// It is of the same several as the one before it.
+    joins: bool,
+    waiting: VecDeque<Claimed<Work>>,
 }
 
-/// The row, behind its lock.
+/// The rows, behind their lock.
 pub(super) struct LocalQueue(Mutex<Local>);
 
 impl Default for LocalQueue {
@@ -70,84 +74,99 @@ impl LocalQueue {
             return None;
         }
         let local = &mut *self.0.lock();
+        let joins = local.joins;
         // The moment between them is the worker's own.
         let next = local.start_next(ran.end)?;
-        if let Went::Suspended(..) = ran.went {
-            let (task, end) = (ran.task, ran.end);
-            let went = std::mem::replace(&mut ran.went, Went::Ended(Ending::Ok));
-            let start = ran.start;
-            local.row[local.started - 2].ran = Some(Box::new(Ran {
-                task,
-                went,
-                start,
-                end,
-            }));
-        }
+        local.note(ran, joins, next.takes_over());
         Some(next)
     }
 }
 
 impl Local {
     /// It is empty, and the worker runs this task.
-    pub(super) fn begin(&mut self, first: Key, start: Duration) {
-        self.row.push(Slot {
-            task: first,
-            claimed: None,
-            ran: None,
-        });
-        (self.started, self.since) = (1, start);
+    pub(super) fn begin(&mut self, first: &Started<Work>) {
+        self.running = Some(Running::of(first));
+        self.joins = false;
     }
 
     #[inline(always)]
     pub(super) fn push(&mut self, claimed: Claimed<Work>) {
-        self.row.push(Slot {
-            task: claimed.task(),
-            claimed: Some(claimed),
-            ran: None,
-        });
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.row.len()
+        self.waiting.push_back(claimed);
     }
 
     /// The next task starts, if there is one.
     #[inline]
     pub(super) fn start_next(&mut self, start: Duration) -> Option<Started<Work>> {
-        let slot = self.row.get_mut(self.started)?;
-        let next = slot.claimed.take()?.starts(start);
-        (self.started, self.since) = (self.started + 1, start);
+        let first = self.waiting.front_mut()?;
+        let next = match first.next_of_several(start) {
+            Some(next) => {
+                if first.len() == 0 {
+                    self.waiting.pop_front();
+                }
+                next
+            }
+            None => self.waiting.pop_front()?.only(start)?,
+        };
+        self.running = Some(Running::of(&next));
+        self.joins = next.joins;
         Some(next)
     }
 
-    /// Takes out those before the one that started last, which have run.
-    #[inline]
-    pub(super) fn take_ran(&mut self) -> impl Iterator<Item = Ran> {
-        let ran = self.started.saturating_sub(1);
-        self.started -= ran;
-        self.row
-            .drain(..ran)
-            .map(|Slot { task, ran, .. }| match ran {
-                Some(ran) => *ran,
-                None => Ran {
-                    task,
-                    went: Went::Ended(Ending::Ok),
-                    start: Duration::ZERO,
-                    end: Duration::ZERO,
-                },
-            })
+    /// Whether the next task takes over what the one that runs holds.
+    pub(super) fn goes_on(&self) -> bool {
+        self.waiting.front().is_some_and(Claimed::goes_on)
     }
 
-    /// Takes out the one that started last: which that is, and since when.
-    pub(super) fn take_last(&mut self) -> Option<(Key, Duration)> {
-        let last = self.row.drain(..self.started).next_back()?;
-        self.started = 0;
-        Some((last.task, self.since))
+    /// A task has run, and did not fail; the next has taken over what it held, if it did.
+    #[inline]
+    fn note(&mut self, ran: &mut Ran, joins: bool, handed_on: bool) {
+        let tag = ran.tag;
+        let went = match ran.went {
+            Went::Ended(_) => None,
+            Went::Suspended(..) => {
+                let went = std::mem::replace(&mut ran.went, Went::Ended(Ending::Ok));
+                Some(Box::new(Ran { went, ..*ran }))
+            }
+        };
+        match self.past.last_mut() {
+            Some(past) if joins && went.is_none() => {
+                past.last = tag;
+                past.tasks += 1;
+                past.handed_on = handed_on;
+            }
+            _ => self.past.push(Past {
+                last: tag,
+                tasks: 1,
+                handed_on,
+                ran: went,
+            }),
+        }
+    }
+
+    /// Takes out those that have run.
+    #[inline]
+    pub(super) fn take_past(&mut self) -> impl Iterator<Item = Ran> {
+        self.past.drain(..).map(|past| match past.ran {
+            Some(ran) => *ran,
+            None => Ran {
+                tag: past.last,
+                tasks: past.tasks,
+                handed_on: past.handed_on,
+                went: Went::Ended(Ending::Ok),
+                start: Duration::ZERO,
+                end: Duration::ZERO,
+            },
+        })
+    }
+
+    /// Takes out the one that started last.
+    pub(super) fn take_running(&mut self) -> Option<Running> {
+        self.running.take()
     }
 
     /// Takes out those that have not started, and gives the memory back.
-    pub(super) fn take_rest(&mut self) -> impl DoubleEndedIterator<Item = Claimed<Work>> {
-        let rest = std::mem::take(&mut self.row).into_iter();
-        rest.filter_map(|slot| slot.claimed)
+    pub(super) fn take_waiting(&mut self) -> VecDeque<Claimed<Work>> {
+        self.past = Vec::new();
+        std::mem::take(&mut self.waiting)
     }
 }

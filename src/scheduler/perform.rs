@@ -5,19 +5,14 @@ use std::time::Duration;
 
 use crate::slab::Key;
 use crate::sync::{Arc, WakeArc};
+use crate::wait::drop_quietly;
 
 use super::cell::{Job, Runner};
 use super::current::{as_task, wake_current};
 use super::local_queue::{Ran, Went};
 use super::outcome::{Ending, Record, Run};
 use super::shared::Shared;
-use super::task_state::Started;
-
-/// A task that has run, and what is left of one that has ended.
-pub(super) struct Done {
-    pub(super) ran: Ran,
-    pub(super) left: Option<Arc<dyn Job>>,
-}
+use super::task_state::{Started, Tag};
 
 /// What a worker keeps from one task to the next.
 #[derive(Default)]
@@ -39,12 +34,13 @@ pub(super) fn perform(
     n: u32,
     started: Started<Arc<dyn Job>>,
     kept: &mut Kept,
-) -> Done {
+) -> Ran {
     let Started {
-        task,
+        tag,
         mut job,
         record,
         mut start,
+        ..
     } = started;
     let timed = record.is_some() || Arc::strong_count(&job) > 1;
     if std::mem::replace(&mut kept.late, !timed) && timed {
@@ -52,7 +48,7 @@ pub(super) fn perform(
     }
     let mut performance = Performance {
         shared,
-        task,
+        tag,
         record,
         timed,
         run: Run {
@@ -62,26 +58,32 @@ pub(super) fn perform(
         },
         spare: &mut kept.spare,
     };
-    let (ending, woken) = as_task(shared, n, task, || match Arc::get_mut(&mut job) {
+    let (ending, woken) = as_task(tag, || match Arc::get_mut(&mut job) {
         Some(job) => job.run_alone(&mut performance),
         None => job.run(&mut performance),
     });
-    let (end, went, left) = match ending {
-        Some(ending) => (performance.run.end, Went::Ended(ending), Some(job)),
-        None => (shared.origin.elapsed(), Went::Suspended(job, woken), None),
+    let (end, went) = match ending {
+        Some(ending) => {
+            // What nobody asks for goes here, while the task is not reported.
+            let end = performance.run.end;
+            drop_quietly(job);
+            (end, Went::Ended(ending))
+        }
+        None => (shared.origin.elapsed(), Went::Suspended(job, woken)),
     };
-    let ran = Ran {
-        task,
+    Ran {
+        tag,
+        tasks: 1,
+        handed_on: false,
         went,
         start,
         end,
-    };
-    Done { ran, left }
+    }
 }
 
 struct Performance<'a> {
     shared: &'a Arc<Shared>,
-    task: Key,
+    tag: Tag,
     record: Option<Box<Record>>,
     timed: bool,
     run: Run,
@@ -107,14 +109,14 @@ impl Runner for Performance<'_> {
     }
 
     fn waker(&mut self) -> Waker {
-        let task = self.task;
+        let future = self.tag.future.expect("only futures are woken");
         // The last one, if nobody has kept it.
         let mut waker = self.spare.take();
         match waker.as_mut().and_then(WakeArc::get_mut) {
-            Some(last) => last.task = task,
+            Some(last) => last.future = future,
             None => {
                 let shared = Arc::clone(self.shared);
-                waker = Some(WakeArc::new(TaskWaker { shared, task }));
+                waker = Some(WakeArc::new(TaskWaker { shared, future }));
             }
         }
         Waker::from(WakeArc::clone(self.spare.insert(waker.expect("as above"))))
@@ -124,7 +126,7 @@ impl Runner for Performance<'_> {
 /// What a future's waker is made of.
 pub(super) struct TaskWaker {
     shared: Arc<Shared>,
-    task: Key,
+    future: Key,
 }
 
 impl Wake for TaskWaker {
@@ -133,10 +135,10 @@ impl Wake for TaskWaker {
     }
 
     fn wake_by_ref(self: &WakeArc<Self>) {
-        let Self { shared, task } = &**self;
-        if !wake_current(shared, *task) {
+        let Self { shared, future } = &**self;
+        if !wake_current(shared, *future) {
             let state = shared.state.lock();
-            shared.with_locked(state, true, |state, _, _| state.wake_task(*task));
+            shared.with_locked(state, true, |state, _, _| state.wake_task(*future));
         }
     }
 }

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use crate::backlog::{Backlog, GroupKey};
+use crate::backlog::Spot;
 use crate::error::TierGoesDown;
 use crate::slab::Key;
-use crate::sync::{Arc, Ordering::Relaxed};
+use crate::sync::Ordering::Relaxed;
 use crate::wait::WakeBatch;
 
-use super::clock::Clock;
 use super::core::Core;
-use super::outcome::Ending;
-use super::task_state::{Later, Membership, Phase, TaskState};
+use super::outcome::{Ending, TaskId};
+use super::task_state::{Body, Location, Placing, Waiting, nanos};
 
 /// Why a task was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,50 +23,9 @@ pub(crate) enum Refused {
     ForeignGroup,
 }
 
-/// Where a task goes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Placing<'a> {
-    pub(crate) tier: Option<u32>,
-    /// A group of the caller; `None` is one of the task's own.
-    pub(crate) group: Option<GroupKey>,
-    pub(crate) bump: Option<u8>,
-    /// How long it is not to start.
-    pub(crate) after: Duration,
-    /// What it is called, in records and in the status.
-    pub(crate) label: Option<&'a Arc<str>>,
-}
-
-impl Placing<'_> {
-    /// Where a task is until it is due: in no line, and in its group by a pin.
-    fn later(
-        &self,
-        backlog: &mut Backlog<Key>,
-        clock: &mut Clock,
-        key: Key,
-        now: Duration,
-    ) -> (Phase, Membership) {
-        let membership = match self.group {
-            Some(group) => {
-                backlog.pin(group);
-                Membership::Group(group, 0)
-            }
-            None => Membership::Absent,
-        };
-        let timer = clock.set(now.saturating_add(self.after), key);
-        let (tier, bump) = (self.tier, self.bump);
-        let later = Later { timer, tier, bump };
-        (Phase::Later(Box::new(later)), membership)
-    }
-}
-
-/// What may want to know its key.
-pub(crate) trait Keyed {
-    fn set_key(&self, _key: Key) {}
-}
-
-impl<J: Keyed> Core<J> {
+impl<J: Body> Core<J> {
     /// Whether tasks are taken for this place. What refuses one refuses all.
-    pub(crate) fn admits(&self, caller: Key, placing: &Placing<'_>) -> Result<(), Refused> {
+    pub(crate) fn admits(&self, caller: Key, placing: &Placing) -> Result<(), Refused> {
         let c = self.caller(caller);
         if self.closed || c.released {
             return Err(Refused::Closed);
@@ -88,63 +46,111 @@ impl<J: Keyed> Core<J> {
         }
     }
 
-    /// Takes a task that is [admitted](Self::admits), as one event. One that comes after a
-    /// failure in a lower tier is skipped at once.
+    /// Takes a task that is [admitted](Self::admits), as one event: where it waits. One
+    /// that comes after a failure in a lower tier is skipped at once.
     #[inline]
     pub(crate) fn submit(
         &mut self,
         caller: Key,
-        placing: Placing<'_>,
+        placing: Placing,
         job: J,
-        now: Duration,
-    ) -> Key {
-        let c = self.callers.get_mut(caller).expect(HELD);
+        queued: Duration,
+    ) -> Location {
+        let id = TaskId(self.last.0 + 1);
+        let task = Waiting::new(id, placing.named, nanos(queued), job);
+        self.submit_task(caller, placing, task, queued)
+    }
+
+    /// The same of a task that has the next number.
+    #[inline]
+    pub(super) fn submit_task(
+        &mut self,
+        caller: Key,
+        placing: Placing,
+        task: Waiting<J>,
+        queued: Duration,
+    ) -> Location {
         self.last.0 += 1;
         self.unfinished += 1;
-        let mut tier = 0;
-        let (backlog, clock) = (&mut self.backlog, &mut self.clock);
-        let key = self.tasks.insert_with(|key| {
-            job.set_key(key);
-            let (phase, membership) = match placing.after.is_zero() {
-                true => {
-                    let (group, bump) = (placing.group, placing.bump);
-                    let sent = Membership::send(backlog, c.lane, group, placing.tier, bump, key);
-                    tier = sent.1;
-                    (Phase::Waiting, sent.0)
-                }
-                false => {
-                    tier = placing.tier.unwrap_or(0);
-                    placing.later(backlog, clock, key, now)
-                }
-            };
-            let place = (phase, membership, tier);
-            TaskState::new(self.last, caller, job, place, now, placing.label)
-        });
-        c.submitted();
+        self.caller_mut(caller).submitted(1);
+        // Nobody waits for it yet.
+        let nobody = &mut WakeBatch::new();
+        match placing.after.is_zero() {
+            true => self.arrive(caller, task, placing, queued, nobody),
+            false => self.put_off(caller, (task, placing), queued, nobody),
+        }
+    }
+
+    /// As many [submissions](Self::submit) of tasks that are alone and in tier 0, that have
+    /// the next numbers, and that no failure skips.
+    pub(super) fn submit_run(&mut self, caller: Key, run: Vec<Option<Waiting<J>>>) {
+        let tasks = run.len() as u64;
+        self.last.0 += tasks;
+        self.unfinished += tasks;
+        let c = self.caller_mut(caller);
+        c.submitted(tasks);
+        let lane = c.lane;
+        self.backlog.send_run(lane, run);
+    }
+
+    /// A task takes its place in line, behind those that are there.
+    #[inline]
+    pub(super) fn arrive(
+        &mut self,
+        caller: Key,
+        task: Waiting<J>,
+        placing: Placing,
+        now: Duration,
+        wakes: &mut WakeBatch,
+    ) -> Location {
+        let (at, tier) = match task.is_future() {
+            true => self.send_future(caller, task, placing),
+            false => {
+                let (spot, tier) = self.send(caller, task, placing);
+                (Location::Line(spot), tier)
+            }
+        };
+        self.arrived(caller, tier, at, now, wakes);
+        at
+    }
+
+    /// Where it waits, and in which tier.
+    #[inline]
+    pub(super) fn send(&mut self, caller: Key, task: Waiting<J>, placing: Placing) -> (Spot, u32) {
+        let lane = self.caller(caller).lane;
+        let Placing {
+            group, tier, bump, ..
+        } = placing;
+        self.backlog.send_to(lane, group, tier, bump, task)
+    }
+
+    /// If it came after a failure it is skipped.
+    #[inline]
+    pub(super) fn arrived(
+        &mut self,
+        caller: Key,
+        tier: u32,
+        at: Location,
+        now: Duration,
+        wakes: &mut WakeBatch,
+    ) {
+        let c = self.caller(caller);
         if tier > 0 {
             c.may_post.store(false, Relaxed);
         }
         if c.skips(tier) {
-            let mut nobody = WakeBatch::new();
-            self.withdraw(key, Ending::Skipped, now, &mut nobody);
+            self.withdraw(at, Ending::Skipped, now, wakes);
         }
-        key
     }
 
     /// Takes back a task that waits as if it had never been submitted, but that
     /// its group keeps its tier and bump; `None` if it does not wait any more.
-    pub(crate) fn retract(&mut self, key: Key, wakes: &mut WakeBatch) -> Option<J> {
-        let state = self.task(key);
-        let (id, caller) = (state.id, state.caller);
-        if !state.waits() || state.begun().is_some() {
-            return None;
-        }
-        self.leave_backlog(key);
-        let job = self.take_out(key, Phase::Withdrawn);
-        self.tasks.remove(key);
-        self.count(caller, id, None, 1, wakes);
-        Some(job)
+    pub(crate) fn retract(&mut self, at: Location, wakes: &mut WakeBatch) -> Option<J> {
+        let (task, caller, _) = self.take_out(at)?;
+        self.taken(&task, caller);
+        let entry = task.future().into_iter();
+        entry.for_each(|future| _ = self.futures.remove(future));
+        self.count(caller, task.id(), None, 1, wakes);
+        Some(task.job)
     }
 }
-
-const HELD: &str = "a caller exists while its handle or a task of its does";

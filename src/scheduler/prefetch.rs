@@ -25,12 +25,12 @@
 //! 7 % ahead of 16, and 256 by 5 % more. Hence 32. `benches/scheduler.rs` measures it.
 //!
 //! Invariants:
-//! 1. What is in a local queue is `Claimed` in the core, and counts in every limit.
+//! 1. What is in a local queue is claimed in the backlog, and counts in every limit.
 //! 2. A local queue has tasks that have not started, or endings, only if its worker
 //!    is busy and, for all that the core knows, runs another task.
-//! 3. Nobody waits for a task whose ending may be in a local queue: one that is
-//!    awaited is the last that a worker takes; when a synchronize or release comes to
-//!    wait only for what workers have, the local queues are cleared.
+//! 3. Nobody waits for an ending in a local queue: who waits for one task is told by that
+//!    task; when a synchronize or release comes to wait only for what workers have, the
+//!    local queues are cleared.
 //! 4. No worker rests beside a filled local queue: who finds nothing clears all, and
 //!    tries again. Nobody takes more than one in as many as there may be workers, so
 //!    what stays in line calls for every worker that is free.
@@ -41,7 +41,6 @@ use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
@@ -101,14 +100,6 @@ impl State {
         &mut self.core
     }
 
-    /// The same for what can be known of one task.
-    pub(super) fn exact_for(&mut self, task: Key, wakes: &mut WakeBatch) -> &mut Core<Work> {
-        if let Some(n) = self.core.worker_of(task) {
-            self.clear(n, wakes);
-        }
-        &mut self.core
-    }
-
     /// Whether the core is exact now.
     pub(super) fn is_exact(&self) -> bool {
         self.filled == 0 && !self.posting.open
@@ -142,15 +133,17 @@ impl State {
     pub(super) fn finish(
         &mut self,
         n: u32,
-        ran: Ran,
+        mut ran: Ran,
         now: Duration,
         wakes: &mut WakeBatch,
     ) -> Option<Taken> {
         let mut next = None;
+        self.core.set_running(n, None);
         if self.is_filled(n) {
             let mut local = self.queues[n as usize].queue.lock();
-            report(&mut self.core, n, local.take_ran().chain([ran]), wakes);
-            _ = local.take_last();
+            ran.handed_on = local.goes_on();
+            report(&mut self.core, n, local.take_past().chain([ran]), wakes);
+            _ = local.take_running();
             next = local.start_next(now);
         } else {
             report(&mut self.core, n, [ran], wakes);
@@ -208,21 +201,20 @@ impl State {
         }
         let queue = self.queue(n);
         let mut local = queue.lock();
-        local.begin(first.task, first.start);
-        for _ in 1..most {
-            if self.core.awaited {
-                break;
-            }
-            let Some(claimed) = self.core.prefetch(n) else {
+        let mut taken = 1;
+        // An ending that somebody waits for must not wait until another task has run.
+        while taken < most && !self.core.pressing {
+            let Some(claimed) = self.core.prefetch((most - taken) as usize) else {
                 break;
             };
+            taken += claimed.len() as u64;
             local.push(claimed);
         }
-        if local.len() == 1 {
-            _ = local.take_last();
+        if taken == 1 {
             return None;
         }
-        self.taken += local.len() as u64 - 1;
+        local.begin(first);
+        self.taken += taken - 1;
         self.queues[n as usize].filled = self.taken;
         self.order.push_back((n, self.taken));
         self.filled += 1;
@@ -278,11 +270,9 @@ impl State {
         self.set_cleared(n);
         let queue = Arc::clone(&self.queues[n as usize].queue);
         let mut local = queue.lock();
-        report(&mut self.core, n, local.take_ran(), wakes);
-        if let Some((task, start)) = local.take_last() {
-            self.core.has_started(task, n, start);
-        }
-        for claimed in local.take_rest().rev() {
+        report(&mut self.core, n, local.take_past(), wakes);
+        self.core.set_running(n, local.take_running());
+        for claimed in local.take_waiting().into_iter().rev() {
             self.core.unclaim(claimed);
         }
     }
@@ -306,15 +296,18 @@ fn report(
     // Not a loop: a chain is quicker from inside.
     all.into_iter().for_each(|ran| {
         if matches!(ran.went, Went::Ended(Ending::Ok))
-            && core.end_in_series(ran.task, &mut series, wakes)
+            && core.end_in_series(&ran, &mut series, wakes)
         {
             return;
         }
         core.count_series(&mut series, wakes);
         match ran.went {
-            Went::Ended(ending) => core.conclude_run(ran.task, ending, ran.end, wakes),
+            Went::Ended(ending) => {
+                let held = !ran.handed_on;
+                core.conclude_run(ran.tag, held, ending, ran.end, wakes);
+            }
             Went::Suspended(job, woken) => {
-                core.suspend((ran.task, job), n, (ran.start, ran.end), woken);
+                core.suspend((ran.tag, job), n, (ran.start, ran.end), woken);
             }
         }
     });

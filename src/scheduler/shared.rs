@@ -68,7 +68,7 @@ impl Shared {
         let result = f(state, wakes, now);
         session.settle(|state, wakes| {
             let settled = state.settle(wakes);
-            aftermath.take_from(state);
+            aftermath.take_from(state, wakes);
             settled && self.submissions.settle(state, now)
         });
         result
@@ -114,13 +114,19 @@ impl Shared {
     /// Cancels what waits in one caller, or in all, up to this task, a batch at a time. No
     /// task of theirs may start until that is done.
     pub(super) fn cancel_waiting(self: &Arc<Self>, last: TaskId, of: Option<Key>) {
-        let these = self.with_state(|state, _, _| state.waiting_up_to(last, of));
-        for some in these.chunks(WakeBatch::BOUND) {
-            self.with_state(|state, wakes, now| {
-                for &task in some {
-                    state.cancel(task, now, wakes);
-                }
-            });
+        loop {
+            let these = self.with_state(|state, _, _| state.waiting_up_to(last, of));
+            if these.is_empty() {
+                return;
+            }
+            for some in these.chunks(WakeBatch::BOUND) {
+                self.with_state(|state, wakes, now| {
+                    for &(.., at) in some {
+                        state.cancel(at, now, wakes);
+                    }
+                });
+            }
+            // Who was bumped meanwhile is found elsewhere.
         }
     }
 
@@ -141,12 +147,15 @@ impl Shared {
         }
     }
 
-    /// Tells how a task ended that no worker ended.
-    fn tell(&self, ended: &mut Ended<Arc<dyn Job>>) {
+    /// Tells how a task ended that no worker ended; and wakes who waits for it, by `wake`.
+    fn tell(&self, ended: &mut Ended<Arc<dyn Job>>, wake: impl FnOnce(Waker)) {
         if let Some(record) = ended.record.take() {
             self.log(*record);
         }
-        ended.job.end_unrun(ended.ending, ended.run);
+        let waker = ended.job.end_unrun(ended.ending, ended.run);
+        if let Some(waker) = waker {
+            wake(waker);
+        }
     }
 
     pub(super) fn log(&self, record: Record) {
@@ -181,16 +190,16 @@ struct Rest {
 impl Aftermath<'_> {
     /// Under the lock.
     #[inline]
-    fn take_from(&mut self, state: &mut State) {
+    fn take_from(&mut self, state: &mut State, wakes: &mut WakeBatch) {
         let follows = !state.to_start.is_empty() || !state.ended.is_empty();
         if follows || !state.freed.is_empty() {
-            self.take(state);
+            self.take(state, wakes);
         }
     }
 
     /// The rows are sent here, and the endings told, before the first waker is woken.
     #[cold]
-    fn take(&mut self, state: &mut State) {
+    fn take(&mut self, state: &mut State, wakes: &mut WakeBatch) {
         let rest = self.rest.get_or_insert_default();
         rest.to_start.append(&mut state.to_start);
         rest.freed.append(&mut state.freed);
@@ -198,7 +207,7 @@ impl Aftermath<'_> {
         // given back.
         let mut ended = std::mem::take(&mut state.ended);
         for ended in ended.iter_mut().filter(|ended| ended.begun.is_none()) {
-            self.shared.tell(ended);
+            self.shared.tell(ended, |waker| wakes.push(waker));
         }
         rest.ended.append(&mut ended);
     }
@@ -214,7 +223,8 @@ impl Aftermath<'_> {
         for mut ended in rest.ended {
             ended.job.discard();
             if let Some(task) = ended.begun {
-                self.shared.tell(&mut ended);
+                self.shared
+                    .tell(&mut ended, |waker| drop(WakeBatch::from(Some(waker))));
                 self.shared
                     .with_state(|state, wakes, _| state.dropped(task, wakes));
             }
@@ -235,7 +245,7 @@ impl Drop for Aftermath<'_> {
 impl Drop for Shared {
     /// What was never run, or nobody can wake, goes with the last handle.
     fn drop(&mut self) {
-        let jobs: Vec<_> = self.state.lock().waiting_jobs().cloned().collect();
+        let jobs = self.state.lock().waiting_jobs();
         jobs.iter().for_each(|job| job.discard());
     }
 }

@@ -111,6 +111,8 @@ impl<F, R, E> Program<R, E> for Stage<F>
 where
     F: Future<Output = Result<R, E>> + Send,
 {
+    const IS_FUTURE: bool = true;
+
     fn go(self, runner: &mut dyn Runner) -> Result<Result<R, E>, Self> {
         let mut future = match self {
             Self::New(future) => Box::pin(future),

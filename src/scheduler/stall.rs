@@ -4,13 +4,17 @@
 //! scheduler and none can start, the newest such wait gives up with an error.
 //! What it waited for is untouched.
 
+use std::task::Waker;
+
 use crate::slab::Key;
+
+use super::outcome::TaskId;
 
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// A task's outcome.
-    Task(Key),
+    Task(TaskId),
     /// A caller's synchronize.
     Synchronize(Key),
     /// A caller's release.
@@ -23,6 +27,8 @@ pub(crate) enum Target {
 struct Blocked {
     worker: u32,
     target: Target,
+    /// One of ours, which wakes its thread.
+    waker: Waker,
     /// Told to give up, and has not yet.
     stalled: bool,
 }
@@ -33,10 +39,11 @@ pub(crate) struct Stalls(Vec<Blocked>);
 
 impl Stalls {
     /// The task that worker `n` runs is blocked until `target` comes.
-    pub(super) fn block(&mut self, worker: u32, target: Target) {
+    pub(super) fn block(&mut self, worker: u32, target: Target, waker: &Waker) {
         self.0.push(Blocked {
             worker,
             target,
+            waker: waker.clone(),
             stalled: false,
         });
     }
@@ -69,10 +76,10 @@ impl Stalls {
         self.0.iter().filter(|b| !b.stalled).count()
     }
 
-    /// Tells the newest of them to give up; what it waits for.
-    pub(super) fn give_up(&mut self) -> Option<Target> {
+    /// Tells the newest of them to give up, which is to be woken for that.
+    pub(super) fn give_up(&mut self) -> Option<Waker> {
         let newest = self.0.iter_mut().rev().find(|b| !b.stalled)?;
         newest.stalled = true;
-        Some(newest.target)
+        Some(newest.waker.clone())
     }
 }

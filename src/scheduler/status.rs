@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use crate::backlog::Blocked;
+use crate::slab::Key;
 use crate::sync::Arc;
 
 use super::caller::CallerState;
 use super::core::Core;
 use super::outcome::TaskId;
-use super::task_state::{Membership, Phase, TaskState};
+use super::task_state::{Body, Location, Phase, Running};
 
 /// What a scheduler was doing at one moment. A task whose outcome is there may be
 /// among those that run until its worker has said so. Taking it costs O(n log n) under the
@@ -127,32 +128,32 @@ pub struct CallerStatus {
     pub released: bool,
 }
 
-impl<J> Core<J> {
+impl<J: Body> Core<J> {
     pub(crate) fn status(&self, log_lost: u64) -> Status {
-        let mut running = Vec::new();
+        let workers = (0..).zip(&self.running);
+        let running = workers.filter_map(|(worker, running)| {
+            let Running { tag, label, start } = running.as_ref()?;
+            Some(RunningTask {
+                id: tag.id,
+                caller: self.caller(self.caller_of(tag.holds.lane)).name.clone(),
+                label: label.clone(),
+                tier: self.tier_of(tag),
+                worker,
+                start: *start,
+            })
+        });
+        let running = running.collect();
         let mut waiting = Vec::new();
-        for (_, task) in self.tasks.iter() {
-            match task.phase {
-                Phase::Running { worker, start } => running.push(RunningTask {
-                    id: task.id,
-                    caller: self.caller(task.caller).name.clone(),
-                    label: task.label.clone(),
-                    tier: task.tier,
-                    worker,
-                    start,
-                }),
-                Phase::Waiting | Phase::Claimed { .. } => {
-                    waiting.push(self.waiting_task(task, self.why(task)));
-                }
-                Phase::Suspended => waiting.push(self.waiting_task(task, Why::Suspended)),
-                Phase::Later(ref later) => {
-                    let due = later.timer.at();
-                    waiting.push(self.waiting_task(task, Why::NotDue { due }));
-                }
-                Phase::Withdrawn => {}
-            }
-        }
-        running.sort_by_key(|task| task.worker);
+        self.each_waiting(|task, caller, tier, at| {
+            waiting.push(WaitingTask {
+                id: task.id(),
+                caller: self.caller(caller).name.clone(),
+                label: task.job.label().cloned(),
+                tier,
+                queued: task.queued(),
+                why: self.why(caller, at),
+            });
+        });
         waiting.sort_by_key(|task| task.id);
         Status {
             workers: self.workers_status(),
@@ -163,32 +164,23 @@ impl<J> Core<J> {
         }
     }
 
-    fn waiting_task(&self, task: &TaskState<J>, why: Why) -> WaitingTask {
-        WaitingTask {
-            id: task.id,
-            caller: self.caller(task.caller).name.clone(),
-            label: task.label.clone(),
-            tier: task.tier,
-            queued: task.queued,
-            why,
-        }
-    }
-
-    fn why(&self, task: &TaskState<J>) -> Why {
-        let lane = self.caller(task.caller).lane;
-        let blocked = match task.membership {
-            Membership::Begun(_) => Blocked::InLine,
-            Membership::Group(group, seq) if self.backlog.first_in(group) != Some(seq) => {
-                return Why::Behind;
-            }
-            Membership::Group(group, _) => self.backlog.why(group),
-            _ => self.backlog.why_alone(lane, task.tier),
+    fn why(&self, caller: Key, at: Location) -> Why {
+        let spot = match at {
+            Location::Line(spot) => spot,
+            Location::Later(timer) => return Why::NotDue { due: timer.at() },
+            Location::Future(future) => match self.future(future).phase {
+                Phase::InLine(spot) => spot,
+                _ => return Why::Suspended,
+            },
+        };
+        let Some(blocked) = self.backlog.why_at(spot) else {
+            return Why::Behind;
         };
         match blocked {
             Blocked::Paused => Why::Paused,
             Blocked::GroupLimit => Why::GroupLimit,
             Blocked::Tier => {
-                let open = self.open_tier(self.caller(task.caller));
+                let open = self.open_tier(self.caller(caller));
                 Why::Tier { open }
             }
             Blocked::Cap => Why::Cap,

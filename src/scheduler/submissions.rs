@@ -28,9 +28,9 @@ use crate::sync::{Arc, Mutex};
 
 use super::cell::Job;
 use super::outcome::TaskId;
-use super::placing::Placing;
-use super::posting::{Posting, Submission};
+use super::posting::{Posted, Posting};
 use super::prefetch::State;
+use super::task_state::{Placing, Waiting, nanos};
 
 /// The list is not longer than that: then who submits takes it in.
 const MOST: usize = 1024;
@@ -38,7 +38,11 @@ const MOST: usize = 1024;
 #[derive(Default)]
 struct List {
     open: bool,
-    posted: Vec<Submission>,
+    posted: Vec<Posted>,
+    /// How many tasks they are.
+    len: usize,
+    /// When they were looked at last, as tasks keep it.
+    looked: u64,
     /// The number of the last.
     last: TaskId,
 }
@@ -58,25 +62,30 @@ impl Submissions {
     pub(super) fn post(
         &self,
         caller: Key,
-        placing: Placing<'_>,
+        placing: Placing,
         jobs: &mut impl ExactSizeIterator<Item = Arc<dyn Job>>,
         now: impl FnOnce() -> Option<Duration>,
         may_post: impl FnOnce() -> bool,
     ) -> Option<(TaskId, Option<Duration>)> {
         let list = &mut *self.0.lock();
-        if !list.open || list.posted.len() + jobs.len() > MOST || !may_post() {
+        if !list.open || list.len + jobs.len() > MOST || !may_post() {
             return None;
         }
         let (first, queued) = (TaskId(list.last.0 + 1), now());
-        list.last.0 += jobs.len() as u64;
-        list.posted.extend(jobs.map(|job| Submission {
-            caller,
-            group: placing.group,
-            bump: placing.bump,
-            queued,
-            label: placing.label.cloned(),
-            job,
-        }));
+        list.len += jobs.len();
+        let (named, at) = (placing.named, queued.map_or(list.looked, nanos));
+        for job in jobs {
+            list.last.0 += 1;
+            let task = Waiting::new(list.last, named, at, job);
+            let last = list.posted.last_mut();
+            let run = last.filter(|_| placing.is_alone() && !task.is_future());
+            if let Some(run) = run.and_then(|last| last.run_of(caller)) {
+                run.push(Some(task));
+                continue;
+            }
+            let new = Posted::join(list.posted.last_mut(), caller, placing, task);
+            list.posted.extend(new);
+        }
         Some((first, queued))
     }
 
@@ -94,18 +103,17 @@ impl Submissions {
         {
             let list = &mut *self.0.lock();
             std::mem::swap(&mut list.posted, &mut posted);
+            (list.len, list.looked) = (0, nanos(now));
             list.open = open;
             state.posting.open = open;
         }
-        for new in posted.drain(..) {
-            let placing = Placing {
-                group: new.group,
-                bump: new.bump,
-                label: new.label.as_ref(),
-                ..Placing::default()
-            };
-            let queued = new.queued.unwrap_or(now);
-            state.submit(new.caller, placing, new.job, queued);
+        for posted in posted.drain(..) {
+            match posted {
+                Posted::One(caller, placing, task) => {
+                    state.submit_task(caller, placing, task, now);
+                }
+                Posted::Run(caller, run) => state.submit_run(caller, run),
+            }
         }
         state.posting.buffer = posted;
     }

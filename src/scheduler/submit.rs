@@ -1,18 +1,19 @@
 //! How tasks are submitted: one, or many at one instant.
 
+use std::any::Any;
 use std::iter::once;
 use std::time::Duration;
 
 use crate::queue::Permits;
-use crate::slab::Key;
 use crate::sync::{Arc, Ordering::Relaxed};
 
-use super::cell::{Cell, Function, Job, Program, reclaim};
+use super::cell::{Cell, Function, Job, Program};
 use super::handles::{Caller, Place};
 use super::outcome::TaskId;
-use super::placing::Placing;
 use super::reject::{Reason, Rejected};
+use super::solo::Solo;
 use super::task::Task;
+use super::task_state::{Location, Placing};
 
 impl Caller {
     /// Submits a task in tier 0 and a group of its own.
@@ -91,7 +92,7 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        let cell = Arc::new(Cell::new(program));
+        let cell = Arc::new(Cell::new(program, place.shared_label()));
         let job = once(Arc::clone(&cell) as Arc<dyn Job>);
         match self.submit(place, job, true, permits) {
             Ok((id, queued)) => Ok(self.handle(id, queued, cell)),
@@ -116,7 +117,8 @@ impl Caller {
             Ok(permits) => permits,
             Err(reason) => return Err(Rejected::new(back(program), reason)),
         };
-        let job = once(Arc::new(Cell::<_, R, E>::new(program)) as Arc<dyn Job>);
+        let solo = Solo::<_, R, E>::new(program, place.shared_label());
+        let job = once(Arc::new(solo) as Arc<dyn Job>);
         match self.submit(place, job, false, permits) {
             Ok(_) => Ok(()),
             Err((reason, jobs)) => Err(Rejected::new(back(only::<P, R, E>(jobs)), reason)),
@@ -156,7 +158,8 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        let cell = |f| Arc::new(Cell::new(Function(f)));
+        let label = place.shared_label();
+        let cell = |f| Arc::new(Cell::new(Function(f), label.clone()));
         let cells: Vec<_> = tasks.into_iter().map(cell).collect();
         let jobs = cells.iter().map(|cell| Arc::clone(cell) as Arc<dyn Job>);
         let (first, queued) = self.submit_many::<F, R, E>(place, jobs, true)?;
@@ -183,7 +186,9 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        let job = |f| Arc::new(Cell::<_, R, E>::new(Function(f))) as Arc<dyn Job>;
+        let label = place.shared_label();
+        let solo = |f| Solo::<_, R, E>::new(Function(f), label.clone());
+        let job = |f| Arc::new(solo(f)) as Arc<dyn Job>;
         let jobs: Vec<_> = tasks.into_iter().map(job).collect();
         self.submit_many::<F, R, E>(place, jobs.into_iter(), false)
             .map(drop)
@@ -240,13 +245,12 @@ impl Caller {
         {
             return Err((Reason::ForeignGroup, jobs.collect()));
         }
-        let label = place.label.map(Arc::from);
         let placing = Placing {
             tier: place.tier,
             group: place.group.map(|g| g.key),
             bump: place.bump,
             after: place.after,
-            label: label.as_ref(),
+            named: timed,
         };
         let is_plain = placing.tier.is_none_or(|tier| tier == 0) && placing.after.is_zero();
         let posted = is_plain
@@ -264,7 +268,7 @@ impl Caller {
     #[inline]
     fn post(
         &self,
-        placing: Placing<'_>,
+        placing: Placing,
         jobs: &mut impl ExactSizeIterator<Item = Arc<dyn Job>>,
         timed: bool,
     ) -> Option<Name> {
@@ -282,10 +286,10 @@ impl Caller {
     #[inline(never)]
     fn submit_now(
         &self,
-        placing: Placing<'_>,
+        placing: Placing,
         jobs: impl ExactSizeIterator<Item = Arc<dyn Job>>,
     ) -> Result<Name, Refusal> {
-        let mut keys = Vec::new();
+        let mut these = Vec::new();
         let submitted = self.shared.with_state(|state, wakes, now| {
             if let Err(refused) = state.admits(self.key, &placing) {
                 return Err((refused.into(), jobs));
@@ -293,8 +297,8 @@ impl Caller {
             let first = TaskId(state.last.0 + 1);
             let alone = !state.has_workers();
             for job in jobs {
-                let key = state.submit(self.key, placing, job, now);
-                keys.extend(alone.then_some(key));
+                let at = state.submit(self.key, placing, job, now);
+                these.extend(alone.then_some(at));
             }
             if state.is_undercut(self.key) {
                 state.exact(wakes);
@@ -302,7 +306,7 @@ impl Caller {
             Ok((first, now))
         });
         let name = submitted.map_err(|(reason, jobs)| (reason, jobs.collect()))?;
-        match self.take_stranded(&keys) {
+        match self.take_stranded(&these) {
             Some(jobs) => Err((Reason::NoWorker, jobs)),
             None => Ok(name),
         }
@@ -311,8 +315,8 @@ impl Caller {
     /// Takes tasks back for which there was no worker, if the requested one
     /// is not there, because it could not be started. Checked before anything more
     /// is due: for that no worker was requested yet.
-    fn take_stranded(&self, keys: &[Key]) -> Option<Vec<Arc<dyn Job>>> {
-        if keys.is_empty() {
+    fn take_stranded(&self, these: &[Location]) -> Option<Vec<Arc<dyn Job>>> {
+        if these.is_empty() {
             return None;
         }
         let state = self.shared.state.lock();
@@ -320,11 +324,11 @@ impl Caller {
             return None;
         }
         self.shared.with_locked(state, false, |state, wakes, _| {
-            if !keys.iter().all(|&key| state.waits(key)) {
+            if !these.iter().all(|&at| state.waits(at)) {
                 return None;
             }
-            let back = keys.iter().rev();
-            let mut jobs: Vec<_> = back.filter_map(|&key| state.retract(key, wakes)).collect();
+            let back = these.iter().rev();
+            let mut jobs: Vec<_> = back.filter_map(|&at| state.retract(at, wakes)).collect();
             jobs.reverse();
             Some(jobs)
         })
@@ -348,4 +352,18 @@ where
 {
     let program = jobs.into_iter().find_map(reclaim::<P, R, E>);
     program.expect("a refused task was never run")
+}
+
+/// What was to be run in a body of these types, if it did not run.
+fn reclaim<P, R, E>(job: Arc<dyn Job>) -> Option<P>
+where
+    P: Send + 'static,
+    R: Send + 'static,
+    E: Send + 'static,
+{
+    let job: Arc<dyn Any + Send + Sync> = job;
+    match job.downcast::<Cell<P, R, E>>() {
+        Ok(cell) => cell.reclaim(),
+        Err(job) => job.downcast::<Solo<P, R, E>>().ok()?.take(),
+    }
 }

@@ -1,22 +1,23 @@
-//! Futures between their first poll and their end.
+//! Futures: from their arrival to their end each has an entry, by which it is woken.
 //!
-//! Such a task keeps what it took when it started: its unit of its group's limit and
-//! of its caller's cap, and its tier, which stays open. While it waits to be woken it
-//! stands nowhere. Woken, it stands in a line that its caller has for that: a lane of
-//! the caller's weight, without cap and tiers, oldest wake-up first.
+//! Between its first poll and its end such a task keeps what it took when it started: its
+//! unit of its group's limit and of its caller's cap, and its tier, which stays open. While
+//! it waits to be woken it stands nowhere. Woken, it stands in a line that its caller has
+//! for that: a lane of the caller's weight, without cap and tiers, oldest wake-up first.
 //!
 //! Whether it was woken is known under the lock of the state, beside what a worker
 //! does with it: so no wake-up is lost between a poll and its report.
 //!
 //! Invariants:
-//! 1. What has begun and no worker has is in its caller's list of waiting tasks.
-//! 2. It is in the backlog exactly if its phase is `Waiting`; then it has a `line`.
-//! 3. `suspended` counts the tasks that have begun, that no worker has and that are not
+//! 1. An entry's phase says where its future is: in the backlog, with a worker, here, or
+//!    about to be dropped.
+//! 2. `suspended` counts the futures that have begun, that no worker has and that are not
 //!    in the backlog: those whose phase is `Suspended`, and those that are cancelled,
-//!    until their future has been dropped. Until then these keep their unit and tier.
+//!    until they have been dropped. Until then these keep their unit and tier.
 
 use std::time::Duration;
 
+use crate::backlog::InFlight;
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::slab::Key;
@@ -24,151 +25,190 @@ use crate::wait::WakeBatch;
 
 use super::core::Core;
 use super::outcome::Ending;
-use super::task_state::{Begun, Ended, Membership, Phase};
+use super::task_state::{Body, Ended, FutureState, Location, Phase, Placing, Tag, Waiting, nanos};
 
-impl<J> Core<J> {
+impl<J: Body> Core<J> {
+    /// As [`send`](Self::send) of a future, which has an entry from now on.
+    pub(super) fn send_future(
+        &mut self,
+        caller: Key,
+        task: Waiting<J>,
+        placing: Placing,
+    ) -> (Location, u32) {
+        let (lane, group) = (self.caller(caller).lane, placing.group);
+        let phase = Phase::Claimed(false);
+        // What it will hold is not known before it begins, but of which group.
+        let tier_then = 0;
+        let holds = InFlight {
+            lane,
+            group,
+            tier: tier_then,
+        };
+        let key = self.futures.insert(FutureState {
+            tag: Tag::of(&task, holds),
+            begun: None,
+            queued: task.queued(),
+            phase,
+        });
+        task.job.set_entry(key);
+        let at = Location::Future(key);
+        task.moved(at);
+        let (spot, tier) = self.send(caller, task, placing);
+        self.future_mut(key).phase = Phase::InLine(spot);
+        (at, tier)
+    }
+
     /// Worker `n` has polled a task since `start`, and it is not ready; it may have woken
     /// itself.
     pub(super) fn suspend(
         &mut self,
-        (task, job): (Key, J),
+        (tag, job): (Tag, J),
         n: u32,
         (start, now): (Duration, Duration),
         woken: bool,
     ) {
-        self.end_poll(task);
-        let state = self.task_mut(task);
-        match &mut state.membership {
-            Membership::Begun(begun) => begun.worker = n,
-            first => {
-                let group = match *first {
-                    Membership::Group(group, _) => Some(group),
-                    _ => None,
-                };
-                *first = Membership::Begun(Box::new(Begun {
-                    start,
-                    worker: n,
-                    group,
-                    line: None,
-                }));
-            }
+        let key = tag.future.expect(ENTRY);
+        self.end_poll(tag);
+        let future = self.future_mut(key);
+        match &mut future.begun {
+            Some((_, worker)) => *worker = n,
+            None => (future.tag.holds, future.begun) = (tag.holds, Some((start, n))),
         }
-        (state.phase, state.job) = (Phase::Suspended, Some(job));
-        let woken = std::mem::take(&mut state.woken) || woken;
+        let task = Waiting::new(tag.id, false, nanos(future.queued), job);
+        let was = std::mem::replace(&mut future.phase, Phase::Suspended(task));
         self.suspended += 1;
-        self.wait_again(task);
-        if self.is_cancelled(task) {
-            self.withdraw_begun(task, now);
-        } else if woken {
-            self.enqueue(task);
+        let caller = self.caller_of(tag.holds.lane);
+        self.caller_mut(caller).returned(tag.id);
+        if self.is_cancelled(tag.id, caller) {
+            self.withdraw_begun(key, now);
+        } else if woken || matches!(was, Phase::Claimed(true)) {
+            self.enqueue(key);
         }
     }
 
-    /// A task is woken. One that a worker has is polled once more if it is not ready.
-    pub(super) fn wake_task(&mut self, task: Key) {
-        let Some(state) = self.tasks.get_mut(task) else {
-            return;
-        };
-        match state.phase {
-            Phase::Suspended => self.enqueue(task),
-            Phase::Claimed { .. } | Phase::Running { .. } => state.woken = true,
-            Phase::Waiting | Phase::Later(_) | Phase::Withdrawn => {}
+    /// A future is woken. One that a worker has is polled once more if it is not ready.
+    pub(super) fn wake_task(&mut self, key: Key) {
+        match self.futures.get_mut(key).map(|future| &mut future.phase) {
+            Some(Phase::Suspended(_)) => self.enqueue(key),
+            Some(Phase::Claimed(woken)) => *woken = true,
+            Some(Phase::InLine(_) | Phase::Withdrawn) | None => {}
         }
     }
 
-    /// A suspended task waits for a worker.
-    fn enqueue(&mut self, task: Key) {
+    /// A suspended future waits for a worker.
+    fn enqueue(&mut self, key: Key) {
         self.suspended -= 1;
-        let caller = self.task(task).caller;
-        let lane = self.woken_lane(caller);
-        let line = self.backlog.send_alone(lane, 0, None, task);
-        let state = self.task_mut(task);
-        state.phase = Phase::Waiting;
-        let begun = state.begun_mut();
-        begun.expect("what is suspended has begun").line = Some(line);
+        let future = self.future_mut(key);
+        let Phase::Suspended(task) = std::mem::replace(&mut future.phase, Phase::Withdrawn) else {
+            unreachable!("it is suspended");
+        };
+        let lane = future.tag.holds.lane;
+        let lane = self.woken_lane(self.caller_of(lane));
+        let (spot, _) = self.backlog.send_to(lane, None, None, None, task);
+        self.future_mut(key).phase = Phase::InLine(spot);
     }
 
     /// The lane of the caller's tasks that were woken.
-    pub(super) fn woken_lane(&mut self, caller: Key) -> LaneKey {
+    fn woken_lane(&mut self, caller: Key) -> LaneKey {
         let c = self.callers.get_mut(caller).expect("it has a task");
         let (weight, backlog) = (c.weight, &mut self.backlog);
-        *c.woken_lane.get_or_insert_with(|| {
-            let lane = backlog.add_lane(weight, Limit::Unlimited);
-            lane.expect("the caller's own lane has this weight")
-        })
+        if let Some(lane) = c.woken_lane {
+            return lane;
+        }
+        let lane = backlog.add_lane(weight, Limit::Unlimited);
+        let lane = lane.expect("the caller's own lane has this weight");
+        c.woken_lane = Some(lane);
+        self.set_caller_of(lane, caller);
+        lane
+    }
+
+    /// The tier of a future that has begun, and when that was.
+    #[inline]
+    pub(super) fn begun_of(&self, task: &Waiting<J>) -> Option<(u32, Duration)> {
+        let future = self.future(task.future()?);
+        let (start, _) = future.begun?;
+        Some((future.tag.holds.tier, start))
+    }
+
+    /// The tier of a task that a worker has.
+    pub(super) fn tier_of(&self, tag: &Tag) -> u32 {
+        let future = tag.future.map(|future| self.future(future));
+        let begun = future.filter(|future| future.begun.is_some());
+        begun.map_or(tag.holds.tier, |future| future.tag.holds.tier)
     }
 
     /// A worker has polled it. Ends its turn in the line of those that were woken.
-    fn end_poll(&mut self, task: Key) {
-        let state = self.task_mut(task);
-        let (caller, begun) = (state.caller, state.begun_mut());
-        if begun.and_then(|begun| begun.line.take()).is_some() {
-            let lane = self.woken_lane(caller);
-            self.backlog.complete_alone(lane, 0, 1);
+    fn end_poll(&mut self, tag: Tag) {
+        let key = tag.future.expect(ENTRY);
+        if self.future(key).begun.is_some() {
+            self.backlog.finish(tag.holds);
         }
     }
 
-    /// A task that has begun has run to its end.
+    /// A future has run to its end: its tier.
     #[cold]
-    pub(super) fn end_begun(&mut self, task: Key) {
-        self.end_poll(task);
-        self.let_go(task);
+    pub(super) fn end_future(&mut self, tag: Tag) -> u32 {
+        self.end_poll(tag);
+        let key = tag.future.expect(ENTRY);
+        let future = self.future(key);
+        let holds = future.begun.map_or(tag.holds, |_| future.tag.holds);
+        self.backlog.finish(holds);
+        holds.tier
     }
 
-    /// It takes no more part in its group, its tier and its caller's cap.
-    fn let_go(&mut self, task: Key) {
-        let state = self.task(task);
-        match state.begun().and_then(|begun| begun.group) {
-            Some(group) => self.backlog.complete(group, state.tier),
-            None => {
-                let lane = self.caller(state.caller).lane;
-                self.backlog.complete_alone(lane, state.tier, 1);
+    /// A future that has begun will not go on, if no worker has it: the owner is to
+    /// drop it and say [`dropped`](Self::dropped). False if a worker has it.
+    #[cold]
+    pub(super) fn withdraw_begun(&mut self, key: Key, now: Duration) -> bool {
+        let future = self.future_mut(key);
+        let task = match std::mem::replace(&mut future.phase, Phase::Withdrawn) {
+            Phase::Suspended(task) => task,
+            Phase::InLine(spot) => {
+                self.suspended += 1;
+                let taken = self.backlog.take_out(spot);
+                taken.expect("it waits there").0
             }
-        }
-    }
-
-    /// A task that has begun, and that no worker has, will not go on: the owner is to
-    /// drop its future and say [`dropped`](Self::dropped).
-    #[cold]
-    pub(super) fn withdraw_begun(&mut self, task: Key, now: Duration) {
-        let record = self.record(task, Ending::Cancelled, now);
-        let job = self.take_out(task, Phase::Withdrawn);
-        let state = self.task_mut(task);
-        let (run, caller) = (state.run(now), state.caller);
-        let line = state.begun_mut().and_then(|begun| begun.line.take());
-        if let Some(line) = line {
-            self.suspended += 1;
-            let lane = self.woken_lane(caller);
-            self.backlog.remove_alone(lane, 0, line);
-        }
+            other => {
+                future.phase = other;
+                return false;
+            }
+        };
+        let future = self.future(key);
+        let (run, InFlight { lane, tier, .. }) = (future.run(now), future.tag.holds);
+        let caller = self.caller_of(lane);
+        let record = self.record(&task, caller, tier, Ending::Cancelled, run);
+        self.taken(&task, caller);
+        self.future_mut(key).phase = Phase::Withdrawn;
         self.dropping += 1;
         self.ended.push(Ended {
-            job,
+            job: task.job,
             ending: Ending::Cancelled,
             run,
             record,
-            begun: Some(task),
+            begun: Some(key),
         });
+        true
     }
 
     /// The future of a task that was withdrawn is gone.
-    pub(super) fn dropped(&mut self, task: Key, wakes: &mut WakeBatch) {
+    pub(super) fn dropped(&mut self, key: Key, wakes: &mut WakeBatch) {
         self.suspended -= 1;
         self.dropping -= 1;
-        self.let_go(task);
-        self.conclude(task, Ending::Cancelled, wakes);
+        let tag = self.future(key).tag;
+        self.backlog.finish(tag.holds);
+        let caller = self.caller_of(tag.holds.lane);
+        self.conclude((tag.id, caller, Some(key)), Ending::Cancelled, wakes);
     }
 
-    /// Bumps a task that has begun, if it waits for a worker.
-    #[cold]
-    pub(super) fn bump_begun(&mut self, task: Key, level: u8) {
-        let caller = self.task(task).caller;
-        let lane = self.woken_lane(caller);
-        let state = self.tasks.get_mut(task).expect("it was just seen");
-        let is_waiting = matches!(state.phase, Phase::Waiting);
-        let line = state.begun_mut().and_then(|begun| begun.line.as_mut());
-        if let Some(line) = line.filter(|_| is_waiting) {
-            self.backlog.bump_alone(lane, 0, line, level);
-        }
+    #[inline]
+    pub(super) fn future(&self, key: Key) -> &FutureState<J> {
+        self.futures.get(key).expect(ENTRY)
+    }
+
+    #[inline]
+    pub(super) fn future_mut(&mut self, key: Key) -> &mut FutureState<J> {
+        self.futures.get_mut(key).expect(ENTRY)
     }
 }
+
+const ENTRY: &str = "a future has an entry until it has ended";

@@ -3,19 +3,19 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::error::Stalled;
-use crate::slab::Key;
 use crate::sync::Arc;
-use crate::wait::{Op, Wait, sealed};
+use crate::wait::{Op, Wait, drop_quietly, look_twice, sealed};
 
 use super::cell::{Gave, Gift};
 use super::current::{block, current, unblock};
 use super::outcome::{Outcome, TaskId};
-use super::shared::{Shared, keep_waker};
+use super::shared::Shared;
 use super::stall::Target;
+use super::task_state::Location;
 
 /// A submitted task: what it gives is waiting here.
 ///
@@ -52,7 +52,7 @@ impl<R, E> Task<R, E> {
     /// blocked so and none can start: the task is untouched and can be waited
     /// for again. [`OutcomeError::Taken`] if the outcome was taken before.
     pub fn outcome(&mut self) -> Wait<OutcomeOp<'_, R, E>> {
-        Wait::new(OutcomeOp { task: self })
+        Wait::new(OutcomeOp::new(self))
     }
 
     /// Takes what it gave if it has ended; `None` if it has not. Does not wait.
@@ -61,7 +61,7 @@ impl<R, E> Task<R, E> {
     ///
     /// [`OutcomeError::Taken`] if the outcome was taken before.
     pub fn try_outcome(&mut self) -> Result<Option<Outcome<R, E>>, OutcomeError> {
-        OutcomeOp { task: self }.look().transpose()
+        OutcomeOp::new(self).look().transpose()
     }
 
     /// Cancels it if no worker has it: true if so. It will never run, or go on, and
@@ -70,14 +70,25 @@ impl<R, E> Task<R, E> {
     /// [look](super::is_cancelled): for these the call gives false.
     pub fn cancel(&self) -> bool {
         self.shared.with_state(|state, wakes, now| {
-            let key = self.key();
-            state.exact_for(key, wakes).cancel(key, now, wakes)
+            let at = self.location();
+            let cancelled = state.cancel(at, now, wakes);
+            if cancelled || self.has_ended() {
+                return cancelled;
+            }
+            let core = state.exact(wakes);
+            let cancelled = core.cancel(self.location(), now, wakes);
+            if !cancelled && !self.has_ended() {
+                core.tell_to_end(self.id);
+            }
+            cancelled
         })
     }
 
-    /// Its key, for who has taken the lock of the state since it was submitted.
-    pub(super) fn key(&self) -> Key {
-        self.gift.key().expect("what was posted was taken in")
+    /// Where it is to be looked for, for who has taken the lock of the state since it was
+    /// submitted.
+    pub(super) fn location(&self) -> Location {
+        let location = self.gift.location();
+        location.expect("what was posted was taken in")
     }
 
     /// Lets go of the handle; the task runs all the same.
@@ -97,7 +108,7 @@ impl<R, E> Future for Task<R, E> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let task = self.get_mut();
-        OutcomeOp { task }.poll(cx)
+        OutcomeOp::new(task).poll(cx)
     }
 }
 
@@ -136,15 +147,25 @@ impl std::error::Error for OutcomeError {}
 #[derive(Debug)]
 pub struct OutcomeOp<'a, R, E> {
     pub(super) task: &'a mut Task<R, E>,
+    /// It is one of those whose threads sleep.
+    pub(super) blocked: bool,
 }
 
 impl<R, E> sealed::Sealed for OutcomeOp<'_, R, E> {}
 
-impl<R, E> OutcomeOp<'_, R, E> {
-    /// Looks without the scheduler's lock.
+impl<'a, R, E> OutcomeOp<'a, R, E> {
+    fn new(task: &'a mut Task<R, E>) -> Self {
+        let blocked = false;
+        Self { task, blocked }
+    }
+
     fn look(&self) -> Option<Result<Outcome<R, E>, OutcomeError>> {
+        self.outcome(self.task.gift.take())
+    }
+
+    fn outcome(&self, gave: Gave<R, E>) -> Option<Result<Outcome<R, E>, OutcomeError>> {
         let queued = self.task.queued;
-        match self.task.gift.take() {
+        match gave {
             Gave::NotYet => None,
             Gave::Taken => Some(Err(OutcomeError::Taken)),
             Gave::This(verdict, run) => Some(Ok(Outcome {
@@ -153,6 +174,13 @@ impl<R, E> OutcomeOp<'_, R, E> {
                 run,
             })),
         }
+    }
+
+    /// Whether it was told to give up.
+    fn is_stalled(&self) -> bool {
+        let shared = &self.task.shared;
+        let worker = current(shared).filter(|_| self.blocked);
+        worker.is_some_and(|n| shared.state.lock().is_stalled(n))
     }
 }
 
@@ -168,43 +196,34 @@ impl<R, E> Op for OutcomeOp<'_, R, E> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(ended) = self.look() {
-            return Poll::Ready(ended);
-        }
-        let task = &*self.task;
-        let worker = current(&task.shared);
-        let looked = task.shared.poll(cx, |state, wakes, spare| {
-            let key = task.key();
-            let state = state.exact_for(key, wakes);
-            if state.has_ended(key) {
-                return Some(Ok(()));
-            }
-            if worker.is_some_and(|n| state.is_stalled(n)) {
-                return Some(Err(OutcomeError::Stalled(Stalled)));
-            }
-            if let Some(slot) = state.task_waker(key) {
-                keep_waker(slot, spare);
-            }
-            None
+        let looked = look_twice(cx, |current, spare| {
+            let gave = self.task.gift.take_or_wait(current, spare)?;
+            Some(self.outcome(gave).map_or(Poll::Pending, Poll::Ready))
         });
-        looked.map(|looked| looked.and_then(|()| self.look().expect(ENDED)))
+        if looked.is_pending() && self.is_stalled() {
+            self.cancel();
+            return Poll::Ready(Err(OutcomeError::Stalled(Stalled)));
+        }
+        looked
     }
 
     fn cancel(&mut self) {
-        let mut session = self.task.shared.state.lock();
-        let key = self.task.gift.key();
-        let slot = key.and_then(|key| session.task_waker(key));
-        let gone = slot.and_then(Option::take);
-        session.discard_waker(gone);
+        self.task
+            .gift
+            .take_waker()
+            .into_iter()
+            .for_each(drop_quietly);
     }
 
-    fn block(&mut self) {
-        block(&self.task.shared, Target::Task(self.task.key()));
+    fn block(&mut self, waker: &Waker) {
+        let Task {
+            shared, id, gift, ..
+        } = &*self.task;
+        block(shared, Target::Task(*id), waker, || gift.has_ended());
+        self.blocked = true;
     }
 
     fn unblock(&mut self) {
         unblock(&self.task.shared);
     }
 }
-
-const ENDED: &str = "a task ends in its cell first";

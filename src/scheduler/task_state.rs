@@ -1,141 +1,293 @@
-//! The state of a task.
+//! What the core knows of a task. It goes with the task, from place to place: there is
+//! no table of tasks but of futures.
 
-use std::task::Waker;
 use std::time::Duration;
 
-use crate::backlog::{Backlog, Claim, GroupKey, Place};
-use crate::lanes::LaneKey;
+use crate::backlog::{Claim, GroupClaim, GroupKey, InFlight, Item, RunClaim, Spot};
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::timers::Timer;
 
 use super::outcome::{Ending, Record, Run, TaskId};
 
-/// A task that is not due, and where it goes then.
-#[derive(Debug)]
-pub(super) struct Later {
-    pub(super) timer: Timer,
-    pub(super) tier: Option<u32>,
-    pub(super) bump: Option<u8>,
+/// What the core asks of what is to be run.
+pub(crate) trait Body {
+    /// Its task waits here now. Told under the lock of the state, if it has a handle.
+    fn moved(&self, _to: Location) {}
+
+    /// Whether it may have to be run more than once.
+    fn is_future(&self) -> bool {
+        false
+    }
+
+    /// If so, its entry.
+    fn entry(&self) -> Option<Key> {
+        None
+    }
+
+    /// It has this entry.
+    fn set_entry(&self, _entry: Key) {}
+
+    /// What its task is called, for people.
+    fn label(&self) -> Option<&Arc<str>> {
+        None
+    }
 }
 
-#[derive(Debug)]
-pub(super) struct TaskState<J> {
-    pub(super) id: TaskId,
-    pub(super) caller: Key,
-    pub(super) membership: Membership,
-    pub(super) tier: u32,
-    pub(super) queued: Duration,
-    pub(super) label: Option<Arc<str>>,
-    pub(super) phase: Phase,
-    /// What is to be run, if no worker has it.
-    pub(super) job: Option<J>,
-    pub(super) waker: Option<Waker>,
-    /// It was woken since a worker took it.
-    pub(super) woken: bool,
-    /// It is to be cancelled as soon as no worker has it.
-    pub(super) cancelled: bool,
+/// Where a task goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Placing {
+    pub(crate) tier: Option<u32>,
+    /// A group of the caller; `None` is one of the task's own.
+    pub(crate) group: Option<GroupKey>,
+    pub(crate) bump: Option<u8>,
+    /// How long it is not to start.
+    pub(crate) after: Duration,
+    /// Whether anybody has its handle.
+    pub(crate) named: bool,
 }
 
-/// Where in the backlog it waits, or waited.
-#[derive(Debug)]
-pub(super) enum Membership {
-    /// In a group, under this number.
-    Group(GroupKey, u64),
-    Alone(Place),
-    /// It is not there yet, and will be alone.
-    Absent,
-    /// It is a future that was not ready when it was polled first.
-    Begun(Box<Begun>),
-}
-
-impl Membership {
-    /// Sends a task to the backlog: where it waits, and in which tier.
+impl Placing {
+    /// Whether nothing is said that sets it apart from other tasks that are alone.
     #[inline]
-    pub(super) fn send(
-        backlog: &mut Backlog<Key>,
-        lane: LaneKey,
-        group: Option<GroupKey>,
-        tier: Option<u32>,
-        bump: Option<u8>,
-        task: Key,
-    ) -> (Membership, u32) {
-        match group {
-            None => {
-                let tier = tier.unwrap_or(0);
-                let alone = backlog.send_alone(lane, tier, bump, task);
-                (Self::Alone(alone), tier)
-            }
-            Some(group) => {
-                let (seq, tier) = backlog.send(group, tier, bump, task);
-                (Self::Group(group, seq), tier)
-            }
+    pub(super) fn is_alone(&self) -> bool {
+        self.group.is_none() && self.bump.is_none()
+    }
+}
+
+/// Where a task is to be looked for. Where it waited, nobody else ever waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Location {
+    /// In the backlog.
+    Line(Spot),
+    /// It is not due.
+    Later(Timer),
+    /// It is a future, with an entry.
+    Future(Key),
+}
+
+/// A task that no worker has. Its caller is known by the lane in which it waits.
+#[derive(Debug)]
+pub(crate) struct Waiting<J> {
+    /// Its number, twice shifted, beside two flags.
+    bits: u64,
+    /// In nanoseconds.
+    queued: u64,
+    pub(super) job: J,
+}
+
+const NAMED: u64 = 1;
+const FUTURE: u64 = 2;
+
+impl<J: Body> Waiting<J> {
+    #[inline]
+    pub(super) fn new(id: TaskId, named: bool, queued: u64, job: J) -> Self {
+        let future = if job.is_future() { FUTURE } else { 0 };
+        Self {
+            bits: id.0 << 2 | u64::from(named) | future,
+            queued,
+            job,
+        }
+    }
+
+    #[inline]
+    pub(super) fn id(&self) -> TaskId {
+        TaskId(self.bits >> 2)
+    }
+
+    pub(super) fn queued(&self) -> Duration {
+        Duration::from_nanos(self.queued)
+    }
+
+    #[inline]
+    pub(super) fn is_future(&self) -> bool {
+        self.bits & FUTURE != 0
+    }
+
+    /// Its entry, if it is a future that has arrived.
+    #[inline]
+    pub(super) fn future(&self) -> Option<Key> {
+        self.is_future().then(|| self.job.entry()).flatten()
+    }
+
+    /// Its handle finds it there.
+    #[inline]
+    pub(super) fn moved(&self, to: Location) {
+        if self.bits & NAMED != 0 {
+            self.job.moved(to);
         }
     }
 }
 
-/// A future between its first poll and its end.
+/// As tasks keep it; 584 years and more are the same.
+#[inline]
+pub(super) fn nanos(time: Duration) -> u64 {
+    let seconds = time.as_secs().saturating_mul(1_000_000_000);
+    seconds.saturating_add(time.subsec_nanos().into())
+}
+
+impl<J: Body> Item for Waiting<J> {
+    #[inline]
+    fn waits_at(&self, spot: Spot) {
+        // A future is found by its entry.
+        if !self.is_future() {
+            self.moved(Location::Line(spot));
+        }
+    }
+}
+
+/// A task that is not due, and where it goes then.
 #[derive(Debug)]
-pub(super) struct Begun {
-    /// When it was polled first.
-    pub(super) start: Duration,
-    /// Who polled it last.
-    pub(super) worker: u32,
-    /// Its group; `None` if it is alone.
-    pub(super) group: Option<GroupKey>,
-    /// Where it waits to be polled, or waited, since it was woken.
-    pub(super) line: Option<Place>,
+pub(super) struct Later<J> {
+    pub(super) caller: Key,
+    pub(super) task: Waiting<J>,
+    /// Its group is pinned.
+    pub(super) placing: Placing,
+}
+
+/// A future, from its arrival to its end.
+#[derive(Debug)]
+pub(super) struct FutureState<J> {
+    /// What it is known by, and holds since its first poll.
+    pub(super) tag: Tag,
+    /// Since that: when it was, and who polled it last.
+    pub(super) begun: Option<(Duration, u32)>,
+    pub(super) queued: Duration,
+    pub(super) phase: Phase<J>,
 }
 
 #[derive(Debug)]
-pub(super) enum Phase {
-    Waiting,
-    /// It has begun, and is to be woken.
-    Suspended,
-    /// It is not due.
-    Later(Box<Later>),
-    /// This worker has prefetched it, and may be running it by now.
-    Claimed {
-        worker: u32,
-    },
-    Running {
-        worker: u32,
-        start: Duration,
-    },
-    /// It ends without a worker.
+pub(super) enum Phase<J> {
+    /// It waits there for a worker.
+    InLine(Spot),
+    /// A worker has it; whether it was woken since.
+    Claimed(bool),
+    /// It is to be woken.
+    Suspended(Waiting<J>),
+    /// It is being dropped.
     Withdrawn,
+}
+
+impl<J> FutureState<J> {
+    /// Its run, were it to end now.
+    pub(super) fn run(&self, end: Duration) -> Option<Run> {
+        let run = |(start, worker)| Run { worker, start, end };
+        self.begun.map(run)
+    }
+}
+
+/// A task that a worker has, as the core knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tag {
+    pub(crate) id: TaskId,
+    /// For as long as the worker has it.
+    pub(super) holds: InFlight,
+    /// Its entry, if it is a future.
+    pub(super) future: Option<Key>,
+}
+
+impl Tag {
+    #[inline]
+    pub(super) fn of<J: Body>(task: &Waiting<J>, holds: InFlight) -> Self {
+        Self {
+            id: task.id(),
+            holds,
+            future: task.future(),
+        }
+    }
 }
 
 /// A task that a worker is to run.
 pub(crate) struct Started<J> {
-    pub(crate) task: Key,
+    pub(crate) tag: Tag,
+    /// It is one of several that were claimed together, and not the first.
+    pub(super) joins: bool,
     pub(crate) job: J,
     /// The log's row, but for how and when it ends; if there is a log.
     pub(crate) record: Option<Box<Record>>,
     pub(crate) start: Duration,
 }
 
-/// A task that a worker has prefetched, and that may be unclaimed.
-pub(crate) struct Claimed<J> {
-    pub(crate) from: Claim<Key>,
-    pub(crate) job: J,
-    pub(crate) record: Option<Box<Record>>,
+impl<J> Started<J> {
+    /// Whether it takes over what the one before it held.
+    #[inline]
+    pub(super) fn takes_over(&self) -> bool {
+        self.joins && self.tag.holds.group.is_some()
+    }
 }
 
-impl<J> Claimed<J> {
-    pub(crate) fn task(&self) -> Key {
-        self.from.item
+/// Tasks that a worker has prefetched, and that may be unclaimed: one, with its row; or
+/// several that nobody logs.
+pub(crate) enum Claimed<J> {
+    One(Claim<Waiting<J>>, Option<Box<Record>>),
+    /// Tasks that are alone.
+    Run(RunClaim<Waiting<J>>),
+    /// Tasks of a serial group.
+    Group(GroupClaim<Waiting<J>>),
+}
+
+impl<J: Body> Claimed<J> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::One(..) => 1,
+            Self::Run(run) => run.len(),
+            Self::Group(group) => group.len(),
+        }
     }
 
-    /// Its worker runs it now.
-    pub(crate) fn starts(self, start: Duration) -> Started<J> {
-        let task = self.task();
-        let Self { job, record, .. } = self;
-        Started {
-            task,
-            job,
+    /// Whether its next task takes over what the one before it held.
+    pub(super) fn goes_on(&self) -> bool {
+        matches!(self, Self::Group(group) if group.goes_on())
+    }
+
+    /// Its worker runs the next of several now.
+    #[inline]
+    pub(super) fn next_of_several(&mut self, start: Duration) -> Option<Started<J>> {
+        let ((task, joins), holds) = match self {
+            Self::One(..) => return None,
+            Self::Run(run) => (run.pop()?, run.holds()),
+            Self::Group(group) => (group.pop()?, group.holds()),
+        };
+        Some(Started {
+            tag: Tag::of(&task, holds),
+            joins,
+            job: task.job,
+            record: None,
+            start,
+        })
+    }
+
+    /// Its worker runs the only one now.
+    #[inline]
+    pub(super) fn only(self, start: Duration) -> Option<Started<J>> {
+        let Self::One(claim, record) = self else {
+            return None;
+        };
+        Some(Started {
+            tag: Tag::of(&claim.item, claim.holds()),
+            joins: false,
+            job: claim.item.job,
             record,
             start,
+        })
+    }
+}
+
+/// A task that runs, for the status.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) tag: Tag,
+    pub(super) label: Option<Arc<str>>,
+    pub(super) start: Duration,
+}
+
+impl Running {
+    #[inline]
+    pub(super) fn of<J: Body>(started: &Started<J>) -> Self {
+        Self {
+            tag: started.tag,
+            label: started.job.label().cloned(),
+            start: started.start,
         }
     }
 }
@@ -148,64 +300,4 @@ pub(crate) struct Ended<J> {
     pub(crate) record: Option<Box<Record>>,
     /// It is a future that had begun: the task ends when that is dropped.
     pub(super) begun: Option<Key>,
-}
-
-impl<J> TaskState<J> {
-    /// A new one.
-    #[inline]
-    pub(super) fn new(
-        id: TaskId,
-        caller: Key,
-        job: J,
-        (phase, membership, tier): (Phase, Membership, u32),
-        queued: Duration,
-        label: Option<&Arc<str>>,
-    ) -> Self {
-        Self {
-            id,
-            caller,
-            membership,
-            tier,
-            queued,
-            label: label.cloned(),
-            phase,
-            job: Some(job),
-            waker: None,
-            woken: false,
-            cancelled: false,
-        }
-    }
-
-    /// What is known of a future that has begun.
-    pub(super) fn begun(&self) -> Option<&Begun> {
-        match &self.membership {
-            Membership::Begun(begun) => Some(begun),
-            _ => None,
-        }
-    }
-
-    /// The same.
-    pub(super) fn begun_mut(&mut self) -> Option<&mut Begun> {
-        match &mut self.membership {
-            Membership::Begun(begun) => Some(begun),
-            _ => None,
-        }
-    }
-
-    /// Whether it has not ended, and no worker has it.
-    pub(super) fn waits(&self) -> bool {
-        self.job.is_some()
-    }
-
-    /// Its run, were it to end now.
-    pub(super) fn run(&self, end: Duration) -> Option<Run> {
-        let begun = self.begun();
-        match self.phase {
-            Phase::Running { worker, start } => {
-                let start = begun.map_or(start, |begun| begun.start);
-                Some(Run { worker, start, end })
-            }
-            _ => begun.map(|&Begun { start, worker, .. }| Run { worker, start, end }),
-        }
-    }
 }

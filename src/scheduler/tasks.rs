@@ -1,190 +1,258 @@
 //! A task until a worker runs it, or it ends unrun.
 
-use std::task::Waker;
 use std::time::Duration;
 
+use crate::backlog::{Claim, InFlight};
 use crate::error::Stale;
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
-use super::outcome::{Ending, Record, TaskId};
-use super::task_state::{Ended, Membership, Phase, Started, TaskState};
+use super::outcome::{Ending, Record, Run, TaskId};
+use super::task_state::{Body, Ended, Later, Location, Phase, Running, Started, Tag, Waiting};
 
-impl<J> Core<J> {
-    pub(super) fn start(&mut self, task: Key, worker: u32, now: Duration) -> Started<J> {
-        let job = self.take_out(task, Phase::Running { worker, start: now });
-        Started {
-            task,
-            job,
-            record: self.record(task, Ending::Ok, now),
+impl<J: Body> Core<J> {
+    /// Worker `n` has claimed a task, which starts.
+    pub(super) fn start(&mut self, claim: Claim<Waiting<J>>, n: u32, now: Duration) -> Started<J> {
+        let task = &claim.item;
+        self.taken(task, self.caller_of(claim.lane));
+        let record = match self.rows {
+            true => {
+                let begun = self.begun_of(task);
+                let (tier, start) = begun.unwrap_or((claim.tier, now));
+                let run = Run {
+                    worker: n,
+                    start,
+                    end: now,
+                };
+                self.record(
+                    task,
+                    self.caller_of(claim.lane),
+                    tier,
+                    Ending::Ok,
+                    Some(run),
+                )
+            }
+            false => None,
+        };
+        let started = Started {
+            tag: Tag::of(task, claim.holds()),
+            joins: false,
+            job: claim.item.job,
+            record,
             start: now,
+        };
+        self.set_running(n, Some(Running::of(&started)));
+        started
+    }
+
+    /// What worker `n` runs, for all that the core knows.
+    #[inline]
+    pub(super) fn set_running(&mut self, n: u32, running: Option<Running>) {
+        let index = n as usize;
+        if self.running.len() <= index {
+            self.running.resize_with(index + 1, || None);
         }
+        self.running[index] = running;
     }
 
     /// The log's row for a task that ends so; `None` if nobody keeps a log.
-    pub(super) fn record(&self, task: Key, ending: Ending, now: Duration) -> Option<Box<Record>> {
+    pub(super) fn record(
+        &self,
+        task: &Waiting<J>,
+        caller: Key,
+        tier: u32,
+        ending: Ending,
+        run: Option<Run>,
+    ) -> Option<Box<Record>> {
         self.rows.then(|| {
-            let state = self.task(task);
             Box::new(Record {
-                id: state.id,
-                caller: self.caller(state.caller).name.clone(),
-                label: state.label.clone(),
-                tier: state.tier,
-                queued: state.queued,
-                run: state.run(now),
+                id: task.id(),
+                caller: self.caller(caller).name.clone(),
+                label: task.job.label().cloned(),
+                tier,
+                queued: task.queued(),
+                run,
                 ending,
             })
         })
     }
 
+    /// A worker has the task, or it ends unrun.
+    #[inline]
+    pub(super) fn taken(&mut self, task: &Waiting<J>, caller: Key) {
+        let c = self.callers.get_mut(caller).expect(HELD);
+        self.pressing |= c.taken(task.id());
+        if let Some(future) = task.future() {
+            self.future_mut(future).phase = Phase::Claimed(false);
+        }
+    }
+
     /// The tasks that no worker has and that are not later than `last`, oldest first: of
     /// this caller, or of all. O(tasks of all).
-    pub(crate) fn waiting_up_to(&self, last: TaskId, of: Option<Key>) -> Vec<Key> {
-        let these = self.tasks.iter().filter(|(_, task)| {
-            task.waits() && task.id <= last && of.is_none_or(|caller| task.caller == caller)
+    pub(crate) fn waiting_up_to(
+        &self,
+        last: TaskId,
+        of: Option<Key>,
+    ) -> Vec<(TaskId, u32, Location)> {
+        let mut these = Vec::new();
+        self.each_waiting(|task, caller, tier, at| {
+            if task.id() <= last && of.is_none_or(|of| of == caller) {
+                these.push((task.id(), tier, at));
+            }
         });
-        let mut these: Vec<_> = these.map(|(key, task)| (task.id, key)).collect();
-        these.sort_unstable_by_key(|&(id, _)| id);
-        these.into_iter().map(|(_, key)| key).collect()
+        these.sort_unstable_by_key(|&(id, ..)| id);
+        these
+    }
+
+    /// Tells of each task that no worker has, in no order: its caller, its tier, and where
+    /// it is.
+    pub(super) fn each_waiting(&self, mut tell: impl FnMut(&Waiting<J>, Key, u32, Location)) {
+        for (spot, lane, tier, task) in self.backlog.iter() {
+            let tier = self.begun_of(task).map_or(tier, |(tier, _)| tier);
+            let at = task.future().map_or(Location::Line(spot), Location::Future);
+            tell(task, self.caller_of(lane), tier, at);
+        }
+        for (timer, later) in self.clock.timers.iter() {
+            let tier = later.placing.tier.unwrap_or(0);
+            tell(&later.task, later.caller, tier, Location::Later(timer));
+        }
+        for (key, future) in self.futures.iter() {
+            let InFlight { lane, tier, .. } = future.tag.holds;
+            if let Phase::Suspended(task) = &future.phase {
+                tell(task, self.caller_of(lane), tier, Location::Future(key));
+            }
+        }
     }
 
     /// Skips what waits in the caller in too high a tier.
     pub(super) fn skip(&mut self, caller: Key, now: Duration, wakes: &mut WakeBatch) {
-        for key in self.waiting_up_to(TaskId::LAST, Some(caller)) {
-            if self.caller(caller).skips(self.task(key).tier) {
-                self.withdraw(key, Ending::Skipped, now, wakes);
+        for (_, tier, at) in self.waiting_up_to(TaskId::LAST, Some(caller)) {
+            if self.caller(caller).skips(tier) {
+                self.withdraw(at, Ending::Skipped, now, wakes);
             }
         }
     }
 
-    /// Cancels one task if no worker has it; else a future, as soon as none has.
-    pub(crate) fn cancel(&mut self, task: Key, now: Duration, wakes: &mut WakeBatch) -> bool {
-        let waits = self.waits(task);
-        if waits {
-            self.withdraw(task, Ending::Cancelled, now, wakes);
-        } else if let Some(state) = self.tasks.get_mut(task) {
-            state.cancelled = true;
-        }
-        waits
+    /// Cancels a task that waits there: false if it does not.
+    pub(crate) fn cancel(&mut self, at: Location, now: Duration, wakes: &mut WakeBatch) -> bool {
+        self.withdraw(at, Ending::Cancelled, now, wakes)
+    }
+
+    /// A task that has not ended, and that a worker has, is to end; if it is a future, as soon as
+    /// no worker has it.
+    pub(crate) fn tell_to_end(&mut self, task: TaskId) {
+        self.told_to_end.insert(task);
     }
 
     /// Whether it is not to begin or to go on: it was cancelled, or its caller or the
     /// scheduler is.
-    pub(super) fn is_cancelled(&self, task: Key) -> bool {
-        self.tasks.get(task).is_some_and(|state| {
-            let caller = self.caller(state.caller);
-            self.cancelling || state.cancelled || state.id <= caller.cancelled
-        })
+    pub(super) fn is_cancelled(&self, task: TaskId, caller: Key) -> bool {
+        let of_caller = || {
+            self.callers
+                .get(caller)
+                .is_some_and(|c| task <= c.cancelled)
+        };
+        self.cancelling || self.told_to_end.contains(&task) || of_caller()
     }
 
-    /// Whether it waits, and no worker has it.
-    pub(crate) fn waits(&self, task: Key) -> bool {
-        let state = self.tasks.get(task);
-        state.is_some_and(TaskState::waits)
-    }
-
-    /// Bumps the group of a task that has not ended; a future that was woken, itself.
-    pub(crate) fn bump(&mut self, task: Key, level: u8) -> Result<(), Stale> {
-        let state = self.tasks.get_mut(task).ok_or(Stale)?;
-        let is_waiting = matches!(state.phase, Phase::Waiting);
-        match &mut state.membership {
-            Membership::Group(group, _) => {
-                self.backlog.bump(*group, level);
+    /// Bumps the group of a task that has not ended, or if it is alone the task itself, while
+    /// it waits.
+    pub(crate) fn bump(&mut self, at: Location, level: u8) -> Result<(), Stale> {
+        let spot = match at {
+            Location::Line(spot) => spot,
+            Location::Later(timer) => {
+                let later = self.clock.timers.get_mut(timer).ok_or(Stale)?;
+                match later.placing.group {
+                    Some(group) => _ = self.backlog.bump(group, level),
+                    None => later.placing.bump = Some(level),
+                }
+                return Ok(());
             }
-            Membership::Alone(alone) if is_waiting => {
-                let lane = self.callers.get(state.caller).expect(HELD).lane;
-                self.backlog.bump_alone(lane, state.tier, alone, level);
-            }
-            Membership::Alone(_) => {}
-            Membership::Begun(_) => self.bump_begun(task, level),
-            Membership::Absent => {
-                if let Phase::Later(later) = &mut state.phase {
-                    later.bump = Some(level);
+            Location::Future(future) => {
+                let future = self.futures.get(future).ok_or(Stale)?;
+                match (&future.phase, future.begun, future.tag.holds.group) {
+                    (&Phase::InLine(spot), ..) => spot,
+                    (_, None, Some(group)) => {
+                        self.backlog.bump(group, level);
+                        return Ok(());
+                    }
+                    _ => return Ok(()),
                 }
             }
+        };
+        let moved = self.backlog.bump_at(spot, level);
+        if let (Location::Future(future), Some(spot)) = (at, moved) {
+            self.future_mut(future).phase = Phase::InLine(spot);
         }
         Ok(())
     }
 
-    /// Whether the task has ended.
-    pub(crate) fn has_ended(&self, task: Key) -> bool {
-        !self.tasks.contains(task)
+    /// Whether a task waits there.
+    pub(crate) fn waits(&mut self, at: Location) -> bool {
+        match at {
+            Location::Line(spot) => self.backlog.waits(spot),
+            Location::Later(timer) => self.clock.timers.get(timer).is_some(),
+            Location::Future(future) => {
+                let future = self.futures.get(future);
+                future.is_some_and(|f| matches!(f.phase, Phase::InLine(_) | Phase::Suspended(_)))
+            }
+        }
     }
 
-    /// Where the wait for a task that has not ended keeps its waker.
-    pub(crate) fn task_waker(&mut self, task: Key) -> Option<&mut Option<Waker>> {
-        self.tasks.get_mut(task).map(|task| &mut task.waker)
-    }
-
-    /// Takes a task that no worker has out of the backlog with an ending.
+    /// Ends a task without a worker, if it waits there.
     pub(super) fn withdraw(
         &mut self,
-        key: Key,
+        at: Location,
         ending: Ending,
         now: Duration,
         wakes: &mut WakeBatch,
-    ) {
-        if self.task(key).begun().is_some() {
-            return self.withdraw_begun(key, now);
+    ) -> bool {
+        if let Location::Future(future) = at
+            && self.futures.get(future).is_some_and(|f| f.begun.is_some())
+        {
+            return self.withdraw_begun(future, now);
         }
-        let record = self.record(key, ending, now);
-        self.leave_backlog(key);
-        let job = self.take_out(key, Phase::Withdrawn);
+        let Some((task, caller, tier)) = self.take_out(at) else {
+            return false;
+        };
+        let record = self.record(&task, caller, tier, ending, None);
+        self.taken(&task, caller);
+        let (id, future) = (task.id(), task.future());
         self.ended.push(Ended {
-            job,
+            job: task.job,
             ending,
             run: None,
             record,
             begun: None,
         });
-        self.conclude(key, ending, wakes);
+        self.conclude((id, caller, future), ending, wakes);
+        true
     }
 
-    /// A task that waits is in no line, and sets no timer, any more.
-    pub(super) fn leave_backlog(&mut self, key: Key) {
-        let state = self.tasks.get(key).expect(HELD);
-        let lane = self.caller(state.caller).lane;
-        match (&state.phase, &state.membership) {
-            (Phase::Later(later), place) => {
-                self.clock.cancel(later.timer);
-                if let Membership::Group(group, _) = place {
-                    self.backlog.unpin(*group);
-                }
+    /// Takes a task that has not begun out of where it waits: its caller, and its tier.
+    pub(super) fn take_out(&mut self, at: Location) -> Option<(Waiting<J>, Key, u32)> {
+        let spot = match at {
+            Location::Line(spot) => spot,
+            Location::Later(timer) => {
+                let later = self.clock.timers.cancel(timer)?;
+                let Later {
+                    task,
+                    caller,
+                    placing,
+                } = later;
+                let pinned = placing.group.into_iter();
+                pinned.for_each(|group| self.backlog.unpin(group));
+                return Some((task, caller, placing.tier.unwrap_or(0)));
             }
-            (_, Membership::Group(group, seq)) => _ = self.backlog.remove(*group, *seq),
-            (_, Membership::Alone(alone)) => self.backlog.remove_alone(lane, state.tier, *alone),
-            (_, Membership::Absent | Membership::Begun(_)) => {}
-        }
-    }
-
-    /// A waiting task waits no more: a worker has it, or it ends unrun.
-    #[inline]
-    pub(super) fn take_out(&mut self, key: Key, phase: Phase) -> J {
-        let state = self.tasks.get_mut(key).expect(HELD);
-        let c = self.callers.get_mut(state.caller).expect(HELD);
-        state.phase = phase;
-        let job = state.job.take();
-        let is_pressing = c.taken(state.id);
-        self.pressing |= is_pressing;
-        self.awaited = is_pressing || state.waker.is_some();
-        job.expect("it waits")
-    }
-
-    /// A task waits that a worker had.
-    pub(super) fn wait_again(&mut self, key: Key) {
-        let state = self.tasks.get_mut(key).expect(HELD);
-        let c = self.callers.get_mut(state.caller).expect(HELD);
-        c.returned(state.id);
-    }
-
-    pub(super) fn task(&self, task: Key) -> &TaskState<J> {
-        self.tasks.get(task).expect(HELD)
-    }
-
-    pub(super) fn task_mut(&mut self, task: Key) -> &mut TaskState<J> {
-        self.tasks.get_mut(task).expect(HELD)
+            Location::Future(future) => match self.futures.get(future)?.phase {
+                Phase::InLine(spot) => spot,
+                _ => return None,
+            },
+        };
+        let (task, lane, tier) = self.backlog.take_out(spot)?;
+        Some((task, self.caller_of(lane), tier))
     }
 }
 
-const HELD: &str = "a task exists until it has ended and its handle is gone";
+const HELD: &str = "a caller exists while a task of its does";

@@ -17,11 +17,11 @@ use crate::wait::WakeBatch;
 use super::caller::OnFailure;
 use super::core::Core;
 use super::outcome::Ending;
-use super::placing::{Keyed, Placing};
+use super::task_state::{Body, Placing};
 
-impl Keyed for () {}
-impl Keyed for u32 {}
-impl Keyed for &str {}
+impl Body for () {}
+impl Body for u32 {}
+impl Body for &str {}
 
 #[derive(Default)]
 struct Woken(AtomicU32);
@@ -50,9 +50,9 @@ fn a_worker_that_could_not_be_started_leaves_its_work_to_one_that_rests() {
     let first = core.claim(1, now).unwrap();
     submit(&mut core, &mut wakes);
     assert_eq!(core.to_start, [1, 2], "the second is on its way");
-    core.finish(first.task, Ending::Ok, now, &mut wakes);
+    core.finish(1, first.tag, Ending::Ok, now, &mut wakes);
     let second = core.claim(1, now).unwrap();
-    core.finish(second.task, Ending::Ok, now, &mut wakes);
+    core.finish(1, second.tag, Ending::Ok, now, &mut wakes);
     assert!(core.claim(1, now).is_none());
     let woken = Arc::new(Woken::default());
     assert!(
@@ -91,5 +91,6 @@ fn who_ends_all_that_waits_begins_with_the_oldest_of_the_caller() {
     let last = core.last;
     submit(&mut core, caller);
     let waiting = core.waiting_up_to(last, Some(caller));
+    let waiting: Vec<_> = waiting.into_iter().map(|(.., at)| at).collect();
     assert_eq!(waiting, [old[0], old[4], old[5], new]);
 }

@@ -65,8 +65,9 @@ impl Op for Synchronize<'_> {
         session.discard_waker(gone);
     }
 
-    fn block(&mut self) {
-        block(self.shared, Target::Synchronize(self.caller));
+    fn block(&mut self, waker: &Waker) {
+        let target = Target::Synchronize(self.caller);
+        block(self.shared, target, waker, || false);
     }
 
     fn unblock(&mut self) {
@@ -102,8 +103,9 @@ impl Synchronize<'_> {
             }
             if worker.is_some_and(|n| state.is_stalled(n)) {
                 *closed = false;
-                // Its waker was taken to wake it.
-                let _none = state.abandon_synchronize(caller);
+                // Whose waker that is has been woken already.
+                let own = state.abandon_synchronize(caller);
+                own.into_iter().for_each(|waker| wakes.push(waker));
                 return Some(Err(SyncError::Stalled(Stalled)));
             }
             if let Some(slot) = state.sync_waker(caller) {
@@ -175,8 +177,8 @@ impl Op for Release<'_> {
         session.discard_waker(gone);
     }
 
-    fn block(&mut self) {
-        block(self.shared, Target::Release(self.caller));
+    fn block(&mut self, waker: &Waker) {
+        block(self.shared, Target::Release(self.caller), waker, || false);
     }
 
     fn unblock(&mut self) {
@@ -229,8 +231,8 @@ impl Op for Shutdown<'_> {
         session.discard_waker(gone);
     }
 
-    fn block(&mut self) {
-        block(self.shared, Target::Shutdown);
+    fn block(&mut self, waker: &Waker) {
+        block(self.shared, Target::Shutdown, waker, || false);
     }
 
     fn unblock(&mut self) {

@@ -17,10 +17,9 @@ use std::time::{Duration, Instant};
 use crate::sync::{Arc, Builder as ThreadBuilder};
 use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
 
-use super::cell::Job;
 use super::current::Working;
-use super::local_queue::LocalQueue;
-use super::perform::{Done, Kept, perform};
+use super::local_queue::{LocalQueue, Ran, Work};
+use super::perform::{Kept, perform};
 use super::pool::{Host, Threads};
 use super::prefetch::{State, Taken};
 use super::shared::Shared;
@@ -74,7 +73,7 @@ enum Stage {
 impl WorkerHandle {
     fn work(mut self) {
         self.stage = Stage::Working;
-        let _working = Working::begin(&self.shared);
+        let _working = Working::begin(&self.shared, self.n);
         let mut pace = Pace::default();
         let rest = Rest::default();
         let mut done = None;
@@ -85,7 +84,7 @@ impl WorkerHandle {
                 None => {
                     // Before the lock, for which it may wait.
                     pace.pause(|| match &done {
-                        Some(done) if !kept.late => done.ran.end,
+                        Some(ran) if !kept.late => ran.end,
                         _ => self.shared.origin.elapsed(),
                     });
                     let Some(taken) = self.next(done.take(), &mut pace, &rest) else {
@@ -105,18 +104,14 @@ impl WorkerHandle {
     fn next_local(
         &self,
         queue: &Option<Arc<LocalQueue>>,
-        done: &mut Option<Done>,
-    ) -> Option<Started<Arc<dyn Job>>> {
-        let last = done.as_mut()?;
-        let next = queue.as_ref()?.next(&mut last.ran)?;
-        let left = last.left.take();
-        left.into_iter().for_each(drop_quietly);
-        Some(next)
+        done: &mut Option<Ran>,
+    ) -> Option<Started<Work>> {
+        queue.as_ref()?.next(done.as_mut()?)
     }
 
     /// Reports the last task and takes the next, or several; `None` if the worker has
     /// left.
-    fn next(&self, mut done: Option<Done>, pace: &mut Pace, rest: &Rest) -> Option<Taken> {
+    fn next(&self, mut done: Option<Ran>, pace: &mut Pace, rest: &Rest) -> Option<Taken> {
         let Self { shared, n, .. } = self;
         let n = *n;
         match shared.host {
@@ -247,22 +242,17 @@ impl Rest {
 fn report_and_find(
     shared: &Arc<Shared>,
     n: u32,
-    done: Option<Done>,
+    done: Option<Ran>,
     find: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> Option<Found>,
 ) -> Option<Found> {
-    let mut left = None;
-    let found = shared.with_locked(shared.state.lock(), true, |state, wakes, now| {
-        if let Some(done) = done {
-            left = done.left;
-            if let Some(taken) = state.finish(n, done.ran, now, wakes) {
-                return Some(Found::Work(taken));
-            }
+    shared.with_locked(shared.state.lock(), true, |state, wakes, now| {
+        if let Some(ran) = done
+            && let Some(taken) = state.finish(n, ran, now, wakes)
+        {
+            return Some(Found::Work(taken));
         }
         find(state, wakes, now)
-    });
-    // What a detached task gave is dropped here, under no lock.
-    left.into_iter().for_each(drop_quietly);
-    found
+    })
 }
 
 /// The wait of a worker of our own for its next task. When it times out the worker
@@ -272,7 +262,7 @@ struct Next<'a> {
     shared: &'a Arc<Shared>,
     n: u32,
     pace: &'a mut Pace,
-    done: Option<Done>,
+    done: Option<Ran>,
     rest: &'a Rest,
     /// Before the end of the first poll, from which its deadline follows.
     fresh: bool,

@@ -2,7 +2,7 @@
 
 use crate::error::{OutOfRange, Stale};
 use crate::limit::Limit;
-use crate::scheduler::TaskId;
+use crate::scheduler::{Location, TaskId};
 
 use super::{CallerId, GroupId, SimTask, Simulation};
 
@@ -12,28 +12,30 @@ impl Simulation {
     /// # Errors
     ///
     /// [`Stale`] if the task has ended.
-    pub fn bump(&mut self, task: SimTask, level: u8) -> Result<(), Stale> {
-        if task.number != self.number {
-            return Err(Stale);
-        }
-        self.core.bump(task.key, level)
+    pub fn bump(&mut self, task: &SimTask, level: u8) -> Result<(), Stale> {
+        let at = self.find(task).ok_or(Stale)?;
+        self.core.bump(at, level)
     }
 
     /// Cancels a task if it has not started: true if so.
-    pub fn cancel(&mut self, task: SimTask) -> bool {
-        if task.number != self.number {
-            return false;
-        }
-        let cancelled = self.core.cancel(task.key, self.now, &mut self.wakes);
+    pub fn cancel(&mut self, task: &SimTask) -> bool {
+        let at = self.find(task);
+        let cancelled = at.is_some_and(|at| self.core.cancel(at, self.now, &mut self.wakes));
         self.collect_unrun();
         cancelled
+    }
+
+    /// Where a task of this simulation is to be looked for, if it has not ended.
+    fn find(&self, task: &SimTask) -> Option<Location> {
+        let task = Some(task).filter(|task| task.number == self.number);
+        task?.job.location()
     }
 
     /// Cancels all of a caller's tasks that have not started.
     pub fn cancel_all(&mut self, caller: CallerId) {
         let caller = self.key(caller);
-        for task in self.core.waiting_up_to(TaskId::LAST, Some(caller)) {
-            self.core.cancel(task, self.now, &mut self.wakes);
+        for (.., at) in self.core.waiting_up_to(TaskId::LAST, Some(caller)) {
+            self.core.cancel(at, self.now, &mut self.wakes);
         }
         self.collect_unrun();
     }

@@ -26,9 +26,9 @@ fn names_of_another_simulation_name_nothing_here() {
         here.submit(ours, work.group(group)),
         Err(Reason::ForeignGroup)
     );
-    assert_eq!(here.bump(foreign, 1), Err(Stale));
-    assert!(!here.cancel(foreign));
-    assert_eq!(here.bump(task.unwrap(), 1), Ok(()));
+    assert_eq!(here.bump(&foreign, 1), Err(Stale));
+    assert!(!here.cancel(&foreign));
+    assert_eq!(here.bump(&task.unwrap(), 1), Ok(()));
 }
 
 #[test]

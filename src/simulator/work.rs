@@ -1,11 +1,13 @@
 //! What a simulation's tasks are, and the names of what it holds; a name says
 //! whose it is, by the simulation's number.
 
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use crate::backlog::GroupKey;
-use crate::scheduler::{Ending, Keyed, Placing, Record, TaskId};
+use crate::scheduler::{Body, Ending, Location, Placing, Record, Tag, TaskId};
 use crate::slab::Key;
+use crate::sync::{Arc, Mutex};
 
 /// A caller of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,11 +18,53 @@ pub struct CallerId(pub(super) u64, pub(super) Key);
 pub struct GroupId(pub(super) u64, pub(super) GroupKey);
 
 /// A task of a simulation, by which to bump or cancel it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct SimTask {
     pub(super) number: u64,
-    pub(super) key: Key,
+    pub(super) job: Job,
     pub(super) id: TaskId,
+}
+
+/// What is to be run, and where it waits: nowhere, once it has ended.
+#[derive(Clone, Debug)]
+pub(super) struct Job(Arc<(Work, Mutex<Option<Location>>)>);
+
+impl Job {
+    pub(super) fn new(work: Work) -> Self {
+        Self(Arc::new((work, Mutex::new(None))))
+    }
+
+    pub(super) fn work(&self) -> Work {
+        self.0.0
+    }
+
+    pub(super) fn location(&self) -> Option<Location> {
+        *self.0.1.lock()
+    }
+
+    pub(super) fn ended(&self) {
+        *self.0.1.lock() = None;
+    }
+}
+
+impl Body for Job {
+    fn moved(&self, to: Location) {
+        *self.0.1.lock() = Some(to);
+    }
+}
+
+impl PartialEq for SimTask {
+    fn eq(&self, other: &Self) -> bool {
+        (self.number, self.id) == (other.number, other.id)
+    }
+}
+
+impl Eq for SimTask {}
+
+impl Hash for SimTask {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.number, self.id).hash(state);
+    }
 }
 
 impl SimTask {
@@ -37,7 +81,7 @@ impl SimTask {
 pub struct Work {
     pub(super) takes: Duration,
     pub(super) ending: Ending,
-    pub(super) placing: Placing<'static>,
+    pub(super) placing: Placing,
     /// Its group, whose simulation is checked when it is submitted.
     pub(super) group: Option<GroupId>,
 }
@@ -91,12 +135,10 @@ impl Work {
     }
 }
 
-impl Keyed for Work {}
-
 /// A task that runs, and its row so far; all are equal in the order of ends.
 pub(super) struct Running(
-    pub(super) Key,
-    pub(super) Ending,
+    pub(super) Tag,
+    pub(super) Job,
     pub(super) Option<Box<Record>>,
 );
 

@@ -118,6 +118,13 @@ impl WakeBatch {
     }
 }
 
+impl From<Option<Waker>> for WakeBatch {
+    fn from(first: Option<Waker>) -> Self {
+        let more = Vec::new();
+        Self { first, more }
+    }
+}
+
 impl Drop for WakeBatch {
     #[inline]
     fn drop(&mut self) {

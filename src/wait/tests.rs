@@ -79,7 +79,7 @@ impl Op for Scripted {
         self.log.lock().push("cancel");
     }
 
-    fn block(&mut self) {
+    fn block(&mut self, _: &Waker) {
         self.log.lock().push("block");
     }
 

@@ -62,7 +62,7 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 /// What the test knows of a task.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Known {
     task: SimTask,
     caller: usize,
@@ -133,13 +133,13 @@ impl World {
             Op::Submit { .. } => self.submit(op),
             Op::Advance(by) => self.advance(self.sim.now() + secs(by)),
             Op::Cancel(n) => {
-                if let Some(&known) = pick(&self.known, n) {
-                    self.sim.cancel(known.task);
+                if let Some(known) = pick(&self.known, n) {
+                    self.sim.cancel(&known.task);
                 }
             }
             Op::Bump(n, level) => {
-                if let Some(&known) = pick(&self.known, n) {
-                    _ = self.sim.bump(known.task, level);
+                if let Some(known) = pick(&self.known, n) {
+                    _ = self.sim.bump(&known.task, level);
                 }
             }
             Op::Readers(max) => {
@@ -234,7 +234,7 @@ impl World {
     }
 
     fn of(&self, id: u64) -> Known {
-        self.known[id as usize - 1]
+        self.known[id as usize - 1].clone()
     }
 
     /// All invariants of one moment at which everything that can start has.

@@ -134,13 +134,15 @@ impl Twins {
             Op::Remove(n) if !self.waiting.is_empty() => {
                 let item = self.waiting.swap_remove(n % self.waiting.len());
                 let pair = self.pairs[item].unwrap();
-                subject.remove_alone(pair.lane, pair.tier, pair.alone);
+                let taken = subject.remove_alone(pair.lane, pair.tier, pair.alone);
+                assert_eq!(taken, Some(item));
                 assert_eq!(groups.remove(pair.group, 1), Some(item));
             }
             Op::Bump(n, level) if !self.waiting.is_empty() => {
                 let item = self.waiting[n % self.waiting.len()];
                 let pair = self.pairs[item].as_mut().unwrap();
-                subject.bump_alone(pair.lane, pair.tier, &mut pair.alone, level);
+                let bumped = subject.bump_alone(pair.lane, pair.tier, pair.alone, level);
+                pair.alone = bumped.expect("it waits");
                 assert!(groups.bump(pair.group, level));
             }
             Op::SetCap(lane, cap) => {
@@ -162,10 +164,7 @@ impl Twins {
         let items = ours.iter().map(|taken| taken.item);
         assert!(items.eq(theirs.iter().map(|taken| taken.item)));
         for taken in ours.into_iter().rev() {
-            match self.pairs[taken.item] {
-                Some(pair) => subject.unclaim_alone(pair.lane, pair.alone, taken),
-                None => subject.unclaim(taken),
-            }
+            subject.unclaim(taken);
         }
         theirs
             .into_iter()

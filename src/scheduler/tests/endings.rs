@@ -1,8 +1,6 @@
 //! What a worker reports of several tasks at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::task::{Wake, Waker};
 
 use crate::limit::Limit;
 use crate::queue::Capacity;
@@ -43,27 +41,6 @@ fn what_is_reported_together_is_counted_each_where_it_belongs() {
     let backlog = world.state.backlog();
     assert_eq!(lanes.map(|lane| backlog.lane(lane).in_use), [0, 0]);
     assert_eq!(backlog.in_flight(), 0);
-}
-
-/// Worker 1 has run tasks 1 and 2 when somebody comes to wait for the first.
-#[test]
-fn who_waits_for_one_of_those_that_are_reported_together_is_woken() {
-    struct Woken(AtomicBool);
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.store(true, Relaxed);
-        }
-    }
-    let mut world = World::with_tasks(1, 8, 4);
-    let (_, queue) = world.claim(1, 8).unwrap();
-    assert_eq!(world.next(&queue.unwrap(), 1), Some(2));
-    let woken = Arc::new(Woken(false.into()));
-    let waker = Waker::from(Arc::clone(&woken));
-    let first = world.task(1);
-    *world.state.task_waker(first).unwrap() = Some(waker);
-    assert_eq!(world.finish(1, 2), Some(3));
-    world.wakes.fire();
-    assert!(woken.0.load(Relaxed));
 }
 
 #[test]

@@ -10,9 +10,9 @@ use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::{OnFailure, Synced};
 use crate::scheduler::core::Core;
 use crate::scheduler::outcome::Ending;
-use crate::scheduler::placing::Placing;
 use crate::scheduler::stall::Target;
 use crate::scheduler::status::Why;
+use crate::scheduler::task_state::{Location, Placing};
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 
@@ -46,7 +46,7 @@ impl World {
             .unwrap()
     }
 
-    fn submit(&mut self, name: &'static str, placing: Placing<'_>) -> Key {
+    fn submit(&mut self, name: &'static str, placing: Placing) -> Location {
         assert_eq!(self.core.admits(self.caller, &placing), Ok(()));
         let task = self.core.submit(self.caller, placing, name, self.now);
         self.settle();
@@ -54,7 +54,7 @@ impl World {
     }
 
     /// In seconds from now.
-    fn later(&mut self, name: &'static str, after: u64) -> Key {
+    fn later(&mut self, name: &'static str, after: u64) -> Location {
         let after = at(after);
         self.submit(
             name,
@@ -82,7 +82,7 @@ impl World {
         while let Some(started) = self.core.claim(1, self.now) {
             done.push(started.job);
             self.core
-                .finish(started.task, Ending::Ok, self.now, &mut self.wakes);
+                .finish(1, started.tag, Ending::Ok, self.now, &mut self.wakes);
             self.settle();
         }
         done
@@ -144,7 +144,7 @@ fn until_it_is_due_it_keeps_nobody_from_anything() {
     world.go_to(5);
     let high = world.submit("high again", placing(2, 0));
     assert_eq!(world.run(), ["low, later", "high again"]);
-    assert!(world.core.has_ended(high));
+    assert!(!world.core.waits(high));
     // Beside a task in a higher tier it goes there.
     world.submit("raised", placing(0, 5));
     world.submit("before", placing(3, 0));
@@ -213,11 +213,11 @@ fn a_failure_skips_it() {
         core, wakes, now, ..
     } = &mut world;
     let failed = Ending::Failed;
-    core.finish(failing.task, failed, *now, wakes);
-    assert!(core.has_ended(above));
+    core.finish(1, failing.tag, failed, *now, wakes);
+    assert!(!core.waits(above));
     assert_eq!(core.ended.last().unwrap().ending, Ending::Skipped);
     let new = world.submit("new", placing(Some(2), 1));
-    assert!(world.core.has_ended(new) && !world.core.has_ended(lowest));
+    assert!(!world.core.waits(new) && world.core.waits(lowest));
     world.go_to(5);
     assert_eq!(world.run(), ["later"]);
 }
@@ -245,7 +245,7 @@ fn one_worker_keeps_the_time() {
     let World {
         core, wakes, now, ..
     } = &mut world;
-    core.finish(work.task, Ending::Ok, *now, wakes);
+    core.finish(1, work.tag, Ending::Ok, *now, wakes);
     assert_eq!(world.rests(1), None, "the other does");
     assert!(!world.core.keeps_time(1));
     // If it goes, the other does it.
@@ -281,8 +281,9 @@ fn no_wait_stalls_while_something_is_to_come_for_another_worker() {
         let mut world = World::new(workers, OnFailure::Continue);
         world.submit("waits", Placing::default());
         assert!(world.core.claim(1, world.now).is_some());
-        let later = world.later("later", 10);
-        world.core.block(1, Target::Task(later));
+        world.later("later", 10);
+        let (later, waker) = (Target::Task(world.core.last()), Waker::noop());
+        world.core.block(1, later, waker);
         world.settle();
         assert_eq!(world.core.is_stalled(1), stalls);
     }

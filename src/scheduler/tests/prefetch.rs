@@ -1,6 +1,7 @@
 //! What workers have prefetched, step by step: when it goes back, and what the
 //! core says of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
@@ -10,12 +11,11 @@ use crate::scheduler::caller::{OnFailure, Synced};
 use crate::scheduler::cell::{Cell, Function};
 use crate::scheduler::core::Core;
 use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
-use crate::scheduler::outcome::Ending;
-use crate::scheduler::placing::Placing;
+use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::prefetch::{State, Taken};
 use crate::scheduler::stall::Target;
 use crate::scheduler::status::Why;
-use crate::scheduler::task_state::Started;
+use crate::scheduler::task_state::{Location, Placing, Started, Tag};
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 
@@ -27,12 +27,14 @@ pub(super) struct World {
     pub(super) wakes: WakeBatch,
     now: Duration,
     /// By number, from 1.
-    tasks: Vec<Key>,
+    tasks: Vec<Location>,
+    /// Those that workers have or had.
+    tags: BTreeMap<usize, Tag>,
 }
 
 /// One that does nothing.
 fn job() -> Work {
-    Arc::new(Cell::new(Function(|| Ok::<(), ()>(()))))
+    Arc::new(Cell::new(Function(|| Ok::<(), ()>(())), None))
 }
 
 impl World {
@@ -46,6 +48,7 @@ impl World {
             wakes: WakeBatch::new(),
             now: Duration::ZERO,
             tasks: vec![],
+            tags: BTreeMap::new(),
         }
     }
 
@@ -65,12 +68,14 @@ impl World {
         }
     }
 
-    pub(super) fn task(&self, n: usize) -> Key {
+    pub(super) fn task(&self, n: usize) -> Location {
         self.tasks[n - 1]
     }
 
-    fn number(&self, task: Key) -> usize {
-        1 + self.tasks.iter().position(|&t| t == task).unwrap()
+    fn number(&mut self, tag: Tag) -> usize {
+        let n = tag.id.get() as usize;
+        self.tags.insert(n, tag);
+        n
     }
 
     pub(super) fn claim(
@@ -80,13 +85,15 @@ impl World {
     ) -> Option<(usize, Option<Arc<LocalQueue>>)> {
         self.now += Duration::from_secs(1);
         let taken = self.state.claim(worker, most, self.now, &mut self.wakes);
-        taken.map(|Taken { first, queue }| (self.number(first.task), queue))
+        taken.map(|Taken { first, queue }| (self.number(first.tag), queue))
     }
 
     fn ran(&self, n: usize, ending: Ending) -> Ran {
-        let (task, start, end) = (self.task(n), self.now, self.now);
+        let (tag, start, end) = (self.tags[&n], self.now, self.now);
         Ran {
-            task,
+            tag,
+            tasks: 1,
+            handed_on: false,
             went: Went::Ended(ending),
             start,
             end,
@@ -96,18 +103,28 @@ impl World {
     pub(super) fn finish(&mut self, worker: u32, n: usize) -> Option<usize> {
         let ran = self.ran(n, Ending::Ok);
         let taken = self.state.finish(worker, ran, self.now, &mut self.wakes);
-        taken.map(|taken| self.number(taken.first.task))
+        taken.map(|taken| self.number(taken.first.tag))
     }
 
     /// The worker goes on with its local queue: the number of the next.
     pub(super) fn next(&mut self, queue: &LocalQueue, n: usize) -> Option<usize> {
         self.now += Duration::from_secs(1);
         let next = queue.next(&mut self.ran(n, Ending::Ok));
-        next.map(|Started { task, .. }| self.number(task))
+        next.map(|Started { tag, .. }| self.number(tag))
     }
 
-    fn has_ended(&self, n: usize) -> bool {
-        self.state.has_ended(self.task(n))
+    /// Whether the core has recorded its ending.
+    fn has_ended(&mut self, n: usize) -> bool {
+        let unfinished = self.unfinished();
+        !unfinished.contains(&(n as u64))
+    }
+
+    /// Those that have not ended, for all that the core knows now.
+    fn unfinished(&self) -> Vec<u64> {
+        let status = self.state.status(0);
+        let waiting = status.waiting.iter().map(|task| task.id.get());
+        let running = status.running.iter().map(|task| task.id.get());
+        waiting.chain(running).collect()
     }
 
     /// The numbers of those that run and that wait, as the status has it.
@@ -207,7 +224,7 @@ fn only_what_has_not_started_can_be_cancelled() {
     world.next(&queue, first);
     for (n, cancels) in [(1, false), (2, false), (4, true), (4, false)] {
         let (task, now) = (world.task(n), world.now);
-        let exact = world.state.exact_for(task, &mut world.wakes);
+        let exact = world.state.exact(&mut world.wakes);
         assert_eq!(
             exact.cancel(task, now, &mut WakeBatch::new()),
             cancels,
@@ -221,16 +238,14 @@ fn only_what_has_not_started_can_be_cancelled() {
 
 /// The first that a worker takes is running for all that the core knows.
 #[test]
-fn who_asks_for_one_that_has_run_is_told_so() {
+fn the_exact_state_knows_of_each_that_has_run() {
     for n in [1, 2] {
         let mut world = World::with_tasks(1, 4, 4);
         let (first, queue) = world.claim(1, 4).unwrap();
         let queue = queue.unwrap();
         (1..=n).for_each(|n| _ = world.next(&queue, first + n - 1));
-        let task = world.task(n);
-        let exact = world.state.exact_for(task, &mut world.wakes);
-        assert!(exact.has_ended(task), "{n} of 4");
-        assert!(exact.bump(task, 1).is_err());
+        world.state.exact(&mut world.wakes);
+        assert!(world.has_ended(n), "{n} of 4");
     }
 }
 
@@ -277,25 +292,15 @@ fn a_task_that_blocks_has_nothing_behind_it() {
         let mut world = World::with_tasks(workers, 4, 8);
         let (_, queue) = world.claim(1, 4).unwrap();
         assert!(queue.is_some());
-        let target = Target::Task(world.task(2));
-        world.state.exact(&mut world.wakes).block(1, target);
+        let target = Target::Task(TaskId(2));
+        let exact = world.state.exact(&mut world.wakes);
+        exact.block(1, target, Waker::noop());
         assert!(world.state.settle(&mut world.wakes));
         assert_eq!(world.state.is_stalled(1), workers == 1);
         if workers == 2 {
             assert_eq!(world.claim(2, 4).unwrap().0, 2);
         }
     }
-}
-
-#[test]
-fn one_that_is_waited_for_is_the_last_that_a_worker_takes() {
-    let mut world = World::with_tasks(1, 8, 8);
-    let waited = world.task(3);
-    *world.state.task_waker(waited).unwrap() = Some(Waker::noop().clone());
-    let (_, queue) = world.claim(1, 8).unwrap();
-    assert_eq!(world.rest(&queue.unwrap(), 1), [2, 3]);
-    assert_eq!(world.finish(1, 3), None);
-    assert_eq!(world.claim(1, 1).unwrap().0, 4);
 }
 
 #[test]
@@ -355,7 +360,7 @@ fn a_failure_is_told_at_once_and_the_worker_goes_on_with_its_local_queue() {
     let ran = world.ran(1, Ending::Failed);
     let taken = world.state.finish(1, ran, world.now, &mut world.wakes);
     let Taken { first, queue } = taken.unwrap();
-    assert_eq!(world.number(first.task), 2);
+    assert_eq!(world.number(first.tag), 2);
     assert!(world.has_ended(1) && world.state.workers().busy() == 1);
     assert_eq!(world.rest(&queue.unwrap(), 2), [3, 4]);
 }

@@ -1,29 +1,56 @@
 //! The counts of futures that await, and their turns among the others, without threads.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
 use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::OnFailure;
 use crate::scheduler::core::Core;
-use crate::scheduler::outcome::Ending;
-use crate::scheduler::placing::Placing;
+use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::stall::Target;
+use crate::scheduler::task_state::{Body, Claimed, Location, Placing, Started, Tag};
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 
 const NOW: Duration = Duration::ZERO;
 
+/// A future, and its entry.
+#[derive(Clone, Default)]
+struct Awaits(Rc<Cell<Option<Key>>>);
+
+impl Body for Awaits {
+    fn is_future(&self) -> bool {
+        true
+    }
+
+    fn entry(&self) -> Option<Key> {
+        self.0.get()
+    }
+
+    fn set_entry(&self, entry: Key) {
+        self.0.set(Some(entry));
+    }
+}
+
 struct World {
-    core: Core<()>,
+    core: Core<Awaits>,
     wakes: WakeBatch,
+    /// What the worker has.
+    started: Option<Started<Awaits>>,
 }
 
 impl World {
     fn new() -> Self {
         let core = Core::new(1, Bypass::default()).unwrap();
-        let wakes = WakeBatch::new();
-        Self { core, wakes }
+        let (wakes, started) = (WakeBatch::new(), None);
+        Self {
+            core,
+            wakes,
+            started,
+        }
     }
 
     fn caller(&mut self, weight: u32) -> Key {
@@ -34,26 +61,51 @@ impl World {
 
     fn submit(&mut self, caller: Key) -> Key {
         let placing = Placing::default();
-        let task = self.core.submit(caller, placing, (), NOW);
+        let at = self.core.submit(caller, placing, Awaits::default(), NOW);
         assert!(self.core.settle(&mut self.wakes));
-        task
+        match at {
+            Location::Future(entry) => entry,
+            at => panic!("a future has an entry: {at:?}"),
+        }
     }
 
     fn claim(&mut self) -> Option<Key> {
-        let task = self.core.claim(1, NOW).map(|started| started.task);
+        self.started = self.core.claim(1, NOW);
         assert!(self.core.settle(&mut self.wakes));
-        task
+        self.started.as_ref().and_then(|started| started.tag.future)
+    }
+
+    /// What the worker has is this.
+    fn take(&mut self, task: Key) -> (Tag, Awaits) {
+        let started = self.started.take().unwrap();
+        assert_eq!(started.tag.future, Some(task));
+        (started.tag, started.job)
     }
 
     fn suspend(&mut self, task: Key) {
+        self.suspend_woken(task, false);
+    }
+
+    fn suspend_woken(&mut self, task: Key, woken: bool) {
+        let taken = self.take(task);
         self.core.workers().finished(1);
-        self.core.suspend((task, ()), 1, (NOW, NOW), false);
+        self.core.suspend(taken, 1, (NOW, NOW), woken);
         assert!(self.core.settle(&mut self.wakes));
     }
 
     fn end(&mut self, task: Key) {
-        self.core.finish(task, Ending::Ok, NOW, &mut self.wakes);
+        let (tag, _) = self.take(task);
+        self.core.finish(1, tag, Ending::Ok, NOW, &mut self.wakes);
         assert!(self.core.settle(&mut self.wakes));
+    }
+
+    fn cancel(&mut self, task: Key) -> bool {
+        let Self { core, wakes, .. } = self;
+        core.cancel(Location::Future(task), NOW, wakes)
+    }
+
+    fn has_ended(&self, task: Key) -> bool {
+        !self.core.futures.contains(task)
     }
 
     fn counts(&self) -> (u64, u64, u64) {
@@ -81,7 +133,7 @@ fn each_poll_begins_and_ends_once() {
     }
     world.end(task);
     assert_eq!(world.counts(), (0, 0, 0));
-    assert!(world.core.has_ended(task));
+    assert!(world.has_ended(task));
 }
 
 #[test]
@@ -95,7 +147,7 @@ fn one_that_is_cancelled_in_line_or_awaiting_leaves_nothing() {
         if in_line {
             world.core.wake_task(task);
         }
-        assert!(world.core.cancel(task, NOW, &mut world.wakes));
+        assert!(world.cancel(task));
         world.core.wake_task(task);
         assert_eq!((world.counts(), world.claim()), ((0, 1, 1), None));
         let dropped = world.core.ended.pop().unwrap();
@@ -103,9 +155,9 @@ fn one_that_is_cancelled_in_line_or_awaiting_leaves_nothing() {
             (dropped.begun, dropped.ending),
             (Some(task), Ending::Cancelled)
         );
-        assert!(!world.core.has_ended(task), "before its future is gone");
+        assert!(!world.has_ended(task), "before its future is gone");
         world.core.dropped(task, &mut world.wakes);
-        assert!(world.core.has_ended(task));
+        assert!(world.has_ended(task));
         assert_eq!(world.counts(), (0, 0, 0));
     }
 }
@@ -144,8 +196,7 @@ fn one_that_is_woken_while_it_is_polled_is_polled_again() {
         if !by_itself {
             world.core.wake_task(task);
         }
-        world.core.workers().finished(1);
-        world.core.suspend((task, ()), 1, (NOW, NOW), by_itself);
+        world.suspend_woken(task, by_itself);
         assert_eq!(world.claim(), Some(task));
         // Once, and no more.
         world.suspend(task);
@@ -170,7 +221,10 @@ fn one_that_a_worker_gives_back_stands_where_it_stood() {
     }
     assert_eq!(world.claim(), Some(woken[0]));
     let prefetched = world.core.prefetch(1).unwrap();
-    assert_eq!(prefetched.task(), woken[1]);
+    let Claimed::One(claim, _) = &prefetched else {
+        panic!("it is in no run");
+    };
+    assert_eq!(claim.item.future(), Some(woken[1]));
     world.core.unclaim(prefetched);
     assert_eq!(world.counts(), (2, 4, 0), "three tasks and a poll");
     assert_eq!(world.core.status(0).callers[0].running, 3);
@@ -193,15 +247,16 @@ fn who_waits_is_stalled_beside_one_that_awaits_but_not_beside_one_that_is_droppe
         let waits = world.submit(caller);
         assert_eq!(world.claim(), Some(waits));
         if dropping {
-            assert!(world.core.cancel(awaits, NOW, &mut world.wakes));
+            assert!(world.cancel(awaits));
         }
-        world.core.block(1, Target::Task(awaits));
+        let target = Target::Task(TaskId(1));
+        world.core.block(1, target, Waker::noop());
         assert!(world.core.settle(&mut world.wakes));
         assert_eq!(world.core.is_stalled(1), !dropping);
         if dropping {
             world.core.dropped(awaits, &mut world.wakes);
             assert!(world.core.settle(&mut world.wakes));
-            assert!(!world.core.is_stalled(1) && world.core.has_ended(awaits));
+            assert!(!world.core.is_stalled(1) && world.has_ended(awaits));
         }
     }
 }

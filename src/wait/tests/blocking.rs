@@ -353,7 +353,7 @@ impl Op for Unblockable {
         self.0.lock().push("cancel");
     }
 
-    fn block(&mut self) {
+    fn block(&mut self, _: &Waker) {
         self.0.lock().push("block");
         panic!("scripted");
     }

@@ -87,7 +87,7 @@ fn a_lower_tier_opens_at_once_when_nothing_runs() {
     submit(&mut sim, caller, 100, 2);
     sim.run();
     assert_eq!(span(&sim, 2), (secs(1), secs(3)));
-    assert!(sim.cancel(waiting));
+    assert!(sim.cancel(&waiting));
 }
 
 /// "A cancelled ticket never stalls the gate."
@@ -100,7 +100,7 @@ fn a_cancelled_task_never_stalls_the_gate() {
     sim.advance_to(secs(1));
     let late = submit(&mut sim, caller, 100, 1);
     sim.advance_to(secs(5));
-    assert!(sim.cancel(late), "200 goes on where it was");
+    assert!(sim.cancel(&late), "200 goes on where it was");
     sim.run();
     assert_eq!(span(&sim, 3), (secs(5), secs(6)));
 
@@ -109,7 +109,7 @@ fn a_cancelled_task_never_stalls_the_gate() {
     let middle = submit(&mut sim, caller, 200, 5);
     submit(&mut sim, caller, 300, 1);
     sim.advance_to(secs(1));
-    assert!(sim.cancel(middle));
+    assert!(sim.cancel(&middle));
     sim.run();
     assert_eq!(span(&sim, 3), (secs(2), secs(3)));
 }

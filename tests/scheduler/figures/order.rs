@@ -83,15 +83,15 @@ fn bumps_in_two_steps() {
     let plain = |sim: &mut Simulation| sim.submit(caller, Work::takes(secs(2))).unwrap();
     let tasks: Vec<SimTask> = (0..6).map(|_| plain(&mut sim)).collect();
     sim.advance_to(secs(1));
-    sim.bump(tasks[4], 10).unwrap();
-    sim.bump(tasks[5], 20).unwrap();
+    sim.bump(&tasks[4], 10).unwrap();
+    sim.bump(&tasks[5], 20).unwrap();
     sim.advance_to(secs(3));
     // 20 won; now 10 is raised above a third, and to the same level again.
-    sim.bump(tasks[3], 30).unwrap();
-    sim.bump(tasks[4], 30).unwrap();
-    sim.bump(tasks[3], 30).unwrap();
-    assert!(sim.bump(tasks[0], 255).is_err(), "it has ended");
-    assert!(sim.bump(tasks[5], 255).is_ok(), "it runs");
+    sim.bump(&tasks[3], 30).unwrap();
+    sim.bump(&tasks[4], 30).unwrap();
+    sim.bump(&tasks[3], 30).unwrap();
+    assert!(sim.bump(&tasks[0], 255).is_err(), "it has ended");
+    assert!(sim.bump(&tasks[5], 255).is_ok(), "it runs");
     sim.run();
     assert_eq!(order_of_starts(&sim), [1, 6, 4, 5, 2, 3]);
 }
@@ -108,7 +108,7 @@ fn a_bump_lowered_is_still_a_bump() {
     on(&mut sim, Work::takes(secs(1)).group(high));
     let a = on(&mut sim, Work::takes(secs(1)).bump(50));
     on(&mut sim, Work::takes(secs(1)).bump(40));
-    sim.bump(a, 0).unwrap();
+    sim.bump(&a, 0).unwrap();
     sim.run();
     assert_eq!(order_of_starts(&sim), [1, 4, 3, 2]);
 }

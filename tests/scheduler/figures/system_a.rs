@@ -143,7 +143,7 @@ fn a4_a_synchronize_that_cannot_end_leaves_its_epoch_to_the_next() {
     ));
     assert_eq!(sim.now(), secs(7), "what could run ran");
     sim.submit(caller, Work::takes(secs(1))).unwrap();
-    assert!(sim.cancel(stuck));
+    assert!(sim.cancel(&stuck));
     let all = sim.synchronize(caller).unwrap();
     assert_eq!((all.tasks, all.ok, all.cancelled), (3, 2, 1));
 }

@@ -302,7 +302,7 @@ fn its_group_is_free_only_when_it_has_been_dropped() {
             leaving.recv().unwrap();
             // Its worker finds nothing else to do.
             assert_eq!(gave(&mut gives(&caller, 2)), 2);
-            assert_eq!(scheduler.status().running.len(), 0);
+            until(|| scheduler.status().running.is_empty());
             assert_eq!(why(&scheduler, &behind), Some(Why::GroupLimit));
             assert!(!task.has_ended());
             goes.send(()).unwrap();

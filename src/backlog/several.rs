@@ -1,0 +1,115 @@
+//! Messages of a serial group that one reader takes together, to do them one after the other.
+//!
+//! The first is claimed. The others are lent: for the group, its lane and its tier they wait
+//! until it is their turn, but nobody else finds them. What the first holds is held by the one
+//! at work, and completed after the last.
+
+use std::vec::IntoIter;
+
+use crate::limit::Limit;
+
+use super::messages::Message;
+use super::order::Age;
+use super::{Backlog, Claim, GroupKey, InFlight, Item, at};
+
+/// See the [module](self).
+#[derive(Debug)]
+pub struct GroupClaim<T> {
+    /// `None` once it is at work.
+    first: Option<Claim<T>>,
+    lent: IntoIter<(u64, T)>,
+    holds: InFlight,
+    group: GroupKey,
+}
+
+impl<T> GroupClaim<T> {
+    /// How many are not at work yet.
+    pub fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.lent.len()
+    }
+
+    /// What the one at work holds.
+    #[inline]
+    pub fn holds(&self) -> InFlight {
+        self.holds
+    }
+
+    /// Takes the next; and whether it is not the first, and takes over what that held.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(T, bool)> {
+        match self.first.take() {
+            Some(first) => Some((first.item, false)),
+            None => Some((self.lent.next()?.1, true)),
+        }
+    }
+
+    /// Whether the next takes over what the one before held.
+    pub fn goes_on(&self) -> bool {
+        self.first.is_none() && self.lent.len() > 0
+    }
+
+    /// All that are not at work yet.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let first = self.first.iter().map(|first| &first.item);
+        first.chain(self.lent.as_slice().iter().map(|(_, item)| item))
+    }
+}
+
+impl<T: Item> Backlog<T> {
+    /// Lends those behind a claimed message of its serial group: at most so many, of its tier,
+    /// up to the first that `goes` refuses. Gives the claim back if none can be lent: of
+    /// another group, while other lanes have work, or where nothing waits.
+    #[inline]
+    pub fn lend(
+        &mut self,
+        claim: Claim<T>,
+        most: usize,
+        mut goes: impl FnMut(&T) -> bool,
+    ) -> Result<GroupClaim<T>, Claim<T>> {
+        let Some(group) = claim.group else {
+            return Err(claim);
+        };
+        let alone = self.order.lanes.is_alone(claim.lane.index());
+        let g = at(&mut self.groups, group);
+        if most == 0 || !alone || g.limit != Limit::SERIAL || g.messages.is_empty() {
+            return Err(claim);
+        }
+        let mut lent = Vec::with_capacity(most.min(g.messages.len()));
+        while lent.len() < most
+            && let Some((_, next)) = &g.messages.first
+            && next.tier == claim.tier
+            && goes(&next.item)
+            && let Some((seq, message)) = g.messages.pop()
+        {
+            lent.push((seq, message.item));
+        }
+        if lent.is_empty() {
+            return Err(claim);
+        }
+        Ok(GroupClaim {
+            holds: claim.holds(),
+            first: Some(claim),
+            lent: lent.into_iter(),
+            group,
+        })
+    }
+
+    /// Those that are not at work wait again, where they waited.
+    pub fn give_back(&mut self, claim: GroupClaim<T>) {
+        let GroupClaim {
+            first,
+            lent,
+            holds,
+            group,
+        } = claim;
+        let g = at(&mut self.groups, group);
+        for (seq, item) in lent.rev() {
+            let tier = holds.tier;
+            g.messages.put(seq, Message { tier, item });
+        }
+        match first {
+            Some(first) => self.unclaim(first),
+            None => self.order.join_and_settle(group.0.index(), g, Age::Same),
+        }
+    }
+}

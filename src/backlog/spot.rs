@@ -1,0 +1,167 @@
+//! Messages for who does not care whether they are alone: where each waits, and what it
+//! holds while it is in flight.
+
+use crate::lanes::LaneKey;
+use crate::ready::STANDING_LEVEL;
+
+use super::group::Place;
+use super::{Backlog, Blocked, Claim, GroupKey};
+
+/// Where a message waits, or waited: no other message ever waits there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spot {
+    /// In a group, under this number.
+    Group(GroupKey, u64),
+    /// Alone, in this lane and tier.
+    Alone(LaneKey, u32, Place),
+}
+
+/// What waits here.
+pub trait Item {
+    /// It waits there now.
+    fn waits_at(&self, _spot: Spot) {}
+}
+
+// What needs no telling.
+impl Item for () {}
+impl Item for u32 {}
+impl Item for u64 {}
+impl Item for usize {}
+
+/// What a message in flight holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// A unit of this lane's cap.
+    pub lane: LaneKey,
+    /// A unit of this group's limit, if it is not alone.
+    pub group: Option<GroupKey>,
+    /// A place in this tier.
+    pub tier: u32,
+}
+
+impl<T> Claim<T> {
+    /// Where it waited.
+    pub fn spot(&self) -> Spot {
+        match self.group {
+            Some(group) => Spot::Group(group, self.seq),
+            None => Spot::Alone(self.lane, self.tier, self.old),
+        }
+    }
+
+    /// What it holds.
+    #[inline]
+    pub fn holds(&self) -> InFlight {
+        InFlight {
+            lane: self.lane,
+            group: self.group,
+            tier: self.tier,
+        }
+    }
+}
+
+impl<T: Item> Backlog<T> {
+    /// Sends a message to a group, or alone: where it waits, and in which tier.
+    #[inline]
+    pub fn send_to(
+        &mut self,
+        lane: LaneKey,
+        group: Option<GroupKey>,
+        tier: Option<u32>,
+        bump: Option<u8>,
+        item: T,
+    ) -> (Spot, u32) {
+        match group {
+            None => {
+                let tier = tier.unwrap_or(0);
+                let place = self.send_alone(lane, tier, bump, item);
+                (Spot::Alone(lane, tier, place), tier)
+            }
+            Some(group) => {
+                let (seq, tier) = self.send(group, tier, bump, item);
+                (Spot::Group(group, seq), tier)
+            }
+        }
+    }
+
+    /// Whether a message waits there.
+    pub fn waits(&mut self, spot: Spot) -> bool {
+        match spot {
+            Spot::Group(group, seq) => {
+                let group = self.groups.get(group.0);
+                group.is_some_and(|group| group.messages.iter().any(|(of, _)| of == seq))
+            }
+            Spot::Alone(lane, tier, place) => {
+                let position = place.position(STANDING_LEVEL);
+                let lanes = &mut self.order.lanes;
+                lanes.get(lane).is_some() && lanes.contains(lane.index(), tier, position)
+            }
+        }
+    }
+
+    /// Takes a waiting message out without a turn, with its lane and tier; `None` if it
+    /// does not wait there.
+    pub fn take_out(&mut self, spot: Spot) -> Option<(T, LaneKey, u32)> {
+        match spot {
+            Spot::Group(group, seq) => {
+                let lane = self.lane_of(group)?;
+                let (item, tier) = self.take(group, seq)?;
+                Some((item, lane, tier))
+            }
+            Spot::Alone(lane, tier, place) => {
+                let item = self.remove_alone(lane, tier, place)?;
+                Some((item, lane, tier))
+            }
+        }
+    }
+
+    /// Bumps what waits there, or its group: where it waits then. `None` if it is alone
+    /// and does not wait there.
+    pub fn bump_at(&mut self, spot: Spot, level: u8) -> Option<Spot> {
+        match spot {
+            Spot::Group(group, _) => {
+                self.bump(group, level);
+                Some(spot)
+            }
+            Spot::Alone(lane, tier, place) => {
+                let place = self.bump_alone(lane, tier, place, level)?;
+                Some(Spot::Alone(lane, tier, place))
+            }
+        }
+    }
+
+    /// A message that held this is done.
+    #[inline]
+    pub fn finish(&mut self, held: InFlight) {
+        match held.group {
+            Some(group) => self.complete(group, held.tier),
+            None => self.complete_alone(held.lane, held.tier, 1),
+        }
+    }
+
+    /// What keeps a message waiting; `None` if an earlier one of its group does.
+    pub fn why_at(&self, spot: Spot) -> Option<Blocked> {
+        match spot {
+            Spot::Group(group, seq) if self.first_in(group) != Some(seq) => None,
+            Spot::Group(group, _) => Some(self.why(group)),
+            Spot::Alone(lane, tier, _) => Some(self.why_alone(lane, tier)),
+        }
+    }
+
+    /// All that waits, each with its lane and tier, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (Spot, LaneKey, u32, &T)> {
+        let grouped = self.groups.iter().flat_map(|(key, group)| {
+            let spot = move |seq| Spot::Group(GroupKey(key), seq);
+            let messages = group.messages.iter();
+            messages.map(move |(seq, m)| (spot(seq), group.lane, m.tier, &m.item))
+        });
+        let alone = self.order.lanes.iter().flat_map(|(key, lane)| {
+            lane.members().flat_map(move |(tier, member)| {
+                let spot = move |place| Spot::Alone(key, tier, place);
+                member
+                    .alone()
+                    .map(move |(place, item)| (spot(place), key, tier, item))
+            })
+        });
+        grouped.chain(alone)
+    }
+}
