@@ -132,6 +132,19 @@ impl<T> RunClaim<T> {
         Some((self.run.pop()?.1, joins))
     }
 
+    /// All of them, each with where it waited.
+    pub fn spots(&self) -> impl Iterator<Item = (Spot, &T)> {
+        let spot = |ticket| Spot::Alone(self.lane, self.tier, Place::new(ticket));
+        self.run
+            .iter()
+            .map(move |(ticket, item)| (spot(ticket), item))
+    }
+
+    /// All of them, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.run.items.as_mut_slice().iter_mut().flatten()
+    }
+
     /// What each of them holds.
     pub fn holds(&self) -> InFlight {
         InFlight {

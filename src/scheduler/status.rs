@@ -150,7 +150,7 @@ impl<J: Body> Core<J> {
                 caller: self.caller(caller).name.clone(),
                 label: task.job.label().cloned(),
                 tier,
-                queued: task.queued(),
+                queued: self.queued_of(task),
                 why: self.why(caller, at),
             });
         });
