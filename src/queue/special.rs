@@ -26,7 +26,9 @@ pub(super) fn begin<T>(
 ) -> (Option<Taken<T>>, bool) {
     if mailbox.flags & TIERED != 0 {
         drop(mailbox);
-        return begin_in_tier(shared, group);
+        let taken = begin_in_tier(shared, group);
+        let counted = taken.is_some();
+        return (taken, counted);
     }
     mailbox.phase = Phase::Held;
     mailbox.flags &= !BUMPED;
@@ -38,20 +40,14 @@ pub(super) fn begin<T>(
 }
 
 #[cold]
-fn begin_in_tier<T>(shared: &Shared<T>, group: &GroupRef<T>) -> (Option<Taken<T>>, bool) {
+fn begin_in_tier<T>(shared: &Shared<T>, group: &GroupRef<T>) -> Option<Taken<T>> {
     shared.with_state(|state| {
         let mut mailbox = shared.lock_group(state, group);
         mailbox.phase = Phase::Held;
-        mailbox.flags &= !BUMPED;
-        let (mut taken, mut counted) = (None, false);
-        if mailbox.flags & STARTED != 0 {
-            taken = take_started(state, group, &mut mailbox);
-            counted = taken.is_some();
-        } else if mailbox.may_take() {
-            taken = group.take(&mut mailbox);
-        }
+        mailbox.flags &= !(BUMPED | STARTED);
+        let taken = take_started(state, group, &mut mailbox);
         state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
-        (taken, counted)
+        taken
     })
 }
 
@@ -62,7 +58,6 @@ fn take_started<T>(
     mailbox: &mut Mailbox<T>,
 ) -> Option<Taken<T>> {
     let lane = mailbox.lane.index();
-    mailbox.flags &= !STARTED;
     let tier = mailbox.rare().counted.take()?;
     let head = mailbox.head().map(|head| head.tier);
     if mailbox.may_take() && head == Some(tier) {
@@ -150,41 +145,42 @@ pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, me
     shared.capacity.release(messages);
 }
 
-/// A message that was not done goes back. It is dropped under no lock if
-/// nobody will ever receive it.
+/// A message that was not done goes back, and before it those behind it, at which
+/// nobody looked. What nobody will ever receive is dropped under no lock.
 #[cold]
-pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, mut taken: Taken<T>) {
+pub(super) fn fail<T>(
+    shared: &Shared<T>,
+    live: &mut Live<T>,
+    mut failed: Taken<T>,
+    behind: Vec<Taken<T>>,
+) {
     shared.failed.count();
-    taken.attempts = taken.attempts.saturating_add(1);
-    let mut unwanted = None;
-    if shared.retry.is_plain(taken.attempts) {
-        let group = live.group.as_ref().expect(LIVE);
+    failed.attempts = failed.attempts.saturating_add(1);
+    let group = live.group.as_ref().expect(LIVE);
+    if behind.is_empty() && shared.retry.is_plain(failed.attempts) {
         let mut mailbox = group.lock();
-        if mailbox.is_plain_but(BARE) {
-            if shared.wants(&taken.message) {
-                group.put_back(&mut mailbox, taken);
-            } else {
-                unwanted = Some(taken);
-            }
-            drop(mailbox);
-            if unwanted.is_some() {
-                shared.capacity.release(1);
-            }
-            drop(unwanted);
-            return;
+        if mailbox.is_plain_but(BARE) && shared.wants(&failed.message) {
+            return group.put_back(&mut mailbox, failed);
         }
     }
-    let counted = std::mem::take(&mut live.counted);
-    let unwanted = shared.with_state(|state| {
-        let group = live.group.as_ref().expect(LIVE);
+    live.counted = false;
+    let unwanted: Vec<T> = shared.with_state(|state| {
         let mut mailbox = shared.lock_group(state, group);
-        let counted = counted || mailbox.flags & SWEPT != 0;
-        mailbox.flags &= !SWEPT;
-        let unwanted = give_back(shared, state, group, &mut mailbox, (taken, counted, true));
+        let counted = is_started(&mut mailbox);
+        let behind = behind.into_iter().rev().map(|taken| (taken, false, false));
+        let all = behind.chain([(failed, counted, true)]);
+        let unwanted = all.filter_map(|one| give_back(shared, state, group, &mut mailbox, one));
+        let unwanted = unwanted.collect();
         state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
         unwanted
     });
     drop(unwanted);
+}
+
+/// Whether the message in hand counts as started, which it does no more in its turn.
+fn is_started<T>(mailbox: &mut Mailbox<T>) -> bool {
+    mailbox.flags &= !SWEPT;
+    mailbox.flags & TIERED != 0
 }
 
 /// Puts a message back under both locks; the message itself if nobody will ever
@@ -224,30 +220,11 @@ fn give_back<T>(
     None
 }
 
-/// Messages that nobody looked at go back.
-pub(super) fn return_untouched<T>(
-    shared: &Shared<T>,
-    live: &mut Live<T>,
-    messages: Vec<Taken<T>>,
-) -> Vec<T> {
-    let mut unwanted = Vec::new();
-    shared.with_state(|state| {
-        let group = live.group.as_ref().expect(LIVE);
-        let mut mailbox = shared.lock_group(state, group);
-        for taken in messages.into_iter().rev() {
-            let message = (taken, false, false);
-            unwanted.extend(give_back(shared, state, group, &mut mailbox, message));
-        }
-        state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
-    });
-    unwanted
-}
-
 /// Ends a turn.
 #[cold]
 pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>) {
     let taken = live.taken.take();
-    let (unit, counted) = (live.unit, live.counted);
+    let unit = live.unit;
     let unwanted = shared.with_state(|state| {
         let mut mailbox = shared.lock_group(state, &group);
         let lane = mailbox.lane.index();
@@ -256,9 +233,7 @@ pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>)
         }
         let mut unwanted = None;
         if let Some(taken) = taken {
-            let counted = counted || mailbox.flags & SWEPT != 0;
-            mailbox.flags &= !SWEPT;
-            let message = (taken, counted, false);
+            let message = (taken, is_started(&mut mailbox), false);
             unwanted = give_back(shared, state, &group, &mut mailbox, message);
         } else {
             settle_swept(state, &mut mailbox);
@@ -281,14 +256,12 @@ pub(super) fn pin<T>(shared: &Arc<Shared<T>>, group: &GroupRef<T>) -> Pinned<T> 
     })
 }
 
-/// A detached delivery is done. `counted`: it counted as started when it was
-/// detached.
+/// A detached delivery is done.
 #[cold]
-pub(super) fn finished<T>(shared: &Shared<T>, group: &GroupRef<T>, counted: bool, tier: u32) {
+pub(super) fn finished<T>(shared: &Shared<T>, group: &GroupRef<T>, tier: u32) {
     shared.with_state(|state| {
         release(shared, state, group, |state, mailbox| {
-            shared.free(state, 1);
-            if counted || mailbox.flags & TIERED != 0 {
+            if mailbox.flags & TIERED != 0 {
                 _ = state.lanes.tiers(mailbox.lane.index()).finish(tier);
             }
         });
@@ -297,17 +270,12 @@ pub(super) fn finished<T>(shared: &Shared<T>, group: &GroupRef<T>, counted: bool
 
 /// A detached delivery was not done: its message goes back.
 #[cold]
-pub(super) fn fail_detached<T>(
-    shared: &Shared<T>,
-    group: &GroupRef<T>,
-    counted: bool,
-    mut taken: Taken<T>,
-) {
+pub(super) fn fail_detached<T>(shared: &Shared<T>, group: &GroupRef<T>, mut taken: Taken<T>) {
     shared.failed.count();
     taken.attempts = taken.attempts.saturating_add(1);
     let unwanted = shared.with_state(|state| {
         release(shared, state, group, |state, mailbox| {
-            let counted = counted || mailbox.flags & TIERED != 0;
+            let counted = mailbox.flags & TIERED != 0;
             give_back(shared, state, group, mailbox, (taken, counted, true))
         })
     });
