@@ -26,7 +26,7 @@ use super::handles::GroupId;
 use super::refuse::{NoMore, NoTurn, TryReceive, Why};
 use super::shared::Shared;
 use super::state::{Age, State};
-use super::turn::{Owner, Turn};
+use super::turn::Turn;
 use super::{GroupRef, Queue};
 
 impl<T> Queue<T> {
@@ -81,7 +81,7 @@ impl<T> Queue<T> {
         let key = group.key_in(shared).ok_or(Stale)?;
         let epoch = shared.epoch();
         let group = shared.with_state(|state| shared.claim_by_name(state, key))?;
-        Ok(Turn::begin(Owner::Borrowed(shared), group, epoch))
+        Ok(Turn::begin(shared, group, epoch))
     }
 }
 
@@ -250,7 +250,7 @@ impl<'q, T> Op for ReceiveFrom<'q, T> {
                 Some(Poll::Ready(claimed))
             })
         });
-        claimed.map(|group| Ok(Turn::begin(Owner::Borrowed(shared), group?, epoch)))
+        claimed.map(|group| Ok(Turn::begin(shared, group?, epoch)))
     }
 
     fn cancel(&mut self) {
