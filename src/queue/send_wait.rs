@@ -49,7 +49,10 @@ impl<T> Pending for ToSend<'_, T, T> {
     fn send(self, permits: Permits<'_>) -> Result<(), SendError<T>> {
         let pin = &self.conversation.pin;
         let to = (&**pin, self.tier);
-        pin.queue().send_one(to, self.message, permits, ())
+        let sent = pin
+            .queue()
+            .send_quietly(to, self.message, Some(permits), ());
+        sent.map(|posted| pin.queue().posted(posted))
     }
 
     fn into_message(self) -> T {
