@@ -11,7 +11,6 @@
 //!    nothing comes any more.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::task::{Context, Poll};
 
 use crate::error::Stale;
@@ -259,13 +258,5 @@ impl<'q, T> Op for ReceiveFrom<'q, T> {
             // If it had been notified, the waking rules pass that on.
             shared.with_state(|state| self.leave(state, key));
         }
-    }
-}
-
-impl<T> fmt::Debug for ReceiveFrom<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReceiveFrom")
-            .field("in_line", &self.ticket.is_some())
-            .finish_non_exhaustive()
     }
 }

@@ -299,20 +299,3 @@ impl<'q, T> Op for ReceiveMany<'q, T> {
         self.one.cancel();
     }
 }
-
-impl<T> fmt::Debug for Receive<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receive")
-            .field("in_line", &self.ticket.is_some())
-            .finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for ReceiveMany<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReceiveMany")
-            .field("one", &self.one)
-            .field("n", &self.n)
-            .finish()
-    }
-}
