@@ -318,8 +318,7 @@ impl<T> Shared<T> {
         for group in state.groups.all() {
             let mut mailbox = self.lock_group(state, &group);
             mailbox.flags |= CLOSED;
-            let claimed = state.is_claimed(&mailbox);
-            state.count_closed(&group, &mut mailbox, claimed);
+            state.count_closed(&group, &mut mailbox);
         }
     }
 

@@ -15,7 +15,7 @@ use super::capacity::Permits;
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
 use super::shared::Shared;
-use super::state::{Age, State, Was};
+use super::state::{Age, State};
 use super::submissions::Posted;
 
 impl<T> Conversation<T> {
@@ -244,14 +244,11 @@ impl<T> Shared<T> {
         } else {
             group.append_all(&mut mailbox, messages);
         }
-        if mailbox.phase == Phase::Idle {
-            let risen = (Was::Out, Age::New);
-            state.place(&self.submissions, group, &mut mailbox, risen);
-        } else {
-            state.count_head(&mut mailbox);
-            state.count_closed(group, &mut mailbox, claimed);
-            state.lanes.settle(mailbox.lane.index());
-        }
+        let age = match mailbox.phase {
+            Phase::Idle => Age::New,
+            _ => Age::Same,
+        };
+        state.place(&self.submissions, group, &mut mailbox, age);
         Ok(())
     }
 

@@ -250,9 +250,9 @@ impl<T> Shared<T> {
         change: impl FnOnce(&mut State<T>, &mut Mailbox<T>) -> (R, Age),
     ) -> R {
         let mut mailbox = self.lock_group(state, group);
-        let was = state.unline(&mut mailbox);
+        state.unline(&mut mailbox);
         let (result, age) = change(state, &mut mailbox);
-        state.place(&self.submissions, group, &mut mailbox, (was, age));
+        state.place(&self.submissions, group, &mut mailbox, age);
         result
     }
 

@@ -11,10 +11,8 @@ use crate::sync::Arc;
 
 use super::live::{LIVE, Live};
 use super::shared::Shared;
-use super::state::{Age, State, Was};
+use super::state::{Age, State};
 use super::{GroupRef, Pinned};
-
-const IN_TURN: (Was, Age) = (Was::Out, Age::Same);
 
 /// Begins the turn of a group with flags: its first message, and whether that
 /// counts as started.
@@ -46,7 +44,7 @@ fn begin_in_tier<T>(shared: &Shared<T>, group: &GroupRef<T>) -> Option<Taken<T>>
         mailbox.phase = Phase::Held;
         mailbox.flags &= !(BUMPED | STARTED);
         let taken = take_started(state, group, &mut mailbox);
-        state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
+        state.place(&shared.submissions, group, &mut mailbox, Age::Same);
         taken
     })
 }
@@ -119,7 +117,7 @@ fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool 
             }
             live.taken = group.take(&mut mailbox);
         }
-        state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
+        state.place(&shared.submissions, group, &mut mailbox, Age::Same);
         room
     })
 }
@@ -171,7 +169,7 @@ pub(super) fn fail<T>(
         let all = behind.chain([(failed, counted, true)]);
         let unwanted = all.filter_map(|one| give_back(shared, state, group, &mut mailbox, one));
         let unwanted = unwanted.collect();
-        state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
+        state.place(&shared.submissions, group, &mut mailbox, Age::Same);
         unwanted
     });
     drop(unwanted);
@@ -240,8 +238,7 @@ pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>)
         }
         mailbox.flags &= !BARE;
         mailbox.phase = Phase::Idle;
-        let ended = (Was::Out, Age::New);
-        state.place(&shared.submissions, &group, &mut mailbox, ended);
+        state.place(&shared.submissions, &group, &mut mailbox, Age::New);
         unwanted
     });
     drop(unwanted);
@@ -291,7 +288,8 @@ fn release<T, R>(
     finish: impl FnOnce(&mut State<T>, &mut Mailbox<T>) -> R,
 ) -> R {
     shared.change_group(state, group, |state, mailbox| {
-        let ready = mailbox.phase == Phase::Ready;
+        // Taken out of line for this.
+        let ready = mailbox.phase == Phase::Idle && group.waiting() > 0;
         mailbox.change_room(|rare| rare.detached -= 1);
         if mailbox.flags & CAPPED != 0 {
             state.lanes.return_units(mailbox.lane.index(), 1);
