@@ -38,8 +38,7 @@ impl<T> Queue<T> {
     /// [`TryReceive`] if there is none.
     #[inline(always)]
     pub fn try_receive(&self) -> Result<Turn<'_, T>, TryReceive> {
-        let turn = self.shared().try_turn();
-        turn.ok_or_else(|| self.shared().nothing())
+        Turn::claim(self.shared()).ok_or_else(|| self.shared().nothing())
     }
 
     /// Waits for a turn, and claims up to `n` turns, at most 32, under one lock.
@@ -79,13 +78,13 @@ impl<T> Queue<T> {
     }
 }
 
-impl<T> Shared<T> {
-    /// The next turn, if there is one.
+impl<'q, T> Turn<'q, T> {
+    /// The next, if there is one.
     #[inline(always)]
-    fn try_turn(self: &Arc<Self>) -> Option<Turn<'_, T>> {
-        let epoch = self.epoch();
-        let group = self.claim()?;
-        Some(Turn::begin(self, group, epoch))
+    fn claim(shared: &'q Arc<Shared<T>>) -> Option<Self> {
+        let epoch = shared.epoch();
+        let group = shared.claim()?;
+        Some(Self::begin(shared, group, epoch))
     }
 }
 
@@ -226,18 +225,18 @@ impl<'q, T> Op for Receive<'q, T> {
 
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {
-        self.shared.try_turn().map(Ok)
+        Turn::claim(self.shared).map(Ok)
     }
 
     fn attempt(&mut self) -> Option<Self::Output> {
         let shared = self.shared;
-        self.look_around(|| shared.try_turn()).map(Ok)
+        self.look_around(|| Turn::claim(shared)).map(Ok)
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let shared = self.shared;
         if self.ticket.is_none()
-            && let Some(turn) = shared.try_turn()
+            && let Some(turn) = Turn::claim(shared)
         {
             return Poll::Ready(Ok(turn));
         }
