@@ -1,12 +1,12 @@
 //! Several deliveries of a turn as one.
 
-use std::fmt;
+use std::iter::Chain;
+use std::{fmt, option, vec};
 
 use crate::group::{TIERED, Taken};
 use crate::sync::Arc;
 
 use super::GroupRef;
-use super::delivery::IN_HAND;
 use super::live::Live;
 use super::shared::Shared;
 use super::special;
@@ -74,52 +74,33 @@ impl<'t, T> Batch<'t, T> {
     #[inline]
     pub fn complete_up_to(mut self, n: usize) -> Completed<T> {
         let n = n.min(self.len());
-        if n == 0 {
-            self.give_back();
-            return Completed::default();
-        }
-        let first = self.live.taken.take().expect(IN_HAND);
+        let first = self.live.taken.take_if(|_| n > 0);
         let mut rest = std::mem::take(&mut self.rest);
-        self.rest = rest.split_off(n - 1);
-        if self.live.counted || self.live.holder.is_some() {
+        self.rest = rest.split_off(n.saturating_sub(1));
+        if let Some(first) = &first
+            && (self.live.counted || self.live.holder.is_some())
+        {
             special::completed(self.shared, self.live, first.tier, n);
         }
         self.give_back();
-        Completed {
-            first: Some(first.message),
-            rest: rest.into_iter(),
-        }
+        Completed(first.into_iter().chain(rest))
     }
 }
 
 /// The messages of a [`Batch`] that were completed, in order.
 #[derive(Debug)]
-pub struct Completed<T> {
-    first: Option<T>,
-    rest: std::vec::IntoIter<Taken<T>>,
-}
-
-impl<T> Default for Completed<T> {
-    fn default() -> Self {
-        Self {
-            first: None,
-            rest: Vec::new().into_iter(),
-        }
-    }
-}
+pub struct Completed<T>(Chain<option::IntoIter<Taken<T>>, vec::IntoIter<Taken<T>>>);
 
 impl<T> Iterator for Completed<T> {
     type Item = T;
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        let first = self.first.take();
-        first.or_else(|| Some(self.rest.next()?.message))
+        Some(self.0.next()?.message)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = usize::from(self.first.is_some()) + self.rest.len();
-        (left, Some(left))
+        self.0.size_hint()
     }
 }
 

@@ -110,7 +110,7 @@ impl<'t, T> Delivery<'t, T> {
     }
 }
 
-pub(super) const IN_HAND: &str = "a delivery holds its message until it is consumed";
+const IN_HAND: &str = "a delivery holds its message until it is consumed";
 
 impl<T> Deref for Delivery<'_, T> {
     type Target = T;
