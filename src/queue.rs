@@ -125,7 +125,6 @@ mod capacity;
 mod claim;
 mod counts;
 mod delivery;
-mod dropped;
 mod handles;
 mod live;
 #[cfg(all(test, loom))]

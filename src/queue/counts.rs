@@ -82,7 +82,7 @@ pub(super) fn counts<T>(shared: &Shared<T>, state: &State<T>) -> Counts {
         eligible: state.lanes.eligible(usize::MAX) as u64,
         turns: state.lanes.begun(),
         failed: shared.failed.get(),
-        dropped: shared.dropped.count(),
+        dropped: shared.dropped.get(),
         poisoned,
         backing_off: state.suspended.groups.len() - poisoned,
         outstanding: shared.capacity.outstanding(),
