@@ -307,9 +307,7 @@ impl<T> Shared<T> {
             }
             then(state)
         });
-        if let Some(permits) = self.capacity.permits() {
-            permits.close();
-        }
+        self.capacity.close();
         result
     }
 

@@ -81,7 +81,7 @@ pub(super) fn counts<T>(shared: &Shared<T>, state: &State<T>) -> Counts {
         groups: state.groups.len(),
         eligible: state.lanes.eligible(usize::MAX) as u64,
         turns: state.lanes.begun(),
-        failed: shared.failed.get(),
+        failed: shared.failures.get(),
         dropped: shared.dropped.get(),
         poisoned,
         backing_off: state.suspended.groups.len() - poisoned,

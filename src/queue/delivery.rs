@@ -200,7 +200,7 @@ impl<T> Detached<T> {
             let shared = pin.queue();
             match posted {
                 Some(posted) => shared.posted(posted),
-                None => special::finished(shared, &pin, taken.tier),
+                None => special::end_detached(shared, &pin, taken.tier, None),
             }
             shared.capacity.release(1);
         }
@@ -216,7 +216,7 @@ impl<T> Detached<T> {
     fn fail(&mut self) -> Option<Pinned<T>> {
         let (pin, taken) = self.held.take()?;
         self.holder.let_go();
-        special::fail_detached(pin.queue(), &pin, taken);
+        special::end_detached(pin.queue(), &pin, taken.tier, Some(taken));
         Some(pin)
     }
 

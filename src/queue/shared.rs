@@ -20,7 +20,7 @@
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use crate::group::{Group, GroupKey, Guard, Mailbox, Names, Phase};
+use crate::group::{Group, GroupKey, Guard, Mailbox, Names, Phase, Taken};
 use crate::limit::Bypass;
 use crate::retry::Retry;
 use crate::sync::{
@@ -51,7 +51,7 @@ pub(crate) struct Shared<T> {
     pub(super) retry: Retry,
     pub(crate) capacity: Capacity,
     /// Deliveries that were not completed.
-    pub(super) failed: Tally,
+    pub(super) failures: Tally,
     /// Those of them that were dropped.
     pub(super) dropped: Tally,
     on_dropped: Option<OnDropped>,
@@ -91,7 +91,7 @@ impl<T> Shared<T> {
             quantum,
             retry,
             capacity,
-            failed: Tally::new(),
+            failures: Tally::new(),
             dropped: Tally::new(),
             on_dropped,
             epoch: AtomicU32::new(0),
@@ -285,6 +285,13 @@ impl<T> Shared<T> {
         let mailbox = group.lock();
         state.collect(&self.submissions);
         mailbox
+    }
+
+    /// A message that was not done, its attempt counted.
+    pub(super) fn failed(&self, mut taken: Taken<T>) -> Taken<T> {
+        self.failures.count();
+        taken.attempts = taken.attempts.saturating_add(1);
+        taken
     }
 
     /// A delivery of this group was dropped, and has gone back. Under no lock: runs

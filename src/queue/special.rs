@@ -3,8 +3,8 @@
 //! them, under the policy lock and the group's.
 
 use crate::group::{
-    BARE, BUMPED, CAPPED, Group, Guard, Mailbox, PEEKED, POISONED, Phase, STARTED, SUSPENDED,
-    SWEPT, TIERED, Taken,
+    BARE, BUMPED, CAPPED, Guard, Mailbox, PEEKED, POISONED, Phase, STARTED, SUSPENDED, SWEPT,
+    TIERED, Taken,
 };
 
 use crate::sync::Arc;
@@ -37,33 +37,24 @@ pub(super) fn begin<T>(
     (taken, false)
 }
 
+/// The message that started when its group was claimed, if it is still there.
 #[cold]
 fn begin_in_tier<T>(shared: &Shared<T>, group: &GroupRef<T>) -> Option<Taken<T>> {
     shared.with_state(|state| {
         let mut mailbox = shared.lock_group(state, group);
         mailbox.phase = Phase::Held;
         mailbox.flags &= !(BUMPED | STARTED);
-        let taken = take_started(state, group, &mut mailbox);
+        let (started, head) = (mailbox.counted(), mailbox.head());
+        let mut taken = None;
+        if mailbox.may_take() && head.map(|head| head.tier) == started {
+            mailbox.rare().counted = None;
+            taken = group.take(&mut mailbox);
+        } else if let Some(tier) = started {
+            _ = state.lanes.tiers(mailbox.lane.index()).give_back(tier);
+        }
         state.place(&shared.submissions, group, &mut mailbox, Age::Same);
         taken
     })
-}
-
-/// The message that started when its group was claimed, if it is still there.
-fn take_started<T>(
-    state: &mut State<T>,
-    group: &Group<T>,
-    mailbox: &mut Mailbox<T>,
-) -> Option<Taken<T>> {
-    let lane = mailbox.lane.index();
-    let tier = mailbox.rare().counted.take()?;
-    let head = mailbox.head().map(|head| head.tier);
-    if mailbox.may_take() && head == Some(tier) {
-        return group.take(mailbox);
-    }
-    _ = state.lanes.tiers(lane).give_back(tier);
-    mailbox.rare().counted = Some(tier);
-    None
 }
 
 /// The next message of a turn whose group has flags, or that has no unit.
@@ -149,11 +140,10 @@ pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, me
 pub(super) fn fail<T>(
     shared: &Shared<T>,
     live: &mut Live<T>,
-    mut failed: Taken<T>,
+    failed: Taken<T>,
     behind: Vec<Taken<T>>,
 ) {
-    shared.failed.count();
-    failed.attempts = failed.attempts.saturating_add(1);
+    let failed = shared.failed(failed);
     let group = live.group.as_ref().expect(LIVE);
     if behind.is_empty() && shared.retry.is_plain(failed.attempts) {
         let mut mailbox = group.lock();
@@ -253,52 +243,36 @@ pub(super) fn pin<T>(shared: &Arc<Shared<T>>, group: &GroupRef<T>) -> Pinned<T> 
     })
 }
 
-/// A detached delivery is done.
+/// A detached delivery of a message of this tier is done, or `failed` and goes
+/// back; its units come back. A group that was not ready, as no unit was free, or
+/// that is suspended by that, is the youngest now.
 #[cold]
-pub(super) fn finished<T>(shared: &Shared<T>, group: &GroupRef<T>, tier: u32) {
-    shared.with_state(|state| {
-        release(shared, state, group, |state, mailbox| {
-            if mailbox.flags & TIERED != 0 {
-                _ = state.lanes.tiers(mailbox.lane.index()).finish(tier);
-            }
-        });
-    });
-}
-
-/// A detached delivery was not done: its message goes back.
-#[cold]
-pub(super) fn fail_detached<T>(shared: &Shared<T>, group: &GroupRef<T>, mut taken: Taken<T>) {
-    shared.failed.count();
-    taken.attempts = taken.attempts.saturating_add(1);
-    let unwanted = shared.with_state(|state| {
-        release(shared, state, group, |state, mailbox| {
-            let counted = mailbox.flags & TIERED != 0;
-            give_back(shared, state, group, mailbox, (taken, counted, true))
-        })
-    });
-    drop(unwanted);
-}
-
-/// The units of a detached delivery come back. A group that was not ready, as
-/// no unit was free, or that is suspended by that, is the youngest now.
-fn release<T, R>(
+pub(super) fn end_detached<T>(
     shared: &Shared<T>,
-    state: &mut State<T>,
     group: &GroupRef<T>,
-    finish: impl FnOnce(&mut State<T>, &mut Mailbox<T>) -> R,
-) -> R {
-    shared.change_group(state, group, |state, mailbox| {
+    tier: u32,
+    failed: Option<Taken<T>>,
+) {
+    let failed = failed.map(|taken| shared.failed(taken));
+    let unwanted = shared.with_group(group, |state, mailbox| {
         // Taken out of line for this.
         let ready = mailbox.phase == Phase::Idle && group.waiting() > 0;
         mailbox.change_room(|rare| rare.detached -= 1);
+        let lane = mailbox.lane.index();
         if mailbox.flags & CAPPED != 0 {
-            state.lanes.return_units(mailbox.lane.index(), 1);
+            state.lanes.return_units(lane, 1);
         }
         if mailbox.flags & PEEKED != 0 {
             mailbox.ticket = state.mint(&shared.submissions);
         }
-        let result = finish(state, mailbox);
+        let (counted, mut unwanted) = (mailbox.flags & TIERED != 0, None);
+        if let Some(failed) = failed {
+            unwanted = give_back(shared, state, group, mailbox, (failed, counted, true));
+        } else if counted {
+            _ = state.lanes.tiers(lane).finish(tier);
+        }
         let stays = ready && mailbox.flags & SUSPENDED == 0;
-        (result, if stays { Age::Same } else { Age::New })
-    })
+        (unwanted, if stays { Age::Same } else { Age::New })
+    });
+    drop(unwanted);
 }
