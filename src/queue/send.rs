@@ -5,7 +5,7 @@
 
 use crate::error::TierGoesDown;
 use crate::group::{
-    BUMPED, CLOSED, Flags, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, SWEPT, TIERED,
+    BUMPED, CLOSED, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, SWEPT, TIERED,
 };
 use crate::lanes::LaneKey;
 use crate::sync::Ordering;
@@ -269,19 +269,17 @@ impl<T> Shared<T> {
                 _ = state.lanes.tiers(index).arrive(0);
                 state.lanes.tiers(index).start(0);
             }
-            let swept: Flags = match (mailbox.phase, claimed) {
-                (_, true) => {
-                    mailbox.rare().counted = Some(0);
-                    STARTED
-                }
-                (Phase::Held, _) if started > mailbox.detached() => SWEPT,
-                _ => 0,
-            };
-            mailbox.flags |= swept;
             let waits = group.waiting() > 0 && mailbox.flags & POISONED == 0;
-            if waits && !claimed {
+            if waits || claimed {
                 mailbox.rare().counted = Some(0);
+            }
+            if claimed {
+                mailbox.flags |= STARTED;
+            } else if waits {
                 state.lanes.change_head(index, None, Some(0));
+            }
+            if mailbox.phase == Phase::Held && started > mailbox.detached() {
+                mailbox.flags |= SWEPT;
             }
         }
         state.lanes.settle(index);

@@ -40,20 +40,18 @@ pub(super) fn begin<T>(
 /// The message that started when its group was claimed, if it is still there.
 #[cold]
 fn begin_in_tier<T>(shared: &Shared<T>, group: &GroupRef<T>) -> Option<Taken<T>> {
-    shared.with_state(|state| {
-        let mut mailbox = shared.lock_group(state, group);
+    shared.with_group(group, |state, mailbox| {
         mailbox.phase = Phase::Held;
         mailbox.flags &= !(BUMPED | STARTED);
         let (started, head) = (mailbox.counted(), mailbox.head());
         let mut taken = None;
         if mailbox.may_take() && head.map(|head| head.tier) == started {
             mailbox.rare().counted = None;
-            taken = group.take(&mut mailbox);
+            taken = group.take(mailbox);
         } else if let Some(tier) = started {
             _ = state.lanes.tiers(mailbox.lane.index()).give_back(tier);
         }
-        state.place(&shared.submissions, group, &mut mailbox, Age::Same);
-        taken
+        (taken, Age::Same)
     })
 }
 
@@ -83,15 +81,13 @@ pub(super) fn take_next<T>(shared: &Shared<T>, live: &mut Live<T>) -> bool {
 /// of the lane's cap.
 #[cold]
 fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool {
-    shared.with_state(|state| {
-        let group = live.group.as_ref().expect(LIVE);
-        let mut mailbox = shared.lock_group(state, group);
+    let group = live.group.as_ref().expect(LIVE);
+    shared.with_group(group, |state, mailbox| {
         let lane = mailbox.lane.index();
-        settle_swept(state, &mut mailbox);
+        settle_swept(state, mailbox);
         let head = mailbox.head().filter(|_| mailbox.may_take());
         let Some(head) = head.filter(|head| state.lanes.lane(lane).may_start(head.tier)) else {
-            state.lanes.settle(lane);
-            return false;
+            return (false, Age::Same);
         };
         let room = match live.unit {
             true => state.lanes.lane(lane).is_within_cap(),
@@ -106,10 +102,9 @@ fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool 
                 mailbox.rare().counted = None;
                 live.counted = true;
             }
-            live.taken = group.take(&mut mailbox);
+            live.taken = group.take(mailbox);
         }
-        state.place(&shared.submissions, group, &mut mailbox, Age::Same);
-        room
+        (room, Age::Same)
     })
 }
 
@@ -152,15 +147,12 @@ pub(super) fn fail<T>(
         }
     }
     live.counted = false;
-    let unwanted: Vec<T> = shared.with_state(|state| {
-        let mut mailbox = shared.lock_group(state, group);
-        let counted = is_started(&mut mailbox);
+    let unwanted: Vec<T> = shared.with_group(group, |state, mailbox| {
+        let counted = is_started(mailbox);
         let behind = behind.into_iter().rev().map(|taken| (taken, false, false));
         let all = behind.chain([(failed, counted, true)]);
-        let unwanted = all.filter_map(|one| give_back(shared, state, group, &mut mailbox, one));
-        let unwanted = unwanted.collect();
-        state.place(&shared.submissions, group, &mut mailbox, Age::Same);
-        unwanted
+        let unwanted = all.filter_map(|one| give_back(shared, state, group, mailbox, one));
+        (unwanted.collect(), Age::Same)
     });
     drop(unwanted);
 }
@@ -212,24 +204,20 @@ fn give_back<T>(
 #[cold]
 pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>) {
     let taken = live.taken.take();
-    let unit = live.unit;
-    let unwanted = shared.with_state(|state| {
-        let mut mailbox = shared.lock_group(state, &group);
-        let lane = mailbox.lane.index();
-        if unit && mailbox.flags & CAPPED != 0 {
-            state.lanes.return_units(lane, 1);
+    let unwanted = shared.with_group(&group, |state, mailbox| {
+        if live.unit && mailbox.flags & CAPPED != 0 {
+            state.lanes.return_units(mailbox.lane.index(), 1);
         }
         let mut unwanted = None;
         if let Some(taken) = taken {
-            let message = (taken, is_started(&mut mailbox), false);
-            unwanted = give_back(shared, state, &group, &mut mailbox, message);
+            let message = (taken, is_started(mailbox), false);
+            unwanted = give_back(shared, state, &group, mailbox, message);
         } else {
-            settle_swept(state, &mut mailbox);
+            settle_swept(state, mailbox);
         }
         mailbox.flags &= !BARE;
         mailbox.phase = Phase::Idle;
-        state.place(&shared.submissions, &group, &mut mailbox, Age::New);
-        unwanted
+        (unwanted, Age::New)
     });
     drop(unwanted);
 }
