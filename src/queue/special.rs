@@ -81,13 +81,15 @@ pub(super) fn take_next<T>(shared: &Shared<T>, live: &mut Live<T>) -> bool {
 /// of the lane's cap.
 #[cold]
 fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool {
-    let group = live.group.as_ref().expect(LIVE);
-    shared.with_group(group, |state, mailbox| {
+    shared.with_state(|state| {
+        let group = live.group.as_ref().expect(LIVE);
+        let mut mailbox = shared.lock_group(state, group);
         let lane = mailbox.lane.index();
-        settle_swept(state, mailbox);
+        settle_swept(state, &mut mailbox);
         let head = mailbox.head().filter(|_| mailbox.may_take());
         let Some(head) = head.filter(|head| state.lanes.lane(lane).may_start(head.tier)) else {
-            return (false, Age::Same);
+            state.lanes.settle(lane);
+            return false;
         };
         let room = match live.unit {
             true => state.lanes.lane(lane).is_within_cap(),
@@ -102,9 +104,10 @@ fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool 
                 mailbox.rare().counted = None;
                 live.counted = true;
             }
-            live.taken = group.take(mailbox);
+            live.taken = group.take(&mut mailbox);
         }
-        (room, Age::Same)
+        state.place(&shared.submissions, group, &mut mailbox, Age::Same);
+        room
     })
 }
 
