@@ -44,6 +44,13 @@ impl<G> Row<G> {
         }
     }
 
+    /// Where the first stands.
+    #[inline]
+    pub(super) fn first(&self) -> Option<Position> {
+        let first = self.entries.front()?;
+        Some(Position::of(self.rank, first.ticket))
+    }
+
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Entry<G>> {
         let entry = self.entries.pop_front()?;
