@@ -51,6 +51,9 @@ use crate::slab::Key;
 use fifo::Fifo;
 
 pub(crate) use flags::*;
+#[cfg(any(loom, shuttle))]
+pub(crate) use lock::model::{Guard, Lock};
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use lock::{Guard, Lock};
 pub(crate) use odd::{Head, Taken, ordinal};
 pub(crate) use pinned::{KeepsGroups, Pin, Pinned};
