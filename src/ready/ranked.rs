@@ -111,6 +111,7 @@ impl<G> Ranked<G> {
     pub(super) fn take_over(&mut self, row: &mut Row<G>) {
         debug_assert!(self.len == 0 && !row.is_empty());
         self.len = row.len();
+        self.oldest = row.first().map(|first| (first.number(), first));
         std::mem::swap(self.row(row.rank), row);
     }
 
