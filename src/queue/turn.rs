@@ -78,7 +78,7 @@ impl<T> Live<T> {
         live.flagged = mailbox.flags != 0;
         if mailbox.flags & !CAPPED == 0 {
             mailbox.phase = Phase::Held;
-            live.taken = group.take_plain(&mut mailbox);
+            live.taken = group.take(&mut mailbox);
             drop(mailbox);
         } else {
             (live.taken, live.counted) = special::begin(shared, &group, mailbox);
@@ -99,7 +99,7 @@ impl<T> Live<T> {
         let mut mailbox = group.lock();
         let within_cap = || mailbox.flags == CAPPED && shared.epoch() == self.epoch;
         if self.unit && (mailbox.flags == 0 || within_cap()) {
-            self.taken = group.take_plain(&mut mailbox);
+            self.taken = group.take(&mut mailbox);
             return self.taken.is_some();
         }
         drop(mailbox);
