@@ -99,7 +99,9 @@ impl<T: Item> Backlog<T> {
                 return None;
             };
             let (most, goes) = limits(lane, run.iter().next()?.1);
-            let taken = run.take_first(most.min(room), goes)?;
+            // One alone is cheaper by itself.
+            let most = Some(most.min(room)).filter(|&most| most > 1)?;
+            let taken = run.take_first(most, goes)?;
             let count = taken.len();
             Some((taken, count, run.first))
         })?;

@@ -10,7 +10,7 @@ use crate::limit::Limit;
 
 use super::messages::Message;
 use super::order::Age;
-use super::{Backlog, Claim, GroupKey, InFlight, Item, at};
+use super::{Backlog, Claim, InFlight, Item, at};
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -19,10 +19,18 @@ pub struct GroupClaim<T> {
     first: Option<Claim<T>>,
     lent: IntoIter<(u64, T)>,
     holds: InFlight,
-    group: GroupKey,
 }
 
 impl<T> GroupClaim<T> {
+    /// A claim, with what was lent for it.
+    pub fn new(claim: Claim<T>, lent: Vec<(u64, T)>) -> Self {
+        Self {
+            holds: claim.holds(),
+            first: Some(claim),
+            lent: lent.into_iter(),
+        }
+    }
+
     /// How many are not at work yet.
     pub fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.lent.len()
@@ -56,25 +64,26 @@ impl<T> GroupClaim<T> {
 }
 
 impl<T: Item> Backlog<T> {
-    /// Lends those behind a claimed message of its serial group: at most so many, of its tier,
-    /// up to the first that `goes` refuses. Gives the claim back if none can be lent: of
-    /// another group, while other lanes have work, or where nothing waits.
+    /// Lends those behind a claimed message of a serial group: at most so many, of its tier,
+    /// up to the first that `goes` refuses, each with its number. None of another group, and
+    /// none while other lanes have work.
     #[inline]
     pub fn lend(
         &mut self,
-        claim: Claim<T>,
+        claim: &Claim<T>,
         most: usize,
         mut goes: impl FnMut(&T) -> bool,
-    ) -> Result<GroupClaim<T>, Claim<T>> {
-        let Some(group) = claim.group else {
-            return Err(claim);
-        };
+    ) -> Vec<(u64, T)> {
+        let mut lent = Vec::new();
         let alone = self.order.lanes.is_alone(claim.lane.index());
+        let Some(group) = claim.group.filter(|_| alone) else {
+            return lent;
+        };
         let g = at(&mut self.groups, group);
-        if most == 0 || !alone || g.limit != Limit::SERIAL || g.messages.is_empty() {
-            return Err(claim);
+        if g.limit != Limit::SERIAL || g.messages.is_empty() {
+            return lent;
         }
-        let mut lent = Vec::with_capacity(most.min(g.messages.len()));
+        lent.reserve(most.min(g.messages.len()));
         while lent.len() < most
             && let Some((_, next)) = &g.messages.first
             && next.tier == claim.tier
@@ -83,25 +92,13 @@ impl<T: Item> Backlog<T> {
         {
             lent.push((seq, message.item));
         }
-        if lent.is_empty() {
-            return Err(claim);
-        }
-        Ok(GroupClaim {
-            holds: claim.holds(),
-            first: Some(claim),
-            lent: lent.into_iter(),
-            group,
-        })
+        lent
     }
 
     /// Those that are not at work wait again, where they waited.
     pub fn give_back(&mut self, claim: GroupClaim<T>) {
-        let GroupClaim {
-            first,
-            lent,
-            holds,
-            group,
-        } = claim;
+        let GroupClaim { first, lent, holds } = claim;
+        let group = holds.group.expect("it is a group's");
         let g = at(&mut self.groups, group);
         for (seq, item) in lent.rev() {
             let tier = holds.tier;

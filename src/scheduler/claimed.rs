@@ -1,72 +1,75 @@
 //! Tasks that a worker has prefetched: how they leave the line, and go back to it.
 
-use crate::slab::Key;
+use std::collections::VecDeque;
 
-use crate::lanes::LaneKey;
+use crate::backlog::{Claim, GroupClaim, RunClaim};
+use crate::slab::Key;
 
 use super::caller::CallerState;
 use super::core::Core;
-use super::outcome::{Ending, TaskId};
+use super::outcome::{Ending, Record, TaskId};
 use super::task_state::{Body, Claimed, Phase, Waiting};
 
 impl<J: Body> Core<J> {
-    /// More for a worker that runs one already: at most so many.
+    /// More for a worker that runs one already, into `to`: at most so many; how many.
     #[inline]
-    pub(super) fn prefetch(&mut self, most: usize) -> Option<Claimed<J>> {
+    pub(super) fn prefetch(&mut self, most: usize, to: &mut VecDeque<Claimed<J>>) -> usize {
         if !self.may_start() {
-            return None;
+            return 0;
         }
-        match self.rows {
-            true => self.prefetch_logged(),
-            false => self.prefetch_unlogged(most),
+        if !self.rows
+            && let Some(run) = self.claim_run(most)
+        {
+            let taken = run.len();
+            to.push_back(Claimed::Run(run));
+            return taken;
         }
+        let Some(mut claim) = self.backlog.claim() else {
+            return 0;
+        };
+        self.claimed(&mut claim);
+        if self.rows {
+            let record = self.begin_record(&claim);
+            to.push_back(Claimed::One(claim, record));
+            return 1;
+        }
+        let lent = match claim.group {
+            Some(_) if !claim.item.is_future() => self.lend(&claim, most - 1),
+            _ => Vec::new(),
+        };
+        if lent.is_empty() {
+            to.push_back(Claimed::One(claim, None));
+            return 1;
+        }
+        let taken = 1 + lent.len();
+        to.push_back(Claimed::Group(Box::new(GroupClaim::new(claim, lent))));
+        taken
     }
 
+    /// Several that are alone.
     #[inline]
-    fn prefetch_unlogged(&mut self, most: usize) -> Option<Claimed<J>> {
+    fn claim_run(&mut self, most: usize) -> Option<RunClaim<Waiting<J>>> {
         let (callers, by_lane) = (&self.callers, &self.by_lane);
-        let limits = |lane: LaneKey| {
+        let mut run = self.backlog.claim_run(|lane, first| {
             let caller = callers.get(by_lane[lane.index() as usize]);
-            let (awaited, closed) = caller.map_or((None, TaskId(0)), CallerState::awaited);
-            (awaited.map_or(most, |awaited| most.min(awaited)), closed)
-        };
-        // Of several a synchronize covers all or none, and behind the last that somebody
-        // waits for there is none.
-        let run = self.backlog.claim_run(|lane, first| {
-            let (most, closed) = limits(lane);
-            let covered = first.id() <= closed;
-            (most, move |task: &Waiting<J>| {
-                (task.id() <= closed) == covered
-            })
-        });
-        if let Some(mut run) = run {
-            let (caller, holds) = (self.caller_of(run.lane), run.holds());
-            self.all_taken(caller, run.iter().map(Waiting::id));
-            let futures = run.iter_mut().filter(|task| task.is_new_future());
-            futures.for_each(|task| self.enter(task, holds));
-            return Some(Claimed::Run(run));
-        }
-        let mut claim = self.backlog.claim()?;
-        let (lane, first) = (claim.lane, &claim.item);
-        if claim.group.is_none() || first.is_future() {
-            self.claimed(&mut claim);
-            return Some(Claimed::One(claim, None));
-        }
-        let (most, closed) = limits(lane);
-        let covered = first.id() <= closed;
-        let goes = |task: &Waiting<J>| (task.id() <= closed) == covered && !task.is_future();
-        let lent = self.backlog.lend(claim, most.saturating_sub(1), goes);
-        match lent {
-            Ok(group) => {
-                let caller = self.caller_of(lane);
-                self.all_taken(caller, group.iter().map(Waiting::id));
-                Some(Claimed::Group(Box::new(group)))
-            }
-            Err(mut claim) => {
-                self.claimed(&mut claim);
-                Some(Claimed::One(claim, None))
-            }
-        }
+            goes_with(caller.expect("its tasks wait"), first, most)
+        })?;
+        let (caller, holds) = (self.caller_of(run.lane), run.holds());
+        self.all_taken(caller, run.iter().map(Waiting::id));
+        let futures = run.iter_mut().filter(|task| task.is_new_future());
+        futures.for_each(|task| self.enter(task, holds));
+        Some(run)
+    }
+
+    /// Those behind the claimed task of a serial group.
+    #[inline]
+    fn lend(&mut self, claim: &Claim<Waiting<J>>, most: usize) -> Vec<(u64, Waiting<J>)> {
+        let caller = self.caller_of(claim.lane);
+        let (most, goes) = goes_with(self.caller(caller), &claim.item, most);
+        let goes = |task: &Waiting<J>| goes(task) && !task.is_future();
+        let lent = self.backlog.lend(claim, most, goes);
+        self.all_taken(caller, lent.iter().map(|(_, task)| task.id()));
+        lent
     }
 
     /// A worker has these tasks, of which it has had none.
@@ -78,14 +81,12 @@ impl<J: Body> Core<J> {
         }
     }
 
-    fn prefetch_logged(&mut self) -> Option<Claimed<J>> {
-        let mut claim = self.backlog.claim()?;
-        self.claimed(&mut claim);
+    /// The row of a task that has not started.
+    fn begin_record(&self, claim: &Claim<Waiting<J>>) -> Option<Box<Record>> {
         let caller = self.caller_of(claim.lane);
         let begun = self.begun_of(&claim.item);
         let tier = begun.map_or(claim.tier, |(tier, _)| tier);
-        let record = self.record(&claim.item, caller, tier, Ending::Ok, None);
-        Some(Claimed::One(claim, record))
+        self.record(&claim.item, caller, tier, Ending::Ok, None)
     }
 
     /// What did not start waits again, where it waited before.
@@ -134,4 +135,20 @@ impl<J: Body> Core<J> {
     pub(super) fn is_all_claimed(&self, caller: Key) -> bool {
         self.caller(caller).is_claimed()
     }
+}
+
+/// How many may be taken together with this task, and which of the caller's: a synchronize
+/// covers all of them or none, and behind the last that somebody waits for there is none.
+#[inline]
+fn goes_with<J: Body>(
+    caller: &CallerState,
+    task: &Waiting<J>,
+    most: usize,
+) -> (usize, impl Fn(&Waiting<J>) -> bool + use<J>) {
+    let (awaited, closed) = caller.awaited();
+    let covered = task.id() <= closed;
+    let most = awaited.map_or(most, |awaited| most.min(awaited));
+    (most, move |other: &Waiting<J>| {
+        (other.id() <= closed) == covered
+    })
 }

@@ -35,17 +35,10 @@ pub(super) enum Went {
     Suspended(Work, bool),
 }
 
-/// Tasks that have run, and what came of the only one if it did not simply end well.
-struct Past {
-    last: Tag,
-    tasks: u32,
-    handed_on: bool,
-    ran: Option<Box<Ran>>,
-}
-
 #[derive(Default)]
 pub(super) struct Local {
-    past: Vec<Past>,
+    /// What has run, but for those that joined what is there.
+    past: Vec<Ran>,
     running: Option<Running>,
     /// It is of the same several as the one before it.
     joins: bool,
@@ -89,9 +82,9 @@ impl Local {
         self.joins = false;
     }
 
-    #[inline(always)]
-    pub(super) fn push(&mut self, claimed: Claimed<Work>) {
-        self.waiting.push_back(claimed);
+    /// Those that wait, to be more.
+    pub(super) fn waiting(&mut self) -> &mut VecDeque<Claimed<Work>> {
+        &mut self.waiting
     }
 
     /// The next task starts, if there is one.
@@ -120,43 +113,25 @@ impl Local {
     /// A task has run, and did not fail; the next has taken over what it held, if it did.
     #[inline]
     fn note(&mut self, ran: &mut Ran, joins: bool, handed_on: bool) {
-        let tag = ran.tag;
-        let went = match ran.went {
-            Went::Ended(_) => None,
-            Went::Suspended(..) => {
-                let went = std::mem::replace(&mut ran.went, Went::Ended(Ending::Ok));
-                Some(Box::new(Ran { went, ..*ran }))
-            }
+        let went = std::mem::replace(&mut ran.went, Went::Ended(Ending::Ok));
+        let noted = Ran {
+            went,
+            handed_on,
+            ..*ran
         };
         match self.past.last_mut() {
-            Some(past) if joins && went.is_none() => {
-                past.last = tag;
-                past.tasks += 1;
-                past.handed_on = handed_on;
+            Some(last) if joins => {
+                let tasks = last.tasks + 1;
+                *last = Ran { tasks, ..noted };
             }
-            _ => self.past.push(Past {
-                last: tag,
-                tasks: 1,
-                handed_on,
-                ran: went,
-            }),
+            _ => self.past.push(noted),
         }
     }
 
     /// Takes out those that have run.
     #[inline]
     pub(super) fn take_past(&mut self) -> impl Iterator<Item = Ran> {
-        self.past.drain(..).map(|past| match past.ran {
-            Some(ran) => *ran,
-            None => Ran {
-                tag: past.last,
-                tasks: past.tasks,
-                handed_on: past.handed_on,
-                went: Went::Ended(Ending::Ok),
-                start: Duration::ZERO,
-                end: Duration::ZERO,
-            },
-        })
+        self.past.drain(..)
     }
 
     /// Takes out the one that started last.

@@ -204,11 +204,11 @@ impl State {
         let mut taken = 1;
         // An ending that somebody waits for must not wait until another task has run.
         while taken < most && !self.core.pressing {
-            let Some(claimed) = self.core.prefetch((most - taken) as usize) else {
-                break;
-            };
-            taken += claimed.len() as u64;
-            local.push(claimed);
+            let more = (most - taken) as usize;
+            match self.core.prefetch(more, local.waiting()) {
+                0 => break,
+                more => taken += more as u64,
+            }
         }
         if taken == 1 {
             return None;

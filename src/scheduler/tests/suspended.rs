@@ -1,6 +1,6 @@
 //! The counts of futures that await, and their turns among the others, without threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
@@ -221,7 +221,9 @@ fn one_that_a_worker_gives_back_stands_where_it_stood() {
         world.wake(task);
     }
     assert_eq!(world.claim(), Some(woken[0]));
-    let prefetched = world.core.prefetch(1).unwrap();
+    let mut prefetched = VecDeque::new();
+    assert_eq!(world.core.prefetch(1, &mut prefetched), 1);
+    let prefetched = prefetched.pop_front().unwrap();
     let Claimed::One(claim, _) = &prefetched else {
         panic!("it is in no run");
     };
