@@ -385,6 +385,9 @@ impl<J: Body> Core<J> {
             for lane in lanes.into_iter().flatten() {
                 self.backlog.close_lane(lane);
             }
+            if self.callers.is_empty() {
+                self.by_lane = Vec::new();
+            }
         }
     }
 }
