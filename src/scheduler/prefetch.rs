@@ -204,7 +204,10 @@ impl State {
         let mut taken = 1;
         // An ending that somebody waits for must not wait until another task has run.
         while taken < most && !self.core.pressing {
-            let Some(claimed) = self.core.prefetch((most - taken) as usize) else {
+            // One that somebody is blocked for is not among several: its ending is told.
+            let blocked = !self.core.stalls.is_empty();
+            let several = if blocked { 1 } else { most - taken };
+            let Some(claimed) = self.core.prefetch(several as usize) else {
                 break;
             };
             taken += claimed.len() as u64;
