@@ -4,6 +4,7 @@
 mod endings;
 mod later;
 mod prefetch;
+mod runs;
 mod suspended;
 
 use std::sync::Arc;

@@ -1,0 +1,395 @@
+//! Tasks that came together, or are of one serial group, and that a worker has together.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use crate::backlog::GroupKey;
+use crate::limit::{Bypass, Limit};
+use crate::scheduler::caller::{OnFailure, Summary, Synced};
+use crate::scheduler::cell::{Cell, Function, Gift, Job};
+use crate::scheduler::core::Core;
+use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
+use crate::scheduler::outcome::{Ending, TaskId};
+use crate::scheduler::prefetch::{State, Taken};
+use crate::scheduler::stall::Target;
+use crate::scheduler::task_state::{Claimed, Location, Placing, Tag, Waiting};
+use crate::slab::Key;
+use crate::wait::WakeBatch;
+
+type Plain = fn() -> Result<(), ()>;
+
+/// Nobody keeps a log.
+struct World {
+    state: State,
+    caller: Key,
+    wakes: WakeBatch,
+    /// By number, from 1.
+    cells: Vec<Arc<Cell<Function<Plain>, (), ()>>>,
+}
+
+/// What a worker has: the task that it runs, and where there are more.
+struct Worker {
+    n: u32,
+    tag: Tag,
+    queue: Option<Arc<LocalQueue>>,
+}
+
+const NOW: Duration = Duration::ZERO;
+
+impl World {
+    fn new(workers: u32) -> Self {
+        let mut core = Core::new(workers, Bypass::default()).unwrap();
+        core.without_rows();
+        let failures = OnFailure::SkipHigherTiers;
+        let caller = core.add_caller(Arc::from("main"), 1, Limit::Unlimited, failures);
+        Self {
+            state: State::new(core, 32),
+            caller: caller.unwrap(),
+            wakes: WakeBatch::new(),
+            cells: vec![],
+        }
+    }
+
+    fn job(&mut self) -> Arc<dyn Job> {
+        let cell = Arc::new(Cell::new(Function((|| Ok(())) as Plain), None));
+        self.cells.push(Arc::clone(&cell));
+        cell
+    }
+
+    /// As if so many had been posted.
+    fn post(&mut self, tasks: usize) {
+        let first = self.state.last.0 + 1;
+        let run = (first..).take(tasks);
+        let run = run.map(|id| Some(Waiting::new(TaskId(id), true, 0, self.job())));
+        let run = run.collect();
+        self.state.submit_run(self.caller, run);
+    }
+
+    fn submit(&mut self, group: Option<GroupKey>, tier: u32) {
+        let placing = Placing {
+            group,
+            tier: Some(tier),
+            named: true,
+            ..Placing::default()
+        };
+        let job = self.job();
+        self.state.submit(self.caller, placing, job, NOW);
+    }
+
+    fn serial_group(&mut self) -> GroupKey {
+        let group = self.state.add_group(self.caller, Limit::SERIAL, 100);
+        group.unwrap()
+    }
+
+    fn at(&self, n: usize) -> Location {
+        self.cells[n - 1].location().expect("it was submitted")
+    }
+
+    fn claim(&mut self, n: u32, most: u32) -> Option<Worker> {
+        let taken = self.state.claim(n, most, NOW, &mut self.wakes)?;
+        Some(Worker::new(n, taken))
+    }
+
+    fn finish(&mut self, worker: &Worker, ending: Ending) -> Option<Worker> {
+        let ran = worker.ran(ending);
+        let taken = self.state.finish(worker.n, ran, NOW, &mut self.wakes)?;
+        Some(Worker::new(worker.n, taken))
+    }
+
+    /// Runs what the worker has, and claims no more: the numbers, in order.
+    fn rest(&mut self, mut worker: Worker) -> Vec<u64> {
+        let mut all = vec![worker.id()];
+        while worker.next() {
+            all.push(worker.id());
+        }
+        assert!(self.finish(&worker, Ending::Ok).is_none());
+        all
+    }
+
+    /// Claims one after the other, and runs them.
+    fn drain(&mut self) -> Vec<u64> {
+        let mut all = vec![];
+        while let Some(worker) = self.claim(1, 1) {
+            all.extend(self.rest(worker));
+        }
+        all
+    }
+
+    fn cancel(&mut self, n: usize) -> bool {
+        let at = self.at(n);
+        self.state.cancel(at, NOW, &mut self.wakes)
+    }
+
+    fn synchronize(&mut self) -> Synced {
+        self.state.synchronize(self.caller)
+    }
+
+    fn synced(&mut self) -> Option<Summary> {
+        match self.state.synchronized(self.caller) {
+            Synced::Done(summary) => Some(summary),
+            _ => None,
+        }
+    }
+
+    /// Of all, which have ended.
+    fn summary(&mut self) -> Summary {
+        match self.synchronize() {
+            Synced::Done(summary) => summary,
+            synced => panic!("all have ended: {synced:?}"),
+        }
+    }
+
+    /// Nothing is left of any task.
+    fn check_empty(&mut self) {
+        let core = self.state.exact(&mut self.wakes);
+        let lane = core.caller(self.caller).lane;
+        assert_eq!((core.unfinished, core.suspended), (0, 0));
+        assert!(core.told_to_end.is_empty() && core.stalls.is_empty());
+        assert_eq!((core.backlog.waiting(), core.backlog.in_flight()), (0, 0));
+        assert_eq!(core.backlog.lane(lane).in_use, 0);
+        assert!(core.running.iter().all(Option::is_none));
+    }
+}
+
+impl Worker {
+    fn new(n: u32, Taken { first, queue }: Taken) -> Self {
+        let tag = first.tag;
+        Self { n, tag, queue }
+    }
+
+    fn id(&self) -> u64 {
+        self.tag.id.0
+    }
+
+    fn ran(&self, ending: Ending) -> Ran {
+        Ran {
+            tag: self.tag,
+            tasks: 1,
+            handed_on: false,
+            went: Went::Ended(ending),
+            start: NOW,
+            end: NOW,
+        }
+    }
+
+    /// What it runs ended well: it goes on with its local queue, if there is more.
+    fn next(&mut self) -> bool {
+        let queue = self.queue.as_ref();
+        let next = queue.and_then(|queue| queue.next(&mut self.ran(Ending::Ok)));
+        next.is_some_and(|next| {
+            self.tag = next.tag;
+            true
+        })
+    }
+}
+
+/// The first two of five are reported, then a synchronize closes, then the others end.
+#[test]
+fn a_run_that_is_reported_in_two_parts_is_counted_once() {
+    let mut world = World::new(1);
+    world.post(5);
+    let mut worker = world.claim(1, 9).unwrap();
+    assert!(worker.next() && worker.next());
+    world.state.exact(&mut world.wakes);
+    assert_eq!((world.state.unfinished, worker.next()), (3, false));
+    assert_eq!(world.synchronize(), Synced::NotYet);
+    world.post(3);
+    assert!(world.finish(&worker, Ending::Ok).is_none());
+    assert_eq!(world.synced(), None);
+    let worker = world.claim(1, 9).unwrap();
+    assert_eq!(world.rest(worker), [4, 5]);
+    let ok = |synced: Option<Summary>| synced.map(|summary| (summary.ok, summary.tasks));
+    assert_eq!(ok(world.synced()), Some((5, 5)));
+    assert_eq!(world.drain(), [6, 7, 8]);
+    assert_eq!(world.summary().ok, 3);
+    world.check_empty();
+}
+
+/// What a worker takes at once is covered by a synchronize, or is not.
+#[test]
+fn what_is_lent_is_covered_as_the_first_is() {
+    let mut world = World::new(1);
+    let group = world.serial_group();
+    (0..4).for_each(|_| world.submit(Some(group), 0));
+    world.synchronize();
+    (0..4).for_each(|_| world.submit(Some(group), 0));
+    let Some(Claimed::Group(lent)) = world.state.prefetch(20) else {
+        panic!("several of a group");
+    };
+    assert!(lent.iter().map(Waiting::id).eq((1..=4).map(TaskId)));
+    world.state.unclaim(Claimed::Group(lent));
+    assert_eq!(world.drain(), (1..=8).collect::<Vec<_>>());
+    world.check_empty();
+}
+
+/// Behind the last that somebody waits for a worker takes none.
+#[test]
+fn of_a_run_no_more_is_taken_than_somebody_waits_for() {
+    let mut world = World::new(1);
+    world.post(6);
+    world.synchronize();
+    (1..=3).for_each(|n| assert!(world.cancel(n)));
+    world.post(9);
+    let worker = world.claim(1, 20).unwrap();
+    assert_eq!(world.rest(worker), [4, 5, 6]);
+    assert_eq!(world.synced().map(|summary| summary.ok), Some(3));
+}
+
+/// Tasks 1 to 3, 4 to 8 of a serial group, and 9 to 16: the worker has twelve of them.
+fn three_and_a_group(world: &mut World) -> Worker {
+    world.post(3);
+    let group = world.serial_group();
+    (0..5).for_each(|_| world.submit(Some(group), 0));
+    world.post(8);
+    world.claim(1, 20).unwrap()
+}
+
+#[test]
+fn who_has_lent_tasks_gives_them_back_in_their_order() {
+    for begun in 3..8 {
+        let mut world = World::new(1);
+        let mut worker = three_and_a_group(&mut world);
+        (1..begun).for_each(|_| assert!(worker.next()));
+        world.state.exact(&mut world.wakes);
+        let unfinished = 16 - (begun - 1);
+        assert_eq!((world.state.unfinished, worker.id()), (unfinished, begun));
+        assert_eq!(world.state.backlog.in_flight(), 1);
+        assert!(!worker.next() && world.finish(&worker, Ending::Ok).is_none());
+        let mut order = world.drain();
+        order.retain(|&id| id <= 8);
+        assert_eq!(order, (begun + 1..=8).collect::<Vec<_>>());
+        world.check_empty();
+    }
+}
+
+#[test]
+fn the_first_that_a_worker_has_runs_when_the_others_have_gone_back() {
+    let mut world = World::new(1);
+    let worker = three_and_a_group(&mut world);
+    let status = world.state.exact(&mut world.wakes).status(0);
+    let running: Vec<_> = status.running.iter().map(|task| task.id).collect();
+    assert_eq!(running, [worker.tag.id]);
+    assert_eq!(status.waiting.len(), 15);
+}
+
+/// The worker goes on with those behind it, and with what it held.
+#[test]
+fn a_failure_among_lent_tasks_leaves_the_others_their_turn() {
+    for fails in 1..=8 {
+        let mut world = World::new(1);
+        let mut worker = three_and_a_group(&mut world);
+        world.submit(None, 1);
+        (1..fails).for_each(|_| assert!(worker.next()));
+        let next = world.finish(&worker, Ending::Failed);
+        let next = next.expect("it has more");
+        assert_eq!(next.id(), fails + 1);
+        // Those before the group, one of that, and four behind it.
+        let before = 3_u64.saturating_sub(fails);
+        let group = u64::from(fails < 8);
+        assert_eq!(world.state.backlog.in_flight(), before + group + 4);
+        assert_eq!(world.rest(next), (fails + 1..=12).collect::<Vec<_>>());
+        assert_eq!(world.drain(), [13, 14, 15, 16]);
+        let summary = world.summary();
+        let counts = (summary.ok, summary.failed, summary.skipped);
+        assert_eq!(counts, (15, 1, 1));
+        world.check_empty();
+    }
+}
+
+#[test]
+fn one_that_is_cancelled_in_the_middle_of_a_run_leaves_the_others() {
+    for (n, left) in [(1, [2, 3, 4]), (3, [1, 2, 4]), (4, [1, 2, 3])] {
+        let mut world = World::new(1);
+        world.post(4);
+        assert!(world.cancel(n) && !world.cancel(n));
+        let worker = world.claim(1, 9).unwrap();
+        assert_eq!(world.rest(worker), left, "without {n}");
+        world.check_empty();
+    }
+}
+
+/// They are in a local queue, of which the core must hear first.
+#[test]
+fn one_that_a_worker_has_can_be_cancelled_when_it_has_come_back() {
+    for group in [false, true] {
+        let mut world = World::new(1);
+        world.post(3);
+        let serial = world.serial_group();
+        match group {
+            false => world.post(4),
+            true => (0..4).for_each(|_| world.submit(Some(serial), 0)),
+        }
+        world.post(8);
+        let worker = world.claim(1, 20).unwrap();
+        assert!(!world.cancel(2), "the worker has it");
+        world.state.exact(&mut world.wakes);
+        assert!(world.cancel(6) && world.cancel(2) && !world.cancel(1));
+        assert!(world.finish(&worker, Ending::Ok).is_none());
+        let mut order = world.drain();
+        order.retain(|&id| id <= 7);
+        assert_eq!(order, [3, 4, 5, 7]);
+        world.check_empty();
+    }
+}
+
+#[test]
+fn one_that_is_bumped_in_the_middle_of_a_run_goes_first() {
+    let mut world = World::new(1);
+    world.post(5);
+    let old = world.at(3);
+    world.state.bump(old, 7).unwrap();
+    let (new, fifth) = (world.at(3), world.at(5));
+    assert_ne!(new, old);
+    assert!(!world.state.waits(old) && world.state.waits(new));
+    world.state.bump(fifth, 7).unwrap();
+    assert!(world.cancel(5));
+    let worker = world.claim(1, 9).unwrap();
+    assert_eq!(world.rest(worker), [3, 1, 2, 4]);
+    world.check_empty();
+}
+
+/// A task waits for the third of eight, which the other worker runs among others.
+#[test]
+fn who_waits_for_one_of_a_run_is_not_stalled_when_it_has_run() {
+    let mut world = World::new(2);
+    world.post(1);
+    let waits = world.claim(1, 1).unwrap();
+    world.post(8);
+    let target = Target::Task(TaskId(4));
+    let core = world.state.exact(&mut world.wakes);
+    core.block(1, target, Waker::noop());
+    let mut other = world.claim(2, 9).unwrap();
+    while other.id() < 6 {
+        if !other.next() {
+            assert!(world.finish(&other, Ending::Ok).is_none());
+            other = world.claim(2, 9).unwrap();
+        }
+    }
+    world.state.exact(&mut world.wakes);
+    assert!(world.state.stalls.is_empty(), "what it waits for has ended");
+    assert!(world.finish(&other, Ending::Ok).is_none());
+    assert!(world.finish(&waits, Ending::Ok).is_none());
+    world.drain();
+    world.check_empty();
+}
+
+/// It runs while the other worker reports several together.
+#[test]
+fn one_that_is_told_to_end_is_forgotten_when_it_has() {
+    let mut world = World::new(2);
+    world.post(12);
+    let mut one = world.claim(1, 4).unwrap();
+    let mut other = world.claim(2, 4).unwrap();
+    assert!(one.next() && other.next() && other.next());
+    let core = world.state.exact(&mut world.wakes);
+    core.tell_to_end(one.tag.id);
+    assert!(core.is_cancelled(one.tag.id, world.caller));
+    assert!(!one.next() && !other.next());
+    for worker in [other, one] {
+        assert!(world.finish(&worker, Ending::Ok).is_none());
+    }
+    assert!(world.state.told_to_end.is_empty());
+    world.drain();
+    world.check_empty();
+}
