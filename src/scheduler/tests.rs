@@ -3,6 +3,7 @@
 
 mod endings;
 mod later;
+mod lent;
 mod prefetch;
 mod runs;
 mod suspended;

@@ -116,16 +116,7 @@ impl Twins {
 
     fn apply(&mut self, op: &Op) {
         match *op {
-            Op::Run(lane, count) => {
-                let lane = self.lanes[lane];
-                let items: Vec<_> = (0..count).map(|_| Some(self.make())).collect();
-                let items_too: Vec<_> = items.iter().flatten().map(|told| told.0).collect();
-                self.subject.send_run(lane, items);
-                for n in items_too {
-                    let place = self.singles.send_alone(lane, 0, None, n);
-                    assert_eq!(self.spot(n), Spot::Alone(lane, 0, place));
-                }
-            }
+            Op::Run(lane, count) => self.send_run(self.lanes[lane], count),
             Op::Alone(lane, tier, bump) => {
                 let (lane, told) = (self.lanes[lane], self.make());
                 let place = self.singles.send_alone(lane, tier, bump, told.0);
@@ -137,20 +128,7 @@ impl Twins {
                 let sent = self.singles.send(group, None, bump, told.0);
                 assert_eq!(self.subject.send(group, None, bump, told), sent);
             }
-            Op::Claim => {
-                let (ours, theirs) = (self.subject.claim(), self.singles.claim());
-                let name = |n, spot, overtaken| (n, spot, overtaken);
-                let (a, b) = (ours.as_ref(), theirs.as_ref());
-                assert_eq!(
-                    a.map(|c| name(c.item.0, c.spot(), c.overtaken)),
-                    b.map(|c| name(c.item, c.spot(), c.overtaken))
-                );
-                let pair = ours.zip(theirs);
-                self.waiting
-                    .retain(|&n| pair.as_ref().is_none_or(|(c, _)| c.item.0 != n));
-                let held = pair.map(|(ours, theirs)| (ours.holds(), theirs.holds()));
-                self.running.extend(held);
-            }
+            Op::Claim => self.claim(),
             Op::ClaimRun(most, stop) => self.claim_run(most, stop),
             Op::Begin(n) if !self.claimed.is_empty() => {
                 let n = n % self.claimed.len();
@@ -199,6 +177,30 @@ impl Twins {
             _ => {}
         }
         self.check();
+    }
+
+    fn send_run(&mut self, lane: LaneKey, count: usize) {
+        let items: Vec<_> = (0..count).map(|_| Some(self.make())).collect();
+        let items_too: Vec<_> = items.iter().flatten().map(|told| told.0).collect();
+        self.subject.send_run(lane, items);
+        for n in items_too {
+            let place = self.singles.send_alone(lane, 0, None, n);
+            assert_eq!(self.spot(n), Spot::Alone(lane, 0, place));
+        }
+    }
+
+    fn claim(&mut self) {
+        let (ours, theirs) = (self.subject.claim(), self.singles.claim());
+        let (a, b) = (ours.as_ref(), theirs.as_ref());
+        assert_eq!(
+            a.map(|c| (c.item.0, c.spot(), c.overtaken)),
+            b.map(|c| (c.item, c.spot(), c.overtaken))
+        );
+        let pair = ours.zip(theirs);
+        self.waiting
+            .retain(|&n| pair.as_ref().is_none_or(|(c, _)| c.item.0 != n));
+        let held = pair.map(|(ours, theirs)| (ours.holds(), theirs.holds()));
+        self.running.extend(held);
     }
 
     fn claim_run(&mut self, most: usize, stop: usize) {
@@ -291,5 +293,30 @@ proptest! {
         let mut twins = Twins::new(bypass);
         ops.iter().for_each(|op| twins.apply(op));
         twins.drain();
+    }
+}
+
+/// So many of eight: not the last of them, nor more than anything allows.
+#[test]
+fn as_many_of_a_run_are_claimed_as_there_may_be() {
+    let free = Limit::Unlimited;
+    for (cap, others, most, stop, count) in [
+        (free, 0, 99, 99, 7),
+        (free, 0, 3, 99, 3),
+        (free, 0, 99, 5, 4),
+        (Limit::AtMost(2), 0, 99, 99, 2),
+        (free, 1, 99, 99, 4),
+    ] {
+        let mut backlog = Backlog::new(Bypass::default());
+        let lane = backlog.add_lane(4, cap).unwrap();
+        let other = backlog.add_lane(1, free).unwrap();
+        backlog.send_run(lane, (1..=8_u32).map(Some).collect());
+        (0..others).for_each(|n| _ = backlog.send_alone(other, 0, None, n));
+        let claim = backlog.claim_run(|of, &first| {
+            assert_eq!((of, first), (lane, 1));
+            (most, move |&n: &u32| n < stop)
+        });
+        assert_eq!(claim.map(|claim| claim.len()), Some(count));
+        assert_eq!(backlog.lane(lane).in_use as usize, count);
     }
 }

@@ -1,4 +1,4 @@
-//! Tasks that came together, or are of one serial group, and that a worker has together.
+//! Tasks that came together, and that a worker has together.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -13,32 +13,32 @@ use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::prefetch::{State, Taken};
 use crate::scheduler::stall::Target;
-use crate::scheduler::task_state::{Claimed, Location, Placing, Tag, Waiting};
+use crate::scheduler::task_state::{Location, Placing, Tag, Waiting};
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 
 type Plain = fn() -> Result<(), ()>;
 
 /// Nobody keeps a log.
-struct World {
-    state: State,
-    caller: Key,
-    wakes: WakeBatch,
+pub(super) struct World {
+    pub(super) state: State,
+    pub(super) caller: Key,
+    pub(super) wakes: WakeBatch,
     /// By number, from 1.
     cells: Vec<Arc<Cell<Function<Plain>, (), ()>>>,
 }
 
 /// What a worker has: the task that it runs, and where there are more.
-struct Worker {
+pub(super) struct Worker {
     n: u32,
-    tag: Tag,
+    pub(super) tag: Tag,
     queue: Option<Arc<LocalQueue>>,
 }
 
-const NOW: Duration = Duration::ZERO;
+pub(super) const NOW: Duration = Duration::ZERO;
 
 impl World {
-    fn new(workers: u32) -> Self {
+    pub(super) fn new(workers: u32) -> Self {
         let mut core = Core::new(workers, Bypass::default()).unwrap();
         core.without_rows();
         let failures = OnFailure::SkipHigherTiers;
@@ -51,14 +51,14 @@ impl World {
         }
     }
 
-    fn job(&mut self) -> Arc<dyn Job> {
+    pub(super) fn job(&mut self) -> Arc<dyn Job> {
         let cell = Arc::new(Cell::new(Function((|| Ok(())) as Plain), None));
         self.cells.push(Arc::clone(&cell));
         cell
     }
 
     /// As if so many had been posted.
-    fn post(&mut self, tasks: usize) {
+    pub(super) fn post(&mut self, tasks: usize) {
         let first = self.state.last.0 + 1;
         let run = (first..).take(tasks);
         let run = run.map(|id| Some(Waiting::new(TaskId(id), true, 0, self.job())));
@@ -66,7 +66,7 @@ impl World {
         self.state.submit_run(self.caller, run);
     }
 
-    fn submit(&mut self, group: Option<GroupKey>, tier: u32) {
+    pub(super) fn submit(&mut self, group: Option<GroupKey>, tier: u32) {
         let placing = Placing {
             group,
             tier: Some(tier),
@@ -77,28 +77,28 @@ impl World {
         self.state.submit(self.caller, placing, job, NOW);
     }
 
-    fn serial_group(&mut self) -> GroupKey {
+    pub(super) fn serial_group(&mut self) -> GroupKey {
         let group = self.state.add_group(self.caller, Limit::SERIAL, 100);
         group.unwrap()
     }
 
-    fn at(&self, n: usize) -> Location {
+    pub(super) fn at(&self, n: usize) -> Location {
         self.cells[n - 1].location().expect("it was submitted")
     }
 
-    fn claim(&mut self, n: u32, most: u32) -> Option<Worker> {
+    pub(super) fn claim(&mut self, n: u32, most: u32) -> Option<Worker> {
         let taken = self.state.claim(n, most, NOW, &mut self.wakes)?;
         Some(Worker::new(n, taken))
     }
 
-    fn finish(&mut self, worker: &Worker, ending: Ending) -> Option<Worker> {
+    pub(super) fn finish(&mut self, worker: &Worker, ending: Ending) -> Option<Worker> {
         let ran = worker.ran(ending);
         let taken = self.state.finish(worker.n, ran, NOW, &mut self.wakes)?;
         Some(Worker::new(worker.n, taken))
     }
 
     /// Runs what the worker has, and claims no more: the numbers, in order.
-    fn rest(&mut self, mut worker: Worker) -> Vec<u64> {
+    pub(super) fn rest(&mut self, mut worker: Worker) -> Vec<u64> {
         let mut all = vec![worker.id()];
         while worker.next() {
             all.push(worker.id());
@@ -108,7 +108,7 @@ impl World {
     }
 
     /// Claims one after the other, and runs them.
-    fn drain(&mut self) -> Vec<u64> {
+    pub(super) fn drain(&mut self) -> Vec<u64> {
         let mut all = vec![];
         while let Some(worker) = self.claim(1, 1) {
             all.extend(self.rest(worker));
@@ -116,16 +116,16 @@ impl World {
         all
     }
 
-    fn cancel(&mut self, n: usize) -> bool {
+    pub(super) fn cancel(&mut self, n: usize) -> bool {
         let at = self.at(n);
         self.state.cancel(at, NOW, &mut self.wakes)
     }
 
-    fn synchronize(&mut self) -> Synced {
+    pub(super) fn synchronize(&mut self) -> Synced {
         self.state.synchronize(self.caller)
     }
 
-    fn synced(&mut self) -> Option<Summary> {
+    pub(super) fn synced(&mut self) -> Option<Summary> {
         match self.state.synchronized(self.caller) {
             Synced::Done(summary) => Some(summary),
             _ => None,
@@ -133,7 +133,7 @@ impl World {
     }
 
     /// Of all, which have ended.
-    fn summary(&mut self) -> Summary {
+    pub(super) fn summary(&mut self) -> Summary {
         match self.synchronize() {
             Synced::Done(summary) => summary,
             synced => panic!("all have ended: {synced:?}"),
@@ -141,7 +141,7 @@ impl World {
     }
 
     /// Nothing is left of any task.
-    fn check_empty(&mut self) {
+    pub(super) fn check_empty(&mut self) {
         let core = self.state.exact(&mut self.wakes);
         let lane = core.caller(self.caller).lane;
         assert_eq!((core.unfinished, core.suspended), (0, 0));
@@ -153,16 +153,16 @@ impl World {
 }
 
 impl Worker {
-    fn new(n: u32, Taken { first, queue }: Taken) -> Self {
+    pub(super) fn new(n: u32, Taken { first, queue }: Taken) -> Self {
         let tag = first.tag;
         Self { n, tag, queue }
     }
 
-    fn id(&self) -> u64 {
+    pub(super) fn id(&self) -> u64 {
         self.tag.id.0
     }
 
-    fn ran(&self, ending: Ending) -> Ran {
+    pub(super) fn ran(&self, ending: Ending) -> Ran {
         Ran {
             tag: self.tag,
             tasks: 1,
@@ -174,7 +174,7 @@ impl Worker {
     }
 
     /// What it runs ended well: it goes on with its local queue, if there is more.
-    fn next(&mut self) -> bool {
+    pub(super) fn next(&mut self) -> bool {
         let queue = self.queue.as_ref();
         let next = queue.and_then(|queue| queue.next(&mut self.ran(Ending::Ok)));
         next.is_some_and(|next| {
@@ -206,23 +206,6 @@ fn a_run_that_is_reported_in_two_parts_is_counted_once() {
     world.check_empty();
 }
 
-/// What a worker takes at once is covered by a synchronize, or is not.
-#[test]
-fn what_is_lent_is_covered_as_the_first_is() {
-    let mut world = World::new(1);
-    let group = world.serial_group();
-    (0..4).for_each(|_| world.submit(Some(group), 0));
-    world.synchronize();
-    (0..4).for_each(|_| world.submit(Some(group), 0));
-    let Some(Claimed::Group(lent)) = world.state.prefetch(20) else {
-        panic!("several of a group");
-    };
-    assert!(lent.iter().map(Waiting::id).eq((1..=4).map(TaskId)));
-    world.state.unclaim(Claimed::Group(lent));
-    assert_eq!(world.drain(), (1..=8).collect::<Vec<_>>());
-    world.check_empty();
-}
-
 /// Behind the last that somebody waits for a worker takes none.
 #[test]
 fn of_a_run_no_more_is_taken_than_somebody_waits_for() {
@@ -234,67 +217,6 @@ fn of_a_run_no_more_is_taken_than_somebody_waits_for() {
     let worker = world.claim(1, 20).unwrap();
     assert_eq!(world.rest(worker), [4, 5, 6]);
     assert_eq!(world.synced().map(|summary| summary.ok), Some(3));
-}
-
-/// Tasks 1 to 3, 4 to 8 of a serial group, and 9 to 16: the worker has twelve of them.
-fn three_and_a_group(world: &mut World) -> Worker {
-    world.post(3);
-    let group = world.serial_group();
-    (0..5).for_each(|_| world.submit(Some(group), 0));
-    world.post(8);
-    world.claim(1, 20).unwrap()
-}
-
-#[test]
-fn who_has_lent_tasks_gives_them_back_in_their_order() {
-    for begun in 3..8 {
-        let mut world = World::new(1);
-        let mut worker = three_and_a_group(&mut world);
-        (1..begun).for_each(|_| assert!(worker.next()));
-        world.state.exact(&mut world.wakes);
-        let unfinished = 16 - (begun - 1);
-        assert_eq!((world.state.unfinished, worker.id()), (unfinished, begun));
-        assert_eq!(world.state.backlog.in_flight(), 1);
-        assert!(!worker.next() && world.finish(&worker, Ending::Ok).is_none());
-        let mut order = world.drain();
-        order.retain(|&id| id <= 8);
-        assert_eq!(order, (begun + 1..=8).collect::<Vec<_>>());
-        world.check_empty();
-    }
-}
-
-#[test]
-fn the_first_that_a_worker_has_runs_when_the_others_have_gone_back() {
-    let mut world = World::new(1);
-    let worker = three_and_a_group(&mut world);
-    let status = world.state.exact(&mut world.wakes).status(0);
-    let running: Vec<_> = status.running.iter().map(|task| task.id).collect();
-    assert_eq!(running, [worker.tag.id]);
-    assert_eq!(status.waiting.len(), 15);
-}
-
-/// The worker goes on with those behind it, and with what it held.
-#[test]
-fn a_failure_among_lent_tasks_leaves_the_others_their_turn() {
-    for fails in 1..=8 {
-        let mut world = World::new(1);
-        let mut worker = three_and_a_group(&mut world);
-        world.submit(None, 1);
-        (1..fails).for_each(|_| assert!(worker.next()));
-        let next = world.finish(&worker, Ending::Failed);
-        let next = next.expect("it has more");
-        assert_eq!(next.id(), fails + 1);
-        // Those before the group, one of that, and four behind it.
-        let before = 3_u64.saturating_sub(fails);
-        let group = u64::from(fails < 8);
-        assert_eq!(world.state.backlog.in_flight(), before + group + 4);
-        assert_eq!(world.rest(next), (fails + 1..=12).collect::<Vec<_>>());
-        assert_eq!(world.drain(), [13, 14, 15, 16]);
-        let summary = world.summary();
-        let counts = (summary.ok, summary.failed, summary.skipped);
-        assert_eq!(counts, (15, 1, 1));
-        world.check_empty();
-    }
 }
 
 #[test]
