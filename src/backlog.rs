@@ -27,6 +27,7 @@
 
 mod alone;
 mod group;
+mod member;
 mod messages;
 mod order;
 mod run;
@@ -39,8 +40,9 @@ use crate::limit::{Bypass, Limit};
 use crate::slab::{Key, Slab};
 
 use group::Group;
+use member::Member;
 use messages::Message;
-use order::{Age, Member, Order};
+use order::{Age, Order};
 
 pub use group::Place;
 pub use run::RunClaim;

@@ -49,8 +49,12 @@ use crate::ready::Position;
 use crate::slab::Key;
 
 use fifo::Fifo;
+use odd::FRONT;
 
 pub(crate) use flags::*;
+#[cfg(any(loom, shuttle))]
+pub(crate) use lock::model::{Guard, Lock};
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use lock::{Guard, Lock};
 pub(crate) use odd::{Head, Taken, ordinal};
 pub(crate) use pinned::{KeepsGroups, Pin, Pinned};
@@ -181,17 +185,13 @@ impl<T> Group<T> {
         messages.for_each(|message| mailbox.plain.push(message));
     }
 
-    /// Takes the first message out, where no odd one waits.
-    #[inline(always)]
-    pub(crate) fn take_plain(&self, mailbox: &mut Mailbox<T>) -> Option<Taken<T>> {
-        let taken = mailbox.take_plain()?;
-        self.remove_waiting(1);
-        Some(taken)
-    }
-
     /// Takes the first message out.
+    #[inline(always)]
     pub(crate) fn take(&self, mailbox: &mut Mailbox<T>) -> Option<Taken<T>> {
-        let taken = mailbox.take()?;
+        let taken = match mailbox.flags & ODD {
+            0 => mailbox.take_plain(),
+            _ => mailbox.take_any(),
+        }?;
         self.remove_waiting(1);
         Some(taken)
     }
@@ -201,10 +201,17 @@ impl<T> Group<T> {
         out.extend((0..most).map_while(|_| self.take(mailbox)));
     }
 
-    /// A message that was taken out goes back to its place.
+    /// A message that was taken out goes back to its place: in front, or in between.
     pub(crate) fn put_back(&self, mailbox: &mut Mailbox<T>, taken: Taken<T>) {
         self.add_waiting(1);
-        mailbox.put_back(taken);
+        let before = mailbox.number() - 1;
+        let is_next = taken.place() == FRONT | before && mailbox.plain.has_place();
+        if is_next && taken.attempts == 0 && taken.tier == 0 && mailbox.flags & ODD == 0 {
+            mailbox.set_number(before);
+            mailbox.plain.put_first(taken.message);
+        } else {
+            mailbox.insert_odd(taken);
+        }
     }
 }
 

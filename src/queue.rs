@@ -125,7 +125,6 @@ mod capacity;
 mod claim;
 mod counts;
 mod delivery;
-mod dropped;
 mod handles;
 mod live;
 #[cfg(all(test, loom))]
@@ -162,7 +161,7 @@ use crate::sync::{Arc, Ordering};
 pub use batch::{Batch, Completed};
 pub use builder::Builder;
 pub(crate) use capacity::{Capacity, Permits};
-pub use counts::{Counts, SendsStatus};
+pub use counts::Counts;
 pub use delivery::{Delivery, Detached};
 pub(crate) use handles::Change;
 pub use handles::{Conversation, Group, GroupId, Lane};
@@ -171,7 +170,7 @@ pub(crate) use observers::{Observer, Side, is_as_made, is_idle, waiting_in};
 pub use peek::Peek;
 pub use poison::{NextPoisoned, Poisoned};
 pub use receive::{Receive, ReceiveMany, Turns};
-pub use refuse::{ChangeError, LaneError, NoMore, NoTurn, SendError, SendReason, TryReceive, Why};
+pub use refuse::{LaneError, NoMore, NoTurn, SendError, SendReason, TryReceive, Why};
 pub use reserved::{Reserve, Reserved, ToReserve};
 pub use send_many::Addressed;
 pub use send_wait::{Pending, SendAllWait, SendWait, Sending, ToSend};
@@ -308,9 +307,7 @@ impl<T> Shared<T> {
             }
             then(state)
         });
-        if let Some(permits) = self.capacity.permits() {
-            permits.close();
-        }
+        self.capacity.close();
         result
     }
 
@@ -318,8 +315,7 @@ impl<T> Shared<T> {
         for group in state.groups.all() {
             let mut mailbox = self.lock_group(state, &group);
             mailbox.flags |= CLOSED;
-            let claimed = state.is_claimed(&mailbox);
-            state.count_closed(&group, &mut mailbox, claimed);
+            state.count_closed(&group, &mut mailbox);
         }
     }
 

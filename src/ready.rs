@@ -66,13 +66,13 @@ impl<G: Stands> Line<G> {
     #[inline]
     pub fn push_run(&mut self, mut entries: &mut [Entry<G>]) {
         if !self.is_ranked {
-            let rank = match entries.first() {
-                Some(first) if self.row.is_empty() => first.level.into(),
-                _ => self.row.rank,
-            };
-            self.row.rank = rank;
-            let same = |entry: &Entry<G>| u16::from(entry.level) == rank;
-            let others = entries.iter().position(|entry| !same(entry));
+            if let Some(first) = entries.first()
+                && self.row.is_empty()
+            {
+                self.row.rank = first.level.into();
+            }
+            let rank = self.row.rank;
+            let others = entries.iter().position(|entry| rank != entry.level.into());
             let n = others.unwrap_or(entries.len());
             let (same, others) = entries.split_at_mut(n);
             self.row.entries.extend(same.iter_mut().map(Entry::take));
@@ -107,13 +107,7 @@ impl<G: Stands> Line<G> {
     /// [`push_run`](Self::push_run) of one.
     #[inline]
     pub fn push(&mut self, ticket: u64, level: u8, group: G) {
-        let entry = Entry {
-            ticket,
-            group: Some(group),
-            link: 0,
-            level,
-            units: 0,
-        };
+        let entry = Entry::new(ticket, level, group);
         match self.row.rank == level.into() && !self.is_ranked {
             true => self.row.entries.push_back(entry),
             false => self.push_run(&mut [entry]),

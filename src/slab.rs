@@ -27,7 +27,7 @@ mod pages;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-pub(crate) use pages::{Listing, Pages, context_of, key_of, remove};
+pub(crate) use pages::{Pages, context_of, key_of, remove};
 
 /// Slots in one chunk.
 pub const CHUNK: usize = 256;

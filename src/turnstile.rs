@@ -39,8 +39,8 @@
 //! 5. Overtakings never exceed the bound, and are cleared only when the front
 //!    gets what it asks for: so one who waits is overtaken at most bound times for
 //!    each grant up to and including its own.
-//! 6. What was taken is in the hands of the primitive's guard before any code of
-//!    the user's runs: wakers cross the lock in [`Wakers`].
+//! 6. Wakers cross the lock in [`Spare`], or are discarded by its session: no panic
+//!    of theirs comes between what was taken and the primitive's guard.
 //! 7. A service is finished also if a waker panics (`Session::settle`).
 
 mod queue;
@@ -49,7 +49,7 @@ mod word;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-use std::task::{Context, Waker};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 pub(crate) use self::queue::WaitQueue;
@@ -57,7 +57,7 @@ pub use self::queue::WaiterState;
 pub(crate) use self::word::{Bits, Released, UNNOTIFIED, WAITERS, Word};
 
 use crate::sync::{model_size, spin_loop, yield_now};
-use crate::wait::{Guarded, Session, Ticket, WakeBatch, drop_quietly};
+use crate::wait::{Guarded, Session, Spare, Ticket, WakeBatch};
 
 /// What one asks for.
 pub(crate) trait Claim: Copy {
@@ -85,33 +85,6 @@ pub(crate) enum Admission<G, R> {
 
 /// What comes of a claim at `T`.
 pub(crate) type AdmissionOf<T> = Admission<<T as Turnstile>::Grant, <T as Turnstile>::Refusal>;
-
-/// Wakers that cross the lock: the clone that may be left in the queue, made
-/// before, and the one that was there, dropped after. A panic of a drop ends here.
-pub(crate) struct Wakers {
-    new: Option<Waker>,
-    old: Option<Waker>,
-}
-
-impl Wakers {
-    pub(crate) fn of(cx: &Context<'_>) -> Self {
-        Self {
-            new: Some(cx.waker().clone()),
-            old: None,
-        }
-    }
-
-    fn leave(&mut self) -> Waker {
-        self.new.take().expect("left once")
-    }
-}
-
-impl Drop for Wakers {
-    fn drop(&mut self) {
-        let left = [self.new.take(), self.old.take()];
-        left.into_iter().flatten().for_each(drop_quietly);
-    }
-}
 
 /// A primitive that grants claims or lets them wait.
 pub(crate) trait Turnstile: Sized {
@@ -174,19 +147,19 @@ pub(crate) trait Turnstile: Sized {
     }
 
     /// One that found too little is polled: it looks again, from where it is in
-    /// the queue, and waits there if it must.
+    /// the queue, and waits there if it must, with the `spare` waker.
     #[cold]
     fn poll_queue(
         &self,
         claim: &mut Self::Claim,
         ticket: &mut Option<Ticket>,
-        wakers: &mut Wakers,
+        spare: &mut Spare,
     ) -> AdmissionOf<Self> {
         let mut queue = self.queue().lock();
         let Some(queued) = *ticket else {
             let admission = self.admit(&mut queue, claim, true);
             if let Admission::NotNow = admission {
-                *ticket = Some(self.enqueue(&mut queue, *claim, wakers.leave()));
+                *ticket = Some(self.enqueue(&mut queue, *claim, spare.leave()));
             }
             return admission;
         };
@@ -198,9 +171,10 @@ pub(crate) trait Turnstile: Sized {
         match admission {
             Admission::Granted(_) => {
                 *ticket = None;
-                wakers.old = queue.remove(queued).and_then(|removed| removed.waker);
+                let old = queue.remove(queued).and_then(|removed| removed.waker);
+                queue.discard_waker(old);
             }
-            Admission::NotNow => wakers.old = queue.rewait(queued, wakers.leave()),
+            Admission::NotNow => spare.0 = queue.rewait(queued, spare.leave()),
             Admission::Refused(_) => {}
         }
         admission

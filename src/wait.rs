@@ -145,7 +145,7 @@ pub(crate) fn look_twice<R>(
     if let Some(looked) = look(current, &mut Spare::default().0) {
         return looked;
     }
-    let mut spare = Spare::from(current.clone());
+    let mut spare = Spare::of(cx);
     look(current, &mut spare.0).unwrap_or(Poll::Pending)
 }
 

@@ -6,7 +6,8 @@ use crate::lanes::LaneKey;
 use crate::ready::STANDING_LEVEL;
 
 use super::group::Place;
-use super::order::{Age, Member, Order};
+use super::member::Member;
+use super::order::{Age, Order};
 use super::{Backlog, Blocked, Claim, Item, Spot};
 
 impl<T: Item> Backlog<T> {

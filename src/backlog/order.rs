@@ -7,7 +7,7 @@ use crate::lanes::{LaneKey, Lanes};
 use crate::limit::Bypass;
 
 use super::group::{Group, Place};
-use super::run::Run;
+use super::member::Member;
 
 /// When a group became ready, after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,17 +16,6 @@ pub(super) enum Age {
     Same,
     /// Now.
     New,
-}
-
-/// Who stands in line.
-#[derive(Debug)]
-pub(crate) enum Member<T> {
-    /// A group, by index.
-    Group(u32),
-    /// A message that is alone, and its place.
-    Alone(Place, T),
-    /// Several of these.
-    Run(Box<Run<T>>),
 }
 
 /// The lanes, with those in line.

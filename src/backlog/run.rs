@@ -3,23 +3,13 @@
 //!
 //! Invariant: the first of a run waits. Others that were taken out have left their places.
 
-use std::vec::IntoIter;
-
 use crate::lanes::LaneKey;
-use crate::ready::{Position, STANDING_LEVEL, Stands};
+use crate::ready::{Position, STANDING_LEVEL};
 
 use super::group::Place;
-use super::order::{Member, Order};
+use super::member::{Member, Run};
+use super::order::Order;
 use super::{Backlog, InFlight, Item, Spot};
-
-/// Messages with tickets one after the other.
-#[derive(Debug)]
-pub(crate) struct Run<T> {
-    /// The ticket of the first.
-    first: u64,
-    items: IntoIter<Option<T>>,
-    waiting: usize,
-}
 
 /// Messages of a run that were taken together, each with a unit of the lane's cap.
 #[derive(Debug)]
@@ -35,89 +25,6 @@ pub struct RunClaim<T> {
     begun: bool,
 }
 
-impl<T> Run<T> {
-    fn new(first: u64, items: Vec<Option<T>>) -> Self {
-        let waiting = items.len();
-        let items = items.into_iter();
-        Self {
-            first,
-            items,
-            waiting,
-        }
-    }
-
-    /// How many wait.
-    pub(super) fn len(&self) -> usize {
-        self.waiting
-    }
-
-    /// All that wait, each with its ticket.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
-        let items = (self.first..).zip(self.items.as_slice());
-        items.filter_map(|(ticket, item)| Some((ticket, item.as_ref()?)))
-    }
-
-    /// Takes the first, with its ticket.
-    #[inline]
-    pub(super) fn pop(&mut self) -> Option<(u64, T)> {
-        let item = self.items.next()??;
-        let ticket = self.first;
-        self.first += 1;
-        self.waiting -= 1;
-        if self.waiting > 0 {
-            self.close_gap();
-        }
-        Some((ticket, item))
-    }
-
-    /// By the invariant.
-    #[inline]
-    fn close_gap(&mut self) {
-        while let [None, ..] = self.items.as_slice() {
-            self.items.next();
-            self.first += 1;
-        }
-    }
-
-    /// Takes one that is not the first.
-    fn take(&mut self, ticket: u64) -> Option<T> {
-        let at = ticket.checked_sub(self.first).filter(|&at| at > 0)?;
-        let items = self.items.as_mut_slice();
-        let item = items.get_mut(usize::try_from(at).ok()?)?.take()?;
-        self.waiting -= 1;
-        Some(item)
-    }
-
-    /// Takes so many from the front, up to the first that `goes` refuses, but not the last.
-    fn take_first(&mut self, n: usize, goes: impl Fn(&T) -> bool) -> Option<Self> {
-        let most = n.min(self.waiting - 1);
-        let (mut places, mut n) = (0, 0);
-        for item in self.items.as_slice() {
-            if n == most || item.as_ref().is_some_and(|item| !goes(item)) {
-                break;
-            }
-            places += 1;
-            n += usize::from(item.is_some());
-        }
-        if n == 0 {
-            return None;
-        }
-        let taken = Self {
-            first: self.first,
-            items: self
-                .items
-                .by_ref()
-                .take(places)
-                .collect::<Vec<_>>()
-                .into_iter(),
-            waiting: n,
-        };
-        (self.first, self.waiting) = (self.first + places as u64, self.waiting - n);
-        self.close_gap();
-        Some(taken)
-    }
-}
-
 impl<T> RunClaim<T> {
     /// How many of them have not been taken out.
     pub fn len(&self) -> usize {
@@ -130,6 +37,19 @@ impl<T> RunClaim<T> {
         self.overtaken = 0;
         let joins = std::mem::replace(&mut self.begun, true);
         Some((self.run.pop()?.1, joins))
+    }
+
+    /// All of them, each with where it waited.
+    pub fn spots(&self) -> impl Iterator<Item = (Spot, &T)> {
+        let spot = |ticket| Spot::Alone(self.lane, self.tier, Place::new(ticket));
+        self.run
+            .iter()
+            .map(move |(ticket, item)| (spot(ticket), item))
+    }
+
+    /// All of them, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.run.items.as_mut_slice().iter_mut().flatten()
     }
 
     /// What each of them holds.
@@ -147,20 +67,6 @@ impl<T> RunClaim<T> {
     }
 }
 
-impl<T> Stands for Member<T> {
-    #[inline]
-    fn split_first(&mut self) -> Option<(Self, u64)> {
-        let Self::Run(run) = self else {
-            return None;
-        };
-        if run.waiting == 1 {
-            return None;
-        }
-        let (ticket, item) = run.pop()?;
-        Some((Self::Alone(Place::new(ticket), item), run.first))
-    }
-}
-
 impl<T: Item> Backlog<T> {
     /// Sends messages that are alone, at least one, into tier 0.
     pub fn send_run(&mut self, lane: LaneKey, items: Vec<Option<T>>) {
@@ -169,7 +75,7 @@ impl<T: Item> Backlog<T> {
         for (ticket, item) in run.iter() {
             item.waits_at(Spot::Alone(lane, 0, Place::new(ticket)));
         }
-        let count = run.waiting;
+        let count = run.len();
         let lanes = &mut self.order.lanes;
         if lanes.lane(lane.index()).is_tiered() {
             (0..count).for_each(|_| lanes.change_head(lane.index(), None, Some(0)));
@@ -257,39 +163,5 @@ impl<T> Order<T> {
                 None
             });
         is_there
-    }
-}
-
-impl<T> Member<T> {
-    /// All of it that is alone, each with its place.
-    pub(super) fn alone(&self) -> impl Iterator<Item = (Place, &T)> {
-        let (one, run) = match self {
-            Self::Alone(place, item) => (Some((*place, item)), None),
-            Self::Run(run) => (None, Some(run)),
-            Self::Group(_) => (None, None),
-        };
-        let run = run.into_iter().flat_map(|run| run.iter());
-        let run = run.map(|(ticket, item)| (Place::new(ticket), item));
-        one.into_iter().chain(run)
-    }
-
-    /// What is alone, or the only one of a run.
-    #[inline]
-    pub(super) fn into_alone(self) -> Option<(Place, T)> {
-        match self {
-            Self::Alone(place, item) => Some((place, item)),
-            Self::Run(mut run) => {
-                let (ticket, item) = run.pop()?;
-                Some((Place::new(ticket), item))
-            }
-            Self::Group(_) => None,
-        }
-    }
-}
-
-impl<T> Run<T> {
-    fn into_iter(self) -> impl DoubleEndedIterator<Item = (u64, T)> {
-        let items = self.items.enumerate();
-        items.filter_map(move |(n, item)| Some((self.first + n as u64, item?)))
     }
 }

@@ -25,8 +25,9 @@ enum Source {
 pub(super) struct Block<T> {
     /// The next in a circle of blocks.
     pub(super) next: *mut Block<T>,
-    cap: u8,
-    /// Counts on; the place is the rest to `cap`.
+    /// The capacity less 1.
+    mask: u8,
+    /// Counts on; `mask` makes a place of it.
     head: u8,
     pub(super) len: u8,
     /// How many blocks were linked before it, since the first stood alone.
@@ -69,7 +70,7 @@ impl<T> Block<T> {
 
     #[inline]
     pub(super) fn has_room(&self) -> bool {
-        self.len < self.cap
+        self.len <= self.mask
     }
 
     /// Where the memory of a block comes from.
@@ -103,7 +104,7 @@ impl<T> Block<T> {
         }
         let header = Self {
             next: block,
-            cap,
+            mask: cap - 1,
             head: 0,
             len: 0,
             depth: 0,
@@ -120,7 +121,7 @@ impl<T> Block<T> {
     pub(super) unsafe fn free(block: *mut Self) {
         // SAFETY: it is a block, and was allocated so for this capacity.
         unsafe {
-            let cap = (*block).cap;
+            let cap = (*block).mask + 1;
             match Self::source(cap) {
                 Source::Small => magazines::put::<Small>(Box::from_raw(block.cast())),
                 Source::Large => magazines::put::<Large>(Box::from_raw(block.cast())),
@@ -134,11 +135,11 @@ impl<T> Block<T> {
     ///
     /// # Safety
     ///
-    /// `last` is a block, if there is one.
-    pub(super) unsafe fn another(last: Option<*mut Self>) -> *mut Self {
-        let Some(last) = last else {
+    /// `last` is a block, or null.
+    pub(super) unsafe fn another(last: *mut Self) -> *mut Self {
+        if last.is_null() {
             return Self::new(Self::FEW);
-        };
+        }
         // SAFETY: both are there.
         unsafe {
             let depth = (*last).depth.saturating_add(1);
@@ -157,9 +158,9 @@ impl<T> Block<T> {
     /// It is a block, and `n` at most its capacity.
     #[inline]
     unsafe fn at(block: *mut Self, n: u8) -> *mut T {
-        // SAFETY: the items stand behind the header; the index is below `cap`.
+        // SAFETY: the items stand behind the header; the index is at most `mask`.
         unsafe {
-            let index = (*block).head.wrapping_add(n) & ((*block).cap - 1);
+            let index = (*block).head.wrapping_add(n) & (*block).mask;
             (&raw mut (*block).items).cast::<T>().add(index.into())
         }
     }

@@ -17,7 +17,7 @@
 
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, align_of, size_of};
-use std::ptr::{self, NonNull};
+use std::ptr;
 
 use super::block::Block;
 use super::prefetch;
@@ -68,15 +68,10 @@ impl<T> Fifo<T> {
         self.tail = self.tail.map_addr(|tail| tail & !what);
     }
 
+    /// The last block, if there is one.
     #[inline]
-    fn blocks(&self) -> Option<NonNull<Block<T>>> {
-        NonNull::new(self.tail.map_addr(|tail| tail & !BITS))
-    }
-
-    #[inline]
-    fn set_blocks(&mut self, tail: *mut Block<T>) {
-        let bits = self.tail.addr() & BITS;
-        self.tail = tail.map_addr(|tail| tail | bits);
+    fn last(&self) -> *mut Block<T> {
+        self.tail.map_addr(|tail| tail & !BITS)
     }
 
     #[inline]
@@ -108,56 +103,53 @@ impl<T> Fifo<T> {
     /// How many there are. O(blocks).
     pub(super) fn len(&self) -> u64 {
         let mut sum = u64::from(self.has(FIRST));
-        let Some(tail) = self.blocks().map(NonNull::as_ptr) else {
-            return sum;
-        };
-        // SAFETY: all blocks of the circle are there.
-        unsafe {
-            let mut block = tail;
-            loop {
+        let tail = self.last();
+        let mut block = tail;
+        while !block.is_null() {
+            // SAFETY: all blocks of the circle are there.
+            unsafe {
                 sum += u64::from((*block).len);
                 block = (*block).next;
-                if block == tail {
-                    return sum;
-                }
+            }
+            if block == tail {
+                break;
             }
         }
+        sum
     }
 
     /// Puts a message last.
     #[inline]
     pub(super) fn push(&mut self, message: T) {
-        if Self::INLINE && !self.has(FIRST | MORE) {
+        let last = self.last();
+        // SAFETY: by invariant 1 there is a last block.
+        if self.has(MORE) && unsafe { (*last).has_room() } {
+            // SAFETY: as above, and it has room.
+            unsafe { Block::push(last, message) };
+        } else if Self::INLINE && !self.has(FIRST | MORE) {
             self.put_first(message);
         } else {
-            self.push_block(message);
+            self.push_further(message);
         }
     }
 
-    #[inline]
-    fn push_block(&mut self, message: T) {
-        match self.blocks() {
-            // SAFETY: the block is there, and has room for one more.
-            Some(tail) if unsafe { tail.as_ref() }.has_room() => unsafe {
-                Block::push(tail.as_ptr(), message);
-                if !self.has(MORE) {
-                    self.set(MORE);
-                }
-            },
-            tail => self.push_grown(tail.map(NonNull::as_ptr), message),
-        }
-    }
-
-    /// Puts a message behind the last block, which is full if there is one.
+    /// Puts a message into the only block, if that is empty, or into a new one.
     #[inline(never)]
-    fn push_grown(&mut self, tail: Option<*mut Block<T>>, message: T) {
-        self.set(if tail.is_some() { MORE | LARGE } else { MORE });
-        // SAFETY: the last block is there, and a new one has room.
+    fn push_further(&mut self, message: T) {
+        let mut last = self.last();
+        // SAFETY: the last block is there, or null; an empty one has room.
         unsafe {
-            let block = Block::another(tail);
-            Block::push(block, message);
-            self.set_blocks(block);
+            if last.is_null() || self.has(MORE) {
+                if !last.is_null() {
+                    self.set(LARGE);
+                }
+                last = Block::another(last);
+                let bits = self.tail.addr() & BITS;
+                self.tail = last.map_addr(|last| last | bits);
+            }
+            Block::push(last, message);
         }
+        self.set(MORE);
     }
 
     /// Takes the first message out.
@@ -165,8 +157,9 @@ impl<T> Fifo<T> {
     pub(super) fn pop(&mut self) -> Option<T> {
         if Self::INLINE && self.has(FIRST) {
             self.clear(FIRST);
-            if let Some(block) = self.blocks() {
-                prefetch::to_read(block.as_ptr());
+            let last = self.last();
+            if !last.is_null() {
+                prefetch::to_read(last);
             }
             // SAFETY: the place held a message; it is taken out once.
             return Some(unsafe { self.first_at().read() });
@@ -180,8 +173,8 @@ impl<T> Fifo<T> {
     /// Takes the first message out of the blocks, which hold one.
     #[inline]
     fn pop_block(&mut self) -> T {
-        let tail = self.blocks().expect("they hold a message").as_ptr();
-        // SAFETY: the blocks are there, and the first holds a message. What is
+        let tail = self.last();
+        // SAFETY: by invariant 1 the blocks are there; the first holds a message. What is
         // read is counted out; a block that is empty and not the only one is
         // unlinked and freed.
         unsafe {
@@ -197,7 +190,7 @@ impl<T> Fifo<T> {
     /// The first block has become empty: it goes, if it is not the only one.
     #[inline(never)]
     fn emptied(&mut self, block: *mut Block<T>) {
-        let tail = self.tail.map_addr(|tail| tail & !BITS);
+        let tail = self.last();
         if block == tail {
             return self.clear(MORE);
         }
@@ -219,10 +212,11 @@ impl<T> Fifo<T> {
     /// Frees the only block, which is empty, if there is one.
     #[inline(never)]
     fn free_block(&mut self) {
-        if let Some(tail) = self.blocks() {
+        let tail = std::mem::replace(&mut self.tail, ptr::null_mut());
+        let block = tail.map_addr(|tail| tail & !BITS);
+        if !block.is_null() {
             // SAFETY: an empty block is the only one, and nobody else knows it.
-            unsafe { Block::free(tail.as_ptr()) };
-            self.tail = ptr::null_mut();
+            unsafe { Block::free(block) };
         }
     }
 }

@@ -10,183 +10,137 @@
 //! stores false; `note` is written by the same.
 //!
 //! Memory ordering: taking it acquires what was done before it was released.
-//! In models of other parts [`sync::Mutex`](crate::sync::Mutex) stands for it,
-//! which keeps them small; it has a model of its own.
+//! In models of other parts a mutex stands for it (`model`), which keeps them
+//! small; it has a model of its own.
 
-#[cfg(not(any(loom, shuttle)))]
-pub(crate) use spin::{Guard, Lock};
+#![allow(unsafe_code)]
+#![cfg_attr(any(loom, shuttle), allow(dead_code))]
 
 #[cfg(any(loom, shuttle))]
-pub(crate) use parked::{Guard, Lock};
+pub(super) mod model;
 
-#[cfg(any(not(any(loom, shuttle)), all(test, loom)))]
-#[cfg_attr(loom, allow(dead_code))]
-#[allow(unsafe_code)]
-pub(super) mod spin {
-    use std::marker::PhantomData;
-    use std::ops::{Deref, DerefMut};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
 
-    use crate::sync::{AtomicBool, AtomicU32, Ordering, UnsafeCell, spin_loop, yield_now};
+use crate::sync::{AtomicBool, AtomicU32, Ordering, UnsafeCell, spin_loop, yield_now};
 
-    /// See the [module](super).
-    #[repr(C)]
-    pub(crate) struct Lock<T> {
-        taken: AtomicBool,
-        note: AtomicU32,
-        value: UnsafeCell<T>,
+/// See the [module](self).
+#[repr(C)]
+pub(crate) struct Lock<T> {
+    taken: AtomicBool,
+    note: AtomicU32,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: by the invariant, threads have the value one after the other, as if
+// it were sent from one to the next.
+unsafe impl<T: Send> Sync for Lock<T> {}
+// SAFETY: as above; without a guard nobody refers to it.
+unsafe impl<T: Send> Send for Lock<T> {}
+
+impl<T> Lock<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self {
+            taken: AtomicBool::new(false),
+            note: AtomicU32::new(0),
+            value: UnsafeCell::new(value),
+        }
     }
 
-    // SAFETY: by the invariant, threads have the value one after the other, as if
-    // it were sent from one to the next.
-    unsafe impl<T: Send> Sync for Lock<T> {}
-    // SAFETY: as above; without a guard nobody refers to it.
-    unsafe impl<T: Send> Send for Lock<T> {}
+    #[inline]
+    pub(crate) fn lock(&self) -> Guard<'_, T> {
+        if !self.take() {
+            self.wait();
+        }
+        Guard {
+            lock: self,
+            _thread: PhantomData,
+        }
+    }
 
-    impl<T> Lock<T> {
-        pub(crate) fn new(value: T) -> Self {
-            Self {
-                taken: AtomicBool::new(false),
-                note: AtomicU32::new(0),
-                value: UnsafeCell::new(value),
+    /// Unless somebody has it.
+    #[inline]
+    pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
+        self.take().then(|| Guard {
+            lock: self,
+            _thread: PhantomData,
+        })
+    }
+
+    /// What was noted. Exact for who holds the lock, else a hint.
+    #[inline]
+    pub(crate) fn note(&self) -> u32 {
+        // Relaxed: who must know holds the lock.
+        self.note.load(Ordering::Relaxed)
+    }
+
+    /// Under the lock.
+    #[inline]
+    pub(crate) fn set_note(&self, note: u32) {
+        self.note.store(note, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn take(&self) -> bool {
+        // Acquire: pairs with the release of the last holder.
+        let (took, failed) = (Ordering::Acquire, Ordering::Relaxed);
+        self.taken
+            .compare_exchange(false, true, took, failed)
+            .is_ok()
+    }
+
+    /// The longer it is held, the longer between two looks.
+    #[cold]
+    #[inline(never)]
+    fn wait(&self) {
+        let mut spins = 1;
+        loop {
+            if spins <= MOST_SPINS {
+                (0..spins).for_each(|_| spin_loop());
+                spins *= 2;
+            } else {
+                yield_now();
             }
-        }
-
-        #[inline]
-        pub(crate) fn lock(&self) -> Guard<'_, T> {
-            if !self.take() {
-                self.wait();
+            // Relaxed: a look, so that the line is not taken away for nothing.
+            if !self.taken.load(Ordering::Relaxed) && self.take() {
+                return;
             }
-            Guard {
-                lock: self,
-                _thread: PhantomData,
-            }
-        }
-
-        /// Unless somebody has it.
-        #[inline]
-        pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
-            self.take().then(|| Guard {
-                lock: self,
-                _thread: PhantomData,
-            })
-        }
-
-        /// What was noted. Exact for who holds the lock, else a hint.
-        #[inline]
-        pub(crate) fn note(&self) -> u32 {
-            // Relaxed: who must know holds the lock.
-            self.note.load(Ordering::Relaxed)
-        }
-
-        /// Under the lock.
-        #[inline]
-        pub(crate) fn set_note(&self, note: u32) {
-            self.note.store(note, Ordering::Relaxed);
-        }
-
-        #[inline]
-        fn take(&self) -> bool {
-            // Acquire: pairs with the release of the last holder.
-            let (took, failed) = (Ordering::Acquire, Ordering::Relaxed);
-            self.taken
-                .compare_exchange(false, true, took, failed)
-                .is_ok()
-        }
-
-        /// The longer it is held, the longer between two looks.
-        #[cold]
-        #[inline(never)]
-        fn wait(&self) {
-            let mut spins = 1;
-            loop {
-                if spins <= MOST_SPINS {
-                    (0..spins).for_each(|_| spin_loop());
-                    spins *= 2;
-                } else {
-                    yield_now();
-                }
-                // Relaxed: a look, so that the line is not taken away for nothing.
-                if !self.taken.load(Ordering::Relaxed) && self.take() {
-                    return;
-                }
-            }
-        }
-    }
-
-    /// About a microsecond in sum, before the processor is given away.
-    const MOST_SPINS: usize = crate::sync::model_size(64, 1);
-
-    /// The value, until it is dropped.
-    pub(crate) struct Guard<'a, T> {
-        lock: &'a Lock<T>,
-        /// Stays with its thread.
-        _thread: PhantomData<*mut T>,
-    }
-
-    impl<T> Deref for Guard<'_, T> {
-        type Target = T;
-
-        #[inline]
-        fn deref(&self) -> &T {
-            // SAFETY: the guard has the lock, so nobody changes the value.
-            self.lock.value.with(|value| unsafe { &*value })
-        }
-    }
-
-    impl<T> DerefMut for Guard<'_, T> {
-        #[inline]
-        fn deref_mut(&mut self) -> &mut T {
-            // SAFETY: the guard has the lock, and is borrowed for as long.
-            self.lock.value.with_mut(|value| unsafe { &mut *value })
-        }
-    }
-
-    impl<T> Drop for Guard<'_, T> {
-        #[inline]
-        fn drop(&mut self) {
-            // Release: what was done under the lock is seen by the next holder.
-            self.lock.taken.store(false, Ordering::Release);
         }
     }
 }
 
-#[cfg(any(loom, shuttle))]
-mod parked {
-    use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
+/// About a microsecond in sum, before the processor is given away.
+const MOST_SPINS: usize = crate::sync::model_size(64, 1);
 
-    pub(crate) type Guard<'a, T> = MutexGuard<'a, T>;
+/// The value, until it is dropped.
+pub(crate) struct Guard<'a, T> {
+    lock: &'a Lock<T>,
+    /// Stays with its thread.
+    _thread: PhantomData<*mut T>,
+}
 
-    pub(crate) struct Lock<T> {
-        note: AtomicU32,
-        value: Mutex<T>,
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the guard has the lock, so nobody changes the value.
+        self.lock.value.with(|value| unsafe { &*value })
     }
+}
 
-    impl<T> Lock<T> {
-        pub(crate) fn new(value: T) -> Self {
-            Self {
-                note: AtomicU32::new(0),
-                value: Mutex::new(value),
-            }
-        }
+impl<T> DerefMut for Guard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the guard has the lock, and is borrowed for as long.
+        self.lock.value.with_mut(|value| unsafe { &mut *value })
+    }
+}
 
-        pub(crate) fn lock(&self) -> Guard<'_, T> {
-            self.value.lock()
-        }
-
-        /// With loom never: its `try_lock` waits.
-        pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
-            if cfg!(loom) {
-                return None;
-            }
-            self.value.try_lock()
-        }
-
-        pub(crate) fn note(&self) -> u32 {
-            self.note.load(Ordering::Relaxed)
-        }
-
-        pub(crate) fn set_note(&self, note: u32) {
-            self.note.store(note, Ordering::Relaxed);
-        }
+impl<T> Drop for Guard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: what was done under the lock is seen by the next holder.
+        self.lock.taken.store(false, Ordering::Release);
     }
 }

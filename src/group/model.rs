@@ -1,6 +1,6 @@
 //! Loom models of a group's lock, of its last reference and of its last pin.
 
-use super::lock::spin::Lock;
+use super::lock::Lock;
 use super::{GroupRef, Groups, KeepsGroups, Mailbox, Pin, Pinned};
 use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};

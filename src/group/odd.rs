@@ -74,17 +74,9 @@ impl<T> Mailbox<T> {
         all.into_iter().flatten().min_by_key(Taken::place)
     }
 
-    /// Takes the first message out. It counts as waiting still.
-    #[inline]
-    pub(crate) fn take(&mut self) -> Option<Taken<T>> {
-        match self.flags & ODD {
-            0 => self.take_plain(),
-            _ => self.take_any(),
-        }
-    }
-
+    /// Takes the first message out, which may be odd. It counts as waiting still.
     #[cold]
-    fn take_any(&mut self) -> Option<Taken<T>> {
+    pub(super) fn take_any(&mut self) -> Option<Taken<T>> {
         let first = FRONT | self.number();
         let has_plain = !self.plain.is_empty();
         let odd = &mut self.rare().odd;
@@ -103,18 +95,7 @@ impl<T> Mailbox<T> {
         Some(taken)
     }
 
-    /// A message goes back to its place: in front, or in between.
-    pub(crate) fn put_back(&mut self, taken: Taken<T>) {
-        let before = self.number() - 1;
-        let is_next = taken.place() == FRONT | before && self.plain.has_place();
-        if is_next && taken.attempts == 0 && taken.tier == 0 && self.flags & ODD == 0 {
-            self.set_number(before);
-            return self.plain.put_first(taken.message);
-        }
-        self.insert_odd(taken);
-    }
-
-    fn insert_odd(&mut self, taken: Taken<T>) {
+    pub(super) fn insert_odd(&mut self, taken: Taken<T>) {
         self.flags |= ODD;
         self.rare().odd.insert(taken.place(), taken);
     }

@@ -17,7 +17,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr::{self, NonNull};
 
 use crate::error::Stale;
-use crate::slab::{Listing, Pages, context_of, key_of, remove};
+use crate::slab::{Pages, context_of, key_of, remove};
 use crate::sync::Arc;
 
 use super::{Group, GroupKey, Mailbox, prefetch};
@@ -154,7 +154,7 @@ impl<T, Q> fmt::Debug for GroupRef<T, Q> {
 
 /// The groups of a queue that have not ended.
 pub(crate) struct Groups<T, Q> {
-    pages: Pages<Group<T>>,
+    pages: Arc<Pages<Group<T>>>,
     len: usize,
     /// How many have a pin, and the queue while one has. See `pinned`.
     pub(super) pinned: usize,
@@ -164,7 +164,7 @@ pub(crate) struct Groups<T, Q> {
 impl<T, Q> Groups<T, Q> {
     pub(crate) fn new() -> Self {
         Self {
-            pages: Pages::new(),
+            pages: Arc::new(Pages::new()),
             len: 0,
             pinned: 0,
             queue: None,
@@ -178,7 +178,7 @@ impl<T, Q> Groups<T, Q> {
 
     /// For those who look beside the owner.
     pub(crate) fn names(&self) -> Names<T, Q> {
-        Names(self.pages.listing(), PhantomData)
+        Names(self.pages.clone(), PhantomData)
     }
 
     /// Lists a new group.
@@ -202,7 +202,7 @@ impl<T, Q> Groups<T, Q> {
 
     /// The listed group of this name. It must not be locked by the caller.
     pub(crate) fn get(&self, key: GroupKey) -> Option<GroupRef<T, Q>> {
-        Some(counted(self.pages.get(key.0)?))
+        self.pages.with(key.0, |group| group).map(counted)
     }
 
     /// All listed groups, in the order of their names. None of them must be
@@ -213,7 +213,7 @@ impl<T, Q> Groups<T, Q> {
 }
 
 /// Finds listed groups by name, beside whatever protects their list.
-pub(crate) struct Names<T, Q>(Listing<Group<T>>, PhantomData<fn() -> Q>);
+pub(crate) struct Names<T, Q>(Arc<Pages<Group<T>>>, PhantomData<fn() -> Q>);
 
 impl<T, Q> Names<T, Q> {
     /// The listed group of this name; `None` if somebody has its lock just now.

@@ -160,17 +160,15 @@ impl Pair {
 
     fn retract(&mut self, nth: usize) {
         let mut mailbox = self.group.lock();
-        let drained: Vec<_> = std::iter::from_fn(|| mailbox.take()).collect();
+        let drained: Vec<_> = std::iter::from_fn(|| self.group.take(&mut mailbox)).collect();
         let seen = drained.iter().map(|t| (t.tier, t.attempts, t.message));
         assert!(seen.eq(self.waiting.values().copied()));
-        self.group.remove_waiting(drained.len() as u32);
         assert_eq!((self.group.waiting(), mailbox.flags & ODD), (0, 0));
         let all = drained.into_iter().zip(std::mem::take(&mut self.waiting));
         let kept = all.enumerate().filter(|(n, _)| n % nth > 0);
         let (back, kept): (Vec<_>, Vec<_>) = kept.map(|(_, both)| both).unzip();
-        self.group.add_waiting(back.len());
         let back = back.into_iter().rev();
-        back.for_each(|taken| mailbox.put_back(taken));
+        back.for_each(|taken| self.group.put_back(&mut mailbox, taken));
         self.waiting.extend(kept);
     }
 
@@ -274,6 +272,7 @@ fn what_was_never_looked_at_goes_back_as_plain() {
 fn what_is_put_first_is_of_tier_0() {
     let group = group(TIERED);
     let mut mailbox = group.lock();
+    group.add_waiting(3);
     mailbox.append_in(3, 'c');
     for first in ['a', 'b'] {
         mailbox.put_first(first);
@@ -282,7 +281,7 @@ fn what_is_put_first_is_of_tier_0() {
         (mailbox.head().map(|head| head.tier), mailbox.last_tier()),
         (Some(0), 3)
     );
-    let all = std::iter::from_fn(|| mailbox.take());
+    let all = std::iter::from_fn(|| group.take(&mut mailbox));
     let all: Vec<_> = all.map(|t| (t.tier, t.message)).collect();
     assert_eq!(all, [(0, 'a'), (0, 'b'), (3, 'c')]);
 }

@@ -10,8 +10,8 @@ use super::stripes::Left;
 use super::{IntentLock, Place};
 use crate::modes::Mode;
 use crate::sync::Arc;
-use crate::turnstile::{Admission, AdmissionOf, Released, Turnstile, Wakers};
-use crate::wait::{Op, Ticket, Wait, sealed};
+use crate::turnstile::{Admission, AdmissionOf, Released, Turnstile};
+use crate::wait::{Op, Spare, Ticket, Wait, sealed};
 
 /// A way to hold a lock: by reference, or shared. Closed, so that a handle leads
 /// to the same lock whenever it is followed.
@@ -204,20 +204,20 @@ impl<L: Handle> Guard<L> {
         self.waiting.is_some()
     }
 
-    /// Looks exactly, and with wakers waits if there is nothing. Where what it
+    /// Looks exactly, and with a spare waker waits if there is nothing. Where what it
     /// holds is counted may change even then.
     #[cold]
     pub(super) fn convert_exactly(
         &mut self,
         asked: Mode,
-        wakers: Option<&mut Wakers>,
+        spare: Option<&mut Spare>,
     ) -> AdmissionOf<IntentLock> {
         let mut claim = Claim {
             ask: asked,
             own: Some(self.own()),
         };
-        let admission = match wakers {
-            Some(wakers) => self.lock.poll_queue(&mut claim, &mut self.waiting, wakers),
+        let admission = match spare {
+            Some(spare) => self.lock.poll_queue(&mut claim, &mut self.waiting, spare),
             None => self.lock.try_exactly(&mut claim),
         };
         self.place = claim.own.expect("as above").place;
@@ -296,8 +296,8 @@ impl<L: Handle> Op for Convert<'_, L> {
         if !waited && guard.convert_now(asked) {
             return Poll::Ready(Ok(()));
         }
-        let mut wakers = Wakers::of(cx);
-        match guard.convert_exactly(asked, Some(&mut wakers)) {
+        let mut spare = Spare::of(cx);
+        match guard.convert_exactly(asked, Some(&mut spare)) {
             Admission::Granted(_) => Poll::Ready(Ok(())),
             Admission::Refused(deadlock) => Poll::Ready(Err(deadlock)),
             Admission::NotNow => {

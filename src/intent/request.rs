@@ -7,8 +7,8 @@ use super::guard::{Guard, Handle};
 use super::{IntentLock, Place};
 use crate::modes::Mode;
 use crate::sync::Arc;
-use crate::turnstile::{Admission, SELDOM, Turnstile, Wakers, back_off};
-use crate::wait::{Op, Ticket, sealed};
+use crate::turnstile::{Admission, SELDOM, Turnstile, back_off};
+use crate::wait::{Op, Spare, Ticket, sealed};
 
 /// A wait for a mode: what [`IntentLock::lock`] and [`IntentLock::lock_owned`]
 /// wait with.
@@ -91,10 +91,10 @@ impl<L: Handle> Op for Request<L> {
         {
             return Poll::Ready(guard);
         }
-        let mut wakers = Wakers::of(cx);
+        let mut spare = Spare::of(cx);
         let mut claim = Claim::of(self.mode);
         let lock = self.lock.as_ref().expect("there until it is granted");
-        match lock.poll_queue(&mut claim, &mut self.ticket, &mut wakers) {
+        match lock.poll_queue(&mut claim, &mut self.ticket, &mut spare) {
             Admission::Granted(place) => Poll::Ready(self.granted(place)),
             Admission::NotNow => Poll::Pending,
             Admission::Refused(_) => unreachable!("it converts nothing"),

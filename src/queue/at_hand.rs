@@ -69,16 +69,15 @@ impl AtHand {
     #[inline]
     pub(super) fn take(&self, permits: &Semaphore, n: u32) -> Result<(), TryAcquireError> {
         let word = self.word();
+        let left = |have| match have {
+            SHUT => None,
+            _ => u32::checked_sub(have, n),
+        };
         // Relaxed: what is taken is acquired by the exchange.
-        let mut have = word.load(Ordering::Relaxed);
-        while have != SHUT && have >= n {
-            let (taken, failed) = (Ordering::Acquire, Ordering::Relaxed);
-            match word.compare_exchange_weak(have, have - n, taken, failed) {
-                Ok(_) => return Ok(()),
-                Err(now) => have = now,
-            }
+        match word.fetch_update(Ordering::Acquire, Ordering::Relaxed, left) {
+            Ok(_) => Ok(()),
+            Err(have) => self.take_from(permits, word, have, n),
         }
-        self.take_from(permits, word, have, n)
     }
 
     #[inline(never)]
@@ -111,20 +110,17 @@ impl AtHand {
 
     #[inline]
     fn put_to(&self, permits: &Semaphore, word: &AtomicU32, n: u32) -> bool {
-        // Relaxed: the exchange releases.
-        let mut have = word.load(Ordering::Relaxed);
-        loop {
-            if have == SHUT || n > CHUNK {
-                return permits.put(n) || self.open(permits, word);
-            }
-            let more = have + n;
-            let spill = if more >= 2 * CHUNK { CHUNK } else { 0 };
-            // Acquire: what spills goes on with what was done under it.
-            let (put, failed) = (Ordering::AcqRel, Ordering::Relaxed);
-            match word.compare_exchange_weak(have, more - spill, put, failed) {
-                Ok(_) => return spill > 0 && permits.put(spill),
-                Err(now) => have = now,
-            }
+        let spills = |have| have + n >= 2 * CHUNK;
+        let put = |have| match have {
+            SHUT => None,
+            _ if n > CHUNK => None,
+            _ if spills(have) => Some(have + n - CHUNK),
+            _ => Some(have + n),
+        };
+        // Acquire: what spills goes on with what was done under it.
+        match word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, put) {
+            Ok(had) => spills(had) && permits.put(CHUNK),
+            Err(_) => permits.put(n) || self.open(permits, word),
         }
     }
 

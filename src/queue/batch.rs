@@ -1,12 +1,12 @@
 //! Several deliveries of a turn as one.
 
-use std::fmt;
+use std::iter::Chain;
+use std::{fmt, option, vec};
 
 use crate::group::{TIERED, Taken};
 use crate::sync::Arc;
 
 use super::GroupRef;
-use super::delivery::IN_HAND;
 use super::live::Live;
 use super::shared::Shared;
 use super::special;
@@ -21,7 +21,7 @@ pub struct Batch<'t, T> {
     shared: &'t Arc<Shared<T>>,
     live: &'t mut Live<T>,
     /// Behind the one that `live` holds, in order.
-    rest: Box<[Taken<T>]>,
+    rest: Vec<Taken<T>>,
 }
 
 impl<'t, T> Batch<'t, T> {
@@ -30,24 +30,23 @@ impl<'t, T> Batch<'t, T> {
     pub(super) fn take(shared: &'t Arc<Shared<T>>, live: &'t mut Live<T>, most: u32) -> Self {
         let rest = match most > 1 && live.group().waiting() > 0 {
             true => Self::take_rest(live.group(), most - 1),
-            false => Box::default(),
+            false => Vec::new(),
         };
         live.quota -= 1 + rest.len() as u32;
         Self { shared, live, rest }
     }
 
     #[inline(never)]
-    fn take_rest(group: &GroupRef<T>, most: u32) -> Box<[Taken<T>]> {
+    fn take_rest(group: &GroupRef<T>, most: u32) -> Vec<Taken<T>> {
         let mut mailbox = group.lock();
         // With tiers each message has to ask whether it may start.
         if mailbox.flags & TIERED != 0 || !mailbox.may_take() {
-            return Box::default();
+            return Vec::new();
         }
         let more = group.waiting().min(most);
         let mut rest = Vec::with_capacity(more as usize);
         group.take_many(&mut mailbox, more, &mut rest);
-        drop(mailbox);
-        rest.into_boxed_slice()
+        rest
     }
 
     /// How many messages there are; at least 1.
@@ -75,56 +74,33 @@ impl<'t, T> Batch<'t, T> {
     #[inline]
     pub fn complete_up_to(mut self, n: usize) -> Completed<T> {
         let n = n.min(self.len());
-        if n == 0 {
-            self.give_back();
-            return Completed::default();
-        }
-        let first = self.live.taken.take().expect(IN_HAND);
-        let mut rest = Vec::from(std::mem::take(&mut self.rest));
-        if n <= rest.len() {
-            self.rest = rest.split_off(n - 1).into();
-        }
-        if self.live.counted || self.live.holder.is_some() {
+        let first = self.live.taken.take_if(|_| n > 0);
+        let mut rest = std::mem::take(&mut self.rest);
+        self.rest = rest.split_off(n.saturating_sub(1));
+        if let Some(first) = &first
+            && (self.live.counted || self.live.holder.is_some())
+        {
             special::completed(self.shared, self.live, first.tier, n);
         }
-        if !self.rest.is_empty() {
-            self.give_back();
-        }
-        Completed {
-            first: Some(first.message),
-            rest: rest.into_iter(),
-        }
+        self.give_back();
+        Completed(first.into_iter().chain(rest))
     }
 }
 
 /// The messages of a [`Batch`] that were completed, in order.
 #[derive(Debug)]
-pub struct Completed<T> {
-    first: Option<T>,
-    rest: std::vec::IntoIter<Taken<T>>,
-}
-
-impl<T> Default for Completed<T> {
-    fn default() -> Self {
-        Self {
-            first: None,
-            rest: Vec::new().into_iter(),
-        }
-    }
-}
+pub struct Completed<T>(Chain<option::IntoIter<Taken<T>>, vec::IntoIter<Taken<T>>>);
 
 impl<T> Iterator for Completed<T> {
     type Item = T;
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        let first = self.first.take();
-        first.or_else(|| Some(self.rest.next()?.message))
+        Some(self.0.next()?.message)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = usize::from(self.first.is_some()) + self.rest.len();
-        (left, Some(left))
+        self.0.size_hint()
     }
 }
 
@@ -133,7 +109,7 @@ impl<T> ExactSizeIterator for Completed<T> {}
 impl<T> Drop for Batch<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if self.live.taken.is_some() || !self.rest.is_empty() {
+        if self.len() > 0 {
             self.give_back();
             self.shared.tell_dropped(self.live.group().key());
         }
@@ -141,17 +117,17 @@ impl<T> Drop for Batch<'_, T> {
 }
 
 impl<T> Batch<'_, T> {
-    #[cold]
+    /// What was not completed goes back.
     fn give_back(&mut self) {
-        let mut rest = Vec::from(std::mem::take(&mut self.rest));
-        let failed = self.live.taken.take();
-        let failed = failed.or_else(|| (!rest.is_empty()).then(|| rest.remove(0)));
-        if !rest.is_empty() {
-            let unwanted = special::return_untouched(self.shared, self.live, rest);
-            drop(unwanted);
-        }
-        if let Some(failed) = failed {
-            special::fail(self.shared, self.live, failed);
+        let mut all = self
+            .live
+            .taken
+            .take()
+            .into_iter()
+            .chain(self.rest.drain(..));
+        if let Some(failed) = all.next() {
+            let behind = all.collect();
+            special::fail(self.shared, self.live, failed, behind);
         }
     }
 }

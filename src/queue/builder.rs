@@ -10,9 +10,8 @@ use crate::retry::Retry;
 use crate::sync::Arc;
 
 use super::capacity::Capacity;
-use super::dropped::{Dropped, OnDropped};
 use super::handles::GroupId;
-use super::shared::Shared;
+use super::shared::{OnDropped, Shared};
 use super::{Owner, Queue};
 
 /// What a queue is to be.
@@ -105,7 +104,7 @@ impl<T> Builder<T> {
             (self.quantum, self.bypass),
             retry,
             capacity,
-            Dropped::new(self.on_dropped),
+            self.on_dropped,
         );
         let shared = Arc::new(shared);
         let owner = Arc::new(Owner { shared });

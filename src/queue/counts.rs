@@ -3,7 +3,6 @@
 use crate::wait::WaitCounts;
 
 use super::Queue;
-use super::capacity::Capacity;
 use super::shared::Shared;
 use super::state::State;
 
@@ -34,20 +33,11 @@ pub struct Counts {
     pub receives: WaitCounts,
     /// Receives that wait for a group by name.
     pub named: WaitCounts,
-    /// Sends that wait for room.
-    pub sends: SendsStatus,
-}
-
-/// The sends in line for room.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SendsStatus {
-    /// Those that sleep.
-    pub waiting: usize,
-    /// Those that were given room, and have not looked since: each keeps its own
-    /// room from the others, and no more.
-    pub notified: usize,
-    /// How many permits all of them ask for: one for each message.
-    pub permits: u64,
+    /// Sends that wait for room. One that was given it keeps its own room from the
+    /// others, and no more.
+    pub sends: WaitCounts,
+    /// How many permits these ask for: one for each message.
+    pub asked: u64,
 }
 
 impl<T> Queue<T> {
@@ -86,26 +76,19 @@ impl<T> Queue<T> {
 
 pub(super) fn counts<T>(shared: &Shared<T>, state: &State<T>) -> Counts {
     let poisoned = state.suspended.poisoned.len();
+    let sends = shared.capacity.permits().map(|permits| permits.counts());
     Counts {
         groups: state.groups.len(),
         eligible: state.lanes.eligible(usize::MAX) as u64,
         turns: state.lanes.begun(),
-        failed: shared.failed.get(),
-        dropped: shared.dropped.count(),
+        failed: shared.failures.get(),
+        dropped: shared.dropped.get(),
         poisoned,
         backing_off: state.suspended.groups.len() - poisoned,
         outstanding: shared.capacity.outstanding(),
         receives: state.receives.counts(),
         named: WaitCounts::sum(state.named.values()),
-        sends: sends(&shared.capacity),
+        sends: sends.map_or_else(WaitCounts::default, |sends| sends.acquires),
+        asked: sends.map_or(0, |sends| sends.asked),
     }
-}
-
-fn sends(capacity: &Capacity) -> SendsStatus {
-    let counts = capacity.permits().map(|permits| permits.counts());
-    counts.map_or(SendsStatus::default(), |counts| SendsStatus {
-        waiting: counts.acquires.waiting,
-        notified: counts.acquires.notified,
-        permits: counts.asked,
-    })
 }

@@ -10,7 +10,7 @@ use crate::sync::Arc;
 use super::Pinned;
 use super::capacity::Holder;
 use super::handles::GroupId;
-use super::live::{LIVE, Live};
+use super::live::Live;
 use super::shared::Shared;
 use super::special;
 use super::submissions::Posted;
@@ -69,10 +69,7 @@ impl<'t, T> Delivery<'t, T> {
 
     /// The message goes back, with its attempt counted, as when this is dropped.
     pub fn give_back(self) {
-        let mut this = ManuallyDrop::new(self);
-        let Self { shared, live } = &mut *this;
-        let taken = live.taken.take().expect(IN_HAND);
-        special::fail(shared, live, taken);
+        ManuallyDrop::new(self).fail();
     }
 
     /// Takes it out of its turn: it keeps the turn's units of the group's limit
@@ -84,25 +81,27 @@ impl<'t, T> Delivery<'t, T> {
     /// after `let Some(delivery) = turn.next() else { break };` and `detach` it
     /// is not.
     pub fn detach(self) -> Detached<T> {
-        let live = &mut *self.live;
+        let mut this = ManuallyDrop::new(self);
+        let Self { shared, live } = &mut *this;
         let taken = live.taken.take().expect(IN_HAND);
-        let group = live.group.as_ref().expect(LIVE);
+        (live.unit, live.counted, live.flagged) = (false, false, true);
+        let group = live.group();
         let mut mailbox = group.lock();
         mailbox.change_room(|rare| rare.detached += 1);
-        mailbox.flags |= BARE;
-        if mailbox.flags & SWEPT != 0 {
-            mailbox.flags &= !SWEPT;
-            live.counted = true;
-        }
+        mailbox.flags = mailbox.flags & !SWEPT | BARE;
         let pin = group.pin(&mut mailbox);
         drop(mailbox);
-        live.unit = false;
-        let counted = std::mem::take(&mut live.counted);
+        let pin = pin.unwrap_or_else(|| special::pin(shared, group));
         Detached {
-            pin: Some(pin.unwrap_or_else(|| special::pin(self.shared, group))),
-            taken: Some(taken),
-            counted,
-            holder: self.shared.capacity.hold(),
+            held: Some((pin, taken)),
+            holder: shared.capacity.hold(),
+        }
+    }
+
+    /// The message goes back, unless this is consumed.
+    fn fail(&mut self) {
+        if let Some(taken) = self.live.taken.take() {
+            special::fail(self.shared, self.live, taken, Vec::new());
         }
     }
 
@@ -111,7 +110,7 @@ impl<'t, T> Delivery<'t, T> {
     }
 }
 
-pub(super) const IN_HAND: &str = "a delivery holds its message until it is consumed";
+const IN_HAND: &str = "a delivery holds its message until it is consumed";
 
 impl<T> Deref for Delivery<'_, T> {
     type Target = T;
@@ -132,8 +131,8 @@ impl<T> DerefMut for Delivery<'_, T> {
 impl<T> Drop for Delivery<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(taken) = self.live.taken.take() {
-            special::fail(self.shared, self.live, taken);
+        if self.live.taken.is_some() {
+            self.fail();
             self.shared.tell_dropped(self.live.group().key());
         }
     }
@@ -154,10 +153,7 @@ impl<T> fmt::Debug for Delivery<'_, T> {
 #[must_use = "dropping a delivery gives it back"]
 pub struct Detached<T> {
     /// `None` once it is consumed.
-    pin: Option<Pinned<T>>,
-    taken: Option<Taken<T>>,
-    /// It counts as started in the lane's tiers.
-    counted: bool,
+    held: Option<(Pinned<T>, Taken<T>)>,
     holder: Holder,
 }
 
@@ -165,7 +161,7 @@ impl<T> Detached<T> {
     /// The group that it came from.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        let pin = self.pin.as_ref().expect(IN_HAND);
+        let (pin, _) = self.held();
         GroupId::new(pin.queue(), pin.key())
     }
 
@@ -182,55 +178,54 @@ impl<T> Detached<T> {
     }
 
     /// The message is done, and its units are free again.
-    pub fn complete(mut self) -> T {
-        let taken = self.taken.take().expect(IN_HAND);
-        let pin = self.pin.take().expect(IN_HAND);
-        self.holder.let_go();
-        let (done, pin) = pin.end_if(|shared, group, mailbox| {
+    pub fn complete(self) -> T {
+        let mut this = ManuallyDrop::new(self);
+        let (pin, taken) = this.held.take().expect(IN_HAND);
+        this.holder.let_go();
+        let (posted, pin) = pin.end_if(|shared, group, mailbox| {
             if !mailbox.is_plain_but(BARE) {
                 return (None, false);
             }
             mailbox.change_room(|rare| rare.detached -= 1);
-            let serve = shared.capacity.put(1);
             let unit = mailbox.flags & CAPPED != 0;
             let posted = if mailbox.phase == Phase::Blocked {
                 shared.submit(group, mailbox, unit)
             } else {
                 shared.return_unit(mailbox, unit)
             };
-            let ends = posted == Posted::Kept && !serve;
-            (Some((posted, serve)), ends)
+            let ends = posted == Posted::Kept && !shared.capacity.is_limited();
+            (Some(posted), ends)
         });
-        let Some(pin) = pin else {
-            return taken.message;
-        };
-        match done {
-            Some((posted, serve)) => {
-                pin.queue().posted(posted);
-                if serve {
-                    pin.queue().capacity.serve();
-                }
+        if let Some(pin) = pin {
+            let shared = pin.queue();
+            match posted {
+                Some(posted) => shared.posted(posted),
+                None => special::end_detached(shared, &pin, taken.tier, None),
             }
-            None => special::finished(pin.queue(), &pin, self.counted, taken.tier),
+            shared.capacity.release(1);
         }
         taken.message
     }
 
     /// The message goes back, with its attempt counted, as when this is dropped.
-    pub fn give_back(mut self) {
-        self.fail();
+    pub fn give_back(self) {
+        ManuallyDrop::new(self).fail();
     }
 
     /// The message goes back, unless this is consumed.
     fn fail(&mut self) -> Option<Pinned<T>> {
-        let (pin, taken) = (self.pin.take()?, self.taken.take()?);
+        let (pin, taken) = self.held.take()?;
         self.holder.let_go();
-        special::fail_detached(pin.queue(), &pin, self.counted, taken);
+        special::end_detached(pin.queue(), &pin, taken.tier, Some(taken));
         Some(pin)
     }
 
+    fn held(&self) -> &(Pinned<T>, Taken<T>) {
+        self.held.as_ref().expect(IN_HAND)
+    }
+
     fn taken(&self) -> &Taken<T> {
-        self.taken.as_ref().expect(IN_HAND)
+        &self.held().1
     }
 }
 
@@ -244,7 +239,8 @@ impl<T> Deref for Detached<T> {
 
 impl<T> DerefMut for Detached<T> {
     fn deref_mut(&mut self) -> &mut T {
-        &mut self.taken.as_mut().expect(IN_HAND).message
+        let (_, taken) = self.held.as_mut().expect(IN_HAND);
+        &mut taken.message
     }
 }
 

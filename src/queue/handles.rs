@@ -9,7 +9,7 @@ use crate::limit::Limit;
 use crate::ready::STANDING_LEVEL;
 use crate::sync::{Arc, Ordering};
 
-use super::refuse::{ChangeError, LaneError};
+use super::refuse::LaneError;
 use super::shared::Shared;
 use super::state::{Age, State};
 use super::{GroupRef, Pinned, Queue};
@@ -59,26 +59,17 @@ impl<T> Queue<T> {
         Ok(super::waiting_in(&self.find(group)?))
     }
 
-    /// As [`Group::set_limit`], by name: 0 is a pause.
-    ///
-    /// # Errors
-    ///
-    /// [`ChangeError`] if there is no such group any more, or the limit is above
-    /// [`Limit::MAX`]; nothing has changed.
-    pub fn set_limit(&self, group: GroupId, limit: impl Into<Limit>) -> Result<(), ChangeError> {
-        let change = Change::limit(limit.into())?;
-        let shared = self.shared();
-        Ok(self.by_name(group, |state, group| shared.change(state, group, change))?)
-    }
-
-    /// As [`Group::set_level`], by name.
+    /// A handle of a group, by name: to pause it, to change its level, for one more
+    /// conversation.
     ///
     /// # Errors
     ///
     /// [`Stale`] if there is no such group any more.
-    pub fn set_level(&self, group: GroupId, level: u8) -> Result<(), Stale> {
-        let (shared, change) = (self.shared(), Change::Level(level));
-        self.by_name(group, |state, group| shared.change(state, group, change))
+    pub fn group(&self, group: GroupId) -> Result<Group<T>, Stale> {
+        self.by_name(group, |state, group| {
+            let pin = state.groups.pin(group, &mut group.lock(), self.shared());
+            Group { pin }
+        })
     }
 
     pub(super) fn by_name<R>(
@@ -286,21 +277,16 @@ impl<T> Shared<T> {
     pub(crate) fn change_holding<H>(&self, group: &GroupRef<T>, change: Change, held: H) {
         self.with_state(|state| {
             let _held = held;
-            self.change(state, group, change);
-        });
-    }
-
-    /// Changes a group, within an event.
-    fn change(&self, state: &mut State<T>, group: &GroupRef<T>, change: Change) {
-        self.change_group(state, group, |_, mailbox| {
-            match change {
-                Change::Limit(limit) => mailbox.change_room(|rare| rare.limit = limit),
-                Change::Level(level) => {
-                    self.submissions.mix();
-                    mailbox.level = level;
+            self.change_group(state, group, |_, mailbox| {
+                match change {
+                    Change::Limit(limit) => mailbox.change_room(|rare| rare.limit = limit),
+                    Change::Level(level) => {
+                        self.submissions.mix();
+                        mailbox.level = level;
+                    }
                 }
-            }
-            ((), Age::Same)
+                ((), Age::Same)
+            });
         });
     }
 

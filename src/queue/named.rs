@@ -11,7 +11,6 @@
 //!    nothing comes any more.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::task::{Context, Poll};
 
 use crate::error::Stale;
@@ -26,7 +25,7 @@ use super::handles::GroupId;
 use super::refuse::{NoMore, NoTurn, TryReceive, Why};
 use super::shared::Shared;
 use super::state::{Age, State};
-use super::turn::{Owner, Turn};
+use super::turn::Turn;
 use super::{GroupRef, Queue};
 
 impl<T> Queue<T> {
@@ -81,7 +80,7 @@ impl<T> Queue<T> {
         let key = group.key_in(shared).ok_or(Stale)?;
         let epoch = shared.epoch();
         let group = shared.with_state(|state| shared.claim_by_name(state, key))?;
-        Ok(Turn::begin(Owner::Borrowed(shared), group, epoch))
+        Ok(Turn::begin(shared, group, epoch))
     }
 }
 
@@ -250,7 +249,7 @@ impl<'q, T> Op for ReceiveFrom<'q, T> {
                 Some(Poll::Ready(claimed))
             })
         });
-        claimed.map(|group| Ok(Turn::begin(Owner::Borrowed(shared), group?, epoch)))
+        claimed.map(|group| Ok(Turn::begin(shared, group?, epoch)))
     }
 
     fn cancel(&mut self) {
@@ -259,13 +258,5 @@ impl<'q, T> Op for ReceiveFrom<'q, T> {
             // If it had been notified, the waking rules pass that on.
             shared.with_state(|state| self.leave(state, key));
         }
-    }
-}
-
-impl<T> fmt::Debug for ReceiveFrom<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReceiveFrom")
-            .field("in_line", &self.ticket.is_some())
-            .finish_non_exhaustive()
     }
 }

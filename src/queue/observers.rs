@@ -174,7 +174,7 @@ impl<T> Side<T> {
             }
             if first {
                 shared.change_group(state, group, |_, mailbox| {
-                    let rises = mailbox.phase == Phase::Idle;
+                    let rises = mailbox.phase == Phase::Idle && group.waiting() == 0;
                     group.add_waiting(1);
                     mailbox.put_first(event);
                     ((), if rises { Age::New } else { Age::Same })

@@ -11,7 +11,7 @@ use super::capacity::Holder;
 use super::handles::GroupId;
 use super::refuse::{TryReceive, Why};
 use super::shared::Shared;
-use super::state::{Age, Was};
+use super::state::Age;
 use super::{GroupRef, Queue};
 
 /// The message that waits first in a group, to look at.
@@ -78,15 +78,14 @@ impl<T> Queue<T> {
                 Why::Idle => return Err(TryReceive::Empty),
                 _ => {}
             }
-            let was = state.unline(&mut mailbox);
-            debug_assert_eq!(was, Was::Out);
+            state.unline(&mut mailbox);
             mailbox.phase = Phase::Held;
             mailbox.flags |= PEEKED;
             let taken = group.take(&mut mailbox);
             // It waits all the same.
             group.add_waiting(1);
             mailbox.rare().peeked = taken.as_ref().map(Taken::head);
-            state.place(&shared.submissions, group, &mut mailbox, (was, Age::Same));
+            state.place(&shared.submissions, group, &mut mailbox, Age::Same);
             drop(mailbox);
             Ok(Peek {
                 shared: Arc::clone(shared),

@@ -5,7 +5,6 @@
 //! wait for a poisoned group are notified as there are groups that nobody was told
 //! of, or all that wait if they are fewer; and all of them once the queue is finished.
 
-use std::fmt;
 use std::task::{Context, Poll};
 
 use crate::error::Stale;
@@ -157,13 +156,5 @@ impl<T> Op for NextPoisoned<'_, T> {
             let waker = state.watchers.withdraw(&mut self.ticket);
             state.discard_waker(waker);
         });
-    }
-}
-
-impl<T> fmt::Debug for NextPoisoned<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NextPoisoned")
-            .field("in_line", &self.ticket.is_some())
-            .finish_non_exhaustive()
     }
 }

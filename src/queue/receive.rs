@@ -12,7 +12,7 @@ use crate::wait::{Op, Ticket, Wait, look_twice, sealed};
 use super::refuse::{NoMore, TryReceive};
 use super::shared::Shared;
 use super::state::State;
-use super::turn::{Owner, Turn};
+use super::turn::Turn;
 use super::{GroupRef, Queue};
 
 impl<T> Queue<T> {
@@ -28,10 +28,7 @@ impl<T> Queue<T> {
     /// in poisoned groups.
     #[inline]
     pub fn receive(&self) -> Wait<Receive<'_, T>> {
-        Wait::new(Receive {
-            shared: self.shared(),
-            ticket: None,
-        })
+        Wait::new(Receive::new(self.shared()))
     }
 
     /// The next turn, if there is one now.
@@ -41,12 +38,7 @@ impl<T> Queue<T> {
     /// [`TryReceive`] if there is none.
     #[inline(always)]
     pub fn try_receive(&self) -> Result<Turn<'_, T>, TryReceive> {
-        let shared = self.shared();
-        let epoch = shared.epoch();
-        match shared.claim() {
-            Some(group) => Ok(Turn::begin(Owner::Borrowed(shared), group, epoch)),
-            None => Err(shared.nothing()),
-        }
+        Turn::claim(self.shared()).ok_or_else(|| self.shared().nothing())
     }
 
     /// Waits for a turn, and claims up to `n` turns, at most 32, under one lock.
@@ -64,10 +56,7 @@ impl<T> Queue<T> {
     #[inline]
     pub fn receive_many(&self, n: usize) -> Wait<ReceiveMany<'_, T>> {
         Wait::new(ReceiveMany {
-            one: Receive {
-                shared: self.shared(),
-                ticket: None,
-            },
+            one: Receive::new(self.shared()),
             n,
         })
     }
@@ -86,6 +75,16 @@ impl<T> Queue<T> {
             return Err(shared.nothing());
         }
         Ok(turns)
+    }
+}
+
+impl<'q, T> Turn<'q, T> {
+    /// The next, if there is one.
+    #[inline(always)]
+    fn claim(shared: &'q Arc<Shared<T>>) -> Option<Self> {
+        let epoch = shared.epoch();
+        let group = shared.claim()?;
+        Some(Self::begin(shared, group, epoch))
     }
 }
 
@@ -143,7 +142,7 @@ impl<'q, T> Iterator for Turns<'q, T> {
     fn next(&mut self) -> Option<Turn<'q, T>> {
         let group = self.claimed.get_mut(self.next)?.take()?;
         self.next += 1;
-        Some(Turn::begin(Owner::Borrowed(self.shared), group, self.epoch))
+        Some(Turn::begin(self.shared, group, self.epoch))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -177,8 +176,10 @@ pub struct Receive<'q, T> {
 }
 
 impl<'q, T> Receive<'q, T> {
-    fn turn(&self, group: GroupRef<T>, epoch: u32) -> Turn<'q, T> {
-        Turn::begin(Owner::Borrowed(self.shared), group, epoch)
+    #[inline]
+    fn new(shared: &'q Arc<Shared<T>>) -> Self {
+        let ticket = None;
+        Self { shared, ticket }
     }
 
     /// Looks for a moment whether something is submitted, before it stands in
@@ -224,27 +225,24 @@ impl<'q, T> Op for Receive<'q, T> {
 
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {
-        let epoch = self.shared.epoch();
-        let group = self.shared.claim()?;
-        Some(Ok(self.turn(group, epoch)))
+        Turn::claim(self.shared).map(Ok)
     }
 
     fn attempt(&mut self) -> Option<Self::Output> {
         let shared = self.shared;
-        let epoch = shared.epoch();
-        let group = self.look_around(|| shared.claim())?;
-        Some(Ok(self.turn(group, epoch)))
+        self.look_around(|| Turn::claim(shared)).map(Ok)
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let epoch = self.shared.epoch();
+        let shared = self.shared;
         if self.ticket.is_none()
-            && let Some(group) = self.shared.claim()
+            && let Some(turn) = Turn::claim(shared)
         {
-            return Poll::Ready(Ok(self.turn(group, epoch)));
+            return Poll::Ready(Ok(turn));
         }
+        let epoch = shared.epoch();
         let claimed = self.poll_claim(cx, State::claim);
-        claimed.map(|claimed| Ok(self.turn(claimed?, epoch)))
+        claimed.map(|claimed| Ok(Turn::begin(shared, claimed?, epoch)))
     }
 
     fn cancel(&mut self) {
@@ -286,36 +284,17 @@ impl<'q, T> Op for ReceiveMany<'q, T> {
             return Poll::Ready(Ok(turns));
         }
         let claimed = self.one.poll_claim(cx, |state| {
-            for slot in turns.claimed.iter_mut().take(n) {
-                *slot = state.claim();
-                if slot.is_none() {
-                    break;
-                }
-                turns.end += 1;
-            }
-            (!turns.is_empty()).then_some(())
+            let claims = turns.claimed.iter_mut().take(n).map_while(|place| {
+                *place = state.claim();
+                place.as_ref()
+            });
+            turns.end = claims.count();
+            (turns.end > 0).then_some(())
         });
         claimed.map(|claimed| claimed.map(|()| turns))
     }
 
     fn cancel(&mut self) {
         self.one.cancel();
-    }
-}
-
-impl<T> fmt::Debug for Receive<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receive")
-            .field("in_line", &self.ticket.is_some())
-            .finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for ReceiveMany<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReceiveMany")
-            .field("one", &self.one)
-            .field("n", &self.n)
-            .finish()
     }
 }

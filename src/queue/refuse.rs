@@ -15,15 +15,6 @@ pub enum LaneError {
     OutOfRange(OutOfRange),
 }
 
-/// Why a group was not changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeError {
-    /// There is no such group any more.
-    Stale,
-    /// The limit is out of its range.
-    OutOfRange(OutOfRange),
-}
-
 /// A message that was not taken, and why.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T> {
@@ -168,18 +159,6 @@ impl From<TryAcquireError> for SendReason {
     }
 }
 
-impl From<Stale> for ChangeError {
-    fn from(_: Stale) -> Self {
-        Self::Stale
-    }
-}
-
-impl From<OutOfRange> for ChangeError {
-    fn from(error: OutOfRange) -> Self {
-        Self::OutOfRange(error)
-    }
-}
-
 impl From<Stale> for TryReceive {
     fn from(_: Stale) -> Self {
         Self::Stale
@@ -212,15 +191,6 @@ impl fmt::Display for LaneError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => Closed.fmt(f),
-            Self::OutOfRange(error) => error.fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for ChangeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stale => Stale.fmt(f),
             Self::OutOfRange(error) => error.fmt(f),
         }
     }
@@ -270,7 +240,6 @@ impl fmt::Display for NoMore {
 }
 
 impl Error for LaneError {}
-impl Error for ChangeError {}
 impl<T> Error for SendError<T> {}
 impl Error for SendReason {}
 impl Error for TryReceive {}

@@ -83,11 +83,13 @@ impl<T> Reserved<'_, T> {
     /// [`SendError`] with the message, if the queue has been closed meanwhile.
     pub fn send(self, message: T) -> Result<(), SendError<T>> {
         let pin = &self.conversation.pin;
-        let permit = pin.queue().capacity.permits();
+        let shared = pin.queue();
+        let permit = shared.capacity.permits();
         let permits = Permits(permit.map(|semaphore| Permit::of(semaphore, 1)));
         // The permit is the message's.
         std::mem::forget(self);
-        pin.queue().send_one((pin, None), message, permits, ())
+        let sent = shared.send_quietly((pin, None), message, Some(permits), ());
+        sent.map(|posted| shared.posted(posted))
     }
 }
 

@@ -91,7 +91,7 @@ impl<T> Shared<T> {
         self.change_group(state, group, |state, mailbox| {
             let cause = state.suspended.poison(group.key());
             let cause = cause.map(|poison| poison.place);
-            let mut all: Vec<_> = std::iter::from_fn(|| mailbox.take()).collect();
+            let mut all: Vec<_> = std::iter::from_fn(|| group.take(mailbox)).collect();
             let out = all.extract_if(.., |taken| fits(taken));
             let out = out.map(|taken| {
                 resumes |= cause == Some(taken.place());
@@ -99,8 +99,7 @@ impl<T> Shared<T> {
             });
             let out: Vec<T> = out.collect();
             let back = all.into_iter().rev();
-            back.for_each(|taken| mailbox.put_back(taken));
-            group.remove_waiting(out.len() as u32);
+            back.for_each(|taken| group.put_back(mailbox, taken));
             self.free(state, out.len());
             if resumes || group.waiting() == 0 {
                 let (_, age) = state.go_on(group, mailbox);

@@ -5,7 +5,7 @@
 
 use crate::error::TierGoesDown;
 use crate::group::{
-    BUMPED, CLOSED, Flags, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, SWEPT, TIERED,
+    BUMPED, CLOSED, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, SWEPT, TIERED,
 };
 use crate::lanes::LaneKey;
 use crate::sync::Ordering;
@@ -15,7 +15,7 @@ use super::capacity::Permits;
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
 use super::shared::Shared;
-use super::state::{Age, State, Was};
+use super::state::{Age, State};
 use super::submissions::Posted;
 
 impl<T> Conversation<T> {
@@ -45,7 +45,7 @@ impl<T> Conversation<T> {
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
         let to = (&*self.pin, Some(tier));
-        self.pin.queue().send_with_permit(to, message, ())
+        self.pin.queue().send_one(to, message, ())
     }
 
     /// Sends all of them as [`send`](Self::send) would, with nothing of others
@@ -115,7 +115,7 @@ impl<T> Shared<T> {
                 self.posted(posted);
                 Ok(())
             }
-            Err(message) => self.send_with_permit((group, None), message, held),
+            Err(message) => self.send_one((group, None), message, held),
         }
     }
 
@@ -130,63 +130,31 @@ impl<T> Shared<T> {
     }
 
     #[inline(never)]
-    fn send_with_permit<H>(
+    fn send_one<H>(
         &self,
         to: (&GroupRef<T>, Option<u32>),
         message: T,
         held: H,
     ) -> Result<(), SendError<T>> {
-        let posted = self.send_quietly(to, message, held)?;
+        let posted = self.send_quietly(to, message, None, held)?;
         self.posted(posted);
         Ok(())
     }
 
-    /// Sends a message, if there is room: what is to be done after.
+    /// Sends a message, in a tier if one is said, with the permits that it has, or
+    /// if there is room: what is to be done after.
     #[inline]
     pub(super) fn send_quietly<H>(
         &self,
-        to: (&GroupRef<T>, Option<u32>),
-        message: T,
-        held: H,
-    ) -> Result<Posted, SendError<T>> {
-        match self.permits(to.0, 1) {
-            Ok(permits) => self.send_permitted(to, message, permits, held),
-            Err(reason) => Err(SendError { message, reason }),
-        }
-    }
-
-    #[inline]
-    fn permits(&self, group: &GroupRef<T>, messages: usize) -> Result<Permits<'_>, SendReason> {
-        let taken = self.capacity.take(messages);
-        taken.map_err(|reason| match group.lock().flags & CLOSED {
-            0 => reason,
-            _ => SendReason::Closed,
-        })
-    }
-
-    /// Sends what has its permit, in a tier if one is said.
-    #[inline]
-    pub(super) fn send_one<H>(
-        &self,
-        to: (&GroupRef<T>, Option<u32>),
-        message: T,
-        permits: Permits<'_>,
-        held: H,
-    ) -> Result<(), SendError<T>> {
-        let posted = self.send_permitted(to, message, permits, held)?;
-        self.posted(posted);
-        Ok(())
-    }
-
-    /// As [`send_one`](Self::send_one): what is to be done after.
-    #[inline]
-    fn send_permitted<H>(
-        &self,
         (group, tier): (&GroupRef<T>, Option<u32>),
         mut message: T,
-        permits: Permits<'_>,
+        permits: Option<Permits<'_>>,
         held: H,
     ) -> Result<Posted, SendError<T>> {
+        let permits = match permits.map_or_else(|| self.permits(group, 1), Ok) {
+            Ok(permits) => permits,
+            Err(reason) => return Err(SendError { message, reason }),
+        };
         if tier.is_none() {
             match self.send_plain(group, message) {
                 Ok(posted) => {
@@ -198,6 +166,15 @@ impl<T> Shared<T> {
         }
         let sent = self.send_special(group, (tier, [message]), (permits, held));
         sent.map(|()| Posted::Kept).map_err(SendError::single)
+    }
+
+    #[inline]
+    fn permits(&self, group: &GroupRef<T>, messages: usize) -> Result<Permits<'_>, SendReason> {
+        let taken = self.capacity.take(messages);
+        taken.map_err(|reason| match group.lock().flags & CLOSED {
+            0 => reason,
+            _ => SendReason::Closed,
+        })
     }
 
     /// Sends in the plain case, or gives the message back.
@@ -230,11 +207,7 @@ impl<T> Shared<T> {
                 let reason = SendReason::Closed;
                 return Err(SendError { message, reason });
             }
-            let put = self.put(state, group, tier, message);
-            put.map_err(|(down, message)| SendError {
-                message,
-                reason: SendReason::TierGoesDown(down),
-            })
+            self.put(state, group, tier, message)
         });
         if sent.is_ok() {
             permits.keep();
@@ -248,8 +221,8 @@ impl<T> Shared<T> {
         state: &mut State<T>,
         group: &GroupRef<T>,
         tier: Option<u32>,
-        messages: M,
-    ) -> Result<(), (TierGoesDown, M)> {
+        message: M,
+    ) -> Result<(), SendError<M>> {
         if tier.is_some_and(|tier| tier > 0) {
             let lane = group.lock().lane;
             self.use_tiers(state, lane);
@@ -259,25 +232,23 @@ impl<T> Shared<T> {
         let last = mailbox.last_tier();
         let outstanding = group.waiting() > 0 || mailbox.units(claimed) > 0;
         if let Some(asked) = tier.filter(|&asked| asked < last && outstanding) {
-            return Err((TierGoesDown { last, asked }, messages));
+            let reason = SendReason::TierGoesDown(TierGoesDown { last, asked });
+            return Err(SendError { message, reason });
         }
         let tier = tier.unwrap_or(last);
         let tiered = mailbox.flags & TIERED != 0;
-        let messages = messages.into_iter();
+        let messages = message.into_iter();
         if tiered {
             group.add_waiting(messages.len());
             messages.for_each(|message| mailbox.append_in(tier, message));
         } else {
             group.append_all(&mut mailbox, messages);
         }
-        if mailbox.phase == Phase::Idle {
-            let risen = (Was::Out, Age::New);
-            state.place(&self.submissions, group, &mut mailbox, risen);
-        } else {
-            state.count_head(&mut mailbox);
-            state.count_closed(group, &mut mailbox, claimed);
-            state.lanes.settle(mailbox.lane.index());
-        }
+        let age = match mailbox.phase {
+            Phase::Idle => Age::New,
+            _ => Age::Same,
+        };
+        state.place(&self.submissions, group, &mut mailbox, age);
         Ok(())
     }
 
@@ -298,19 +269,17 @@ impl<T> Shared<T> {
                 _ = state.lanes.tiers(index).arrive(0);
                 state.lanes.tiers(index).start(0);
             }
-            let swept: Flags = match (mailbox.phase, claimed) {
-                (_, true) => {
-                    mailbox.rare().counted = Some(0);
-                    STARTED
-                }
-                (Phase::Held, _) if started > mailbox.detached() => SWEPT,
-                _ => 0,
-            };
-            mailbox.flags |= swept;
             let waits = group.waiting() > 0 && mailbox.flags & POISONED == 0;
-            if waits && !claimed {
+            if waits || claimed {
                 mailbox.rare().counted = Some(0);
+            }
+            if claimed {
+                mailbox.flags |= STARTED;
+            } else if waits {
                 state.lanes.change_head(index, None, Some(0));
+            }
+            if mailbox.phase == Phase::Held && started > mailbox.detached() {
+                mailbox.flags |= SWEPT;
             }
         }
         state.lanes.settle(index);

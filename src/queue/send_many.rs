@@ -91,10 +91,9 @@ impl<T> Shared<T> {
     ) -> Result<(), ((&'a Conversation<T>, T), SendReason)> {
         let mut posted = Posted::Kept;
         let sent = messages.try_for_each(|(to, message)| {
-            let sent = match self.send_at_once(&to.pin, message) {
-                Ok(more) => Ok(more),
-                Err(message) => self.send_quietly((&to.pin, None), message, ()),
-            };
+            let sent = self.send_at_once(&to.pin, message);
+            let sent =
+                sent.or_else(|message| self.send_quietly((&to.pin, None), message, None, ()));
             let sent = sent.map(|more| posted = posted.max(more));
             sent.map_err(|refused| ((to, refused.message), refused.reason))
         });

@@ -3,7 +3,6 @@
 //! Invariant: what is to be sent stays in its wait until it is in the queue, so
 //! that no error loses it.
 
-use std::fmt;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -49,7 +48,10 @@ impl<T> Pending for ToSend<'_, T, T> {
     fn send(self, permits: Permits<'_>) -> Result<(), SendError<T>> {
         let pin = &self.conversation.pin;
         let to = (&**pin, self.tier);
-        pin.queue().send_one(to, self.message, permits, ())
+        let sent = pin
+            .queue()
+            .send_quietly(to, self.message, Some(permits), ());
+        sent.map(|posted| pin.queue().posted(posted))
     }
 
     fn into_message(self) -> T {
@@ -291,13 +293,5 @@ impl<T> Wait<SendWait<'_, T>> {
             one.tier = Some(tier);
         }
         self
-    }
-}
-
-impl<P> fmt::Debug for Sending<'_, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sending")
-            .field("request", &self.request)
-            .finish_non_exhaustive()
     }
 }

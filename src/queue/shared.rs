@@ -20,23 +20,25 @@
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use crate::group::{Group, GroupKey, Guard, Mailbox, Names, Phase};
+use crate::group::{Group, GroupKey, Guard, Mailbox, Names, Phase, Taken};
 use crate::limit::Bypass;
 use crate::retry::Retry;
 use crate::sync::{
-    AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, Tally, unique,
+    AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, Tally, panicking, unique,
 };
 use crate::wait::{Guarded, Session, WakeBatch};
 
 use super::GroupRef;
 use super::capacity::Capacity;
-use super::dropped::Dropped;
 use super::state::{Age, State};
 use super::submissions::{Posted, Submissions, Token};
 use super::suspended::Suspended;
 
 /// Idle groups that are kept by key, if nothing else is said.
 pub(crate) const KEPT_IDLE: usize = 1024;
+
+/// Who is told of a delivery that was dropped, with the number of the queue.
+pub(super) type OnDropped = Box<dyn Fn(u64, GroupKey) + Send + Sync>;
 
 pub(crate) struct Shared<T> {
     state: Guarded<State<T>>,
@@ -49,9 +51,10 @@ pub(crate) struct Shared<T> {
     pub(super) retry: Retry,
     pub(crate) capacity: Capacity,
     /// Deliveries that were not completed.
-    pub(super) failed: Tally,
+    pub(super) failures: Tally,
     /// Those of them that were dropped.
-    pub(super) dropped: Dropped,
+    pub(super) dropped: Tally,
+    on_dropped: Option<OnDropped>,
     /// Raised when a cap is lowered, for the turns that are live.
     pub(super) epoch: AtomicU32,
     /// Nobody receives any more.
@@ -78,7 +81,7 @@ impl<T> Shared<T> {
         (quantum, bypass): (u32, Bypass),
         retry: Retry,
         capacity: Capacity,
-        dropped: Dropped,
+        on_dropped: Option<OnDropped>,
     ) -> Self {
         let state = State::new(bypass);
         Self {
@@ -88,8 +91,9 @@ impl<T> Shared<T> {
             quantum,
             retry,
             capacity,
-            failed: Tally::new(),
-            dropped,
+            failures: Tally::new(),
+            dropped: Tally::new(),
+            on_dropped,
             epoch: AtomicU32::new(0),
             gone: AtomicBool::new(false),
             wanted: OnceLock::new(),
@@ -250,9 +254,9 @@ impl<T> Shared<T> {
         change: impl FnOnce(&mut State<T>, &mut Mailbox<T>) -> (R, Age),
     ) -> R {
         let mut mailbox = self.lock_group(state, group);
-        let was = state.unline(&mut mailbox);
+        state.unline(&mut mailbox);
         let (result, age) = change(state, &mut mailbox);
-        state.place(&self.submissions, group, &mut mailbox, (was, age));
+        state.place(&self.submissions, group, &mut mailbox, age);
         result
     }
 
@@ -283,10 +287,24 @@ impl<T> Shared<T> {
         mailbox
     }
 
-    /// A delivery of this group was dropped. Under no lock.
+    /// A message that was not done, its attempt counted.
+    pub(super) fn failed(&self, mut taken: Taken<T>) -> Taken<T> {
+        self.failures.count();
+        taken.attempts = taken.attempts.saturating_add(1);
+        taken
+    }
+
+    /// A delivery of this group was dropped, and has gone back. Under no lock: runs
+    /// what is the user's. A panic drops deliveries by rights.
     #[cold]
     pub(super) fn tell_dropped(&self, group: GroupKey) {
-        self.dropped.tell(self.number, group);
+        if panicking() {
+            return;
+        }
+        self.dropped.count();
+        if let Some(on_dropped) = &self.on_dropped {
+            on_dropped(self.number, group);
+        }
     }
 
     /// Whether anybody will ever receive this message.

@@ -3,18 +3,16 @@
 //! them, under the policy lock and the group's.
 
 use crate::group::{
-    BARE, BUMPED, CAPPED, Group, Guard, Mailbox, PEEKED, POISONED, Phase, STARTED, SUSPENDED,
-    SWEPT, TIERED, Taken,
+    BARE, BUMPED, CAPPED, Guard, Mailbox, PEEKED, POISONED, Phase, STARTED, SUSPENDED, SWEPT,
+    TIERED, Taken,
 };
 
 use crate::sync::Arc;
 
 use super::live::{LIVE, Live};
 use super::shared::Shared;
-use super::state::{Age, State, Was};
+use super::state::{Age, State};
 use super::{GroupRef, Pinned};
-
-const IN_TURN: (Was, Age) = (Was::Out, Age::Same);
 
 /// Begins the turn of a group with flags: its first message, and whether that
 /// counts as started.
@@ -26,7 +24,9 @@ pub(super) fn begin<T>(
 ) -> (Option<Taken<T>>, bool) {
     if mailbox.flags & TIERED != 0 {
         drop(mailbox);
-        return begin_in_tier(shared, group);
+        let taken = begin_in_tier(shared, group);
+        let counted = taken.is_some();
+        return (taken, counted);
     }
     mailbox.phase = Phase::Held;
     mailbox.flags &= !BUMPED;
@@ -37,40 +37,22 @@ pub(super) fn begin<T>(
     (taken, false)
 }
 
-#[cold]
-fn begin_in_tier<T>(shared: &Shared<T>, group: &GroupRef<T>) -> (Option<Taken<T>>, bool) {
-    shared.with_state(|state| {
-        let mut mailbox = shared.lock_group(state, group);
-        mailbox.phase = Phase::Held;
-        mailbox.flags &= !BUMPED;
-        let (mut taken, mut counted) = (None, false);
-        if mailbox.flags & STARTED != 0 {
-            taken = take_started(state, group, &mut mailbox);
-            counted = taken.is_some();
-        } else if mailbox.may_take() {
-            taken = group.take(&mut mailbox);
-        }
-        state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
-        (taken, counted)
-    })
-}
-
 /// The message that started when its group was claimed, if it is still there.
-fn take_started<T>(
-    state: &mut State<T>,
-    group: &Group<T>,
-    mailbox: &mut Mailbox<T>,
-) -> Option<Taken<T>> {
-    let lane = mailbox.lane.index();
-    mailbox.flags &= !STARTED;
-    let tier = mailbox.rare().counted.take()?;
-    let head = mailbox.head().map(|head| head.tier);
-    if mailbox.may_take() && head == Some(tier) {
-        return group.take(mailbox);
-    }
-    _ = state.lanes.tiers(lane).give_back(tier);
-    mailbox.rare().counted = Some(tier);
-    None
+#[cold]
+fn begin_in_tier<T>(shared: &Shared<T>, group: &GroupRef<T>) -> Option<Taken<T>> {
+    shared.with_group(group, |state, mailbox| {
+        mailbox.phase = Phase::Held;
+        mailbox.flags &= !(BUMPED | STARTED);
+        let (started, head) = (mailbox.counted(), mailbox.head());
+        let mut taken = None;
+        if mailbox.may_take() && head.map(|head| head.tier) == started {
+            mailbox.rare().counted = None;
+            taken = group.take(mailbox);
+        } else if let Some(tier) = started {
+            _ = state.lanes.tiers(mailbox.lane.index()).give_back(tier);
+        }
+        (taken, Age::Same)
+    })
 }
 
 /// The next message of a turn whose group has flags, or that has no unit.
@@ -124,7 +106,7 @@ fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool 
             }
             live.taken = group.take(&mut mailbox);
         }
-        state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
+        state.place(&shared.submissions, group, &mut mailbox, Age::Same);
         room
     })
 }
@@ -150,41 +132,38 @@ pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, me
     shared.capacity.release(messages);
 }
 
-/// A message that was not done goes back. It is dropped under no lock if
-/// nobody will ever receive it.
+/// A message that was not done goes back, and before it those behind it, at which
+/// nobody looked. What nobody will ever receive is dropped under no lock.
 #[cold]
-pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, mut taken: Taken<T>) {
-    shared.failed.count();
-    taken.attempts = taken.attempts.saturating_add(1);
-    let mut unwanted = None;
-    if shared.retry.is_plain(taken.attempts) {
-        let group = live.group.as_ref().expect(LIVE);
+pub(super) fn fail<T>(
+    shared: &Shared<T>,
+    live: &mut Live<T>,
+    failed: Taken<T>,
+    behind: Vec<Taken<T>>,
+) {
+    let failed = shared.failed(failed);
+    let group = live.group.as_ref().expect(LIVE);
+    if behind.is_empty() && shared.retry.is_plain(failed.attempts) {
         let mut mailbox = group.lock();
-        if mailbox.is_plain_but(BARE) {
-            if shared.wants(&taken.message) {
-                group.put_back(&mut mailbox, taken);
-            } else {
-                unwanted = Some(taken);
-            }
-            drop(mailbox);
-            if unwanted.is_some() {
-                shared.capacity.release(1);
-            }
-            drop(unwanted);
-            return;
+        if mailbox.is_plain_but(BARE) && shared.wants(&failed.message) {
+            return group.put_back(&mut mailbox, failed);
         }
     }
-    let counted = std::mem::take(&mut live.counted);
-    let unwanted = shared.with_state(|state| {
-        let group = live.group.as_ref().expect(LIVE);
-        let mut mailbox = shared.lock_group(state, group);
-        let counted = counted || mailbox.flags & SWEPT != 0;
-        mailbox.flags &= !SWEPT;
-        let unwanted = give_back(shared, state, group, &mut mailbox, (taken, counted, true));
-        state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
-        unwanted
+    live.counted = false;
+    let unwanted: Vec<T> = shared.with_group(group, |state, mailbox| {
+        let counted = is_started(mailbox);
+        let behind = behind.into_iter().rev().map(|taken| (taken, false, false));
+        let all = behind.chain([(failed, counted, true)]);
+        let unwanted = all.filter_map(|one| give_back(shared, state, group, mailbox, one));
+        (unwanted.collect(), Age::Same)
     });
     drop(unwanted);
+}
+
+/// Whether the message in hand counts as started, which it does no more in its turn.
+fn is_started<T>(mailbox: &mut Mailbox<T>) -> bool {
+    mailbox.flags &= !SWEPT;
+    mailbox.flags & TIERED != 0
 }
 
 /// Puts a message back under both locks; the message itself if nobody will ever
@@ -224,50 +203,24 @@ fn give_back<T>(
     None
 }
 
-/// Messages that nobody looked at go back.
-pub(super) fn return_untouched<T>(
-    shared: &Shared<T>,
-    live: &mut Live<T>,
-    messages: Vec<Taken<T>>,
-) -> Vec<T> {
-    let mut unwanted = Vec::new();
-    shared.with_state(|state| {
-        let group = live.group.as_ref().expect(LIVE);
-        let mut mailbox = shared.lock_group(state, group);
-        for taken in messages.into_iter().rev() {
-            let message = (taken, false, false);
-            unwanted.extend(give_back(shared, state, group, &mut mailbox, message));
-        }
-        state.place(&shared.submissions, group, &mut mailbox, IN_TURN);
-    });
-    unwanted
-}
-
 /// Ends a turn.
 #[cold]
 pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>) {
     let taken = live.taken.take();
-    let (unit, counted) = (live.unit, live.counted);
-    let unwanted = shared.with_state(|state| {
-        let mut mailbox = shared.lock_group(state, &group);
-        let lane = mailbox.lane.index();
-        if unit && mailbox.flags & CAPPED != 0 {
-            state.lanes.return_units(lane, 1);
+    let unwanted = shared.with_group(&group, |state, mailbox| {
+        if live.unit && mailbox.flags & CAPPED != 0 {
+            state.lanes.return_units(mailbox.lane.index(), 1);
         }
         let mut unwanted = None;
         if let Some(taken) = taken {
-            let counted = counted || mailbox.flags & SWEPT != 0;
-            mailbox.flags &= !SWEPT;
-            let message = (taken, counted, false);
-            unwanted = give_back(shared, state, &group, &mut mailbox, message);
+            let message = (taken, is_started(mailbox), false);
+            unwanted = give_back(shared, state, &group, mailbox, message);
         } else {
-            settle_swept(state, &mut mailbox);
+            settle_swept(state, mailbox);
         }
         mailbox.flags &= !BARE;
         mailbox.phase = Phase::Idle;
-        let ended = (Was::Out, Age::New);
-        state.place(&shared.submissions, &group, &mut mailbox, ended);
-        unwanted
+        (unwanted, Age::New)
     });
     drop(unwanted);
 }
@@ -281,58 +234,36 @@ pub(super) fn pin<T>(shared: &Arc<Shared<T>>, group: &GroupRef<T>) -> Pinned<T> 
     })
 }
 
-/// A detached delivery is done. `counted`: it counted as started when it was
-/// detached.
+/// A detached delivery of a message of this tier is done, or `failed` and goes
+/// back; its units come back. A group that was not ready, as no unit was free, or
+/// that is suspended by that, is the youngest now.
 #[cold]
-pub(super) fn finished<T>(shared: &Shared<T>, group: &GroupRef<T>, counted: bool, tier: u32) {
-    shared.with_state(|state| {
-        release(shared, state, group, |state, mailbox| {
-            shared.free(state, 1);
-            if counted || mailbox.flags & TIERED != 0 {
-                _ = state.lanes.tiers(mailbox.lane.index()).finish(tier);
-            }
-        });
-    });
-}
-
-/// A detached delivery was not done: its message goes back.
-#[cold]
-pub(super) fn fail_detached<T>(
+pub(super) fn end_detached<T>(
     shared: &Shared<T>,
     group: &GroupRef<T>,
-    counted: bool,
-    mut taken: Taken<T>,
+    tier: u32,
+    failed: Option<Taken<T>>,
 ) {
-    shared.failed.count();
-    taken.attempts = taken.attempts.saturating_add(1);
-    let unwanted = shared.with_state(|state| {
-        release(shared, state, group, |state, mailbox| {
-            let counted = counted || mailbox.flags & TIERED != 0;
-            give_back(shared, state, group, mailbox, (taken, counted, true))
-        })
-    });
-    drop(unwanted);
-}
-
-/// The units of a detached delivery come back. A group that was not ready, as
-/// no unit was free, or that is suspended by that, is the youngest now.
-fn release<T, R>(
-    shared: &Shared<T>,
-    state: &mut State<T>,
-    group: &GroupRef<T>,
-    finish: impl FnOnce(&mut State<T>, &mut Mailbox<T>) -> R,
-) -> R {
-    shared.change_group(state, group, |state, mailbox| {
-        let ready = mailbox.phase == Phase::Ready;
+    let failed = failed.map(|taken| shared.failed(taken));
+    let unwanted = shared.with_group(group, |state, mailbox| {
+        // Taken out of line for this.
+        let ready = mailbox.phase == Phase::Idle && group.waiting() > 0;
         mailbox.change_room(|rare| rare.detached -= 1);
+        let lane = mailbox.lane.index();
         if mailbox.flags & CAPPED != 0 {
-            state.lanes.return_units(mailbox.lane.index(), 1);
+            state.lanes.return_units(lane, 1);
         }
         if mailbox.flags & PEEKED != 0 {
             mailbox.ticket = state.mint(&shared.submissions);
         }
-        let result = finish(state, mailbox);
+        let (counted, mut unwanted) = (mailbox.flags & TIERED != 0, None);
+        if let Some(failed) = failed {
+            unwanted = give_back(shared, state, group, mailbox, (failed, counted, true));
+        } else if counted {
+            _ = state.lanes.tiers(lane).finish(tier);
+        }
         let stays = ready && mailbox.flags & SUSPENDED == 0;
-        (result, if stays { Age::Same } else { Age::New })
-    })
+        (unwanted, if stays { Age::Same } else { Age::New })
+    });
+    drop(unwanted);
 }

@@ -60,15 +60,6 @@ pub(super) struct State<T> {
     level: Option<u8>,
 }
 
-/// Where a group was before a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Was {
-    /// Not in line, or taken out of it for the change.
-    Out,
-    /// Claimed: a reader is about to begin its turn.
-    Claimed,
-}
-
 /// When a group became ready, after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Age {
@@ -249,19 +240,16 @@ impl<T> State<T> {
         }
     }
 
-    /// Takes a locked group out of line for a change. What was submitted has
-    /// been taken in since it was locked.
-    pub(super) fn unline(&mut self, mailbox: &mut Mailbox<T>) -> Was {
-        if mailbox.phase != Phase::Ready {
-            return Was::Out;
-        }
-        let (lane, tier) = (mailbox.lane.index(), mailbox.counted().unwrap_or(0));
-        match self.lanes.remove(lane, tier, mailbox.position()) {
-            Some(group) => {
+    /// Takes a locked group out of line for a change: it is idle then, and ready
+    /// only if a reader has claimed it. What was submitted has been taken in since
+    /// it was locked.
+    pub(super) fn unline(&mut self, mailbox: &mut Mailbox<T>) {
+        if mailbox.phase == Phase::Ready {
+            let (lane, tier) = (mailbox.lane.index(), mailbox.counted().unwrap_or(0));
+            if let Some(group) = self.lanes.remove(lane, tier, mailbox.position()) {
                 group.end(mailbox);
-                Was::Out
+                mailbox.phase = Phase::Idle;
             }
-            None => Was::Claimed,
         }
     }
 
@@ -271,21 +259,21 @@ impl<T> State<T> {
         mailbox.phase == Phase::Ready && !self.lanes.contains(lane, tier, mailbox.position())
     }
 
-    /// Puts a locked group where it belongs after a change, and all that
-    /// follows from that: tiers, the count of a closed queue, its end.
+    /// Puts a locked group that is out of line where it belongs after a change, and
+    /// all that follows from that: tiers, the count of a closed queue, its end.
     pub(super) fn place(
         &mut self,
         submissions: &Submissions<T>,
         group: &GroupRef<T>,
         mailbox: &mut Mailbox<T>,
-        (was, age): (Was, Age),
+        age: Age,
     ) {
         let lane = mailbox.lane.index();
         self.count_head(mailbox);
-        if was == Was::Out && !matches!(mailbox.phase, Phase::Held | Phase::Ended) {
+        if matches!(mailbox.phase, Phase::Idle | Phase::Blocked) {
             self.stand(submissions, group, mailbox, age);
         }
-        self.count_closed(group, mailbox, was == Was::Claimed);
+        self.count_closed(group, mailbox);
         let idle = mailbox.phase == Phase::Idle && mailbox.detached() == 0;
         self.lanes.settle(lane);
         if idle && mailbox.flags & UNPINNED != 0 {
@@ -340,17 +328,13 @@ impl<T> State<T> {
     }
 
     /// Keeps invariant 3.
-    pub(super) fn count_closed(
-        &mut self,
-        group: &Group<T>,
-        mailbox: &mut Mailbox<T>,
-        claimed: bool,
-    ) {
+    pub(super) fn count_closed(&mut self, group: &Group<T>, mailbox: &mut Mailbox<T>) {
         if mailbox.flags & CLOSED == 0 {
             return;
         }
         let waits = group.waiting() > 0 && mailbox.flags & POISONED == 0;
-        let busy = waits || mailbox.units(claimed) > 0;
+        // What is ready waits, or is claimed.
+        let busy = waits || mailbox.units(mailbox.phase == Phase::Ready) > 0;
         match (mailbox.flags & COUNTED != 0, busy) {
             (false, true) => {
                 mailbox.flags |= COUNTED;

@@ -19,7 +19,7 @@ use super::shared::Shared;
 use super::special;
 
 /// The queue of a turn: borrowed, or kept.
-pub(super) enum Owner<'q, T> {
+enum Owner<'q, T> {
     Borrowed(&'q Arc<Shared<T>>),
     Kept(Arc<Shared<T>>),
 }
@@ -78,7 +78,7 @@ impl<T> Live<T> {
         live.flagged = mailbox.flags != 0;
         if mailbox.flags & !CAPPED == 0 {
             mailbox.phase = Phase::Held;
-            live.taken = group.take_plain(&mut mailbox);
+            live.taken = group.take(&mut mailbox);
             drop(mailbox);
         } else {
             (live.taken, live.counted) = special::begin(shared, &group, mailbox);
@@ -99,7 +99,7 @@ impl<T> Live<T> {
         let mut mailbox = group.lock();
         let within_cap = || mailbox.flags == CAPPED && shared.epoch() == self.epoch;
         if self.unit && (mailbox.flags == 0 || within_cap()) {
-            self.taken = group.take_plain(&mut mailbox);
+            self.taken = group.take(&mut mailbox);
             return self.taken.is_some();
         }
         drop(mailbox);
@@ -119,14 +119,11 @@ impl<T> Live<T> {
 
 impl<'q, T> Turn<'q, T> {
     #[inline(always)]
-    pub(super) fn begin(shared: Owner<'q, T>, group: GroupRef<T>, epoch: u32) -> Self {
-        let live = Live::begin(&shared, group, epoch);
-        Self::over(shared, live)
-    }
-
-    #[inline(always)]
-    pub(super) fn over(shared: Owner<'q, T>, live: Live<T>) -> Self {
-        Self { shared, live }
+    pub(super) fn begin(shared: &'q Arc<Shared<T>>, group: GroupRef<T>, epoch: u32) -> Self {
+        Self {
+            live: Live::begin(shared, group, epoch),
+            shared: Owner::Borrowed(shared),
+        }
     }
 
     /// Whose turn it is.

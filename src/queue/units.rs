@@ -42,19 +42,14 @@ impl Units {
         };
         let word = &words[lane as usize % words.len()].0;
         let of_lane = u64::from(lane) << 32 | OPEN;
-        // Relaxed: it is but a guess.
-        let mut old = word.load(Ordering::Relaxed);
-        loop {
-            let new = match old {
-                0 => of_lane,
-                _ if old & !COUNT == of_lane => old + 1,
-                _ => return true,
-            };
-            match word.compare_exchange_weak(old, new, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return old == 0,
-                Err(now) => old = now,
-            }
-        }
+        let counted = |old| match old {
+            0 => Some(of_lane),
+            _ if old & !COUNT == of_lane => Some(old + 1),
+            _ => None,
+        };
+        // Relaxed: what is read is but a guess.
+        let old = word.fetch_update(Ordering::Release, Ordering::Relaxed, counted);
+        matches!(old, Ok(0) | Err(_))
     }
 
     /// The units that were counted for this lane.

@@ -84,6 +84,18 @@ pub struct Entry<G> {
 }
 
 impl<G> Entry<G> {
+    /// In the array of a line.
+    #[inline]
+    pub(super) fn new(ticket: u64, level: u8, group: G) -> Self {
+        Self {
+            ticket,
+            group: Some(group),
+            link: 0,
+            level,
+            units: 0,
+        }
+    }
+
     /// Takes the group out, for a line.
     pub(super) fn take(&mut self) -> Self {
         Self {

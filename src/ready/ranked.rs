@@ -24,15 +24,19 @@ struct Ranks {
     words: [u64; RANKS / 64],
     /// A bit for each word that is not 0.
     used: u8,
+    len: u16,
 }
 
 impl Ranks {
+    /// One that is not in it.
     #[inline]
     fn add(&mut self, rank: usize) {
         self.words[rank / 64] |= 1 << (rank % 64);
         self.used |= 1 << (rank / 64);
+        self.len += 1;
     }
 
+    /// One that is in it.
     #[inline]
     fn remove(&mut self, rank: usize) {
         let word = &mut self.words[rank / 64];
@@ -40,6 +44,7 @@ impl Ranks {
         if *word == 0 {
             self.used &= !(1 << (rank / 64));
         }
+        self.len -= 1;
     }
 
     #[inline]
@@ -63,8 +68,6 @@ pub(super) struct Ranked<G> {
     pub(super) ages: Option<BinaryHeap<Reverse<(u64, Position)>>>,
     oldest: Option<(u64, Position)>,
     pub(super) len: usize,
-    /// How many rows have somebody.
-    in_use: usize,
 }
 
 impl<G> Default for Ranked<G> {
@@ -78,14 +81,13 @@ impl<G> Default for Ranked<G> {
             ages: None,
             oldest: None,
             len: 0,
-            in_use: 0,
         }
     }
 }
 
 impl<G: Stands> Ranked<G> {
     /// The row of a rank, for a group to join.
-    #[inline]
+    #[inline(always)]
     fn row(&mut self, rank: u16) -> &mut Row<G> {
         let at = &mut self.row_of[usize::from(rank)];
         if *at == NO_ROW {
@@ -95,7 +97,6 @@ impl<G: Stands> Ranked<G> {
         let row = &mut self.rows[usize::from(*at)];
         if row.is_empty() {
             self.busy.add(usize::from(rank));
-            self.in_use += 1;
         }
         row
     }
@@ -110,19 +111,14 @@ impl<G: Stands> Ranked<G> {
     pub(super) fn take_over(&mut self, row: &mut Row<G>) {
         debug_assert!(self.len == 0 && !row.is_empty());
         self.len = row.standing();
-        let first = row.entries[0].ticket;
-        self.oldest = Some((first, Position::of(row.rank, first)));
+        self.oldest = row.first().map(|first| (first.number(), first));
         std::mem::swap(self.row(row.rank), row);
     }
 
     /// A group joins that has the highest ticket, and is not bumped.
     pub(super) fn push(&mut self, entry: Entry<G>) {
-        let rank = u16::from(entry.level);
-        if self.len == 0 {
-            self.oldest = Some((entry.ticket, Position::of(rank, entry.ticket)));
-        }
         self.len += 1;
-        self.row(rank).entries.push_back(entry);
+        self.row(entry.level.into()).entries.push_back(entry);
     }
 
     /// So many more stand with the last that joined at this level.
@@ -147,34 +143,24 @@ impl<G: Stands> Ranked<G> {
 
     /// A group joins.
     pub(super) fn insert(&mut self, ticket: u64, position: Position, group: G) {
-        if self.len == 0 || self.oldest.is_some_and(|(oldest, _)| ticket < oldest) {
+        if self.oldest.is_some_and(|(oldest, _)| ticket < oldest) {
             self.oldest = Some((ticket, position));
         }
         self.len += 1;
         let (rank, number) = (position.rank(), position.number());
-        let row = self.row(rank);
-        let in_order = row.entries.back().is_none_or(|last| last.ticket < number);
+        let last = self.find_row(rank).and_then(|row| row.entries.back());
+        let in_order = last.is_none_or(|last| last.ticket < number);
         match u32::try_from(number - ticket) {
             Ok(link) if in_order => {
-                row.entries.push_back(Entry {
-                    ticket: number,
-                    group: Some(group),
-                    link,
-                    level: 0,
-                    units: 0,
-                });
-                if is_bumped(rank) {
-                    self.note_age(ticket, position);
+                let entry = Entry::new(number, 0, group);
+                self.row(rank).entries.push_back(Entry { link, ..entry });
+                if !is_bumped(rank) {
+                    return;
                 }
             }
-            _ => {
-                if row.is_empty() {
-                    self.emptied(usize::from(rank));
-                }
-                self.odd.insert(position, (ticket, group));
-                self.note_age(ticket, position);
-            }
+            _ => _ = self.odd.insert(position, (ticket, group)),
         }
+        self.note_age(ticket, position);
     }
 
     /// One who is bumped or odd has joined: keeps invariant 3.
@@ -206,7 +192,7 @@ impl<G: Stands> Ranked<G> {
         let entry = row.pop()?;
         let ticket = row.ticket(&entry);
         if row.is_empty() {
-            self.emptied(rank);
+            self.busy.remove(rank);
         }
         Some((ticket, entry.group?))
     }
@@ -216,8 +202,7 @@ impl<G: Stands> Ranked<G> {
     fn pop_odd(&mut self) -> Option<(u64, G)> {
         let (&odd, _) = self.odd.first_key_value()?;
         let rank = self.busy.highest();
-        let row = rank.map(|rank| &self.rows[usize::from(self.row_of[rank])]);
-        let first = row.map(|row| Position::of(row.rank, row.entries[0].ticket));
+        let first = rank.and_then(|rank| self.find_row(rank as u16)?.first());
         match first.is_none_or(|first| odd < first) {
             true => self.odd.remove(&odd),
             false => None,
@@ -234,16 +219,11 @@ impl<G: Stands> Ranked<G> {
         Some(group)
     }
 
-    fn emptied(&mut self, rank: usize) {
-        self.busy.remove(rank);
-        self.in_use -= 1;
-    }
-
     /// All leave if they need no ranks any more: those of the only row into
     /// `row`, which is empty. Whether nobody is here now.
     #[inline]
     pub(super) fn leave(&mut self, row: &mut Row<G>) -> bool {
-        if self.in_use == 1 && self.odd.is_empty() {
+        if self.busy.len == 1 && self.odd.is_empty() {
             self.leave_row(row);
         }
         self.len == 0
@@ -257,7 +237,7 @@ impl<G: Stands> Ranked<G> {
         std::mem::swap(&mut self.rows[usize::from(self.row_of[rank])], row);
         // It is empty, and of that rank as before.
         self.rows[usize::from(self.row_of[rank])].rank = row.rank;
-        self.emptied(rank);
+        self.busy.remove(rank);
         (self.len, self.oldest, self.ages) = (0, None, None);
     }
 
@@ -283,7 +263,7 @@ impl<G: Stands> Ranked<G> {
         let entry = row.take(position)?;
         let ticket = row.ticket(&entry);
         if row.is_empty() {
-            self.emptied(rank);
+            self.busy.remove(rank);
         }
         Some((ticket, entry.group?))
     }
@@ -318,10 +298,7 @@ impl<G: Stands> Ranked<G> {
         let odd = ages.peek().map(|age| age.0);
         self.ages = Some(ages);
         let rows = self.rows.iter().filter(|row| !is_bumped(row.rank));
-        let firsts = rows.filter_map(|row| {
-            let first = row.entries.front()?.ticket;
-            Some((first, Position::of(row.rank, first)))
-        });
+        let firsts = rows.filter_map(|row| Some((row.first()?.number(), row.first()?)));
         firsts.chain(odd).min()
     }
 

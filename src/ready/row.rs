@@ -60,6 +60,13 @@ impl<G: Stands> Row<G> {
         }
     }
 
+    /// Where the first stands.
+    #[inline]
+    pub(super) fn first(&self) -> Option<Position> {
+        let first = self.entries.front()?;
+        Some(Position::of(self.rank, first.ticket))
+    }
+
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Entry<G>> {
         if let Some(one) = self.split(0) {

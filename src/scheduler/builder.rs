@@ -60,6 +60,9 @@ impl Builder {
     /// The most tasks that a worker takes at once, 1 to 1024; 32 if this is not
     /// said. At 1 tasks start exactly in order.
     ///
+    /// Of a serial group it takes several too, and runs them one after the other, while no
+    /// other caller has work.
+    ///
     /// A worker takes more than one only out of a backlog of at least two for every
     /// worker that there may be, and only as many as would last it for the
     /// [claim time](Self::claim_time) if they all took as long as those it ran of late. Then a bump, a raised

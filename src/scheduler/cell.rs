@@ -9,8 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::slab::Key;
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering::Relaxed};
+use crate::sync::{Arc, Mutex};
 use crate::wait::{WakeBatch, drop_quietly};
 
 use super::outcome::{Ending, Run, Verdict};
@@ -23,12 +22,6 @@ pub(super) trait Job: Any + Send + Sync {
 
     /// Whether it may have to be run more than once.
     fn is_future(&self) -> bool;
-
-    /// Its entry, if it is one.
-    fn entry(&self) -> Option<Key>;
-
-    /// It has this entry: told under the lock of the state.
-    fn set_entry(&self, entry: Key);
 
     /// What its task is called.
     fn label(&self) -> Option<&Arc<str>>;
@@ -118,8 +111,6 @@ pub(super) enum Gave<R, E> {
 /// The lock is only ever held to move a value: none of the user's code runs
 /// under it.
 pub(super) struct Cell<P, R, E> {
-    /// The bits of the entry of a future, or 0. Relaxed: the lock of the state orders it.
-    entry: AtomicU64,
     label: Option<Arc<str>>,
     there: Mutex<There<P, R, E>>,
 }
@@ -150,7 +141,6 @@ impl<P, R, E> Cell<P, R, E> {
             stage: Stage::Ready(program),
         };
         Self {
-            entry: AtomicU64::new(0),
             label,
             there: Mutex::new(there),
         }
@@ -225,14 +215,6 @@ where
         P::IS_FUTURE
     }
 
-    fn entry(&self) -> Option<Key> {
-        Key::from_bits(self.entry.load(Relaxed))
-    }
-
-    fn set_entry(&self, entry: Key) {
-        self.entry.store(entry.to_bits(), Relaxed);
-    }
-
     fn label(&self) -> Option<&Arc<str>> {
         self.label.as_ref()
     }
@@ -275,14 +257,6 @@ impl Body for Arc<dyn Job> {
     #[inline]
     fn is_future(&self) -> bool {
         Job::is_future(&**self)
-    }
-
-    fn entry(&self) -> Option<Key> {
-        Job::entry(&**self)
-    }
-
-    fn set_entry(&self, entry: Key) {
-        Job::set_entry(&**self, entry);
     }
 
     #[inline]

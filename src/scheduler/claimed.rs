@@ -39,34 +39,37 @@ impl<J: Body> Core<J> {
                 (task.id() <= closed) == covered
             })
         });
-        if let Some(run) = run {
-            let caller = self.caller_of(run.lane);
+        if let Some(mut run) = run {
+            let (caller, holds) = (self.caller_of(run.lane), run.holds());
             self.all_taken(caller, run.iter().map(Waiting::id));
+            let futures = run.iter_mut().filter(|task| task.is_new_future());
+            futures.for_each(|task| self.enter(task, holds));
             return Some(Claimed::Run(run));
         }
-        let claim = self.backlog.claim()?;
-        let lane = claim.lane;
+        let mut claim = self.backlog.claim()?;
+        let (lane, first) = (claim.lane, &claim.item);
+        if claim.group.is_none() || first.is_future() {
+            self.claimed(&mut claim);
+            return Some(Claimed::One(claim, None));
+        }
         let (most, closed) = limits(lane);
-        let covered = claim.item.id() <= closed;
+        let covered = first.id() <= closed;
         let goes = |task: &Waiting<J>| (task.id() <= closed) == covered && !task.is_future();
-        let lent = match claim.item.is_future() {
-            true => Err(claim),
-            false => self.backlog.lend(claim, most.saturating_sub(1), goes),
-        };
-        let caller = self.caller_of(lane);
+        let lent = self.backlog.lend(claim, most.saturating_sub(1), goes);
         match lent {
             Ok(group) => {
+                let caller = self.caller_of(lane);
                 self.all_taken(caller, group.iter().map(Waiting::id));
-                Some(Claimed::Group(group))
+                Some(Claimed::Group(Box::new(group)))
             }
-            Err(claim) => {
-                self.taken(&claim.item, caller);
+            Err(mut claim) => {
+                self.claimed(&mut claim);
                 Some(Claimed::One(claim, None))
             }
         }
     }
 
-    /// A worker has these tasks, none of which is a future.
+    /// A worker has these tasks, of which it has had none.
     #[inline]
     fn all_taken(&mut self, caller: Key, tasks: impl Iterator<Item = TaskId>) {
         let c = self.callers.get_mut(caller).expect("it has tasks");
@@ -76,9 +79,9 @@ impl<J: Body> Core<J> {
     }
 
     fn prefetch_logged(&mut self) -> Option<Claimed<J>> {
-        let claim = self.backlog.claim()?;
+        let mut claim = self.backlog.claim()?;
+        self.claimed(&mut claim);
         let caller = self.caller_of(claim.lane);
-        self.taken(&claim.item, caller);
         let begun = self.begun_of(&claim.item);
         let tier = begun.map_or(claim.tier, |(tier, _)| tier);
         let record = self.record(&claim.item, caller, tier, Ending::Ok, None);
@@ -100,12 +103,19 @@ impl<J: Body> Core<J> {
             Claimed::Run(run) => {
                 let caller = self.caller_of(run.lane);
                 self.all_returned(caller, run.iter().map(Waiting::id));
+                for (spot, task) in run.spots() {
+                    let future = task.future();
+                    let future = future.and_then(|future| self.futures.get_mut(future));
+                    future
+                        .into_iter()
+                        .for_each(|f| f.phase = Phase::InLine(spot));
+                }
                 self.backlog.unclaim_run(run);
             }
             Claimed::Group(group) => {
                 let caller = self.caller_of(group.holds().lane);
                 self.all_returned(caller, group.iter().map(Waiting::id));
-                self.backlog.give_back(group);
+                self.backlog.give_back(*group);
             }
         }
     }

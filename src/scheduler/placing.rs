@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::backlog::Spot;
 use crate::error::TierGoesDown;
 use crate::slab::Key;
 use crate::sync::Ordering::Relaxed;
@@ -103,25 +102,14 @@ impl<J: Body> Core<J> {
         now: Duration,
         wakes: &mut WakeBatch,
     ) -> Location {
-        let (at, tier) = match task.is_future() {
-            true => self.send_future(caller, task, placing),
-            false => {
-                let (spot, tier) = self.send(caller, task, placing);
-                (Location::Line(spot), tier)
-            }
-        };
-        self.arrived(caller, tier, at, now, wakes);
-        at
-    }
-
-    /// Where it waits, and in which tier.
-    #[inline]
-    pub(super) fn send(&mut self, caller: Key, task: Waiting<J>, placing: Placing) -> (Spot, u32) {
         let lane = self.caller(caller).lane;
         let Placing {
             group, tier, bump, ..
         } = placing;
-        self.backlog.send_to(lane, group, tier, bump, task)
+        let (spot, tier) = self.backlog.send_to(lane, group, tier, bump, task);
+        let at = Location::Line(spot);
+        self.arrived(caller, tier, at, now, wakes);
+        at
     }
 
     /// If it came after a failure it is skipped.

@@ -31,7 +31,7 @@ impl Posted {
         placing: Placing,
         task: Waiting<Work>,
     ) -> Option<Self> {
-        let alone = placing.is_alone() && !task.is_future();
+        let alone = placing.is_alone();
         match last {
             Some(last @ Self::One(..)) if alone => Self::pair(last, caller, placing, task),
             _ => Some(Self::One(caller, placing, task)),
@@ -42,9 +42,7 @@ impl Posted {
     fn pair(last: &mut Self, caller: Key, placing: Placing, task: Waiting<Work>) -> Option<Self> {
         let new = Self::One(caller, placing, task);
         let is_first = match last {
-            Self::One(of, placing, first) => {
-                *of == caller && placing.is_alone() && !first.is_future()
-            }
+            Self::One(of, placing, _) => *of == caller && placing.is_alone(),
             Self::Run(..) => false,
         };
         if !is_first {

@@ -4,8 +4,7 @@
 use std::marker::PhantomData;
 use std::task::Waker;
 
-use crate::slab::Key;
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering::Relaxed};
+use crate::sync::{Arc, Mutex};
 use crate::wait::drop_quietly;
 
 use super::cell::{Job, Program, Runner, attempt};
@@ -14,8 +13,6 @@ use super::task_state::Location;
 
 /// The lock is only ever held to move the program.
 pub(super) struct Solo<P, R, E> {
-    /// The bits of the entry of a future, or 0. Relaxed: the lock of the state orders it.
-    entry: AtomicU64,
     label: Option<Arc<str>>,
     /// While nobody runs it, and it has not ended.
     program: Mutex<Option<P>>,
@@ -26,7 +23,6 @@ impl<P, R, E> Solo<P, R, E> {
     #[inline]
     pub(super) fn new(program: P, label: Option<Arc<str>>) -> Self {
         Self {
-            entry: AtomicU64::new(0),
             label,
             program: Mutex::new(Some(program)),
             gives: PhantomData,
@@ -48,14 +44,6 @@ where
 
     fn is_future(&self) -> bool {
         P::IS_FUTURE
-    }
-
-    fn entry(&self) -> Option<Key> {
-        Key::from_bits(self.entry.load(Relaxed))
-    }
-
-    fn set_entry(&self, entry: Key) {
-        self.entry.store(entry.to_bits(), Relaxed);
     }
 
     fn label(&self) -> Option<&Arc<str>> {

@@ -75,7 +75,7 @@ pub struct WaitingTask {
     /// Its tier.
     pub tier: u32,
     /// When it was submitted; for one that was submitted
-    /// [detached](super::Caller::exec_detached), when the scheduler heard of it.
+    /// [detached](super::Caller::exec_detached), when a worker had last looked before that.
     pub queued: Duration,
     /// What keeps it waiting.
     pub why: Why,
@@ -150,7 +150,7 @@ impl<J: Body> Core<J> {
                 caller: self.caller(caller).name.clone(),
                 label: task.job.label().cloned(),
                 tier,
-                queued: task.queued(),
+                queued: self.queued_of(task),
                 why: self.why(caller, at),
             });
         });

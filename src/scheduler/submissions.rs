@@ -78,7 +78,7 @@ impl Submissions {
             list.last.0 += 1;
             let task = Waiting::new(list.last, named, at, job);
             let last = list.posted.last_mut();
-            let run = last.filter(|_| placing.is_alone() && !task.is_future());
+            let run = last.filter(|_| placing.is_alone());
             if let Some(run) = run.and_then(|last| last.run_of(caller)) {
                 run.push(Some(task));
                 continue;

@@ -45,9 +45,9 @@ impl Caller {
     }
 
     /// Submits a task that nobody will ask for. No handle is made and, without a log, no
-    /// clock is read: that costs an eighth less than to [detach](Task::detach) it. A
-    /// status says when the scheduler heard of it, which may be when the next worker is
-    /// done with what it has.
+    /// clock is read: that costs a third less than to [detach](Task::detach) it. A
+    /// status knows when it was submitted no better than when a worker had last looked
+    /// before that.
     ///
     /// # Errors
     ///

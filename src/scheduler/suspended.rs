@@ -1,4 +1,4 @@
-//! Futures: from their arrival to their end each has an entry, by which it is woken.
+//! Futures: from their first claim to their end each has an entry, by which it is woken.
 //!
 //! Between its first poll and its end such a task keeps what it took when it started: its
 //! unit of its group's limit and of its caller's cap, and its tier, which stays open. While
@@ -25,37 +25,23 @@ use crate::wait::WakeBatch;
 
 use super::core::Core;
 use super::outcome::Ending;
-use super::task_state::{Body, Ended, FutureState, Location, Phase, Placing, Tag, Waiting, nanos};
+use super::task_state::{Body, Ended, FutureState, Phase, Tag, Waiting};
 
 impl<J: Body> Core<J> {
-    /// As [`send`](Self::send) of a future, which has an entry from now on.
-    pub(super) fn send_future(
-        &mut self,
-        caller: Key,
-        task: Waiting<J>,
-        placing: Placing,
-    ) -> (Location, u32) {
-        let (lane, group) = (self.caller(caller).lane, placing.group);
-        let phase = Phase::Claimed(false);
-        // What it will hold is not known before it begins, but of which group.
-        let tier_then = 0;
-        let holds = InFlight {
-            lane,
-            group,
-            tier: tier_then,
-        };
-        let key = self.futures.insert(FutureState {
-            tag: Tag::of(&task, holds),
+    /// A worker has claimed a future for the first time.
+    pub(super) fn enter(&mut self, task: &mut Waiting<J>, holds: InFlight) {
+        let (id, queued) = (task.id(), task.queued());
+        let key = self.futures.insert_with(|key| FutureState {
+            tag: Tag {
+                id,
+                holds,
+                future: Some(key),
+            },
             begun: None,
-            queued: task.queued(),
-            phase,
+            queued,
+            phase: Phase::Claimed(false),
         });
-        task.job.set_entry(key);
-        let at = Location::Future(key);
-        task.moved(at);
-        let (spot, tier) = self.send(caller, task, placing);
-        self.future_mut(key).phase = Phase::InLine(spot);
-        (at, tier)
+        task.enter(key);
     }
 
     /// Worker `n` has polled a task since `start`, and it is not ready; it may have woken
@@ -74,7 +60,7 @@ impl<J: Body> Core<J> {
             Some((_, worker)) => *worker = n,
             None => (future.tag.holds, future.begun) = (tag.holds, Some((start, n))),
         }
-        let task = Waiting::new(tag.id, false, nanos(future.queued), job);
+        let task = Waiting::entered(tag.id, key, job);
         let was = std::mem::replace(&mut future.phase, Phase::Suspended(task));
         self.suspended += 1;
         let caller = self.caller_of(tag.holds.lane);
@@ -128,6 +114,12 @@ impl<J: Body> Core<J> {
         let future = self.future(task.future()?);
         let (start, _) = future.begun?;
         Some((future.tag.holds.tier, start))
+    }
+
+    /// When a task was queued.
+    pub(super) fn queued_of(&self, task: &Waiting<J>) -> Duration {
+        let future = task.future().map(|future| self.future(future).queued);
+        future.unwrap_or_else(|| task.queued())
     }
 
     /// The tier of a task that a worker has.
@@ -211,4 +203,4 @@ impl<J: Body> Core<J> {
     }
 }
 
-const ENTRY: &str = "a future has an entry until it has ended";
+const ENTRY: &str = "a future that was claimed has an entry until it has ended";

@@ -20,14 +20,6 @@ pub(crate) trait Body {
         false
     }
 
-    /// If so, its entry.
-    fn entry(&self) -> Option<Key> {
-        None
-    }
-
-    /// It has this entry.
-    fn set_entry(&self, _entry: Key) {}
-
     /// What its task is called, for people.
     fn label(&self) -> Option<&Arc<str>> {
         None
@@ -69,34 +61,54 @@ pub(crate) enum Location {
 /// A task that no worker has. Its caller is known by the lane in which it waits.
 #[derive(Debug)]
 pub(crate) struct Waiting<J> {
-    /// Its number, twice shifted, beside two flags.
+    /// Its number, beside the flags.
     bits: u64,
-    /// In nanoseconds.
-    queued: u64,
+    /// When it was queued; or the bits of its entry, which knows that.
+    queued_or_entry: u64,
     pub(super) job: J,
 }
 
+/// It has a handle.
 const NAMED: u64 = 1;
+/// It may have to be run more than once.
 const FUTURE: u64 = 2;
+/// And has an entry.
+const ENTERED: u64 = 4;
+/// Bits of flags.
+const FLAGS: u32 = 3;
 
 impl<J: Body> Waiting<J> {
+    /// `queued`: in [`nanos`].
     #[inline]
     pub(super) fn new(id: TaskId, named: bool, queued: u64, job: J) -> Self {
         let future = if job.is_future() { FUTURE } else { 0 };
+        let named = if named { NAMED } else { 0 };
         Self {
-            bits: id.0 << 2 | u64::from(named) | future,
-            queued,
+            bits: id.0 << FLAGS | future | named,
+            queued_or_entry: queued,
             job,
         }
     }
 
-    #[inline]
-    pub(super) fn id(&self) -> TaskId {
-        TaskId(self.bits >> 2)
+    /// A future with this entry.
+    pub(super) fn entered(id: TaskId, entry: Key, job: J) -> Self {
+        Self {
+            bits: id.0 << FLAGS | FUTURE | ENTERED,
+            queued_or_entry: entry.to_bits(),
+            job,
+        }
     }
 
-    pub(super) fn queued(&self) -> Duration {
-        Duration::from_nanos(self.queued)
+    /// It has this entry from now on.
+    pub(super) fn enter(&mut self, entry: Key) {
+        self.moved(Location::Future(entry));
+        self.bits |= ENTERED;
+        self.queued_or_entry = entry.to_bits();
+    }
+
+    #[inline]
+    pub(super) fn id(&self) -> TaskId {
+        TaskId(self.bits >> FLAGS)
     }
 
     #[inline]
@@ -104,10 +116,24 @@ impl<J: Body> Waiting<J> {
         self.bits & FUTURE != 0
     }
 
-    /// Its entry, if it is a future that has arrived.
+    /// Whether it is a future that has no entry.
+    #[inline]
+    pub(super) fn is_new_future(&self) -> bool {
+        self.bits & (FUTURE | ENTERED) == FUTURE
+    }
+
+    /// When it was queued, if it has no entry.
+    pub(super) fn queued(&self) -> Duration {
+        Duration::from_nanos(self.queued_or_entry)
+    }
+
+    /// Its entry, if it is a future that a worker has had.
     #[inline]
     pub(super) fn future(&self) -> Option<Key> {
-        self.is_future().then(|| self.job.entry()).flatten()
+        match self.bits & ENTERED {
+            0 => None,
+            _ => Key::from_bits(self.queued_or_entry),
+        }
     }
 
     /// Its handle finds it there.
@@ -130,7 +156,7 @@ impl<J: Body> Item for Waiting<J> {
     #[inline]
     fn waits_at(&self, spot: Spot) {
         // A future is found by its entry.
-        if !self.is_future() {
+        if self.bits & ENTERED == 0 {
             self.moved(Location::Line(spot));
         }
     }
@@ -145,7 +171,7 @@ pub(super) struct Later<J> {
     pub(super) placing: Placing,
 }
 
-/// A future, from its arrival to its end.
+/// A future, from its first claim to its end.
 #[derive(Debug)]
 pub(super) struct FutureState<J> {
     /// What it is known by, and holds since its first poll.
@@ -223,7 +249,7 @@ pub(crate) enum Claimed<J> {
     /// Tasks that are alone.
     Run(RunClaim<Waiting<J>>),
     /// Tasks of a serial group.
-    Group(GroupClaim<Waiting<J>>),
+    Group(Box<GroupClaim<Waiting<J>>>),
 }
 
 impl<J: Body> Claimed<J> {
@@ -250,7 +276,8 @@ impl<J: Body> Claimed<J> {
         };
         Some(Started {
             tag: Tag::of(&task, holds),
-            joins,
+            // The ending of a future is its own.
+            joins: joins && !task.is_future(),
             job: task.job,
             record: None,
             start,

@@ -13,9 +13,14 @@ use super::task_state::{Body, Ended, Later, Location, Phase, Running, Started, T
 
 impl<J: Body> Core<J> {
     /// Worker `n` has claimed a task, which starts.
-    pub(super) fn start(&mut self, claim: Claim<Waiting<J>>, n: u32, now: Duration) -> Started<J> {
+    pub(super) fn start(
+        &mut self,
+        mut claim: Claim<Waiting<J>>,
+        n: u32,
+        now: Duration,
+    ) -> Started<J> {
+        self.claimed(&mut claim);
         let task = &claim.item;
-        self.taken(task, self.caller_of(claim.lane));
         let record = match self.rows {
             true => {
                 let begun = self.begun_of(task);
@@ -71,11 +76,22 @@ impl<J: Body> Core<J> {
                 caller: self.caller(caller).name.clone(),
                 label: task.job.label().cloned(),
                 tier,
-                queued: task.queued(),
+                queued: self.queued_of(task),
                 run,
                 ending,
             })
         })
+    }
+
+    /// A worker has the task.
+    #[inline]
+    pub(super) fn claimed(&mut self, claim: &mut Claim<Waiting<J>>) {
+        if claim.item.is_new_future() {
+            let holds = claim.holds();
+            self.enter(&mut claim.item, holds);
+        }
+        let caller = self.caller_of(claim.lane);
+        self.taken(&claim.item, caller);
     }
 
     /// A worker has the task, or it ends unrun.

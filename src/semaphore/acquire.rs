@@ -8,8 +8,8 @@ use super::error::AcquireError;
 use super::permit::{Handle, Permit};
 use super::queue::Claim;
 use crate::sync::{Arc, spin_loop};
-use crate::turnstile::{Admission, BACK_OFF, SELDOM, Turnstile, Wakers, back_off};
-use crate::wait::{Op, Ticket, sealed};
+use crate::turnstile::{Admission, BACK_OFF, SELDOM, Turnstile, back_off};
+use crate::wait::{Op, Spare, Ticket, sealed};
 
 /// How long at most a thread that was notified watches others overtake it: a
 /// bound's number of short sections.
@@ -145,9 +145,9 @@ impl<S: Handle> Op for Request<S> {
         {
             return Poll::Ready(Ok(permit));
         }
-        let mut wakers = Wakers::of(cx);
+        let mut spare = Spare::of(cx);
         let semaphore = self.semaphore.as_ref().expect("there until it is granted");
-        let admission = semaphore.poll_queue(&mut self.claim, &mut self.ticket, &mut wakers);
+        let admission = semaphore.poll_queue(&mut self.claim, &mut self.ticket, &mut spare);
         match admission {
             Admission::Granted(()) => Poll::Ready(Ok(self.granted())),
             Admission::NotNow => Poll::Pending,

@@ -24,7 +24,7 @@ use std::num::NonZeroU32;
 use std::ptr::NonNull;
 
 use super::Key;
-use crate::sync::{Arc, Mutex, UnsafeCell};
+use crate::sync::{Arc, Mutex};
 
 /// Bytes of a page.
 const PAGE: usize = 8 << 10;
@@ -41,21 +41,17 @@ const WORN: u32 = u32::MAX / 2;
 /// One bit for each slot.
 type Bits = u128;
 
+/// Its cells change under the lock.
 struct Header<S> {
     shared: Arc<Mutex<Shared<S>>>,
     /// What the owner of the values wants to find by any of them.
     context: *const (),
     number: u32,
-    /// By slot: of the value there, or of the next one. Changes under the lock.
+    /// By slot: of the value there, or of the next one.
     generations: [Cell<NonZeroU32>; INDICES],
-    /// Under the lock.
-    slots: UnsafeCell<Slots>,
-}
-
-struct Slots {
-    used: u32,
-    free: Bits,
-    listed: Bits,
+    used: Cell<Bits>,
+    free: Cell<Bits>,
+    listed: Cell<Bits>,
 }
 
 type Page<S> = NonNull<Header<S>>;
@@ -104,16 +100,6 @@ fn slot_of<S>(value: NonNull<S>) -> usize {
 unsafe fn value_at<S>(page: Page<S>, slot: usize) -> NonNull<S> {
     // SAFETY: the slots of a page lie in its memory.
     unsafe { page.byte_add(start::<S>()).cast::<S>().add(slot) }
-}
-
-/// The slots of a page.
-///
-/// # Safety
-///
-/// The page is there, and its `Pages` are locked.
-unsafe fn with_slots<S, R>(page: Page<S>, f: impl FnOnce(&mut Slots) -> R) -> R {
-    // SAFETY: by the caller's promise; nothing in here calls itself.
-    unsafe { page.as_ref().slots.with_mut(|slots| f(&mut *slots)) }
 }
 
 /// The key of a value.
@@ -168,23 +154,19 @@ impl<S> Shared<S> {
     unsafe fn free(&mut self, page: Page<S>, slot: usize) {
         // SAFETY: a page is there while a slot is in use.
         let header = unsafe { page.as_ref() };
-        let generation = &header.generations[slot];
+        let (generation, mask) = (&header.generations[slot], 1 << slot);
         let next = generation.get().checked_add(1);
         generation.set(next.unwrap_or(NonZeroU32::MAX));
-        let free = |slots: &mut Slots| {
-            slots.listed &= !(1 << slot);
-            slots.used -= 1;
-            if next.is_some() {
-                if slots.free == 0 {
-                    self.open.insert(header.number, page);
-                }
-                slots.free |= 1 << slot;
+        header.listed.set(header.listed.get() & !mask);
+        header.used.set(header.used.get() & !mask);
+        if next.is_some() {
+            if header.free.get() == 0 {
+                self.open.insert(header.number, page);
             }
-            (slots.used == 0, slots.free != 0)
-        };
-        // SAFETY: as above, and the lock is held.
-        let (empty, is_open) = unsafe { with_slots(page, free) };
-        if empty && (self.closed || !is_open || self.open.len() > 1) {
+            header.free.set(header.free.get() | mask);
+        }
+        let is_open = header.free.get() != 0;
+        if header.used.get() == 0 && (self.closed || !is_open || self.open.len() > 1) {
             // SAFETY: as above.
             unsafe { self.free_page(page) };
         }
@@ -215,13 +197,12 @@ impl<S> Shared<S> {
     fn get(&self, key: Key) -> Option<NonNull<S>> {
         let page = *self.pages.get(&(key.index / INDICES as u32))?;
         let slot = key.index as usize % INDICES;
-        // SAFETY: the lock is held, known pages are there, and what is listed is
-        // in a slot.
-        unsafe {
-            let listed = with_slots(page, |slots| slots.listed >> slot & 1 != 0);
-            let same = listed && page.as_ref().generations[slot].get() == key.generation;
-            same.then(|| value_at(page, slot))
-        }
+        // SAFETY: the lock is held, and known pages are there.
+        let header = unsafe { page.as_ref() };
+        let listed = header.listed.get() >> slot & 1 != 0;
+        let same = listed && header.generations[slot].get() == key.generation;
+        // SAFETY: as above, and what is listed is in a slot.
+        same.then(|| unsafe { value_at(page, slot) })
     }
 
     fn new_page(&mut self, shared: &Arc<Mutex<Self>>, context: *const ()) -> Page<S> {
@@ -234,11 +215,9 @@ impl<S> Shared<S> {
             context,
             number,
             generations: std::array::from_fn(|_| Cell::new(self.floor)),
-            slots: UnsafeCell::new(Slots {
-                used: 0,
-                free: Bits::MAX >> (INDICES - slots::<S>()),
-                listed: 0,
-            }),
+            used: Cell::new(0),
+            free: Cell::new(Bits::MAX >> (INDICES - slots::<S>())),
+            listed: Cell::new(0),
         };
         // SAFETY: the layout has a size; the header is written into fresh memory
         // that has room for it.
@@ -252,18 +231,6 @@ impl<S> Shared<S> {
         self.pages.insert(number, page);
         self.open.insert(number, page);
         page
-    }
-}
-
-/// What is listed in pages, also when they are gone: nothing then.
-pub(crate) struct Listing<S>(Arc<Mutex<Shared<S>>>);
-
-impl<S> Listing<S> {
-    /// What `f` gives for the listed value with this key, which stays listed
-    /// meanwhile. Others wait: `f` must not, nor use the pages.
-    pub(crate) fn with<R>(&self, key: Key, f: impl FnOnce(NonNull<S>) -> R) -> Option<R> {
-        let shared = self.0.lock();
-        shared.get(key).map(f)
     }
 }
 
@@ -289,20 +256,19 @@ impl<S> Pages<S> {
             Some((_, &page)) => page,
             None => shared.new_page(&self.0, context),
         };
-        let use_free = |slots: &mut Slots| {
-            let slot = slots.free.trailing_zeros();
-            slots.free &= !(1 << slot);
-            slots.listed |= 1 << slot;
-            slots.used += 1;
-            if slots.free == 0 {
-                shared.open.pop_last();
-            }
-            slot as usize
-        };
-        // SAFETY: the lock is held, an open page is there, and its slot free.
+        // SAFETY: the lock is held, and an open page is there.
+        let header = unsafe { page.as_ref() };
+        let slot = header.free.get().trailing_zeros();
+        let mask = 1 << slot;
+        header.free.set(header.free.get() & !mask);
+        header.used.set(header.used.get() | mask);
+        header.listed.set(header.listed.get() | mask);
+        if header.free.get() == 0 {
+            shared.open.pop_last();
+        }
+        // SAFETY: as above, and its slot was free.
         unsafe {
-            let slot = with_slots(page, use_free);
-            let place = value_at(page, slot);
+            let place = value_at(page, slot as usize);
             place.write(value);
             place
         }
@@ -314,28 +280,24 @@ impl<S> Pages<S> {
     ///
     /// The value is in a page.
     pub(crate) unsafe fn unlist(&self, value: NonNull<S>) -> bool {
-        let (page, mask) = (page_of(value), 1 << slot_of(value));
+        let mask = 1 << slot_of(value);
         // SAFETY: the page of a value is there.
-        let own = unsafe { page.as_ref() };
-        assert!(Arc::ptr_eq(&own.shared, &self.0), "a value of these pages");
+        let header = unsafe { page_of(value).as_ref() };
+        assert!(
+            Arc::ptr_eq(&header.shared, &self.0),
+            "a value of these pages"
+        );
         let _shared = self.0.lock();
-        let unlist = |slots: &mut Slots| {
-            let was = slots.listed & mask != 0;
-            slots.listed &= !mask;
-            was
-        };
-        // SAFETY: the lock is held, and the page of a value is there.
-        unsafe { with_slots(page, unlist) }
+        let listed = header.listed.get();
+        header.listed.set(listed & !mask);
+        listed & mask != 0
     }
 
-    /// The listed value with this key.
-    pub(crate) fn get(&self, key: Key) -> Option<NonNull<S>> {
-        self.0.lock().get(key)
-    }
-
-    /// For those who look beside the owner.
-    pub(crate) fn listing(&self) -> Listing<S> {
-        Listing(Arc::clone(&self.0))
+    /// What `f` gives for the listed value with this key, which stays listed
+    /// meanwhile. Others wait: `f` must not, nor use the pages.
+    pub(crate) fn with<R>(&self, key: Key, f: impl FnOnce(NonNull<S>) -> R) -> Option<R> {
+        let shared = self.0.lock();
+        shared.get(key).map(f)
     }
 
     /// All listed values, in the order of their indices.
@@ -344,7 +306,7 @@ impl<S> Pages<S> {
         let mut all = Vec::new();
         for &page in shared.pages.values() {
             // SAFETY: as in `get`.
-            let listed = unsafe { with_slots(page, |slots| slots.listed) };
+            let listed = unsafe { page.as_ref() }.listed.get();
             let slots = (0..INDICES).filter(|slot| listed >> slot & 1 != 0);
             // SAFETY: as in `get`.
             all.extend(slots.map(|slot| unsafe { value_at(page, slot) }));
@@ -357,10 +319,9 @@ impl<S> Drop for Pages<S> {
     fn drop(&mut self) {
         let mut shared = self.0.lock();
         shared.closed = true;
-        // SAFETY: the lock is held, and pages that are known are there.
-        let is_empty = |&&page: &&Page<S>| unsafe { with_slots(page, |slots| slots.used) } == 0;
-        let empty = shared.open.values().find(is_empty).copied();
-        if let Some(page) = empty {
+        // SAFETY: the lock is held, and known pages are there.
+        let is_empty = |page: &&Page<S>| unsafe { page.as_ref() }.used.get() == 0;
+        if let Some(&page) = shared.open.values().find(is_empty) {
             // SAFETY: as above; it has no value.
             unsafe { shared.free_page(page) };
         }

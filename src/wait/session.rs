@@ -18,7 +18,7 @@
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
-use std::task::Waker;
+use std::task::{Context, Waker};
 
 use crate::sync::{MODELLED, Mutex, MutexGuard, const_fn, model_size, panicking};
 
@@ -135,7 +135,19 @@ impl Drop for WakeBatch {
 /// Room for one waker, outside of the lock: a clone to leave under it, or what
 /// is not needed there. What is left is dropped with it, quietly.
 #[derive(Debug, Default)]
-pub(crate) struct Spare(pub(super) Option<Waker>);
+pub(crate) struct Spare(pub(crate) Option<Waker>);
+
+impl Spare {
+    /// A clone of the task's waker.
+    pub(crate) fn of(cx: &Context<'_>) -> Self {
+        Self(Some(cx.waker().clone()))
+    }
+
+    /// What is here, to be left under the lock.
+    pub(crate) fn leave(&mut self) -> Waker {
+        self.0.take().expect("left once")
+    }
+}
 
 impl From<Waker> for Spare {
     fn from(waker: Waker) -> Self {

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 
-use conversant::error::{OutOfRange, Stale};
+use conversant::error::Stale;
 use conversant::keyed::Keyed;
 use conversant::limit::Limit;
-use conversant::queue::{ChangeError, LaneError, NoMore, Queue, TryReceive, Why};
+use conversant::queue::{LaneError, NoMore, Queue, TryReceive, Why};
 
 use crate::queue_support::{Bell, plain, poll, serve, take};
 
@@ -23,29 +23,27 @@ fn a_group_is_paused_and_goes_on_by_name() {
     let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
     one.send(1).unwrap();
     two.send(2).unwrap();
-    queue.set_limit(one.group(), 0).unwrap();
+    queue.group(one.group()).unwrap().set_limit(0).unwrap();
     let why = |group| queue.try_receive_from(group).err();
     assert_eq!(why(one.group()), Some(TryReceive::Blocked(Why::Paused)));
     assert_eq!(serve(&queue), [2]);
     let (bell, waker) = Bell::new();
     let mut wait = queue.receive();
     assert!(poll(&mut wait, &waker).is_pending());
-    queue.set_limit(one.group(), 2).unwrap();
+    queue.group(one.group()).unwrap().set_limit(2).unwrap();
     assert_eq!(bell.rings(), 1);
     drop(wait);
     assert_eq!(queue.snapshot().lanes[0].groups[0].limit, Limit::AtMost(2));
-    let refused = queue.set_limit(one.group(), TOO_MUCH).unwrap_err();
-    assert!(
-        matches!(refused, ChangeError::OutOfRange(OutOfRange { asked, .. }) if asked == TOO_MUCH)
-    );
+    let group = queue.group(one.group()).unwrap();
+    assert_eq!(group.set_limit(TOO_MUCH).unwrap_err().asked, TOO_MUCH);
+    drop(group);
     assert_eq!(serve(&queue), [1]);
     let gone = one.group();
     drop(one);
-    assert_eq!(queue.set_limit(gone, 1), Err(ChangeError::Stale));
-    assert_eq!(queue.set_level(gone, 1), Err(Stale));
+    assert_eq!(queue.group(gone).err(), Some(Stale));
     assert_eq!(queue.take_failed(gone), Err(Stale));
     let other = plain::<u32>();
-    assert_eq!(other.0.set_limit(two.group(), 1), Err(ChangeError::Stale));
+    assert_eq!(other.0.group(two.group()).err(), Some(Stale));
 }
 
 #[test]
@@ -54,7 +52,7 @@ fn a_level_is_changed_by_name() {
     let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
     one.send(1).unwrap();
     two.send(2).unwrap();
-    queue.set_level(two.group(), 200).unwrap();
+    queue.group(two.group()).unwrap().set_level(200);
     assert_eq!(serve(&queue), [2, 1]);
 }
 

@@ -98,18 +98,14 @@ fn sleepers_are_counted_where_they_sleep() {
         (sleeps(1, 0), sleeps(0, 1))
     );
     assert_eq!(
-        (
-            counts.sends.waiting,
-            counts.sends.notified,
-            counts.sends.permits
-        ),
+        (counts.sends.waiting, counts.sends.notified, counts.asked),
         (2, 0, 2)
     );
     drop(by_name);
     assert_eq!(take(&queue).unwrap().complete(), 1);
     let counts = queue.counts();
     // The room that came free was given to the first.
-    assert_eq!((counts.outstanding, counts.sends.permits), (Some(1), 2));
+    assert_eq!((counts.outstanding, counts.asked), (Some(1), 2));
     assert_eq!((counts.sends.waiting, counts.sends.notified), (1, 1));
 }
 

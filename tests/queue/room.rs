@@ -14,9 +14,9 @@ use std::task::{Poll, Waker};
 
 use conversant::limit::Limit;
 use conversant::queue::{
-    Conversation, Lane, Pending, Queue, SendError, SendReason, Sending, SendsStatus, ToSend,
+    Conversation, Lane, Pending, Queue, SendError, SendReason, Sending, ToSend,
 };
-use conversant::wait::Wait;
+use conversant::wait::{Wait, WaitCounts};
 
 use queue_support::{Bell, conversation, poll, serve, take};
 
@@ -91,12 +91,9 @@ fn held<T>(queue: &Queue<T>) -> u64 {
 }
 
 fn sends<T>(queue: &Queue<T>) -> (usize, usize, u64) {
-    let SendsStatus {
-        waiting,
-        notified,
-        permits,
-    } = queue.counts().sends;
-    (waiting, notified, permits)
+    let counts = queue.counts();
+    let WaitCounts { waiting, notified } = counts.sends;
+    (waiting, notified, counts.asked)
 }
 
 fn complete_one<T>(queue: &Queue<T>) -> T {

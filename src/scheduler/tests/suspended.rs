@@ -1,7 +1,6 @@
 //! The counts of futures that await, and their turns among the others, without threads.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
@@ -17,21 +16,13 @@ use crate::wait::WakeBatch;
 
 const NOW: Duration = Duration::ZERO;
 
-/// A future, and its entry.
+/// A future.
 #[derive(Clone, Default)]
-struct Awaits(Rc<Cell<Option<Key>>>);
+struct Awaits;
 
 impl Body for Awaits {
     fn is_future(&self) -> bool {
         true
-    }
-
-    fn entry(&self) -> Option<Key> {
-        self.0.get()
-    }
-
-    fn set_entry(&self, entry: Key) {
-        self.0.set(Some(entry));
     }
 }
 
@@ -40,6 +31,8 @@ struct World {
     wakes: WakeBatch,
     /// What the worker has.
     started: Option<Started<Awaits>>,
+    /// The entries of those that a worker has had.
+    entries: BTreeMap<TaskId, Key>,
 }
 
 impl World {
@@ -50,6 +43,7 @@ impl World {
             core,
             wakes,
             started,
+            entries: BTreeMap::new(),
         }
     }
 
@@ -59,53 +53,60 @@ impl World {
         self.core.add_caller(name, weight, cap, failures).unwrap()
     }
 
-    fn submit(&mut self, caller: Key) -> Key {
+    fn submit(&mut self, caller: Key) -> TaskId {
         let placing = Placing::default();
-        let at = self.core.submit(caller, placing, Awaits::default(), NOW);
+        self.core.submit(caller, placing, Awaits, NOW);
         assert!(self.core.settle(&mut self.wakes));
-        match at {
-            Location::Future(entry) => entry,
-            at => panic!("a future has an entry: {at:?}"),
-        }
+        self.core.last()
     }
 
-    fn claim(&mut self) -> Option<Key> {
+    fn wake(&mut self, task: TaskId) {
+        self.core.wake_task(self.entries[&task]);
+    }
+
+    fn claim(&mut self) -> Option<TaskId> {
         self.started = self.core.claim(1, NOW);
         assert!(self.core.settle(&mut self.wakes));
-        self.started.as_ref().and_then(|started| started.tag.future)
+        let tag = self.started.as_ref()?.tag;
+        self.entries.insert(tag.id, tag.future.unwrap());
+        Some(tag.id)
     }
 
     /// What the worker has is this.
-    fn take(&mut self, task: Key) -> (Tag, Awaits) {
+    fn take(&mut self, task: TaskId) -> (Tag, Awaits) {
         let started = self.started.take().unwrap();
-        assert_eq!(started.tag.future, Some(task));
+        assert_eq!(started.tag.id, task);
         (started.tag, started.job)
     }
 
-    fn suspend(&mut self, task: Key) {
+    fn suspend(&mut self, task: TaskId) {
         self.suspend_woken(task, false);
     }
 
-    fn suspend_woken(&mut self, task: Key, woken: bool) {
+    fn suspend_woken(&mut self, task: TaskId, woken: bool) {
         let taken = self.take(task);
         self.core.workers().finished(1);
         self.core.suspend(taken, 1, (NOW, NOW), woken);
         assert!(self.core.settle(&mut self.wakes));
     }
 
-    fn end(&mut self, task: Key) {
+    fn end(&mut self, task: TaskId) {
         let (tag, _) = self.take(task);
         self.core.finish(1, tag, Ending::Ok, NOW, &mut self.wakes);
         assert!(self.core.settle(&mut self.wakes));
     }
 
-    fn cancel(&mut self, task: Key) -> bool {
-        let Self { core, wakes, .. } = self;
-        core.cancel(Location::Future(task), NOW, wakes)
+    fn cancel(&mut self, task: TaskId) -> bool {
+        let at = Location::Future(self.entries[&task]);
+        self.core.cancel(at, NOW, &mut self.wakes)
     }
 
-    fn has_ended(&self, task: Key) -> bool {
-        !self.core.futures.contains(task)
+    fn dropped(&mut self, task: TaskId) {
+        self.core.dropped(self.entries[&task], &mut self.wakes);
+    }
+
+    fn has_ended(&self, task: TaskId) -> bool {
+        !self.core.futures.contains(self.entries[&task])
     }
 
     fn counts(&self) -> (u64, u64, u64) {
@@ -125,8 +126,8 @@ fn each_poll_begins_and_ends_once() {
     for _ in 0..3 {
         world.suspend(task);
         assert_eq!((world.counts(), world.claim()), ((0, 1, 1), None));
-        world.core.wake_task(task);
-        world.core.wake_task(task);
+        world.wake(task);
+        world.wake(task);
         assert_eq!(world.counts(), (1, 1, 0));
         assert_eq!(world.claim(), Some(task));
         assert_eq!(world.counts(), (0, 2, 0), "the task and its poll");
@@ -145,18 +146,18 @@ fn one_that_is_cancelled_in_line_or_awaiting_leaves_nothing() {
         assert_eq!(world.claim(), Some(task));
         world.suspend(task);
         if in_line {
-            world.core.wake_task(task);
+            world.wake(task);
         }
         assert!(world.cancel(task));
-        world.core.wake_task(task);
+        world.wake(task);
         assert_eq!((world.counts(), world.claim()), ((0, 1, 1), None));
         let dropped = world.core.ended.pop().unwrap();
         assert_eq!(
             (dropped.begun, dropped.ending),
-            (Some(task), Ending::Cancelled)
+            (Some(world.entries[&task]), Ending::Cancelled)
         );
         assert!(!world.has_ended(task), "before its future is gone");
-        world.core.dropped(task, &mut world.wakes);
+        world.dropped(task);
         assert!(world.has_ended(task));
         assert_eq!(world.counts(), (0, 0, 0));
     }
@@ -175,7 +176,7 @@ fn woken_ones_take_turns_by_the_weight_of_their_callers() {
     let heavy: Vec<_> = (0..6).map(|_| begin(heavy)).collect();
     let light: Vec<_> = (0..2).map(|_| begin(light)).collect();
     for &task in heavy.iter().chain(&light) {
-        world.core.wake_task(task);
+        world.wake(task);
     }
     let order = std::iter::from_fn(|| {
         let task = world.claim()?;
@@ -194,7 +195,7 @@ fn one_that_is_woken_while_it_is_polled_is_polled_again() {
         let task = world.submit(caller);
         assert_eq!(world.claim(), Some(task));
         if !by_itself {
-            world.core.wake_task(task);
+            world.wake(task);
         }
         world.suspend_woken(task, by_itself);
         assert_eq!(world.claim(), Some(task));
@@ -217,14 +218,14 @@ fn one_that_a_worker_gives_back_stands_where_it_stood() {
         })
         .collect();
     for &task in &woken {
-        world.core.wake_task(task);
+        world.wake(task);
     }
     assert_eq!(world.claim(), Some(woken[0]));
     let prefetched = world.core.prefetch(1).unwrap();
     let Claimed::One(claim, _) = &prefetched else {
         panic!("it is in no run");
     };
-    assert_eq!(claim.item.future(), Some(woken[1]));
+    assert_eq!(claim.item.id(), woken[1]);
     world.core.unclaim(prefetched);
     assert_eq!(world.counts(), (2, 4, 0), "three tasks and a poll");
     assert_eq!(world.core.status(0).callers[0].running, 3);
@@ -254,7 +255,7 @@ fn who_waits_is_stalled_beside_one_that_awaits_but_not_beside_one_that_is_droppe
         assert!(world.core.settle(&mut world.wakes));
         assert_eq!(world.core.is_stalled(1), !dropping);
         if dropping {
-            world.core.dropped(awaits, &mut world.wakes);
+            world.dropped(awaits);
             assert!(world.core.settle(&mut world.wakes));
             assert!(!world.core.is_stalled(1) && world.has_ended(awaits));
         }

@@ -82,7 +82,7 @@ proptest! {
             prop_assert_eq!(pages.listed(), listed);
             for key in &ever {
                 let expected = there.get(key).filter(|entry| entry.2);
-                prop_assert_eq!(pages.get(*key), expected.map(|entry| entry.0));
+                prop_assert_eq!(pages.with(*key, |value| value), expected.map(|entry| entry.0));
             }
         }
         let mut keys = ever.clone();

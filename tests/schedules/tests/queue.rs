@@ -162,7 +162,7 @@ fn senders_wait_for_room(early: bool) {
         (
             left.counts.sends.waiting,
             left.counts.sends.notified,
-            left.counts.sends.permits
+            left.counts.asked
         ),
         (0, 0, 0)
     );
