@@ -129,7 +129,8 @@ impl Local {
             }
         };
         match self.past.last_mut() {
-            Some(past) if joins && went.is_none() => {
+            // The ending of a future is its own.
+            Some(past) if joins && past.last.future.is_none() && went.is_none() => {
                 past.last = tag;
                 past.tasks += 1;
                 past.handed_on = handed_on;

@@ -12,6 +12,8 @@ use crate::scheduler::core::Core;
 use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::prefetch::{State, Taken};
+use crate::scheduler::solo::Solo;
+use crate::scheduler::spawn::Stage;
 use crate::scheduler::stall::Target;
 use crate::scheduler::task_state::{Location, Placing, Tag, Waiting};
 use crate::slab::Key;
@@ -62,6 +64,17 @@ impl World {
         let first = self.state.last.0 + 1;
         let run = (first..).take(tasks);
         let run = run.map(|id| Some(Waiting::new(TaskId(id), true, 0, self.job())));
+        let run = run.collect();
+        self.state.submit_run(self.caller, run);
+    }
+
+    /// The same, of futures where it says so: these have no cells.
+    pub(super) fn post_mixed(&mut self, futures: &[bool]) {
+        let first = self.state.last.0 + 1;
+        let run = (first..).zip(futures).map(|(id, &future)| {
+            let job = if future { awaits() } else { self.job() };
+            Some(Waiting::new(TaskId(id), false, 0, job))
+        });
         let run = run.collect();
         self.state.submit_run(self.caller, run);
     }
@@ -152,6 +165,12 @@ impl World {
     }
 }
 
+/// A future that does nothing.
+fn awaits() -> Arc<dyn Job> {
+    let stage = Stage::New(std::future::ready(Ok::<_, ()>(())));
+    Arc::new(Solo::<_, (), ()>::new(stage, None))
+}
+
 impl Worker {
     pub(super) fn new(n: u32, Taken { first, queue }: Taken) -> Self {
         let tag = first.tag;
@@ -175,8 +194,13 @@ impl Worker {
 
     /// What it runs ended well: it goes on with its local queue, if there is more.
     pub(super) fn next(&mut self) -> bool {
-        let queue = self.queue.as_ref();
-        let next = queue.and_then(|queue| queue.next(&mut self.ran(Ending::Ok)));
+        self.goes_on(Went::Ended(Ending::Ok))
+    }
+
+    fn goes_on(&mut self, went: Went) -> bool {
+        let mut ran = self.ran(Ending::Ok);
+        ran.went = went;
+        let next = self.queue.as_ref().and_then(|queue| queue.next(&mut ran));
         next.is_some_and(|next| {
             self.tag = next.tag;
             true
@@ -314,4 +338,34 @@ fn one_that_is_told_to_end_is_forgotten_when_it_has() {
     assert!(world.state.told_to_end.is_empty());
     world.drain();
     world.check_empty();
+}
+
+/// A future's ending, or that it awaits, is told beside those of the tasks around it.
+#[test]
+fn futures_of_a_run_end_one_by_one() {
+    for suspends in [false, true] {
+        for at in 1..6 {
+            let mut world = World::new(1);
+            world.post_mixed(&[0, 1, 2, 3, 4, 5, 6].map(|n| n == at));
+            let mut worker = world.claim(1, 20).unwrap();
+            while worker.tag.future.is_none() {
+                assert!(worker.next());
+            }
+            let future = worker.tag.future.unwrap();
+            let went = match suspends {
+                false => Went::Ended(Ending::Ok),
+                true => Went::Suspended(awaits(), false),
+            };
+            assert!(worker.goes_on(went));
+            world.rest(worker);
+            assert_eq!(world.state.futures.len(), usize::from(suspends));
+            if suspends {
+                world.state.wake_task(future);
+                assert_eq!(world.drain(), [at + 1]);
+            }
+            assert_eq!(world.summary().ok, 7);
+            assert!(world.state.futures.is_empty());
+            world.check_empty();
+        }
+    }
 }
