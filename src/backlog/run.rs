@@ -31,6 +31,11 @@ impl<T> RunClaim<T> {
         self.run.len()
     }
 
+    /// Whether all have been taken out.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Takes the next; and whether it is not the first.
     #[inline]
     pub fn pop(&mut self) -> Option<(T, bool)> {

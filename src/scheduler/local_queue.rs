@@ -100,7 +100,7 @@ impl Local {
         let first = self.waiting.front_mut()?;
         let next = match first.next_of_several(start) {
             Some(next) => {
-                if first.len() == 0 {
+                if first.is_empty() {
                     self.waiting.pop_front();
                 }
                 next

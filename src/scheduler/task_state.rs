@@ -261,6 +261,16 @@ impl<J: Body> Claimed<J> {
         }
     }
 
+    /// Whether its worker has run all of several, or runs the last.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::One(..) => false,
+            Self::Run(run) => run.is_empty(),
+            Self::Group(group) => group.is_empty(),
+        }
+    }
+
     /// Whether its next task takes over what the one before it held.
     pub(super) fn goes_on(&self) -> bool {
         matches!(self, Self::Group(group) if group.goes_on())

@@ -137,7 +137,7 @@ impl Twins {
                 let held = (ours.holds(), next.holds());
                 assert_eq!(ours.pop().unwrap().0.0, next.item);
                 self.running.push(held);
-                if ours.len() == 0 {
+                if ours.is_empty() {
                     self.claimed.swap_remove(n);
                 }
             }

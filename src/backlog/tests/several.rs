@@ -171,7 +171,7 @@ impl Twins {
         let goes_on = lent.goes_on();
         let (n, joins) = lent.pop().unwrap();
         assert_eq!(joins, goes_on);
-        if lent.len() == 0 {
+        if lent.is_empty() {
             self.lent = None;
         }
         let (holds, claim) = self.working.take().unwrap();
