@@ -31,6 +31,11 @@ impl<T> RunClaim<T> {
         self.run.len()
     }
 
+    /// Whether all have been taken out.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Takes the next; and whether it is not the first.
     #[inline]
     pub fn pop(&mut self) -> Option<(T, bool)> {
@@ -150,5 +155,20 @@ impl<T> Order<T> {
             Member::Run(run) => run.take(at.number()),
             _ => None,
         })
+    }
+
+    /// Whether one of a run that is not its first waits there.
+    pub(super) fn is_in_run(&mut self, lane: LaneKey, tier: u32, at: Position) -> bool {
+        let mut is_there = false;
+        // It is looked at, and stays.
+        _ = self
+            .lanes
+            .take_covered(lane.index(), tier, at, |member| -> Option<()> {
+                if let Member::Run(run) = member {
+                    is_there = run.iter().any(|(ticket, _)| ticket == at.number());
+                }
+                None
+            });
+        is_there
     }
 }

@@ -36,6 +36,12 @@ impl<T> GroupClaim<T> {
         usize::from(self.first.is_some()) + self.lent.len()
     }
 
+    /// Whether all are at work, or have been.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// What the one at work holds.
     #[inline]
     pub fn holds(&self) -> InFlight {

@@ -93,7 +93,9 @@ impl<T: Item> Backlog<T> {
             Spot::Alone(lane, tier, place) => {
                 let position = place.position(STANDING_LEVEL);
                 let lanes = &mut self.order.lanes;
-                lanes.get(lane).is_some() && lanes.contains(lane.index(), tier, position)
+                lanes.get(lane).is_some()
+                    && (lanes.contains(lane.index(), tier, position)
+                        || self.order.is_in_run(lane, tier, position))
             }
         }
     }

@@ -5,6 +5,8 @@ mod alone;
 mod figures;
 mod line;
 mod rules;
+mod run;
+mod several;
 mod subject;
 mod unclaim;
 mod world;

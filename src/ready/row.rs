@@ -19,6 +19,9 @@ pub(super) struct Row<G> {
 }
 
 impl<G: Stands> Row<G> {
+    /// As much memory whatever stands here.
+    const SLACK: usize = SLACK * size_of::<Entry<u64>>() / size_of::<Entry<G>>();
+
     pub(super) fn new(rank: u16) -> Self {
         Self {
             rank,
@@ -161,7 +164,7 @@ impl<G: Stands> Row<G> {
         if self.gaps > 0 {
             self.close_gaps();
         }
-        if self.entries.is_empty() && self.entries.capacity() > SLACK {
+        if self.entries.is_empty() && self.entries.capacity() > Self::SLACK {
             self.entries = VecDeque::new();
         }
     }

@@ -1,5 +1,7 @@
 //! The line against a list that is searched from end to end.
 
+mod several;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 

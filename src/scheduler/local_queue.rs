@@ -93,7 +93,7 @@ impl Local {
         let first = self.waiting.front_mut()?;
         let next = match first.next_of_several(start) {
             Some(next) => {
-                if first.len() == 0 {
+                if first.is_empty() {
                     self.waiting.pop_front();
                 }
                 next
@@ -120,7 +120,8 @@ impl Local {
             ..*ran
         };
         match self.past.last_mut() {
-            Some(last) if joins => {
+            // The ending of a future is its own.
+            Some(last) if joins && last.tag.future.is_none() => {
                 let tasks = last.tasks + 1;
                 *last = Ran { tasks, ..noted };
             }

@@ -204,8 +204,10 @@ impl State {
         let mut taken = 1;
         // An ending that somebody waits for must not wait until another task has run.
         while taken < most && !self.core.pressing {
-            let more = (most - taken) as usize;
-            match self.core.prefetch(more, local.waiting()) {
+            // One that somebody is blocked for is not among several: its ending is told.
+            let blocked = !self.core.stalls.is_empty();
+            let several = if blocked { 1 } else { most - taken };
+            match self.core.prefetch(several as usize, local.waiting()) {
                 0 => break,
                 more => taken += more as u64,
             }

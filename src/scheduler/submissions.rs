@@ -138,7 +138,7 @@ impl Submissions {
             return state.last == last;
         }
         let list = &mut *self.0.lock();
-        (list.open, list.last) = (true, state.last);
+        (list.open, list.last, list.looked) = (true, state.last, nanos(now));
         (state.posting.open, state.posting.used) = (true, true);
         true
     }

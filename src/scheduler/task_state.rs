@@ -253,11 +253,13 @@ pub(crate) enum Claimed<J> {
 }
 
 impl<J: Body> Claimed<J> {
-    pub(super) fn len(&self) -> usize {
+    /// Whether its worker has run all of several, or runs the last.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
         match self {
-            Self::One(..) => 1,
-            Self::Run(run) => run.len(),
-            Self::Group(group) => group.len(),
+            Self::One(..) => false,
+            Self::Run(run) => run.is_empty(),
+            Self::Group(group) => group.is_empty(),
         }
     }
 

@@ -3,7 +3,9 @@
 
 mod endings;
 mod later;
+mod lent;
 mod prefetch;
+mod runs;
 mod suspended;
 
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use conversant::scheduler::{Caller, CallerOptions, How, Place, Reason, Scheduler};
+use conversant::scheduler::{Caller, CallerOptions, How, Place, PoolError, Reason, Scheduler};
 
 use crate::threads::stage::{Held, end, finishes, one_caller};
 
@@ -111,6 +111,8 @@ fn the_log_tells_when_detached_ones_came() {
         let scheduler = Scheduler::builder().workers(1).log(log).build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         let held = Held::start(&caller);
+        let pause = Duration::from_millis(5);
+        std::thread::sleep(pause);
         caller
             .exec_detached(Place::new(), || Ok::<_, ()>(()))
             .unwrap();
@@ -118,7 +120,8 @@ fn the_log_tells_when_detached_ones_came() {
         end(&scheduler);
         let rows: Vec<_> = rows.try_iter().collect();
         let [first, second] = [0, 1].map(|n: usize| rows[n].run.as_ref().unwrap());
-        assert!(first.start <= rows[1].queued && rows[1].queued <= first.end);
+        let came = rows[1].queued;
+        assert!(first.start + pause <= came && came <= first.end);
         assert!(first.end <= second.start && second.start <= second.end);
     });
 }
@@ -135,6 +138,53 @@ fn a_status_has_detached_ones_come_when_it_asks() {
         let status = scheduler.status();
         assert!(status.waiting[0].queued >= status.running[0].start);
         held.finish();
+        end(&scheduler);
+    });
+}
+
+/// The worker is on its way: nobody has looked at what was posted.
+#[test]
+fn what_is_posted_first_came_no_earlier_than_the_event_before() {
+    finishes(|| {
+        let (sender, jobs) = std::sync::mpsc::channel::<Box<dyn FnOnce() + Send>>();
+        let pool = move |job| sender.send(job).map_err(|_| PoolError::new("nobody"));
+        let builder = Scheduler::builder().workers(1).pool(pool);
+        let scheduler = builder.build().unwrap();
+        let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+        let quick = || Ok::<_, ()>(());
+        caller.exec(quick).unwrap().detach();
+        caller.exec_detached(Place::new(), quick).unwrap();
+        let waiting = scheduler.status().waiting;
+        assert!(waiting[1].queued >= waiting[0].queued);
+        jobs.recv().unwrap()();
+        end(&scheduler);
+    });
+}
+
+struct Panics;
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        panic!("what a detached task gave");
+    }
+}
+
+/// Its task has ended well all the same, and those behind it run.
+#[test]
+fn what_a_detached_task_gave_may_panic_when_it_is_dropped() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let held = Held::start(&caller);
+        for n in 0..20 {
+            let gives = move || if n % 2 == 0 { Ok(Panics) } else { Err(Panics) };
+            caller.exec_detached(Place::new(), gives).unwrap();
+        }
+        caller
+            .exec_detached(Place::new(), || Ok::<_, ()>(()))
+            .unwrap();
+        held.finish();
+        let summary = caller.synchronize().wait().unwrap();
+        assert_eq!((summary.ok, summary.failed, summary.panicked), (12, 10, 0));
         end(&scheduler);
     });
 }

@@ -1,0 +1,322 @@
+//! Runs, beside the same messages sent one by one.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::is_empty;
+use crate::backlog::{Backlog, Claim, GroupKey, InFlight, Item, RunClaim, Spot};
+use crate::lanes::LaneKey;
+use crate::limit::{Bypass, Limit};
+
+const LANES: usize = 3;
+/// Groups in each lane.
+const LEVELS: [u8; 2] = [100, 200];
+
+/// A message that knows where it waits, or waited last.
+#[derive(Clone, Debug)]
+struct Told(usize, Rc<Cell<Option<Spot>>>);
+
+impl Item for Told {
+    fn waits_at(&self, spot: Spot) {
+        self.1.set(Some(spot));
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Run(usize, usize),
+    Alone(usize, u32, Option<u8>),
+    Group(usize, usize, Option<u8>),
+    Claim,
+    /// So many of a run at most, up to one whose number this divides.
+    ClaimRun(usize, usize),
+    /// The next of several that were claimed is at work.
+    Begin(usize),
+    Unclaim(usize),
+    Complete(usize),
+    TakeOut(usize),
+    Bump(usize, u8),
+    SetCap(usize, Limit),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let bump = || proptest::option::weighted(0.2, prop::sample::select(vec![0, 100, 255]));
+    let cap = prop::sample::select(vec![Limit::AtMost(0), Limit::AtMost(5), Limit::Unlimited]);
+    let n = || 0..64usize;
+    prop_oneof![
+        8 => (0..LANES, 1..=8usize).prop_map(|(l, n)| Op::Run(l, n)),
+        2 => (0..LANES, 0..3u32, bump()).prop_map(|(l, t, b)| Op::Alone(l, t, b)),
+        2 => (0..LANES, 0..LEVELS.len(), bump()).prop_map(|(l, g, b)| Op::Group(l, g, b)),
+        3 => Just(Op::Claim),
+        8 => (1..9usize, 2..20usize).prop_map(|(most, stop)| Op::ClaimRun(most, stop)),
+        8 => n().prop_map(Op::Begin),
+        3 => n().prop_map(Op::Unclaim),
+        8 => n().prop_map(Op::Complete),
+        4 => n().prop_map(Op::TakeOut),
+        1 => (n(), any::<u8>()).prop_map(|(n, level)| Op::Bump(n, level)),
+        1 => (0..LANES, cap).prop_map(|(l, cap)| Op::SetCap(l, cap)),
+    ]
+}
+
+/// The same events, told to one with runs and to one without.
+struct Twins {
+    subject: Backlog<Told>,
+    singles: Backlog<usize>,
+    lanes: Vec<LaneKey>,
+    /// Of each lane; the same keys in both.
+    groups: Vec<Vec<GroupKey>>,
+    /// By number.
+    sent: Vec<Told>,
+    waiting: Vec<usize>,
+    claimed: Vec<(RunClaim<Told>, VecDeque<Claim<usize>>)>,
+    running: Vec<(InFlight, InFlight)>,
+}
+
+impl Twins {
+    fn new(bypass: Bypass) -> Self {
+        let (mut subject, mut singles) = (Backlog::new(bypass), Backlog::new(bypass));
+        let (mut lanes, mut groups) = (vec![], vec![]);
+        for weight in 1..=LANES as u32 {
+            let lane = subject.add_lane(2 * weight, Limit::Unlimited).unwrap();
+            assert_eq!(singles.add_lane(2 * weight, Limit::Unlimited), Ok(lane));
+            lanes.push(lane);
+            let add = |level| {
+                let group = subject.add_group(lane, Limit::AtMost(2), level).unwrap();
+                assert_eq!(singles.add_group(lane, Limit::AtMost(2), level), Ok(group));
+                group
+            };
+            groups.push(LEVELS.map(add).to_vec());
+        }
+        Self {
+            subject,
+            singles,
+            lanes,
+            groups,
+            sent: vec![],
+            waiting: vec![],
+            claimed: vec![],
+            running: vec![],
+        }
+    }
+
+    fn make(&mut self) -> Told {
+        let told = Told(self.sent.len(), Rc::default());
+        self.sent.push(told.clone());
+        self.waiting.push(told.0);
+        told
+    }
+
+    fn spot(&self, n: usize) -> Spot {
+        self.sent[n].1.get().expect("it was sent")
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match *op {
+            Op::Run(lane, count) => self.send_run(self.lanes[lane], count),
+            Op::Alone(lane, tier, bump) => {
+                let (lane, told) = (self.lanes[lane], self.make());
+                let place = self.singles.send_alone(lane, tier, bump, told.0);
+                let sent = self.subject.send_alone(lane, tier, bump, told);
+                assert_eq!(sent, place);
+            }
+            Op::Group(lane, group, bump) => {
+                let (group, told) = (self.groups[lane][group], self.make());
+                let sent = self.singles.send(group, None, bump, told.0);
+                assert_eq!(self.subject.send(group, None, bump, told), sent);
+            }
+            Op::Claim => self.claim(),
+            Op::ClaimRun(most, stop) => self.claim_run(most, stop),
+            Op::Begin(n) if !self.claimed.is_empty() => {
+                let n = n % self.claimed.len();
+                let (ours, theirs) = &mut self.claimed[n];
+                let next = theirs.pop_front().unwrap();
+                let held = (ours.holds(), next.holds());
+                assert_eq!(ours.pop().unwrap().0.0, next.item);
+                self.running.push(held);
+                if ours.is_empty() {
+                    self.claimed.swap_remove(n);
+                }
+            }
+            Op::Unclaim(n) if !self.claimed.is_empty() => {
+                let (ours, theirs) = self.claimed.swap_remove(n % self.claimed.len());
+                self.waiting.extend(ours.iter().map(|told| told.0));
+                self.subject.unclaim_run(ours);
+                let theirs = theirs.into_iter().rev();
+                theirs.for_each(|claim| self.singles.unclaim(claim));
+            }
+            Op::Complete(n) if !self.running.is_empty() => {
+                let (ours, theirs) = self.running.swap_remove(n % self.running.len());
+                assert_eq!(ours, theirs);
+                self.subject.finish(ours);
+                self.singles.finish(theirs);
+            }
+            Op::TakeOut(n) if !self.waiting.is_empty() => {
+                let n = self.waiting.swap_remove(n % self.waiting.len());
+                let taken = self.subject.take_out(self.spot(n));
+                let taken = taken.map(|(told, lane, tier)| (told.0, lane, tier));
+                assert_eq!(taken, self.singles.take_out(self.spot(n)));
+                assert_eq!(taken.map(|(of, ..)| of), Some(n));
+                assert!(self.subject.take_out(self.spot(n)).is_none());
+            }
+            Op::Bump(n, level) if !self.waiting.is_empty() => {
+                let n = self.waiting[n % self.waiting.len()];
+                let before = self.spot(n);
+                let now = self.subject.bump_at(before, level);
+                assert_eq!(now, self.singles.bump_at(before, level));
+                assert_eq!(now, Some(self.spot(n)), "{n} waits there");
+            }
+            // Whoever changes a cap has taken back what was claimed.
+            Op::SetCap(lane, cap) if self.claimed.is_empty() => {
+                self.subject.set_cap(self.lanes[lane], cap).unwrap();
+                self.singles.set_cap(self.lanes[lane], cap).unwrap();
+            }
+            _ => {}
+        }
+        self.check();
+    }
+
+    fn send_run(&mut self, lane: LaneKey, count: usize) {
+        let items: Vec<_> = (0..count).map(|_| Some(self.make())).collect();
+        let items_too: Vec<_> = items.iter().flatten().map(|told| told.0).collect();
+        self.subject.send_run(lane, items);
+        for n in items_too {
+            let place = self.singles.send_alone(lane, 0, None, n);
+            assert_eq!(self.spot(n), Spot::Alone(lane, 0, place));
+        }
+    }
+
+    fn claim(&mut self) {
+        let (ours, theirs) = (self.subject.claim(), self.singles.claim());
+        let (a, b) = (ours.as_ref(), theirs.as_ref());
+        assert_eq!(
+            a.map(|c| (c.item.0, c.spot(), c.overtaken)),
+            b.map(|c| (c.item, c.spot(), c.overtaken))
+        );
+        let pair = ours.zip(theirs);
+        self.waiting
+            .retain(|&n| pair.as_ref().is_none_or(|(c, _)| c.item.0 != n));
+        let held = pair.map(|(ours, theirs)| (ours.holds(), theirs.holds()));
+        self.running.extend(held);
+    }
+
+    fn claim_run(&mut self, most: usize, stop: usize) {
+        let claim = self
+            .subject
+            .claim_run(|_, _| (most, |told: &Told| !told.0.is_multiple_of(stop)));
+        let Some(ours) = claim else {
+            return;
+        };
+        assert!(ours.len() <= most);
+        let theirs: VecDeque<_> = (0..ours.len())
+            .map_while(|_| self.singles.claim())
+            .collect();
+        let items: Vec<_> = ours.iter().map(|told| told.0).collect();
+        assert!(items.iter().all(|n| !n.is_multiple_of(stop)));
+        assert!(theirs.iter().map(|claim| claim.item).eq(items.clone()));
+        assert!(theirs.iter().all(|claim| claim.holds() == ours.holds()));
+        self.waiting.retain(|n| !items.contains(n));
+        self.claimed.push((ours, theirs));
+    }
+
+    fn check(&mut self) {
+        let (subject, singles) = (&mut self.subject, &mut self.singles);
+        let ours = (
+            subject.waiting(),
+            subject.in_flight(),
+            subject.eligible(u64::MAX),
+        );
+        let theirs = (
+            singles.waiting(),
+            singles.in_flight(),
+            singles.eligible(u64::MAX),
+        );
+        assert_eq!(ours, theirs);
+        assert_eq!(subject.waiting(), self.waiting.len() as u64);
+        for &lane in &self.lanes {
+            let (ours, theirs) = (subject.lane(lane), singles.lane(lane));
+            assert_eq!(ours.open_tier(), theirs.open_tier());
+            assert_eq!(ours.in_use, theirs.in_use);
+            assert_eq!(ours.standing(), theirs.standing());
+        }
+        assert_eq!(subject.order.lanes.ring(), singles.order.lanes.ring());
+        let mut there: Vec<_> = subject
+            .iter()
+            .map(|(spot, lane, tier, told)| {
+                assert_eq!(Some(spot), told.1.get());
+                (told.0, lane, tier)
+            })
+            .collect();
+        there.sort_unstable();
+        let mut theirs: Vec<_> = singles
+            .iter()
+            .map(|(_, lane, tier, n)| (*n, lane, tier))
+            .collect();
+        theirs.sort_unstable();
+        assert_eq!(there, theirs);
+        for &n in &self.waiting {
+            let spot = self.sent[n].1.get().unwrap();
+            assert!(subject.waits(spot), "{n} waits");
+            assert_eq!(subject.why_at(spot), singles.why_at(spot), "{n}");
+        }
+    }
+
+    /// All that is left, one after the other; then nothing is.
+    fn drain(mut self) {
+        while !self.claimed.is_empty() {
+            self.apply(&Op::Begin(0));
+        }
+        (0..LANES).for_each(|lane| self.apply(&Op::SetCap(lane, Limit::Unlimited)));
+        while self.subject.waiting() + self.subject.in_flight() > 0 {
+            self.apply(&Op::Complete(0));
+            self.apply(&Op::Claim);
+        }
+        for (lane, groups) in self.lanes.iter().zip(&self.groups) {
+            groups.iter().for_each(|&group| self.subject.unpin(group));
+            self.subject.close_lane(*lane);
+        }
+        assert!(is_empty(&self.subject));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn agree_with_messages_sent_one_by_one(
+        bypass in prop::sample::select(vec![Bypass::AtMost(0), Bypass::AtMost(2), Bypass::Unbounded]),
+        ops in vec(op(), 1..200),
+    ) {
+        let mut twins = Twins::new(bypass);
+        ops.iter().for_each(|op| twins.apply(op));
+        twins.drain();
+    }
+}
+
+/// So many of eight: not the last of them, nor more than anything allows.
+#[test]
+fn as_many_of_a_run_are_claimed_as_there_may_be() {
+    let free = Limit::Unlimited;
+    for (cap, others, most, stop, count) in [
+        (free, 0, 99, 99, 7),
+        (free, 0, 3, 99, 3),
+        (free, 0, 99, 5, 4),
+        (Limit::AtMost(2), 0, 99, 99, 2),
+        (free, 1, 99, 99, 4),
+    ] {
+        let mut backlog = Backlog::new(Bypass::default());
+        let lane = backlog.add_lane(4, cap).unwrap();
+        let other = backlog.add_lane(1, free).unwrap();
+        backlog.send_run(lane, (1..=8_u32).map(Some).collect());
+        (0..others).for_each(|n| _ = backlog.send_alone(other, 0, None, n));
+        let claim = backlog.claim_run(|of, &first| {
+            assert_eq!((of, first), (lane, 1));
+            (most, move |&n: &u32| n < stop)
+        });
+        assert_eq!(claim.map(|claim| claim.len()), Some(count));
+        assert_eq!(backlog.lane(lane).in_use as usize, count);
+    }
+}

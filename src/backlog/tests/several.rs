@@ -1,0 +1,318 @@
+//! Messages of a serial group that are lent, beside the same claimed one after the other.
+
+use std::collections::VecDeque;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::is_empty;
+use crate::backlog::{Backlog, Claim, GroupClaim, GroupKey, InFlight};
+use crate::lanes::LaneKey;
+use crate::limit::{Bypass, Limit};
+
+/// A claim with what is lent for it, or the claim if that is nothing.
+fn lend(
+    backlog: &mut Backlog<u64>,
+    claim: Claim<u64>,
+    most: usize,
+    goes: impl FnMut(&u64) -> bool,
+) -> Result<GroupClaim<u64>, Claim<u64>> {
+    let lent = backlog.lend(&claim, most, goes);
+    match lent.is_empty() {
+        true => Err(claim),
+        false => Ok(GroupClaim::new(claim, lent)),
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Send(u32, Option<u8>),
+    /// So many at most, up to one that this divides.
+    Claim(usize, u64),
+    /// The next that was claimed is at work; the one before it is done.
+    Next,
+    /// Those that are not at work go back.
+    GiveBack,
+    /// The one at work is done, if it is the last.
+    End,
+    Bump(u8),
+    TakeOut(usize),
+    /// Only while nothing is lent.
+    SetLimit(Limit),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let bump = proptest::option::weighted(0.2, prop::sample::select(vec![0, 100, 255]));
+    let tier = prop::sample::select(vec![0, 0, 0, 0, 0, 0, 1, 2]);
+    let limit = prop::sample::select(vec![Limit::SERIAL, Limit::AtMost(0), Limit::AtMost(2)]);
+    prop_oneof![
+        10 => (tier, bump).prop_map(|(tier, bump)| Op::Send(tier, bump)),
+        4 => (0..9usize, 5..30u64).prop_map(|(most, stop)| Op::Claim(most, stop)),
+        8 => Just(Op::Next),
+        2 => Just(Op::GiveBack),
+        3 => Just(Op::End),
+        2 => any::<u8>().prop_map(Op::Bump),
+        2 => (0..64usize).prop_map(Op::TakeOut),
+        1 => limit.prop_map(Op::SetLimit),
+    ]
+}
+
+/// The same events, told to one that lends and to one that does not.
+struct Twins {
+    subject: Backlog<u64>,
+    single: Backlog<u64>,
+    lane: LaneKey,
+    group: GroupKey,
+    limit: Limit,
+    /// Those that wait, by number, with their tiers; the item is the number.
+    waiting: VecDeque<(u64, u32)>,
+    lent: Option<GroupClaim<u64>>,
+    /// What was claimed, or is at work, here and there.
+    working: Option<(InFlight, Claim<u64>)>,
+}
+
+impl Twins {
+    fn new() -> Self {
+        let make = || {
+            let mut backlog = Backlog::new(Bypass::default());
+            let lane = backlog.add_lane(3, Limit::Unlimited).unwrap();
+            let group = backlog.add_group(lane, Limit::SERIAL, 100).unwrap();
+            (backlog, lane, group)
+        };
+        let ((subject, lane, group), (single, ..)) = (make(), make());
+        Self {
+            subject,
+            single,
+            lane,
+            group,
+            limit: Limit::SERIAL,
+            waiting: VecDeque::new(),
+            lent: None,
+            working: None,
+        }
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match *op {
+            Op::Send(tier, bump) => {
+                let next = self.single.groups.get(self.group.0).unwrap();
+                let n = next.messages.next_seq();
+                let sent = self.single.send(self.group, Some(tier), bump, n);
+                let ours = self.subject.send(self.group, Some(tier), bump, n);
+                assert_eq!(ours, sent);
+                self.waiting.push_back(sent);
+            }
+            Op::Claim(most, stop) => self.claim(most, stop),
+            Op::Next => self.next(),
+            Op::GiveBack => {
+                if let Some(lent) = self.lent.take() {
+                    let first = !lent.goes_on();
+                    let tier = lent.holds().tier;
+                    let back: Vec<_> = lent.iter().map(|&n| (n, tier)).collect();
+                    let back = back.into_iter().rev();
+                    back.for_each(|message| self.waiting.push_front(message));
+                    self.subject.give_back(lent);
+                    if first {
+                        let (_, claim) = self.working.take().unwrap();
+                        self.single.unclaim(claim);
+                    }
+                }
+            }
+            Op::End if self.lent.is_none() => self.end(),
+            Op::Bump(level) => {
+                assert!(self.subject.bump(self.group, level));
+                assert!(self.single.bump(self.group, level));
+            }
+            Op::TakeOut(n) if !self.waiting.is_empty() => {
+                let at = n % self.waiting.len();
+                let (seq, tier) = self.waiting.remove(at).unwrap();
+                let taken = self.single.take(self.group, seq);
+                assert_eq!(taken, Some((seq, tier)));
+                assert_eq!(self.subject.take(self.group, seq), taken);
+            }
+            Op::SetLimit(limit) if self.lent.is_none() => {
+                self.limit = limit;
+                for backlog in [&mut self.subject, &mut self.single] {
+                    assert_eq!(backlog.set_limit(self.group, limit), Some(Ok(())));
+                }
+            }
+            _ => {}
+        }
+        self.check();
+    }
+
+    fn claim(&mut self, most: usize, stop: u64) {
+        let ours = self.subject.claim();
+        let theirs = self.single.claim();
+        assert_eq!(
+            ours.as_ref().map(|c| (c.item, c.tier)),
+            theirs.as_ref().map(|c| (c.item, c.tier))
+        );
+        let Some((ours, theirs)) = ours.zip(theirs) else {
+            return;
+        };
+        let (n, tier) = self.waiting.pop_front().unwrap();
+        assert_eq!((ours.item, ours.tier), (n, tier));
+        if self.working.is_some() {
+            // The limit is higher: it is done at once.
+            self.subject.finish(ours.holds());
+            self.single.finish(theirs.holds());
+            return;
+        }
+        let goes = |n: &u64| !n.is_multiple_of(stop);
+        let behind = self.waiting.iter();
+        let behind = behind
+            .take_while(|(n, of)| *of == tier && goes(n))
+            .take(most);
+        let serial = self.limit == Limit::SERIAL;
+        let expected: Vec<_> = behind.map(|&(n, _)| n).filter(|_| serial).collect();
+        self.working = Some((ours.holds(), theirs));
+        match lend(&mut self.subject, ours, most, goes) {
+            Ok(lent) => {
+                assert_eq!(lent.len(), expected.len() + 1);
+                assert!(lent.iter().skip(1).eq(&expected) && !expected.is_empty());
+                self.waiting.drain(..expected.len());
+                self.lent = Some(lent);
+            }
+            Err(_) => assert!(expected.is_empty()),
+        }
+    }
+
+    fn next(&mut self) {
+        let Some(lent) = &mut self.lent else {
+            return;
+        };
+        let goes_on = lent.goes_on();
+        let (n, joins) = lent.pop().unwrap();
+        assert_eq!(joins, goes_on);
+        if lent.is_empty() {
+            self.lent = None;
+        }
+        let (holds, claim) = self.working.take().unwrap();
+        let claim = match joins {
+            false => claim,
+            true => {
+                self.single.finish(claim.holds());
+                self.single.claim().expect("its turn has come")
+            }
+        };
+        assert_eq!((claim.item, claim.holds()), (n, holds));
+        self.working = Some((holds, claim));
+    }
+
+    fn end(&mut self) {
+        if let Some((holds, claim)) = self.working.take() {
+            self.subject.finish(holds);
+            self.single.finish(claim.holds());
+        }
+    }
+
+    fn check(&self) {
+        let (subject, single) = (&self.subject, &self.single);
+        let first = usize::from(self.lent.as_ref().is_some_and(|lent| !lent.goes_on()));
+        let lent = self.lent.as_ref().map_or(0, |lent| lent.len() - first);
+        assert_eq!(subject.waiting() as usize, self.waiting.len());
+        assert_eq!(single.waiting() as usize, self.waiting.len() + lent);
+        let state = |backlog: &Backlog<u64>| {
+            let lane = backlog.lane(self.lane);
+            let admits = [0, 1, 2].map(|tier| backlog.admits(self.group, tier));
+            let eligible = backlog.eligible(u64::MAX);
+            (lane.open_tier(), lane.in_use, admits, eligible)
+        };
+        assert_eq!(state(subject), state(single));
+    }
+
+    fn drain(mut self) {
+        self.apply(&Op::SetLimit(Limit::SERIAL));
+        self.subject.unpin(self.group);
+        self.single.unpin(self.group);
+        for backlog in [&mut self.subject, &mut self.single] {
+            backlog.close_lane(self.lane);
+        }
+        while self.lent.is_some() {
+            self.next();
+        }
+        self.end();
+        while let Some(ours) = self.subject.claim() {
+            let theirs = self.single.claim().unwrap();
+            assert_eq!(ours.item, theirs.item);
+            self.subject.finish(ours.holds());
+            self.single.finish(theirs.holds());
+        }
+        assert!(is_empty(&self.subject) && is_empty(&self.single));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn agree_with_claims_one_after_the_other(ops in vec(op(), 1..200)) {
+        let mut twins = Twins::new();
+        ops.iter().for_each(|op| twins.apply(op));
+        twins.drain();
+    }
+}
+
+/// A backlog with a serial group of five, and another lane.
+fn five() -> (Backlog<u64>, GroupKey, LaneKey) {
+    let mut backlog = Backlog::new(Bypass::default());
+    let mut lane = || backlog.add_lane(1, Limit::Unlimited).unwrap();
+    let (lane, other) = (lane(), lane());
+    let group = backlog.add_group(lane, Limit::SERIAL, 100).unwrap();
+    (1..=5).for_each(|n| _ = backlog.send(group, None, None, n));
+    (backlog, group, other)
+}
+
+#[test]
+fn nothing_is_lent_while_another_lane_has_work() {
+    let (mut backlog, group, other) = five();
+    backlog.send_alone(other, 0, None, 9);
+    let first = backlog.claim().unwrap();
+    assert_eq!(first.item, 1);
+    let first = lend(&mut backlog, first, 9, |_| true).unwrap_err();
+    let alone = backlog.claim().unwrap();
+    assert_eq!(alone.item, 9);
+    backlog.finish(alone.holds());
+    // The other has nothing any more.
+    let lent = lend(&mut backlog, first, 3, |_| true).unwrap();
+    assert!(lent.iter().eq(&[1, 2, 3, 4]));
+    assert_eq!(backlog.first_in(group), Some(5));
+}
+
+#[test]
+fn one_that_is_alone_lends_nothing() {
+    let (mut backlog, _, other) = five();
+    let first = backlog.claim().unwrap();
+    backlog.finish(first.holds());
+    backlog.send_alone(other, 0, Some(0), 9);
+    let alone = std::iter::from_fn(|| backlog.claim()).find(|claim| claim.group.is_none());
+    assert!(lend(&mut backlog, alone.unwrap(), 9, |_| true).is_err());
+}
+
+/// Sent, bumped and given back while others are lent.
+#[test]
+fn what_goes_back_stands_before_what_came_meanwhile() {
+    let (mut backlog, group, _) = five();
+    let first = backlog.claim().unwrap();
+    let mut lent = lend(&mut backlog, first, 9, |_| true).unwrap();
+    assert_eq!(lent.pop(), Some((1, false)));
+    assert_eq!(lent.pop(), Some((2, true)));
+    assert_eq!(backlog.send(group, Some(1), Some(3), 6), (6, 1));
+    assert!(backlog.claim().is_none(), "one is at work");
+    let holds = lent.holds();
+    backlog.give_back(lent);
+    assert_eq!(backlog.set_limit(group, Limit::AtMost(2)), Some(Ok(())));
+    let next = backlog.claim().unwrap();
+    assert_eq!((next.item, next.tier), (3, 0));
+    backlog.finish(holds);
+    let order: Vec<_> = std::iter::from_fn(|| {
+        let claim = backlog.claim()?;
+        backlog.finish(claim.holds());
+        Some(claim.item)
+    })
+    .collect();
+    assert_eq!(order, [4, 5], "6 waits for its tier");
+    backlog.finish(next.holds());
+    assert_eq!(backlog.claim().unwrap().item, 6);
+}

@@ -1,0 +1,105 @@
+//! Tasks of a serial group that a worker has together.
+
+use std::collections::VecDeque;
+
+use super::runs::{Worker, World};
+use crate::scheduler::outcome::{Ending, TaskId};
+use crate::scheduler::task_state::{Claimed, Waiting};
+
+/// What a worker takes at once is covered by a synchronize, or is not.
+#[test]
+fn what_is_lent_is_covered_as_the_first_is() {
+    let mut world = World::new(1);
+    let group = world.serial_group();
+    (0..4).for_each(|_| world.submit(Some(group), 0));
+    world.post(4);
+    world.synchronize();
+    (0..4).for_each(|_| world.submit(Some(group), 0));
+    let mut claimed = VecDeque::new();
+    assert!(world.state.prefetch(20, &mut claimed) > 1);
+    let Some(Claimed::Group(lent)) = claimed.pop_front() else {
+        panic!("several of a group");
+    };
+    assert!(lent.iter().map(Waiting::id).eq((1..=4).map(TaskId)));
+    world.state.unclaim(Claimed::Group(lent));
+    assert_eq!(world.drain().len(), 12);
+    world.check_empty();
+}
+
+/// Tasks 1 to 3, 4 to 8 of a serial group, and 9 to 16: the worker has twelve of them.
+fn three_and_a_group(world: &mut World) -> Worker {
+    world.post(3);
+    let group = world.serial_group();
+    (0..5).for_each(|_| world.submit(Some(group), 0));
+    world.post(8);
+    world.claim(1, 20).unwrap()
+}
+
+#[test]
+fn who_has_lent_tasks_gives_them_back_in_their_order() {
+    for begun in 3..8 {
+        let mut world = World::new(1);
+        let mut worker = three_and_a_group(&mut world);
+        (1..begun).for_each(|_| assert!(worker.next()));
+        world.state.exact(&mut world.wakes);
+        let unfinished = 16 - (begun - 1);
+        assert_eq!((world.state.unfinished, worker.id()), (unfinished, begun));
+        assert_eq!(world.state.backlog.in_flight(), 1);
+        assert!(!worker.next() && world.finish(&worker, Ending::Ok).is_none());
+        let mut order = world.drain();
+        order.retain(|&id| id <= 8);
+        assert_eq!(order, (begun + 1..=8).collect::<Vec<_>>());
+        world.check_empty();
+    }
+}
+
+#[test]
+fn the_first_that_a_worker_has_runs_when_the_others_have_gone_back() {
+    let mut world = World::new(1);
+    let worker = three_and_a_group(&mut world);
+    let status = world.state.exact(&mut world.wakes).status(0);
+    let running: Vec<_> = status.running.iter().map(|task| task.id).collect();
+    assert_eq!(running, [worker.tag.id]);
+    assert_eq!(status.waiting.len(), 15);
+}
+
+/// The worker goes on with those behind it, and with what it held.
+#[test]
+fn a_failure_among_lent_tasks_leaves_the_others_their_turn() {
+    for fails in 1..=8 {
+        let mut world = World::new(1);
+        let mut worker = three_and_a_group(&mut world);
+        world.submit(None, 1);
+        (1..fails).for_each(|_| assert!(worker.next()));
+        let next = world.finish(&worker, Ending::Failed);
+        let next = next.expect("it has more");
+        assert_eq!(next.id(), fails + 1);
+        // Those before the group, one of that, and four behind it.
+        let before = 3_u64.saturating_sub(fails);
+        let group = u64::from(fails < 8);
+        assert_eq!(world.state.backlog.in_flight(), before + group + 4);
+        assert_eq!(world.rest(next), (fails + 1..=12).collect::<Vec<_>>());
+        assert_eq!(world.drain(), [13, 14, 15, 16]);
+        let summary = world.summary();
+        let counts = (summary.ok, summary.failed, summary.skipped);
+        assert_eq!(counts, (15, 1, 1));
+        world.check_empty();
+    }
+}
+
+/// One group behind another: what the last of each held is free.
+#[test]
+fn who_has_lent_tasks_of_two_groups_ends_with_both() {
+    let mut world = World::new(1);
+    world.post(1);
+    for _ in 0..2 {
+        let group = world.serial_group();
+        (0..3).for_each(|_| world.submit(Some(group), 0));
+    }
+    world.post(9);
+    let worker = world.claim(1, 9).unwrap();
+    assert_eq!(world.rest(worker), (1..=9).collect::<Vec<_>>());
+    assert_eq!(world.state.backlog.in_flight(), 0);
+    world.drain();
+    world.check_empty();
+}

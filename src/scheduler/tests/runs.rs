@@ -1,0 +1,371 @@
+//! Tasks that came together, and that a worker has together.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use crate::backlog::GroupKey;
+use crate::limit::{Bypass, Limit};
+use crate::scheduler::caller::{OnFailure, Summary, Synced};
+use crate::scheduler::cell::{Cell, Function, Gift, Job};
+use crate::scheduler::core::Core;
+use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
+use crate::scheduler::outcome::{Ending, TaskId};
+use crate::scheduler::prefetch::{State, Taken};
+use crate::scheduler::solo::Solo;
+use crate::scheduler::spawn::Stage;
+use crate::scheduler::stall::Target;
+use crate::scheduler::task_state::{Location, Placing, Tag, Waiting};
+use crate::slab::Key;
+use crate::wait::WakeBatch;
+
+type Plain = fn() -> Result<(), ()>;
+
+/// Nobody keeps a log.
+pub(super) struct World {
+    pub(super) state: State,
+    pub(super) caller: Key,
+    pub(super) wakes: WakeBatch,
+    /// By number, from 1.
+    cells: Vec<Arc<Cell<Function<Plain>, (), ()>>>,
+}
+
+/// What a worker has: the task that it runs, and where there are more.
+pub(super) struct Worker {
+    n: u32,
+    pub(super) tag: Tag,
+    queue: Option<Arc<LocalQueue>>,
+}
+
+pub(super) const NOW: Duration = Duration::ZERO;
+
+impl World {
+    pub(super) fn new(workers: u32) -> Self {
+        let mut core = Core::new(workers, Bypass::default()).unwrap();
+        core.without_rows();
+        let failures = OnFailure::SkipHigherTiers;
+        let caller = core.add_caller(Arc::from("main"), 1, Limit::Unlimited, failures);
+        Self {
+            state: State::new(core, 32),
+            caller: caller.unwrap(),
+            wakes: WakeBatch::new(),
+            cells: vec![],
+        }
+    }
+
+    pub(super) fn job(&mut self) -> Arc<dyn Job> {
+        let cell = Arc::new(Cell::new(Function((|| Ok(())) as Plain), None));
+        self.cells.push(Arc::clone(&cell));
+        cell
+    }
+
+    /// As if so many had been posted.
+    pub(super) fn post(&mut self, tasks: usize) {
+        let first = self.state.last.0 + 1;
+        let run = (first..).take(tasks);
+        let run = run.map(|id| Some(Waiting::new(TaskId(id), true, 0, self.job())));
+        let run = run.collect();
+        self.state.submit_run(self.caller, run);
+    }
+
+    /// The same, of futures where it says so: these have no cells.
+    pub(super) fn post_mixed(&mut self, futures: &[bool]) {
+        let first = self.state.last.0 + 1;
+        let run = (first..).zip(futures).map(|(id, &future)| {
+            let job = if future { awaits() } else { self.job() };
+            Some(Waiting::new(TaskId(id), false, 0, job))
+        });
+        let run = run.collect();
+        self.state.submit_run(self.caller, run);
+    }
+
+    pub(super) fn submit(&mut self, group: Option<GroupKey>, tier: u32) {
+        let placing = Placing {
+            group,
+            tier: Some(tier),
+            named: true,
+            ..Placing::default()
+        };
+        let job = self.job();
+        self.state.submit(self.caller, placing, job, NOW);
+    }
+
+    pub(super) fn serial_group(&mut self) -> GroupKey {
+        let group = self.state.add_group(self.caller, Limit::SERIAL, 100);
+        group.unwrap()
+    }
+
+    pub(super) fn at(&self, n: usize) -> Location {
+        self.cells[n - 1].location().expect("it was submitted")
+    }
+
+    pub(super) fn claim(&mut self, n: u32, most: u32) -> Option<Worker> {
+        let taken = self.state.claim(n, most, NOW, &mut self.wakes)?;
+        Some(Worker::new(n, taken))
+    }
+
+    pub(super) fn finish(&mut self, worker: &Worker, ending: Ending) -> Option<Worker> {
+        let ran = worker.ran(ending);
+        let taken = self.state.finish(worker.n, ran, NOW, &mut self.wakes)?;
+        Some(Worker::new(worker.n, taken))
+    }
+
+    /// Runs what the worker has, and claims no more: the numbers, in order.
+    pub(super) fn rest(&mut self, mut worker: Worker) -> Vec<u64> {
+        let mut all = vec![worker.id()];
+        while worker.next() {
+            all.push(worker.id());
+        }
+        assert!(self.finish(&worker, Ending::Ok).is_none());
+        all
+    }
+
+    /// Claims one after the other, and runs them.
+    pub(super) fn drain(&mut self) -> Vec<u64> {
+        let mut all = vec![];
+        while let Some(worker) = self.claim(1, 1) {
+            all.extend(self.rest(worker));
+        }
+        all
+    }
+
+    pub(super) fn cancel(&mut self, n: usize) -> bool {
+        let at = self.at(n);
+        self.state.cancel(at, NOW, &mut self.wakes)
+    }
+
+    pub(super) fn synchronize(&mut self) -> Synced {
+        self.state.synchronize(self.caller)
+    }
+
+    pub(super) fn synced(&mut self) -> Option<Summary> {
+        match self.state.synchronized(self.caller) {
+            Synced::Done(summary) => Some(summary),
+            _ => None,
+        }
+    }
+
+    /// Of all, which have ended.
+    pub(super) fn summary(&mut self) -> Summary {
+        match self.synchronize() {
+            Synced::Done(summary) => summary,
+            synced => panic!("all have ended: {synced:?}"),
+        }
+    }
+
+    /// Nothing is left of any task.
+    pub(super) fn check_empty(&mut self) {
+        let core = self.state.exact(&mut self.wakes);
+        let lane = core.caller(self.caller).lane;
+        assert_eq!((core.unfinished, core.suspended), (0, 0));
+        assert!(core.told_to_end.is_empty() && core.stalls.is_empty());
+        assert_eq!((core.backlog.waiting(), core.backlog.in_flight()), (0, 0));
+        assert_eq!(core.backlog.lane(lane).in_use, 0);
+        assert!(core.running.iter().all(Option::is_none));
+    }
+}
+
+/// A future that does nothing.
+fn awaits() -> Arc<dyn Job> {
+    let stage = Stage::New(std::future::ready(Ok::<_, ()>(())));
+    Arc::new(Solo::<_, (), ()>::new(stage, None))
+}
+
+impl Worker {
+    pub(super) fn new(n: u32, Taken { first, queue }: Taken) -> Self {
+        let tag = first.tag;
+        Self { n, tag, queue }
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        self.tag.id.0
+    }
+
+    pub(super) fn ran(&self, ending: Ending) -> Ran {
+        Ran {
+            tag: self.tag,
+            tasks: 1,
+            handed_on: false,
+            went: Went::Ended(ending),
+            start: NOW,
+            end: NOW,
+        }
+    }
+
+    /// What it runs ended well: it goes on with its local queue, if there is more.
+    pub(super) fn next(&mut self) -> bool {
+        self.goes_on(Went::Ended(Ending::Ok))
+    }
+
+    fn goes_on(&mut self, went: Went) -> bool {
+        let mut ran = self.ran(Ending::Ok);
+        ran.went = went;
+        let next = self.queue.as_ref().and_then(|queue| queue.next(&mut ran));
+        next.is_some_and(|next| {
+            self.tag = next.tag;
+            true
+        })
+    }
+}
+
+/// The first two of five are reported, then a synchronize closes, then the others end.
+#[test]
+fn a_run_that_is_reported_in_two_parts_is_counted_once() {
+    let mut world = World::new(1);
+    world.post(5);
+    let mut worker = world.claim(1, 9).unwrap();
+    assert!(worker.next() && worker.next());
+    world.state.exact(&mut world.wakes);
+    assert_eq!((world.state.unfinished, worker.next()), (3, false));
+    assert_eq!(world.synchronize(), Synced::NotYet);
+    world.post(3);
+    assert!(world.finish(&worker, Ending::Ok).is_none());
+    assert_eq!(world.synced(), None);
+    let worker = world.claim(1, 9).unwrap();
+    assert_eq!(world.rest(worker), [4, 5]);
+    let ok = |synced: Option<Summary>| synced.map(|summary| (summary.ok, summary.tasks));
+    assert_eq!(ok(world.synced()), Some((5, 5)));
+    assert_eq!(world.drain(), [6, 7, 8]);
+    assert_eq!(world.summary().ok, 3);
+    world.check_empty();
+}
+
+/// Behind the last that somebody waits for a worker takes none.
+#[test]
+fn of_a_run_no_more_is_taken_than_somebody_waits_for() {
+    let mut world = World::new(1);
+    world.post(6);
+    world.synchronize();
+    (1..=3).for_each(|n| assert!(world.cancel(n)));
+    world.post(9);
+    let worker = world.claim(1, 20).unwrap();
+    assert_eq!(world.rest(worker), [4, 5, 6]);
+    assert_eq!(world.synced().map(|summary| summary.ok), Some(3));
+}
+
+#[test]
+fn one_that_is_cancelled_in_the_middle_of_a_run_leaves_the_others() {
+    for (n, left) in [(1, [2, 3, 4]), (3, [1, 2, 4]), (4, [1, 2, 3])] {
+        let mut world = World::new(1);
+        world.post(4);
+        assert!(world.cancel(n) && !world.cancel(n));
+        let worker = world.claim(1, 9).unwrap();
+        assert_eq!(world.rest(worker), left, "without {n}");
+        world.check_empty();
+    }
+}
+
+/// They are in a local queue, of which the core must hear first.
+#[test]
+fn one_that_a_worker_has_can_be_cancelled_when_it_has_come_back() {
+    for group in [false, true] {
+        let mut world = World::new(1);
+        world.post(3);
+        let serial = world.serial_group();
+        match group {
+            false => world.post(4),
+            true => (0..4).for_each(|_| world.submit(Some(serial), 0)),
+        }
+        world.post(8);
+        let worker = world.claim(1, 20).unwrap();
+        assert!(!world.cancel(2), "the worker has it");
+        world.state.exact(&mut world.wakes);
+        assert!(world.cancel(6) && world.cancel(2) && !world.cancel(1));
+        assert!(world.finish(&worker, Ending::Ok).is_none());
+        let mut order = world.drain();
+        order.retain(|&id| id <= 7);
+        assert_eq!(order, [3, 4, 5, 7]);
+        world.check_empty();
+    }
+}
+
+#[test]
+fn one_that_is_bumped_in_the_middle_of_a_run_goes_first() {
+    let mut world = World::new(1);
+    world.post(5);
+    let old = world.at(3);
+    world.state.bump(old, 7).unwrap();
+    let (new, fifth) = (world.at(3), world.at(5));
+    assert_ne!(new, old);
+    assert!(!world.state.waits(old) && world.state.waits(new));
+    world.state.bump(fifth, 7).unwrap();
+    assert!(world.cancel(5));
+    let worker = world.claim(1, 9).unwrap();
+    assert_eq!(world.rest(worker), [3, 1, 2, 4]);
+    world.check_empty();
+}
+
+/// A task waits for the third of eight, which the other worker runs among others.
+#[test]
+fn who_waits_for_one_of_a_run_is_not_stalled_when_it_has_run() {
+    let mut world = World::new(2);
+    world.post(1);
+    let waits = world.claim(1, 1).unwrap();
+    world.post(8);
+    let target = Target::Task(TaskId(4));
+    let core = world.state.exact(&mut world.wakes);
+    core.block(1, target, Waker::noop());
+    let mut other = world.claim(2, 9).unwrap();
+    while other.id() < 6 {
+        if !other.next() {
+            assert!(world.finish(&other, Ending::Ok).is_none());
+            other = world.claim(2, 9).unwrap();
+        }
+    }
+    world.state.exact(&mut world.wakes);
+    assert!(world.state.stalls.is_empty(), "what it waits for has ended");
+    assert!(world.finish(&other, Ending::Ok).is_none());
+    assert!(world.finish(&waits, Ending::Ok).is_none());
+    world.drain();
+    world.check_empty();
+}
+
+/// It runs while the other worker reports several together.
+#[test]
+fn one_that_is_told_to_end_is_forgotten_when_it_has() {
+    let mut world = World::new(2);
+    world.post(12);
+    let mut one = world.claim(1, 4).unwrap();
+    let mut other = world.claim(2, 4).unwrap();
+    assert!(one.next() && other.next() && other.next());
+    let core = world.state.exact(&mut world.wakes);
+    core.tell_to_end(one.tag.id);
+    assert!(core.is_cancelled(one.tag.id, world.caller));
+    assert!(!one.next() && !other.next());
+    for worker in [other, one] {
+        assert!(world.finish(&worker, Ending::Ok).is_none());
+    }
+    assert!(world.state.told_to_end.is_empty());
+    world.drain();
+    world.check_empty();
+}
+
+/// A future's ending, or that it awaits, is told beside those of the tasks around it.
+#[test]
+fn futures_of_a_run_end_one_by_one() {
+    for suspends in [false, true] {
+        for at in 1..6 {
+            let mut world = World::new(1);
+            world.post_mixed(&[0, 1, 2, 3, 4, 5, 6].map(|n| n == at));
+            let mut worker = world.claim(1, 20).unwrap();
+            while worker.tag.future.is_none() {
+                assert!(worker.next());
+            }
+            let future = worker.tag.future.unwrap();
+            let went = match suspends {
+                false => Went::Ended(Ending::Ok),
+                true => Went::Suspended(awaits(), false),
+            };
+            assert!(worker.goes_on(went));
+            world.rest(worker);
+            assert_eq!(world.state.futures.len(), usize::from(suspends));
+            if suspends {
+                world.state.wake_task(future);
+                assert_eq!(world.drain(), [at + 1]);
+            }
+            assert_eq!(world.summary().ok, 7);
+            assert!(world.state.futures.is_empty());
+            world.check_empty();
+        }
+    }
+}
