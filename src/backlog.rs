@@ -12,7 +12,8 @@
 //! within `(ceil((i * (K + 1) + R * K) / w) + L) * W` dispatches counted while
 //! it is eligible. L is how often meanwhile it stopped being eligible, and R
 //! in how many of these interruptions another group reset the lane's count:
-//! none, if only caps interrupt.
+//! none, if only caps interrupt. What is [lent](Backlog::lend) goes ahead of older groups of
+//! its lane, by as many as are lent.
 //!
 //! Invariants, at the end of each event:
 //! 1. A group is in line if and only if it is ready: it has work and
