@@ -88,7 +88,7 @@ impl<T: Item> Backlog<T> {
         match spot {
             Spot::Group(group, seq) => {
                 let group = self.groups.get(group.0);
-                group.is_some_and(|group| group.messages.iter().any(|(of, _)| of == seq))
+                group.is_some_and(|group| group.messages.contains(seq))
             }
             Spot::Alone(lane, tier, place) => {
                 let position = place.position(STANDING_LEVEL);

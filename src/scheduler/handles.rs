@@ -232,7 +232,8 @@ impl Caller {
             if task.has_ended() {
                 return Err(Stale);
             }
-            state.exact(wakes).bump(task.location(), level)
+            let at = task.location();
+            state.exact_for(at, wakes).bump(at, level)
         })
     }
 

@@ -49,7 +49,7 @@ use super::endings::Series;
 use super::local_queue::{LocalQueue, Ran, Went, Work};
 use super::outcome::Ending;
 use super::posting::Posting;
-use super::task_state::Started;
+use super::task_state::{Location, Started};
 
 const PATIENCE: u64 = 2;
 
@@ -97,6 +97,14 @@ impl State {
     /// The core as if workers took one task at a time.
     pub(super) fn exact(&mut self, wakes: &mut WakeBatch) -> &mut Core<Work> {
         self.clear_others(0, wakes);
+        &mut self.core
+    }
+
+    /// The same for what can be known of one task: nothing more, where it waits.
+    pub(super) fn exact_for(&mut self, at: Location, wakes: &mut WakeBatch) -> &mut Core<Work> {
+        if !self.core.waits(at) {
+            self.exact(wakes);
+        }
         &mut self.core
     }
 

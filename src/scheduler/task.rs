@@ -71,12 +71,8 @@ impl<R, E> Task<R, E> {
     pub fn cancel(&self) -> bool {
         self.shared.with_state(|state, wakes, now| {
             let at = self.location();
-            let cancelled = state.cancel(at, now, wakes);
-            if cancelled || self.has_ended() {
-                return cancelled;
-            }
-            let core = state.exact(wakes);
-            let cancelled = core.cancel(self.location(), now, wakes);
+            let core = state.exact_for(at, wakes);
+            let cancelled = core.cancel(at, now, wakes);
             if !cancelled && !self.has_ended() {
                 core.tell_to_end(self.id);
             }
