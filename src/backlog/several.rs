@@ -12,7 +12,7 @@ use super::messages::Message;
 use super::order::Age;
 use super::{Backlog, Claim, InFlight, Item, at};
 
-/// See the [module](self).
+/// A claimed message of a serial group, and those that were lent behind it.
 #[derive(Debug)]
 pub struct GroupClaim<T> {
     /// `None` once it is at work.
