@@ -126,9 +126,10 @@ impl<J: Body> Core<J> {
         tasks.for_each(|task| c.returned(task));
     }
 
-    /// Whether the caller has work in a lower tier than the open one.
+    /// Whether the caller, if it is still there, has work in a lower tier than the open one.
     pub(super) fn is_undercut(&self, caller: Key) -> bool {
-        self.backlog.lane(self.caller(caller).lane).drains()
+        let caller = self.callers.get(caller);
+        caller.is_some_and(|caller| self.backlog.lane(caller.lane).drains())
     }
 
     /// Whether workers have all that the caller's synchronize covers.

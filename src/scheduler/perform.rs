@@ -58,18 +58,24 @@ pub(super) fn perform(
         },
         spare: &mut kept.spare,
     };
-    let (ending, woken) = as_task(tag, || match Arc::get_mut(&mut job) {
-        Some(job) => job.run_alone(&mut performance),
-        None => job.run(&mut performance),
-    });
-    let (end, went) = match ending {
-        Some(ending) => {
-            // What nobody asks for goes here, while the task is not reported.
-            let end = performance.run.end;
-            drop_quietly(job);
-            (end, Went::Ended(ending))
+    let (ended, woken) = as_task(tag, || {
+        let ending = match Arc::get_mut(&mut job) {
+            Some(job) => job.run_alone(&mut performance),
+            None => job.run(&mut performance),
+        };
+        match ending {
+            Some(ending) => {
+                // What nobody asks for goes here, while the task is not reported: where
+                // that waits for its scheduler, this task waits.
+                drop_quietly(job);
+                Ok(ending)
+            }
+            None => Err(job),
         }
-        None => (shared.origin.elapsed(), Went::Suspended(job, woken)),
+    });
+    let (end, went) = match ended {
+        Ok(ending) => (performance.run.end, Went::Ended(ending)),
+        Err(job) => (shared.origin.elapsed(), Went::Suspended(job, woken)),
     };
     Ran {
         tag,

@@ -369,3 +369,27 @@ fn futures_of_a_run_end_one_by_one() {
         }
     }
 }
+
+/// The second to come is skipped like the first, and is its caller's last.
+#[test]
+fn a_caller_that_ends_with_what_is_due_is_asked_no_more() {
+    let mut world = World::new(1);
+    let group = world.serial_group();
+    world.submit(None, 0);
+    world.submit(Some(group), 1);
+    let later = Placing {
+        group: Some(group),
+        after: Duration::from_secs(1),
+        ..Placing::default()
+    };
+    for _ in 0..2 {
+        let job = world.job();
+        world.state.submit(world.caller, later, job, NOW);
+    }
+    let fails = world.claim(1, 1).unwrap();
+    assert!(world.finish(&fails, Ending::Failed).is_none());
+    assert_eq!(world.state.unfinished, 2);
+    world.state.remove_handle(world.caller);
+    world.state.advance(later.after, &mut world.wakes);
+    assert_eq!(world.state.unfinished, 0);
+}

@@ -224,3 +224,36 @@ fn a_caller_dropped_by_its_own_task() {
         end(&scheduler);
     });
 }
+
+/// What a task gave; dropped, it waits for another, and says whether that was vain.
+struct WaitsFor(Job, Sender<bool>);
+
+impl Drop for WaitsFor {
+    fn drop(&mut self) {
+        self.1.send(self.0.outcome().wait().is_err()).ok();
+    }
+}
+
+/// Its only worker drops what it gave: the other cannot start, and it is told so.
+#[test]
+fn what_nobody_asks_for_may_wait_for_the_scheduler_when_it_is_dropped() {
+    for detached in [false, true] {
+        finishes(move || {
+            let (scheduler, caller) = one_caller(1);
+            let (told, was_told) = channel();
+            let (go, may_go) = channel::<()>();
+            let inner = caller.clone();
+            let body = move || {
+                may_go.recv().ok();
+                Ok::<_, ()>(WaitsFor(gives(&inner, 1), told))
+            };
+            match detached {
+                true => caller.exec_detached(Place::new(), body).unwrap(),
+                false => caller.exec(body).unwrap().detach(),
+            }
+            go.send(()).unwrap();
+            assert!(was_told.recv().unwrap());
+            end(&scheduler);
+        });
+    }
+}
