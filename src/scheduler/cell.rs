@@ -10,7 +10,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::sync::{Arc, Mutex};
-use crate::wait::{WakeBatch, drop_quietly};
+use crate::wait::drop_quietly;
 
 use super::outcome::{Ending, Run, Verdict};
 use super::task_state::{Body, Location};
@@ -46,6 +46,9 @@ pub(super) trait Job: Any + Send + Sync {
 pub trait Runner {
     /// It has ended so: where and when it ran.
     fn ended(&mut self, ending: Ending) -> Run;
+
+    /// Who is to be woken for that, once it is known to the scheduler.
+    fn told(&mut self, waker: Option<Waker>);
 
     /// When it began: earlier than now if it goes on, says the task.
     fn start(&mut self) -> &mut Duration;
@@ -174,7 +177,7 @@ where
     match attempt(program, runner) {
         Ok((ending, verdict)) => {
             let (_, waker) = swap(Stage::Gave(verdict, runner.ended(ending)));
-            drop(WakeBatch::from(waker));
+            runner.told(waker);
             Some(ending)
         }
         Err(program) => {

@@ -57,6 +57,7 @@ pub(super) fn perform(
             end: start,
         },
         spare: &mut kept.spare,
+        told: None,
     };
     let (ended, woken) = as_task(tag, || {
         let ending = match Arc::get_mut(&mut job) {
@@ -81,6 +82,7 @@ pub(super) fn perform(
         tag,
         tasks: 1,
         handed_on: false,
+        told: performance.told,
         went,
         start,
         end,
@@ -94,6 +96,7 @@ struct Performance<'a> {
     timed: bool,
     run: Run,
     spare: &'a mut Option<WakeArc<TaskWaker>>,
+    told: Option<Waker>,
 }
 
 impl Runner for Performance<'_> {
@@ -108,6 +111,10 @@ impl Runner for Performance<'_> {
             self.shared.log(*record);
         }
         self.run
+    }
+
+    fn told(&mut self, waker: Option<Waker>) {
+        self.told = waker;
     }
 
     fn start(&mut self) -> &mut Duration {

@@ -146,6 +146,10 @@ impl State {
         wakes: &mut WakeBatch,
     ) -> Option<Taken> {
         let mut next = None;
+        ran.told
+            .take()
+            .into_iter()
+            .for_each(|told| wakes.push(told));
         self.core.set_running(n, None);
         if self.is_filled(n) {
             let mut local = self.queues[n as usize].queue.lock();

@@ -106,7 +106,10 @@ impl WorkerHandle {
         queue: &Option<Arc<LocalQueue>>,
         done: &mut Option<Ran>,
     ) -> Option<Started<Work>> {
-        queue.as_ref()?.next(done.as_mut()?)
+        let last = done.as_mut()?;
+        let next = queue.as_ref()?.next(last)?;
+        drop(WakeBatch::from(last.told.take()));
+        Some(next)
     }
 
     /// Reports the last task and takes the next, or several; `None` if the worker has

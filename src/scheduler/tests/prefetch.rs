@@ -94,6 +94,7 @@ impl World {
             tag,
             tasks: 1,
             handed_on: false,
+            told: None,
             went: Went::Ended(ending),
             start,
             end,
