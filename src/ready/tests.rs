@@ -5,7 +5,7 @@ mod several;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{FEW_GAPS, Line, Position, Row, SLACK};
+use super::{FEW_GAPS, Line, Position, Row, SLACK, Stands};
 
 /// A group, and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,11 @@ struct Member {
     position: Position,
     group: u32,
 }
+
+/// Wider than what the slack is counted in.
+struct Wide([u64; 16]);
+
+impl Stands for Wide {}
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -276,6 +281,16 @@ fn a_burst_gives_its_memory_back() {
             .iter()
             .all(|row| row.entries.capacity() <= SLACK)
     );
+}
+
+/// As many bytes are kept of wide members as of narrow ones.
+#[test]
+fn a_burst_of_wide_members_gives_its_memory_back() {
+    let mut line = Line::default();
+    (0..1000).for_each(|ticket| line.push(ticket, 0, Wide([ticket; 16])));
+    let popped = std::iter::from_fn(|| line.pop(false).map(|(wide, _)| wide.0[15]));
+    assert!(popped.eq(0..1000));
+    assert!(line.row.entries.capacity() < SLACK / 2);
 }
 
 /// Many are bumped, and bumped again: the oldest is known all the same, and what has gone is
