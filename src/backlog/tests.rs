@@ -18,6 +18,7 @@ use self::world::{Setup, World};
 use super::messages::{Message, Messages};
 use super::{Backlog, Blocked, GroupKey, Item};
 use crate::error::TierGoesDown;
+use crate::lanes::LaneKey;
 use crate::lanes::tests::bound::Watch;
 use crate::limit::{Bypass, Limit};
 use crate::wait::tests::heap::held_by_this_thread;
@@ -102,6 +103,30 @@ impl<T: Item> Backlog<T> {
 }
 
 /// No lane, no group, nothing in the ring.
+/// Both count the same, in all and in each of these lanes, which have the same turns.
+fn agree<A: Item, B: Item>(ours: &Backlog<A>, theirs: &Backlog<B>, lanes: &[LaneKey]) {
+    assert_eq!(ours.waiting(), theirs.waiting());
+    assert_eq!(ours.in_flight(), theirs.in_flight());
+    assert_eq!(ours.eligible(u64::MAX), theirs.eligible(u64::MAX));
+    for &lane in lanes {
+        let (ours, theirs) = (ours.lane(lane), theirs.lane(lane));
+        assert_eq!(ours.open_tier(), theirs.open_tier());
+        assert_eq!(ours.in_use, theirs.in_use);
+        assert_eq!(ours.standing(), theirs.standing());
+    }
+    assert_eq!(ours.order.lanes.ring(), theirs.order.lanes.ring());
+}
+
+/// The lanes and their groups are given up, and then nothing is kept.
+fn close<T: Item>(mut backlog: Backlog<T>, lanes: &[LaneKey], groups: &[Vec<GroupKey>]) {
+    groups
+        .iter()
+        .flatten()
+        .for_each(|&group| backlog.unpin(group));
+    lanes.iter().for_each(|&lane| backlog.close_lane(lane));
+    assert!(is_empty(&backlog));
+}
+
 fn is_empty<T: Item>(backlog: &Backlog<T>) -> bool {
     let order = &backlog.order.lanes;
     let gone = order.len() == 0 && backlog.groups.is_empty() && !order.has_eligible();

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::is_empty;
+use super::{agree, close};
 use crate::backlog::{Backlog, Blocked, Claim, GroupKey, Place};
 use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
@@ -176,17 +176,7 @@ impl Twins {
         let Self {
             subject, groups, ..
         } = self;
-        let counts = |b: &Backlog<_>| (b.waiting(), b.in_flight(), b.eligible(u64::MAX));
-        assert_eq!(counts(subject), counts(groups));
-        for &lane in &self.lanes {
-            assert_eq!(
-                subject.lane(lane).open_tier(),
-                groups.lane(lane).open_tier()
-            );
-            assert_eq!(subject.lane(lane).in_use, groups.lane(lane).in_use);
-        }
-        let ring = |b: &Backlog<_>| b.order.lanes.ring();
-        assert_eq!(ring(subject), ring(groups));
+        agree(subject, groups, &self.lanes);
         for &item in &self.waiting {
             let pair = self.pairs[item].unwrap();
             let why = subject.why_alone(pair.lane, pair.tier);
@@ -205,11 +195,7 @@ impl Twins {
             self.apply(&Op::Complete(0));
             self.apply(&Op::Claim);
         }
-        for (lane, groups) in self.lanes.iter().zip(&self.shared) {
-            groups.iter().for_each(|&group| self.subject.unpin(group));
-            self.subject.close_lane(*lane);
-        }
-        assert!(is_empty(&self.subject));
+        close(self.subject, &self.lanes, &self.shared);
     }
 }
 

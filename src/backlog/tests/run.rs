@@ -7,7 +7,7 @@ use std::rc::Rc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::is_empty;
+use super::{agree, close};
 use crate::backlog::{Backlog, Claim, GroupKey, InFlight, Item, RunClaim, Spot};
 use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
@@ -224,25 +224,8 @@ impl Twins {
 
     fn check(&mut self) {
         let (subject, singles) = (&mut self.subject, &mut self.singles);
-        let ours = (
-            subject.waiting(),
-            subject.in_flight(),
-            subject.eligible(u64::MAX),
-        );
-        let theirs = (
-            singles.waiting(),
-            singles.in_flight(),
-            singles.eligible(u64::MAX),
-        );
-        assert_eq!(ours, theirs);
+        agree(subject, singles, &self.lanes);
         assert_eq!(subject.waiting(), self.waiting.len() as u64);
-        for &lane in &self.lanes {
-            let (ours, theirs) = (subject.lane(lane), singles.lane(lane));
-            assert_eq!(ours.open_tier(), theirs.open_tier());
-            assert_eq!(ours.in_use, theirs.in_use);
-            assert_eq!(ours.standing(), theirs.standing());
-        }
-        assert_eq!(subject.order.lanes.ring(), singles.order.lanes.ring());
         let mut there: Vec<_> = subject
             .iter()
             .map(|(spot, lane, tier, told)| {
@@ -274,11 +257,7 @@ impl Twins {
             self.apply(&Op::Complete(0));
             self.apply(&Op::Claim);
         }
-        for (lane, groups) in self.lanes.iter().zip(&self.groups) {
-            groups.iter().for_each(|&group| self.subject.unpin(group));
-            self.subject.close_lane(*lane);
-        }
-        assert!(is_empty(&self.subject));
+        close(self.subject, &self.lanes, &self.groups);
     }
 }
 
