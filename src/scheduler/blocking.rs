@@ -56,9 +56,6 @@ impl<J: Body> Core<J> {
         if self.startable(1) > 0 && self.workers.coming() > 0 {
             return;
         }
-        self.stalls
-            .give_up()
-            .into_iter()
-            .for_each(|w| wakes.push(w));
+        wakes.extend(self.stalls.give_up());
     }
 }

@@ -364,7 +364,7 @@ impl<J: Body> Core<J> {
 
     fn wake(&mut self, n: u32, wakes: &mut WakeBatch) {
         let waker = self.idle_wakers.get_mut(n as usize).and_then(Option::take);
-        waker.into_iter().for_each(|w| wakes.push(w));
+        wakes.extend(waker);
     }
 
     pub(super) fn caller(&self, caller: Key) -> &CallerState {

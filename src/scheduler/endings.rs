@@ -193,7 +193,7 @@ impl<J: Body> Core<J> {
         let c = self.callers.get_mut(caller).expect(HELD);
         if !c.is_synchronizing() {
             let waker = c.sync_waker().and_then(Option::take);
-            waker.into_iter().for_each(|w| wakes.push(w));
+            wakes.extend(waker);
             self.stalls.ended(Target::Synchronize(caller));
         }
         if c.unfinished() == 0 {

@@ -146,10 +146,7 @@ impl State {
         wakes: &mut WakeBatch,
     ) -> Option<Taken> {
         let mut next = None;
-        ran.told
-            .take()
-            .into_iter()
-            .for_each(|told| wakes.push(told));
+        wakes.extend(ran.told.take());
         self.core.set_running(n, None);
         if self.is_filled(n) {
             let mut local = self.queues[n as usize].queue.lock();

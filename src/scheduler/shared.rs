@@ -147,15 +147,12 @@ impl Shared {
         }
     }
 
-    /// Tells how a task ended that no worker ended; and wakes who waits for it, by `wake`.
-    fn tell(&self, ended: &mut Ended<Arc<dyn Job>>, wake: impl FnOnce(Waker)) {
+    /// Tells how a task ended that no worker ended. Who is to be woken for that.
+    fn tell(&self, ended: &mut Ended<Arc<dyn Job>>) -> Option<Waker> {
         if let Some(record) = ended.record.take() {
             self.log(*record);
         }
-        let waker = ended.job.end_unrun(ended.ending, ended.run);
-        if let Some(waker) = waker {
-            wake(waker);
-        }
+        ended.job.end_unrun(ended.ending, ended.run)
     }
 
     pub(super) fn log(&self, record: Record) {
@@ -207,7 +204,7 @@ impl Aftermath<'_> {
         // given back.
         let mut ended = std::mem::take(&mut state.ended);
         for ended in ended.iter_mut().filter(|ended| ended.begun.is_none()) {
-            self.shared.tell(ended, |waker| wakes.push(waker));
+            wakes.extend(self.shared.tell(ended));
         }
         rest.ended.append(&mut ended);
     }
@@ -223,8 +220,7 @@ impl Aftermath<'_> {
         for mut ended in rest.ended {
             ended.job.discard();
             if let Some(task) = ended.begun {
-                self.shared
-                    .tell(&mut ended, |waker| drop(WakeBatch::from(Some(waker))));
+                drop(WakeBatch::from(self.shared.tell(&mut ended)));
                 self.shared
                     .with_state(|state, wakes, _| state.dropped(task, wakes));
             }

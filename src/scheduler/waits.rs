@@ -105,7 +105,7 @@ impl Synchronize<'_> {
                 *closed = false;
                 // Whose waker that is has been woken already.
                 let own = state.abandon_synchronize(caller);
-                own.into_iter().for_each(|waker| wakes.push(waker));
+                wakes.extend(own);
                 return Some(Err(SyncError::Stalled(Stalled)));
             }
             if let Some(slot) = state.sync_waker(caller) {

@@ -125,6 +125,13 @@ impl From<Option<Waker>> for WakeBatch {
     }
 }
 
+impl Extend<Waker> for WakeBatch {
+    #[inline]
+    fn extend<I: IntoIterator<Item = Waker>>(&mut self, wakers: I) {
+        wakers.into_iter().for_each(|waker| self.push(waker));
+    }
+}
+
 impl Drop for WakeBatch {
     #[inline]
     fn drop(&mut self) {
