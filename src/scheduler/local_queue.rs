@@ -6,7 +6,6 @@
 //! finds out when it asks for the next.
 
 use std::collections::VecDeque;
-use std::task::Waker;
 use std::time::Duration;
 
 use crate::sync::{Arc, Mutex, MutexGuard};
@@ -25,8 +24,6 @@ pub(super) struct Ran {
     /// The next task has taken over what it held.
     pub(super) handed_on: bool,
     pub(super) went: Went,
-    /// Whoever is to be woken, once this is noted.
-    pub(super) told: Option<Waker>,
     pub(super) start: Duration,
     pub(super) end: Duration,
 }
@@ -120,7 +117,6 @@ impl Local {
         let noted = Ran {
             went,
             handed_on,
-            told: None,
             ..*ran
         };
         match self.past.last_mut() {

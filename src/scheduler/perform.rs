@@ -17,6 +17,8 @@ use super::task_state::{Started, Tag};
 /// What a worker keeps from one task to the next.
 #[derive(Default)]
 pub(super) struct Kept {
+    /// Whoever is to be woken for its last task, once that is noted.
+    pub(super) told: Option<Waker>,
     /// The last waker that it made.
     spare: Option<WakeArc<TaskWaker>>,
     /// Nobody looked at the clock when its last task ended.
@@ -56,8 +58,7 @@ pub(super) fn perform(
             start,
             end: start,
         },
-        spare: &mut kept.spare,
-        told: None,
+        kept,
     };
     let (ended, woken) = as_task(tag, || {
         let ending = match Arc::get_mut(&mut job) {
@@ -82,7 +83,6 @@ pub(super) fn perform(
         tag,
         tasks: 1,
         handed_on: false,
-        told: performance.told,
         went,
         start,
         end,
@@ -95,8 +95,7 @@ struct Performance<'a> {
     record: Option<Box<Record>>,
     timed: bool,
     run: Run,
-    spare: &'a mut Option<WakeArc<TaskWaker>>,
-    told: Option<Waker>,
+    kept: &'a mut Kept,
 }
 
 impl Runner for Performance<'_> {
@@ -114,7 +113,7 @@ impl Runner for Performance<'_> {
     }
 
     fn told(&mut self, waker: Option<Waker>) {
-        self.told = waker;
+        self.kept.told = waker;
     }
 
     fn start(&mut self) -> &mut Duration {
@@ -124,7 +123,7 @@ impl Runner for Performance<'_> {
     fn waker(&mut self) -> Waker {
         let future = self.tag.future.expect("only futures are woken");
         // The last one, if nobody has kept it.
-        let mut waker = self.spare.take();
+        let mut waker = self.kept.spare.take();
         match waker.as_mut().and_then(WakeArc::get_mut) {
             Some(last) => last.future = future,
             None => {
@@ -132,7 +131,8 @@ impl Runner for Performance<'_> {
                 waker = Some(WakeArc::new(TaskWaker { shared, future }));
             }
         }
-        Waker::from(WakeArc::clone(self.spare.insert(waker.expect("as above"))))
+        let waker = self.kept.spare.insert(waker.expect("as above"));
+        Waker::from(WakeArc::clone(waker))
     }
 }
 

@@ -146,7 +146,6 @@ impl State {
         wakes: &mut WakeBatch,
     ) -> Option<Taken> {
         let mut next = None;
-        wakes.extend(ran.told.take());
         self.core.set_running(n, None);
         if self.is_filled(n) {
             let mut local = self.queues[n as usize].queue.lock();

@@ -11,7 +11,7 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::sync::{Arc, Builder as ThreadBuilder};
@@ -79,7 +79,7 @@ impl WorkerHandle {
         let mut done = None;
         let (mut queue, mut kept) = (None, Kept::default());
         loop {
-            let started = match self.next_local(&queue, &mut done) {
+            let started = match self.next_local(&queue, &mut done, &mut kept.told) {
                 Some(started) => started,
                 None => {
                     // Before the lock, for which it may wait.
@@ -87,7 +87,8 @@ impl WorkerHandle {
                         Some(ran) if !kept.late => ran.end,
                         _ => self.shared.origin.elapsed(),
                     });
-                    let Some(taken) = self.next(done.take(), &mut pace, &rest) else {
+                    let report = (done.take(), kept.told.take());
+                    let Some(taken) = self.next(report, &mut pace, &rest) else {
                         break;
                     };
                     (queue, kept.late) = (taken.queue, false);
@@ -105,16 +106,18 @@ impl WorkerHandle {
         &self,
         queue: &Option<Arc<LocalQueue>>,
         done: &mut Option<Ran>,
+        told: &mut Option<Waker>,
     ) -> Option<Started<Work>> {
-        let last = done.as_mut()?;
-        let next = queue.as_ref()?.next(last)?;
-        drop(WakeBatch::from(last.told.take()));
+        let next = queue.as_ref()?.next(done.as_mut()?)?;
+        if let Some(waker) = told.take() {
+            drop(WakeBatch::from(Some(waker)));
+        }
         Some(next)
     }
 
     /// Reports the last task and takes the next, or several; `None` if the worker has
     /// left.
-    fn next(&self, mut done: Option<Ran>, pace: &mut Pace, rest: &Rest) -> Option<Taken> {
+    fn next(&self, mut report: Report, pace: &mut Pace, rest: &Rest) -> Option<Taken> {
         let Self { shared, n, .. } = self;
         let n = *n;
         match shared.host {
@@ -125,7 +128,7 @@ impl WorkerHandle {
                         shared,
                         n,
                         pace,
-                        done: done.take(),
+                        report: std::mem::take(&mut report),
                         rest,
                         fresh: true,
                     };
@@ -150,7 +153,7 @@ impl WorkerHandle {
                         None => Found::Leave,
                     })
                 };
-                match report_and_find(shared, n, done.take(), find)? {
+                match report_and_find(shared, n, report, find)? {
                     Found::Work(taken) => Some(taken),
                     Found::Leave | Found::Again => None,
                 }
@@ -240,15 +243,19 @@ impl Rest {
     }
 }
 
+/// The last task, and whoever is to be woken once that is recorded.
+type Report = (Option<Ran>, Option<Waker>);
+
 /// One hold of the lock between two tasks: records the ending, and `find` finds the
 /// next task, unless the worker has it already.
 fn report_and_find(
     shared: &Arc<Shared>,
     n: u32,
-    done: Option<Ran>,
+    (done, told): Report,
     find: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> Option<Found>,
 ) -> Option<Found> {
     shared.with_locked(shared.state.lock(), true, |state, wakes, now| {
+        wakes.extend(told);
         if let Some(ran) = done
             && let Some(taken) = state.finish(n, ran, now, wakes)
         {
@@ -265,7 +272,7 @@ struct Next<'a> {
     shared: &'a Arc<Shared>,
     n: u32,
     pace: &'a mut Pace,
-    done: Option<Ran>,
+    report: Report,
     rest: &'a Rest,
     /// Before the end of the first poll, from which its deadline follows.
     fresh: bool,
@@ -280,25 +287,30 @@ impl Op for Next<'_> {
         let Self { n, rest, fresh, .. } = *self;
         self.fresh = false;
         look_twice(cx, |_, spare| {
-            let looked = report_and_find(self.shared, n, self.done.take(), |state, wakes, now| {
-                let most = self.pace.most(now, self.shared.claim_time);
-                if let Some(taken) = state.claim(n, most, now, wakes) {
-                    return Some(Found::Work(taken));
-                }
-                if state.workers().must_leave() {
-                    state.retire(n);
-                    return Some(Found::Leave);
-                }
-                let before = rest.until.replace(state.keep_time(n));
-                let sooner = |due| before.is_none_or(|before| due < before);
-                if !fresh && rest.until.get().is_some_and(sooner) {
-                    return Some(Found::Again);
-                }
-                if let Some(waker) = spare.take() {
-                    *spare = state.rest(n, Some(waker));
-                }
-                None
-            });
+            let looked = report_and_find(
+                self.shared,
+                n,
+                std::mem::take(&mut self.report),
+                |state, wakes, now| {
+                    let most = self.pace.most(now, self.shared.claim_time);
+                    if let Some(taken) = state.claim(n, most, now, wakes) {
+                        return Some(Found::Work(taken));
+                    }
+                    if state.workers().must_leave() {
+                        state.retire(n);
+                        return Some(Found::Leave);
+                    }
+                    let before = rest.until.replace(state.keep_time(n));
+                    let sooner = |due| before.is_none_or(|before| due < before);
+                    if !fresh && rest.until.get().is_some_and(sooner) {
+                        return Some(Found::Again);
+                    }
+                    if let Some(waker) = spare.take() {
+                        *spare = state.rest(n, Some(waker));
+                    }
+                    None
+                },
+            );
             looked.map(Poll::Ready)
         })
     }

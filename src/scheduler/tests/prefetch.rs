@@ -94,7 +94,6 @@ impl World {
             tag,
             tasks: 1,
             handed_on: false,
-            told: None,
             went: Went::Ended(ending),
             start,
             end,

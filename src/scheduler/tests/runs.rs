@@ -186,7 +186,6 @@ impl Worker {
             tag: self.tag,
             tasks: 1,
             handed_on: false,
-            told: None,
             went: Went::Ended(ending),
             start: NOW,
             end: NOW,
