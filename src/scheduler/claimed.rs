@@ -1,13 +1,14 @@
 //! Tasks that a worker has prefetched: how they leave the line, and go back to it.
 
 use std::collections::VecDeque;
+use std::iter::once;
 
-use crate::backlog::{Claim, GroupClaim, RunClaim};
+use crate::backlog::{Claim, GroupClaim, RunClaim, Spot};
 use crate::slab::Key;
 
 use super::caller::CallerState;
 use super::core::Core;
-use super::outcome::{Ending, Record, TaskId};
+use super::outcome::TaskId;
 use super::task_state::{Body, Claimed, Phase, Waiting};
 
 impl<J: Body> Core<J> {
@@ -29,7 +30,7 @@ impl<J: Body> Core<J> {
         };
         self.claimed(&mut claim);
         if self.rows {
-            let record = self.begin_record(&claim);
+            let record = self.begin_record(&claim, None);
             to.push_back(Claimed::One(claim, record));
             return 1;
         }
@@ -81,49 +82,42 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// The row of a task that has not started.
-    fn begin_record(&self, claim: &Claim<Waiting<J>>) -> Option<Box<Record>> {
-        let caller = self.caller_of(claim.lane);
-        let begun = self.begun_of(&claim.item);
-        let tier = begun.map_or(claim.tier, |(tier, _)| tier);
-        self.record(&claim.item, caller, tier, Ending::Ok, None)
-    }
-
     /// What did not start waits again, where it waited before.
     pub(super) fn unclaim(&mut self, claimed: Claimed<J>) {
         match claimed {
             Claimed::One(claim, _) => {
-                let (id, spot) = (claim.item.id(), claim.spot());
                 let caller = self.caller_of(claim.lane);
-                if let Some(future) = claim.item.future() {
-                    self.future_mut(future).phase = Phase::InLine(spot);
-                }
+                self.all_returned(caller, once(&claim.item));
+                self.waits_again(&claim.item, claim.spot());
                 self.backlog.unclaim(claim);
-                self.caller_mut(caller).returned(id);
             }
             Claimed::Run(run) => {
                 let caller = self.caller_of(run.lane);
-                self.all_returned(caller, run.iter().map(Waiting::id));
-                for (spot, task) in run.spots() {
-                    let future = task.future();
-                    let future = future.and_then(|future| self.futures.get_mut(future));
-                    future
-                        .into_iter()
-                        .for_each(|f| f.phase = Phase::InLine(spot));
-                }
+                self.all_returned(caller, run.iter());
+                run.spots()
+                    .for_each(|(spot, task)| self.waits_again(task, spot));
                 self.backlog.unclaim_run(run);
             }
             Claimed::Group(group) => {
                 let caller = self.caller_of(group.holds().lane);
-                self.all_returned(caller, group.iter().map(Waiting::id));
+                self.all_returned(caller, group.iter());
                 self.backlog.give_back(*group);
             }
         }
     }
 
-    fn all_returned(&mut self, caller: Key, tasks: impl Iterator<Item = TaskId>) {
+    fn all_returned<'a>(&mut self, caller: Key, tasks: impl Iterator<Item = &'a Waiting<J>>)
+    where
+        J: 'a,
+    {
         let c = self.caller_mut(caller);
-        tasks.for_each(|task| c.returned(task));
+        tasks.for_each(|task| c.returned(task.id()));
+    }
+
+    fn waits_again(&mut self, task: &Waiting<J>, spot: Spot) {
+        if let Some(future) = task.future() {
+            self.future_mut(future).phase = Phase::InLine(spot);
+        }
     }
 
     /// Whether the caller, if it is still there, has work in a lower tier than the open one.

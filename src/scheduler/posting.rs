@@ -23,7 +23,7 @@ impl Posted {
         }
     }
 
-    /// Behind `last`, or with it where both are alone.
+    /// Behind `last`, or with it where both are alone: a run begins with its second task.
     #[cold]
     pub(super) fn join(
         last: Option<&mut Self>,
@@ -31,29 +31,21 @@ impl Posted {
         placing: Placing,
         task: Waiting<Work>,
     ) -> Option<Self> {
-        let alone = placing.is_alone();
-        match last {
-            Some(last @ Self::One(..)) if alone => Self::pair(last, caller, placing, task),
-            _ => Some(Self::One(caller, placing, task)),
+        let new = Self::One(caller, placing, task);
+        let first = last.filter(|last| last.is_alone(caller) && placing.is_alone());
+        let Some(first) = first else {
+            return Some(new);
+        };
+        let last = std::mem::replace(first, Self::Run(caller, Vec::with_capacity(32)));
+        if let Self::Run(_, run) = first {
+            run.extend([last, new].map(Self::into_task));
         }
+        None
     }
 
-    /// A run begins with its second task.
-    fn pair(last: &mut Self, caller: Key, placing: Placing, task: Waiting<Work>) -> Option<Self> {
-        let new = Self::One(caller, placing, task);
-        let is_first = match last {
-            Self::One(of, placing, _) => *of == caller && placing.is_alone(),
-            Self::Run(..) => false,
-        };
-        if !is_first {
-            return Some(new);
-        }
-        let first = std::mem::replace(last, Self::Run(caller, Vec::with_capacity(32)));
-        let Self::Run(_, run) = last else {
-            return None;
-        };
-        run.extend([first, new].map(Self::into_task));
-        None
+    /// Whether it is one task of this caller, which is alone.
+    fn is_alone(&self, caller: Key) -> bool {
+        matches!(self, Self::One(of, placing, _) if *of == caller && placing.is_alone())
     }
 
     fn into_task(self) -> Option<Waiting<Work>> {

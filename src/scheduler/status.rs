@@ -137,7 +137,7 @@ impl<J: Body> Core<J> {
                 id: tag.id,
                 caller: self.caller(self.caller_of(tag.holds.lane)).name.clone(),
                 label: label.clone(),
-                tier: self.tier_of(tag),
+                tier: self.holds_of(tag).tier,
                 worker,
                 start: *start,
             })

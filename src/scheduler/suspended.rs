@@ -122,11 +122,11 @@ impl<J: Body> Core<J> {
         future.unwrap_or_else(|| task.queued())
     }
 
-    /// The tier of a task that a worker has.
-    pub(super) fn tier_of(&self, tag: &Tag) -> u32 {
+    /// What a task that a worker has holds since it began.
+    pub(super) fn holds_of(&self, tag: &Tag) -> InFlight {
         let future = tag.future.map(|future| self.future(future));
         let begun = future.filter(|future| future.begun.is_some());
-        begun.map_or(tag.holds.tier, |future| future.tag.holds.tier)
+        begun.map_or(tag.holds, |future| future.tag.holds)
     }
 
     /// A worker has polled it. Ends its turn in the line of those that were woken.
@@ -141,9 +141,7 @@ impl<J: Body> Core<J> {
     #[cold]
     pub(super) fn end_future(&mut self, tag: Tag) -> u32 {
         self.end_poll(tag);
-        let key = tag.future.expect(ENTRY);
-        let future = self.future(key);
-        let holds = future.begun.map_or(tag.holds, |_| future.tag.holds);
+        let holds = self.holds_of(&tag);
         self.backlog.finish(holds);
         holds.tier
     }

@@ -20,28 +20,9 @@ impl<J: Body> Core<J> {
         now: Duration,
     ) -> Started<J> {
         self.claimed(&mut claim);
-        let task = &claim.item;
-        let record = match self.rows {
-            true => {
-                let begun = self.begun_of(task);
-                let (tier, start) = begun.unwrap_or((claim.tier, now));
-                let run = Run {
-                    worker: n,
-                    start,
-                    end: now,
-                };
-                self.record(
-                    task,
-                    self.caller_of(claim.lane),
-                    tier,
-                    Ending::Ok,
-                    Some(run),
-                )
-            }
-            false => None,
-        };
+        let record = self.begin_record(&claim, Some((n, now)));
         let started = Started {
-            tag: Tag::of(task, claim.holds()),
+            tag: Tag::of(&claim.item, claim.holds()),
             joins: false,
             job: claim.item.job,
             record,
@@ -81,6 +62,26 @@ impl<J: Body> Core<J> {
                 ending,
             })
         })
+    }
+
+    /// The row of a task that a worker has; with who runs it now, if it starts.
+    pub(super) fn begin_record(
+        &self,
+        claim: &Claim<Waiting<J>>,
+        starts: Option<(u32, Duration)>,
+    ) -> Option<Box<Record>> {
+        if !self.rows {
+            return None;
+        }
+        let begun = self.begun_of(&claim.item);
+        let tier = begun.map_or(claim.tier, |(tier, _)| tier);
+        let run = starts.map(|(worker, now)| Run {
+            worker,
+            start: begun.map_or(now, |(_, start)| start),
+            end: now,
+        });
+        let caller = self.caller_of(claim.lane);
+        self.record(&claim.item, caller, tier, Ending::Ok, run)
     }
 
     /// A worker has the task.
