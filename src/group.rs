@@ -182,7 +182,7 @@ impl<T> Group<T> {
         messages: impl ExactSizeIterator<Item = T>,
     ) {
         self.add_waiting(messages.len());
-        messages.for_each(|message| mailbox.plain.push(message));
+        mailbox.plain.push_all(messages);
     }
 
     /// Takes the first message out.
@@ -198,7 +198,18 @@ impl<T> Group<T> {
 
     /// Takes the first messages out, up to so many.
     pub(crate) fn take_many(&self, mailbox: &mut Mailbox<T>, most: u32, out: &mut Vec<Taken<T>>) {
-        out.extend((0..most).map_while(|_| self.take(mailbox)));
+        if mailbox.flags & ODD != 0 {
+            return out.extend((0..most).map_while(|_| self.take(mailbox)));
+        }
+        let (mut number, before) = (mailbox.number(), out.len());
+        mailbox.plain.pop_many(most as usize, out, |message| {
+            let taken = Taken::plain(number, message);
+            number += 1;
+            taken
+        });
+        mailbox.set_number(number);
+        let taken = out.len() - before;
+        self.remove_waiting(taken as u32);
     }
 
     /// A message that was taken out goes back to its place: in front, or in between.

@@ -151,16 +151,16 @@ impl<T> Block<T> {
         }
     }
 
-    /// The place `n` behind the head, which may be the end.
+    /// The place for the `n`-th message, as `head` counts.
     ///
     /// # Safety
     ///
-    /// It is a block, and `n` at most its capacity.
+    /// It is a block.
     #[inline]
     unsafe fn at(block: *mut Self, n: u8) -> *mut T {
         // SAFETY: the items stand behind the header; the index is at most `mask`.
         unsafe {
-            let index = (*block).head.wrapping_add(n) & (*block).mask;
+            let index = n & (*block).mask;
             (&raw mut (*block).items).cast::<T>().add(index.into())
         }
     }
@@ -174,8 +174,29 @@ impl<T> Block<T> {
     pub(super) unsafe fn push(block: *mut Self, message: T) {
         // SAFETY: the place behind the last message holds none.
         unsafe {
-            Self::at(block, (*block).len).write(message);
+            let end = (*block).head.wrapping_add((*block).len);
+            Self::at(block, end).write(message);
             (*block).len += 1;
+        }
+    }
+
+    /// Puts messages last, as many as there is room for. Those are lost if the
+    /// iterator panics.
+    ///
+    /// # Safety
+    ///
+    /// It is a block.
+    #[inline]
+    pub(super) unsafe fn fill(block: *mut Self, messages: impl Iterator<Item = T>) {
+        // SAFETY: the places behind the last message hold none, up to the capacity.
+        unsafe {
+            let (head, mut len) = ((*block).head, (*block).len);
+            let room = usize::from((*block).mask) + 1 - usize::from(len);
+            for message in messages.take(room) {
+                Self::at(block, head.wrapping_add(len)).write(message);
+                len += 1;
+            }
+            (*block).len = len;
         }
     }
 
@@ -188,10 +209,28 @@ impl<T> Block<T> {
     pub(super) unsafe fn pop(block: *mut Self) -> T {
         // SAFETY: the message is read once, and counted out.
         unsafe {
-            let message = Self::at(block, 0).read();
+            let message = Self::at(block, (*block).head).read();
             (*block).head = (*block).head.wrapping_add(1);
             (*block).len -= 1;
             message
+        }
+    }
+
+    /// Takes the first messages out, up to so many. What the iterator does not
+    /// give is lost.
+    ///
+    /// # Safety
+    ///
+    /// It is a block, and the iterator is gone before anything is put in.
+    #[inline]
+    pub(super) unsafe fn pop_many(block: *mut Self, most: usize) -> impl Iterator<Item = T> {
+        // SAFETY: the messages are counted out, and then read once.
+        unsafe {
+            let (head, len) = ((*block).head, (*block).len);
+            let n = most.min(len.into()) as u8;
+            (*block).head = head.wrapping_add(n);
+            (*block).len = len - n;
+            (0..n).map(move |n| Self::at(block, head.wrapping_add(n)).read())
         }
     }
 }

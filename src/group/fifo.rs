@@ -133,6 +133,17 @@ impl<T> Fifo<T> {
         }
     }
 
+    /// Puts messages last.
+    pub(super) fn push_all(&mut self, mut messages: impl Iterator<Item = T>) {
+        while let Some(message) = messages.next() {
+            self.push(message);
+            if self.has(MORE) {
+                // SAFETY: by invariant 1 there is a last block.
+                unsafe { Block::fill(self.last(), &mut messages) };
+            }
+        }
+    }
+
     /// Puts a message into the only block, if that is empty, or into a new one.
     #[inline(never)]
     fn push_further(&mut self, message: T) {
@@ -168,6 +179,39 @@ impl<T> Fifo<T> {
             return None;
         }
         Some(self.pop_block())
+    }
+
+    /// Takes the first messages out, up to so many. Some are lost if `make` panics.
+    pub(super) fn pop_many<U>(
+        &mut self,
+        most: usize,
+        out: &mut Vec<U>,
+        mut make: impl FnMut(T) -> U,
+    ) {
+        /// Unlinks the first block if it is empty then, also where `make` panics.
+        struct First<'f, T>(&'f mut Fifo<T>, *mut Block<T>);
+        impl<T> Drop for First<'_, T> {
+            fn drop(&mut self) {
+                // SAFETY: it is one of these blocks.
+                if unsafe { (*self.1).len == 0 } {
+                    self.0.emptied(self.1);
+                }
+            }
+        }
+        let most = most + out.len();
+        if most > out.len() && Self::INLINE && self.has(FIRST) {
+            out.extend(self.pop().map(&mut make));
+        }
+        while most > out.len() && self.has(MORE) {
+            // SAFETY: by invariant 1 the blocks are there.
+            unsafe {
+                let block = (*self.last()).next;
+                let first = First(self, block);
+                let some = Block::pop_many(block, most - out.len());
+                out.extend(some.map(&mut make));
+                drop(first);
+            }
+        }
     }
 
     /// Takes the first message out of the blocks, which hold one.

@@ -64,25 +64,36 @@ impl<'t, T> Batch<'t, T> {
 
     /// All are done.
     #[inline]
-    pub fn complete(self) -> Completed<T> {
-        let all = self.len();
-        self.complete_up_to(all)
+    pub fn complete(mut self) -> Completed<T> {
+        let rest = std::mem::take(&mut self.rest);
+        self.completed(rest)
     }
 
     /// The first `n` are done; the others are given back, and the first of them
     /// has failed.
-    #[inline]
     pub fn complete_up_to(mut self, n: usize) -> Completed<T> {
-        let n = n.min(self.len());
-        let first = self.live.taken.take_if(|_| n > 0);
-        let mut rest = std::mem::take(&mut self.rest);
-        self.rest = rest.split_off(n.saturating_sub(1));
+        if n >= self.len() {
+            return self.complete();
+        }
+        let none = Completed(None.into_iter().chain(Vec::new()));
+        let completed = n.checked_sub(1).map_or(none, |n| {
+            let back = self.rest.split_off(n);
+            let rest = std::mem::replace(&mut self.rest, back);
+            self.completed(rest)
+        });
+        self.give_back();
+        completed
+    }
+
+    /// The one at hand is done, and these behind it.
+    #[inline]
+    fn completed(&mut self, rest: Vec<Taken<T>>) -> Completed<T> {
+        let first = self.live.taken.take();
         if let Some(first) = &first
             && (self.live.counted || self.live.holder.is_some())
         {
-            special::completed(self.shared, self.live, first.tier, n);
+            special::completed(self.shared, self.live, first.tier, 1 + rest.len());
         }
-        self.give_back();
         Completed(first.into_iter().chain(rest))
     }
 }

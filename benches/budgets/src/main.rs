@@ -45,6 +45,8 @@ const PATHS: &[(&str, Path)] = &[
     }),
     ("by-key-claim-32", by_key),
     ("send-many-32", send_many),
+    ("send-all-32-in-batches", |n| in_batches(n, 32)),
+    ("one-in-a-batch", |n| in_batches(n, 1)),
     ("detached", detached),
     ("send-into-a-busy-group", busy_send),
     ("deep-100", |n| deep(n, 100, 1)),
@@ -226,6 +228,26 @@ fn four(rounds: usize, claim: usize) -> usize {
         serve(&queue, claim, &Plain, &mut served);
     }
     4 * GROUPS
+}
+
+/// So many to each group by one call, served up to 16 at a time.
+fn in_batches(rounds: usize, together: usize) -> usize {
+    let (queue, conversations) = queue(&Plain);
+    for round in 0..rounds as u64 {
+        for conversation in &conversations {
+            let messages = (0..together as u64).map(|n| round + n);
+            conversation.send_all(messages).expect("open");
+        }
+        while let Ok(turns) = queue.try_receive_many(32) {
+            for mut turn in turns {
+                while let Some(batch) = turn.next_batch(16) {
+                    batch.iter().for_each(|message| _ = black_box(*message));
+                    batch.complete();
+                }
+            }
+        }
+    }
+    GROUPS * together
 }
 
 fn by_key(rounds: usize) -> usize {
