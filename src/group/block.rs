@@ -8,7 +8,7 @@
 use std::alloc::{self, Layout};
 use std::mem::{MaybeUninit, offset_of, replace};
 
-use super::magazines::{self, Large, Small};
+use super::magazines::{self, Large, Medium, Small};
 
 /// The most messages in a block.
 const MOST: usize = 64;
@@ -17,6 +17,7 @@ const SHALLOW: u8 = 4;
 
 enum Source {
     Small,
+    Medium,
     Large,
     Allocator,
 }
@@ -42,14 +43,14 @@ impl<T> Block<T> {
         few => few,
     };
     /// Messages in each further one.
-    const MANY: u8 = match Self::fit(size_of::<Large>()) {
+    const MANY: u8 = match Self::fit(size_of::<Medium>()) {
         ..2 => 2,
         many => many,
     };
     /// Messages in each behind [`SHALLOW`] others.
-    const DEEP: u8 = match Self::MANY {
-        ..16 => 4 * Self::MANY,
-        _ => MOST as u8,
+    const DEEP: u8 = match Self::fit(size_of::<Large>()) {
+        ..8 => 4 * Self::MANY,
+        many => many,
     };
 
     /// How many messages fit into a block of so many bytes: a power of two, or
@@ -79,6 +80,7 @@ impl<T> Block<T> {
             // A sanitizer is to see each use of memory that is free.
             _ if cfg!(unpooled) => Source::Allocator,
             _ if cap <= Self::fit(size_of::<Small>()) => Source::Small,
+            _ if cap <= Self::fit(size_of::<Medium>()) => Source::Medium,
             _ if cap <= Self::fit(size_of::<Large>()) => Source::Large,
             _ => Source::Allocator,
         }
@@ -95,6 +97,7 @@ impl<T> Block<T> {
     fn new(cap: u8) -> *mut Self {
         let block: *mut Self = match Self::source(cap) {
             Source::Small => Box::into_raw(magazines::get::<Small>()).cast(),
+            Source::Medium => Box::into_raw(magazines::get::<Medium>()).cast(),
             Source::Large => Box::into_raw(magazines::get::<Large>()).cast(),
             // SAFETY: the header alone makes the size more than nothing.
             Source::Allocator => unsafe { alloc::alloc(Self::layout(cap)).cast() },
@@ -124,6 +127,7 @@ impl<T> Block<T> {
             let cap = (*block).mask + 1;
             match Self::source(cap) {
                 Source::Small => magazines::put::<Small>(Box::from_raw(block.cast())),
+                Source::Medium => magazines::put::<Medium>(Box::from_raw(block.cast())),
                 Source::Large => magazines::put::<Large>(Box::from_raw(block.cast())),
                 Source::Allocator => alloc::dealloc(block.cast(), Self::layout(cap)),
             }

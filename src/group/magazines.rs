@@ -1,8 +1,8 @@
 //! Memory for blocks, so that hardly any is asked of the allocator.
 //!
 //! A block is needed by the thread that sends, and free again in the thread that
-//! reads. So each thread has up to two magazines of each size in one array, and
-//! full ones go from thread to thread by a depot: 32 blocks at a time, in one lock.
+//! reads. So each thread has up to two magazines of each size in one array, and full
+//! ones go from thread to thread by a depot: 32 blocks, or 8 large ones, in one lock.
 //!
 //! A magazine is an array of pointers: a block that another processor has used is
 //! not touched before there is something to write into it.
@@ -11,7 +11,7 @@
 //! magazines.
 //!
 //! Bounds: the depot of a size has no more than threads have, and 8 magazines; a
-//! thread has 64 blocks of each size, until it ends. So a burst is given back.
+//! thread has two full ones of each size, until it ends. So a burst is given back.
 //!
 //! Source: J. Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001.
 
@@ -20,18 +20,20 @@ use std::mem::MaybeUninit;
 
 use crate::sync::{UnmodelledMutex, unmodelled_per_thread};
 
-/// Blocks of a full magazine.
-const FULL: usize = 32;
 /// Full magazines that are kept though nobody has a block.
 const SPARE: usize = 8;
 
-/// Memory for a block of the smaller size.
+/// Memory for a first block.
 #[repr(align(16))]
 pub(super) struct Small(#[expect(dead_code)] [u8; 64]);
 
-/// Memory for a block of the larger size.
+/// Memory for a further block.
 #[repr(align(16))]
-pub(super) struct Large(#[expect(dead_code)] [u8; 208]);
+pub(super) struct Medium(#[expect(dead_code)] [u8; 208]);
+
+/// Memory for a block behind many others.
+#[repr(align(16))]
+pub(super) struct Large(#[expect(dead_code)] [u8; 784]);
 
 type Magazine<B> = Vec<Box<MaybeUninit<B>>>;
 
@@ -46,6 +48,9 @@ pub(super) struct Magazines<B: Pooled>(Magazine<B>);
 
 /// Memory that comes from magazines.
 pub(super) trait Pooled: Sized + 'static {
+    /// Blocks of a full magazine.
+    const FULL: usize;
+
     fn depot() -> &'static UnmodelledMutex<Depot<Self>>;
 
     /// With this thread's; with some for the moment when it ends.
@@ -53,8 +58,10 @@ pub(super) trait Pooled: Sized + 'static {
 }
 
 macro_rules! pooled {
-    ($size:ident) => {
+    ($size:ident, $full:expr) => {
         impl Pooled for $size {
+            const FULL: usize = $full;
+
             fn depot() -> &'static UnmodelledMutex<Depot<Self>> {
                 static DEPOT: UnmodelledMutex<Depot<$size>> = UnmodelledMutex::new(Depot::NEW);
                 &DEPOT
@@ -75,8 +82,9 @@ macro_rules! pooled {
     };
 }
 
-pooled!(Small);
-pooled!(Large);
+pooled!(Small, 32);
+pooled!(Medium, 32);
+pooled!(Large, 8);
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(super) use pooled;
 
@@ -91,14 +99,14 @@ pub(super) fn get<B: Pooled>() -> Box<MaybeUninit<B>> {
 #[inline]
 pub(super) fn put<B: Pooled>(memory: Box<MaybeUninit<B>>) {
     B::with_magazines(|mine| {
-        if mine.0.len() == 2 * FULL {
+        if mine.0.len() == 2 * B::FULL {
             mine.unload();
         }
         mine.0.push(memory);
     });
 }
 
-impl<B> Depot<B> {
+impl<B: Pooled> Depot<B> {
     pub(super) const NEW: Self = Self {
         full: Vec::new(),
         out: 0,
@@ -115,7 +123,7 @@ impl<B> Depot<B> {
     fn put(&mut self, magazine: Magazine<B>) -> Vec<Magazine<B>> {
         self.out -= magazine.len();
         self.full.push(magazine);
-        let most = SPARE + self.out / FULL;
+        let most = SPARE + self.out / B::FULL;
         let excess = self.full.split_off(most.min(self.full.len()));
         if self.full.capacity() > 4 * most {
             self.full.shrink_to(2 * most);
@@ -138,7 +146,7 @@ impl<B: Pooled> Magazines<B> {
     #[cold]
     #[inline(never)]
     fn unload(&mut self) {
-        let full = self.0.split_off(FULL);
+        let full = self.0.split_off(B::FULL);
         let excess = B::depot().lock().put(full);
         drop(excess);
     }

@@ -13,8 +13,10 @@ use crate::group::fifo::Fifo;
 #[derive(Clone, Debug)]
 enum Op {
     Push(usize),
+    PushAll(usize),
     PutFirst,
     Pop(usize),
+    PopMany(usize),
     Shrink,
 }
 
@@ -22,8 +24,12 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         8 => (1..6_usize).prop_map(Op::Push),
         1 => (60..200_usize).prop_map(Op::Push),
+        4 => (0..40_usize).prop_map(Op::PushAll),
+        1 => (60..200_usize).prop_map(Op::PushAll),
         4 => Just(Op::PutFirst),
         8 => (1..6_usize).prop_map(Op::Pop),
+        4 => (0..40_usize).prop_map(Op::PopMany),
+        1 => (60..200_usize).prop_map(Op::PopMany),
         1 => (60..200_usize).prop_map(Op::Pop),
         2 => Just(Op::Shrink),
     ]
@@ -63,6 +69,11 @@ fn play<P: Default>(ops: &[Op]) {
                 deque.push_back(message.number);
                 fifo.push(message);
             }),
+            Op::PushAll(n) => {
+                let messages: Vec<_> = std::iter::repeat_with(&mut make).take(n).collect();
+                deque.extend(messages.iter().map(|message| message.number));
+                fifo.push_all(messages.into_iter());
+            }
             Op::PutFirst if fifo.has_place() => {
                 let message = make();
                 deque.push_front(message.number);
@@ -78,6 +89,12 @@ fn play<P: Default>(ops: &[Op]) {
                 );
                 assert_eq!(popped.map(|message| message.number), deque.pop_front());
             }),
+            Op::PopMany(n) => {
+                let mut out = vec![0];
+                fifo.pop_many(n, &mut out, |message: Counted<P>| message.number);
+                let expected = deque.drain(..n.min(deque.len()));
+                assert!(out.into_iter().eq(std::iter::once(0).chain(expected)));
+            }
             Op::Shrink => fifo.shrink(),
         }
         assert_eq!(fifo.len(), deque.len() as u64);
@@ -98,6 +115,12 @@ fn numbers<T: Copy + PartialEq + std::fmt::Debug>(ops: &[Op], make: impl Fn(u64)
                 fifo.push(make(number));
                 deque.push_back(make(number));
             }),
+            Op::PushAll(n) => {
+                let messages = number + 1..=number + n as u64;
+                number += n as u64;
+                fifo.push_all(messages.clone().map(&make));
+                deque.extend(messages.map(&make));
+            }
             Op::PutFirst if fifo.has_place() => {
                 number += 1;
                 fifo.put_first(make(number));
@@ -105,6 +128,11 @@ fn numbers<T: Copy + PartialEq + std::fmt::Debug>(ops: &[Op], make: impl Fn(u64)
             }
             Op::PutFirst => {}
             Op::Pop(n) => (0..n).for_each(|_| assert_eq!(fifo.pop(), deque.pop_front())),
+            Op::PopMany(n) => {
+                let mut out = Vec::new();
+                fifo.pop_many(n, &mut out, |message| message);
+                assert!(deque.drain(..n.min(deque.len())).eq(out));
+            }
             Op::Shrink => fifo.shrink(),
         }
         assert_eq!(
@@ -123,6 +151,44 @@ fn a_block_goes_around_its_end() {
     (6..=8).for_each(|n| fifo.push(n));
     let rest: Vec<u64> = std::iter::from_fn(|| fifo.pop()).collect();
     assert_eq!(rest, [3, 4, 5, 6, 7, 8]);
+}
+
+/// What panics while messages are taken out loses some, and breaks nothing.
+#[test]
+fn a_panic_while_many_are_taken_out_leaves_the_rest() {
+    for at in 0..30 {
+        let mut fifo = Fifo::new();
+        fifo.push_all(0..30_u64);
+        let mut out = Vec::new();
+        let taken = catch_unwind(AssertUnwindSafe(|| {
+            fifo.pop_many(
+                30,
+                &mut out,
+                |n| if n == at { panic!("at {at}") } else { n },
+            );
+        }));
+        assert!(taken.is_err() && (0..at).eq(out));
+        fifo.push(30);
+        let rest: Vec<u64> = std::iter::from_fn(|| fifo.pop()).collect();
+        assert!(rest.is_sorted() && rest.iter().all(|&n| n > at));
+        assert_eq!((rest.last(), fifo.len()), (Some(&30), 0));
+    }
+}
+
+/// An iterator that panics leaves what was there, and loses no order.
+#[test]
+fn a_panic_while_many_are_put_in_leaves_the_rest() {
+    for at in 0..30 {
+        let mut fifo = Fifo::new();
+        fifo.push(100_u64);
+        let messages = (0..30).inspect(|&n| assert!(n != at, "at {at}"));
+        let put = catch_unwind(AssertUnwindSafe(|| fifo.push_all(messages)));
+        assert!(put.is_err());
+        fifo.push(30);
+        let all: Vec<u64> = std::iter::from_fn(|| fifo.pop()).collect();
+        assert_eq!((all[0], all.last()), (100, Some(&30)));
+        assert!(all[1..].is_sorted() && all[1..all.len() - 1].iter().all(|&n| n < at));
+    }
 }
 
 #[derive(Default)]

@@ -11,7 +11,7 @@ macro_rules! sizes {
     ($($size:ident)+) => {
         $(
             struct $size(#[expect(dead_code)] [u8; 8]);
-            pooled!($size);
+            pooled!($size, 32);
         )+
     };
 }

@@ -16,7 +16,7 @@ use crate::work::{Draw, work};
 pub const PAIRS: usize = 2;
 
 /// How long a sender that is done sleeps between looks.
-const LOOK_AGAIN: Duration = Duration::from_micros(20);
+const LOOK_AGAIN: Duration = Duration::from_micros(1_000);
 
 /// Twelve bytes, as a message that names something is.
 #[derive(Clone, Copy, Debug)]
