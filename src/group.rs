@@ -375,8 +375,8 @@ impl<T> Mailbox<T> {
 
     #[inline(always)]
     fn take_plain(&mut self) -> Option<Taken<T>> {
-        let message = self.plain.pop()?;
         let number = self.number();
+        let message = self.plain.pop()?;
         self.next = self.next.wrapping_add(1);
         if self.next == 0 {
             self.set_number(number + 1);

@@ -90,7 +90,7 @@ impl<'t, T> Batch<'t, T> {
     fn completed(&mut self, rest: Vec<Taken<T>>) -> Completed<T> {
         let first = self.live.taken.take();
         if let Some(first) = &first
-            && (self.live.counted || self.live.holder.is_some())
+            && self.live.counts()
         {
             special::completed(self.shared, self.live, first.tier, 1 + rest.len());
         }

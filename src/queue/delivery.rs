@@ -61,7 +61,7 @@ impl<'t, T> Delivery<'t, T> {
         let mut this = ManuallyDrop::new(self);
         let Self { shared, live } = &mut *this;
         let taken = live.taken.take().expect(IN_HAND);
-        if live.counted || live.holder.is_some() {
+        if live.counts() {
             special::completed(shared, live, taken.tier, 1);
         }
         taken.message
@@ -84,7 +84,7 @@ impl<'t, T> Delivery<'t, T> {
         let mut this = ManuallyDrop::new(self);
         let Self { shared, live } = &mut *this;
         let taken = live.taken.take().expect(IN_HAND);
-        (live.unit, live.counted, live.flagged) = (false, false, true);
+        (live.unit, live.counted, live.plain) = (false, false, false);
         let group = live.group();
         let mut mailbox = group.lock();
         mailbox.change_room(|rare| rare.detached += 1);

@@ -19,8 +19,9 @@ pub(super) struct Live<T> {
     pub(super) quota: u32,
     /// The queue's, when the cap was last looked at.
     pub(super) epoch: u32,
-    /// Its group had a flag when it began.
-    pub(super) flagged: bool,
+    /// Neither had its group a flag when it began, nor does the queue have a
+    /// capacity; and nothing was detached, or counts in a tier.
+    pub(super) plain: bool,
     /// It holds a unit: the last delivery was not detached.
     pub(super) unit: bool,
     /// What is taken counts as started in the lane's tiers.
@@ -33,6 +34,12 @@ impl<T> Live<T> {
     #[inline]
     pub(super) fn group(&self) -> &GroupRef<T> {
         self.group.as_ref().expect(LIVE)
+    }
+
+    /// Whether somebody has to hear of a message that is done.
+    #[inline]
+    pub(super) fn counts(&self) -> bool {
+        !self.plain && (self.counted || self.holder.is_some())
     }
 
     pub(super) fn group_id(&self, shared: &Shared<T>) -> GroupId {

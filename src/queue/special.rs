@@ -102,7 +102,7 @@ fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool 
             if mailbox.flags & TIERED != 0 {
                 state.lanes.tiers(lane).start(head.tier);
                 mailbox.rare().counted = None;
-                live.counted = true;
+                (live.counted, live.plain) = (true, false);
             }
             live.taken = group.take(&mut mailbox);
         }

@@ -69,13 +69,13 @@ impl<T> Live<T> {
             taken: None,
             quota: shared.quantum,
             epoch,
-            flagged: false,
+            plain: false,
             unit: true,
             counted: false,
             holder: shared.capacity.hold(),
         };
         let mut mailbox = group.lock();
-        live.flagged = mailbox.flags != 0;
+        live.plain = mailbox.flags == 0 && !live.holder.is_some();
         if mailbox.flags & !CAPPED == 0 {
             mailbox.phase = Phase::Held;
             live.taken = group.take(&mut mailbox);
@@ -98,7 +98,8 @@ impl<T> Live<T> {
         let group = self.group.as_ref().expect(LIVE);
         let mut mailbox = group.lock();
         let within_cap = || mailbox.flags == CAPPED && shared.epoch() == self.epoch;
-        if self.unit && (mailbox.flags == 0 || within_cap()) {
+        // Without a unit of its own the flags would say so.
+        if mailbox.flags == 0 || within_cap() {
             self.taken = group.take(&mut mailbox);
             return self.taken.is_some();
         }
@@ -192,8 +193,7 @@ impl<T> Drop for Turn<'_, T> {
         let Some(group) = live.group.take() else {
             return;
         };
-        let plain = live.taken.is_none() && !live.holder.is_some() && !live.flagged;
-        if !plain || group.waiting() > 0 {
+        if live.taken.is_some() || !live.plain || group.waiting() > 0 {
             return self.end(group);
         }
         let idle = group.end_if(|group, mailbox| {

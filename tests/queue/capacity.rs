@@ -22,6 +22,20 @@ fn by_key_too() {
     assert!(orders.is_empty(), "a key that was refused leaves nothing");
 }
 
+#[test]
+fn what_is_done_in_its_turn_makes_room() {
+    let queue = Queue::builder().capacity(Limit::AtMost(2)).build().unwrap();
+    let one = queue.lane(1, Limit::Unlimited).unwrap();
+    let one = one.conversation().unwrap();
+    for n in 0..3 {
+        one.send_all([n, n]).unwrap();
+        let mut turn = queue.try_receive().unwrap();
+        assert_eq!(turn.next().unwrap().complete(), n);
+        one.send(n).unwrap();
+        assert!(turn.next_batch(2).unwrap().complete().eq([n, n]));
+    }
+}
+
 /// Of a large capacity each thread keeps some permits at hand; that shows
 /// nowhere but in the cost.
 #[test]
