@@ -147,6 +147,7 @@ impl Capacity {
     }
 
     /// So many messages are gone. Under no lock.
+    #[inline]
     pub(crate) fn release(&self, messages: usize) {
         if self.put(messages) {
             self.serve();

@@ -122,14 +122,20 @@ fn settle_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
 /// So many messages are done, the first of which may count as started.
 #[inline(never)]
 pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messages: usize) {
-    if std::mem::take(&mut live.counted) {
-        let lane = live.group().lock().lane.index();
-        shared.with_state(|state| {
-            _ = state.lanes.tiers(lane).finish(tier);
-            state.lanes.settle(lane);
-        });
+    if live.counted {
+        finish(shared, live, tier);
     }
     shared.capacity.release(messages);
+}
+
+#[cold]
+fn finish<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32) {
+    live.counted = false;
+    let lane = live.group().lock().lane.index();
+    shared.with_state(|state| {
+        _ = state.lanes.tiers(lane).finish(tier);
+        state.lanes.settle(lane);
+    });
 }
 
 /// A message that was not done goes back, and before it those behind it, at which
