@@ -22,7 +22,8 @@ enum Source {
     Allocator,
 }
 
-#[repr(C)]
+/// Its address has four low bits that are free.
+#[repr(C, align(16))]
 pub(super) struct Block<T> {
     /// The next in a circle of blocks.
     pub(super) next: *mut Block<T>,

@@ -8,9 +8,10 @@
 //!
 //! Invariants:
 //! 1. `tail` is null, or the last of a circle of blocks linked by `next`, whose
-//!    first is `tail.next`. Its three lowest bits say whether `first` holds a
-//!    message, which is then the first of all, whether the blocks do, and
-//!    whether they are more than an idle group keeps.
+//!    first is `tail.next`. Its four lowest bits say whether `first` holds a
+//!    message, which is then the first of all, whether the blocks do,
+//!    whether they are more than an idle group keeps, and whether `first` knows
+//!    the first block.
 //! 2. A block without messages is the only one.
 
 #![allow(unsafe_code)]
@@ -29,7 +30,10 @@ const MORE: usize = 2;
 /// In `tail`: there are more blocks, or a larger one, than an idle group keeps.
 /// So that it is told without a look at them, which are another line.
 const LARGE: usize = 4;
-const BITS: usize = FIRST | MORE | LARGE;
+/// In `tail`: `first` holds the address of the first block, which holds a message. So
+/// that who takes does not touch the last block, whose line senders change.
+const HEAD: usize = 8;
+const BITS: usize = FIRST | MORE | LARGE | HEAD;
 
 /// Messages in order. See the [module](self).
 pub(super) struct Fifo<T> {
@@ -74,6 +78,25 @@ impl<T> Fifo<T> {
         self.tail.map_addr(|tail| tail & !BITS)
     }
 
+    /// The first block, which holds a message, where `first` holds none.
+    ///
+    /// # Safety
+    ///
+    /// The blocks hold messages.
+    #[inline]
+    unsafe fn head(&mut self) -> *mut Block<T> {
+        let known: *mut *mut Block<T> = self.first.as_mut_ptr().cast();
+        // SAFETY: an address fits into `first`, which holds nothing else; by invariant 1
+        // the last block is there.
+        unsafe {
+            if !self.has(HEAD) {
+                known.write((*self.last()).next);
+                self.set(HEAD);
+            }
+            known.read()
+        }
+    }
+
     #[inline]
     fn first_at(&mut self) -> *mut T {
         self.first.as_mut_ptr().cast()
@@ -91,6 +114,7 @@ impl<T> Fifo<T> {
         assert!(self.has_place());
         // SAFETY: the place is large enough, aligned, and holds nothing.
         unsafe { self.first_at().write(message) };
+        self.clear(HEAD);
         self.set(FIRST);
     }
 
@@ -205,7 +229,7 @@ impl<T> Fifo<T> {
         while most > out.len() && self.has(MORE) {
             // SAFETY: by invariant 1 the blocks are there.
             unsafe {
-                let block = (*self.last()).next;
+                let block = self.head();
                 let first = First(self, block);
                 let some = Block::pop_many(block, most - out.len());
                 out.extend(some.map(&mut make));
@@ -217,12 +241,11 @@ impl<T> Fifo<T> {
     /// Takes the first message out of the blocks, which hold one.
     #[inline]
     fn pop_block(&mut self) -> T {
-        let tail = self.last();
         // SAFETY: by invariant 1 the blocks are there; the first holds a message. What is
         // read is counted out; a block that is empty and not the only one is
         // unlinked and freed.
         unsafe {
-            let block = (*tail).next;
+            let block = self.head();
             let message = Block::pop(block);
             if (*block).len == 0 {
                 self.emptied(block);
@@ -236,11 +259,12 @@ impl<T> Fifo<T> {
     fn emptied(&mut self, block: *mut Block<T>) {
         let tail = self.last();
         if block == tail {
-            return self.clear(MORE);
+            return self.clear(MORE | HEAD);
         }
         // SAFETY: the blocks are there; nobody else knows the one that goes.
         unsafe {
             (*tail).next = (*block).next;
+            self.clear(HEAD);
             Block::free(block);
         }
     }

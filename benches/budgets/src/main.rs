@@ -49,6 +49,8 @@ const PATHS: &[(&str, Path)] = &[
     ("one-in-a-batch", |n| in_batches(n, 1)),
     ("detached", detached),
     ("send-into-a-busy-group", busy_send),
+    ("one-a-turn-claim-1", |n| one_a_turn(n, 1)),
+    ("one-a-turn-claim-32", |n| one_a_turn(n, 32)),
     ("deep-100", |n| deep(n, 100, 1)),
     ("deep-100-quantum-max", |n| deep(n, 100, u32::MAX)),
     ("deep-1000000", |n| deep(n, 1_000_000, 1)),
@@ -228,6 +230,41 @@ fn four(rounds: usize, claim: usize) -> usize {
         serve(&queue, claim, &Plain, &mut served);
     }
     4 * GROUPS
+}
+
+/// Some wait in each group, and a turn takes one of them.
+fn one_a_turn(rounds: usize, claim: usize) -> usize {
+    let queue = Queue::builder().quantum(1).build().expect("above 0");
+    let lane = queue.lane(1, Limit::Unlimited).expect("open");
+    let conversation = |_| lane.conversation().expect("open");
+    let conversations: Vec<_> = (0..GROUPS).map(conversation).collect();
+    for conversation in &conversations {
+        conversation.send_all([0, 1, 2, 3]).expect("open");
+    }
+    for round in 0..rounds {
+        for conversation in &conversations {
+            conversation.send(round as u64).expect("open");
+        }
+        for _ in 0..GROUPS / claim {
+            let mut served = 0;
+            let mut deliver = |mut turn: conversant::queue::Turn<'_, u64>| {
+                while let Some(delivery) = turn.next() {
+                    served += 1;
+                    black_box(delivery.complete());
+                }
+            };
+            match claim {
+                1 => deliver(queue.try_receive().expect("some")),
+                _ => queue
+                    .try_receive_many(claim)
+                    .expect("some")
+                    .for_each(&mut deliver),
+            }
+            assert_eq!(served, claim);
+        }
+    }
+    std::mem::forget((queue, conversations));
+    GROUPS
 }
 
 /// So many to each group by one call, served up to 16 at a time.
