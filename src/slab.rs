@@ -154,13 +154,6 @@ impl<T> Slab<T> {
     /// The same with a value that knows its key.
     #[inline]
     pub fn insert_with(&mut self, value: impl FnOnce(Key) -> T) -> Key {
-        let (key, slot) = self.take_slot();
-        *slot = Some(value(key));
-        key
-    }
-
-    #[inline]
-    fn take_slot(&mut self) -> (Key, &mut Option<T>) {
         let number = match self.open.last() {
             Some(&number) => number,
             None => self.new_chunk(),
@@ -173,28 +166,19 @@ impl<T> Slab<T> {
             index: number << SHIFT | u32::from(at),
             generation: slot.generation,
         };
+        slot.value = Some(value(key));
         place.first_free = slot.next;
         place.live += 1;
         self.len += 1;
         if place.first_free == NO_SLOT {
             self.open.pop();
         }
-        (key, &mut slot.value)
+        key
     }
 
-    /// Takes a value out, or nothing if the key is stale or only reserved: that ends it.
+    /// Takes a value out, or nothing if the key is stale.
     #[inline]
     pub fn remove(&mut self, key: Key) -> Option<T> {
-        self.remove_with(key, Option::take)?
-    }
-
-    /// The same; `take` takes it, or drops it where it is, and may not panic.
-    #[inline]
-    pub fn remove_with<R>(
-        &mut self,
-        key: Key,
-        take: impl FnOnce(&mut Option<T>) -> R,
-    ) -> Option<R> {
         let number = key.index >> SHIFT;
         let at = (key.index & MASK) as u16;
         let place = self.places.get_mut(number as usize)?;
@@ -202,7 +186,7 @@ impl<T> Slab<T> {
         if slot.generation != key.generation {
             return None;
         }
-        let taken = take(&mut slot.value);
+        let taken = slot.value.take()?;
         slot.generation = slot.generation.saturating_add(1);
         if slot.generation < NonZeroU32::MAX {
             if place.first_free == NO_SLOT {
