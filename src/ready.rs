@@ -131,13 +131,8 @@ impl<G: Stands> Line<G> {
         if self.is_ranked || !leads || position != Position::of(self.row.rank, ticket) {
             return self.ranked().insert(ticket, position, group);
         }
-        self.row.entries.push_front(Entry {
-            ticket,
-            group: Some(group),
-            link: 0,
-            level: self.row.rank as u8,
-            units: 0,
-        });
+        let entry = Entry::new(ticket, self.row.rank as u8, group);
+        self.row.entries.push_front(entry);
     }
 
     /// Takes some of several that stand first, as one, if the order of tickets is the

@@ -187,9 +187,18 @@ impl<G: Stands> Ranked<G> {
 
     #[inline]
     fn pop_row(&mut self) -> Option<(u64, G)> {
-        let rank = self.busy.highest()?;
-        let row = &mut self.rows[usize::from(self.row_of[rank])];
-        let entry = row.pop()?;
+        self.take_from_row(self.busy.highest()?, Row::pop)
+    }
+
+    /// Takes one out of the row of a rank, if there ever was one, as `take` says.
+    #[inline(always)]
+    fn take_from_row(
+        &mut self,
+        rank: usize,
+        take: impl FnOnce(&mut Row<G>) -> Option<Entry<G>>,
+    ) -> Option<(u64, G)> {
+        let row = self.rows.get_mut(usize::from(self.row_of[rank]))?;
+        let entry = take(row)?;
         let ticket = row.ticket(&entry);
         if row.is_empty() {
             self.busy.remove(rank);
@@ -211,10 +220,8 @@ impl<G: Stands> Ranked<G> {
 
     /// Takes the group that stands there.
     pub(super) fn take(&mut self, position: Position) -> Option<G> {
-        let (ticket, group) = match self.take_from_row(position) {
-            Some(taken) => taken,
-            None => self.odd.remove(&position)?,
-        };
+        let in_row = self.take_from_row(position.rank().into(), |row| row.take(position));
+        let (ticket, group) = in_row.or_else(|| self.odd.remove(&position))?;
         self.gone(ticket);
         Some(group)
     }
@@ -254,18 +261,6 @@ impl<G: Stands> Ranked<G> {
             (self.odd, self.ages) = (BTreeMap::new(), None);
         }
         oldest
-    }
-
-    #[inline]
-    fn take_from_row(&mut self, position: Position) -> Option<(u64, G)> {
-        let rank = usize::from(position.rank());
-        let row = self.rows.get_mut(usize::from(self.row_of[rank]))?;
-        let entry = row.take(position)?;
-        let ticket = row.ticket(&entry);
-        if row.is_empty() {
-            self.busy.remove(rank);
-        }
-        Some((ticket, entry.group?))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &G> {
