@@ -29,16 +29,6 @@ impl<G: Stands> Tiered<G> {
         self.tiers.open().is_none() || self.tiers.draining()
     }
 
-    /// See [`Lanes::change_head`].
-    fn change_head(&mut self, old: Option<u32>, new: Option<u32>) {
-        if let Some(tier) = new {
-            _ = self.tiers.arrive(tier);
-        }
-        if let Some(tier) = old {
-            _ = self.tiers.leave(tier);
-        }
-    }
-
     /// Brings the line of the open tier to the front.
     pub(super) fn turn_to_open(&mut self, line: &mut Line<G>) {
         let Some(open) = self.tiers.open().filter(|&open| open != self.front) else {
@@ -124,7 +114,8 @@ impl<G: Stands> Lanes<G> {
         if let Some(tiered) = &mut self.lane_mut(lane).tiered
             && old != new
         {
-            tiered.change_head(old, new);
+            new.map(|tier| tiered.tiers.arrive(tier));
+            old.map(|tier| tiered.tiers.leave(tier));
         }
     }
 

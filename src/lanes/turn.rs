@@ -15,66 +15,45 @@ pub struct Begun<G> {
     pub overtaken: Option<u32>,
 }
 
-impl<G: Stands> Lane<G> {
-    /// So many turns of its oldest have begun, while it is alone in the ring.
-    #[inline(always)]
-    fn count_plain(&mut self, turns: u32) {
-        self.overtaken = 0;
-        self.link.served_alone(turns);
-        if self.counts {
-            self.in_use += turns;
-        }
-    }
-}
-
 impl<G: Stands> Lanes<G> {
-    /// Begins the next turn: the group is out of line, with a unit of its
-    /// lane's cap, and in a lane with tiers a message of the open one has
-    /// started. Says which lane, and whether it has tiers: then it is to be
-    /// settled, when the owner has said what waits next in the group.
-    #[inline]
-    pub fn pop(&mut self) -> Option<(G, u32, bool)> {
-        let Begun { group, lane, .. } = self.begin()?;
-        let l = self.lane(lane);
-        let has_tiers = l.tiered.is_some();
-        if !has_tiers && !l.is_eligible() {
-            self.ring.leave(&mut self.lanes, lane);
-        }
-        Some((group, lane, has_tiers))
-    }
-
     /// Begins the next turn, if there is but one lane in the ring, without
     /// tiers, and one order in its line.
     #[inline(always)]
     pub fn pop_plain(&mut self) -> Option<G> {
-        let lane = self.lone_lane()?;
-        let group = lane.line.pop_plain()?;
-        lane.count_plain(1);
-        if lane.is_spent() {
-            self.leave_alone();
-        }
-        self.begun += 1;
-        Some(group)
+        self.begin_alone(|lane| Some((lane.line.pop_plain()?, 1)))
     }
 
     /// As [`pop_plain`](Self::pop_plain), several as long as `out` has places and
     /// the cap has room: how many. None only if `pop_plain` would give none.
     #[inline(always)]
     pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
-        let Some(lane) = self.lone_lane() else {
-            return 0;
-        };
-        let room = lane.cap.room(lane.in_use) as usize;
-        let most = room.min(out.len());
-        let n = lane.line.pop_run(&mut out[..most]);
-        if n > 0 {
-            lane.count_plain(n as u32);
-            if lane.is_spent() {
-                self.leave_alone();
-            }
-            self.begun += n as u64;
+        let popped = self.begin_alone(|lane| {
+            let room = lane.cap.room(lane.in_use) as usize;
+            let most = room.min(out.len());
+            let n = lane.line.pop_run(&mut out[..most]);
+            (n > 0).then_some((n, n as u32))
+        });
+        popped.unwrap_or(0)
+    }
+
+    /// `pop` takes some of the oldest out of the only lane of the ring, if that has
+    /// no tiers, and says how many.
+    #[inline(always)]
+    fn begin_alone<R>(&mut self, pop: impl FnOnce(&mut Lane<G>) -> Option<(R, u32)>) -> Option<R> {
+        let lane = self.lone_lane()?;
+        let (popped, turns) = pop(lane)?;
+        lane.overtaken = 0;
+        lane.link.served_alone(turns);
+        if lane.counts {
+            lane.in_use += turns;
         }
-        n
+        if lane.is_spent()
+            && let Some(lane) = self.ring.current()
+        {
+            self.ring.leave(&mut self.lanes, lane);
+        }
+        self.begun += u64::from(turns);
+        Some(popped)
     }
 
     /// The only lane of the ring, if it has no tiers.
@@ -94,11 +73,19 @@ impl<G: Stands> Lanes<G> {
         self.lone_lane().is_some_and(|lane| lane.line.is_plain())
     }
 
+    /// Begins the next turn: the group is out of line, with a unit of its
+    /// lane's cap, and in a lane with tiers a message of the open one has
+    /// started. Says which lane, and whether it has tiers: then it is to be
+    /// settled, when the owner has said what waits next in the group.
     #[inline]
-    fn leave_alone(&mut self) {
-        if let Some(lane) = self.ring.current() {
+    pub fn pop(&mut self) -> Option<(G, u32, bool)> {
+        let Begun { group, lane, .. } = self.begin()?;
+        let l = self.lane(lane);
+        let has_tiers = l.tiered.is_some();
+        if !has_tiers && !l.is_eligible() {
             self.ring.leave(&mut self.lanes, lane);
         }
+        Some((group, lane, has_tiers))
     }
 
     /// As [`pop`](Self::pop) of a turn that may be over at once: the lane keeps
