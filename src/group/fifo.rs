@@ -124,24 +124,6 @@ impl<T> Fifo<T> {
         !self.has(FIRST | MORE)
     }
 
-    /// How many there are. O(blocks).
-    pub(super) fn len(&self) -> u64 {
-        let mut sum = u64::from(self.has(FIRST));
-        let tail = self.last();
-        let mut block = tail;
-        while !block.is_null() {
-            // SAFETY: all blocks of the circle are there.
-            unsafe {
-                sum += u64::from((*block).len);
-                block = (*block).next;
-            }
-            if block == tail {
-                break;
-            }
-        }
-        sum
-    }
-
     /// Puts a message last.
     #[inline]
     pub(super) fn push(&mut self, message: T) {

@@ -4,7 +4,7 @@
 use std::collections::btree_map::OccupiedEntry;
 use std::num::NonZeroU64;
 
-use super::{Mailbox, ODD, Rare};
+use super::{Group, Mailbox, ODD, Rare};
 use crate::limit::Limit;
 
 /// Set in the place of every message but those put first, which therefore
@@ -62,6 +62,51 @@ impl<T> Taken<T> {
     }
 }
 
+impl<T> Group<T> {
+    /// The number of the next message to be sent.
+    fn end(&self, mailbox: &Mailbox<T>) -> u64 {
+        let waiting = u64::from(self.waiting());
+        let Some(rare) = &mailbox.rare else {
+            return mailbox.number() + waiting;
+        };
+        let others = rare.odd.len() + usize::from(rare.peeked.is_some());
+        let end = mailbox.number() + waiting - others as u64;
+        let sent = rare
+            .odd
+            .last_key_value()
+            .filter(|&(&place, _)| place & FRONT != 0);
+        sent.map_or(end, |(&place, _)| end.max(ordinal(place) + 1))
+    }
+
+    /// How many messages were ever put into it.
+    pub(crate) fn sent(&self, mailbox: &Mailbox<T>) -> u64 {
+        let fronts = mailbox.rare.as_ref().map_or(0, |rare| rare.fronts);
+        self.end(mailbox) - 1 + fronts
+    }
+
+    /// [`append_all`](Self::append_all) in a tier.
+    pub(crate) fn append_in(
+        &self,
+        mailbox: &mut Mailbox<T>,
+        tier: u32,
+        messages: impl ExactSizeIterator<Item = T>,
+    ) {
+        let first_plain = FRONT | mailbox.number();
+        let rare = mailbox.rare();
+        rare.last_tier = tier;
+        let last = rare.odd.last_key_value();
+        let after_plain = last.is_some_and(|(&place, _)| place > first_plain);
+        if tier == 0 && !after_plain {
+            return self.append_all(mailbox, messages);
+        }
+        let end = self.end(mailbox);
+        self.add_waiting(messages.len());
+        for (number, message) in (end..).zip(messages) {
+            mailbox.insert_odd(Taken::new(SENT | number, tier, message));
+        }
+    }
+}
+
 impl<T> Mailbox<T> {
     /// What waits first.
     pub(crate) fn head(&self) -> Option<Head> {
@@ -98,35 +143,6 @@ impl<T> Mailbox<T> {
     pub(super) fn insert_odd(&mut self, taken: Taken<T>) {
         self.flags |= ODD;
         self.rare().odd.insert(taken.place(), taken);
-    }
-
-    /// The number of the next message to be sent.
-    fn end(&self) -> u64 {
-        let end = self.number() + self.plain.len();
-        let rare = self.rare.as_ref();
-        let last = rare.and_then(|rare| rare.odd.last_key_value());
-        let sent = last.filter(|&(&place, _)| place & FRONT != 0);
-        sent.map_or(end, |(&place, _)| end.max(ordinal(place) + 1))
-    }
-
-    /// How many messages were ever put into it.
-    pub(crate) fn sent(&self) -> u64 {
-        let fronts = self.rare.as_ref().map_or(0, |rare| rare.fronts);
-        self.end() - 1 + fronts
-    }
-
-    /// Puts a message last, in a tier.
-    pub(crate) fn append_in(&mut self, tier: u32, message: T) {
-        let first_plain = FRONT | self.number();
-        let rare = self.rare();
-        rare.last_tier = tier;
-        let last = rare.odd.last_key_value();
-        let after_plain = last.is_some_and(|(&place, _)| place > first_plain);
-        if tier == 0 && !after_plain {
-            return self.plain.push(message);
-        }
-        let place = SENT | self.end();
-        self.insert_odd(Taken::new(place, tier, message));
     }
 
     /// Puts a message before all that wait or come back, but behind those that

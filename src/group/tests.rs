@@ -102,11 +102,13 @@ impl Pair {
             Op::Peek if self.peeked.is_none() => {
                 self.peeked = self.take();
                 let head = self.peeked.as_ref().map(|(_, taken)| taken.head());
+                self.group.add_waiting(usize::from(head.is_some()));
                 self.group.lock().rare().peeked = head;
             }
             Op::EndPeek => {
                 self.group.lock().rare().peeked = None;
                 if let Some((place, taken)) = self.peeked.take() {
+                    self.group.remove_waiting(1);
                     self.put_back(place, taken);
                 }
             }
@@ -128,8 +130,8 @@ impl Pair {
         self.waiting.insert((true, self.sent), (tier, 0, message));
         let mut mailbox = self.group.lock();
         if self.tiered {
-            self.group.add_waiting(1);
-            mailbox.append_in(tier, message);
+            self.group
+                .append_in(&mut mailbox, tier, [message].into_iter());
         } else {
             self.group.append(&mut mailbox, message);
         }
@@ -163,7 +165,8 @@ impl Pair {
         let drained: Vec<_> = std::iter::from_fn(|| self.group.take(&mut mailbox)).collect();
         let seen = drained.iter().map(|t| (t.tier, t.attempts, t.message));
         assert!(seen.eq(self.waiting.values().copied()));
-        assert_eq!((self.group.waiting(), mailbox.flags & ODD), (0, 0));
+        let peeked = u32::from(self.peeked.is_some());
+        assert_eq!((self.group.waiting(), mailbox.flags & ODD), (peeked, 0));
         let all = drained.into_iter().zip(std::mem::take(&mut self.waiting));
         let kept = all.enumerate().filter(|(n, _)| n % nth > 0);
         let (back, kept): (Vec<_>, Vec<_>) = kept.map(|(_, both)| both).unzip();
@@ -174,7 +177,9 @@ impl Pair {
 
     fn check(&self) {
         let mailbox = self.group.lock();
-        assert_eq!(self.group.waiting() as usize, self.waiting.len());
+        let peeked = usize::from(self.peeked.is_some());
+        assert_eq!(self.group.waiting() as usize, self.waiting.len() + peeked);
+        assert_eq!(self.group.sent(&mailbox), self.sent + self.fronts);
         // What is looked at is there for those who ask, in its place.
         let looked_at = self.peeked.iter().map(|(place, taken)| {
             let head = taken.head();
@@ -187,10 +192,9 @@ impl Pair {
         let head = mailbox.head();
         let seen = head.map(|head| (ordinal(head.place()), head.tier, head.attempts));
         assert_eq!(seen, expected);
-        let has_odd = self.waiting.len() as u64 > mailbox.plain.len();
-        assert_eq!(mailbox.flags & ODD != 0, has_odd);
-        let plain = mailbox.plain.len();
-        assert_eq!(mailbox.plain.is_empty(), plain == 0);
+        let odd = mailbox.rare.as_ref().map_or(0, |rare| rare.odd.len());
+        assert_eq!(mailbox.flags & ODD != 0, odd > 0);
+        assert_eq!(mailbox.plain.is_empty(), odd == self.waiting.len());
     }
 }
 
@@ -236,8 +240,7 @@ fn tiers_come_after_what_is_plain() {
     let first = group.take(&mut mailbox).unwrap();
     mailbox.flags |= TIERED;
     for (tier, message) in [(0, 3), (1, 4), (1, 5)] {
-        group.add_waiting(1);
-        mailbox.append_in(tier, message);
+        group.append_in(&mut mailbox, tier, [message].into_iter());
     }
     group.put_back(&mut mailbox, first);
     let all = std::iter::from_fn(|| group.take(&mut mailbox));
@@ -272,8 +275,8 @@ fn what_was_never_looked_at_goes_back_as_plain() {
 fn what_is_put_first_is_of_tier_0() {
     let group = group(TIERED);
     let mut mailbox = group.lock();
-    group.add_waiting(3);
-    mailbox.append_in(3, 'c');
+    group.append_in(&mut mailbox, 3, ['c'].into_iter());
+    group.add_waiting(2);
     for first in ['a', 'b'] {
         mailbox.put_first(first);
     }

@@ -239,8 +239,7 @@ impl<T> Shared<T> {
         let tiered = mailbox.flags & TIERED != 0;
         let messages = message.into_iter();
         if tiered {
-            group.add_waiting(messages.len());
-            messages.for_each(|message| mailbox.append_in(tier, message));
+            group.append_in(&mut mailbox, tier, messages);
         } else {
             group.append_all(&mut mailbox, messages);
         }

@@ -90,7 +90,7 @@ impl<T> Queue<T> {
                     bump: mailbox.bump().filter(|_| !claimed).map(|(level, _)| level),
                     waiting: group.waiting() as usize,
                     in_flight: mailbox.units(claimed),
-                    sent: mailbox.sent(),
+                    sent: group.sent(&mailbox),
                     why: state.why(&group, &mailbox),
                 };
                 waiting += status.waiting as u64;

@@ -278,7 +278,7 @@ impl<T> State<T> {
         self.lanes.settle(lane);
         if idle && mailbox.flags & UNPINNED != 0 {
             mailbox.phase = Phase::Ended;
-            self.sent_to_ended += mailbox.sent();
+            self.sent_to_ended += group.sent(mailbox);
             self.groups.remove(group, mailbox);
             self.lanes.remove_group(mailbox.lane);
         } else if idle {
