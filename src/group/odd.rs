@@ -62,6 +62,14 @@ impl<T> Taken<T> {
     }
 }
 
+impl<T> Rare<T> {
+    /// The number of the last odd message that was sent.
+    fn last_sent(&self) -> Option<u64> {
+        let (&place, _) = self.odd.last_key_value()?;
+        (place & FRONT != 0).then(|| ordinal(place))
+    }
+}
+
 impl<T> Group<T> {
     /// The number of the next message to be sent.
     fn end(&self, mailbox: &Mailbox<T>) -> u64 {
@@ -71,11 +79,7 @@ impl<T> Group<T> {
         };
         let others = rare.odd.len() + usize::from(rare.peeked.is_some());
         let end = mailbox.number() + waiting - others as u64;
-        let sent = rare
-            .odd
-            .last_key_value()
-            .filter(|&(&place, _)| place & FRONT != 0);
-        sent.map_or(end, |(&place, _)| end.max(ordinal(place) + 1))
+        rare.last_sent().map_or(end, |last| end.max(last + 1))
     }
 
     /// How many messages were ever put into it.
@@ -85,25 +89,27 @@ impl<T> Group<T> {
     }
 
     /// [`append_all`](Self::append_all) in a tier.
+    ///
+    /// # Panics
+    ///
+    /// As that; nothing has changed.
     pub(crate) fn append_in(
         &self,
         mailbox: &mut Mailbox<T>,
         tier: u32,
         messages: impl ExactSizeIterator<Item = T>,
     ) {
-        let first_plain = FRONT | mailbox.number();
-        let rare = mailbox.rare();
-        rare.last_tier = tier;
-        let last = rare.odd.last_key_value();
-        let after_plain = last.is_some_and(|(&place, _)| place > first_plain);
-        if tier == 0 && !after_plain {
-            return self.append_all(mailbox, messages);
+        let last = mailbox.rare().last_sent();
+        if tier == 0 && last.is_none_or(|last| last <= mailbox.number()) {
+            self.append_all(mailbox, messages);
+        } else {
+            let end = self.end(mailbox);
+            self.add_waiting(messages.len());
+            for (number, message) in (end..).zip(messages) {
+                mailbox.insert_odd(Taken::new(SENT | number, tier, message));
+            }
         }
-        let end = self.end(mailbox);
-        self.add_waiting(messages.len());
-        for (number, message) in (end..).zip(messages) {
-            mailbox.insert_odd(Taken::new(SENT | number, tier, message));
-        }
+        mailbox.rare().last_tier = tier;
     }
 }
 

@@ -114,8 +114,12 @@ impl<G: Stands> Lanes<G> {
         if let Some(tiered) = &mut self.lane_mut(lane).tiered
             && old != new
         {
-            new.map(|tier| tiered.tiers.arrive(tier));
-            old.map(|tier| tiered.tiers.leave(tier));
+            if let Some(tier) = new {
+                _ = tiered.tiers.arrive(tier);
+            }
+            if let Some(tier) = old {
+                _ = tiered.tiers.leave(tier);
+            }
         }
     }
 

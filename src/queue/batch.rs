@@ -90,7 +90,7 @@ impl<'t, T> Batch<'t, T> {
     fn completed(&mut self, rest: Vec<Taken<T>>) -> Completed<T> {
         let first = self.live.taken.take();
         if let Some(first) = &first
-            && self.live.counts()
+            && self.live.is_counted()
         {
             special::completed(self.shared, self.live, first.tier, 1 + rest.len());
         }

@@ -61,7 +61,7 @@ impl<'t, T> Delivery<'t, T> {
         let mut this = ManuallyDrop::new(self);
         let Self { shared, live } = &mut *this;
         let taken = live.taken.take().expect(IN_HAND);
-        if live.counts() {
+        if live.is_counted() {
             special::completed(shared, live, taken.tier, 1);
         }
         taken.message

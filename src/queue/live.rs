@@ -36,9 +36,9 @@ impl<T> Live<T> {
         self.group.as_ref().expect(LIVE)
     }
 
-    /// Whether somebody has to hear of a message that is done.
+    /// Whether a message that is done was counted: in its tier, or in the capacity.
     #[inline]
-    pub(super) fn counts(&self) -> bool {
+    pub(super) fn is_counted(&self) -> bool {
         !self.plain && (self.counted || self.holder.is_some())
     }
 

@@ -20,7 +20,7 @@ use conversant::keyed::Keyed;
 use conversant::limit::Limit;
 use conversant::lock_table::{LockTable, Resource};
 use conversant::modes::Mode;
-use conversant::queue::{Conversation, Queue};
+use conversant::queue::{Conversation, Queue, Turn};
 use conversant::scheduler::{CallerOptions, Place, PoolError, Scheduler};
 use conversant::semaphore::Semaphore;
 
@@ -101,6 +101,11 @@ trait Kind {
         Limit::Unlimited
     }
 
+    /// Messages in a turn.
+    fn quantum(&self) -> u32 {
+        16
+    }
+
     fn level(&self, _group: usize) -> u8 {
         100
     }
@@ -121,6 +126,7 @@ struct Capped;
 struct Bounded;
 struct Bumps;
 struct GiveBacks;
+struct Short;
 
 impl Kind for Plain {}
 
@@ -164,9 +170,15 @@ impl Kind for GiveBacks {
     }
 }
 
+impl Kind for Short {
+    fn quantum(&self) -> u32 {
+        1
+    }
+}
+
 fn queue(kind: &impl Kind) -> (Queue<u64>, Vec<Conversation<u64>>) {
-    let queue = Queue::builder().capacity(kind.capacity()).build();
-    let queue = queue.expect("above 0");
+    let queue = Queue::builder().capacity(kind.capacity());
+    let queue = queue.quantum(kind.quantum()).build().expect("above 0");
     let lane = |_| queue.lane(1, kind.cap()).expect("open");
     let lanes: Vec<_> = (0..kind.lanes()).map(lane).collect();
     let conversation = |group| {
@@ -180,7 +192,7 @@ fn queue(kind: &impl Kind) -> (Queue<u64>, Vec<Conversation<u64>>) {
 
 /// Serves what waits, claiming so many turns at once.
 fn serve(queue: &Queue<u64>, claim: usize, kind: &impl Kind, served: &mut usize) {
-    let mut deliver = |mut turn: conversant::queue::Turn<'_, u64>| {
+    let mut deliver = |mut turn: Turn<'_, u64>| {
         while let Some(delivery) = turn.next() {
             *served += 1;
             if kind.gives_back(*served) && delivery.attempt() == 1 {
@@ -234,10 +246,7 @@ fn four(rounds: usize, claim: usize) -> usize {
 
 /// Some wait in each group, and a turn takes one of them.
 fn one_a_turn(rounds: usize, claim: usize) -> usize {
-    let queue = Queue::builder().quantum(1).build().expect("above 0");
-    let lane = queue.lane(1, Limit::Unlimited).expect("open");
-    let conversation = |_| lane.conversation().expect("open");
-    let conversations: Vec<_> = (0..GROUPS).map(conversation).collect();
+    let (queue, conversations) = queue(&Short);
     for conversation in &conversations {
         conversation.send_all([0, 1, 2, 3]).expect("open");
     }
@@ -245,23 +254,20 @@ fn one_a_turn(rounds: usize, claim: usize) -> usize {
         for conversation in &conversations {
             conversation.send(round as u64).expect("open");
         }
+        let mut served = 0;
+        let mut deliver = |mut turn: Turn<'_, u64>| {
+            black_box(turn.next().expect("its first").complete());
+            served += 1;
+        };
         for _ in 0..GROUPS / claim {
-            let mut served = 0;
-            let mut deliver = |mut turn: conversant::queue::Turn<'_, u64>| {
-                while let Some(delivery) = turn.next() {
-                    served += 1;
-                    black_box(delivery.complete());
-                }
-            };
-            match claim {
-                1 => deliver(queue.try_receive().expect("some")),
-                _ => queue
-                    .try_receive_many(claim)
-                    .expect("some")
-                    .for_each(&mut deliver),
+            if claim == 1 {
+                deliver(queue.try_receive().expect("some"));
+            } else {
+                let turns = queue.try_receive_many(claim).expect("some");
+                turns.for_each(&mut deliver);
             }
-            assert_eq!(served, claim);
         }
+        assert_eq!(served, GROUPS);
     }
     std::mem::forget((queue, conversations));
     GROUPS

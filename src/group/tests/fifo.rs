@@ -169,7 +169,7 @@ fn a_panic_while_many_are_taken_out_leaves_the_rest() {
         fifo.push(30);
         let rest: Vec<u64> = std::iter::from_fn(|| fifo.pop()).collect();
         assert!(rest.is_sorted() && rest.iter().all(|&n| n > at));
-        assert_eq!(rest.last(), Some(&30));
+        assert_eq!((rest.last(), fifo.is_empty()), (Some(&30), true));
     }
 }
 
