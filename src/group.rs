@@ -375,13 +375,24 @@ impl<T> Mailbox<T> {
 
     #[inline(always)]
     fn take_plain(&mut self) -> Option<Taken<T>> {
-        let number = self.number();
+        let far = self.flags & FAR != 0;
         let message = self.plain.pop()?;
+        let mut number = self.next.into();
         self.next = self.next.wrapping_add(1);
-        if self.next == 0 {
-            self.set_number(number + 1);
+        if far || self.next == 0 {
+            number = self.take_far_number();
         }
         Some(Taken::plain(number, message))
+    }
+
+    /// The number of the first plain message, of which the lower half was taken.
+    #[cold]
+    #[inline(never)]
+    fn take_far_number(&mut self) -> u64 {
+        self.next = self.next.wrapping_sub(1);
+        let number = self.number();
+        self.set_number(number + 1);
+        number
     }
 
     /// Nothing waits, and its turn is over: gives back what a burst has left.

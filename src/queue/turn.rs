@@ -7,7 +7,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
-use crate::group::{BARE, BUMPED, CAPPED, Mailbox, Phase, UNPINNED};
+use crate::group::{BARE, BUMPED, CAPPED, Group, Mailbox, Phase, UNPINNED};
 use crate::sync::Arc;
 
 use super::GroupRef;
@@ -95,7 +95,7 @@ impl<T> Live<T> {
 
     #[inline(never)]
     fn take_next(&mut self, shared: &Shared<T>) -> bool {
-        let group = self.group.as_ref().expect(LIVE);
+        let group: &Group<T> = self.group.as_ref().expect(LIVE);
         let mut mailbox = group.lock();
         let within_cap = || mailbox.flags == CAPPED && shared.epoch() == self.epoch;
         // Without a unit of its own the flags would say so.
