@@ -55,14 +55,17 @@ fn group<T>(flags: super::Flags) -> Group<T> {
 }
 
 impl Pair {
-    fn new(tiered: bool) -> Self {
+    /// So many were sent before.
+    fn new(tiered: bool, sent: u64) -> Self {
+        let group = group(if tiered { TIERED } else { 0 });
+        group.lock().set_number(sent + 1);
         Self {
-            group: group(if tiered { TIERED } else { 0 }),
+            group,
             tiered,
             waiting: BTreeMap::new(),
             taken: Vec::new(),
             peeked: None,
-            sent: 0,
+            sent,
             fronts: 0,
             last_tier: 0,
             message: 0,
@@ -218,8 +221,10 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn agrees_with_a_sorted_list(tiered in any::<bool>(), ops in vec(op(), 1..300)) {
-        let mut pair = Pair::new(tiered);
+    fn agrees_with_a_sorted_list(tiered in any::<bool>(), far in any::<bool>(), ops in vec(op(), 1..300)) {
+        // The numbers need more than 32 bits soon.
+        let sent = if far { u64::from(u32::MAX) - 3 } else { 0 };
+        let mut pair = Pair::new(tiered, sent);
         ops.iter().for_each(|op| pair.apply(op));
         pair.apply(&Op::EndPeek);
         while !pair.waiting.is_empty() {
