@@ -283,27 +283,6 @@ impl<T> Mailbox<T> {
         self.flags = self.flags & !FULL | if full { FULL } else { 0 };
     }
 
-    /// Who keeps it though nothing of it is left.
-    pub(crate) fn pins(&self) -> u32 {
-        let more = self.rare.as_ref().map_or(0, |rare| rare.more_pins);
-        u32::from(self.flags & UNPINNED == 0) + more
-    }
-
-    fn add_pin(&mut self) {
-        if self.flags & UNPINNED != 0 {
-            self.flags &= !UNPINNED;
-        } else {
-            self.rare().more_pins += 1;
-        }
-    }
-
-    fn remove_pin(&mut self) {
-        match &mut self.rare {
-            Some(rare) if rare.more_pins > 0 => rare.more_pins -= 1,
-            _ => self.flags |= UNPINNED,
-        }
-    }
-
     /// Whether its turn may take what waits, but for caps and tiers.
     pub(crate) fn may_take(&self) -> bool {
         self.flags & SUSPENDED == 0 && self.has_room()

@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 use std::mem;
 
 mod entry;
+mod marks;
 mod ranked;
 mod row;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -132,7 +133,7 @@ impl<G: Stands> Line<G> {
             return self.ranked().insert(ticket, position, group);
         }
         let entry = Entry::new(ticket, self.row.rank as u8, group);
-        self.row.entries.push_front(entry);
+        self.row.push_front(entry);
     }
 
     /// Takes some of several that stand first, as one, if the order of tickets is the

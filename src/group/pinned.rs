@@ -18,7 +18,7 @@ use std::ops::Deref;
 use crate::sync::Arc;
 
 use super::reference::{GroupRef, Groups};
-use super::{Group, Mailbox};
+use super::{Group, Mailbox, UNPINNED};
 
 /// What has groups.
 pub(crate) trait KeepsGroups<T>: Sized {
@@ -39,6 +39,29 @@ pub(crate) struct Pinned<T, Q: KeepsGroups<T>>(GroupRef<T, Q>);
 unsafe impl<T: Send, Q: KeepsGroups<T> + Send + Sync> Send for Pinned<T, Q> {}
 // SAFETY: as above.
 unsafe impl<T: Send, Q: KeepsGroups<T> + Send + Sync> Sync for Pinned<T, Q> {}
+
+impl<T> Mailbox<T> {
+    /// Who keeps it though nothing of it is left.
+    pub(crate) fn pins(&self) -> u32 {
+        let more = self.rare.as_ref().map_or(0, |rare| rare.more_pins);
+        u32::from(self.flags & UNPINNED == 0) + more
+    }
+
+    fn add_pin(&mut self) {
+        if self.flags & UNPINNED != 0 {
+            self.flags &= !UNPINNED;
+        } else {
+            self.rare().more_pins += 1;
+        }
+    }
+
+    fn remove_pin(&mut self) {
+        match &mut self.rare {
+            Some(rare) if rare.more_pins > 0 => rare.more_pins -= 1,
+            _ => self.flags |= UNPINNED,
+        }
+    }
+}
 
 impl<T, Q: KeepsGroups<T>> Deref for Pinned<T, Q> {
     type Target = GroupRef<T, Q>;

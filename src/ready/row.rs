@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 
 use super::entry::is_bumped;
+use super::marks::Marks;
 use super::{Entry, FEW_GAPS, Position, SLACK, Stands};
 
-/// How often a number is looked for where it should be, before by halves.
-const GUESSES: u32 = 6;
+/// In a row of so many entries a number is found without marks.
+const SHORT: usize = 64;
 
 /// Entries in ascending order. One that is taken out of the middle leaves a gap.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub(super) struct Row<G> {
     pub(super) gaps: usize,
     /// Of those that stand as one, all but the first.
     pub(super) behind: usize,
+    marks: Option<Box<Marks>>,
 }
 
 impl<G: Stands> Row<G> {
@@ -28,6 +30,7 @@ impl<G: Stands> Row<G> {
             entries: VecDeque::new(),
             gaps: 0,
             behind: 0,
+            marks: None,
         }
     }
 
@@ -67,6 +70,12 @@ impl<G: Stands> Row<G> {
         Some(Position::of(self.rank, first.ticket))
     }
 
+    /// One joins in front.
+    pub(super) fn push_front(&mut self, entry: Entry<G>) {
+        self.entries.push_front(entry);
+        self.marks = None;
+    }
+
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Entry<G>> {
         if let Some(one) = self.split(0) {
@@ -99,45 +108,40 @@ impl<G: Stands> Row<G> {
         if position.rank() != self.rank || self.behind == 0 {
             return None;
         }
-        let number = position.number();
-        let after = self.entries.partition_point(|entry| entry.ticket <= number);
-        let entry = self.entries.get_mut(after.checked_sub(1)?)?;
+        self.mark();
+        let at = self.at_most(position.number())?;
+        let entry = &mut self.entries[at];
         let taken = take(entry.group.as_mut()?)?;
         self.behind -= 1;
         Some(taken)
     }
 
-    /// The index of the group that stands there.
-    pub(super) fn find(&self, position: Position) -> Option<usize> {
-        let is_here = position.rank() == self.rank;
-        let at = is_here.then(|| self.guess(position.number()))??;
-        self.entries[at].group.is_some().then_some(at)
+    /// Has marks for all entries, if they are many.
+    #[inline]
+    fn mark(&mut self) {
+        if self.entries.len() > SHORT {
+            self.marks.get_or_insert_default().mend(&self.entries);
+        }
     }
 
-    /// Where this number is. Numbers grow about evenly, so it is first looked for
-    /// where it would be then.
-    fn guess(&self, number: u64) -> Option<usize> {
-        let number_at = |at: usize| self.entries[at].ticket;
-        let (mut low, mut high) = (0, self.entries.len().checked_sub(1)?);
-        for guesses in 0.. {
-            let (first, last) = (number_at(low), number_at(high));
-            if number <= first || number >= last {
-                break;
-            }
-            let part = (number - first) as f64 / (last - first) as f64;
-            let even = low + (part * (high - low) as f64) as usize;
-            let half = (low + high) / 2;
-            let at = if guesses < GUESSES { even } else { half };
-            match number_at(at) {
-                here if here == number => return Some(at),
-                here if here < number => low = at + 1,
-                _ => high = at - 1,
-            }
-            if low > high {
-                return None;
+    /// The index of the group that stands there.
+    pub(super) fn find(&self, position: Position) -> Option<usize> {
+        let number = position.number();
+        let is_here = position.rank() == self.rank;
+        let at = is_here.then(|| self.at_most(number))??;
+        let entry = &self.entries[at];
+        (entry.ticket == number && entry.group.is_some()).then_some(at)
+    }
+
+    /// The index of the last entry whose number is at most this.
+    fn at_most(&self, number: u64) -> Option<usize> {
+        match &self.marks {
+            Some(marks) => marks.find(&self.entries, number),
+            None => {
+                let after = self.entries.partition_point(|entry| entry.ticket <= number);
+                after.checked_sub(1)
             }
         }
-        [low, high].into_iter().find(|&at| number_at(at) == number)
     }
 
     /// How many of the first `n` stand before a gap.
@@ -148,6 +152,7 @@ impl<G: Stands> Row<G> {
     }
 
     pub(super) fn take(&mut self, position: Position) -> Option<Entry<G>> {
+        self.mark();
         let at = self.find(position)?;
         if let Some(one) = self.split(at) {
             return Some(one);
@@ -165,8 +170,14 @@ impl<G: Stands> Row<G> {
             self.close_gaps();
         }
         if self.entries.is_empty() && self.entries.capacity() > Self::SLACK {
-            self.entries = VecDeque::new();
+            self.shrink();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn shrink(&mut self) {
+        *self = Self::new(self.rank);
     }
 
     #[inline(never)]
@@ -177,7 +188,7 @@ impl<G: Stands> Row<G> {
         }
         if self.gaps > self.len() + FEW_GAPS {
             self.entries.retain(|entry| entry.group.is_some());
-            self.gaps = 0;
+            (self.gaps, self.marks) = (0, None);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The line against a list that is searched from end to end.
 
+mod long;
 mod several;
 
 use proptest::collection::vec;

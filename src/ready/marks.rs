@@ -1,0 +1,71 @@
+//! About where in a row a number is: each sixteenth number, in an array that is small
+//! enough to stay in a near cache.
+//!
+//! They are made and mended when somebody looks, so that who joins and leaves at the ends
+//! of a row pays nothing for them.
+//!
+//! Invariant: while `first` is the first number, the mark at `n` is at most the number at
+//! `n * STEP - left`, and above those before it, where there are such entries.
+
+use std::collections::VecDeque;
+
+use super::Entry;
+
+/// Entries between two marks: the processor fetches as many at a time.
+const STEP: usize = 8;
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    numbers: VecDeque<u64>,
+    first: u64,
+    /// Entries that have left in front since the first mark was that of the first.
+    left: usize,
+}
+
+impl Marks {
+    /// Has marks for all entries.
+    pub(super) fn mend<G>(&mut self, entries: &VecDeque<Entry<G>>) {
+        let Some(first) = entries.front() else {
+            return;
+        };
+        if first.ticket != self.first {
+            self.first = first.ticket;
+            self.align(entries);
+        }
+        let next = self.numbers.len() * STEP - self.left;
+        let missing = (next..entries.len()).step_by(STEP);
+        self.numbers.extend(missing.map(|at| entries[at].ticket));
+    }
+
+    /// After others have become first.
+    fn align<G>(&mut self, entries: &VecDeque<Entry<G>>) {
+        let gone = self.numbers.partition_point(|&mark| mark <= self.first);
+        // The last of them is that of the first entry, or of one that was just before it.
+        self.numbers.drain(..gone.saturating_sub(1));
+        match self.numbers.get(1) {
+            Some(&second) if gone > 0 => {
+                let before = entries.iter().take_while(|entry| entry.ticket < second);
+                self.left = STEP - before.count();
+            }
+            _ => (self.numbers, self.left) = (VecDeque::new(), 0),
+        }
+    }
+
+    /// The index of the last entry whose number is at most this.
+    pub(super) fn find<G>(&self, entries: &VecDeque<Entry<G>>, number: u64) -> Option<usize> {
+        let is_below = |entry: &Entry<G>| entry.ticket <= number;
+        if entries.front()?.ticket != self.first {
+            return entries.partition_point(is_below).checked_sub(1);
+        }
+        let after = self.numbers.partition_point(|&mark| mark <= number);
+        let start = (after.checked_sub(1)? * STEP).saturating_sub(self.left);
+        let end = match after == self.numbers.len() {
+            true => entries.len(),
+            false => after * STEP - self.left,
+        };
+        // All are looked at, so that none waits for another to be fetched.
+        let below = entries.range(start..end).filter(|entry| is_below(entry));
+        (start + below.count()).checked_sub(1)
+    }
+}
