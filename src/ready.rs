@@ -109,9 +109,10 @@ impl<G: Stands> Line<G> {
     #[inline]
     pub fn push(&mut self, ticket: u64, level: u8, group: G) {
         let entry = Entry::new(ticket, level, group);
-        match self.row.rank == level.into() && !self.is_ranked {
-            true => self.row.entries.push_back(entry),
-            false => self.push_run(&mut [entry]),
+        match (self.is_ranked, &mut self.ranked) {
+            (true, Some(ranked)) => ranked.push(entry),
+            _ if self.row.rank == level.into() => self.row.entries.push_back(entry),
+            _ => self.push_run(&mut [entry]),
         }
     }
 

@@ -116,6 +116,7 @@ impl<G: Stands> Ranked<G> {
     }
 
     /// A group joins that has the highest ticket, and is not bumped.
+    #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry<G>) {
         self.len += 1;
         self.row(entry.level.into()).entries.push_back(entry);
