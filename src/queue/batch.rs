@@ -72,15 +72,13 @@ impl<'t, T> Batch<'t, T> {
     /// The first `n` are done; the others are given back, and the first of them
     /// has failed.
     pub fn complete_up_to(mut self, n: usize) -> Completed<T> {
-        if n >= self.len() {
-            return self.complete();
-        }
-        let none = Completed(None.into_iter().chain(Vec::new()));
-        let completed = n.checked_sub(1).map_or(none, |n| {
-            let back = self.rest.split_off(n);
-            let rest = std::mem::replace(&mut self.rest, back);
-            self.completed(rest)
-        });
+        let behind = n.saturating_sub(1).min(self.rest.len());
+        let back = self.rest.split_off(behind);
+        let rest = std::mem::replace(&mut self.rest, back);
+        let completed = match n {
+            0 => Completed(None.into_iter().chain(rest)),
+            _ => self.completed(rest),
+        };
         self.give_back();
         completed
     }
@@ -130,16 +128,8 @@ impl<T> Drop for Batch<'_, T> {
 impl<T> Batch<'_, T> {
     /// What was not completed goes back.
     fn give_back(&mut self) {
-        let mut all = self
-            .live
-            .taken
-            .take()
-            .into_iter()
-            .chain(self.rest.drain(..));
-        if let Some(failed) = all.next() {
-            let behind = all.collect();
-            special::fail(self.shared, self.live, failed, behind);
-        }
+        let rest = std::mem::take(&mut self.rest);
+        special::fail(self.shared, self.live, rest);
     }
 }
 

@@ -98,11 +98,8 @@ impl<'t, T> Delivery<'t, T> {
         }
     }
 
-    /// The message goes back, unless this is consumed.
     fn fail(&mut self) {
-        if let Some(taken) = self.live.taken.take() {
-            special::fail(self.shared, self.live, taken, Vec::new());
-        }
+        special::fail(self.shared, self.live, Vec::new());
     }
 
     fn taken(&self) -> &Taken<T> {

@@ -12,7 +12,7 @@ use super::handles::GroupId;
 use super::refuse::{TryReceive, Why};
 use super::shared::Shared;
 use super::state::Age;
-use super::{GroupRef, Queue};
+use super::{GroupRef, Queue, special};
 
 /// The message that waits first in a group, to look at.
 ///
@@ -137,7 +137,7 @@ impl<T> Drop for Peek<T> {
         };
         let (shared, group) = (&self.shared, &self.group);
         self.holder.let_go();
-        let unwanted = shared.with_group(group, |state, mailbox| {
+        shared.with_group(group, |state, mailbox| {
             mailbox.phase = Phase::Idle;
             mailbox.flags &= !PEEKED;
             if let Some(head) = mailbox.rare().peeked.take() {
@@ -145,18 +145,12 @@ impl<T> Drop for Peek<T> {
                 taken.attempts = head.attempts;
             }
             group.remove_waiting(1);
-            if shared.wants(&taken.message) {
-                group.put_back(mailbox, taken);
-                return (None, Age::Same);
+            special::give_back(shared, state, group, mailbox, (taken, false, false));
+            match group.waiting() {
+                0 => ((), state.go_on(group, mailbox).1),
+                _ => ((), Age::Same),
             }
-            shared.free(state, 1);
-            let age = match group.waiting() {
-                0 => state.go_on(group, mailbox).1,
-                _ => Age::Same,
-            };
-            (Some(taken), age)
         });
-        drop(unwanted);
     }
 }
 

@@ -123,10 +123,12 @@ impl<T> Shared<T> {
         session.collect(&self.submissions);
         result = change(&mut session);
         let serve = std::mem::take(&mut session.serve);
+        let unwanted = std::mem::take(&mut session.unwanted);
         self.wake_due(session);
         if serve {
             self.capacity.serve();
         }
+        drop(unwanted);
         result
     }
 

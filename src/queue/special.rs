@@ -138,32 +138,30 @@ fn finish<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32) {
     });
 }
 
-/// A message that was not done goes back, and before it those behind it, at which
-/// nobody looked. What nobody will ever receive is dropped under no lock.
+/// The message at hand was not done and goes back, or else the first of those behind
+/// it; and before it the others, at which nobody looked.
 #[cold]
-pub(super) fn fail<T>(
-    shared: &Shared<T>,
-    live: &mut Live<T>,
-    failed: Taken<T>,
-    behind: Vec<Taken<T>>,
-) {
+pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<T>>) {
+    let mut behind = behind.into_iter();
+    let Some(failed) = live.taken.take().or_else(|| behind.next()) else {
+        return;
+    };
     let failed = shared.failed(failed);
     let group = live.group.as_ref().expect(LIVE);
-    if behind.is_empty() && shared.retry.is_plain(failed.attempts) {
+    if behind.len() == 0 && shared.retry.is_plain(failed.attempts) {
         let mut mailbox = group.lock();
         if mailbox.is_plain_but(BARE) && shared.wants(&failed.message) {
             return group.put_back(&mut mailbox, failed);
         }
     }
     live.counted = false;
-    let unwanted: Vec<T> = shared.with_group(group, |state, mailbox| {
+    shared.with_group(group, |state, mailbox| {
         let counted = is_started(mailbox);
-        let behind = behind.into_iter().rev().map(|taken| (taken, false, false));
+        let behind = behind.rev().map(|taken| (taken, false, false));
         let all = behind.chain([(failed, counted, true)]);
-        let unwanted = all.filter_map(|one| give_back(shared, state, group, mailbox, one));
-        (unwanted.collect(), Age::Same)
+        all.for_each(|one| give_back(shared, state, group, mailbox, one));
+        ((), Age::Same)
     });
-    drop(unwanted);
 }
 
 /// Whether the message in hand counts as started, which it does no more in its turn.
@@ -172,22 +170,23 @@ fn is_started<T>(mailbox: &mut Mailbox<T>) -> bool {
     mailbox.flags & TIERED != 0
 }
 
-/// Puts a message back under both locks; the message itself if nobody will ever
-/// receive it. `counted`: it counts as started; `failed`: its attempt counts.
-fn give_back<T>(
+/// Puts a message back under both locks, unless nobody will ever receive it. `counted`:
+/// it counts as started; `failed`: its attempt counts.
+pub(super) fn give_back<T>(
     shared: &Shared<T>,
     state: &mut State<T>,
     group: &GroupRef<T>,
     mailbox: &mut Mailbox<T>,
     (taken, counted, failed): (Taken<T>, bool, bool),
-) -> Option<T> {
+) {
     let (lane, tier) = (mailbox.lane.index(), taken.tier);
     if !shared.wants(&taken.message) {
         shared.free(state, 1);
+        state.unwanted.push(taken.message);
         if counted {
             _ = state.lanes.tiers(lane).finish(tier);
         }
-        return Some(taken.message);
+        return;
     }
     let (place, attempts) = (taken.place(), taken.attempts);
     if failed && mailbox.flags & POISONED == 0 {
@@ -206,29 +205,25 @@ fn give_back<T>(
         state.count_head(mailbox);
         _ = state.lanes.tiers(lane).leave(tier);
     }
-    None
 }
 
 /// Ends a turn.
 #[cold]
 pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>) {
-    let taken = live.taken.take();
-    let unwanted = shared.with_group(&group, |state, mailbox| {
+    shared.with_group(&group, |state, mailbox| {
         if live.unit && mailbox.flags & CAPPED != 0 {
             state.lanes.return_units(mailbox.lane.index(), 1);
         }
-        let mut unwanted = None;
-        if let Some(taken) = taken {
+        if let Some(taken) = live.taken.take() {
             let message = (taken, is_started(mailbox), false);
-            unwanted = give_back(shared, state, &group, mailbox, message);
+            give_back(shared, state, &group, mailbox, message);
         } else {
             settle_swept(state, mailbox);
         }
         mailbox.flags &= !BARE;
         mailbox.phase = Phase::Idle;
-        (unwanted, Age::New)
+        ((), Age::New)
     });
-    drop(unwanted);
 }
 
 /// A pin of a group that has no other.
@@ -251,7 +246,7 @@ pub(super) fn end_detached<T>(
     failed: Option<Taken<T>>,
 ) {
     let failed = failed.map(|taken| shared.failed(taken));
-    let unwanted = shared.with_group(group, |state, mailbox| {
+    shared.with_group(group, |state, mailbox| {
         // Taken out of line for this.
         let ready = mailbox.phase == Phase::Idle && group.waiting() > 0;
         mailbox.change_room(|rare| rare.detached -= 1);
@@ -262,14 +257,13 @@ pub(super) fn end_detached<T>(
         if mailbox.flags & PEEKED != 0 {
             mailbox.ticket = state.mint(&shared.submissions);
         }
-        let (counted, mut unwanted) = (mailbox.flags & TIERED != 0, None);
+        let counted = mailbox.flags & TIERED != 0;
         if let Some(failed) = failed {
-            unwanted = give_back(shared, state, group, mailbox, (failed, counted, true));
+            give_back(shared, state, group, mailbox, (failed, counted, true));
         } else if counted {
             _ = state.lanes.tiers(lane).finish(tier);
         }
         let stays = ready && mailbox.flags & SUSPENDED == 0;
-        (unwanted, if stays { Age::Same } else { Age::New })
+        ((), if stays { Age::Same } else { Age::New })
     });
-    drop(unwanted);
 }

@@ -49,6 +49,8 @@ pub(super) struct State<T> {
     pub(super) sent_to_ended: u64,
     /// Permits came back that somebody waits for: to be served after the event.
     pub(super) serve: bool,
+    /// What came back and nobody will ever receive: to be dropped after the event.
+    pub(super) unwanted: Vec<T>,
     /// The other list of the submissions, empty between events.
     spare: Vec<Token<T>>,
     /// The same of moves.
@@ -86,6 +88,7 @@ impl<T> State<T> {
             draining: 0,
             sent_to_ended: 0,
             serve: false,
+            unwanted: Vec::new(),
             spare: Vec::new(),
             moves: Vec::new(),
             asleep: false,
