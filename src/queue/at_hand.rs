@@ -1,8 +1,8 @@
-//! Permits of a large capacity that threads keep at hand, so that not each
-//! message of each thread changes the same word.
+//! The permits of a capacity; of a large one threads keep some at hand, so that not
+//! each message of each thread changes the same word.
 //!
-//! State: a few words, each for some threads: how many permits are there, or
-//! that it is shut.
+//! State: a semaphore with a permit for each message that there is room for; and a few
+//! words, each for some threads: how many permits are there, or that it is shut.
 //!
 //! Protocol: a thread takes from its word, and gives back to it. An empty one
 //! takes a chunk from the semaphore, a full one gives a chunk back. Who finds too little
@@ -22,8 +22,10 @@
 //! Memory ordering: giving back is Release and taking Acquire, on the words as on
 //! the semaphore; what moves between them is both.
 
+use crate::error::OutOfRange;
+use crate::limit::Bypass;
 use crate::semaphore::{Semaphore, TryAcquireError};
-use crate::sync::{Apart, AtomicU32, Ordering, fence, model_size, thread_number};
+use crate::sync::{Apart, AtomicU32, Ordering, fence, model_size, thread_number, unique};
 use crate::turnstile::Turnstile;
 
 const WORDS: usize = model_size(8, 1);
@@ -35,40 +37,55 @@ const LEAST: u32 = model_size(2048, 1) as u32;
 const SHUT: u32 = u32::MAX;
 
 /// See the [module](self).
-pub(super) struct AtHand {
-    words: [Apart<AtomicU32>; WORDS],
+pub(super) struct Room {
+    pub(super) permits: Semaphore,
+    /// All shut at first; none where the capacity is small.
+    words: Option<Box<[Apart<AtomicU32>; WORDS]>>,
     /// So many available permits are plenty.
     plenty: u32,
+    /// By which threads tell it from others.
+    pub(super) number: u64,
 }
 
-impl AtHand {
-    /// For a capacity that is large enough. All words are shut.
-    pub(super) fn of(capacity: u32) -> Option<Box<Self>> {
+impl Room {
+    pub(super) fn new(capacity: u32) -> Result<Self, OutOfRange> {
         let word = |_| Apart(AtomicU32::new(SHUT));
-        let made = || Self {
-            words: std::array::from_fn(word),
+        let words = || Box::new(std::array::from_fn(word));
+        Ok(Self {
+            permits: Semaphore::new(capacity)?.with_bypass(Bypass::AtMost(0)),
+            words: (capacity >= LEAST).then(words),
             plenty: capacity.div_ceil(2),
-        };
-        (capacity >= LEAST).then(|| Box::new(made()))
+            number: unique(),
+        })
     }
 
-    /// How many all have.
-    pub(super) fn count(&self) -> i64 {
+    /// Permits that are free, also in a word. Out of date when it is returned.
+    pub(super) fn available(&self) -> i64 {
         // Relaxed: out of date when it is read.
-        let words = self.words.iter().map(|word| word.0.load(Ordering::Relaxed));
-        words.filter(|&have| have != SHUT).map(i64::from).sum()
+        let have = self.words().map(|word| word.load(Ordering::Relaxed));
+        let at_hand = have.filter(|&have| have != SHUT).map(i64::from);
+        self.permits.available() + at_hand.sum::<i64>()
+    }
+
+    fn words(&self) -> impl Iterator<Item = &AtomicU32> {
+        self.words
+            .iter()
+            .flat_map(|words| words.iter().map(|word| &word.0))
     }
 
     /// That of the calling thread.
     #[inline]
-    fn word(&self) -> &AtomicU32 {
-        &self.words[thread_number() as usize % self.words.len()].0
+    fn word(&self) -> Option<&AtomicU32> {
+        let words = self.words.as_ref()?;
+        Some(&words[thread_number() as usize % words.len()].0)
     }
 
-    /// Takes permits from the thread's word or the semaphore.
+    /// Takes permits, if nobody who waits wants them.
     #[inline]
-    pub(super) fn take(&self, permits: &Semaphore, n: u32) -> Result<(), TryAcquireError> {
-        let word = self.word();
+    pub(super) fn take(&self, n: u32) -> Result<(), TryAcquireError> {
+        let Some(word) = self.word() else {
+            return self.permits.try_now(n);
+        };
         let left = |have| match have {
             SHUT => None,
             _ => u32::checked_sub(have, n),
@@ -76,26 +93,23 @@ impl AtHand {
         // Relaxed: what is taken is acquired by the exchange.
         match word.fetch_update(Ordering::Acquire, Ordering::Relaxed, left) {
             Ok(_) => Ok(()),
-            Err(have) => self.take_from(permits, word, have, n),
+            Err(have) => match self.take_from(word, have, n) {
+                Err(TryAcquireError::NoPermits) if self.shut() => self.permits.try_now(n),
+                taken => taken,
+            },
         }
     }
 
     #[inline(never)]
-    fn take_from(
-        &self,
-        permits: &Semaphore,
-        word: &AtomicU32,
-        have: u32,
-        n: u32,
-    ) -> Result<(), TryAcquireError> {
-        let serve = if have == SHUT || n > CHUNK || !permits.take(CHUNK) {
-            permits.try_now(n)?;
-            have == SHUT && self.open(permits, word)
+    fn take_from(&self, word: &AtomicU32, have: u32, n: u32) -> Result<(), TryAcquireError> {
+        let serve = if have == SHUT || n > CHUNK || !self.permits.take(CHUNK) {
+            self.permits.try_now(n)?;
+            have == SHUT && self.open(word)
         } else {
-            self.put_to(permits, word, CHUNK - n)
+            self.put_to(word, CHUNK - n)
         };
         if serve {
-            permits.serve();
+            self.permits.serve();
         }
         Ok(())
     }
@@ -104,12 +118,15 @@ impl AtHand {
     /// whether who waits must be served after it.
     #[inline]
     #[must_use]
-    pub(super) fn put(&self, permits: &Semaphore, n: u32) -> bool {
-        self.put_to(permits, self.word(), n)
+    pub(super) fn put(&self, n: u32) -> bool {
+        match self.word() {
+            Some(word) => self.put_to(word, n),
+            None => self.permits.put(n),
+        }
     }
 
     #[inline]
-    fn put_to(&self, permits: &Semaphore, word: &AtomicU32, n: u32) -> bool {
+    fn put_to(&self, word: &AtomicU32, n: u32) -> bool {
         let spills = |have| have + n >= 2 * CHUNK;
         let put = |have| match have {
             SHUT => None,
@@ -119,47 +136,47 @@ impl AtHand {
         };
         // Acquire: what spills goes on with what was done under it.
         match word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, put) {
-            Ok(had) => spills(had) && permits.put(CHUNK),
-            Err(_) => permits.put(n) || self.open(permits, word),
+            Ok(had) => spills(had) && self.permits.put(CHUNK),
+            Err(_) => self.permits.put(n) || self.open(word),
         }
     }
 
     /// Opens a shut word if there is plenty. Whether who waits must be served.
     #[must_use]
-    fn open(&self, permits: &Semaphore, word: &AtomicU32) -> bool {
-        if !permits.is_free(self.plenty.into()) {
+    fn open(&self, word: &AtomicU32) -> bool {
+        if !self.permits.is_free(self.plenty.into()) {
             return false;
         }
         // Relaxed: o1 of the header; the fence orders it.
         let opened = word.compare_exchange(SHUT, 0, Ordering::Relaxed, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         // o2
-        opened.is_ok() && !permits.is_free(i64::MIN) && shut(permits, word)
+        opened.is_ok() && !self.permits.is_free(i64::MIN) && self.shut_word(word)
     }
 
     /// Who found too little, or waits since (s1 of the header), has all words
     /// shut: whether any had something.
-    pub(super) fn shut(&self, permits: &Semaphore) -> bool {
+    #[cold]
+    pub(super) fn shut(&self) -> bool {
         fence(Ordering::SeqCst);
         // s2
-        let open = |word: &&Apart<AtomicU32>| word.0.load(Ordering::Relaxed) != SHUT;
-        let open = self.words.iter().filter(open);
+        let open = |word: &&AtomicU32| word.load(Ordering::Relaxed) != SHUT;
         let mut found = false;
-        for word in open {
+        for word in self.words().filter(open) {
             found = true;
-            if shut(permits, &word.0) {
-                permits.serve();
+            if self.shut_word(word) {
+                self.permits.serve();
             }
         }
         found
     }
-}
 
-/// Shuts a word: whether who waits must be served with what it had.
-#[must_use]
-fn shut(permits: &Semaphore, word: &AtomicU32) -> bool {
-    match word.swap(SHUT, Ordering::AcqRel) {
-        0 | SHUT => false,
-        had => permits.put(had),
+    /// Shuts a word: whether who waits must be served with what it had.
+    #[must_use]
+    fn shut_word(&self, word: &AtomicU32) -> bool {
+        match word.swap(SHUT, Ordering::AcqRel) {
+            0 | SHUT => false,
+            had => self.permits.put(had),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A queue's capacity: the permits that its messages hold, and which threads
 //! hold what only they can finish.
 //!
-//! State: a semaphore with a permit for each message that the queue may hold. And
+//! State: the permits (`at_hand`), one for each message that the queue may hold. And
 //! each thread has, for the queues that it receives from, a count of the live
 //! turns, deliveries and looks that it has received: those are the owners of
 //! one `Arc`, beside the thread itself, so that no thread asks another.
@@ -21,26 +21,18 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 
 use crate::error::OutOfRange;
-use crate::limit::{Bypass, Limit};
-use crate::semaphore::{Permit, Semaphore, TryAcquireError};
+use crate::limit::Limit;
+use crate::semaphore::{Permit, Semaphore};
 // Shared ownership and no more: nothing is synchronized by it.
-use crate::sync::{WakeArc as Arc, per_thread, unique};
+use crate::sync::{WakeArc as Arc, per_thread};
 use crate::turnstile::Turnstile;
 
-use super::at_hand::AtHand;
+use super::at_hand::Room;
 use super::refuse::SendReason;
 
 /// The capacity of a queue, if it has one.
 pub(crate) struct Capacity {
-    bound: Option<Box<Bound>>,
-}
-
-struct Bound {
-    permits: Semaphore,
-    /// If it is a large one.
-    at_hand: Option<Box<AtHand>>,
-    /// By which threads tell it from others.
-    number: u64,
+    room: Option<Box<Room>>,
 }
 
 /// What is to be sent has them; dropped, they are given back.
@@ -90,20 +82,16 @@ impl std::fmt::Debug for Capacity {
 impl Capacity {
     pub(crate) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
         let Limit::AtMost(most) = capacity else {
-            return Ok(Self { bound: None });
+            return Ok(Self { room: None });
         };
         OutOfRange::check("capacity", most, 1, Limit::MAX)?;
-        let bound = Box::new(Bound {
-            permits: Semaphore::new(most)?.with_bypass(Bypass::AtMost(0)),
-            at_hand: AtHand::of(most),
-            number: unique(),
-        });
-        Ok(Self { bound: Some(bound) })
+        let room = Some(Box::new(Room::new(most)?));
+        Ok(Self { room })
     }
 
     #[inline]
     pub(crate) fn permits(&self) -> Option<&Semaphore> {
-        self.bound.as_ref().map(|bound| &bound.permits)
+        self.room.as_ref().map(|room| &room.permits)
     }
 
     /// Nobody waits for room any more, and none is given.
@@ -121,9 +109,7 @@ impl Capacity {
     /// Permits that are free, those at hand of threads too; less than none while
     /// there is a debt. Out of date when it is returned.
     pub(crate) fn available(&self) -> Option<i64> {
-        let bound = self.bound.as_ref()?;
-        let at_hand = bound.at_hand.as_ref().map_or(0, |at_hand| at_hand.count());
-        Some(bound.permits.available() + at_hand)
+        self.room.as_ref().map(|room| room.available())
     }
 
     /// Permits that are out.
@@ -135,15 +121,18 @@ impl Capacity {
 
     #[inline]
     pub(super) fn is_limited(&self) -> bool {
-        self.bound.is_some()
+        self.room.is_some()
     }
 
     /// Takes permits for so many messages, if nobody who waits wants them.
     #[inline]
     pub(crate) fn take(&self, messages: usize) -> Result<Permits<'_>, SendReason> {
-        let bound = self.bound.as_ref();
-        let taken = bound.map(|bound| bound.take(number(messages)));
-        Ok(Permits(taken.transpose()?))
+        let Some(room) = &self.room else {
+            return Ok(Permits(None));
+        };
+        let n = number(messages);
+        room.take(n)?;
+        Ok(Permits(Some(Permit::of(&room.permits, n))))
     }
 
     /// So many messages are gone. Under no lock.
@@ -159,16 +148,15 @@ impl Capacity {
     #[inline]
     #[must_use]
     pub(crate) fn put(&self, messages: usize) -> bool {
-        let bound = self.bound.as_ref();
-        bound.is_some_and(|bound| bound.put(number(messages)))
+        let room = self.room.as_ref();
+        room.is_some_and(|room| room.put(number(messages)))
     }
 
     /// Somebody waits for permits, since it found too few: what threads keep at
     /// hand is given back. Under no lock.
-    #[cold]
     pub(super) fn waited_for(&self) {
-        if let Some(bound) = &self.bound {
-            _ = bound.shut();
+        if let Some(room) = &self.room {
+            _ = room.shut();
         }
     }
 
@@ -183,16 +171,16 @@ impl Capacity {
     /// The calling thread has received something.
     #[inline]
     pub(super) fn hold(&self) -> Holder {
-        let held = self.bound.as_ref().map(|bound| bound.hold());
+        let held = self.room.as_ref().map(|room| hold(room.number));
         Holder(ManuallyDrop::new(held))
     }
 
     /// Whether something that the calling thread received is live.
     pub(super) fn is_own(&self) -> bool {
-        let Some(bound) = &self.bound else {
+        let Some(room) = &self.room else {
             return false;
         };
-        let is_live = |mine: &mut Mine| bound.held(mine).is_some_and(is_live);
+        let is_live = |mine: &mut Mine| held(mine, room.number).is_some_and(is_live);
         with_mine(is_live).unwrap_or(false)
     }
 }
@@ -215,57 +203,26 @@ fn with_mine<R>(f: impl FnOnce(&mut Mine) -> R) -> Option<R> {
     MINE.try_with(|mine| f(&mut mine.borrow_mut())).ok()
 }
 
-impl Bound {
-    #[inline(never)]
-    fn take(&self, permits: u32) -> Result<Permit<&Semaphore>, TryAcquireError> {
-        let taken = match &self.at_hand {
-            Some(at_hand) => at_hand.take(&self.permits, permits),
-            None => self.permits.try_now(permits),
-        };
-        match taken {
-            Err(TryAcquireError::NoPermits) if self.shut() => self.permits.try_now(permits)?,
-            taken => taken?,
+/// What the thread has of the queue of this number.
+fn held(mine: &Mine, number: u64) -> Option<&Arc<()>> {
+    let held = mine.iter().find(|(queue, _)| *queue == number);
+    held.map(|(_, held)| held)
+}
+
+#[cold]
+fn hold(number: u64) -> Arc<()> {
+    let held = with_mine(|mine| {
+        if let Some(held) = held(mine, number) {
+            return Arc::clone(held);
         }
-        Ok(Permit::of(&self.permits, permits))
-    }
-
-    #[inline]
-    fn put(&self, permits: u32) -> bool {
-        match &self.at_hand {
-            Some(at_hand) => at_hand.put(&self.permits, permits),
-            None => self.permits.put(permits),
-        }
-    }
-
-    fn shut(&self) -> bool {
-        let at_hand = self.at_hand.as_ref();
-        at_hand.is_some_and(|at_hand| at_hand.shut(&self.permits))
-    }
-
-    /// What the thread has of this queue.
-    fn held<'m>(&self, mine: &'m Mine) -> Option<&'m Arc<()>> {
-        let held = mine.iter().find(|(queue, _)| *queue == self.number);
-        held.map(|(_, held)| held)
-    }
-
-    #[cold]
-    fn hold(&self) -> Arc<()> {
-        let held = with_mine(|mine| match self.held(mine) {
-            Some(held) => Arc::clone(held),
-            None => self.first(mine),
-        });
-        held.unwrap_or_default()
-    }
-
-    /// The thread has nothing of this queue yet.
-    fn first(&self, mine: &mut Mine) -> Arc<()> {
         if mine.len() >= FEW {
             mine.retain(|(_, held)| is_live(held));
         }
-        let held = Arc::default();
-        mine.push((self.number, Arc::clone(&held)));
-        held
-    }
+        let first = Arc::default();
+        mine.push((number, Arc::clone(&first)));
+        first
+    });
+    held.unwrap_or_default()
 }
 
 /// More than there can be permits is more than any capacity.

@@ -7,9 +7,8 @@ use std::task::{Context, Waker};
 
 use super::{detached, receive_one};
 use crate::limit::Limit;
-use crate::queue::at_hand::AtHand;
+use crate::queue::at_hand::Room;
 use crate::queue::{Conversation, Detached, Queue, SendReason};
-use crate::semaphore::Semaphore;
 use crate::sync::{Arc, AtomicBool, Ordering, explore, spawn};
 
 /// A queue of one place, two conversations, and the delivery that has the place.
@@ -159,25 +158,23 @@ fn a_permit_at_hand_brings_what_was_done_before_it() {
         "a_permit_at_hand_brings_what_was_done_before_it",
         None,
         || {
-            let permits = Semaphore::new(1).unwrap();
-            let both = Arc::new((permits, AtHand::of(1).unwrap()));
-            let (permits, at_hand) = &*both;
+            let room = Arc::new(Room::new(1).unwrap());
             // The first opens the word, the second takes what is available.
-            assert!(permits.take(1) && !at_hand.put(permits, 1));
-            at_hand.take(permits, 1).unwrap();
+            assert!(room.permits.take(1) && !room.put(1));
+            room.take(1).unwrap();
             let done = Arc::new(AtomicBool::new(false));
             let worker = spawn({
-                let (both, done) = (both.clone(), done.clone());
+                let (room, done) = (room.clone(), done.clone());
                 move || {
                     // Relaxed: the word orders it.
                     done.store(true, Ordering::Relaxed);
-                    assert!(!both.1.put(&both.0, 1));
+                    assert!(!room.put(1));
                 }
             });
             let taker = spawn({
-                let (both, done) = (both.clone(), done.clone());
+                let (room, done) = (room.clone(), done.clone());
                 move || {
-                    if both.1.take(&both.0, 1).is_ok() {
+                    if room.take(1).is_ok() {
                         assert!(done.load(Ordering::Relaxed));
                     }
                 }
