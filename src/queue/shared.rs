@@ -175,7 +175,7 @@ impl<T> Shared<T> {
         }
         let another = group.another(mailbox);
         mailbox.phase = Phase::Ready;
-        let token = Token::ready(another, mailbox, unit);
+        let token = Token::of(Some(another), mailbox, unit);
         let (ticket, posted) = self.submissions.post(token);
         mailbox.ticket = ticket;
         posted
@@ -185,7 +185,7 @@ impl<T> Shared<T> {
     #[cold]
     fn submit_bumped(&self, group: GroupRef<T>, mailbox: &mut Mailbox<T>, unit: bool) -> Posted {
         mailbox.phase = Phase::Ready;
-        let token = Token::ready(group, mailbox, unit);
+        let token = Token::of(Some(group), mailbox, unit);
         self.submissions.post_bumped(token, mailbox)
     }
 
@@ -202,7 +202,7 @@ impl<T> Shared<T> {
     pub(super) fn return_unit(&self, mailbox: &Mailbox<T>, unit: bool) -> Posted {
         match unit {
             true => {
-                let token = Token::unit(mailbox.lane.index());
+                let token = Token::of(None, mailbox, unit);
                 self.submissions.post(token).1
             }
             false => Posted::Kept,

@@ -39,26 +39,15 @@ use super::units::Units;
 pub(super) type Token<T> = Entry<GroupRef<T>>;
 
 impl<T> Token<T> {
-    /// A group stands in line with its standing level.
+    /// A group stands in line with its standing level, or a unit of its lane is alone.
     #[inline]
-    pub(super) fn ready(group: GroupRef<T>, mailbox: &Mailbox<T>, unit: bool) -> Self {
+    pub(super) fn of(group: Option<GroupRef<T>>, mailbox: &Mailbox<T>, unit: bool) -> Self {
         Self {
             ticket: 0,
-            group: Some(group),
+            group,
             link: mailbox.lane.index(),
             level: mailbox.level,
             units: unit.into(),
-        }
-    }
-
-    /// A unit alone.
-    pub(super) fn unit(lane: u32) -> Self {
-        Self {
-            ticket: 0,
-            group: None,
-            link: lane,
-            level: 0,
-            units: 1,
         }
     }
 }

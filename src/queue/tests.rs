@@ -57,7 +57,13 @@ fn each_long_list_is_told_of() {
             0 => Posted::Long,
             _ => Posted::Kept,
         };
-        let (ticket, told) = submissions.post(Token::unit(posted as u32));
+        let (ticket, told) = submissions.post(Token {
+            ticket: 0,
+            group: None,
+            link: posted as u32,
+            level: 0,
+            units: 1,
+        });
         assert_eq!((ticket, told), (posted as u64, expected));
     }
 }
