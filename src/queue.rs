@@ -126,6 +126,7 @@ mod claim;
 mod counts;
 mod delivery;
 mod handles;
+mod id;
 mod live;
 #[cfg(all(test, loom))]
 mod model;
@@ -153,6 +154,7 @@ mod units;
 
 use std::fmt;
 
+use crate::error::OutOfRange;
 use crate::group::CLOSED;
 pub(crate) use crate::group::GroupKey;
 use crate::limit::Limit;
@@ -164,7 +166,8 @@ pub(crate) use capacity::{Capacity, Permits};
 pub use counts::Counts;
 pub use delivery::{Delivery, Detached};
 pub(crate) use handles::Change;
-pub use handles::{Conversation, Group, GroupId, Lane};
+pub use handles::{Conversation, Group, Lane};
+pub use id::GroupId;
 pub use named::ReceiveFrom;
 pub(crate) use observers::{Observer, Side, is_as_made, is_idle, waiting_in};
 pub use peek::Peek;
@@ -194,6 +197,20 @@ pub struct Queue<T> {
 /// What all handles of a queue share: when it is dropped, nobody receives.
 struct Owner<T> {
     shared: Arc<Shared<T>>,
+}
+
+impl<T> Builder<T> {
+    /// The queue.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] if the quantum, the number of attempts or the capacity is 0,
+    /// or the capacity above [`Limit::MAX`].
+    pub fn build(self) -> Result<Queue<T>, OutOfRange> {
+        let shared = Arc::new(Shared::new(self)?);
+        let owner = Arc::new(Owner { shared });
+        Ok(Queue { owner })
+    }
 }
 
 impl<T> Clone for Queue<T> {

@@ -16,7 +16,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     #[must_use]
     pub fn group(&self, key: &K) -> Option<GroupId> {
         let group = self.find(key)?;
-        Some(GroupId::new(self.queue(), group.key()))
+        Some(self.queue().id(group.key()))
     }
 
     /// Bumps the group of a key, as [`Group::bump`](crate::queue::Group::bump).
@@ -101,7 +101,7 @@ impl<K: Copy, T, S> Keyed<K, T, S> {
     /// then on the first message of a key a little more, and each key some 30 bytes.
     #[must_use]
     pub fn key_of(&self, group: GroupId) -> Option<K> {
-        let group = group.key_in(self.queue())?;
+        let group = self.queue().key(group).ok()?;
         let shards: &Shards<K, T> = &self.shards;
         if shards.names.open() {
             for map in &shards.maps {

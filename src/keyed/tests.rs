@@ -29,7 +29,7 @@ fn send(lane: &Lane<u8>, group: &GroupRef<u8>) {
 }
 
 fn id(lane: &Lane<u8>, group: &GroupRef<u8>) -> GroupId {
-    GroupId::new(&lane.shared, group.key())
+    lane.shared.id(group.key())
 }
 
 /// Has the group serve all that it has.

@@ -4,24 +4,22 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::retry::Retry;
-use crate::sync::Arc;
 
-use super::capacity::Capacity;
-use super::handles::GroupId;
-use super::shared::{OnDropped, Shared};
-use super::{Owner, Queue};
+use super::id::GroupId;
 
 /// What a queue is to be.
 #[must_use]
 pub struct Builder<T> {
-    quantum: u32,
-    bypass: Bypass,
-    retry: Retry,
-    capacity: Limit,
-    on_dropped: Option<OnDropped>,
+    /// The most deliveries of one turn.
+    pub(super) quantum: u32,
+    pub(super) bypass: Bypass,
+    /// What becomes of a message that fails.
+    pub(super) retry: Retry,
+    pub(super) capacity: Limit,
+    /// Who is told of a delivery that was dropped.
+    pub(super) on_dropped: Option<Box<dyn Fn(GroupId) + Send + Sync>>,
     of: PhantomData<fn() -> T>,
 }
 
@@ -62,7 +60,7 @@ impl<T> Builder<T> {
     }
 
     /// How often a message is delivered in vain before its group is
-    /// [poisoned](Queue::poisoned); 5 times if nothing is said.
+    /// [poisoned](super::Queue::poisoned); 5 times if nothing is said.
     pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
         self.retry.attempts = attempts.into();
         self
@@ -73,8 +71,9 @@ impl<T> Builder<T> {
     /// longest; not at all if nothing is said. Other groups do not wait; its tier does.
     ///
     /// A [`Ticker`](crate::ticker::Ticker) keeps the time, and then a pause counts from
-    /// the failure. Without one it ends when [`Queue::advance`] is told so, and counts
-    /// from the time that was told last: tell it often, or pauses are short.
+    /// the failure. Without one it ends when
+    /// [`Queue::advance`](super::Queue::advance) is told so, and counts from the time
+    /// that was told last: tell it often, or pauses are short.
     pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
         (self.retry.first, self.retry.most) = (first, most);
         self
@@ -85,30 +84,8 @@ impl<T> Builder<T> {
     /// was forgotten: to log it, or to panic in a test. The message has gone back;
     /// [`Counts::dropped`](super::Counts::dropped) counts them in any case.
     pub fn on_dropped(mut self, told: impl Fn(GroupId) + Send + Sync + 'static) -> Self {
-        let told = move |queue, group| told(GroupId::of(queue, group));
         self.on_dropped = Some(Box::new(told));
         self
-    }
-
-    /// The queue.
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfRange`] if the quantum, the number of attempts or the capacity is 0,
-    /// or the capacity above [`Limit::MAX`].
-    pub fn build(self) -> Result<Queue<T>, OutOfRange> {
-        OutOfRange::check("quantum", self.quantum, 1, u32::MAX)?;
-        let retry = self.retry.checked()?;
-        let capacity = Capacity::new(self.capacity)?;
-        let shared = Shared::new(
-            (self.quantum, self.bypass),
-            retry,
-            capacity,
-            self.on_dropped,
-        );
-        let shared = Arc::new(shared);
-        let owner = Arc::new(Owner { shared });
-        Ok(Queue { owner })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::sync::Arc;
 
 use super::Pinned;
 use super::capacity::Holder;
-use super::handles::GroupId;
+use super::id::GroupId;
 use super::live::Live;
 use super::shared::Shared;
 use super::special;
@@ -38,7 +38,7 @@ impl<'t, T> Delivery<'t, T> {
     /// The group that it came from.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        self.live.group_id(self.shared)
+        self.shared.id(self.live.group().key())
     }
 
     /// Which delivery of this message it is: the first is 1.
@@ -159,7 +159,7 @@ impl<T> Detached<T> {
     #[must_use]
     pub fn group(&self) -> GroupId {
         let (pin, _) = self.held();
-        GroupId::new(pin.queue(), pin.key())
+        pin.queue().id(pin.key())
     }
 
     /// Which delivery of this message it is: the first is 1.

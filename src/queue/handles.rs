@@ -3,40 +3,17 @@
 use std::fmt;
 
 use crate::error::{Closed, OutOfRange, Stale};
-use crate::group::{BUMPED, CAPPED, GroupKey, KeepsGroups, Phase, Pin};
+use crate::group::{BUMPED, CAPPED, KeepsGroups, Phase, Pin};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::STANDING_LEVEL;
 use crate::sync::{Arc, Ordering};
 
+use super::id::GroupId;
 use super::refuse::LaneError;
 use super::shared::Shared;
 use super::state::{Age, State};
 use super::{GroupRef, Pinned, Queue};
-
-/// Names a group, for as long as there is one: a copyable name that pins
-/// nothing. It never names another group, of this queue or of any other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GroupId {
-    queue: u64,
-    key: GroupKey,
-}
-
-impl GroupId {
-    pub(crate) fn new<T>(shared: &Shared<T>, key: GroupKey) -> Self {
-        Self::of(shared.number, key)
-    }
-
-    /// Of the queue of this number.
-    pub(super) fn of(queue: u64, key: GroupKey) -> Self {
-        Self { queue, key }
-    }
-
-    /// The group's key, if it is one of this queue's.
-    pub(crate) fn key_in<T>(self, shared: &Shared<T>) -> Option<GroupKey> {
-        (self.queue == shared.number).then_some(self.key)
-    }
-}
 
 impl<T> Queue<T> {
     /// As [`Group::bump`], by name. To bump a message's group before any
@@ -77,7 +54,7 @@ impl<T> Queue<T> {
         group: GroupId,
         f: impl FnOnce(&mut State<T>, &GroupRef<T>) -> R,
     ) -> Result<R, Stale> {
-        let key = group.key_in(self.shared()).ok_or(Stale)?;
+        let key = self.shared().key(group)?;
         self.shared().with_state(|state| {
             let group = state.group(key).ok_or(Stale)?;
             Ok(f(state, &group))
@@ -87,7 +64,7 @@ impl<T> Queue<T> {
     /// Apart, as what is inlined beside sends makes those slower.
     #[inline(never)]
     pub(super) fn find(&self, group: GroupId) -> Result<GroupRef<T>, Stale> {
-        let key = group.key_in(self.shared()).ok_or(Stale)?;
+        let key = self.shared().key(group)?;
         match self.shared().names.try_get(key) {
             Some(found) => found,
             None => self.by_name(group, |_, group| group.clone()),
@@ -184,7 +161,7 @@ impl<T> Group<T> {
     /// Its name.
     #[must_use]
     pub fn id(&self) -> GroupId {
-        GroupId::new(self.pin.queue(), self.pin.key())
+        self.pin.queue().id(self.pin.key())
     }
 
     /// One more conversation in this group.
@@ -244,7 +221,7 @@ impl<T> Conversation<T> {
     /// Its group.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(self.pin.queue(), self.pin.key())
+        self.pin.queue().id(self.pin.key())
     }
 }
 

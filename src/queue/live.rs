@@ -6,8 +6,6 @@ use crate::group::Taken;
 
 use super::GroupRef;
 use super::capacity::Holder;
-use super::handles::GroupId;
-use super::shared::Shared;
 
 /// What a turn holds.
 pub(super) struct Live<T> {
@@ -40,10 +38,6 @@ impl<T> Live<T> {
     #[inline]
     pub(super) fn is_counted(&self) -> bool {
         !self.plain && (self.counted || self.holder.is_some())
-    }
-
-    pub(super) fn group_id(&self, shared: &Shared<T>) -> GroupId {
-        GroupId::new(shared, self.group().key())
     }
 }
 

@@ -21,7 +21,7 @@ use crate::limit::Limit;
 use crate::sync::Arc;
 use crate::wait::{Op, Session, Ticket, Wait, WakeBatch, look_twice, sealed};
 
-use super::handles::GroupId;
+use super::id::GroupId;
 use super::refuse::{NoMore, NoTurn, TryReceive, Why};
 use super::shared::Shared;
 use super::state::{Age, State};
@@ -51,7 +51,7 @@ impl<T> Queue<T> {
         let shared = self.shared();
         Wait::new(ReceiveFrom {
             shared,
-            key: group.key_in(shared),
+            key: shared.key(group).ok(),
             ticket: None,
         })
     }
@@ -77,7 +77,7 @@ impl<T> Queue<T> {
     /// [`TryReceive`] says what keeps the group, or that nothing will ever come.
     pub fn try_receive_from(&self, group: GroupId) -> Result<Turn<'_, T>, TryReceive> {
         let shared = self.shared();
-        let key = group.key_in(shared).ok_or(Stale)?;
+        let key = shared.key(group)?;
         let epoch = shared.epoch();
         let group = shared.with_state(|state| shared.claim_by_name(state, key))?;
         Ok(Turn::begin(shared, group, epoch))

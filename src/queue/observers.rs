@@ -12,7 +12,8 @@ use crate::limit::Limit;
 use crate::sync::{Arc, Mutex, Ordering, WakeArc, unique};
 
 use super::GroupRef;
-use super::handles::{Conversation, GroupId};
+use super::handles::Conversation;
+use super::id::GroupId;
 use super::refuse::SendError;
 use super::shared::Shared;
 use super::state::Age;
@@ -121,7 +122,7 @@ impl<T> From<Conversation<T>> for Side<T> {
 
 impl<T> Side<T> {
     pub(crate) fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.group.key())
+        self.shared.id(self.group.key())
     }
 
     /// One more in the same group, also if this one has ended and something

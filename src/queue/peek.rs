@@ -8,7 +8,7 @@ use crate::group::{PEEKED, Phase, Taken, ordinal};
 use crate::sync::Arc;
 
 use super::capacity::Holder;
-use super::handles::GroupId;
+use super::id::GroupId;
 use super::refuse::{TryReceive, Why};
 use super::shared::Shared;
 use super::state::Age;
@@ -101,7 +101,7 @@ impl<T> Peek<T> {
     /// The group that it waits in.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        GroupId::new(&self.shared, self.group.key())
+        self.shared.id(self.group.key())
     }
 
     /// The how manieth it is of those sent into the group; an error of a

@@ -13,7 +13,7 @@ use crate::sync::Arc;
 use crate::wait::{Op, Ticket, Wait, WakeBatch, look_twice, sealed};
 
 use super::Queue;
-use super::handles::GroupId;
+use super::id::GroupId;
 use super::refuse::NoMore;
 use super::shared::Shared;
 use super::state::State;
@@ -102,7 +102,7 @@ impl<T> Queue<T> {
 fn poisoned<T>(shared: &Shared<T>, state: &State<T>, key: GroupKey) -> Option<Poisoned> {
     let poison = state.suspended.poison(key)?;
     Some(Poisoned {
-        group: GroupId::new(shared, key),
+        group: shared.id(key),
         message: ordinal(poison.place),
         attempts: poison.attempts,
         waiting: state.group(key).map_or(0, |group| group.waiting() as usize),

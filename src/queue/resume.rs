@@ -7,7 +7,7 @@ use crate::error::Stale;
 use crate::group::{Mailbox, POISONED, SUSPENDED, Taken};
 use crate::wait::sealed;
 
-use super::handles::GroupId;
+use super::id::GroupId;
 use super::shared::Shared;
 use super::state::{Age, State};
 use super::suspended::Suspended;

@@ -20,16 +20,17 @@
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
+use crate::error::{OutOfRange, Stale};
 use crate::group::{Group, GroupKey, Guard, Mailbox, Names, Phase, Taken};
-use crate::limit::Bypass;
-use crate::retry::Retry;
 use crate::sync::{
     AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, Tally, panicking, unique,
 };
 use crate::wait::{Guarded, Session, WakeBatch};
 
 use super::GroupRef;
+use super::builder::Builder;
 use super::capacity::Capacity;
+use super::id::GroupId;
 use super::state::{Age, State};
 use super::submissions::{Posted, Submissions, Token};
 use super::suspended::Suspended;
@@ -37,24 +38,17 @@ use super::suspended::Suspended;
 /// Idle groups that are kept by key, if nothing else is said.
 pub(crate) const KEPT_IDLE: usize = 1024;
 
-/// Who is told of a delivery that was dropped, with the number of the queue.
-pub(super) type OnDropped = Box<dyn Fn(u64, GroupKey) + Send + Sync>;
-
 pub(crate) struct Shared<T> {
     state: Guarded<State<T>>,
     pub(super) submissions: Submissions<T>,
     /// The groups that have not ended.
     pub(super) names: Names<T, Self>,
-    /// The most deliveries of one turn.
-    pub(super) quantum: u32,
-    /// What becomes of a message that fails.
-    pub(super) retry: Retry,
+    pub(super) built: Builder<T>,
     pub(crate) capacity: Capacity,
     /// Deliveries that were not completed.
     pub(super) failures: Tally,
     /// Those of them that were dropped.
     pub(super) dropped: Tally,
-    on_dropped: Option<OnDropped>,
     /// Raised when a cap is lowered, for the turns that are live.
     pub(super) epoch: AtomicU32,
     /// Nobody receives any more.
@@ -77,23 +71,18 @@ impl<T> UnwindSafe for Shared<T> {}
 impl<T> RefUnwindSafe for Shared<T> {}
 
 impl<T> Shared<T> {
-    pub(super) fn new(
-        (quantum, bypass): (u32, Bypass),
-        retry: Retry,
-        capacity: Capacity,
-        on_dropped: Option<OnDropped>,
-    ) -> Self {
-        let state = State::new(bypass);
-        Self {
+    pub(super) fn new(built: Builder<T>) -> Result<Self, OutOfRange> {
+        OutOfRange::check("quantum", built.quantum, 1, u32::MAX)?;
+        built.retry.checked()?;
+        let state = State::new(built.bypass);
+        Ok(Self {
             names: state.groups.names(),
             state: Guarded::new(state),
             submissions: Submissions::new(),
-            quantum,
-            retry,
-            capacity,
+            capacity: Capacity::new(built.capacity)?,
+            built,
             failures: Tally::new(),
             dropped: Tally::new(),
-            on_dropped,
             epoch: AtomicU32::new(0),
             gone: AtomicBool::new(false),
             wanted: OnceLock::new(),
@@ -101,7 +90,19 @@ impl<T> Shared<T> {
             keep_idle: AtomicUsize::new(0),
             trim_above: AtomicUsize::new(0),
             number: unique(),
-        }
+        })
+    }
+
+    /// The name of a group of this queue.
+    pub(crate) fn id(&self, key: GroupKey) -> GroupId {
+        let queue = self.number;
+        GroupId { queue, key }
+    }
+
+    /// The group's key, if it is one of this queue's.
+    pub(crate) fn key(&self, id: GroupId) -> Result<GroupKey, Stale> {
+        let ours = id.queue == self.number;
+        ours.then_some(id.key).ok_or(Stale)
     }
 
     /// One event.
@@ -304,8 +305,8 @@ impl<T> Shared<T> {
             return;
         }
         self.dropped.count();
-        if let Some(on_dropped) = &self.on_dropped {
-            on_dropped(self.number, group);
+        if let Some(on_dropped) = &self.built.on_dropped {
+            on_dropped(self.id(group));
         }
     }
 

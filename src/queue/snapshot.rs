@@ -8,7 +8,7 @@ use crate::limit::Limit;
 
 use super::Queue;
 use super::counts::{Counts, counts};
-use super::handles::GroupId;
+use super::id::GroupId;
 use super::refuse::Why;
 
 /// What a queue held. Nothing is claimed or closed while it is taken, but messages
@@ -83,7 +83,7 @@ impl<T> Queue<T> {
                 let mailbox = shared.lock_group(state, &group);
                 let claimed = state.is_claimed(&mailbox);
                 let status = GroupStatus {
-                    id: GroupId::new(shared, group.key()),
+                    id: shared.id(group.key()),
                     limit: mailbox.limit(),
                     level: mailbox.level,
                     // A turn that is about to begin has used it up.

@@ -148,7 +148,7 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
     };
     let failed = shared.failed(failed);
     let group = live.group.as_ref().expect(LIVE);
-    if behind.len() == 0 && shared.retry.is_plain(failed.attempts) {
+    if behind.len() == 0 && shared.built.retry.is_plain(failed.attempts) {
         let mut mailbox = group.lock();
         if mailbox.is_plain_but(BARE) && shared.wants(&failed.message) {
             return group.put_back(&mut mailbox, failed);
@@ -192,7 +192,7 @@ pub(super) fn give_back<T>(
     if failed && mailbox.flags & POISONED == 0 {
         let flag = state
             .suspended
-            .failed(shared.retry, group.key(), (place, attempts));
+            .failed(shared.built.retry, group.key(), (place, attempts));
         if flag == POISONED {
             mailbox.flags &= !SUSPENDED;
         }

@@ -13,7 +13,7 @@ use crate::sync::Arc;
 use super::GroupRef;
 use super::batch::Batch;
 use super::delivery::Delivery;
-use super::handles::GroupId;
+use super::id::GroupId;
 use super::live::{LIVE, Live};
 use super::shared::Shared;
 use super::special;
@@ -67,7 +67,7 @@ impl<T> Live<T> {
         let mut live = Self {
             group: ManuallyDrop::new(None),
             taken: None,
-            quota: shared.quantum,
+            quota: shared.built.quantum,
             epoch,
             plain: false,
             unit: true,
@@ -130,7 +130,7 @@ impl<'q, T> Turn<'q, T> {
     /// Whose turn it is.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        self.live.group_id(&self.shared)
+        self.shared.id(self.live.group().key())
     }
 
     /// The group's next message, to be [completed](Delivery::complete): a delivery that
