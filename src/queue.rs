@@ -244,7 +244,14 @@ impl<T> Queue<T> {
         let (shared, cap) = (self.shared().clone(), cap.into());
         let key = shared.with_state(|state| {
             state.open()?;
-            Ok::<_, LaneError>(state.add_lane(&shared.submissions, weight, cap)?)
+            let key = state.lanes.add_lane(weight, cap)?;
+            if state.lanes.len() > 1 {
+                shared.submissions.mix();
+            }
+            if cap != Limit::Unlimited {
+                state.use_caps(&shared.submissions);
+            }
+            Ok::<_, LaneError>(key)
         })?;
         Ok(Lane { shared, key })
     }

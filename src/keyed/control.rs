@@ -57,7 +57,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// [`LaneError`] if the limit is above [`Limit::MAX`], or the key has no group and
     /// the queue is closed.
     pub fn set_limit(&self, key: K, limit: impl Into<Limit>) -> Result<(), LaneError> {
-        self.change(key, Change::limit(limit.into())?)
+        self.change(key, Change::Limit(limit.into().checked()?))
     }
 
     /// Changes the level at which the group of a key stands when it is not bumped. All

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::{Closed, OutOfRange, Stale};
-use crate::group::{BUMPED, CAPPED, KeepsGroups, Phase, Pin};
+use crate::group::{BUMPED, CAPPED, Flags, KeepsGroups, Mailbox, Phase, Pin, TIERED};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::STANDING_LEVEL;
@@ -134,10 +134,26 @@ impl<T> Lane<T> {
         }
     }
 
+    /// A group with one pin.
     pub(crate) fn add_group(&self, limit: Limit, level: u8) -> Result<Pinned<T>, LaneError> {
-        self.shared.with_state(|state| {
+        let shared = &self.shared;
+        shared.with_state(|state| {
             state.open()?;
-            Ok(state.add_group(&self.shared, self.key, limit, level)?)
+            let limit = limit.checked()?;
+            let lane = state.lanes.lane(self.key.index());
+            let mut flags: Flags = 0;
+            if lane.counts {
+                flags |= CAPPED;
+            }
+            if lane.is_tiered() {
+                flags |= TIERED;
+            }
+            if *state.level.get_or_insert(level) != level {
+                shared.submissions.mix();
+            }
+            state.lanes.add_group(self.key);
+            let mailbox = Mailbox::new(self.key, limit, level, flags);
+            Ok(state.groups.add(mailbox, shared))
         })
     }
 }
@@ -196,7 +212,7 @@ impl<T> Group<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_limit(&self, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let (shared, change) = (self.pin.queue(), Change::limit(limit.into())?);
+        let (shared, change) = (self.pin.queue(), Change::Limit(limit.into().checked()?));
         shared.change_holding(&self.pin, change, ());
         Ok(())
     }
@@ -227,6 +243,7 @@ impl<T> Conversation<T> {
 
 impl<T> KeepsGroups<T> for Shared<T> {
     /// The last pin leaves the group to end after its last message.
+    #[cold]
     fn unpin(this: &Arc<Self>, pin: Pin<'_, T, Self>) {
         this.with_group(pin.group, |state, mailbox| {
             state.groups.unpin(pin, mailbox);
@@ -240,12 +257,6 @@ impl<T> KeepsGroups<T> for Shared<T> {
 pub(crate) enum Change {
     Limit(Limit),
     Level(u8),
-}
-
-impl Change {
-    pub(crate) fn limit(limit: Limit) -> Result<Self, OutOfRange> {
-        Ok(Self::Limit(limit.checked()?))
-    }
 }
 
 impl<T> Shared<T> {

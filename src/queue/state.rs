@@ -12,22 +12,22 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Closed, OutOfRange};
+use crate::error::Closed;
 use crate::group::{
-    CAPPED, CLOSED, COUNTED, Flags, Group, GroupKey, Groups, Mailbox, NAMED, PEEKED, POISONED,
-    Phase, STARTED, TIERED, UNPINNED,
+    CLOSED, COUNTED, Group, GroupKey, Groups, Mailbox, NAMED, PEEKED, POISONED, Phase, STARTED,
+    TIERED, UNPINNED,
 };
 use crate::lanes::{LaneKey, Lanes};
-use crate::limit::{Bypass, Limit};
+use crate::limit::Bypass;
 use crate::ready::Stands;
-use crate::sync::{Arc, WakeArc};
+use crate::sync::WakeArc;
 use crate::wait::Waiters;
 
 use super::refuse::NoMore;
 use super::submissions::{FEW, MIXED, MOVED, Move, Submissions, Token};
 use super::suspended::Suspended;
 use super::units::Units;
-use super::{GroupRef, Observer, Pinned, Shared};
+use super::{GroupRef, Observer, Shared};
 
 pub(super) struct State<T> {
     pub(super) lanes: Lanes<GroupRef<T>>,
@@ -59,7 +59,8 @@ pub(super) struct State<T> {
     pub(super) asleep: bool,
     /// Units of a cap may come back with a token.
     capped: bool,
-    level: Option<u8>,
+    /// The level of all groups so far: with another one tokens may overtake.
+    pub(super) level: Option<u8>,
 }
 
 /// When a group became ready, after a change.
@@ -116,47 +117,6 @@ impl<T> State<T> {
     pub(super) fn use_caps(&mut self, submissions: &Submissions<T>) {
         self.capped = true;
         submissions.units.make_words();
-    }
-
-    pub(super) fn add_lane(
-        &mut self,
-        submissions: &Submissions<T>,
-        weight: u32,
-        cap: Limit,
-    ) -> Result<LaneKey, OutOfRange> {
-        let key = self.lanes.add_lane(weight, cap)?;
-        if self.lanes.len() > 1 {
-            submissions.mix();
-        }
-        if cap != Limit::Unlimited {
-            self.use_caps(submissions);
-        }
-        Ok(key)
-    }
-
-    /// A group with one pin.
-    pub(super) fn add_group(
-        &mut self,
-        shared: &Arc<Shared<T>>,
-        lane: LaneKey,
-        limit: Limit,
-        level: u8,
-    ) -> Result<Pinned<T>, OutOfRange> {
-        let limit = limit.checked()?;
-        let stands_in = self.lanes.lane(lane.index());
-        let mut flags: Flags = 0;
-        if stands_in.counts {
-            flags |= CAPPED;
-        }
-        if stands_in.is_tiered() {
-            flags |= TIERED;
-        }
-        if *self.level.get_or_insert(level) != level {
-            shared.submissions.mix();
-        }
-        self.lanes.add_group(lane);
-        let mailbox = Mailbox::new(lane, limit, level, flags);
-        Ok(self.groups.add(mailbox, shared))
     }
 
     /// The group of this key, if it has not ended.

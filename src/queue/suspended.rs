@@ -70,10 +70,9 @@ impl Suspended {
         if pause.is_zero() {
             return 0;
         }
-        self.dates
-            .now()
-            .into_iter()
-            .for_each(|now| self.timers.advance(now));
+        if let Some(now) = self.dates.now() {
+            self.timers.advance(now);
+        }
         let until = self.timers.now().saturating_add(pause);
         match self.groups.get(&group) {
             Some(Suspension::BackingOff(timer)) if timer.at() >= until => {}
