@@ -88,7 +88,10 @@ pub struct Keyed<K, T, S = RandomState> {
 }
 
 /// A key's group, its shard, and what is to be let go of when that is unlocked.
-type NewGroup<'a, K, T> = (GroupRef<T>, MutexGuard<'a, KeyMap<K, T>>, Vec<Entry<K, T>>);
+type InShard<'a, K, T> = (GroupRef<T>, MutexGuard<'a, KeyMap<K, T>>, LetGo<K, T>);
+
+/// A key that was known already, and entries that left their map.
+type LetGo<K, T> = (Option<K>, Vec<Entry<K, T>>);
 
 /// On a line of its own.
 #[repr(align(64))]
@@ -228,10 +231,9 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         permits: Permits<'_>,
     ) -> Result<(), SendError<T>> {
         let shard = self.shards.map(hash).lock();
-        let Some(group) = shard.find(hash, &key) else {
-            return self.send_first(shard, (hash, key), tier, message, permits);
-        };
-        if tier.is_none() {
+        if tier.is_none()
+            && let Some(group) = shard.find(hash, &key)
+        {
             match self.queue().send_plain(group, message) {
                 Ok(posted) => {
                     permits.keep();
@@ -242,23 +244,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
                 Err(back) => message = back,
             }
         }
-        let (group, message) = (GroupRef::clone(group), (tier, [message]));
-        let sent = self.queue().send_special(&group, message, (permits, shard));
-        sent.map_err(SendError::single)
-    }
-
-    /// The first message of a key that has no group.
-    #[cold]
-    fn send_first(
-        &self,
-        shard: MutexGuard<'_, KeyMap<K, T>>,
-        key: (u64, K),
-        tier: Option<u32>,
-        message: T,
-        permits: Permits<'_>,
-    ) -> Result<(), SendError<T>> {
-        drop(shard);
-        let Ok((group, shard, idle)) = self.group_of_new(key) else {
+        let Ok((group, shard, (_known, idle))) = self.group_of(shard, (hash, key)) else {
             let reason = SendReason::Closed;
             return Err(SendError { message, reason });
         };
@@ -268,9 +254,19 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         sent.map_err(SendError::single)
     }
 
-    /// Makes the group of a key that has none, unless others were quicker: the key's
-    /// group, its shard locked, and what is to be let go of.
-    fn group_of_new(&self, (hash, key): (u64, K)) -> Result<NewGroup<'_, K, T>, LaneError> {
+    /// The group of a key, its shard locked, and what is to be let go of. If there is
+    /// none it is made, unless others are quicker.
+    #[cold]
+    fn group_of<'a>(
+        &'a self,
+        shard: MutexGuard<'a, KeyMap<K, T>>,
+        (hash, key): (u64, K),
+    ) -> Result<InShard<'a, K, T>, LaneError> {
+        if let Some(group) = shard.find(hash, &key) {
+            let group = GroupRef::clone(group);
+            return Ok((group, shard, (Some(key), Vec::new())));
+        }
+        drop(shard);
         // An event of the queue, which may run wakers: under no lock. Dropped under
         // none, also if an `Eq` panics.
         let (limit, level) = self.shards.made;
@@ -287,7 +283,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
             }
         };
         self.queue().keep();
-        Ok((group, shard, idle))
+        Ok((group, shard, (None, idle)))
     }
 
     /// How many messages of a key wait.

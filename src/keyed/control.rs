@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hash};
 
 use crate::error::Stale;
 use crate::limit::Limit;
-use crate::queue::{Change, GroupId, GroupRef, LaneError};
+use crate::queue::{Change, GroupId, LaneError};
 
 use super::{Keyed, Shards};
 
@@ -73,14 +73,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     fn change(&self, key: K, change: Change) -> Result<(), LaneError> {
         let hash = self.hasher.hash_one(&key);
         let shard = self.shards.map(hash).lock();
-        let found = shard.find(hash, &key).map(|group| GroupRef::clone(group));
-        let (group, shard, idle) = match found {
-            Some(group) => (group, shard, Vec::new()),
-            None => {
-                drop(shard);
-                self.group_of_new((hash, key))?
-            }
-        };
+        let (group, shard, (_known, idle)) = self.group_of(shard, (hash, key))?;
         // The shard is unlocked within the event, before any waker runs.
         self.queue().change_holding(&group, change, shard);
         self.shards.forget(idle);

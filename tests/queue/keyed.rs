@@ -271,14 +271,17 @@ fn a_key_may_call_its_keeper_when_it_is_dropped() {
     // Known already: dropped at once.
     orders.send(key(), 2).unwrap();
     assert_eq!(asked.load(Ordering::Relaxed), 1);
-    assert_eq!(served(&queue), [1, 2]);
-    // An idle group is kept with its key until somebody counts.
-    assert_eq!(asked.load(Ordering::Relaxed), 1);
-    assert!(orders.is_empty());
-    assert_eq!(asked.load(Ordering::Relaxed), 2);
-    queue.close();
-    assert!(orders.send(key(), 3).is_err());
+    orders.send_in(key(), 0, 3).unwrap();
+    orders.set_limit(key(), 1).unwrap();
     assert_eq!(asked.load(Ordering::Relaxed), 3);
+    assert_eq!(served(&queue), [1, 2, 3]);
+    // An idle group is kept with its key until somebody counts.
+    assert_eq!(asked.load(Ordering::Relaxed), 3);
+    assert!(orders.is_empty());
+    assert_eq!(asked.load(Ordering::Relaxed), 4);
+    queue.close();
+    assert!(orders.send(key(), 4).is_err());
+    assert_eq!(asked.load(Ordering::Relaxed), 5);
     *cell.lock().unwrap() = None;
 }
 
