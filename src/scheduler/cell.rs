@@ -16,16 +16,7 @@ use super::outcome::{Ending, Run, Verdict};
 use super::task_state::{Body, Location};
 
 /// What a worker does with a task, whatever its types.
-pub(super) trait Job: Any + Send + Sync {
-    /// Its task waits here now, or has moved: told under the lock of the state.
-    fn set_location(&self, location: Location);
-
-    /// Whether it may have to be run more than once.
-    fn is_future(&self) -> bool;
-
-    /// What its task is called.
-    fn label(&self) -> Option<&Arc<str>>;
-
+pub(super) trait Job: Body + Any + Send + Sync {
     /// Runs it until it ends and keeps what it gave, or until it must be woken to go
     /// on: `None`. Never unwinds.
     fn run(&self, runner: &mut dyn Runner) -> Option<Ending>;
@@ -59,26 +50,48 @@ pub trait Runner {
 
 /// What is to be run: a function, or a future.
 #[allow(unreachable_pub, reason = "in the type of a wait")]
-pub trait Program<R, E>: Send + Sized {
+pub trait Program: Send + Sized + 'static {
+    /// What was handed in.
+    type Given;
+
+    /// What it gives.
+    type Ok: Send + 'static;
+
+    /// Its error.
+    type Error: Send + 'static;
+
     /// Whether it may have to be woken to go on.
     const IS_FUTURE: bool;
 
     /// Runs until it ends, or hands itself back if it must be woken to go on.
-    fn go(self, runner: &mut dyn Runner) -> Result<Result<R, E>, Self>;
+    fn go(self, runner: &mut dyn Runner) -> Result<Result<Self::Ok, Self::Error>, Self>;
+
+    /// What was handed in, if it was never run.
+    fn back(self) -> Self::Given;
 }
 
 /// A function.
 #[allow(unreachable_pub, reason = "in the type of a wait")]
 pub struct Function<F>(pub(super) F);
 
-impl<F, R, E> Program<R, E> for Function<F>
+impl<F, R, E> Program for Function<F>
 where
-    F: FnOnce() -> Result<R, E> + Send,
+    F: FnOnce() -> Result<R, E> + Send + 'static,
+    R: Send + 'static,
+    E: Send + 'static,
 {
+    type Given = F;
+    type Ok = R;
+    type Error = E;
+
     const IS_FUTURE: bool = false;
 
     fn go(self, _: &mut dyn Runner) -> Result<Result<R, E>, Self> {
         Ok((self.0)())
+    }
+
+    fn back(self) -> F {
+        self.0
     }
 }
 
@@ -113,29 +126,29 @@ pub(super) enum Gave<R, E> {
 
 /// The lock is only ever held to move a value: none of the user's code runs
 /// under it.
-pub(super) struct Cell<P, R, E> {
+pub(super) struct Cell<P: Program> {
     label: Option<Arc<str>>,
-    there: Mutex<There<P, R, E>>,
+    there: Mutex<There<P>>,
 }
 
-struct There<P, R, E> {
+struct There<P: Program> {
     location: Option<Location>,
     /// Whoever waits for what it gives.
     waker: Option<Waker>,
-    stage: Stage<P, R, E>,
+    stage: Stage<P>,
 }
 
-enum Stage<P, R, E> {
+enum Stage<P: Program> {
     Ready(P),
     Running,
-    Gave(Verdict<R, E>, Run),
+    Gave(Verdict<P::Ok, P::Error>, Run),
     /// It ended without a worker: how, until that is taken, and its program until that
     /// is dropped.
     Unrun(Option<(Ending, Option<Run>)>, Option<P>),
     Taken,
 }
 
-impl<P, R, E> Cell<P, R, E> {
+impl<P: Program> Cell<P> {
     #[inline]
     pub(super) fn new(program: P, label: Option<Arc<str>>) -> Self {
         let there = There {
@@ -148,12 +161,20 @@ impl<P, R, E> Cell<P, R, E> {
             there: Mutex::new(there),
         }
     }
+
+    /// What was to be run, if it did not run.
+    pub(super) fn reclaim(&self) -> Option<P> {
+        match self.there.lock().swap(Stage::Running).0 {
+            Stage::Ready(program) => Some(program),
+            _ => None,
+        }
+    }
 }
 
-impl<P, R, E> There<P, R, E> {
+impl<P: Program> There<P> {
     /// Puts something else there; and if that is what came of the task, takes out who is to
     /// be woken for it.
-    fn swap(&mut self, stage: Stage<P, R, E>) -> (Stage<P, R, E>, Option<Waker>) {
+    fn swap(&mut self, stage: Stage<P>) -> (Stage<P>, Option<Waker>) {
         let waker = match &stage {
             Stage::Gave(..) | Stage::Unrun(..) => self.waker.take(),
             _ => None,
@@ -164,18 +185,16 @@ impl<P, R, E> There<P, R, E> {
 
 /// Runs what is there; `swap` puts something else there.
 #[inline]
-fn run<P, R, E>(
+fn run<P: Program>(
     runner: &mut dyn Runner,
-    mut swap: impl FnMut(Stage<P, R, E>) -> (Stage<P, R, E>, Option<Waker>),
-) -> Option<Ending>
-where
-    P: Program<R, E>,
-{
+    mut swap: impl FnMut(Stage<P>) -> (Stage<P>, Option<Waker>),
+) -> Option<Ending> {
     let (Stage::Ready(program), _) = swap(Stage::Running) else {
         unreachable!("one worker runs it at a time");
     };
     match attempt(program, runner) {
-        Ok((ending, verdict)) => {
+        Ok(verdict) => {
+            let ending = verdict.ending();
             let (_, waker) = swap(Stage::Gave(verdict, runner.ended(ending)));
             runner.told(waker);
             Some(ending)
@@ -189,29 +208,21 @@ where
 
 /// Runs it until it ends, or hands itself back.
 #[inline]
-pub(super) fn attempt<P, R, E>(
+pub(super) fn attempt<P: Program>(
     program: P,
     runner: &mut dyn Runner,
-) -> Result<(Ending, Verdict<R, E>), P>
-where
-    P: Program<R, E>,
-{
+) -> Result<Verdict<P::Ok, P::Error>, P> {
     match catch_unwind(AssertUnwindSafe(|| program.go(runner))) {
-        Ok(Ok(Ok(result))) => Ok((Ending::Ok, Verdict::Ok(result))),
-        Ok(Ok(Err(error))) => Ok((Ending::Failed, Verdict::Failed(error))),
+        Ok(Ok(Ok(result))) => Ok(Verdict::Ok(result)),
+        Ok(Ok(Err(error))) => Ok(Verdict::Failed(error)),
         Ok(Err(program)) => Err(program),
-        Err(payload) => Ok((Ending::Panicked, Verdict::Panicked(payload))),
+        Err(payload) => Ok(Verdict::Panicked(payload)),
     }
 }
 
-impl<P, R, E> Job for Cell<P, R, E>
-where
-    P: Program<R, E> + 'static,
-    R: Send + 'static,
-    E: Send + 'static,
-{
-    fn set_location(&self, location: Location) {
-        self.there.lock().location = Some(location);
+impl<P: Program> Body for Cell<P> {
+    fn moved(&self, to: Location) {
+        self.there.lock().location = Some(to);
     }
 
     fn is_future(&self) -> bool {
@@ -221,7 +232,9 @@ where
     fn label(&self) -> Option<&Arc<str>> {
         self.label.as_ref()
     }
+}
 
+impl<P: Program> Job for Cell<P> {
     fn run(&self, runner: &mut dyn Runner) -> Option<Ending> {
         run(runner, |stage| self.there.lock().swap(stage))
     }
@@ -254,45 +267,34 @@ where
 
 impl Body for Arc<dyn Job> {
     fn moved(&self, to: Location) {
-        self.set_location(to);
+        (**self).moved(to);
     }
 
     #[inline]
     fn is_future(&self) -> bool {
-        Job::is_future(&**self)
+        (**self).is_future()
     }
 
     #[inline]
     fn label(&self) -> Option<&Arc<str>> {
-        Job::label(&**self)
+        (**self).label()
     }
 }
 
-impl<P, R, E> Cell<P, R, E> {
-    /// What was to be run, if it did not run.
-    pub(super) fn reclaim(&self) -> Option<P> {
-        match self.there.lock().swap(Stage::Running).0 {
-            Stage::Ready(program) => Some(program),
-            _ => None,
-        }
-    }
-}
-
-impl<P, R, E> Gift<R, E> for Cell<P, R, E>
-where
-    P: Send,
-    R: Send,
-    E: Send,
-{
+impl<P: Program> Gift<P::Ok, P::Error> for Cell<P> {
     fn location(&self) -> Option<Location> {
         self.there.lock().location
     }
 
-    fn take(&self) -> Gave<R, E> {
+    fn take(&self) -> Gave<P::Ok, P::Error> {
         self.there.lock().take()
     }
 
-    fn take_or_wait(&self, current: &Waker, spare: &mut Option<Waker>) -> Option<Gave<R, E>> {
+    fn take_or_wait(
+        &self,
+        current: &Waker,
+        spare: &mut Option<Waker>,
+    ) -> Option<Gave<P::Ok, P::Error>> {
         let there = &mut *self.there.lock();
         match there.take() {
             Gave::NotYet => {}
@@ -318,8 +320,8 @@ where
     }
 }
 
-impl<P, R, E> There<P, R, E> {
-    fn take(&mut self) -> Gave<R, E> {
+impl<P: Program> There<P> {
+    fn take(&mut self) -> Gave<P::Ok, P::Error> {
         match &mut self.stage {
             Stage::Ready(_) | Stage::Running => Gave::NotYet,
             Stage::Unrun(how, _) => match how.take() {

@@ -2,45 +2,34 @@
 
 use std::time::Duration;
 
-use crate::error::TierGoesDown;
 use crate::slab::Key;
 use crate::sync::Ordering::Relaxed;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
 use super::outcome::{Ending, TaskId};
+use super::reject::Reason;
 use super::task_state::{Body, Location, Placing, Waiting, nanos};
-
-/// Why a task was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// The scheduler or the caller takes no more.
-    Closed,
-    /// It would wait for itself.
-    TierGoesDown(TierGoesDown),
-    /// The group is not of this caller.
-    ForeignGroup,
-}
 
 impl<J: Body> Core<J> {
     /// Whether tasks are taken for this place. What refuses one refuses all.
-    pub(crate) fn admits(&self, caller: Key, placing: &Placing) -> Result<(), Refused> {
+    pub(crate) fn admits(&self, caller: Key, placing: &Placing) -> Result<(), Reason> {
         let c = self.caller(caller);
         if self.closed || c.released {
-            return Err(Refused::Closed);
+            return Err(Reason::Closed);
         }
         let Some(group) = placing.group else {
             return Ok(());
         };
         if self.backlog.lane_of(group) != Some(c.lane) {
-            return Err(Refused::ForeignGroup);
+            return Err(Reason::ForeignGroup);
         }
         // The tier of a task that is not due is only looked at when it is.
         match placing.tier.filter(|_| placing.after.is_zero()) {
             Some(tier) => self
                 .backlog
                 .admits(group, tier)
-                .map_err(Refused::TierGoesDown),
+                .map_err(Reason::TierGoesDown),
             None => Ok(()),
         }
     }

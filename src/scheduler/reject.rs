@@ -7,8 +7,6 @@ use crate::error::{Closed, OutOfRange, Stalled, TierGoesDown};
 
 use crate::queue::SendReason;
 
-use super::placing::Refused;
-
 /// A task that was not taken, and why.
 pub struct Rejected<F> {
     /// The function, as it was handed in.
@@ -58,13 +56,6 @@ pub enum SyncError {
     Stalled(Stalled),
 }
 
-impl<F> Rejected<F> {
-    pub(super) fn new(task: F, reason: impl Into<Reason>) -> Self {
-        let reason = reason.into();
-        Self { task, reason }
-    }
-}
-
 impl From<SendReason> for Reason {
     fn from(reason: SendReason) -> Self {
         match reason {
@@ -73,16 +64,6 @@ impl From<SendReason> for Reason {
             SendReason::AboveCapacity => Self::AboveCapacity,
             SendReason::TimedOut => Self::TimedOut,
             SendReason::TierGoesDown(down) => Self::TierGoesDown(down),
-        }
-    }
-}
-
-impl From<Refused> for Reason {
-    fn from(refused: Refused) -> Self {
-        match refused {
-            Refused::Closed => Self::Closed,
-            Refused::TierGoesDown(down) => Self::TierGoesDown(down),
-            Refused::ForeignGroup => Self::ForeignGroup,
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The wait for room in a caller with a capacity, and then the submission.
 
 use std::future::Future;
-use std::marker::PhantomData;
 
 use crate::queue::{Pending, Permits, SendError, Sending};
 use crate::wait::{Wait, sealed};
@@ -12,38 +11,30 @@ use super::reject::Rejected;
 use super::spawn::Stage;
 use super::task::Task;
 
-/// What is to be submitted, while it waits for room. `F` is what was given, `P` what is
-/// run.
-pub struct ToSubmit<'a, F, P, R, E> {
+/// What is to be submitted, while it waits for room.
+pub struct ToSubmit<'a, P> {
     caller: &'a Caller,
     place: Place<'a>,
     program: P,
-    back: fn(P) -> F,
-    gives: PhantomData<fn() -> (R, E)>,
 }
 
 /// The wait of [`Caller::exec_wait`] and [`Caller::spawn_wait`].
-pub type Submitting<'a, F, P, R, E> = Sending<'a, ToSubmit<'a, F, P, R, E>>;
+pub type Submitting<'a, P> = Sending<'a, ToSubmit<'a, P>>;
 
-impl<F, P, R, E> sealed::Sealed for ToSubmit<'_, F, P, R, E> {}
+impl<P> sealed::Sealed for ToSubmit<'_, P> {}
 
-impl<F, P, R, E> Pending for ToSubmit<'_, F, P, R, E>
-where
-    P: Program<R, E> + 'static,
-    R: Send + 'static,
-    E: Send + 'static,
-{
-    type Message = F;
-    type Sent = Task<R, E>;
-    type Refused = Rejected<F>;
+impl<P: Program> Pending for ToSubmit<'_, P> {
+    type Message = P::Given;
+    type Sent = Task<P::Ok, P::Error>;
+    type Refused = Rejected<P::Given>;
 
-    fn send(self, permits: Permits<'_>) -> Result<Task<R, E>, Rejected<F>> {
+    fn send(self, permits: Permits<'_>) -> Result<Self::Sent, Self::Refused> {
         let Self { caller, place, .. } = self;
-        caller.submit_permitted(place, self.program, self.back, permits)
+        caller.submit_one(place, self.program, Some(permits))
     }
 
-    fn into_message(self) -> F {
-        (self.back)(self.program)
+    fn into_message(self) -> P::Given {
+        self.program.back()
     }
 }
 
@@ -90,13 +81,13 @@ impl Caller {
         &'a self,
         place: Place<'a>,
         f: F,
-    ) -> Wait<Submitting<'a, F, Function<F>, R, E>>
+    ) -> Wait<Submitting<'a, Function<F>>>
     where
         F: FnOnce() -> Result<R, E> + Send + 'static,
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.when_there_is_room(place, Function(f), |Function(f)| f)
+        self.when_there_is_room(place, Function(f))
     }
 
     /// As [`exec_wait`](Self::exec_wait), of a future.
@@ -108,32 +99,25 @@ impl Caller {
         &'a self,
         place: Place<'a>,
         future: F,
-    ) -> Wait<Submitting<'a, F, Stage<F>, R, E>>
+    ) -> Wait<Submitting<'a, Stage<F>>>
     where
         F: Future<Output = Result<R, E>> + Send + 'static,
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.when_there_is_room(place, Stage::New(future), Stage::unpolled)
+        self.when_there_is_room(place, Stage::New(future))
     }
 
-    fn when_there_is_room<'a, F, P, R, E>(
+    fn when_there_is_room<'a, P: Program>(
         &'a self,
         place: Place<'a>,
         program: P,
-        back: fn(P) -> F,
-    ) -> Wait<Submitting<'a, F, P, R, E>>
-    where
-        P: Program<R, E> + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
-    {
+    ) -> Wait<Submitting<'a, P>> {
+        let caller = self;
         let pending = ToSubmit {
-            caller: self,
+            caller,
             place,
             program,
-            back,
-            gives: PhantomData,
         };
         Sending::wait(&self.capacity, 1, pending)
     }

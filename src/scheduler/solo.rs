@@ -1,7 +1,6 @@
 //! The body of a task that nobody will ask for: what it gives is dropped as soon as it is
 //! there, and nothing is kept of where it waits.
 
-use std::marker::PhantomData;
 use std::task::Waker;
 
 use crate::sync::{Arc, Mutex};
@@ -9,23 +8,21 @@ use crate::wait::drop_quietly;
 
 use super::cell::{Job, Program, Runner, attempt};
 use super::outcome::{Ending, Run};
-use super::task_state::Location;
+use super::task_state::Body;
 
 /// The lock is only ever held to move the program.
-pub(super) struct Solo<P, R, E> {
+pub(super) struct Solo<P> {
     label: Option<Arc<str>>,
     /// While nobody runs it, and it has not ended.
     program: Mutex<Option<P>>,
-    gives: PhantomData<fn() -> (R, E)>,
 }
 
-impl<P, R, E> Solo<P, R, E> {
+impl<P> Solo<P> {
     #[inline]
     pub(super) fn new(program: P, label: Option<Arc<str>>) -> Self {
         Self {
             label,
             program: Mutex::new(Some(program)),
-            gives: PhantomData,
         }
     }
 
@@ -34,14 +31,7 @@ impl<P, R, E> Solo<P, R, E> {
     }
 }
 
-impl<P, R, E> Job for Solo<P, R, E>
-where
-    P: Program<R, E> + 'static,
-    R: 'static,
-    E: 'static,
-{
-    fn set_location(&self, _: Location) {}
-
+impl<P: Program> Body for Solo<P> {
     fn is_future(&self) -> bool {
         P::IS_FUTURE
     }
@@ -49,7 +39,9 @@ where
     fn label(&self) -> Option<&Arc<str>> {
         self.label.as_ref()
     }
+}
 
+impl<P: Program> Job for Solo<P> {
     fn run(&self, runner: &mut dyn Runner) -> Option<Ending> {
         let program = self.take();
         go(program, runner, |program| {
@@ -74,13 +66,15 @@ where
 
 /// Runs it; `keep` keeps what must be woken to go on.
 #[inline]
-fn go<P, R, E>(program: Option<P>, runner: &mut dyn Runner, keep: impl FnOnce(P)) -> Option<Ending>
-where
-    P: Program<R, E>,
-{
+fn go<P: Program>(
+    program: Option<P>,
+    runner: &mut dyn Runner,
+    keep: impl FnOnce(P),
+) -> Option<Ending> {
     let program = program.expect("one worker runs it at a time");
     match attempt(program, runner) {
-        Ok((ending, verdict)) => {
+        Ok(verdict) => {
+            let ending = verdict.ending();
             runner.ended(ending);
             drop_quietly(verdict);
             Some(ending)

@@ -71,7 +71,7 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.submit_one(place, Stage::New(future), Stage::unpolled)
+        self.submit_one(place, Stage::New(future), None)
     }
 
     /// As [`exec_detached`](Self::exec_detached), of a future.
@@ -85,7 +85,7 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.submit_detached::<_, _, R, E>(place, Stage::New(future), Stage::unpolled)
+        self.submit_detached(place, Stage::New(future))
     }
 }
 
@@ -97,20 +97,16 @@ pub enum Stage<F> {
     Begun(Pin<Box<F>>, Duration),
 }
 
-impl<F> Stage<F> {
-    /// The future of a task that was refused.
-    pub(super) fn unpolled(self) -> F {
-        match self {
-            Self::New(future) => future,
-            Self::Begun(..) => unreachable!("a refused task was never run"),
-        }
-    }
-}
-
-impl<F, R, E> Program<R, E> for Stage<F>
+impl<F, R, E> Program for Stage<F>
 where
-    F: Future<Output = Result<R, E>> + Send,
+    F: Future<Output = Result<R, E>> + Send + 'static,
+    R: Send + 'static,
+    E: Send + 'static,
 {
+    type Given = F;
+    type Ok = R;
+    type Error = E;
+
     const IS_FUTURE: bool = true;
 
     fn go(self, runner: &mut dyn Runner) -> Result<Result<R, E>, Self> {
@@ -127,6 +123,13 @@ where
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(gave) => Ok(gave),
             Poll::Pending => Err(Self::Begun(future, *runner.start())),
+        }
+    }
+
+    fn back(self) -> F {
+        match self {
+            Self::New(future) => future,
+            Self::Begun(..) => unreachable!("a refused task was never run"),
         }
     }
 }

@@ -41,7 +41,7 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.submit_one(place, Function(f), |Function(f)| f)
+        self.submit_one(place, Function(f), None)
     }
 
     /// Submits a task that nobody will ask for. No handle is made and, without a log, no
@@ -58,70 +58,36 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.submit_detached::<_, _, R, E>(place, Function(f), |Function(f)| f)
+        self.submit_detached(place, Function(f))
     }
 
-    /// Submits what is to be run; if it is refused, `back` makes of it what was given.
-    pub(super) fn submit_one<P, T, R, E>(
+    /// Submits what is to be run, with the room that it takes if that is there already.
+    pub(super) fn submit_one<P: Program>(
         &self,
         place: Place<'_>,
         program: P,
-        back: impl FnOnce(P) -> T,
-    ) -> Result<Task<R, E>, Rejected<T>>
-    where
-        P: Program<R, E> + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
-    {
-        match self.capacity.take(1) {
-            Ok(permits) => self.submit_permitted(place, program, back, permits),
-            Err(reason) => Err(Rejected::new(back(program), reason)),
-        }
-    }
-
-    /// The same, with the room that it takes.
-    pub(super) fn submit_permitted<P, T, R, E>(
-        &self,
-        place: Place<'_>,
-        program: P,
-        back: impl FnOnce(P) -> T,
-        permits: Permits<'_>,
-    ) -> Result<Task<R, E>, Rejected<T>>
-    where
-        P: Program<R, E> + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
-    {
+        room: Option<Permits<'_>>,
+    ) -> Result<TaskOf<P>, Rejected<P::Given>> {
         let cell = Arc::new(Cell::new(program, place.shared_label()));
         let job = once(Arc::clone(&cell) as Arc<dyn Job>);
-        match self.submit(place, job, true, permits) {
+        match self.submit(place, job, true, room) {
             Ok((id, queued)) => Ok(self.handle(id, queued, cell)),
-            Err((reason, jobs)) => Err(Rejected::new(back(only::<P, R, E>(jobs)), reason)),
+            Err(refusal) => Err(only::<P>(refusal)),
         }
     }
 
     /// As [`submit_one`](Self::submit_one), without a handle.
     #[inline]
-    pub(super) fn submit_detached<P, T, R, E>(
+    pub(super) fn submit_detached<P: Program>(
         &self,
         place: Place<'_>,
         program: P,
-        back: impl FnOnce(P) -> T,
-    ) -> Result<(), Rejected<T>>
-    where
-        P: Program<R, E> + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
-    {
-        let permits = match self.capacity.take(1) {
-            Ok(permits) => permits,
-            Err(reason) => return Err(Rejected::new(back(program), reason)),
-        };
-        let solo = Solo::<_, R, E>::new(program, place.shared_label());
+    ) -> Result<(), Rejected<P::Given>> {
+        let solo = Solo::new(program, place.shared_label());
         let job = once(Arc::new(solo) as Arc<dyn Job>);
-        match self.submit(place, job, false, permits) {
+        match self.submit(place, job, false, None) {
             Ok(_) => Ok(()),
-            Err((reason, jobs)) => Err(Rejected::new(back(only::<P, R, E>(jobs)), reason)),
+            Err(refusal) => Err(only::<P>(refusal)),
         }
     }
 
@@ -162,7 +128,8 @@ impl Caller {
         let cell = |f| Arc::new(Cell::new(Function(f), label.clone()));
         let cells: Vec<_> = tasks.into_iter().map(cell).collect();
         let jobs = cells.iter().map(|cell| Arc::clone(cell) as Arc<dyn Job>);
-        let (first, queued) = self.submit_many::<F, R, E>(place, jobs, true)?;
+        let submitted = self.submit(place, jobs, true, None);
+        let (first, queued) = submitted.map_err(all::<Function<F>>)?;
         let ids = (first.0..).map(TaskId);
         let tasks = ids.zip(cells);
         Ok(tasks
@@ -187,42 +154,14 @@ impl Caller {
         E: Send + 'static,
     {
         let label = place.shared_label();
-        let solo = |f| Solo::<_, R, E>::new(Function(f), label.clone());
+        let solo = |f| Solo::new(Function(f), label.clone());
         let job = |f| Arc::new(solo(f)) as Arc<dyn Job>;
         let jobs: Vec<_> = tasks.into_iter().map(job).collect();
-        self.submit_many::<F, R, E>(place, jobs.into_iter(), false)
-            .map(drop)
+        let submitted = self.submit(place, jobs.into_iter(), false, None);
+        submitted.map(drop).map_err(all::<Function<F>>)
     }
 
-    /// Submits what is to be run: with no task at all there is nothing to refuse.
-    fn submit_many<F, R, E>(
-        &self,
-        place: Place<'_>,
-        jobs: impl ExactSizeIterator<Item = Arc<dyn Job>>,
-        timed: bool,
-    ) -> Result<Name, Rejected<Vec<F>>>
-    where
-        F: FnOnce() -> Result<R, E> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
-    {
-        let submitted = match self.capacity.take(jobs.len()) {
-            _ if jobs.len() == 0 => Ok(Name::default()),
-            Ok(permits) => self.submit(place, jobs, timed, permits),
-            Err(reason) => Err((reason.into(), jobs.collect())),
-        };
-        submitted.map_err(|(reason, jobs)| {
-            let functions = jobs.into_iter().filter_map(reclaim::<Function<F>, R, E>);
-            Rejected::new(functions.map(|Function(f)| f).collect(), reason)
-        })
-    }
-
-    fn handle<P, R, E>(&self, id: TaskId, queued: Duration, gift: Arc<Cell<P, R, E>>) -> Task<R, E>
-    where
-        P: Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
-    {
+    fn handle<P: Program>(&self, id: TaskId, queued: Duration, gift: Arc<Cell<P>>) -> TaskOf<P> {
         Task {
             shared: Arc::clone(&self.shared),
             id,
@@ -231,15 +170,23 @@ impl Caller {
         }
     }
 
-    /// Takes all of them, or none: the number of the first, and when, if that is `timed`.
+    /// Takes all of them, or none, with their room if that is there already: the number of
+    /// the first, and when, if that is `timed`. With no task at all there is nothing to refuse.
     #[inline]
     fn submit(
         &self,
         place: Place<'_>,
         mut jobs: impl ExactSizeIterator<Item = Arc<dyn Job>>,
         timed: bool,
-        permits: Permits<'_>,
+        room: Option<Permits<'_>>,
     ) -> Result<Name, Refusal> {
+        if jobs.len() == 0 {
+            return Ok(Name::default());
+        }
+        let permits = match room.map_or_else(|| self.capacity.take(jobs.len()), Ok) {
+            Ok(permits) => permits,
+            Err(reason) => return Err((reason.into(), jobs.collect())),
+        };
         if let Some(g) = place.group
             && (g.caller != self.key || !Arc::ptr_eq(&g.shared, &self.shared))
         {
@@ -291,8 +238,8 @@ impl Caller {
     ) -> Result<Name, Refusal> {
         let mut these = Vec::new();
         let submitted = self.shared.with_state(|state, wakes, now| {
-            if let Err(refused) = state.admits(self.key, &placing) {
-                return Err((refused.into(), jobs));
+            if let Err(reason) = state.admits(self.key, &placing) {
+                return Err((reason, jobs));
             }
             let first = TaskId(state.last.0 + 1);
             let alone = !state.has_workers();
@@ -335,6 +282,9 @@ impl Caller {
     }
 }
 
+/// The handle of a task that runs this.
+type TaskOf<P> = Task<<P as Program>::Ok, <P as Program>::Error>;
+
 /// What handles know of tasks that were submitted together: the first one's number, and
 /// when.
 type Name = (TaskId, Duration);
@@ -342,28 +292,27 @@ type Name = (TaskId, Duration);
 /// Why tasks were not taken.
 type Refusal = (Reason, Vec<Arc<dyn Job>>);
 
-/// The program of the only one, which was refused.
+/// What was handed in, of the only one, which was refused.
 #[cold]
-fn only<P, R, E>(jobs: Vec<Arc<dyn Job>>) -> P
-where
-    P: Send + 'static,
-    R: Send + 'static,
-    E: Send + 'static,
-{
-    let program = jobs.into_iter().find_map(reclaim::<P, R, E>);
-    program.expect("a refused task was never run")
+fn only<P: Program>(refusal: Refusal) -> Rejected<P::Given> {
+    let Rejected { mut task, reason } = all::<P>(refusal);
+    let task = task.pop().expect("a refused task was never run");
+    Rejected { task, reason }
 }
 
-/// What was to be run in a body of these types, if it did not run.
-fn reclaim<P, R, E>(job: Arc<dyn Job>) -> Option<P>
-where
-    P: Send + 'static,
-    R: Send + 'static,
-    E: Send + 'static,
-{
+/// What was handed in.
+#[cold]
+fn all<P: Program>((reason, jobs): Refusal) -> Rejected<Vec<P::Given>> {
+    let programs = jobs.into_iter().filter_map(reclaim::<P>);
+    let task = programs.map(P::back).collect();
+    Rejected { task, reason }
+}
+
+/// What was to be run in a body of this type, if it did not run.
+fn reclaim<P: Program>(job: Arc<dyn Job>) -> Option<P> {
     let job: Arc<dyn Any + Send + Sync> = job;
-    match job.downcast::<Cell<P, R, E>>() {
+    match job.downcast::<Cell<P>>() {
         Ok(cell) => cell.reclaim(),
-        Err(job) => job.downcast::<Solo<P, R, E>>().ok()?.take(),
+        Err(job) => job.downcast::<Solo<P>>().ok()?.take(),
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct World {
     pub(super) caller: Key,
     pub(super) wakes: WakeBatch,
     /// By number, from 1.
-    cells: Vec<Arc<Cell<Function<Plain>, (), ()>>>,
+    cells: Vec<Arc<Cell<Function<Plain>>>>,
 }
 
 /// What a worker has: the task that it runs, and where there are more.
@@ -168,7 +168,7 @@ impl World {
 /// A future that does nothing.
 fn awaits() -> Arc<dyn Job> {
     let stage = Stage::New(std::future::ready(Ok::<_, ()>(())));
-    Arc::new(Solo::<_, (), ()>::new(stage, None))
+    Arc::new(Solo::new(stage, None))
 }
 
 impl Worker {
