@@ -117,18 +117,18 @@ use crate::sync::Arc;
 use crate::wait::{Wait, sealed};
 
 pub use builder::Builder;
-pub use caller::{OnFailure, Summary};
+pub use caller::{CallerOptions, OnFailure, Summary};
 pub use core::How;
 pub use current::is_cancelled;
 pub use first::{First, first};
-pub use handles::{Caller, CallerOptions, Group, Place};
+pub use handles::{Caller, Group, Place};
 pub use outcome::{Ending, Outcome, Record, Run, TaskId, Verdict};
 pub use pool::{Pool, PoolError};
 pub use reject::{CallerError, Reason, Rejected, SyncError};
 pub use room::{Submitting, ToSubmit};
 pub use status::{CallerStatus, RunningTask, Status, WaitingTask, Why, WorkersStatus};
 pub use task::{OutcomeError, OutcomeOp, Task};
-pub use waits::{Release, Shutdown, Synchronize};
+pub use waits::{Drained, Release, Shutdown, Synchronize};
 
 pub(crate) use caller::Synced;
 pub(crate) use core::Core;
@@ -159,16 +159,16 @@ impl Scheduler {
         let capacity = Capacity::new(options.capacity).map_err(CallerError::OutOfRange)?;
         let capacity = Arc::new(capacity);
         let mut state = self.shared.state.lock();
-        if state.is_closed() {
+        if state.closed {
             return Err(CallerError::Closed(Closed));
         }
         let key = state
-            .add_caller(name, options.weight, options.cap, options.on_failure)
+            .add_caller(name, &options)
             .map_err(CallerError::OutOfRange)?;
-        if capacity.permits().is_some() {
-            state.set_capacity(key, Arc::clone(&capacity));
-        }
-        let (shared, may_post) = (Arc::clone(&self.shared), state.may_post(key));
+        let c = state.caller_mut(key);
+        let limited = capacity.permits().map(|_| Arc::clone(&capacity));
+        c.capacity = limited;
+        let (shared, may_post) = (Arc::clone(&self.shared), Arc::clone(&c.may_post));
         Ok(Caller {
             shared,
             key,
@@ -186,7 +186,7 @@ impl Scheduler {
     /// [`OutOfRange`] outside 1 to 1024.
     pub fn set_workers(&self, max: u32) -> Result<(), OutOfRange> {
         self.shared
-            .with_state(|state, wakes, _| state.exact(wakes).set_workers(max))
+            .with_state(|state, wakes, _| state.exact(wakes).workers.set_max(max))
     }
 
     /// What runs, what waits, and why.
@@ -237,7 +237,7 @@ impl Scheduler {
     /// [`Stalled`](crate::error::Stalled), as for [`Task::outcome`]: a task that
     /// waits for the shutdown of its own scheduler waits for itself.
     pub fn shutdown(&self, how: How) -> Wait<Shutdown<'_>> {
-        Wait::new(Shutdown::new(&self.shared, how))
+        Wait::new(Shutdown::new(&self.shared, None, how, drop))
     }
 
     /// At the end of the scope, or while a panic unwinds it, [shuts down](Self::shutdown)
@@ -325,7 +325,7 @@ impl Drop for ShutdownAtEnd<'_> {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
-        self.shared.close(How::Drain);
+        self.shared.close(None, How::Drain);
     }
 }
 

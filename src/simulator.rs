@@ -71,7 +71,6 @@ pub struct Simulation {
     /// Tells its names from those of other simulations.
     number: u64,
     core: Core<Job>,
-    holds: u32,
     now: Duration,
     idle: Option<Duration>,
     /// When, on which worker, which task will end, and how.
@@ -102,7 +101,6 @@ impl Simulation {
         Ok(Self {
             number: unique(),
             core: Core::new(workers, bypass)?,
-            holds: 0,
             now: Duration::ZERO,
             idle: None,
             ends: BinaryHeap::new(),
@@ -132,15 +130,7 @@ impl Simulation {
     ///
     /// [`OutOfRange`] for its weight or cap.
     pub fn caller(&mut self, name: &str, options: CallerOptions) -> Result<CallerId, OutOfRange> {
-        let CallerOptions {
-            weight,
-            cap,
-            on_failure,
-            capacity: _,
-        } = options;
-        let key = self
-            .core
-            .add_caller(Arc::from(name), weight, cap, on_failure)?;
+        let key = self.core.add_caller(Arc::from(name), &options)?;
         Ok(CallerId(self.number, key))
     }
 
@@ -183,7 +173,7 @@ impl Simulation {
         Ok(SimTask {
             number: self.number,
             job,
-            id: self.core.last(),
+            id: self.core.last,
         })
     }
 

@@ -16,16 +16,6 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// The task that worker `n` runs is awake.
-    pub(crate) fn unblock(&mut self, n: u32) {
-        self.stalls.unblock(n);
-    }
-
-    /// Whether the wait of the task that worker `n` runs is to give up.
-    pub(crate) fn is_stalled(&self, n: u32) -> bool {
-        self.stalls.is_stalled(n)
-    }
-
     fn has_come(&self, target: Target) -> bool {
         match target {
             Target::Synchronize(caller) => !self.caller(caller).is_synchronizing(),

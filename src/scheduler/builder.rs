@@ -161,12 +161,8 @@ impl Builder {
     pub fn build(self) -> Result<Scheduler, OutOfRange> {
         OutOfRange::check("claims", self.claims, 1, MAX_CLAIMS)?;
         let mut core = Core::new(self.workers, self.bypass)?;
-        if self.log.is_none() {
-            core.without_rows();
-        }
-        if matches!(self.host, Host::Threads(_)) {
-            core.clock.by_workers();
-        }
+        core.rows = self.log.is_some();
+        core.clock.workers_keep = matches!(self.host, Host::Threads(_));
         Ok(Scheduler {
             shared: Arc::new(Shared {
                 state: Guarded::new(State::new(core, self.claims)),

@@ -14,6 +14,7 @@
 use std::task::Waker;
 
 use crate::lanes::LaneKey;
+use crate::limit::Limit;
 use crate::queue::Capacity;
 use crate::sync::{Arc, AtomicBool, Ordering::Relaxed};
 use crate::wait::Waiters;
@@ -30,6 +31,33 @@ pub enum OnFailure {
     /// wait and those that come later are skipped, until a successful
     /// synchronize has reported all failures.
     SkipHigherTiers,
+}
+
+/// What a caller is given: its share of the workers, its cap, and what a
+/// failure of its means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallerOptions {
+    /// How many turns it takes in a row while others wait: 1 to 1,000,000.
+    pub weight: u32,
+    /// The most of its tasks in flight at once.
+    pub cap: Limit,
+    /// Whether a failure lets its higher tiers go on.
+    pub on_failure: OnFailure,
+    /// The most of its tasks that have not ended: what is submitted beyond that is
+    /// refused, or [waits](super::Caller::exec_wait). Not kept in a simulation.
+    pub capacity: Limit,
+}
+
+impl Default for CallerOptions {
+    /// Weight 1, no cap, no capacity, failures let higher tiers go on.
+    fn default() -> Self {
+        Self {
+            weight: 1,
+            cap: Limit::Unlimited,
+            on_failure: OnFailure::Continue,
+            capacity: Limit::Unlimited,
+        }
+    }
 }
 
 /// What became of the tasks that a synchronize or a release covers.
@@ -104,14 +132,14 @@ pub(super) struct CallerState {
 }
 
 impl CallerState {
-    pub(super) fn new(name: Arc<str>, lane: LaneKey, weight: u32, on_failure: OnFailure) -> Self {
+    pub(super) fn new(name: Arc<str>, lane: LaneKey, options: &CallerOptions) -> Self {
         Self {
             name,
             lane,
-            weight,
+            weight: options.weight,
             woken_lane: None,
             cancelled: TaskId(0),
-            on_failure,
+            on_failure: options.on_failure,
             skip_above: None,
             released: false,
             may_post: Arc::new(AtomicBool::new(true)),
@@ -266,6 +294,11 @@ impl CallerState {
             }
             _ => Synced::NotYet,
         }
+    }
+
+    /// Whether a synchronize would have to wait, if none is under way.
+    pub(super) fn has_to_wait(&self) -> bool {
+        self.closing.is_none() && self.current.unfinished > 0
     }
 
     /// Whether a synchronize waits, and is not done.

@@ -125,11 +125,6 @@ impl<J: Body> Core<J> {
         let caller = self.callers.get(caller);
         caller.is_some_and(|caller| self.backlog.lane(caller.lane).drains())
     }
-
-    /// Whether workers have all that the caller's synchronize covers.
-    pub(super) fn is_all_claimed(&self, caller: Key) -> bool {
-        self.caller(caller).is_claimed()
-    }
 }
 
 /// How many may be taken together with this task, and which of the caller's: a synchronize

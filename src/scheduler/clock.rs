@@ -15,7 +15,7 @@ pub(super) struct Clock<T> {
     /// Who else keeps the time.
     pub(super) dates: Dates,
     /// Workers rest, so that one of them can keep the time.
-    workers_keep: bool,
+    pub(super) workers_keep: bool,
 }
 
 impl<T> Clock<T> {
@@ -26,11 +26,6 @@ impl<T> Clock<T> {
             dates: Dates::default(),
             workers_keep: false,
         }
-    }
-
-    /// Workers of the scheduler's own keep the time.
-    pub(super) fn by_workers(&mut self) {
-        self.workers_keep = true;
     }
 
     /// Whether no timer is set.
@@ -67,7 +62,12 @@ impl<T> Clock<T> {
         }
     }
 
-    pub(super) fn is_kept_by(&self, n: u32) -> bool {
+    /// Whether worker `n` must not leave, since it keeps the time.
+    pub(super) fn keeps(&self, n: u32) -> bool {
+        self.is_kept_by(n) && !self.is_empty()
+    }
+
+    fn is_kept_by(&self, n: u32) -> bool {
         self.keeper.is_some_and(|(keeper, _)| keeper == n)
     }
 }

@@ -8,7 +8,7 @@ use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::Waiters;
 
-use super::caller::{Summary, Synced};
+use super::caller::{CallerState, Summary, Synced};
 use super::core::Core;
 use super::outcome::TaskId;
 use super::task_state::Body;
@@ -24,59 +24,53 @@ impl<J: Body> Core<J> {
         self.caller_mut(caller).synced()
     }
 
-    /// Where a synchronize that is under way keeps its waker.
-    pub(crate) fn sync_waker(&mut self, caller: Key) -> Option<&mut Option<Waker>> {
-        self.caller_mut(caller).sync_waker()
-    }
-
     #[must_use]
     pub(crate) fn abandon_synchronize(&mut self, caller: Key) -> Option<Waker> {
         self.caller_mut(caller).reopen_epoch()
     }
 
-    /// The caller takes no more tasks. The summary, once all have ended.
-    pub(crate) fn release(&mut self, caller: Key) -> Option<Summary> {
+    /// This caller takes no more tasks, or none does. The summary, once all have ended, and
+    /// for none in particular all workers left: then it is empty.
+    pub(crate) fn close(&mut self, of: Option<Key>) -> Option<Summary> {
+        let Some(caller) = of else {
+            self.closed = true;
+            self.close_workers();
+            let over = self.unfinished == 0 && self.workers.live() == 0;
+            return over.then(Summary::default);
+        };
         let c = self.caller_mut(caller);
         c.release();
         (c.unfinished() == 0).then(|| c.summary())
     }
 
-    pub(crate) fn release_waiters(&mut self, caller: Key) -> &mut Waiters<()> {
+    /// Who waits for that.
+    pub(super) fn end_waiters(&mut self, of: Option<Key>) -> &mut Waiters<()> {
+        let Some(caller) = of else {
+            return &mut self.shutdown_waiters;
+        };
         let c = self.caller_mut(caller);
         c.released_waiters.get_or_insert_default()
     }
 
-    /// Nothing more is taken. Whether all tasks have ended and all workers left.
-    pub(crate) fn close(&mut self) -> bool {
-        self.closed = true;
-        self.close_workers();
-        self.unfinished == 0 && self.workers.live() == 0
-    }
-
-    pub(crate) fn shutdown_waiters(&mut self) -> &mut Waiters<()> {
-        &mut self.shutdown_waiters
-    }
-
-    /// No task starts any more: what waits will be cancelled.
-    pub(crate) fn cancel_all(&mut self) {
-        self.cancelling = true;
-    }
-
-    /// No task of a released caller starts any more: what no worker has will be
-    /// cancelled.
-    pub(crate) fn cancel_caller(&mut self, caller: Key) {
-        let paused = self.set_cap(caller, Limit::AtMost(0));
-        debug_assert!(paused.is_ok());
-        self.caller_mut(caller).cancelled = TaskId::LAST;
-    }
-
-    /// All that the caller has submitted is to be cancelled, but what has started: up
-    /// to which task.
-    pub(crate) fn cancel_so_far(&mut self, caller: Key) -> TaskId {
+    /// What this caller has submitted, or what all have, is to be cancelled, but what has
+    /// started: up to which task; and whether no task starts until that is done, by a hold:
+    /// none of a released caller starts any more.
+    pub(super) fn begin_cancel(&mut self, of: Option<Key>) -> (TaskId, bool) {
         let last = self.last;
-        let c = self.caller_mut(caller);
-        c.cancelled = c.cancelled.max(last);
-        last
+        let cancelled = match of {
+            Some(caller) => &mut self.caller_mut(caller).cancelled,
+            None => &mut self.cancelled,
+        };
+        *cancelled = last;
+        let released = of.filter(|&caller| self.caller(caller).released);
+        match released {
+            Some(caller) => {
+                let paused = self.set_cap(caller, Limit::AtMost(0));
+                debug_assert!(paused.is_ok());
+            }
+            None => self.hold(),
+        }
+        (last, released.is_none())
     }
 
     /// What no worker has, for the end of the scheduler.
@@ -89,14 +83,16 @@ impl<J: Body> Core<J> {
         jobs
     }
 
-    /// The capacity of a caller.
-    pub(super) fn capacity(&self, caller: Key) -> Option<Arc<Capacity>> {
-        self.caller(caller).capacity.clone()
-    }
-
-    /// The capacities of all callers.
-    pub(super) fn capacities(&self) -> Vec<Arc<Capacity>> {
-        let callers = self.callers.iter();
-        callers.filter_map(|(_, c)| c.capacity.clone()).collect()
+    /// The capacities of this caller, or of all.
+    pub(super) fn capacities(&self, of: Option<Key>) -> Vec<Arc<Capacity>> {
+        let capacity = |c: &CallerState| c.capacity.clone();
+        match of {
+            Some(caller) => capacity(self.caller(caller)).into_iter().collect(),
+            None => self
+                .callers
+                .iter()
+                .filter_map(|(_, c)| capacity(c))
+                .collect(),
+        }
     }
 }

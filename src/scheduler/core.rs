@@ -24,11 +24,11 @@ use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 use crate::queue::Capacity;
 use crate::slab::{Key, Slab};
-use crate::sync::{Arc, AtomicBool};
+use crate::sync::Arc;
 use crate::wait::{Waiters, WakeBatch};
 use crate::workers::{Action, Workers};
 
-use super::caller::{CallerState, OnFailure};
+use super::caller::{CallerOptions, CallerState};
 use super::clock::Clock;
 use super::outcome::TaskId;
 use super::stall::Stalls;
@@ -45,7 +45,7 @@ pub enum How {
 }
 
 pub(crate) struct Core<J> {
-    pub(super) backlog: Backlog<Waiting<J>>,
+    pub(crate) backlog: Backlog<Waiting<J>>,
     pub(super) callers: Slab<CallerState>,
     /// By lane: whose it is.
     pub(super) by_lane: Vec<Key>,
@@ -54,17 +54,17 @@ pub(crate) struct Core<J> {
     pub(super) running: Vec<Option<Running>>,
     /// Tasks that workers have and that are cancelled.
     pub(super) told_to_end: BTreeSet<TaskId>,
-    pub(super) workers: Workers,
+    pub(crate) workers: Workers,
     idle_wakers: Vec<Option<Waker>>,
-    pub(super) last: TaskId,
+    pub(crate) last: TaskId,
     pub(super) unfinished: u64,
     /// Futures that wait to be woken.
     pub(super) suspended: u64,
     /// Futures that were cancelled, and are being dropped.
     pub(super) dropping: u64,
     pub(super) closed: bool,
-    /// What waits is being cancelled: no task starts any more.
-    pub(super) cancelling: bool,
+    /// The last of all tasks that are to be cancelled, those too that have begun.
+    pub(super) cancelled: TaskId,
     /// While there are any, no task starts or goes on.
     holds: u32,
     pub(super) shutdown_waiters: Waiters<()>,
@@ -100,7 +100,7 @@ impl<J: Body> Core<J> {
             suspended: 0,
             dropping: 0,
             closed: false,
-            cancelling: false,
+            cancelled: TaskId(0),
             holds: 0,
             shutdown_waiters: Waiters::new(),
             stalls: Stalls::default(),
@@ -115,22 +115,15 @@ impl<J: Body> Core<J> {
         })
     }
 
-    /// Nobody keeps a log.
-    pub(super) fn without_rows(&mut self) {
-        self.rows = false;
-    }
-
     // Callers and groups.
 
     pub(crate) fn add_caller(
         &mut self,
         name: Arc<str>,
-        weight: u32,
-        cap: Limit,
-        on_failure: OnFailure,
+        options: &CallerOptions,
     ) -> Result<Key, OutOfRange> {
-        let lane = self.backlog.add_lane(weight, cap)?;
-        let caller = CallerState::new(name, lane, weight, on_failure);
+        let lane = self.backlog.add_lane(options.weight, options.cap)?;
+        let caller = CallerState::new(name, lane, options);
         let caller = self.callers.insert(caller);
         self.set_caller_of(lane, caller);
         Ok(caller)
@@ -148,21 +141,6 @@ impl<J: Body> Core<J> {
     #[inline]
     pub(super) fn caller_of(&self, lane: LaneKey) -> Key {
         self.by_lane[lane.index() as usize]
-    }
-
-    /// What says whether the caller's tasks may be posted.
-    pub(super) fn may_post(&self, caller: Key) -> Arc<AtomicBool> {
-        Arc::clone(&self.caller(caller).may_post)
-    }
-
-    /// The caller has this capacity.
-    pub(super) fn set_capacity(&mut self, caller: Key, capacity: Arc<Capacity>) {
-        self.caller_mut(caller).capacity = Some(capacity);
-    }
-
-    /// There is one more handle of the caller.
-    pub(crate) fn add_handle(&mut self, caller: Key) {
-        self.caller_mut(caller).handles += 1;
     }
 
     /// A handle of the caller is gone. With the last one it takes no more, and is
@@ -192,25 +170,7 @@ impl<J: Body> Core<J> {
         self.backlog.add_group(lane, limit, level)
     }
 
-    /// The groups, for settings that need nothing else.
-    pub(crate) fn backlog(&mut self) -> &mut Backlog<Waiting<J>> {
-        &mut self.backlog
-    }
-
-    /// The number of the last task.
-    pub(crate) fn last(&self) -> TaskId {
-        self.last
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.closed
-    }
-
     // Workers.
-
-    pub(crate) fn set_workers(&mut self, max: u32) -> Result<(), OutOfRange> {
-        self.workers.set_max(max)
-    }
 
     /// Worker `n` looks for work, having rested, arrived or finished.
     pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
@@ -221,10 +181,6 @@ impl<J: Body> Core<J> {
         let claim = self.backlog.claim()?;
         self.workers.claimed(n);
         Some(self.start(claim, n, now))
-    }
-
-    pub(crate) fn workers(&mut self) -> &mut Workers {
-        &mut self.workers
     }
 
     /// Worker `n` rests until it is woken; gives back its last waker.
@@ -249,11 +205,6 @@ impl<J: Body> Core<J> {
         self.workers.failed(n);
         self.start_failures += 1;
         self.start_error = Some(String::from("the worker was dropped unrun"));
-    }
-
-    /// Why the last worker that could not be started was not.
-    pub(crate) fn explain_failure(&mut self, why: String) {
-        self.start_error = Some(why);
     }
 
     /// Whether there is any worker, or one on its way.
@@ -285,7 +236,7 @@ impl<J: Body> Core<J> {
     /// Whether what stands in line may start.
     #[inline]
     pub(super) fn may_start(&self) -> bool {
-        !self.is_held() && !self.cancelling
+        !self.is_held()
     }
 
     /// Once nothing more will come, who finds nothing leaves.
@@ -311,9 +262,9 @@ impl<J: Body> Core<J> {
         self.holds += 1;
     }
 
-    /// Ends one `hold`.
+    /// Ends one `hold`, if there is any.
     pub(crate) fn unhold(&mut self) {
-        self.holds -= 1;
+        self.holds = self.holds.saturating_sub(1);
     }
 
     /// Ends an event: starts or wakes the workers that the eligible work needs,

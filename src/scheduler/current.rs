@@ -127,6 +127,6 @@ pub(super) fn block(
 /// The calling thread is awake again.
 pub(super) fn unblock(shared: &Arc<Shared>) {
     if let Some(n) = current(shared) {
-        shared.with_state(|state, _, _| state.unblock(n));
+        shared.with_state(|state, _, _| state.stalls.unblock(n));
     }
 }

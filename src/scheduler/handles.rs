@@ -11,38 +11,10 @@ use crate::slab::Key;
 use crate::sync::{Arc, AtomicBool};
 use crate::wait::Wait;
 
-use super::caller::OnFailure;
 use super::core::How;
 use super::shared::Shared;
 use super::task::Task;
 use super::waits::{Release, Synchronize};
-
-/// What a caller is given: its share of the workers, its cap, and what a
-/// failure of its means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallerOptions {
-    /// How many turns it takes in a row while others wait: 1 to 1,000,000.
-    pub weight: u32,
-    /// The most of its tasks in flight at once.
-    pub cap: Limit,
-    /// Whether a failure lets its higher tiers go on.
-    pub on_failure: OnFailure,
-    /// The most of its tasks that have not ended: what is submitted beyond that is
-    /// refused, or [waits](Caller::exec_wait). Not kept in a simulation.
-    pub capacity: Limit,
-}
-
-impl Default for CallerOptions {
-    /// Weight 1, no cap, no capacity, failures let higher tiers go on.
-    fn default() -> Self {
-        Self {
-            weight: 1,
-            cap: Limit::Unlimited,
-            on_failure: OnFailure::Continue,
-            capacity: Limit::Unlimited,
-        }
-    }
-}
 
 /// Where a task goes, and when: its tier, its group, its bump, its delay.
 #[derive(Clone, Copy, Debug, Default)]
@@ -198,7 +170,9 @@ impl Caller {
     ///
     /// [`Stalled`](crate::error::Stalled) as for [`Task::outcome`].
     pub fn release(&self, how: How) -> Wait<Release<'_>> {
-        Wait::new(Release::new(&self.shared, self.key, how))
+        Wait::new(Release::new(&self.shared, Some(self.key), how, |summary| {
+            summary
+        }))
     }
 
     /// Cancels all that it has submitted and that has not started, and futures of it
@@ -209,14 +183,7 @@ impl Caller {
     /// Cost: O(tasks of it that wait), under the scheduler's lock a few at a time;
     /// meanwhile no task of any caller starts.
     pub fn cancel_all(&self) {
-        let key = self.key;
-        let last = self.shared.with_state(|state, wakes, _| {
-            let core = state.exact(wakes);
-            core.hold();
-            core.cancel_so_far(key)
-        });
-        self.shared.cancel_waiting(last, Some(key));
-        self.shared.with_state(|state, _, _| state.unhold());
+        self.shared.cancel_all(Some(self.key));
     }
 
     /// Bumps the group of a task; a future that was woken, itself.
@@ -251,7 +218,7 @@ impl Caller {
 
 impl Clone for Caller {
     fn clone(&self) -> Self {
-        self.shared.state.lock().add_handle(self.key);
+        self.shared.state.lock().caller_mut(self.key).handles += 1;
         Self {
             shared: Arc::clone(&self.shared),
             key: self.key,
@@ -290,14 +257,14 @@ impl Group {
     pub fn bump(&self, level: u8) {
         let key = self.key;
         self.shared
-            .with_state(|state, _, _| state.backlog().bump(key, level));
+            .with_state(|state, _, _| state.backlog.bump(key, level));
     }
 
     /// Changes its standing level.
     pub fn set_level(&self, level: u8) {
         let key = self.key;
         self.shared
-            .with_state(|state, _, _| state.backlog().set_level(key, level));
+            .with_state(|state, _, _| state.backlog.set_level(key, level));
     }
 
     /// Changes its limit; lowering it leaves a debt that endings pay, 0 pauses.
@@ -309,7 +276,7 @@ impl Group {
         let (key, limit) = (self.key, limit.into());
         let set = self
             .shared
-            .with_state(|state, wakes, _| state.exact(wakes).backlog().set_limit(key, limit));
+            .with_state(|state, wakes, _| state.exact(wakes).backlog.set_limit(key, limit));
         set.unwrap_or(Ok(()))
     }
 }
@@ -318,7 +285,7 @@ impl Drop for Group {
     fn drop(&mut self) {
         let key = self.key;
         self.shared
-            .with_state(|state, _, _| state.backlog().unpin(key));
+            .with_state(|state, _, _| state.backlog.unpin(key));
     }
 }
 

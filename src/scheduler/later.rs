@@ -69,17 +69,6 @@ impl<J: Body> Core<J> {
         self.clock.timers.next()
     }
 
-    /// Worker `n` found nothing and goes to rest: until when, if it is the one
-    /// that keeps the time.
-    pub(super) fn keep_time(&mut self, n: u32) -> Option<Duration> {
-        self.clock.keep(n)
-    }
-
-    /// Whether worker `n` must not leave, since it keeps the time.
-    pub(super) fn keeps_time(&self, n: u32) -> bool {
-        self.clock.is_kept_by(n) && !self.clock.is_empty()
-    }
-
     /// A task is due. If its group's last task is in a higher tier it follows it
     /// there, where it would otherwise wait for itself.
     fn come(&mut self, later: Later<J>, now: Duration, wakes: &mut WakeBatch) {

@@ -6,53 +6,31 @@ use crate::slab::Key;
 use super::local_queue::Work;
 use super::task_state::{Placing, Waiting};
 
-/// What the state does not know.
-pub(super) enum Posted {
-    One(Key, Placing, Waiting<Work>),
-    /// Tasks of one caller that are alone, one after the other.
-    Run(Key, Vec<Option<Waiting<Work>>>),
+/// What the state does not know: a task, or several of one caller that are alone, one after
+/// the other.
+pub(super) struct Posted {
+    pub(super) caller: Key,
+    pub(super) placing: Placing,
+    /// While it is the only one.
+    pub(super) one: Option<Waiting<Work>>,
+    pub(super) run: Vec<Option<Waiting<Work>>>,
 }
 
 impl Posted {
-    /// The run that this is, if tasks of this caller that are alone may join it.
+    /// Whether others of this caller that are alone may join.
     #[inline]
-    pub(super) fn run_of(&mut self, caller: Key) -> Option<&mut Vec<Option<Waiting<Work>>>> {
-        match self {
-            Self::Run(of, run) if *of == caller => Some(run),
-            _ => None,
-        }
+    pub(super) fn takes(&self, caller: Key) -> bool {
+        self.caller == caller && self.placing.is_alone()
     }
 
-    /// Behind `last`, or with it where both are alone: a run begins with its second task.
-    #[cold]
-    pub(super) fn join(
-        last: Option<&mut Self>,
-        caller: Key,
-        placing: Placing,
-        task: Waiting<Work>,
-    ) -> Option<Self> {
-        let new = Self::One(caller, placing, task);
-        let first = last.filter(|last| last.is_alone(caller) && placing.is_alone());
-        let Some(first) = first else {
-            return Some(new);
-        };
-        let last = std::mem::replace(first, Self::Run(caller, Vec::with_capacity(32)));
-        if let Self::Run(_, run) = first {
-            run.extend([last, new].map(Self::into_task));
+    /// One more.
+    #[inline]
+    pub(super) fn push(&mut self, task: Waiting<Work>) {
+        if self.one.is_some() {
+            self.run = Vec::with_capacity(32);
+            self.run.push(self.one.take());
         }
-        None
-    }
-
-    /// Whether it is one task of this caller, which is alone.
-    fn is_alone(&self, caller: Key) -> bool {
-        matches!(self, Self::One(of, placing, _) if *of == caller && placing.is_alone())
-    }
-
-    fn into_task(self) -> Option<Waiting<Work>> {
-        match self {
-            Self::One(_, _, task) => Some(task),
-            Self::Run(..) => None,
-        }
+        self.run.push(Some(task));
     }
 }
 

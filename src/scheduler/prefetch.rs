@@ -161,7 +161,7 @@ impl State {
             return Some(Taken { first, queue });
         }
         self.set_cleared(n);
-        self.core.workers().finished(n);
+        self.core.workers.finished(n);
         None
     }
 
@@ -200,7 +200,7 @@ impl State {
     /// Fills the local queue of worker `n`, which has just taken a task; with that one
     /// it has at most `most`.
     fn fill(&mut self, n: u32, most: u32, first: &Started<Work>) -> Option<Arc<LocalQueue>> {
-        let workers = u64::from(self.core.workers().max());
+        let workers = u64::from(self.core.workers.max());
         let most = u64::from(most.min(self.claims));
         let share = (self.core.startable(most * workers) + 1) / workers;
         let most = share.min(most);
@@ -259,7 +259,7 @@ impl State {
 
     /// Invariant 5.
     fn clear_overdue(&mut self, wakes: &mut WakeBatch) {
-        let workers = u64::from(self.core.workers().max());
+        let workers = u64::from(self.core.workers.max());
         let due = PATIENCE * workers * u64::from(self.claims);
         while let Some(&(n, filled)) = self.order.front() {
             let queue = &self.queues[n as usize];

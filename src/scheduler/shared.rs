@@ -13,7 +13,7 @@ use crate::wait::{Guarded, Session, WakeBatch, drop_quietly, look_twice};
 
 use super::cell::Job;
 use super::core::How;
-use super::outcome::{Record, TaskId};
+use super::outcome::Record;
 use super::pool::Host;
 use super::prefetch::State;
 use super::submissions::Submissions;
@@ -111,13 +111,15 @@ impl Shared {
         })
     }
 
-    /// Cancels what waits in one caller, or in all, up to this task, a batch at a time. No
-    /// task of theirs may start until that is done.
-    pub(super) fn cancel_waiting(self: &Arc<Self>, last: TaskId, of: Option<Key>) {
+    /// Cancels what waits in one caller, or in all, a batch at a time.
+    pub(super) fn cancel_all(self: &Arc<Self>, of: Option<Key>) {
+        let begin =
+            |state: &mut State, wakes: &mut WakeBatch, _| state.exact(wakes).begin_cancel(of);
+        let (last, holds) = self.with_state(begin);
         loop {
             let these = self.with_state(|state, _, _| state.waiting_up_to(last, of));
             if these.is_empty() {
-                return;
+                break;
             }
             for some in these.chunks(WakeBatch::BOUND) {
                 self.with_state(|state, wakes, now| {
@@ -128,22 +130,22 @@ impl Shared {
             }
             // Who was bumped meanwhile is found elsewhere.
         }
+        if holds {
+            self.with_state(|state, _, _| state.unhold());
+        }
     }
 
-    /// Nothing more is taken; what waits is done, or cancelled.
-    pub(super) fn close(self: &Arc<Self>, how: How) {
-        let capacities = self.with_state(|state, wakes, _| {
-            if how == How::Cancel {
-                state.exact(wakes).cancel_all();
-            }
-            state.close();
-            state.capacities()
+    /// Nothing more is taken of this caller, or of any; what waits is done, or cancelled.
+    pub(super) fn close(self: &Arc<Self>, of: Option<Key>, how: How) {
+        let capacities = self.with_state(|state, _, _| {
+            state.close(of);
+            state.capacities(of)
         });
         for capacity in capacities {
             capacity.close();
         }
         if how == How::Cancel {
-            self.cancel_waiting(TaskId::LAST, None);
+            self.cancel_all(of);
         }
     }
 

@@ -77,14 +77,15 @@ impl Submissions {
         for job in jobs {
             list.last.0 += 1;
             let task = Waiting::new(list.last, named, at, job);
-            let last = list.posted.last_mut();
-            let run = last.filter(|_| placing.is_alone());
-            if let Some(run) = run.and_then(|last| last.run_of(caller)) {
-                run.push(Some(task));
-                continue;
+            match list.posted.last_mut() {
+                Some(last) if placing.is_alone() && last.takes(caller) => last.push(task),
+                _ => list.posted.push(Posted {
+                    caller,
+                    placing,
+                    one: Some(task),
+                    run: Vec::new(),
+                }),
             }
-            let new = Posted::join(list.posted.last_mut(), caller, placing, task);
-            list.posted.extend(new);
         }
         Some((first, queued))
     }
@@ -108,11 +109,9 @@ impl Submissions {
             state.posting.open = open;
         }
         for posted in posted.drain(..) {
-            match posted {
-                Posted::One(caller, placing, task) => {
-                    state.submit_task(caller, placing, task, now);
-                }
-                Posted::Run(caller, run) => state.submit_run(caller, run),
+            match posted.one {
+                Some(task) => _ = state.submit_task(posted.caller, posted.placing, task, now),
+                None => state.submit_run(posted.caller, posted.run),
             }
         }
         state.posting.buffer = posted;
@@ -153,6 +152,6 @@ impl Submissions {
 impl State {
     /// Whether nobody need be woken for more work, and more is taken.
     fn may_post(&mut self) -> bool {
-        !self.is_closed() && self.workers().needs_nobody()
+        !self.closed && self.workers.needs_nobody()
     }
 }

@@ -74,7 +74,7 @@ impl<R, E> Task<R, E> {
             let core = state.exact_for(at, wakes);
             let cancelled = core.cancel(at, now, wakes);
             if !cancelled && !self.has_ended() {
-                core.tell_to_end(self.id);
+                core.told_to_end.insert(self.id);
             }
             cancelled
         })
@@ -176,7 +176,7 @@ impl<'a, R, E> OutcomeOp<'a, R, E> {
     fn is_stalled(&self) -> bool {
         let shared = &self.task.shared;
         let worker = current(shared).filter(|_| self.blocked);
-        worker.is_some_and(|n| shared.state.lock().is_stalled(n))
+        worker.is_some_and(|n| shared.state.lock().stalls.is_stalled(n))
     }
 }
 

@@ -156,12 +156,6 @@ impl<J: Body> Core<J> {
         self.withdraw(at, Ending::Cancelled, now, wakes)
     }
 
-    /// A task that has not ended, and that a worker has, is to end; if it is a future, as soon as
-    /// no worker has it.
-    pub(crate) fn tell_to_end(&mut self, task: TaskId) {
-        self.told_to_end.insert(task);
-    }
-
     /// Whether it is not to begin or to go on: it was cancelled, or its caller or the
     /// scheduler is.
     pub(super) fn is_cancelled(&self, task: TaskId, caller: Key) -> bool {
@@ -170,7 +164,7 @@ impl<J: Body> Core<J> {
                 .get(caller)
                 .is_some_and(|c| task <= c.cancelled)
         };
-        self.cancelling || self.told_to_end.contains(&task) || of_caller()
+        task <= self.cancelled || self.told_to_end.contains(&task) || of_caller()
     }
 
     /// Bumps the group of a task that has not ended, or if it is alone the task itself, while

@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
-use crate::limit::{Bypass, Limit};
+use crate::limit::Bypass;
 use crate::wait::WakeBatch;
 
-use super::caller::OnFailure;
+use super::caller::CallerOptions;
 use super::core::Core;
 use super::outcome::Ending;
 use super::task_state::{Body, Placing};
@@ -39,8 +39,7 @@ fn a_worker_that_could_not_be_started_leaves_its_work_to_one_that_rests() {
     let now = Duration::ZERO;
     let mut core: Core<()> = Core::new(2, Bypass::default()).unwrap();
     let name = Arc::from("main");
-    let options = (1, Limit::Unlimited, OnFailure::Continue);
-    let caller = core.add_caller(name, options.0, options.1, options.2);
+    let caller = core.add_caller(name, &CallerOptions::default());
     let caller = caller.unwrap();
     let mut wakes = WakeBatch::new();
     let submit = |core: &mut Core<()>, wakes: &mut WakeBatch| {
@@ -77,8 +76,7 @@ fn who_ends_all_that_waits_begins_with_the_oldest_of_the_caller() {
     let now = Duration::ZERO;
     let mut core: Core<u32> = Core::new(1, Bypass::default()).unwrap();
     let add = |core: &mut Core<u32>| {
-        let (name, failures) = (Arc::from("one"), OnFailure::Continue);
-        core.add_caller(name, 1, Limit::Unlimited, failures)
+        core.add_caller(Arc::from("one"), &CallerOptions::default())
             .unwrap()
     };
     let (caller, other) = (add(&mut core), add(&mut core));

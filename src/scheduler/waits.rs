@@ -1,6 +1,5 @@
 //! The waits for a caller and for the whole scheduler.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::{Context, Poll, Waker};
 
 use crate::error::Stalled;
@@ -11,8 +10,6 @@ use crate::wait::{Op, Spare, Ticket, Waiters, sealed};
 use super::caller::{Summary, Synced};
 use super::core::How;
 use super::current::{block, current, unblock};
-use super::outcome::TaskId;
-use super::prefetch::State;
 use super::reject::SyncError;
 use super::shared::{Shared, keep_waker};
 use super::stall::Target;
@@ -46,15 +43,45 @@ impl Op for Synchronize<'_> {
     type Output = Result<Summary, SyncError>;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let first = !self.closed;
-        let looked = catch_unwind(AssertUnwindSafe(|| self.poll_once(cx)));
-        looked.unwrap_or_else(|panic| {
-            // A waker of the user's, when it was cloned. Nobody will cancel a
-            // wait whose first poll panicked, and the next poll is the first.
-            if first && std::mem::take(&mut self.closed) {
-                self.cancel();
+        let Self {
+            shared,
+            caller,
+            or_nothing,
+            ..
+        } = *self;
+        let worker = current(shared);
+        let closed = &mut self.closed;
+        shared.poll(cx, |state, wakes, spare| {
+            if state.caller(caller).is_claimed() {
+                state.exact(wakes);
             }
-            resume_unwind(panic)
+            // Who has no waker to leave yet has closed nothing, if its clone panics.
+            if !*closed && spare.is_none() && state.caller(caller).has_to_wait() {
+                return None;
+            }
+            let synced = match *closed {
+                true => state.synchronized(caller),
+                false => state.synchronize(caller),
+            };
+            *closed = synced == Synced::NotYet;
+            match synced {
+                Synced::Done(summary) => return Some(Ok(summary)),
+                Synced::Nothing if or_nothing => return Some(Ok(Summary::default())),
+                Synced::Nothing => return Some(Err(SyncError::NothingOutstanding)),
+                Synced::Busy => return Some(Err(SyncError::Busy)),
+                Synced::NotYet => {}
+            }
+            if worker.is_some_and(|n| state.stalls.is_stalled(n)) {
+                *closed = false;
+                // Whose waker that is has been woken already.
+                let own = state.abandon_synchronize(caller);
+                wakes.extend(own);
+                return Some(Err(SyncError::Stalled(Stalled)));
+            }
+            if let Some(slot) = state.caller_mut(caller).sync_waker() {
+                keep_waker(slot, spare);
+            }
+            None
         })
     }
 
@@ -75,195 +102,85 @@ impl Op for Synchronize<'_> {
     }
 }
 
-impl Synchronize<'_> {
-    fn poll_once(&mut self, cx: &mut Context<'_>) -> Poll<<Self as Op>::Output> {
-        let Self {
-            shared,
-            caller,
-            or_nothing,
-            ..
-        } = *self;
-        let worker = current(shared);
-        let closed = &mut self.closed;
-        shared.poll(cx, |state, wakes, spare| {
-            if state.is_all_claimed(caller) {
-                state.exact(wakes);
-            }
-            let synced = match *closed {
-                true => state.synchronized(caller),
-                false => state.synchronize(caller),
-            };
-            *closed = synced == Synced::NotYet;
-            match synced {
-                Synced::Done(summary) => return Some(Ok(summary)),
-                Synced::Nothing if or_nothing => return Some(Ok(Summary::default())),
-                Synced::Nothing => return Some(Err(SyncError::NothingOutstanding)),
-                Synced::Busy => return Some(Err(SyncError::Busy)),
-                Synced::NotYet => {}
-            }
-            if worker.is_some_and(|n| state.is_stalled(n)) {
-                *closed = false;
-                // Whose waker that is has been woken already.
-                let own = state.abandon_synchronize(caller);
-                wakes.extend(own);
-                return Some(Err(SyncError::Stalled(Stalled)));
-            }
-            if let Some(slot) = state.sync_waker(caller) {
-                keep_waker(slot, spare);
-            }
-            None
-        })
-    }
+/// The wait of [`Caller::release`](super::Caller::release) and of
+/// [`Scheduler::shutdown`](super::Scheduler::shutdown), until all has ended.
+#[derive(Debug)]
+pub struct Drained<'a, R> {
+    shared: &'a Arc<Shared>,
+    /// Whose tasks; `None` for all of them, and the workers too.
+    of: Option<Key>,
+    how: How,
+    begun: bool,
+    ticket: Option<Ticket>,
+    gives: fn(Summary) -> R,
 }
 
 /// The wait of [`Caller::release`](super::Caller::release).
-#[derive(Debug)]
-pub struct Release<'a> {
-    shared: &'a Arc<Shared>,
-    caller: Key,
-    how: How,
-    begun: bool,
-    ticket: Option<Ticket>,
-}
-
-impl<'a> Release<'a> {
-    pub(super) fn new(shared: &'a Arc<Shared>, caller: Key, how: How) -> Self {
-        Self {
-            shared,
-            caller,
-            how,
-            begun: false,
-            ticket: None,
-        }
-    }
-}
-
-impl sealed::Sealed for Release<'_> {}
-
-impl Op for Release<'_> {
-    type Output = Result<Summary, Stalled>;
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { shared, caller, .. } = *self;
-        if !std::mem::replace(&mut self.begun, true) {
-            let cancels = self.how == How::Cancel;
-            let capacity = shared.with_state(|state, wakes, _| {
-                state.release(caller);
-                if cancels {
-                    state.exact(wakes).cancel_caller(caller);
-                }
-                state.capacity(caller)
-            });
-            if let Some(capacity) = capacity {
-                capacity.close();
-            }
-            if cancels {
-                shared.cancel_waiting(TaskId::LAST, Some(caller));
-            }
-        }
-        poll_line(
-            shared,
-            cx,
-            &mut self.ticket,
-            |state| state.release(caller),
-            |state| state.release_waiters(caller),
-        )
-    }
-
-    fn cancel(&mut self) {
-        let Self { shared, caller, .. } = *self;
-        let mut session = shared.state.lock();
-        let gone = session.release_waiters(caller).withdraw(&mut self.ticket);
-        session.discard_waker(gone);
-    }
-
-    fn block(&mut self, waker: &Waker) {
-        block(self.shared, Target::Release(self.caller), waker, || false);
-    }
-
-    fn unblock(&mut self) {
-        unblock(self.shared);
-    }
-}
+pub type Release<'a> = Drained<'a, Summary>;
 
 /// The wait of [`Scheduler::shutdown`](super::Scheduler::shutdown).
-#[derive(Debug)]
-pub struct Shutdown<'a> {
-    shared: &'a Arc<Shared>,
-    how: How,
-    begun: bool,
-    ticket: Option<Ticket>,
-}
+pub type Shutdown<'a> = Drained<'a, ()>;
 
-impl<'a> Shutdown<'a> {
-    pub(super) fn new(shared: &'a Arc<Shared>, how: How) -> Self {
+impl<'a, R> Drained<'a, R> {
+    pub(super) fn new(
+        shared: &'a Arc<Shared>,
+        of: Option<Key>,
+        how: How,
+        gives: fn(Summary) -> R,
+    ) -> Self {
         Self {
             shared,
+            of,
             how,
             begun: false,
             ticket: None,
+            gives,
         }
     }
 }
 
-impl sealed::Sealed for Shutdown<'_> {}
+impl<R> sealed::Sealed for Drained<'_, R> {}
 
-impl Op for Shutdown<'_> {
-    type Output = Result<(), Stalled>;
+impl<R> Op for Drained<'_, R> {
+    type Output = Result<R, Stalled>;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let shared = self.shared;
+        let Self { shared, of, .. } = *self;
         if !std::mem::replace(&mut self.begun, true) {
-            shared.close(self.how);
+            shared.close(of, self.how);
         }
-        poll_line(
-            shared,
-            cx,
-            &mut self.ticket,
-            |state| state.close().then_some(()),
-            |state| state.shutdown_waiters(),
-        )
+        let worker = current(shared);
+        let looked = shared.poll(cx, |state, wakes, spare| {
+            state.exact(wakes);
+            let stalled = worker.is_some_and(|n| state.stalls.is_stalled(n));
+            let result = match state.close(of) {
+                Some(summary) => Ok(summary),
+                None if stalled => Err(Stalled),
+                None => {
+                    enqueue(state.end_waiters(of), &mut self.ticket, spare);
+                    return None;
+                }
+            };
+            let unused = state.end_waiters(of).withdraw(&mut self.ticket);
+            Some((result, unused.map(Spare::from)))
+        });
+        looked.map(|(result, _unused_waker)| result.map(self.gives))
     }
 
     fn cancel(&mut self) {
         let mut session = self.shared.state.lock();
-        let gone = session.shutdown_waiters().withdraw(&mut self.ticket);
+        let gone = session.end_waiters(self.of).withdraw(&mut self.ticket);
         session.discard_waker(gone);
     }
 
     fn block(&mut self, waker: &Waker) {
-        block(self.shared, Target::Shutdown, waker, || false);
+        let target = self.of.map_or(Target::Shutdown, Target::Release);
+        block(self.shared, target, waker, || false);
     }
 
     fn unblock(&mut self) {
         unblock(self.shared);
     }
-}
-
-/// Waits in one of the lines of waiters until `done` says something, or the
-/// task that the calling thread runs is stalled.
-fn poll_line<R>(
-    shared: &Arc<Shared>,
-    cx: &mut Context<'_>,
-    ticket: &mut Option<Ticket>,
-    done: impl Fn(&mut State) -> Option<R>,
-    line: impl Fn(&mut State) -> &mut Waiters<()>,
-) -> Poll<Result<R, Stalled>> {
-    let worker = current(shared);
-    let looked = shared.poll(cx, |state, wakes, spare| {
-        state.exact(wakes);
-        let stalled = worker.is_some_and(|n| state.is_stalled(n));
-        let result = match done(state) {
-            Some(result) => Ok(result),
-            None if stalled => Err(Stalled),
-            None => {
-                enqueue(line(state), ticket, spare);
-                return None;
-            }
-        };
-        Some((result, line(state).withdraw(ticket).map(Spare::from)))
-    });
-    looked.map(|(result, _unused_waker)| result)
 }
 
 /// Takes or keeps a place in line with the spare waker, if there is one.

@@ -52,7 +52,7 @@ pub(super) fn start(shared: &Arc<Shared>, n: u32) {
         }
     };
     if let Err(why) = sent {
-        shared.state.lock().explain_failure(why);
+        shared.state.lock().start_error = Some(why);
     }
 }
 
@@ -296,11 +296,11 @@ impl Op for Next<'_> {
                     if let Some(taken) = state.claim(n, most, now, wakes) {
                         return Some(Found::Work(taken));
                     }
-                    if state.workers().must_leave() {
+                    if state.workers.must_leave() {
                         state.retire(n);
                         return Some(Found::Leave);
                     }
-                    let before = rest.until.replace(state.keep_time(n));
+                    let before = rest.until.replace(state.clock.keep(n));
                     let sooner = |due| before.is_none_or(|before| due < before);
                     if !fresh && rest.until.get().is_some_and(sooner) {
                         return Some(Found::Again);
@@ -319,7 +319,7 @@ impl Op for Next<'_> {
         let Self { n, rest, .. } = *self;
         self.shared.with_state(|state, _, now| {
             let rested = rest.leaves.get().is_some_and(|leaves| leaves <= now);
-            if rested && !state.keeps_time(n) {
+            if rested && !state.clock.keeps(n) {
                 state.retire(n);
                 rest.left.set(true);
             }

@@ -43,15 +43,11 @@ impl Simulation {
     /// No task starts until the matching [`unhold`](Self::unhold).
     pub fn hold(&mut self) {
         self.core.hold();
-        self.holds += 1;
     }
 
     /// Ends one [`hold`](Self::hold), if there is any.
     pub fn unhold(&mut self) {
-        if self.holds > 0 {
-            self.holds -= 1;
-            self.core.unhold();
-        }
+        self.core.unhold();
     }
 
     /// Changes a caller's cap.
@@ -72,16 +68,13 @@ impl Simulation {
         let limit = limit.into();
         let group = self.group_key(group);
         // A simulation's groups stay.
-        self.core
-            .backlog()
-            .set_limit(group, limit)
-            .unwrap_or(Ok(()))
+        self.core.backlog.set_limit(group, limit).unwrap_or(Ok(()))
     }
 
     /// Changes a group's standing level.
     pub fn set_level(&mut self, group: GroupId, level: u8) {
         let group = self.group_key(group);
-        self.core.backlog().set_level(group, level);
+        self.core.backlog.set_level(group, level);
     }
 
     /// Changes the most workers.
@@ -90,6 +83,6 @@ impl Simulation {
     ///
     /// [`OutOfRange`] outside 1 to 1024.
     pub fn set_workers(&mut self, max: u32) -> Result<(), OutOfRange> {
-        self.core.set_workers(max)
+        self.core.workers.set_max(max)
     }
 }

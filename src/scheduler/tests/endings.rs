@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::limit::Limit;
 use crate::queue::Capacity;
-use crate::scheduler::caller::{OnFailure, Synced};
+use crate::scheduler::caller::{CallerOptions, Synced};
 
 use super::prefetch::World;
 
@@ -15,8 +15,11 @@ fn what_is_reported_together_is_counted_each_where_it_belongs() {
     let mut world = World::with_tasks(1, 8, 3);
     let main = world.caller;
     assert_eq!(world.state.synchronize(main), Synced::NotYet);
-    let other = (Arc::from("other"), 1, Limit::AtMost(4), OnFailure::Continue);
-    let other = world.state.add_caller(other.0, other.1, other.2, other.3);
+    let capped = CallerOptions {
+        cap: Limit::AtMost(4),
+        ..CallerOptions::default()
+    };
+    let other = world.state.add_caller(Arc::from("other"), &capped);
     world.caller = other.unwrap();
     world.submit(1);
     world.caller = main;
@@ -38,7 +41,7 @@ fn what_is_reported_together_is_counted_each_where_it_belongs() {
     assert!(all(world.state.synchronized(main), 3));
     assert!(all(world.state.synchronize(other.unwrap()), 1));
     let lanes = [main, other.unwrap()].map(|caller| world.state.caller(caller).lane);
-    let backlog = world.state.backlog();
+    let backlog = &world.state.backlog;
     assert_eq!(lanes.map(|lane| backlog.lane(lane).in_use), [0, 0]);
     assert_eq!(backlog.in_flight(), 0);
 }
@@ -48,9 +51,7 @@ fn what_is_reported_together_gives_all_its_room_back() {
     let mut world = World::with_tasks(1, 8, 4);
     let capacity = Arc::new(Capacity::new(Limit::AtMost(4)).unwrap());
     capacity.take(4).unwrap().keep();
-    world
-        .state
-        .set_capacity(world.caller, Arc::clone(&capacity));
+    world.state.caller_mut(world.caller).capacity = Some(Arc::clone(&capacity));
     let (_, queue) = world.claim(1, 8).unwrap();
     assert_eq!(world.rest(&queue.unwrap(), 1), [2, 3, 4]);
     assert_eq!(world.finish(1, 4), None);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::backlog::GroupKey;
 use crate::limit::{Bypass, Limit};
-use crate::scheduler::caller::{OnFailure, Synced};
+use crate::scheduler::caller::{CallerOptions, OnFailure, Synced};
 use crate::scheduler::core::Core;
 use crate::scheduler::outcome::Ending;
 use crate::scheduler::stall::Target;
@@ -30,8 +30,12 @@ fn at(seconds: u64) -> Duration {
 impl World {
     fn new(workers: u32, failures: OnFailure) -> Self {
         let mut core = Core::new(workers, Bypass::default()).unwrap();
-        core.clock.by_workers();
-        let caller = core.add_caller(Arc::from("main"), 1, Limit::Unlimited, failures);
+        core.clock.workers_keep = true;
+        let options = CallerOptions {
+            on_failure: failures,
+            ..CallerOptions::default()
+        };
+        let caller = core.add_caller(Arc::from("main"), &options);
         Self {
             core,
             caller: caller.unwrap(),
@@ -91,7 +95,7 @@ impl World {
     /// Worker `n` finds nothing and rests: until when, if it keeps the time.
     fn rests(&mut self, n: u32) -> Option<Duration> {
         assert!(self.core.claim(n, self.now).is_none());
-        let due = self.core.keep_time(n);
+        let due = self.core.clock.keep(n);
         drop(self.core.rest(n, Some(Waker::noop().clone())));
         self.settle();
         due
@@ -179,18 +183,18 @@ fn it_can_be_cancelled_and_leaves_nothing() {
         ..Placing::default()
     };
     let in_group = world.submit("kept", placing);
-    world.core.backlog().unpin(group);
+    world.core.backlog.unpin(group);
     let World {
         core, wakes, now, ..
     } = &mut world;
     assert!(core.cancel(later, *now, wakes));
     assert!(!core.cancel(later, *now, wakes));
     assert_eq!(core.next_due(), Some(at(7)));
-    assert!(core.backlog().contains(group));
+    assert!(core.backlog.contains(group));
     assert_eq!(core.retract(in_group, wakes), Some("kept"));
-    assert!(!core.backlog().contains(group));
+    assert!(!core.backlog.contains(group));
     assert_eq!(core.next_due(), None);
-    assert_eq!(core.backlog().group_count(), 0);
+    assert_eq!(core.backlog.group_count(), 0);
     let ended: Vec<_> = core.ended.drain(..).map(|ended| ended.job).collect();
     assert_eq!(ended, ["later"]);
     world.go_to(9);
@@ -229,12 +233,12 @@ fn one_worker_keeps_the_time() {
     world.later("ten", 10);
     assert_eq!(world.sent_for(), [1], "to keep the time");
     assert_eq!(world.rests(1), Some(at(10)));
-    assert!(world.core.keeps_time(1));
+    assert!(world.core.clock.keeps(1));
     world.later("twenty", 20);
     assert!(world.sent_for().is_empty());
     // Sooner than it sleeps: it is woken, and sleeps for less.
     world.later("five", 5);
-    assert_eq!(world.core.workers().coming(), 1);
+    assert_eq!(world.core.workers.coming(), 1);
     assert_eq!(world.rests(1), Some(at(5)));
     // Work takes it, and another one comes to keep the time.
     world.submit("work", Placing::default());
@@ -247,11 +251,11 @@ fn one_worker_keeps_the_time() {
     } = &mut world;
     core.finish(1, work.tag, Ending::Ok, *now, wakes);
     assert_eq!(world.rests(1), None, "the other does");
-    assert!(!world.core.keeps_time(1));
+    assert!(!world.core.clock.keeps(1));
     // If it goes, the other does it.
     world.core.retire(2);
     world.settle();
-    assert_eq!(world.core.workers().coming(), 1);
+    assert_eq!(world.core.workers.coming(), 1);
     assert_eq!(world.rests(1), Some(at(5)));
     assert!(world.sent_for().is_empty());
 }
@@ -262,16 +266,16 @@ fn workers_leave_a_closed_scheduler_when_nothing_is_to_come() {
     world.later("later", 10);
     assert_eq!(world.sent_for(), [1]);
     assert_eq!(world.rests(1), Some(at(10)));
-    assert!(!world.core.close());
+    assert!(world.core.close(None).is_none());
     world.settle();
-    assert!(!world.core.workers().must_leave());
+    assert!(!world.core.workers.must_leave());
     world.go_to(10);
     assert_eq!(world.run(), ["later"]);
-    assert!(world.core.workers().must_leave());
+    assert!(world.core.workers.must_leave());
     world.core.retire(1);
     world.settle();
     assert!(world.sent_for().is_empty());
-    assert!(world.core.close());
+    assert!(world.core.close(None).is_some());
 }
 
 /// A blocked task may be helped by one that is to come, if a worker is left for it.
@@ -282,10 +286,10 @@ fn no_wait_stalls_while_something_is_to_come_for_another_worker() {
         world.submit("waits", Placing::default());
         assert!(world.core.claim(1, world.now).is_some());
         world.later("later", 10);
-        let (later, waker) = (Target::Task(world.core.last()), Waker::noop());
+        let (later, waker) = (Target::Task(world.core.last), Waker::noop());
         world.core.block(1, later, waker);
         world.settle();
-        assert_eq!(world.core.is_stalled(1), stalls);
+        assert_eq!(world.core.stalls.is_stalled(1), stalls);
     }
 }
 

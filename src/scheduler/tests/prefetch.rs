@@ -7,7 +7,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::limit::{Bypass, Limit};
-use crate::scheduler::caller::{OnFailure, Synced};
+use crate::scheduler::caller::{CallerOptions, Synced};
 use crate::scheduler::cell::{Cell, Function};
 use crate::scheduler::core::Core;
 use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
@@ -40,8 +40,7 @@ fn job() -> Work {
 impl World {
     fn new(workers: u32, claims: u32) -> Self {
         let mut core = Core::new(workers, Bypass::default()).unwrap();
-        let (name, failures) = (Arc::from("main"), OnFailure::Continue);
-        let caller = core.add_caller(name, 1, Limit::Unlimited, failures);
+        let caller = core.add_caller(Arc::from("main"), &CallerOptions::default());
         Self {
             state: State::new(core, claims),
             caller: caller.unwrap(),
@@ -254,7 +253,7 @@ fn who_finds_nothing_takes_what_another_has_not_started() {
     let mut world = World::with_tasks(1, 4, 4);
     let (_, queue) = world.claim(1, 4).unwrap();
     assert!(queue.is_some() && world.state.startable(u64::MAX) == 0);
-    world.state.set_workers(2).unwrap();
+    world.state.workers.set_max(2).unwrap();
     let (second, _) = world.claim(2, 1).unwrap();
     assert_eq!(second, 2);
     assert!(world.state.is_exact());
@@ -296,7 +295,7 @@ fn a_task_that_blocks_has_nothing_behind_it() {
         let exact = world.state.exact(&mut world.wakes);
         exact.block(1, target, Waker::noop());
         assert!(world.state.settle(&mut world.wakes));
-        assert_eq!(world.state.is_stalled(1), workers == 1);
+        assert_eq!(world.state.stalls.is_stalled(1), workers == 1);
         if workers == 2 {
             assert_eq!(world.claim(2, 4).unwrap().0, 2);
         }
@@ -321,10 +320,8 @@ fn a_synchronize_does_not_wait_for_a_later_task() {
 fn who_takes_the_last_that_a_synchronize_covers_brings_in_the_others() {
     for cancels in [false, true] {
         let mut world = World::with_tasks(2, 8, 1);
-        let other =
-            world
-                .state
-                .add_caller(Arc::from("other"), 1, Limit::Unlimited, OnFailure::Continue);
+        let options = CallerOptions::default();
+        let other = world.state.add_caller(Arc::from("other"), &options);
         let main = std::mem::replace(&mut world.caller, other.unwrap());
         world.submit(1);
         world.caller = main;
@@ -361,7 +358,7 @@ fn a_failure_is_told_at_once_and_the_worker_goes_on_with_its_local_queue() {
     let taken = world.state.finish(1, ran, world.now, &mut world.wakes);
     let Taken { first, queue } = taken.unwrap();
     assert_eq!(world.number(first.tag), 2);
-    assert!(world.has_ended(1) && world.state.workers().busy() == 1);
+    assert!(world.has_ended(1) && world.state.workers.busy() == 1);
     assert_eq!(world.rest(&queue.unwrap(), 2), [3, 4]);
 }
 
@@ -372,7 +369,7 @@ fn a_worker_that_is_lost_loses_nothing_that_it_had_not_started() {
     world.next(&queue.unwrap(), first);
     world.state.leave(1, &mut world.wakes);
     assert!(world.has_ended(1));
-    assert_eq!(world.state.workers().live(), 0);
+    assert_eq!(world.state.workers.live(), 0);
     assert_eq!(world.claim(1, 1).unwrap().0, 3);
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::backlog::GroupKey;
 use crate::limit::{Bypass, Limit};
-use crate::scheduler::caller::{OnFailure, Summary, Synced};
+use crate::scheduler::caller::{CallerOptions, OnFailure, Summary, Synced};
 use crate::scheduler::cell::{Cell, Function, Gift, Job};
 use crate::scheduler::core::Core;
 use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
@@ -42,9 +42,12 @@ pub(super) const NOW: Duration = Duration::ZERO;
 impl World {
     pub(super) fn new(workers: u32) -> Self {
         let mut core = Core::new(workers, Bypass::default()).unwrap();
-        core.without_rows();
-        let failures = OnFailure::SkipHigherTiers;
-        let caller = core.add_caller(Arc::from("main"), 1, Limit::Unlimited, failures);
+        core.rows = false;
+        let options = CallerOptions {
+            on_failure: OnFailure::SkipHigherTiers,
+            ..CallerOptions::default()
+        };
+        let caller = core.add_caller(Arc::from("main"), &options);
         Self {
             state: State::new(core, 32),
             caller: caller.unwrap(),
@@ -329,7 +332,7 @@ fn one_that_is_told_to_end_is_forgotten_when_it_has() {
     let mut other = world.claim(2, 4).unwrap();
     assert!(one.next() && other.next() && other.next());
     let core = world.state.exact(&mut world.wakes);
-    core.tell_to_end(one.tag.id);
+    core.told_to_end.insert(one.tag.id);
     assert!(core.is_cancelled(one.tag.id, world.caller));
     assert!(!one.next() && !other.next());
     for worker in [other, one] {

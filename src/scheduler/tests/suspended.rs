@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::limit::{Bypass, Limit};
-use crate::scheduler::caller::OnFailure;
+use crate::limit::Bypass;
+use crate::scheduler::caller::CallerOptions;
 use crate::scheduler::core::Core;
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::stall::Target;
@@ -49,15 +49,18 @@ impl World {
 
     fn caller(&mut self, weight: u32) -> Key {
         let name = Arc::from("main");
-        let (cap, failures) = (Limit::Unlimited, OnFailure::Continue);
-        self.core.add_caller(name, weight, cap, failures).unwrap()
+        let options = CallerOptions {
+            weight,
+            ..CallerOptions::default()
+        };
+        self.core.add_caller(name, &options).unwrap()
     }
 
     fn submit(&mut self, caller: Key) -> TaskId {
         let placing = Placing::default();
         self.core.submit(caller, placing, Awaits, NOW);
         assert!(self.core.settle(&mut self.wakes));
-        self.core.last()
+        self.core.last
     }
 
     fn wake(&mut self, task: TaskId) {
@@ -85,7 +88,7 @@ impl World {
 
     fn suspend_woken(&mut self, task: TaskId, woken: bool) {
         let taken = self.take(task);
-        self.core.workers().finished(1);
+        self.core.workers.finished(1);
         self.core.suspend(taken, 1, (NOW, NOW), woken);
         assert!(self.core.settle(&mut self.wakes));
     }
@@ -255,11 +258,11 @@ fn who_waits_is_stalled_beside_one_that_awaits_but_not_beside_one_that_is_droppe
         let target = Target::Task(TaskId(1));
         world.core.block(1, target, Waker::noop());
         assert!(world.core.settle(&mut world.wakes));
-        assert_eq!(world.core.is_stalled(1), !dropping);
+        assert_eq!(world.core.stalls.is_stalled(1), !dropping);
         if dropping {
             world.dropped(awaits);
             assert!(world.core.settle(&mut world.wakes));
-            assert!(!world.core.is_stalled(1) && world.has_ended(awaits));
+            assert!(!world.core.stalls.is_stalled(1) && world.has_ended(awaits));
         }
     }
 }
