@@ -6,6 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -112,6 +113,30 @@ fn many_skipped_at_once(scheduler: &Scheduler, n: u64) {
     assert_eq!(caller.synchronize().wait().unwrap().skipped, n);
 }
 
+/// Both workers are busy until all have come: so they are posted, each by itself.
+fn posted_while_all_are_busy(scheduler: &Scheduler, n: u64) {
+    let options = CallerOptions::default();
+    let caller = scheduler.caller("posts", options).unwrap();
+    let group = caller.group(Limit::SERIAL, 100).unwrap();
+    let meet = Arc::new(Barrier::new(3));
+    for _ in 0..2 {
+        let meet = Arc::clone(&meet);
+        let busy = move || {
+            meet.wait();
+            meet.wait();
+            Ok::<_, ()>(())
+        };
+        caller.exec_detached(Place::new(), busy).unwrap();
+    }
+    meet.wait();
+    for n in 0..n {
+        let place = Place::new().group(&group);
+        let task = move || Ok::<_, ()>(n);
+        caller.exec_detached(place, task).unwrap();
+    }
+    meet.wait();
+}
+
 fn waits_that_are_dropped(scheduler: &Scheduler, n: u64) {
     let caller = scheduler.caller("waits", CallerOptions::default()).unwrap();
     let hold = scheduler.hold();
@@ -175,6 +200,7 @@ fn futures(scheduler: &Scheduler, n: u64) {
 #[test]
 fn memory_comes_back() {
     let scheduler = Scheduler::builder().workers(2).build().unwrap();
+    comes_back(&scheduler, "posted", 1000, posted_while_all_are_busy);
     comes_back(&scheduler, "brief callers", 30_000, short_lived_callers);
     comes_back(&scheduler, "callers", 20_000, callers_that_live_at_once);
     comes_back(&scheduler, "skipped", 30_000, many_skipped_at_once);
