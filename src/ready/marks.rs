@@ -1,8 +1,8 @@
-//! About where in a row a number is: each sixteenth number, in an array that is small
-//! enough to stay in a near cache.
+//! An index of a long row: each eighth number, in an array that is small enough to
+//! stay in a near cache.
 //!
-//! They are made and mended when somebody looks, so that who joins and leaves at the ends
-//! of a row pays nothing for them.
+//! It is brought up to date when a number is looked for, so that who joins and leaves
+//! at the ends of a row pays nothing for it.
 //!
 //! Invariant: while `first` is the first number, the mark at `n` is at most the number at
 //! `n * STEP - left`, and above those before it, where there are such entries.
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use super::Entry;
 
-/// Entries between two marks: the processor fetches as many at a time.
+/// Entries from one mark to the next. They are three lines of the cache.
 const STEP: usize = 8;
 
 /// See the [module](self).
