@@ -9,10 +9,10 @@ use super::stall::Target;
 use super::task_state::Body;
 
 impl<J: Body> Core<J> {
-    /// The task that worker `n` runs is about to sleep until `target` comes.
-    pub(crate) fn block(&mut self, n: u32, target: Target, waker: &Waker) {
-        if !self.has_come(target) {
-            self.stalls.block(n, target, waker);
+    /// The task that worker `n` runs is about to sleep until one of these comes.
+    pub(crate) fn block(&mut self, n: u32, targets: Vec<Target>, waker: &Waker) {
+        if !targets.iter().any(|&target| self.has_come(target)) {
+            self.stalls.block(n, targets, waker);
         }
     }
 

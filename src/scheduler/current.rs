@@ -106,11 +106,11 @@ pub(super) fn wake_current(shared: &Arc<Shared>, future: Key) -> bool {
     woken
 }
 
-/// The calling thread is about to sleep until `target` comes, or its waker is woken; that
-/// counts if it runs a task of this scheduler, and what it waits for has not come by then.
+/// The calling thread is about to sleep until one of `targets` comes, or its waker is woken;
+/// that counts if it runs a task of this scheduler, and what it waits for has not come by then.
 pub(super) fn block(
     shared: &Arc<Shared>,
-    target: Target,
+    targets: Vec<Target>,
     waker: &Waker,
     has_come: impl FnOnce() -> bool,
 ) {
@@ -118,10 +118,15 @@ pub(super) fn block(
         shared.with_state(|state, wakes, _| {
             let core = state.exact(wakes);
             if !has_come() {
-                core.block(n, target, waker);
+                core.block(n, targets, waker);
             }
         });
     }
+}
+
+/// Whether the wait of the task that the calling thread runs is to give up.
+pub(super) fn is_stalled(shared: &Arc<Shared>) -> bool {
+    current(shared).is_some_and(|n| shared.state.lock().stalls.is_stalled(n))
 }
 
 /// The calling thread is awake again.

@@ -2,9 +2,13 @@
 
 use std::task::{Context, Poll, Waker};
 
+use crate::error::Stalled;
+use crate::sync::Arc;
 use crate::wait::{Op, Wait, sealed};
 
+use super::current::{block, is_stalled, unblock};
 use super::outcome::Outcome;
+use super::stall::Target;
 use super::task::{OutcomeError, OutcomeOp, Task};
 
 /// Waits until one of the tasks has ended, and takes what it gave: its index, and its
@@ -52,9 +56,7 @@ impl<R, E> sealed::Sealed for First<'_, R, E> {}
 
 impl<R, E> First<'_, R, E> {
     fn ops(&mut self) -> impl Iterator<Item = OutcomeOp<'_, R, E>> {
-        let blocked = self.blocked;
-        let tasks = self.tasks.iter_mut();
-        tasks.map(move |task| OutcomeOp { task, blocked })
+        self.tasks.iter_mut().map(OutcomeOp::new)
     }
 }
 
@@ -65,13 +67,17 @@ impl<R, E> Op for First<'_, R, E> {
         if self.tasks.is_empty() {
             return Poll::Ready(Err(OutcomeError::Nothing));
         }
-        let ended = self
+        let mut ended = self
             .ops()
             .enumerate()
             .find_map(|(n, mut op)| match op.poll(cx) {
                 Poll::Ready(ended) => Some(ended.map(|outcome| (n, outcome))),
                 Poll::Pending => None,
             });
+        // Only where all have been looked at: any of them may have ended.
+        if ended.is_none() && self.blocked && is_stalled(&self.tasks[0].shared) {
+            ended = Some(Err(OutcomeError::Stalled(Stalled)));
+        }
         if ended.is_some() {
             self.cancel();
         }
@@ -82,13 +88,18 @@ impl<R, E> Op for First<'_, R, E> {
         self.ops().for_each(|mut op| op.cancel());
     }
 
-    // Where none can go on, the first can not.
+    // What another scheduler runs goes on, whatever this one does.
     fn block(&mut self, waker: &Waker) {
-        self.ops().take(1).for_each(|mut op| op.block(waker));
-        self.blocked = true;
+        let (tasks, shared) = (&*self.tasks, &self.tasks[0].shared);
+        self.blocked = tasks.iter().all(|task| Arc::ptr_eq(&task.shared, shared));
+        if self.blocked {
+            let targets = tasks.iter().map(|task| Target::Task(task.id));
+            let one_has_ended = || tasks.iter().any(Task::has_ended);
+            block(shared, targets.collect(), waker, one_has_ended);
+        }
     }
 
     fn unblock(&mut self) {
-        self.ops().take(1).for_each(|mut op| op.unblock());
+        unblock(&self.tasks[0].shared);
     }
 }

@@ -26,7 +26,8 @@ pub(crate) enum Target {
 #[derive(Debug)]
 struct Blocked {
     worker: u32,
-    target: Target,
+    /// One of them suffices.
+    targets: Vec<Target>,
     /// One of ours, which wakes its thread.
     waker: Waker,
     /// Told to give up, and has not yet.
@@ -38,11 +39,11 @@ struct Blocked {
 pub(crate) struct Stalls(Vec<Blocked>);
 
 impl Stalls {
-    /// The task that worker `n` runs is blocked until `target` comes.
-    pub(super) fn block(&mut self, worker: u32, target: Target, waker: &Waker) {
+    /// The task that this worker runs is blocked until one of these comes.
+    pub(super) fn block(&mut self, worker: u32, targets: Vec<Target>, waker: &Waker) {
         self.0.push(Blocked {
             worker,
-            target,
+            targets,
             waker: waker.clone(),
             stalled: false,
         });
@@ -56,7 +57,7 @@ impl Stalls {
     /// What was waited for has come: those who waited for it are not blocked.
     pub(super) fn ended(&mut self, target: Target) {
         if !self.0.is_empty() {
-            self.0.retain(|b| b.target != target);
+            self.0.retain(|b| !b.targets.contains(&target));
         }
     }
 

@@ -11,7 +11,7 @@ use crate::sync::Arc;
 use crate::wait::{Op, Wait, drop_quietly, look_twice, sealed};
 
 use super::cell::{Gave, Gift};
-use super::current::{block, current, unblock};
+use super::current::{block, is_stalled, unblock};
 use super::outcome::{Outcome, TaskId};
 use super::shared::Shared;
 use super::stall::Target;
@@ -142,15 +142,15 @@ impl std::error::Error for OutcomeError {}
 /// The wait of [`Task::outcome`].
 #[derive(Debug)]
 pub struct OutcomeOp<'a, R, E> {
-    pub(super) task: &'a mut Task<R, E>,
+    task: &'a mut Task<R, E>,
     /// It is one of those whose threads sleep.
-    pub(super) blocked: bool,
+    blocked: bool,
 }
 
 impl<R, E> sealed::Sealed for OutcomeOp<'_, R, E> {}
 
 impl<'a, R, E> OutcomeOp<'a, R, E> {
-    fn new(task: &'a mut Task<R, E>) -> Self {
+    pub(super) fn new(task: &'a mut Task<R, E>) -> Self {
         let blocked = false;
         Self { task, blocked }
     }
@@ -171,13 +171,6 @@ impl<'a, R, E> OutcomeOp<'a, R, E> {
             })),
         }
     }
-
-    /// Whether it was told to give up.
-    fn is_stalled(&self) -> bool {
-        let shared = &self.task.shared;
-        let worker = current(shared).filter(|_| self.blocked);
-        worker.is_some_and(|n| shared.state.lock().stalls.is_stalled(n))
-    }
 }
 
 impl<R, E> Op for OutcomeOp<'_, R, E> {
@@ -196,7 +189,7 @@ impl<R, E> Op for OutcomeOp<'_, R, E> {
             let gave = self.task.gift.take_or_wait(current, spare)?;
             Some(self.outcome(gave).map_or(Poll::Pending, Poll::Ready))
         });
-        if looked.is_pending() && self.is_stalled() {
+        if looked.is_pending() && self.blocked && is_stalled(&self.task.shared) {
             self.cancel();
             return Poll::Ready(Err(OutcomeError::Stalled(Stalled)));
         }
@@ -215,7 +208,7 @@ impl<R, E> Op for OutcomeOp<'_, R, E> {
         let Task {
             shared, id, gift, ..
         } = &*self.task;
-        block(shared, Target::Task(*id), waker, || gift.has_ended());
+        block(shared, vec![Target::Task(*id)], waker, || gift.has_ended());
         self.blocked = true;
     }
 

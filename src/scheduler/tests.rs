@@ -1,7 +1,8 @@
-//! The parts of a scheduler without threads. Here what only a worker that cannot be
-//! started, beside one that rests, shows.
+//! The parts of a scheduler without threads, which only `first` has. Here what only a worker
+//! that cannot be started, beside one that rests, shows.
 
 mod endings;
+mod first;
 mod later;
 mod lent;
 mod prefetch;

@@ -94,7 +94,7 @@ impl Op for Synchronize<'_> {
 
     fn block(&mut self, waker: &Waker) {
         let target = Target::Synchronize(self.caller);
-        block(self.shared, target, waker, || false);
+        block(self.shared, vec![target], waker, || false);
     }
 
     fn unblock(&mut self) {
@@ -175,7 +175,7 @@ impl<R> Op for Drained<'_, R> {
 
     fn block(&mut self, waker: &Waker) {
         let target = self.of.map_or(Target::Shutdown, Target::Release);
-        block(self.shared, target, waker, || false);
+        block(self.shared, vec![target], waker, || false);
     }
 
     fn unblock(&mut self) {

@@ -287,7 +287,7 @@ fn no_wait_stalls_while_something_is_to_come_for_another_worker() {
         assert!(world.core.claim(1, world.now).is_some());
         world.later("later", 10);
         let (later, waker) = (Target::Task(world.core.last), Waker::noop());
-        world.core.block(1, later, waker);
+        world.core.block(1, vec![later], waker);
         world.settle();
         assert_eq!(world.core.stalls.is_stalled(1), stalls);
     }

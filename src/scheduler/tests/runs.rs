@@ -307,7 +307,7 @@ fn who_waits_for_one_of_a_run_is_not_stalled_when_it_has_run() {
     world.post(8);
     let target = Target::Task(TaskId(4));
     let core = world.state.exact(&mut world.wakes);
-    core.block(1, target, Waker::noop());
+    core.block(1, vec![target], Waker::noop());
     let mut other = world.claim(2, 9).unwrap();
     while other.id() < 6 {
         if !other.next() {

@@ -256,7 +256,7 @@ fn who_waits_is_stalled_beside_one_that_awaits_but_not_beside_one_that_is_droppe
             assert!(world.cancel(awaits));
         }
         let target = Target::Task(TaskId(1));
-        world.core.block(1, target, Waker::noop());
+        world.core.block(1, vec![target], Waker::noop());
         assert!(world.core.settle(&mut world.wakes));
         assert_eq!(world.core.stalls.is_stalled(1), !dropping);
         if dropping {
