@@ -28,6 +28,10 @@ pub trait Pending: sealed::Sealed {
 
     #[doc(hidden)]
     fn into_message(self) -> Self::Message;
+
+    /// It waits for room: where some has been made and not been given back, it is now.
+    #[doc(hidden)]
+    fn waits(&self) {}
 }
 
 /// What is to be sent on a conversation: `M` is one message `T`, or a `Vec` of
@@ -238,6 +242,7 @@ impl<P: Pending> Op for Sending<'_, P> {
             Poll::Ready(Err(error)) => Poll::Ready(self.leave(TryAcquireError::from(error).into())),
             Poll::Pending => {
                 self.capacity.waited_for();
+                self.pending.iter().for_each(P::waits);
                 Poll::Pending
             }
         }

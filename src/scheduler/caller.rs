@@ -194,7 +194,7 @@ impl CallerState {
     }
 
     /// Whether somebody waits for this task and others, all of which workers
-    /// have: each ending may be the last.
+    /// have: each ending may be the last. Or for room, which each ending makes.
     #[inline]
     pub(super) fn is_pressing(&self, id: TaskId) -> bool {
         let closing = self.closing.as_ref();
@@ -202,6 +202,14 @@ impl CallerState {
             || self.released_waiters.is_some()
                 && self.current.waiting == 0
                 && closing.is_none_or(|closing| closing.epoch.waiting == 0)
+            || self.wants_room()
+    }
+
+    /// Whether somebody waits for room.
+    #[inline]
+    fn wants_room(&self) -> bool {
+        let permits = self.capacity.as_ref().and_then(|c| c.permits());
+        permits.is_some_and(|p| !p.is_free(i64::MIN) && !p.is_closed())
     }
 
     /// How many that no worker has must end before somebody who waits can go on; and the last
@@ -211,7 +219,8 @@ impl CallerState {
         let covered = closing.filter(|&waiting| waiting > 0);
         let released = self.released_waiters.as_ref();
         let all = released.map(|_| self.current.waiting + closing.unwrap_or(0));
-        let awaited = covered.or(all.filter(|&waiting| waiting > 0));
+        let one = self.wants_room().then_some(1);
+        let awaited = one.or(covered).or(all.filter(|&waiting| waiting > 0));
         let awaited = awaited.map(|awaited| usize::try_from(awaited).unwrap_or(usize::MAX));
         (awaited, self.closed())
     }

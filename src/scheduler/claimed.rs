@@ -35,7 +35,7 @@ impl<J: Body> Core<J> {
             return 1;
         }
         let lent = match claim.group {
-            Some(_) if !claim.item.is_future() => self.lend(&claim, most - 1),
+            Some(_) if !claim.item.is_future() && !self.pressing => self.lend(&claim, most - 1),
             _ => Vec::new(),
         };
         if lent.is_empty() {

@@ -77,7 +77,7 @@ pub(crate) struct Core<J> {
     pub(crate) ended: Vec<Ended<J>>,
     /// Capacities with new room that somebody waits for: for the owner to serve them.
     pub(super) freed: Vec<Arc<Capacity>>,
-    /// Somebody waits for nothing but tasks that workers have.
+    /// Somebody waits for nothing but tasks that workers have, or for room.
     pub(super) pressing: bool,
     /// Rows are made for the log.
     pub(super) rows: bool,

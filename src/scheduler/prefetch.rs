@@ -29,8 +29,8 @@
 //! 2. A local queue has tasks that have not started, or endings, only if its worker
 //!    is busy and, for all that the core knows, runs another task.
 //! 3. Nobody waits for an ending in a local queue: who waits for one task is told by that
-//!    task; when a synchronize or release comes to wait only for what workers have, the
-//!    local queues are cleared.
+//!    task; when a synchronize or release comes to wait only for what workers have, or
+//!    somebody for room in a caller, the local queues are cleared.
 //! 4. No worker rests beside a filled local queue: who finds nothing clears all, and
 //!    tries again. Nobody takes more than one in as many as there may be workers, so
 //!    what stays in line calls for every worker that is free.

@@ -36,6 +36,11 @@ impl<P: Program> Pending for ToSubmit<'_, P> {
     fn into_message(self) -> P::Given {
         self.program.back()
     }
+
+    /// From now on each ending is told at once.
+    fn waits(&self) {
+        self.caller.shared.read_exact(|_| ());
+    }
 }
 
 impl<F> From<SendError<F>> for Rejected<F> {

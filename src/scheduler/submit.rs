@@ -4,7 +4,7 @@ use std::any::Any;
 use std::iter::once;
 use std::time::Duration;
 
-use crate::queue::Permits;
+use crate::queue::{Permits, SendReason};
 use crate::sync::{Arc, Ordering::Relaxed};
 
 use super::cell::{Cell, Function, Job, Program};
@@ -183,7 +183,7 @@ impl Caller {
         if jobs.len() == 0 {
             return Ok(Name::default());
         }
-        let permits = match room.map_or_else(|| self.capacity.take(jobs.len()), Ok) {
+        let permits = match room.map_or_else(|| self.take_room(jobs.len()), Ok) {
             Ok(permits) => permits,
             Err(reason) => return Err((reason.into(), jobs.collect())),
         };
@@ -209,6 +209,17 @@ impl Caller {
         };
         permits.keep();
         Ok(name)
+    }
+
+    /// Room for so many, that of tasks too whose endings only their workers know.
+    #[inline]
+    fn take_room(&self, tasks: usize) -> Result<Permits<'_>, SendReason> {
+        let taken = self.capacity.take(tasks);
+        if !matches!(taken, Err(SendReason::Full)) {
+            return taken;
+        }
+        self.shared.read_exact(|_| ());
+        self.capacity.take(tasks)
     }
 
     /// Posts all of them, or none: of tier 0, without a delay.

@@ -1,12 +1,15 @@
 //! What a worker reports of several tasks at once.
 
+use std::future::Future;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
 use crate::limit::Limit;
 use crate::queue::Capacity;
 use crate::scheduler::caller::{CallerOptions, Synced};
 
 use super::prefetch::World;
+use super::runs;
 
 /// A worker reports tasks of two callers in one go, of which a synchronize covers some
 /// in the middle.
@@ -56,4 +59,39 @@ fn what_is_reported_together_gives_all_its_room_back() {
     assert_eq!(world.rest(&queue.unwrap(), 1), [2, 3, 4]);
     assert_eq!(world.finish(1, 4), None);
     assert_eq!(capacity.available(), Some(4));
+}
+
+/// A worker takes one task of the caller, behind those of another, and no more.
+#[test]
+fn while_somebody_waits_for_room_each_ending_is_told() {
+    for serial in [false, true] {
+        let mut world = runs::World::new(1);
+        let roomy = world.caller;
+        let capacity = Arc::new(Capacity::new(Limit::AtMost(8)).unwrap());
+        capacity.take(8).unwrap().keep();
+        world.state.caller_mut(roomy).capacity = Some(Arc::clone(&capacity));
+        let other = world
+            .state
+            .add_caller(Arc::from("other"), &CallerOptions::default());
+        world.caller = other.unwrap();
+        world.post(1);
+        world.caller = roomy;
+        if serial {
+            let group = world.serial_group();
+            (0..4).for_each(|_| world.submit(Some(group), 0));
+            world.post(4);
+        } else {
+            world.post(8);
+        }
+        let mut wait = Box::pin(capacity.permits().unwrap().acquire(1));
+        let cx = &mut Context::from_waker(Waker::noop());
+        assert!(wait.as_mut().poll(cx).is_pending());
+        let mut takes = || {
+            let worker = world.claim(1, 5).unwrap();
+            world.rest(worker).len()
+        };
+        assert_eq!([takes(), takes()], [2, 1]);
+        drop(wait);
+        assert!(takes() > 1);
+    }
 }

@@ -12,7 +12,7 @@ use conversant::scheduler::{
 };
 
 use crate::threads::asynchronous::Count;
-use crate::threads::stage::{Held, end, finishes, gives, scheduler, until};
+use crate::threads::stage::{Held, end, finishes, gives, scheduler, until, until_idle};
 
 fn roomy(scheduler: &Scheduler, capacity: u32) -> Caller {
     let options = CallerOptions {
@@ -165,5 +165,47 @@ fn a_release_and_a_shutdown_refuse_who_waits_for_room() {
             assert_eq!(refused.reason, Reason::Closed);
             end(&scheduler);
         }
+    });
+}
+
+/// It has ended, and its worker runs a long one that it took with it. Who wants room comes
+/// then, or has come before.
+#[test]
+fn room_is_there_when_a_task_has_ended_though_its_worker_has_more() {
+    finishes(|| {
+        let quick = Scheduler::builder().workers(1).claim_time(Duration::MAX);
+        let scheduler = quick.build().unwrap();
+        let caller = roomy(&scheduler, 3);
+        // From now on it takes all that it may.
+        gives(&caller, 0).outcome().wait().unwrap();
+        until_idle(&scheduler);
+        for when in ["refused or not", "then", "before"] {
+            let (count, waker) = Count::new();
+            let mut cx = Context::from_waker(&waker);
+            let mut more = pin!(caller.exec_wait(Place::new(), || Ok::<_, ()>(4)));
+            let hold = scheduler.hold();
+            gives(&caller, 1).detach();
+            let long = Held::submit(&caller, Place::new());
+            gives(&caller, 3).detach();
+            if when == "before" {
+                assert!(more.as_mut().poll(&mut cx).is_pending());
+            }
+            drop(hold);
+            long.wait_began();
+            match when {
+                "refused or not" => gives(&caller, 4).detach(),
+                _ => {
+                    if when == "then" {
+                        assert!(more.as_mut().poll(&mut cx).is_pending());
+                    }
+                    assert_eq!(count.get(), 1, "it is told {when}");
+                    assert!(more.as_mut().poll(&mut cx).is_ready());
+                }
+            }
+            long.finish();
+            assert!(caller.synchronize().wait().unwrap().all_ok());
+            until_idle(&scheduler);
+        }
+        end(&scheduler);
     });
 }
