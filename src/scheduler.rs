@@ -166,11 +166,10 @@ impl Scheduler {
             .add_caller(name, &options)
             .map_err(CallerError::OutOfRange)?;
         let c = state.caller_mut(key);
-        let limited = capacity.permits().map(|_| Arc::clone(&capacity));
-        c.capacity = limited;
-        let (shared, may_post) = (Arc::clone(&self.shared), Arc::clone(&c.may_post));
+        c.capacity = capacity.permits().map(|_| Arc::clone(&capacity));
+        let may_post = Arc::clone(&c.may_post);
         Ok(Caller {
-            shared,
+            shared: Arc::clone(&self.shared),
             key,
             capacity,
             may_post,

@@ -298,8 +298,11 @@ impl Simulation {
                 let rested = self.rests.set(end.saturating_add(idle), worker);
                 self.resting.insert(worker, rested);
             }
-            self.records
-                .extend(record.map(|row| row.ended(ending, end)));
+            if let Some(mut row) = record {
+                row.run.iter_mut().for_each(|run| run.end = end);
+                row.ending = ending;
+                self.records.push(*row);
+            }
         }
         self.collect_unrun();
     }

@@ -30,12 +30,9 @@ impl<J: Body> Core<J> {
         if blocked == 0 || blocked < self.workers.busy() as usize {
             return;
         }
-        // When the hold is dropped, that is an event, and the rule is applied.
-        if self.is_held() {
-            return;
-        }
-        // The drop of a future is an event, too.
-        if self.dropping > 0 {
+        // The end of a hold is an event, to which the rule is applied, and so is the drop of
+        // a future.
+        if self.is_held() || self.dropping > 0 {
             return;
         }
         // What is due later, or woken from elsewhere, could go on on another worker.

@@ -180,29 +180,23 @@ impl CallerState {
         self.current.summary.tasks += tasks;
     }
 
-    /// A worker has the task, or it ends unrun. Whether somebody waits for nothing
-    /// but tasks that workers have.
+    /// A worker has the task, or it ends unrun. Whether somebody waits for this task and
+    /// others, all of which workers have: each ending may be the last. Or for room, which
+    /// each ending makes.
     #[inline]
     pub(super) fn taken(&mut self, id: TaskId) -> bool {
         self.epoch_of(id).waiting -= 1;
-        self.is_pressing(id)
-    }
-
-    /// The task that a worker had waits again.
-    pub(super) fn returned(&mut self, id: TaskId) {
-        self.epoch_of(id).waiting += 1;
-    }
-
-    /// Whether somebody waits for this task and others, all of which workers
-    /// have: each ending may be the last. Or for room, which each ending makes.
-    #[inline]
-    pub(super) fn is_pressing(&self, id: TaskId) -> bool {
         let closing = self.closing.as_ref();
         id <= self.closed() && closing.is_some_and(|closing| closing.epoch.waiting == 0)
             || self.released_waiters.is_some()
                 && self.current.waiting == 0
                 && closing.is_none_or(|closing| closing.epoch.waiting == 0)
             || self.wants_room()
+    }
+
+    /// The task that a worker had waits again.
+    pub(super) fn returned(&mut self, id: TaskId) {
+        self.epoch_of(id).waiting += 1;
     }
 
     /// Whether somebody waits for room.

@@ -181,6 +181,23 @@ impl<P: Program> There<P> {
         };
         (std::mem::replace(&mut self.stage, stage), waker)
     }
+
+    /// Takes what came of it.
+    fn take(&mut self) -> Gave<P::Ok, P::Error> {
+        match &mut self.stage {
+            Stage::Ready(_) | Stage::Running => Gave::NotYet,
+            Stage::Unrun(how, _) => match how.take() {
+                Some((Ending::Skipped, run)) => Gave::This(Verdict::Skipped, run),
+                Some((_, run)) => Gave::This(Verdict::Cancelled, run),
+                None => Gave::Taken,
+            },
+            stage @ Stage::Gave(..) => match std::mem::replace(stage, Stage::Taken) {
+                Stage::Gave(verdict, run) => Gave::This(verdict, Some(run)),
+                _ => Gave::Taken,
+            },
+            Stage::Taken => Gave::Taken,
+        }
+    }
 }
 
 /// Runs what is there; `swap` puts something else there.
@@ -317,23 +334,5 @@ impl<P: Program> Gift<P::Ok, P::Error> for Cell<P> {
 
     fn has_ended(&self) -> bool {
         !matches!(self.there.lock().stage, Stage::Ready(_) | Stage::Running)
-    }
-}
-
-impl<P: Program> There<P> {
-    fn take(&mut self) -> Gave<P::Ok, P::Error> {
-        match &mut self.stage {
-            Stage::Ready(_) | Stage::Running => Gave::NotYet,
-            Stage::Unrun(how, _) => match how.take() {
-                Some((Ending::Skipped, run)) => Gave::This(Verdict::Skipped, run),
-                Some((_, run)) => Gave::This(Verdict::Cancelled, run),
-                None => Gave::Taken,
-            },
-            stage @ Stage::Gave(..) => match std::mem::replace(stage, Stage::Taken) {
-                Stage::Gave(verdict, run) => Gave::This(verdict, Some(run)),
-                _ => Gave::Taken,
-            },
-            Stage::Taken => Gave::Taken,
-        }
     }
 }

@@ -15,7 +15,7 @@ impl<J: Body> Core<J> {
     /// More for a worker that runs one already, into `to`: at most so many; how many.
     #[inline]
     pub(super) fn prefetch(&mut self, most: usize, to: &mut VecDeque<Claimed<J>>) -> usize {
-        if !self.may_start() {
+        if self.is_held() {
             return 0;
         }
         if !self.rows

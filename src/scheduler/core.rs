@@ -175,7 +175,7 @@ impl<J: Body> Core<J> {
     /// Worker `n` looks for work, having rested, arrived or finished.
     pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
         self.clock.end_rest(n);
-        if !self.workers.look(n) || !self.may_start() {
+        if !self.workers.look(n) || self.is_held() {
             return None;
         }
         let claim = self.backlog.claim()?;
@@ -227,16 +227,10 @@ impl<J: Body> Core<J> {
     /// How many tasks could start now, were there workers; counts no further
     /// than `most`.
     pub(super) fn startable(&self, most: u64) -> u64 {
-        match self.may_start() {
-            true => self.backlog.eligible(most),
-            false => 0,
+        match self.is_held() {
+            true => 0,
+            false => self.backlog.eligible(most),
         }
-    }
-
-    /// Whether what stands in line may start.
-    #[inline]
-    pub(super) fn may_start(&self) -> bool {
-        !self.is_held()
     }
 
     /// Once nothing more will come, who finds nothing leaves.
@@ -253,6 +247,7 @@ impl<J: Body> Core<J> {
     }
 
     /// Whether somebody wants no task to start.
+    #[inline]
     pub(super) fn is_held(&self) -> bool {
         self.holds > 0
     }

@@ -124,11 +124,9 @@ impl Caller {
     pub fn group(&self, limit: impl Into<Limit>, level: u8) -> Result<Group, OutOfRange> {
         let limit = limit.into();
         let key = self.shared.state.lock().add_group(self.key, limit, level)?;
-        let shared = Arc::clone(&self.shared);
-        let caller = self.key;
         Ok(Group {
-            shared,
-            caller,
+            shared: Arc::clone(&self.shared),
+            caller: self.key,
             key,
         })
     }

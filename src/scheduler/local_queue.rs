@@ -38,11 +38,12 @@ pub(super) enum Went {
 #[derive(Default)]
 pub(super) struct Local {
     /// What has run, but for those that joined what is there.
-    past: Vec<Ran>,
-    running: Option<Running>,
+    pub(super) past: Vec<Ran>,
+    /// The task that started last.
+    pub(super) running: Option<Running>,
     /// It is of the same several as the one before it.
     joins: bool,
-    waiting: VecDeque<Claimed<Work>>,
+    pub(super) waiting: VecDeque<Claimed<Work>>,
 }
 
 /// The rows, behind their lock.
@@ -80,11 +81,6 @@ impl Local {
     pub(super) fn begin(&mut self, first: &Started<Work>) {
         self.running = Some(Running::of(first));
         self.joins = false;
-    }
-
-    /// Those that wait, to be more.
-    pub(super) fn waiting(&mut self) -> &mut VecDeque<Claimed<Work>> {
-        &mut self.waiting
     }
 
     /// The next task starts, if there is one.
@@ -127,22 +123,5 @@ impl Local {
             }
             _ => self.past.push(noted),
         }
-    }
-
-    /// Takes out those that have run.
-    #[inline]
-    pub(super) fn take_past(&mut self) -> impl Iterator<Item = Ran> {
-        self.past.drain(..)
-    }
-
-    /// Takes out the one that started last.
-    pub(super) fn take_running(&mut self) -> Option<Running> {
-        self.running.take()
-    }
-
-    /// Takes out those that have not started, and gives the memory back.
-    pub(super) fn take_waiting(&mut self) -> VecDeque<Claimed<Work>> {
-        self.past = Vec::new();
-        std::mem::take(&mut self.waiting)
     }
 }

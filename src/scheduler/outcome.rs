@@ -167,15 +167,3 @@ pub struct Record {
     /// How it ended.
     pub ending: Ending,
 }
-
-impl Record {
-    /// The row of a task that started, once it has ended.
-    pub(crate) fn ended(self, ending: Ending, end: Duration) -> Self {
-        let run = self.run.map(|run| Run { end, ..run });
-        Self {
-            run,
-            ending,
-            ..self
-        }
-    }
-}

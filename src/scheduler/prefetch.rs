@@ -150,8 +150,8 @@ impl State {
         if self.is_filled(n) {
             let mut local = self.queues[n as usize].queue.lock();
             ran.handed_on = local.goes_on();
-            report(&mut self.core, n, local.take_past().chain([ran]), wakes);
-            _ = local.take_running();
+            report(&mut self.core, n, local.past.drain(..).chain([ran]), wakes);
+            local.running = None;
             next = local.start_next(now);
         } else {
             report(&mut self.core, n, [ran], wakes);
@@ -215,7 +215,7 @@ impl State {
             // One that somebody is blocked for is not among several: its ending is told.
             let blocked = !self.core.stalls.is_empty();
             let several = if blocked { 1 } else { most - taken };
-            match self.core.prefetch(several as usize, local.waiting()) {
+            match self.core.prefetch(several as usize, &mut local.waiting) {
                 0 => break,
                 more => taken += more as u64,
             }
@@ -280,9 +280,10 @@ impl State {
         self.set_cleared(n);
         let queue = Arc::clone(&self.queues[n as usize].queue);
         let mut local = queue.lock();
-        report(&mut self.core, n, local.take_past(), wakes);
-        self.core.set_running(n, local.take_running());
-        for claimed in local.take_waiting().into_iter().rev() {
+        // With their memory.
+        report(&mut self.core, n, std::mem::take(&mut local.past), wakes);
+        self.core.set_running(n, local.running.take());
+        for claimed in std::mem::take(&mut local.waiting).into_iter().rev() {
             self.core.unclaim(claimed);
         }
     }

@@ -118,9 +118,8 @@ impl Caller {
         place: Place<'a>,
         program: P,
     ) -> Wait<Submitting<'a, P>> {
-        let caller = self;
         let pending = ToSubmit {
-            caller,
+            caller: self,
             place,
             program,
         };

@@ -155,11 +155,20 @@ impl<J: Body> Core<J> {
             });
         });
         waiting.sort_by_key(|task| task.id);
+        let callers = self.callers.iter();
+        let callers = callers.map(|(_, c)| CallerStatus {
+            name: c.name.clone(),
+            unfinished: c.unfinished(),
+            running: self.backlog.lane(c.lane).in_use,
+            open_tier: self.open_tier(c),
+            skips_above: c.skip_above,
+            released: c.released,
+        });
         Status {
             workers: self.workers_status(),
             running,
             waiting,
-            callers: self.callers_status(),
+            callers: callers.collect(),
             log_lost,
         }
     }
@@ -205,18 +214,5 @@ impl<J: Body> Core<J> {
             start_failures: self.start_failures,
             start_error: self.start_error.clone(),
         }
-    }
-
-    fn callers_status(&self) -> Vec<CallerStatus> {
-        let callers = self.callers.iter();
-        let status = callers.map(|(_, c)| CallerStatus {
-            name: c.name.clone(),
-            unfinished: c.unfinished(),
-            running: self.backlog.lane(c.lane).in_use,
-            open_tier: self.open_tier(c),
-            skips_above: c.skip_above,
-            released: c.released,
-        });
-        status.collect()
     }
 }

@@ -132,7 +132,9 @@ impl Submissions {
             let last = state.last;
             self.take_in(state, false, now);
             if state.unfinished == 0 {
-                self.clear(state);
+                // Nothing is there any more: all memory is given back.
+                *self.0.lock() = List::default();
+                state.posting = Posting::default();
             }
             return state.last == last;
         }
@@ -140,12 +142,6 @@ impl Submissions {
         (list.open, list.last, list.looked) = (true, state.last, nanos(now));
         (state.posting.open, state.posting.used) = (true, true);
         true
-    }
-
-    /// Nothing is there any more: all memory is given back.
-    fn clear(&self, state: &mut State) {
-        *self.0.lock() = List::default();
-        state.posting = Posting::default();
     }
 }
 

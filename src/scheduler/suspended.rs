@@ -96,14 +96,14 @@ impl<J: Body> Core<J> {
 
     /// The lane of the caller's tasks that were woken.
     fn woken_lane(&mut self, caller: Key) -> LaneKey {
-        let c = self.callers.get_mut(caller).expect("it has a task");
-        let (weight, backlog) = (c.weight, &mut self.backlog);
+        let c = self.caller(caller);
         if let Some(lane) = c.woken_lane {
             return lane;
         }
-        let lane = backlog.add_lane(weight, Limit::Unlimited);
+        let weight = c.weight;
+        let lane = self.backlog.add_lane(weight, Limit::Unlimited);
         let lane = lane.expect("the caller's own lane has this weight");
-        c.woken_lane = Some(lane);
+        self.caller_mut(caller).woken_lane = Some(lane);
         self.set_caller_of(lane, caller);
         lane
     }

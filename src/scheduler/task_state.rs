@@ -234,7 +234,23 @@ pub(crate) struct Started<J> {
     pub(crate) start: Duration,
 }
 
-impl<J> Started<J> {
+impl<J: Body> Started<J> {
+    /// The only one of a claim, with its row.
+    #[inline]
+    pub(super) fn only(
+        claim: Claim<Waiting<J>>,
+        record: Option<Box<Record>>,
+        start: Duration,
+    ) -> Self {
+        Self {
+            tag: Tag::of(&claim.item, claim.holds()),
+            joins: false,
+            job: claim.item.job,
+            record,
+            start,
+        }
+    }
+
     /// Whether it takes over what the one before it held.
     #[inline]
     pub(super) fn takes_over(&self) -> bool {
@@ -292,13 +308,7 @@ impl<J: Body> Claimed<J> {
         let Self::One(claim, record) = self else {
             return None;
         };
-        Some(Started {
-            tag: Tag::of(&claim.item, claim.holds()),
-            joins: false,
-            job: claim.item.job,
-            record,
-            start,
-        })
+        Some(Started::only(claim, record, start))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::wait::WakeBatch;
 
 use super::core::Core;
 use super::outcome::{Ending, Record, Run, TaskId};
-use super::task_state::{Body, Ended, Later, Location, Phase, Running, Started, Tag, Waiting};
+use super::task_state::{Body, Ended, Later, Location, Phase, Running, Started, Waiting};
 
 impl<J: Body> Core<J> {
     /// Worker `n` has claimed a task, which starts.
@@ -21,13 +21,7 @@ impl<J: Body> Core<J> {
     ) -> Started<J> {
         self.claimed(&mut claim);
         let record = self.begin_record(&claim, Some((n, now)));
-        let started = Started {
-            tag: Tag::of(&claim.item, claim.holds()),
-            joins: false,
-            job: claim.item.job,
-            record,
-            start: now,
-        };
+        let started = Started::only(claim, record, now);
         self.set_running(n, Some(Running::of(&started)));
         started
     }
@@ -98,8 +92,7 @@ impl<J: Body> Core<J> {
     /// A worker has the task, or it ends unrun.
     #[inline]
     pub(super) fn taken(&mut self, task: &Waiting<J>, caller: Key) {
-        let c = self.callers.get_mut(caller).expect(HELD);
-        self.pressing |= c.taken(task.id());
+        self.pressing |= self.caller_mut(caller).taken(task.id());
         if let Some(future) = task.future() {
             self.future_mut(future).phase = Phase::Claimed(false);
         }
@@ -246,12 +239,11 @@ impl<J: Body> Core<J> {
         let spot = match at {
             Location::Line(spot) => spot,
             Location::Later(timer) => {
-                let later = self.clock.timers.cancel(timer)?;
                 let Later {
                     task,
                     caller,
                     placing,
-                } = later;
+                } = self.clock.timers.cancel(timer)?;
                 let pinned = placing.group.into_iter();
                 pinned.for_each(|group| self.backlog.unpin(group));
                 return Some((task, caller, placing.tier.unwrap_or(0)));
@@ -265,5 +257,3 @@ impl<J: Body> Core<J> {
         Some((task, self.caller_of(lane), tier))
     }
 }
-
-const HELD: &str = "a caller exists while a task of its does";

@@ -122,7 +122,7 @@ impl WorkerHandle {
         let n = *n;
         match shared.host {
             Host::Threads(_) => {
-                rest.begin();
+                rest.leaves.set(None);
                 loop {
                     let next = Next {
                         shared,
@@ -148,10 +148,7 @@ impl WorkerHandle {
                     if taken.is_none() {
                         state.retire(n);
                     }
-                    Some(match taken {
-                        Some(taken) => Found::Work(taken),
-                        None => Found::Leave,
-                    })
+                    taken.map(Found::Work)
                 };
                 match report_and_find(shared, n, report, find)? {
                     Found::Work(taken) => Some(taken),
@@ -229,10 +226,6 @@ struct Rest {
 }
 
 impl Rest {
-    fn begin(&self) {
-        self.leaves.set(None);
-    }
-
     /// When to wake up if nobody wakes it: never if that is no date.
     fn ends(&self, shared: &Shared) -> Option<Instant> {
         let idle = || shared.origin.elapsed().saturating_add(shared.idle);
