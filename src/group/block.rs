@@ -39,7 +39,7 @@ pub(super) struct Block<T> {
 
 impl<T> Block<T> {
     /// Messages in a first block.
-    const FEW: u8 = match Self::fit(size_of::<Small>()) {
+    pub(super) const FEW: u8 = match Self::fit(size_of::<Small>()) {
         ..2 => Self::MANY,
         few => few,
     };
@@ -135,15 +135,16 @@ impl<T> Block<T> {
         }
     }
 
-    /// A block without messages: in a circle between the last and the first, or a
-    /// small one of its own.
+    /// A block without messages: in a circle between the last and the first, or one of
+    /// its own, which is small unless so many more messages follow.
     ///
     /// # Safety
     ///
     /// `last` is a block, or null.
-    pub(super) unsafe fn another(last: *mut Self) -> *mut Self {
+    pub(super) unsafe fn another(last: *mut Self, more: usize) -> *mut Self {
         if last.is_null() {
-            return Self::new(Self::FEW);
+            let few = more < Self::FEW.into();
+            return Self::new(if few { Self::FEW } else { Self::MANY });
         }
         // SAFETY: both are there.
         unsafe {

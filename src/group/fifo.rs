@@ -2,9 +2,9 @@
 //! when many do.
 //!
 //! State: the first message stands in the value itself if it is small, the rest
-//! in blocks on the heap, each a ring: first in a small one, then in larger ones
-//! that are linked behind it. So nothing is moved twice, and what was consumed is
-//! given back block by block.
+//! in blocks on the heap, each a ring: first in a small one, unless many come at once,
+//! then in larger ones that are linked behind it. So nothing is moved twice, and what
+//! was consumed is given back block by block.
 //!
 //! Invariants:
 //! 1. `tail` is null, or the last of a circle of blocks linked by `next`, whose
@@ -127,6 +127,12 @@ impl<T> Fifo<T> {
     /// Puts a message last.
     #[inline]
     pub(super) fn push(&mut self, message: T) {
+        self.push_before(message, 0);
+    }
+
+    /// Puts a message last, behind which so many more come at once.
+    #[inline]
+    fn push_before(&mut self, message: T, more: usize) {
         let last = self.last();
         // SAFETY: by invariant 1 there is a last block.
         if self.has(MORE) && unsafe { (*last).has_room() } {
@@ -135,14 +141,14 @@ impl<T> Fifo<T> {
         } else if Self::INLINE && !self.has(FIRST | MORE) {
             self.put_first(message);
         } else {
-            self.push_further(message);
+            self.push_further(message, more);
         }
     }
 
     /// Puts messages last.
     pub(super) fn push_all(&mut self, mut messages: impl Iterator<Item = T>) {
         while let Some(message) = messages.next() {
-            self.push(message);
+            self.push_before(message, messages.size_hint().0);
             if self.has(MORE) {
                 // SAFETY: by invariant 1 there is a last block.
                 unsafe { Block::fill(self.last(), &mut messages) };
@@ -152,15 +158,15 @@ impl<T> Fifo<T> {
 
     /// Puts a message into the only block, if that is empty, or into a new one.
     #[inline(never)]
-    fn push_further(&mut self, message: T) {
+    fn push_further(&mut self, message: T, more: usize) {
         let mut last = self.last();
         // SAFETY: the last block is there, or null; an empty one has room.
         unsafe {
             if last.is_null() || self.has(MORE) {
-                if !last.is_null() {
+                if !last.is_null() || more >= Block::<T>::FEW.into() {
                     self.set(LARGE);
                 }
-                last = Block::another(last);
+                last = Block::another(last, more);
                 let bits = self.tail.addr() & BITS;
                 self.tail = last.map_addr(|last| last | bits);
             }
