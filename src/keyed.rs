@@ -66,7 +66,7 @@ use crate::queue::{
 };
 use crate::ready::STANDING_LEVEL;
 // Shared ownership and no more: nothing is synchronized by it.
-use crate::sync::{Mutex, MutexGuard, WakeArc as Arc, model_size};
+use crate::sync::{Apart, Mutex, MutexGuard, WakeArc as Arc, model_size};
 
 use map::{Entry, KeyMap, Made};
 use names::Names;
@@ -93,12 +93,8 @@ type InShard<'a, K, T> = (GroupRef<T>, MutexGuard<'a, KeyMap<K, T>>, LetGo<K, T>
 /// A key that was known already, and entries that left their map.
 type LetGo<K, T> = (Option<K>, Vec<Entry<K, T>>);
 
-/// On a line of its own.
-#[repr(align(64))]
-struct Shard<K, T>(Mutex<KeyMap<K, T>>);
-
 struct Shards<K, T> {
-    maps: [Shard<K, T>; SHARDS],
+    maps: [Apart<Mutex<KeyMap<K, T>>>; SHARDS],
     queue: crate::sync::Arc<Shared<T>>,
     names: Names,
     made: Made,
@@ -132,7 +128,7 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
 
     fn build(lane: Lane<T>, made: Made, hasher: S) -> Self {
         let shards = Arc::new(Shards {
-            maps: std::array::from_fn(|_| Shard(Mutex::new(KeyMap::new()))),
+            maps: std::array::from_fn(|_| Apart(Mutex::new(KeyMap::new()))),
             queue: lane.shared.clone(),
             names: Names::default(),
             made,
@@ -270,15 +266,15 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         // An event of the queue, which may run wakers: under no lock. Dropped under
         // none, also if an `Eq` panics.
         let (limit, level) = self.shards.made;
-        let pin = self.lane.add_group(limit, level)?;
+        let group = self.lane.add_group(limit, level)?;
+        let entry = Entry { hash, key, group };
         let mut shard = self.shards.map(hash).lock();
-        let others = shard.find(hash, &key).map(|group| GroupRef::clone(group));
-        let (group, idle) = match others {
-            Some(group) => (group, vec![Entry::new(hash, key, pin)]),
+        let others = shard.find(hash, &entry.key);
+        let (group, idle) = match others.map(|group| GroupRef::clone(group)) {
+            Some(group) => (group, vec![entry]),
             None => {
-                let group = GroupRef::clone(&pin);
+                let group = GroupRef::clone(&entry.group);
                 self.shards.names.add(group.key(), hash);
-                let entry = Entry::new(hash, key, pin);
                 (group, shard.insert(entry, self.shards.made))
             }
         };

@@ -18,15 +18,9 @@ pub(super) struct KeyMap<K, T> {
 }
 
 pub(super) struct Entry<K, T> {
-    hash: u64,
-    key: K,
+    pub(super) hash: u64,
+    pub(super) key: K,
     pub(super) group: Pinned<T>,
-}
-
-impl<K, T> Entry<K, T> {
-    pub(super) fn new(hash: u64, key: K, group: Pinned<T>) -> Self {
-        Self { hash, key, group }
-    }
 }
 
 impl<K, T> KeyMap<K, T> {

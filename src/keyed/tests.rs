@@ -82,7 +82,7 @@ proptest! {
                     } else {
                         let group = busy(&lane);
                         list.push((key, id(&lane, &group), true));
-                        let idle = map.insert(Entry::new(hash(key), key, group), MADE);
+                        let idle = map.insert(Entry { hash: hash(key), key, group }, MADE);
                         prop_assert!(idle.is_empty(), "there are few");
                     }
                 }
@@ -125,7 +125,14 @@ fn an_insertion_forgets_what_is_idle() {
     for key in 0..10_000_u64 {
         let group = busy(&lane);
         let id = id(&lane, &group);
-        drop(map.insert(Entry::new(key, key, group), MADE));
+        drop(map.insert(
+            Entry {
+                hash: key,
+                key,
+                group,
+            },
+            MADE,
+        ));
         match key % 100 {
             0 => at_work += 1,
             _ => serve(&queue, id),
@@ -146,7 +153,14 @@ fn a_burst_is_given_back() {
     let before = held_by_this_thread();
     let mut map = KeyMap::new();
     for (key, group) in all.into_iter().enumerate() {
-        let idle = map.insert(Entry::new(key as u64, key, group), MADE);
+        let idle = map.insert(
+            Entry {
+                hash: key as u64,
+                key,
+                group,
+            },
+            MADE,
+        );
         assert!(idle.is_empty(), "all are at work");
     }
     let burst = held_by_this_thread() - before;
