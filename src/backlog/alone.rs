@@ -26,32 +26,6 @@ impl<T: Item> Backlog<T> {
         place
     }
 
-    /// As [`take`](Self::take): it waits no more. `None` if it did not wait there.
-    pub fn remove_alone(&mut self, lane: LaneKey, tier: u32, place: Place) -> Option<T> {
-        self.order.lanes.get(lane)?;
-        let item = self.order.take_alone(lane, tier, place)?;
-        self.order.lanes.change_head(lane.index(), Some(tier), None);
-        self.order.lanes.settle(lane.index());
-        Some(item)
-    }
-
-    /// As [`bump`](Self::bump), while it waits there: its place then.
-    pub fn bump_alone(
-        &mut self,
-        lane: LaneKey,
-        tier: u32,
-        mut place: Place,
-        level: u8,
-    ) -> Option<Place> {
-        self.order.lanes.get(lane)?;
-        let item = self.order.take_alone(lane, tier, place)?;
-        self.order.bump(&mut place, level);
-        item.waits_at(Spot::Alone(lane, tier, place));
-        self.order.join_alone(lane, tier, place, Age::Same, item);
-        self.order.lanes.settle(lane.index());
-        Some(place)
-    }
-
     /// As [`complete`](Self::complete) of so many messages.
     #[inline]
     pub fn complete_alone(&mut self, lane: LaneKey, tier: u32, messages: u32) {
@@ -83,13 +57,14 @@ impl<T: Item> Backlog<T> {
 impl<T> Order<T> {
     /// It joins the line at its place. To be settled.
     #[inline]
-    fn join_alone(&mut self, lane: LaneKey, tier: u32, place: Place, age: Age, item: T) {
+    pub(super) fn join_alone(&mut self, lane: LaneKey, tier: u32, place: Place, age: Age, item: T) {
         let member = Member::Alone(place, item);
         self.join(lane, tier, &place, STANDING_LEVEL, age, member);
     }
 
     /// It leaves the line, if it is there. To be settled.
-    fn take_alone(&mut self, lane: LaneKey, tier: u32, place: Place) -> Option<T> {
+    pub(super) fn take_alone(&mut self, lane: LaneKey, tier: u32, place: Place) -> Option<T> {
+        self.lanes.get(lane)?;
         let position = place.position(STANDING_LEVEL);
         match self.lanes.remove(lane.index(), tier, position) {
             Some(member) => Some(member.into_alone()?.1),

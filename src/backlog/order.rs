@@ -35,6 +35,7 @@ impl<T> Order<T> {
     }
 
     /// So many numbers, one after the other: the first.
+    #[inline]
     pub(super) fn mint_many(&mut self, many: u64) -> u64 {
         let first = self.clock + 1;
         self.clock += many;
@@ -42,8 +43,7 @@ impl<T> Order<T> {
     }
 
     pub(super) fn mint(&mut self) -> u64 {
-        self.clock += 1;
-        self.clock
+        self.mint_many(1)
     }
 
     /// Takes a group out of line for a change, if it is there.

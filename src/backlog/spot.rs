@@ -5,6 +5,7 @@ use crate::lanes::LaneKey;
 use crate::ready::STANDING_LEVEL;
 
 use super::group::Place;
+use super::order::Age;
 use super::{Backlog, Blocked, Claim, GroupKey};
 
 /// Where a message waits, or waited: no other message ever waits there.
@@ -110,7 +111,9 @@ impl<T: Item> Backlog<T> {
                 Some((item, lane, tier))
             }
             Spot::Alone(lane, tier, place) => {
-                let item = self.remove_alone(lane, tier, place)?;
+                let item = self.order.take_alone(lane, tier, place)?;
+                self.order.lanes.change_head(lane.index(), Some(tier), None);
+                self.order.lanes.settle(lane.index());
                 Some((item, lane, tier))
             }
         }
@@ -124,9 +127,14 @@ impl<T: Item> Backlog<T> {
                 self.bump(group, level);
                 Some(spot)
             }
-            Spot::Alone(lane, tier, place) => {
-                let place = self.bump_alone(lane, tier, place, level)?;
-                Some(Spot::Alone(lane, tier, place))
+            Spot::Alone(lane, tier, mut place) => {
+                let item = self.order.take_alone(lane, tier, place)?;
+                self.order.bump(&mut place, level);
+                let spot = Spot::Alone(lane, tier, place);
+                item.waits_at(spot);
+                self.order.join_alone(lane, tier, place, Age::Same, item);
+                self.order.lanes.settle(lane.index());
+                Some(spot)
             }
         }
     }

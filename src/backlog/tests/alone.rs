@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{agree, close};
-use crate::backlog::{Backlog, Blocked, Claim, GroupKey, Place};
+use crate::backlog::{Backlog, Blocked, Claim, GroupKey, Spot};
 use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 use crate::ready::STANDING_LEVEL;
@@ -46,7 +46,7 @@ fn op() -> impl Strategy<Value = Op> {
 struct Pair {
     lane: LaneKey,
     tier: u32,
-    alone: Place,
+    alone: Spot,
     group: GroupKey,
 }
 
@@ -97,7 +97,8 @@ impl Twins {
         match *op {
             Op::Alone(lane, tier, bump) => {
                 let lane = self.lanes[lane];
-                let alone = subject.send_alone(lane, tier, bump, item);
+                let place = subject.send_alone(lane, tier, bump, item);
+                let alone = Spot::Alone(lane, tier, place);
                 let group = groups.add_group(lane, Limit::SERIAL, STANDING_LEVEL);
                 let group = group.unwrap();
                 groups.send(group, Some(tier), bump, item);
@@ -134,14 +135,14 @@ impl Twins {
             Op::Remove(n) if !self.waiting.is_empty() => {
                 let item = self.waiting.swap_remove(n % self.waiting.len());
                 let pair = self.pairs[item].unwrap();
-                let taken = subject.remove_alone(pair.lane, pair.tier, pair.alone);
-                assert_eq!(taken, Some(item));
+                let taken = subject.take_out(pair.alone);
+                assert_eq!(taken, Some((item, pair.lane, pair.tier)));
                 assert_eq!(groups.remove(pair.group, 1), Some(item));
             }
             Op::Bump(n, level) if !self.waiting.is_empty() => {
                 let item = self.waiting[n % self.waiting.len()];
                 let pair = self.pairs[item].as_mut().unwrap();
-                let bumped = subject.bump_alone(pair.lane, pair.tier, pair.alone, level);
+                let bumped = subject.bump_at(pair.alone, level);
                 pair.alone = bumped.expect("it waits");
                 assert!(groups.bump(pair.group, level));
             }
