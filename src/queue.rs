@@ -352,22 +352,11 @@ impl<T> Shared<T> {
 impl<T> fmt::Debug for Queue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Written out under no lock: the writer is the user's.
-        let counts = self.shared().try_read(|state| {
-            let (mut waiting, mut in_flight) = (0, 0);
-            for group in state.groups.all() {
-                let mailbox = group.lock();
-                waiting += u64::from(group.waiting());
-                in_flight += u64::from(mailbox.units(false));
-            }
-            (state.closed, waiting, in_flight)
-        });
+        let shared = self.shared();
+        let read = shared.try_read(|state| (state.closed, counts::counts(shared, state)));
         let mut out = f.debug_struct("Queue");
-        match counts {
-            Some((closed, waiting, in_flight)) => {
-                out.field("closed", &closed)
-                    .field("waiting", &waiting)
-                    .field("in_flight", &in_flight);
-            }
+        match read {
+            Some((closed, counts)) => _ = out.field("closed", &closed).field("counts", &counts),
             None => _ = out.field("locked", &true),
         }
         out.finish_non_exhaustive()

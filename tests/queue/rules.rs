@@ -50,10 +50,8 @@ fn debug_shows_and_never_blocks() {
     one.send_all([1, 2]).unwrap();
     let mut turn = turn(&queue).unwrap();
     let shown = format!("{queue:?}");
-    assert_eq!(
-        shown,
-        "Queue { closed: false, waiting: 1, in_flight: 1, .. }"
-    );
+    let starts = "Queue { closed: false, counts: Counts { groups: 1, eligible: 0, turns: 1,";
+    assert!(shown.starts_with(starts), "{shown}");
     let shown_turn = format!("{turn:?}");
     let delivery = turn.next().unwrap();
     let shown_delivery = format!("{delivery:?}");
