@@ -113,11 +113,7 @@ impl<T> List<T> {
     fn append(&mut self, mut token: Token<T>) -> u64 {
         let ticket = self.number();
         token.ticket = ticket;
-        if token.group.is_some() {
-            self.tokens.push(token);
-        } else {
-            self.append_unit(token);
-        }
+        self.tokens.push(token);
         ticket
     }
 
@@ -130,15 +126,6 @@ impl<T> List<T> {
         let number = self.next;
         self.next += 1;
         number
-    }
-
-    /// A unit came back, alone: it goes with the last token where that is of the
-    /// same lane.
-    fn append_unit(&mut self, token: Token<T>) {
-        match self.tokens.last_mut() {
-            Some(last) if last.link == token.link && last.units < u8::MAX => last.units += 1,
-            _ => self.tokens.push(token),
-        }
     }
 
     #[cold]
