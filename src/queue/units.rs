@@ -37,11 +37,9 @@ pub(super) struct Units {
 impl Units {
     /// A unit of this lane comes back; true if a token has to tell.
     pub(super) fn give_back(&self, lane: u32) -> bool {
-        let Some(words) = self.words.get() else {
+        let Some((word, of_lane)) = self.word(lane) else {
             return true;
         };
-        let word = &words[lane as usize % words.len()].0;
-        let of_lane = u64::from(lane) << 32 | OPEN;
         let counted = |old| match old {
             0 => Some(of_lane),
             _ if old & !COUNT == of_lane => Some(old + 1),
@@ -54,17 +52,23 @@ impl Units {
 
     /// The units that were counted for this lane.
     pub(super) fn take(&self, lane: u32) -> u32 {
-        let Some(words) = self.words.get() else {
+        let Some((word, of_lane)) = self.word(lane) else {
             return 0;
         };
-        let word = &words[lane as usize % words.len()].0;
-        let of_lane = u64::from(lane) << 32 | OPEN;
         // Relaxed: what was counted before a token was posted is seen by who
         // has the token; and nobody else takes the word from its lane.
         if word.load(Ordering::Relaxed) & !COUNT != of_lane {
             return 0;
         }
         (word.swap(0, Ordering::Acquire) & COUNT) as u32
+    }
+
+    /// The word for a lane, and what it has while it is of it, but for the count.
+    #[inline]
+    fn word(&self, lane: u32) -> Option<(&AtomicU64, u64)> {
+        let words = self.words.get()?;
+        let word = &words[lane as usize % words.len()].0;
+        Some((word, u64::from(lane) << 32 | OPEN))
     }
 
     /// A lane has a cap: there are words from now on.
