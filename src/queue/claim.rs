@@ -66,10 +66,7 @@ impl<T> Shared<T> {
     /// Claims the next group, if there is one.
     #[inline(never)]
     pub(super) fn claim(&self) -> Option<GroupRef<T>> {
-        let mut state = self.lock();
-        if self.submissions.is_urgent() || !state.lanes.has_eligible() {
-            state.collect(&self.submissions);
-        }
+        let mut state = self.lock_to_claim();
         let group = state.lanes.pop_plain().or_else(|| state.claim());
         if !state.receives.is_empty() {
             self.wake_due(Session::over(state));
@@ -80,10 +77,7 @@ impl<T> Shared<T> {
     /// Fills `claimed` from the first on, as far as there are groups.
     #[inline(never)]
     pub(super) fn claim_many(&self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
-        let mut state = self.lock();
-        if self.submissions.is_urgent() || !state.lanes.has_eligible() {
-            state.collect(&self.submissions);
-        }
+        let mut state = self.lock_to_claim();
         let mut n = 0;
         while n < claimed.len() {
             n += state.claim_run(&self.submissions, &mut claimed[n..]);

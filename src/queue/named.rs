@@ -86,10 +86,8 @@ impl<T> Queue<T> {
 
 impl<T> State<T> {
     /// Notifies who is due; false if the batch is full and more are.
+    #[cold]
     pub(super) fn notify_named(&mut self, wakes: &mut WakeBatch) -> bool {
-        if self.named.is_empty() {
-            return true;
-        }
         let mut named = std::mem::take(&mut self.named);
         let done = named.iter_mut().all(|(&key, waiters)| {
             let due = self.group(key).and_then(|group| {

@@ -210,10 +210,14 @@ impl<T> Shared<T> {
         }
     }
 
-    /// The state, for a claim that ends plainly.
+    /// The state, for a claim, which sees what was posted before it.
     #[inline]
-    pub(super) fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock_plain()
+    pub(super) fn lock_to_claim(&self) -> MutexGuard<'_, State<T>> {
+        let mut state = self.state.lock_plain();
+        if self.submissions.is_urgent() || !state.lanes.has_eligible() {
+            state.collect(&self.submissions);
+        }
+        state
     }
 
     /// Does what a submission asks for.
@@ -333,12 +337,8 @@ impl<T> State<T> {
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
         let Suspended { timers, dates, .. } = &mut self.suspended;
         dates.update(timers.next(), wakes);
-        let nobody = self.receives.is_empty() && self.named.is_empty();
-        (nobody || self.notify_waiting(wakes))
+        (self.receives.is_empty() || self.receives.notify_up_to(self.due(), wakes))
+            && (self.named.is_empty() || self.notify_named(wakes))
             && (self.watchers.is_empty() || self.notify_watchers(wakes))
-    }
-
-    fn notify_waiting(&mut self, wakes: &mut WakeBatch) -> bool {
-        self.receives.notify_up_to(self.due(), wakes) && self.notify_named(wakes)
     }
 }

@@ -298,16 +298,12 @@ impl<T> State<T> {
         let waits = group.waiting() > 0 && mailbox.flags & POISONED == 0;
         // What is ready waits, or is claimed.
         let busy = waits || mailbox.units(mailbox.phase == Phase::Ready) > 0;
-        match (mailbox.flags & COUNTED != 0, busy) {
-            (false, true) => {
-                mailbox.flags |= COUNTED;
-                self.draining += 1;
+        if busy != (mailbox.flags & COUNTED != 0) {
+            mailbox.flags ^= COUNTED;
+            match busy {
+                true => self.draining += 1,
+                false => self.draining -= 1,
             }
-            (true, false) => {
-                mailbox.flags &= !COUNTED;
-                self.draining -= 1;
-            }
-            _ => {}
         }
     }
 }
