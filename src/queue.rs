@@ -123,7 +123,6 @@ mod batch;
 mod builder;
 mod capacity;
 mod claim;
-mod counts;
 mod delivery;
 mod handles;
 mod id;
@@ -163,7 +162,6 @@ use crate::sync::{Arc, Ordering};
 pub use batch::{Batch, Completed};
 pub use builder::Builder;
 pub(crate) use capacity::{Capacity, Permits};
-pub use counts::Counts;
 pub use delivery::{Delivery, Detached};
 pub(crate) use handles::Change;
 pub use handles::{Conversation, Group, Lane};
@@ -178,7 +176,7 @@ pub use reserved::{Reserve, Reserved, ToReserve};
 pub use send_many::Addressed;
 pub use send_wait::{Pending, SendAllWait, SendWait, Sending, ToSend};
 pub(crate) use shared::{KEPT_IDLE, Shared};
-pub use snapshot::{GroupStatus, LaneStatus, Snapshot};
+pub use snapshot::{Counts, GroupStatus, LaneStatus, Snapshot};
 use state::State;
 pub use turn::Turn;
 
@@ -353,7 +351,7 @@ impl<T> fmt::Debug for Queue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Written out under no lock: the writer is the user's.
         let shared = self.shared();
-        let read = shared.try_read(|state| (state.closed, counts::counts(shared, state)));
+        let read = shared.try_read(|state| (state.closed, snapshot::counts(shared, state)));
         let mut out = f.debug_struct("Queue");
         match read {
             Some((closed, counts)) => _ = out.field("closed", &closed).field("counts", &counts),
