@@ -36,7 +36,7 @@ mod several;
 mod spot;
 
 use crate::error::{OutOfRange, TierGoesDown};
-use crate::lanes::{Begun, Lane, LaneKey};
+use crate::lanes::{Lane, LaneKey};
 use crate::limit::{Bypass, Limit};
 use crate::slab::{Key, Slab};
 
@@ -253,27 +253,11 @@ impl<T: Item> Backlog<T> {
     /// up the group's bump.
     #[inline]
     pub fn claim(&mut self) -> Option<Claim<T>> {
-        let Begun {
-            group,
-            lane,
-            overtaken,
-        } = self.order.lanes.begin()?;
-        let index = match group {
+        let begun = self.order.lanes.begin()?;
+        let overtaken = begun.overtaken;
+        let index = match begun.group {
             Member::Group(index) => index,
-            alone => {
-                let (old, item) = alone.into_alone()?;
-                let tier = self.order.lanes.lane(lane).open_tier().unwrap_or(0);
-                self.order.lanes.settle(lane);
-                return Some(Claim {
-                    lane: self.order.lanes.key(lane),
-                    group: None,
-                    seq: 0,
-                    tier,
-                    item,
-                    old,
-                    overtaken,
-                });
-            }
+            alone => return self.claim_alone(alone, begun.lane, overtaken),
         };
         let (key, g) = self.groups.entry_at(index)?;
         let (old, (seq, message)) = (g.place, g.messages.pop()?);
@@ -316,12 +300,10 @@ impl<T: Item> Backlog<T> {
         let Some(group) = claim.group else {
             return self.unclaim_alone(claim);
         };
-        let Claim {
-            seq, tier, item, ..
-        } = claim;
+        let (tier, item) = (claim.tier, claim.item);
         let g = at(&mut self.groups, group);
         self.order.leave_line(g);
-        g.messages.put(seq, Message { tier, item });
+        g.messages.put(claim.seq, Message { tier, item });
         g.in_flight -= 1;
         // It waits before it ceases to run, so that its tier stays outstanding.
         self.order.count_head(g, Age::Same);

@@ -33,6 +33,29 @@ impl<T: Item> Backlog<T> {
         self.order.lanes.settle(lane.index());
     }
 
+    /// [`claim`](Self::claim) of one whose turn has begun.
+    #[inline]
+    pub(super) fn claim_alone(
+        &mut self,
+        alone: Member<T>,
+        lane: u32,
+        overtaken: Option<u32>,
+    ) -> Option<Claim<T>> {
+        let (old, item) = alone.into_alone()?;
+        let lanes = &mut self.order.lanes;
+        let tier = lanes.lane(lane).open_tier().unwrap_or(0);
+        lanes.settle(lane);
+        Some(Claim {
+            lane: lanes.key(lane),
+            group: None,
+            seq: 0,
+            tier,
+            item,
+            old,
+            overtaken,
+        })
+    }
+
     pub(super) fn unclaim_alone(&mut self, claim: Claim<T>) {
         let Claim { lane, tier, .. } = claim;
         // It waits before it ceases to run, so that its tier stays outstanding.

@@ -121,16 +121,10 @@ impl<T: Item> Backlog<T> {
 
     /// What is left of them goes back to its place, and their lane has those turns again.
     pub fn unclaim_run(&mut self, claim: RunClaim<T>) {
-        let RunClaim {
-            lane,
-            tier,
-            run,
-            overtaken,
-            ..
-        } = claim;
-        let (index, count) = (lane.index(), run.len());
+        let (lane, tier) = (claim.lane, claim.tier);
+        let (index, count) = (lane.index(), claim.run.len());
         let lanes = &mut self.order.lanes;
-        for (ticket, item) in run.into_iter().rev() {
+        for (ticket, item) in claim.run.into_iter().rev() {
             // It waits before it ceases to run, so that its tier stays outstanding.
             lanes.change_head(index, None, Some(tier));
             let place = Place::new(ticket);
@@ -141,7 +135,7 @@ impl<T: Item> Backlog<T> {
         self.complete_alone(lane, tier, count as u32);
         let lanes = &mut self.order.lanes;
         for n in (0..count).rev() {
-            let overtaken = if n == 0 { overtaken } else { 0 };
+            let overtaken = if n == 0 { claim.overtaken } else { 0 };
             lanes.unclaim(index, Some(overtaken));
         }
     }
