@@ -11,7 +11,6 @@ use crate::wait::{Op, Ticket, Wait, look_twice, sealed};
 
 use super::refuse::{NoMore, TryReceive};
 use super::shared::Shared;
-use super::state::State;
 use super::turn::Turn;
 use super::{GroupRef, Queue};
 
@@ -28,7 +27,8 @@ impl<T> Queue<T> {
     /// in poisoned groups.
     #[inline]
     pub fn receive(&self) -> Wait<Receive<'_, T>> {
-        Wait::new(Receive::new(self.shared()))
+        let many = ReceiveMany::new(self.shared(), 1);
+        Wait::new(Receive { many })
     }
 
     /// The next turn, if there is one now.
@@ -55,10 +55,7 @@ impl<T> Queue<T> {
     /// As [`receive`](Self::receive).
     #[inline]
     pub fn receive_many(&self, n: usize) -> Wait<ReceiveMany<'_, T>> {
-        Wait::new(ReceiveMany {
-            one: Receive::new(self.shared()),
-            n,
-        })
+        Wait::new(ReceiveMany::new(self.shared(), n))
     }
 
     /// Up to `n` turns, at most 32, if there is one now. See
@@ -171,15 +168,52 @@ impl<T> fmt::Debug for Turns<'_, T> {
 
 /// The wait of [`Queue::receive`].
 pub struct Receive<'q, T> {
+    /// Of one.
+    many: ReceiveMany<'q, T>,
+}
+
+impl<T> sealed::Sealed for Receive<'_, T> {}
+
+impl<'q, T> Op for Receive<'q, T> {
+    type Output = Result<Turn<'q, T>, NoMore>;
+
+    #[inline]
+    fn at_once(&mut self) -> Option<Self::Output> {
+        Turn::claim(self.many.shared).map(Ok)
+    }
+
+    fn attempt(&mut self) -> Option<Self::Output> {
+        let shared = self.many.shared;
+        self.many.look_around(|| Turn::claim(shared)).map(Ok)
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.many.ticket.is_none()
+            && let Some(turn) = Turn::claim(self.many.shared)
+        {
+            return Poll::Ready(Ok(turn));
+        }
+        let claimed = self.many.poll(cx);
+        claimed.map(|turns| Ok(turns?.next().expect("one was claimed")))
+    }
+
+    fn cancel(&mut self) {
+        self.many.cancel();
+    }
+}
+
+/// The wait of [`Queue::receive_many`].
+pub struct ReceiveMany<'q, T> {
     shared: &'q Arc<Shared<T>>,
+    n: usize,
     ticket: Option<Ticket>,
 }
 
-impl<'q, T> Receive<'q, T> {
+impl<'q, T> ReceiveMany<'q, T> {
     #[inline]
-    fn new(shared: &'q Arc<Shared<T>>) -> Self {
+    fn new(shared: &'q Arc<Shared<T>>, n: usize) -> Self {
         let ticket = None;
-        Self { shared, ticket }
+        Self { shared, n, ticket }
     }
 
     /// Looks for a moment whether something is submitted, before it stands in
@@ -192,72 +226,6 @@ impl<'q, T> Receive<'q, T> {
         let look = || submissions.has_some().then(&mut claim).flatten();
         back_off(OFTEN, || true, look)
     }
-
-    /// Claims what `claim` finds, or stands in line.
-    fn poll_claim<R>(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut claim: impl FnMut(&mut State<T>) -> Option<R>,
-    ) -> Poll<Result<R, NoMore>> {
-        let Self { shared, ticket } = self;
-        shared.trim();
-        look_twice(cx, |current, spare| {
-            shared.with_state(|state| {
-                let found = claim(state).map(Ok);
-                let found = found.or_else(|| state.no_more().map(Err));
-                if let Some(found) = found {
-                    let waker = state.receives.withdraw(ticket);
-                    state.discard_waker(waker);
-                    return Some(Poll::Ready(found));
-                }
-                state.shrink(&shared.submissions);
-                let stands = state.receives.enqueue((), ticket, current, spare);
-                stands.then_some(Poll::Pending)
-            })
-        })
-    }
-}
-
-impl<T> sealed::Sealed for Receive<'_, T> {}
-
-impl<'q, T> Op for Receive<'q, T> {
-    type Output = Result<Turn<'q, T>, NoMore>;
-
-    #[inline]
-    fn at_once(&mut self) -> Option<Self::Output> {
-        Turn::claim(self.shared).map(Ok)
-    }
-
-    fn attempt(&mut self) -> Option<Self::Output> {
-        let shared = self.shared;
-        self.look_around(|| Turn::claim(shared)).map(Ok)
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let shared = self.shared;
-        if self.ticket.is_none()
-            && let Some(turn) = Turn::claim(shared)
-        {
-            return Poll::Ready(Ok(turn));
-        }
-        let epoch = shared.epoch();
-        let claimed = self.poll_claim(cx, State::claim);
-        claimed.map(|claimed| Ok(Turn::begin(shared, claimed?, epoch)))
-    }
-
-    fn cancel(&mut self) {
-        self.shared.with_state(|state| {
-            // If it had been notified, the waking rule passes that on.
-            let waker = state.receives.withdraw(&mut self.ticket);
-            state.discard_waker(waker);
-        });
-    }
-}
-
-/// The wait of [`Queue::receive_many`].
-pub struct ReceiveMany<'q, T> {
-    one: Receive<'q, T>,
-    n: usize,
 }
 
 impl<T> sealed::Sealed for ReceiveMany<'_, T> {}
@@ -267,34 +235,49 @@ impl<'q, T> Op for ReceiveMany<'q, T> {
 
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {
-        let turns = Turns::claim(self.one.shared, self.n);
+        let turns = Turns::claim(self.shared, self.n);
         (!turns.is_empty() || self.n == 0).then_some(Ok(turns))
     }
 
     fn attempt(&mut self) -> Option<Self::Output> {
-        let (shared, n) = (self.one.shared, self.n);
+        let (shared, n) = (self.shared, self.n);
         let claim = || Some(Turns::claim(shared, n)).filter(|turns| !turns.is_empty());
-        self.one.look_around(claim).map(Ok)
+        self.look_around(claim).map(Ok)
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let (shared, n) = (self.one.shared, self.n);
+        let (shared, n, ticket) = (self.shared, self.n, &mut self.ticket);
         let mut turns = Turns::none(shared);
         if n == 0 {
             return Poll::Ready(Ok(turns));
         }
-        let claimed = self.one.poll_claim(cx, |state| {
-            let claims = turns.claimed.iter_mut().take(n).map_while(|place| {
-                *place = state.claim();
-                place.as_ref()
-            });
-            turns.end = claims.count();
-            (turns.end > 0).then_some(())
+        shared.trim();
+        let found = look_twice(cx, |current, spare| {
+            shared.with_state(|state| {
+                let claims = turns.claimed.iter_mut().take(n).map_while(|place| {
+                    *place = state.claim();
+                    place.as_ref()
+                });
+                turns.end = claims.count();
+                let found = (turns.end > 0).then_some(Ok(()));
+                if let Some(found) = found.or_else(|| state.no_more().map(Err)) {
+                    let waker = state.receives.withdraw(ticket);
+                    state.discard_waker(waker);
+                    return Some(Poll::Ready(found));
+                }
+                state.shrink(&shared.submissions);
+                let stands = state.receives.enqueue((), ticket, current, spare);
+                stands.then_some(Poll::Pending)
+            })
         });
-        claimed.map(|claimed| claimed.map(|()| turns))
+        found.map(|found| found.map(|()| turns))
     }
 
     fn cancel(&mut self) {
-        self.one.cancel();
+        self.shared.with_state(|state| {
+            // If it had been notified, the waking rule passes that on.
+            let waker = state.receives.withdraw(&mut self.ticket);
+            state.discard_waker(waker);
+        });
     }
 }
