@@ -62,7 +62,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use crate::limit::Limit;
 use crate::queue::{
     GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Permits, SendError, SendReason, Shared,
-    is_idle, waiting_in,
+    if_idle, waiting_in,
 };
 use crate::ready::STANDING_LEVEL;
 // Shared ownership and no more: nothing is synchronized by it.
@@ -292,7 +292,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         let hash = self.hasher.hash_one(key);
         let shard = self.shards.map(hash).lock();
         let group = shard.find(hash, key)?;
-        (!is_idle(group)).then(|| GroupRef::clone(group))
+        let idle = if_idle(group).is_some();
+        (!idle).then(|| GroupRef::clone(group))
     }
 }
 

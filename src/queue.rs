@@ -167,7 +167,7 @@ pub(crate) use handles::Change;
 pub use handles::{Conversation, Group, Lane};
 pub use id::GroupId;
 pub use named::ReceiveFrom;
-pub(crate) use observers::{Observer, Side, is_as_made, is_idle, waiting_in};
+pub(crate) use observers::{Observer, Side, if_idle, waiting_in};
 pub use peek::Peek;
 pub use poison::{NextPoisoned, Poisoned};
 pub use receive::{Receive, ReceiveMany, Turns};

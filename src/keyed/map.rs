@@ -4,7 +4,7 @@
 use hashbrown::HashTable;
 
 use crate::limit::Limit;
-use crate::queue::{GroupKey, Pinned, is_as_made, is_idle};
+use crate::queue::{GroupKey, Pinned, if_idle};
 
 /// Limit and level of a group as it is made.
 pub(super) type Made = (Limit, u8);
@@ -44,7 +44,7 @@ impl<K, T> KeyMap<K, T> {
     /// How many are not idle.
     pub(super) fn busy(&self) -> usize {
         let groups = self.entries.iter().map(|entry| &entry.group);
-        groups.filter(|group| !is_idle(group)).count()
+        groups.filter(|group| if_idle(group).is_none()).count()
     }
 
     /// The group of a key. Asks the user's `Eq`, and changes nothing.
@@ -88,7 +88,7 @@ impl<K, T> KeyMap<K, T> {
     pub(super) fn take_idle(&mut self, made: Made) -> Vec<Entry<K, T>> {
         let idle = self
             .entries
-            .extract_if(|entry| is_as_made(&entry.group, made));
+            .extract_if(|entry| if_idle(&entry.group) == Some(made));
         let idle = idle.collect();
         let len = self.len();
         self.entries.shrink_to(2 * len, |entry| entry.hash);

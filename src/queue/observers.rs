@@ -27,17 +27,11 @@ pub(crate) trait Observer: Send + Sync {
     fn trim(&self) {}
 }
 
-/// Whether nothing of a group waits or is in flight.
-pub(crate) fn is_idle<T>(group: &GroupRef<T>) -> bool {
+/// The limit and the level of a group of which nothing waits or is in flight.
+pub(crate) fn if_idle<T>(group: &GroupRef<T>) -> Option<(Limit, u8)> {
     let mailbox = group.lock();
-    mailbox.phase == Phase::Idle && mailbox.detached() == 0
-}
-
-/// Whether that is so, and its limit and level are these.
-pub(crate) fn is_as_made<T>(group: &GroupRef<T>, (limit, level): (Limit, u8)) -> bool {
-    let mailbox = group.lock();
-    let changed = mailbox.level != level || mailbox.limit() != limit;
-    mailbox.phase == Phase::Idle && mailbox.detached() == 0 && !changed
+    let idle = mailbox.phase == Phase::Idle && mailbox.detached() == 0;
+    idle.then(|| (mailbox.limit(), mailbox.level))
 }
 
 /// How many wait in a group.
