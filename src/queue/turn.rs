@@ -59,34 +59,6 @@ pub struct Turn<'q, T> {
 }
 
 impl<T> Live<T> {
-    /// Begins the turn of a group that was claimed. Never fails: a group that
-    /// was paused meanwhile gives nothing. `epoch`: the queue's from before the
-    /// claim.
-    #[inline(always)]
-    pub(super) fn begin(shared: &Shared<T>, group: GroupRef<T>, epoch: u32) -> Self {
-        let mut live = Self {
-            group: ManuallyDrop::new(None),
-            taken: None,
-            quota: shared.built.quantum,
-            epoch,
-            plain: false,
-            unit: true,
-            counted: false,
-            holder: shared.capacity.hold(),
-        };
-        let mut mailbox = group.lock();
-        live.plain = mailbox.flags == 0 && !live.holder.is_some();
-        if mailbox.flags & !CAPPED == 0 {
-            mailbox.phase = Phase::Held;
-            live.taken = group.take(&mut mailbox);
-            drop(mailbox);
-        } else {
-            (live.taken, live.counted) = special::begin(shared, &group, mailbox);
-        }
-        live.group = ManuallyDrop::new(Some(group));
-        live
-    }
-
     /// Has the next message at hand, if there is one for it now.
     #[inline]
     fn advance(&mut self, shared: &Owner<'_, T>) -> bool {
@@ -119,12 +91,33 @@ impl<T> Live<T> {
 }
 
 impl<'q, T> Turn<'q, T> {
+    /// Begins the turn of a group that was claimed. Never fails: a group that
+    /// was paused meanwhile gives nothing. `epoch`: the queue's from before the
+    /// claim.
     #[inline(always)]
     pub(super) fn begin(shared: &'q Arc<Shared<T>>, group: GroupRef<T>, epoch: u32) -> Self {
-        Self {
-            live: Live::begin(shared, group, epoch),
-            shared: Owner::Borrowed(shared),
+        let mut live = Live {
+            group: ManuallyDrop::new(None),
+            taken: None,
+            quota: shared.built.quantum,
+            epoch,
+            plain: false,
+            unit: true,
+            counted: false,
+            holder: shared.capacity.hold(),
+        };
+        let mut mailbox = group.lock();
+        live.plain = mailbox.flags == 0 && !live.holder.is_some();
+        if mailbox.flags & !CAPPED == 0 {
+            mailbox.phase = Phase::Held;
+            live.taken = group.take(&mut mailbox);
+            drop(mailbox);
+        } else {
+            (live.taken, live.counted) = special::begin(shared, &group, mailbox);
         }
+        live.group = ManuallyDrop::new(Some(group));
+        let shared = Owner::Borrowed(shared);
+        Self { shared, live }
     }
 
     /// Whose turn it is.
