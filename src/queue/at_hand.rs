@@ -37,6 +37,7 @@ const LEAST: u32 = model_size(2048, 1) as u32;
 const SHUT: u32 = u32::MAX;
 
 /// See the [module](self).
+#[derive(Debug)]
 pub(super) struct Room {
     pub(super) permits: Semaphore,
     /// All shut at first; none where the capacity is small.

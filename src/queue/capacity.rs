@@ -31,6 +31,7 @@ use super::at_hand::Room;
 use super::refuse::SendReason;
 
 /// The capacity of a queue, if it has one.
+#[derive(Debug)]
 pub(crate) struct Capacity {
     room: Option<Box<Room>>,
 }
@@ -70,12 +71,6 @@ impl Holder {
     #[inline]
     pub(super) fn take(&mut self) -> Self {
         Self(ManuallyDrop::new(self.0.take()))
-    }
-}
-
-impl std::fmt::Debug for Capacity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Capacity").field(&self.limit()).finish()
     }
 }
 
