@@ -56,7 +56,7 @@ impl<T> Queue<T> {
     ) -> Result<R, Stale> {
         let key = self.shared().key(group)?;
         self.shared().with_state(|state| {
-            let group = state.group(key).ok_or(Stale)?;
+            let group = state.groups.get(key).ok_or(Stale)?;
             Ok(f(state, &group))
         })
     }

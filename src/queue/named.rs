@@ -90,7 +90,7 @@ impl<T> State<T> {
     pub(super) fn notify_named(&mut self, wakes: &mut WakeBatch) -> bool {
         let mut named = std::mem::take(&mut self.named);
         let done = named.iter_mut().all(|(&key, waiters)| {
-            let due = self.group(key).and_then(|group| {
+            let due = self.groups.get(key).and_then(|group| {
                 let mailbox = group.lock();
                 match self.no_more_of(&group, &mailbox) {
                     Some(_) => None,
@@ -153,7 +153,7 @@ impl<T> Shared<T> {
         state: &mut State<T>,
         key: GroupKey,
     ) -> Result<GroupRef<T>, TryReceive> {
-        let group = state.group(key).ok_or(Stale)?;
+        let group = state.groups.get(key).ok_or(Stale)?;
         let mut mailbox = self.lock_group(state, &group);
         if let Some(no_more) = state.no_more_of(&group, &mailbox) {
             return Err(TryReceive::Closed(no_more));
@@ -182,7 +182,7 @@ impl<T> Shared<T> {
 
     /// Has a group stand in no line, with [`NAMED`], or lets it go.
     fn keep_back(&self, state: &mut State<T>, key: GroupKey, named: Flags) {
-        if let Some(group) = state.group(key) {
+        if let Some(group) = state.groups.get(key) {
             self.change_group(state, &group, |_, mailbox| {
                 mailbox.flags = mailbox.flags & !NAMED | named;
                 ((), Age::Same)

@@ -105,7 +105,10 @@ fn poisoned<T>(shared: &Shared<T>, state: &State<T>, key: GroupKey) -> Option<Po
         group: shared.id(key),
         message: ordinal(poison.place),
         attempts: poison.attempts,
-        waiting: state.group(key).map_or(0, |group| group.waiting() as usize),
+        waiting: state
+            .groups
+            .get(key)
+            .map_or(0, |group| group.waiting() as usize),
     })
 }
 

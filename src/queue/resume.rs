@@ -46,7 +46,7 @@ impl<T> Queue<T> {
         shared.with_state(|state| {
             state.suspended.timers.advance(now);
             while let Some((_, key)) = state.suspended.timers.due() {
-                if let Some(group) = state.group(key) {
+                if let Some(group) = state.groups.get(key) {
                     shared.resume(state, &group);
                 }
             }

@@ -201,13 +201,11 @@ impl<T> Shared<T> {
     /// A unit of the lane's cap comes back alone, if there is one.
     #[inline]
     pub(super) fn return_unit(&self, mailbox: &Mailbox<T>, unit: bool) -> Posted {
-        match unit {
-            true => {
-                let token = Token::of(None, mailbox, unit);
-                self.submissions.post(token).1
-            }
-            false => Posted::Kept,
+        if !unit {
+            return Posted::Kept;
         }
+        let token = Token::of(None, mailbox, unit);
+        self.submissions.post(token).1
     }
 
     /// The state, for a claim, which sees what was posted before it.

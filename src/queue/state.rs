@@ -119,11 +119,6 @@ impl<T> State<T> {
         submissions.units.make_words();
     }
 
-    /// The group of this key, if it has not ended.
-    pub(super) fn group(&self, key: GroupKey) -> Option<GroupRef<T>> {
-        self.groups.get(key)
-    }
-
     /// The groups of a lane. O(groups).
     pub(super) fn groups_of(&self, lane: LaneKey) -> Vec<GroupRef<T>> {
         let all = self.groups.all().into_iter();
