@@ -3,9 +3,9 @@
 //! The plain steps are here: they take the group's lock and nothing else.
 //! Whatever a flag of the group makes rare is in `special`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::mem::ManuallyDrop;
-use std::ops::Deref;
 
 use crate::group::{BARE, BUMPED, CAPPED, Group, Mailbox, Phase, UNPINNED};
 use crate::sync::Arc;
@@ -19,22 +19,7 @@ use super::shared::Shared;
 use super::special;
 
 /// The queue of a turn: borrowed, or kept.
-enum Owner<'q, T> {
-    Borrowed(&'q Arc<Shared<T>>),
-    Kept(Arc<Shared<T>>),
-}
-
-impl<T> Deref for Owner<'_, T> {
-    type Target = Arc<Shared<T>>;
-
-    #[inline]
-    fn deref(&self) -> &Arc<Shared<T>> {
-        match self {
-            Self::Borrowed(shared) => shared,
-            Self::Kept(shared) => shared,
-        }
-    }
-}
+type Owner<'q, T> = Cow<'q, Arc<Shared<T>>>;
 
 /// The exclusive right to receive from one group, until it is dropped.
 ///
@@ -116,7 +101,7 @@ impl<'q, T> Turn<'q, T> {
             (live.taken, live.counted) = special::begin(shared, &group, mailbox);
         }
         live.group = ManuallyDrop::new(Some(group));
-        let shared = Owner::Borrowed(shared);
+        let shared = Cow::Borrowed(shared);
         Self { shared, live }
     }
 
@@ -168,7 +153,7 @@ impl<'q, T> Turn<'q, T> {
     pub fn into_owned(mut self) -> Turn<'static, T> {
         let live = &mut self.live;
         Turn {
-            shared: Owner::Kept(Arc::clone(&self.shared)),
+            shared: Cow::Owned(Arc::clone(&self.shared)),
             live: Live {
                 group: ManuallyDrop::new(live.group.take()),
                 taken: live.taken.take(),
