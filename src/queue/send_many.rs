@@ -61,15 +61,13 @@ impl<T> Queue<T> {
         let mut messages = messages.into_iter().fuse();
         let mut window = [const { None }; WINDOW];
         loop {
-            let mut more = false;
             for (place, (to, message)) in window.iter_mut().zip(&mut messages) {
                 let ours = ptr::eq(&raw const **shared, to.pin.queue());
                 assert!(ours, "a conversation of another queue");
                 to.pin.prefetch();
                 *place = Some((to, message));
-                more = true;
             }
-            if !more {
+            if window[0].is_none() {
                 return Ok(());
             }
             let mut pulled = window.iter_mut().map_while(Option::take);
