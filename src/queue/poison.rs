@@ -101,14 +101,12 @@ impl<T> Queue<T> {
 
 fn poisoned<T>(shared: &Shared<T>, state: &State<T>, key: GroupKey) -> Option<Poisoned> {
     let poison = state.suspended.poison(key)?;
+    let group = state.groups.get(key)?;
     Some(Poisoned {
         group: shared.id(key),
         message: ordinal(poison.place),
         attempts: poison.attempts,
-        waiting: state
-            .groups
-            .get(key)
-            .map_or(0, |group| group.waiting() as usize),
+        waiting: group.waiting() as usize,
     })
 }
 

@@ -73,8 +73,6 @@ impl Units {
 
     /// A lane has a cap: there are words from now on.
     pub(super) fn make_words(&self) {
-        let word = |_| Apart(AtomicU64::new(0));
-        let words = || Box::new(std::array::from_fn(word));
-        self.words.get_or_init(words);
+        self.words.get_or_init(Box::default);
     }
 }
