@@ -240,16 +240,11 @@ impl<O: Op> Wait<O> {
     /// [`wait`](Self::wait) for what is not there at once.
     #[inline(never)]
     fn wait_longer(mut self) -> O::Output {
-        match self.attempt() {
-            Some(output) => output,
-            None => self.wait_in_line(),
-        }
-    }
-
-    #[cold]
-    fn wait_in_line(mut self) -> O::Output {
         with_parker(|parker, cx| {
             loop {
+                if let Some(output) = self.attempt() {
+                    return output;
+                }
                 if let Poll::Ready(output) = self.step(cx) {
                     return output;
                 }
@@ -260,9 +255,6 @@ impl<O: Op> Wait<O> {
                 }
                 if self.blocked {
                     parker.sleep(None);
-                }
-                if let Some(output) = self.attempt() {
-                    return output;
                 }
             }
         })
