@@ -69,9 +69,8 @@ impl Room {
     }
 
     fn words(&self) -> impl Iterator<Item = &AtomicU32> {
-        self.words
-            .iter()
-            .flat_map(|words| words.iter().map(|word| &word.0))
+        let words = self.words.as_deref().into_iter().flatten();
+        words.map(|word| &word.0)
     }
 
     /// That of the calling thread.

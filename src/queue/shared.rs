@@ -137,24 +137,15 @@ impl<T> Shared<T> {
     pub(super) fn wake_due(&self, mut session: Session<'_, State<T>>) {
         loop {
             session.settle(State::notify_due);
-            if self.tell_sleepers(&mut session) {
+            // Invariant 3.
+            let asleep = session.receives.waiting() > 0 || !session.named.is_empty();
+            if asleep == session.asleep || self.submissions.sleep(asleep) {
+                session.asleep = asleep;
                 return;
             }
+            // There was something to take in first.
             session.collect(&self.submissions);
         }
-    }
-
-    /// Keeps invariant 3; false if there is something to take in first.
-    fn tell_sleepers(&self, state: &mut State<T>) -> bool {
-        let asleep = state.receives.waiting() > 0 || !state.named.is_empty();
-        if asleep == state.asleep {
-            return true;
-        }
-        let told = self.submissions.sleep(asleep);
-        if told {
-            state.asleep = asleep;
-        }
-        told
     }
 
     /// Makes a group with work ready, if it has room, by a token: in the plain
