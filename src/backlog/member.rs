@@ -56,9 +56,7 @@ impl<T> Run<T> {
         let ticket = self.first;
         self.first += 1;
         self.waiting -= 1;
-        if self.waiting > 0 {
-            self.close_gap();
-        }
+        self.close_gap();
         Some((ticket, item))
     }
 
@@ -94,14 +92,10 @@ impl<T> Run<T> {
         if n == 0 {
             return None;
         }
+        let items: Vec<_> = self.items.by_ref().take(places).collect();
         let taken = Self {
             first: self.first,
-            items: self
-                .items
-                .by_ref()
-                .take(places)
-                .collect::<Vec<_>>()
-                .into_iter(),
+            items: items.into_iter(),
             waiting: n,
         };
         (self.first, self.waiting) = (self.first + places as u64, self.waiting - n);
