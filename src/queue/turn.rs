@@ -51,7 +51,7 @@ impl<T> Live<T> {
     }
 
     #[inline(never)]
-    fn take_next(&mut self, shared: &Shared<T>) -> bool {
+    fn take_next(&mut self, shared: &Owner<'_, T>) -> bool {
         let group: &Group<T> = self.group.as_ref().expect(LIVE);
         let mut mailbox = group.lock();
         let within_cap = || mailbox.flags == CAPPED && shared.epoch() == self.epoch;
