@@ -12,8 +12,8 @@
 //! within `(ceil((i * (K + 1) + R * K) / w) + L) * W` dispatches counted while
 //! it is eligible. L is how often meanwhile it stopped being eligible, and R
 //! in how many of these interruptions another group reset the lane's count:
-//! none, if only caps interrupt. What is [lent](Backlog::lend) goes ahead of older groups of
-//! its lane, by as many as are lent.
+//! none, if only caps interrupt. What is [lent](Backlog::lend) goes ahead of older
+//! groups of its lane, by as many messages as are lent.
 //!
 //! Invariants, at the end of each event:
 //! 1. A group is in line if and only if it is ready: it has work and
@@ -294,8 +294,8 @@ impl<T: Item> Backlog<T> {
 
     /// The message goes back to its place, its group to its old position with the
     /// bump that it had, unless it has another by now; its lane has that turn
-    /// again, and whom it overtook is overtaken once less. Of several claims the
-    /// last is unclaimed first.
+    /// again, and the one that it overtook counts as overtaken once less. Of several
+    /// claims the last is unclaimed first.
     pub fn unclaim(&mut self, claim: Claim<T>) {
         let Some(group) = claim.group else {
             return self.unclaim_alone(claim);

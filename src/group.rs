@@ -1,9 +1,9 @@
 //! One group: its messages and its phase, under a lock of its own.
 //!
 //! State: the phase, the flags of everything rare, and the messages. Those that
-//! were sent in the plain way follow one another by number: the first stands in
-//! the group itself, the rest in an array. The others are *odd*: they stand in
-//! a tree, each with its number, tier and attempts.
+//! were sent in the plain way follow one another by number, in a `fifo`: the first in
+//! the group itself if it is small, the rest in blocks. The others are *odd*: they
+//! stand in a tree, each with its number, tier and attempts.
 //!
 //! ```text
 //!            send                 claim               end of turn
@@ -79,7 +79,7 @@ pub(crate) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct GroupKey(pub(crate) Key);
 
-/// What hardly a group ever has.
+/// What hardly any group ever has.
 pub(crate) struct Rare<T> {
     /// Odd messages, by place.
     odd: BTreeMap<u64, Taken<T>>,
@@ -104,7 +104,7 @@ pub(crate) struct Rare<T> {
     high: u32,
 }
 
-/// A group: one line of the cache, where its messages are small.
+/// A group: one cache line, where its messages are small.
 #[repr(align(64))]
 pub(crate) struct Group<T> {
     /// Its note is how many wait: invariant 3.

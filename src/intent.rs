@@ -17,7 +17,7 @@
 //! # drop(copied);
 //! ```
 //!
-//! For many resources, and for circles of those who wait, there is the
+//! For many resources, and for cycles among those who wait, there is the
 //! [`LockTable`](crate::lock_table::LockTable).
 
 // State: one word (`word`) with the number of holders of each mode; those who
@@ -218,7 +218,7 @@ impl IntentLock {
     ///
     /// One that holds IS, IX or S already and asks again, as a reader within a reader,
     /// overtakes those who wait as everybody does: up to the bound, 64 times in a row
-    /// if nothing is said. Beyond that it waits behind a writer that waits for it, and
+    /// by default. Beyond that it waits behind a writer that waits for it, and
     /// both hang. What may nest takes [`Bypass::Unbounded`], under which writers can
     /// starve, or asks once and passes its guard on.
     ///

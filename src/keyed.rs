@@ -146,9 +146,9 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
 
 impl<K, T, S> Keyed<K, T, S> {
     /// Keeps up to so many idle groups, for the next messages of their keys; 1,024
-    /// if nothing is said. A group costs 69 bytes beside its place in the map. To
-    /// make one anew costs several times a send: where keys come back, keep as
-    /// many as there are.
+    /// by default. A group costs 69 bytes beside its place in the map. Making one
+    /// anew costs several times a send: where keys come back, keep as many as
+    /// there are.
     #[must_use]
     pub fn keep_idle(self, groups: usize) -> Self {
         for map in &self.shards.maps {

@@ -46,7 +46,7 @@
 //! # Features
 //!
 //! `dialog`, `jobs`, `locks` (with the gate) and `scheduler` (with the simulator) are
-//! on if nothing is said. Without them the queue, sends by key and the semaphore are
+//! on by default. Without them the queue, sends by key and the semaphore are
 //! left, in about half of the time to compile.
 
 #![deny(unsafe_code)]

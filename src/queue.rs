@@ -58,7 +58,7 @@
 //!   sent, and completed exactly once. A group has at most one turn at a time;
 //!   its turns and detached deliveries never exceed its limit, nor those of a
 //!   lane its cap. A limit or cap of 0 is a pause.
-//! - A message that is not completed, also by a panic, is delivered again from
+//! - A message that is not completed, be it by a panic, is delivered again from
 //!   its old place; after its last attempt its group is poisoned, and no other.
 //! - Between lanes: weighted round robin over turns. Within a lane: bumped
 //!   groups first, then by standing level, then by age; the oldest eligible
@@ -84,10 +84,10 @@
 //!
 //! A group takes 70 bytes, a handle of it 8. A first message of at most 16 bytes
 //! stands in the group, all others in blocks: of 64 bytes for the first few, of
-//! 208 for some more, larger ones where a hundred wait. An idle group keeps its
-//! first block. All queues of a process share free blocks: what a burst took is
-//! given back but for 70 KB, and 17 KB in each thread that sends or receives,
-//! until it ends.
+//! 208 for some more or where many come at once, larger ones where a hundred wait.
+//! An idle group keeps one small block at most. All queues of a process share
+//! free blocks: what a burst took is given back but for 120 KB, and 30 KB in each
+//! thread that sends or receives, until it ends.
 //!
 //! # Panics and re-entry
 //!
@@ -108,15 +108,15 @@
 //! comes back with an old age.
 //!
 //! The policy lock is also taken by all steps of a lane in which tiers are in
-//! use, and of a closed queue; of a group that is poisoned, in back-off, waited
-//! for by name or looked at; by what makes, changes or ends a lane, a
+//! use, and of a closed queue; by those of a group that is poisoned, in back-off,
+//! waited for by name or looked at; by what makes, changes or ends a lane, a
 //! group or a conversation; by a send while a receive sleeps.
 //! [`Queue::close`], [`Queue::snapshot`], [`Queue::shutdown`], the first cap of a
 //! lane and its first tier cost O(groups). A capacity costs an exchange of a word
 //! for each send and each message done, and a count at the beginning and the end
 //! of a turn. That word is one for all while the capacity is below 2,048 or less
 //! than half of it is free; else threads keep permits at hand, in eight words of
-//! up to 63, and nobody is refused for what is there.
+//! up to 63, and no send is refused while one of these has permits enough.
 
 mod at_hand;
 mod batch;
@@ -226,7 +226,7 @@ impl<T> Queue<T> {
         built.expect("the defaults are in range")
     }
 
-    /// A queue to order.
+    /// A queue with other settings than the defaults.
     pub fn builder() -> Builder<T> {
         Builder::new()
     }
@@ -278,9 +278,9 @@ impl<T> Queue<T> {
         self.shared().capacity.limit()
     }
 
-    /// How many more messages it has room for now, if it has a capacity; what
-    /// waiting sends were granted is taken. Less than 0 while dialogs have put
-    /// more past it. Out of date when it is returned.
+    /// How many more messages it has room for now, if it has a capacity; room
+    /// that waiting sends were granted counts as taken. Less than 0 while dialogs
+    /// have put more into it than that. Out of date when it is returned.
     #[must_use]
     pub fn available_permits(&self) -> Option<i64> {
         self.shared().capacity.available()

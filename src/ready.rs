@@ -1,6 +1,6 @@
 //! Who stands in one line: by rank, with the oldest always at hand.
 //!
-//! State: while all have one standing level and joined in the order of their
+//! State: while all have the same standing level and joined in the order of their
 //! tickets they stand in one row, else in `ranked`, in a row for each rank.
 //!
 //! Invariants:
@@ -195,8 +195,8 @@ impl<G: Stands> Line<G> {
         self.row.pop()?.group
     }
 
-    /// Takes several, as long as `out` has places: how many. None if nobody stands
-    /// here, or if the order of tickets is not the order of rank.
+    /// Takes several, as long as `out` has places, and says how many: 0 if nobody
+    /// stands here, or if the order of tickets is not the order of rank.
     #[inline(always)]
     pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
         if self.is_ranked {

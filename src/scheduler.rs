@@ -56,7 +56,8 @@
 //! A task may wait for another of the same scheduler, but while it does its
 //! worker does nothing else. If every running task is blocked in an untimed
 //! [`wait`](crate::wait::Wait::wait) of the same scheduler and no task can
-//! start, nor one with a delay later on another worker, the newest such wait gives the error [`Stalled`](crate::error::Stalled).
+//! start, nor one with a delay later on another worker, the newest such wait gives
+//! the error [`Stalled`](crate::error::Stalled).
 //! Only `wait()` on the thread that runs the task counts: a timed wait, or a
 //! task that is awaited elsewhere, does not. Two schedulers whose tasks wait for
 //! each other hang, as neither knows of the other: in such tasks wait with
@@ -201,13 +202,13 @@ impl Scheduler {
         self.shared.state.lock().workers_status()
     }
 
-    /// Lets tasks arrive whose [delay](Place::after) is over, and says how long it
-    /// is until the next one's is; nothing if there is none.
+    /// Lets the tasks arrive whose [delay](Place::after) is over, and says how long it
+    /// is until the next delay is over, if there is one.
     ///
-    /// Only where the workers run on a [pool](Builder::pool) is there a need to
-    /// call it, when it says so and after a submission with a delay: no worker
-    /// rests there that could keep the time, though every other call that changes
-    /// something does the same by the way. A [`Ticker`](crate::ticker::Ticker) does it.
+    /// It need be called only where the workers run on a [pool](Builder::pool), since
+    /// no worker rests there that could keep the time: call it again after the time
+    /// that it gave, and after a submission with a delay. Every other call that changes
+    /// something does the same by the way. A [`Ticker`](crate::ticker::Ticker) calls it.
     pub fn advance(&self) -> Option<Duration> {
         self.shared
             .with_state(|state, _, now| Some(state.next_due()?.saturating_sub(now)))

@@ -190,10 +190,10 @@ pub(crate) fn look_twice<R>(
 ///
 /// # Polled again
 ///
-/// - After its result, an error counted, a wait is done: a poll of it panics. Ask anew
-///   for another.
-/// - After a poll that panicked, since a clone of the waker did, or what is compared
-///   under it, a wait is as if that poll had not been: it can be polled again, and can
+/// - After its result, which may be an error, a wait is done: a poll of it panics. For
+///   another result make another wait.
+/// - After a poll that panicked, because a clone of the waker did, or a comparison of
+///   the user's, a wait is as if that poll had not been: it can be polled again, and can
 ///   be dropped. What it was granted by then it still has to give.
 /// - After a time-out it is gone: it was passed by value.
 #[must_use = "a wait does nothing unless it is awaited or one of its `wait` methods is called"]

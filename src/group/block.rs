@@ -32,7 +32,7 @@ pub(super) struct Block<T> {
     /// Counts on; `mask` makes a place of it.
     head: u8,
     pub(super) len: u8,
-    /// How many blocks were linked before it, since the first stood alone.
+    /// How many blocks were linked before it since the first stood alone.
     depth: u8,
     items: [MaybeUninit<T>; 0],
 }
@@ -135,8 +135,8 @@ impl<T> Block<T> {
         }
     }
 
-    /// A block without messages: in a circle between the last and the first, or one of
-    /// its own, which is small unless so many more messages follow.
+    /// A block without messages: between the last and the first of a circle, or the only
+    /// one, which is small unless so many `more` messages follow at once.
     ///
     /// # Safety
     ///

@@ -28,10 +28,10 @@ const FIRST: usize = 1;
 /// In `tail`: the blocks hold messages.
 const MORE: usize = 2;
 /// In `tail`: there are more blocks, or a larger one, than an idle group keeps.
-/// So that it is told without a look at them, which are another line.
+/// This saves a look at the blocks, which are on another cache line.
 const LARGE: usize = 4;
 /// In `tail`: `first` holds the address of the first block, which holds a message. So
-/// that who takes does not touch the last block, whose line senders change.
+/// whoever takes one does not touch the last block, whose cache line senders change.
 const HEAD: usize = 8;
 const BITS: usize = FIRST | MORE | LARGE | HEAD;
 
@@ -242,7 +242,7 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// The first block has become empty: it goes, if it is not the only one.
+    /// The first block has become empty: it goes unless it is the only one.
     #[inline(never)]
     fn emptied(&mut self, block: *mut Block<T>) {
         let tail = self.last();

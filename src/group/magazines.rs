@@ -1,8 +1,8 @@
-//! Memory for blocks, so that hardly any is asked of the allocator.
+//! Memory for blocks, so that the allocator is hardly ever asked.
 //!
 //! A block is needed by the thread that sends, and free again in the thread that
 //! reads. So each thread has up to two magazines of each size in one array, and full
-//! ones go from thread to thread by a depot: 32 blocks, or 8 large ones, in one lock.
+//! ones go from thread to thread by a depot: 32 blocks, or 8 large ones, with one lock.
 //!
 //! A magazine is an array of pointers: a block that another processor has used is
 //! not touched before there is something to write into it.
@@ -10,8 +10,8 @@
 //! Invariant: `out` is the number of blocks that threads have, in use or in their
 //! magazines.
 //!
-//! Bounds: the depot of a size has no more than threads have, and 8 magazines; a
-//! thread has two full ones of each size, until it ends. So a burst is given back.
+//! Bounds: the depot of a size holds as many as threads have, and 8 magazines more; a
+//! thread has at most two full ones of each size, until it ends. So a burst is given back.
 //!
 //! Source: J. Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001.
 
@@ -53,7 +53,7 @@ pub(super) trait Pooled: Sized + 'static {
 
     fn depot() -> &'static UnmodelledMutex<Depot<Self>>;
 
-    /// With this thread's; with some for the moment when it ends.
+    /// With this thread's; while the thread ends, with new ones for the moment.
     fn with_magazines<R>(f: impl FnOnce(&mut Magazines<Self>) -> R) -> R;
 }
 
@@ -119,7 +119,7 @@ impl<B: Pooled> Depot<B> {
         magazine
     }
 
-    /// Takes a full magazine in: what is too much now.
+    /// Takes a full magazine in, and gives out what is too much now.
     fn put(&mut self, magazine: Magazine<B>) -> Vec<Magazine<B>> {
         self.out -= magazine.len();
         self.full.push(magazine);

@@ -12,8 +12,8 @@ use crate::limit::Limit;
 pub(super) const FRONT: u64 = 1 << 63;
 const SENT: NonZeroU64 = NonZeroU64::new(FRONT).unwrap();
 
-/// What a place says to people: the how manieth message of those sent, or of
-/// those put first.
+/// What a place says to people: the message's number in order among those sent, or
+/// among those put first.
 pub(crate) fn ordinal(place: u64) -> u64 {
     place & !FRONT
 }

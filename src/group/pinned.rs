@@ -7,7 +7,7 @@
 //! 1. A group's pins are its [`Pinned`]s.
 //! 2. `Groups::queue` is there exactly while a group has a pin.
 //!
-//! So the queue of a [`Pinned`] is there. A pin that may be the last goes in
+//! So the queue of a [`Pinned`] is there. A pin that may be the last is taken off in
 //! [`KeepsGroups::unpin`], which whoever drops it calls with a count of its own.
 
 #![allow(unsafe_code)]

@@ -36,7 +36,7 @@ impl<K: Ord, J> Builder<K, J> {
         }
     }
 
-    /// The limit of every group for which none is set; 1 if nothing is said.
+    /// The limit of every group for which none is set; 1 by default.
     pub fn group_limit(mut self, limit: impl Into<Limit>) -> Self {
         self.group_limit = limit.into();
         self
@@ -51,7 +51,7 @@ impl<K: Ord, J> Builder<K, J> {
     }
 
     /// A job that failed is due `first` later, after its next failure twice that,
-    /// and so on, `most` later at the longest; at once if nothing is said. A
+    /// and so on, `most` later at the longest; at once by default. A
     /// [`Ticker`](crate::ticker::Ticker) keeps the time, or you by
     /// [`advance`](JobQueue::advance). Other jobs of its group do not wait. As a queue's
     /// [`back_off`](crate::queue::Builder::back_off), job by job.
@@ -60,7 +60,7 @@ impl<K: Ord, J> Builder<K, J> {
         self
     }
 
-    /// How long a claim holds, if it is not extended; for ever if nothing is said.
+    /// How long a claim holds, if it is not extended; for ever by default.
     /// With a [`Ticker`](crate::ticker::Ticker) counted from the claim, else from the
     /// latest time that [`advance`](JobQueue::advance) was told.
     pub fn lease(mut self, lease: Duration) -> Self {

@@ -33,7 +33,7 @@ pub struct Counts {
     /// Those that failed too often.
     pub dead: usize,
     /// Claims so far that were dropped outside of a panic, neither completed nor given
-    /// back in so many words: as when a `complete` was forgotten.
+    /// back explicitly: as when a `complete` was forgotten.
     pub dropped: u64,
     /// Claims in line for a job, whichever or of one tenant or group.
     pub claims: WaitCounts,

@@ -23,8 +23,8 @@ impl<G: Stands> Lanes<G> {
         self.begin_alone(|lane| Some((lane.line.pop_plain()?, 1)))
     }
 
-    /// As [`pop_plain`](Self::pop_plain), several as long as `out` has places and
-    /// the cap has room: how many. None only if `pop_plain` would give none.
+    /// As [`pop_plain`](Self::pop_plain), for as many as `out` has places and the cap
+    /// has room; says how many: 0 only if `pop_plain` would give none.
     #[inline(always)]
     pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
         let popped = self.begin_alone(|lane| {

@@ -42,7 +42,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ///
     /// # Errors
     ///
-    /// [`LockError::Deadlock`] if the wait closed a circle, or another one did later, and this owner
+    /// [`LockError::Deadlock`] if the wait closed a cycle, or another one did later, and this owner
     /// was chosen to give up: lowest priority, then fewest [retries](Self::retry), then fewest locks in
     /// the table, then youngest. [`Closed`](LockError::Closed), also for what would be covered;
     /// [`TooDeep`](LockError::TooDeep). The owner then holds what it held before, and no intent for

@@ -47,16 +47,16 @@ pub enum ReleaseError {
     Foreign,
 }
 
-/// A circle of owners of which each waits for the next, and the last for the first.
+/// A cycle of owners of which each waits for the next, and the last for the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock<K> {
     /// Whose request failed.
     pub victim: OwnerId,
-    /// The circle.
+    /// The cycle.
     pub cycle: Vec<Link<K>>,
 }
 
-/// One owner in a circle, and why it waits for the next.
+/// One owner in a cycle, and why it waits for the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link<K> {
     /// Who waits.

@@ -1,23 +1,23 @@
-//! The permits of a capacity; of a large one threads keep some at hand, so that not
-//! each message of each thread changes the same word.
+//! The permits of a capacity. Where it is large threads keep some at hand, so that not
+//! every message of every thread changes the same word.
 //!
 //! State: a semaphore with a permit for each message that there is room for; and a few
-//! words, each for some threads: how many permits are there, or that it is shut.
+//! words, each for some threads: how many permits it has, or that it is shut.
 //!
-//! Protocol: a thread takes from its word, and gives back to it. An empty one
-//! takes a chunk from the semaphore, a full one gives a chunk back. Who finds too little
-//! in the semaphore shuts all words, and has what was there given back:
-//! so nothing is refused for what a word has. A shut word passes its threads on to the
+//! Protocol: a thread takes from its word, and gives back to it. An empty word
+//! takes a chunk from the semaphore, a full one gives a chunk back. Whoever finds too
+//! little in the semaphore shuts all words, and has their permits given back to it:
+//! so nothing is refused while a word has them. A shut word passes its threads on to the
 //! semaphore, until that has plenty again and nobody waits there.
 //!
 //! Invariants:
 //! 1. What a word has is neither out nor available in the semaphore.
-//! 2. While somebody waits for permits all words are shut, or about to be by who
-//!    waits, or by who opened one.
+//! 2. While somebody waits for permits all words are shut, or about to be, either by
+//!    the one that waits or by the one that opened a word.
 //!
-//! The second is the race of two: who waits writes that it does (s1), and then looks
+//! The second rests on a race of two: who waits writes that it does (s1), and then looks
 //! at the words (s2); who opens a word writes that (o1), and then looks whether
-//! somebody waits (o2). Between each two stands a fence, so that one of them sees the other.
+//! somebody waits (o2). Between the two steps of each is a fence, so that one sees the other.
 //!
 //! Memory ordering: giving back is Release and taking Acquire, on the words as on
 //! the semaphore; what moves between them is both.
@@ -44,7 +44,7 @@ pub(super) struct Room {
     words: Option<Box<[Apart<AtomicU32>; WORDS]>>,
     /// So many available permits are plenty.
     plenty: u32,
-    /// By which threads tell it from others.
+    /// By this threads tell it from others.
     pub(super) number: u64,
 }
 

@@ -35,22 +35,22 @@ impl<T> Builder<T> {
         }
     }
 
-    /// The most deliveries of one turn, 1 or more; 16 if nothing is said. After
-    /// so many the reader must look who is next, and a bump waits for as long.
+    /// The most deliveries of one turn, 1 or more; 16 by default. After that
+    /// many the reader must look who is next; until then a bump waits.
     pub fn quantum(mut self, quantum: u32) -> Self {
         self.quantum = quantum;
         self
     }
 
     /// How many times in a row the oldest eligible group of a lane may be
-    /// overtaken; at most 64 times if nothing is said.
+    /// overtaken; at most 64 times by default.
     pub fn bypass(mut self, bypass: Bypass) -> Self {
         self.bypass = bypass;
         self
     }
 
     /// How many messages the queue holds at most, those in flight and given back
-    /// counted; no limit if nothing is said. A full queue refuses what is
+    /// counted; no limit by default. A full queue refuses what is
     /// [sent](super::Conversation::send) at once, also by its own handlers;
     /// [`send_wait`](super::Conversation::send_wait) waits for room. Ends,
     /// errors and timers of [dialogs](crate::dialog) ask for no room.
@@ -60,29 +60,29 @@ impl<T> Builder<T> {
     }
 
     /// How often a message is delivered in vain before its group is
-    /// [poisoned](super::Queue::poisoned); 5 times if nothing is said.
+    /// [poisoned](super::Queue::poisoned); 5 times by default.
     pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
         self.retry.attempts = attempts.into();
         self
     }
 
     /// A group whose delivery was not completed pauses for `first`, after the
-    /// same message's next failure for twice that, and so on, for `most` at the
-    /// longest; not at all if nothing is said. Other groups do not wait; its tier does.
+    /// same message's next failure for twice that, and so on, but never for longer
+    /// than `most`; by default not at all. Other groups do not wait; its tier does.
     ///
     /// A [`Ticker`](crate::ticker::Ticker) keeps the time, and then a pause counts from
-    /// the failure. Without one it ends when
-    /// [`Queue::advance`](super::Queue::advance) is told so, and counts from the time
-    /// that was told last: tell it often, or pauses are short.
+    /// the failure. Without one a pause counts from the time that
+    /// [`Queue::advance`](super::Queue::advance) was told last, and ends when it is told
+    /// that the pause is over: tell it often, or pauses are too short.
     pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
         (self.retry.first, self.retry.most) = (first, most);
         self
     }
 
-    /// Calls this when a delivery is dropped outside of a panic and is neither
-    /// completed nor given back in so many words, most often because a `complete`
+    /// Calls this when a delivery is dropped outside of a panic and was neither
+    /// completed nor explicitly given back, most often because a `complete`
     /// was forgotten: to log it, or to panic in a test. The message has gone back;
-    /// [`Counts::dropped`](super::Counts::dropped) counts them in any case.
+    /// [`Counts::dropped`](super::Counts::dropped) counts such drops in any case.
     pub fn on_dropped(mut self, told: impl Fn(GroupId) + Send + Sync + 'static) -> Self {
         self.on_dropped = Some(Box::new(told));
         self

@@ -2,8 +2,8 @@
 //! hold what only they can finish.
 //!
 //! State: the permits (`at_hand`), one for each message that the queue may hold. And
-//! each thread has, for the queues that it receives from, a count of the live
-//! turns, deliveries and looks that it has received: those are the owners of
+//! each thread has, for each queue that it receives from, a count of the live
+//! turns, deliveries and looks that it has received: these are the owners of
 //! one `Arc`, beside the thread itself, so that no thread asks another.
 //!
 //! Protocol: a send first takes its permits, or waits for them (`send_wait`).
@@ -101,7 +101,7 @@ impl Capacity {
         limit.map_or(Limit::Unlimited, Limit::AtMost)
     }
 
-    /// Permits that are free, those at hand of threads too; less than none while
+    /// Permits that are free, also those that threads have at hand; negative while
     /// there is a debt. Out of date when it is returned.
     pub(crate) fn available(&self) -> Option<i64> {
         self.room.as_ref().map(|room| room.available())

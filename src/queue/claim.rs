@@ -10,8 +10,8 @@ use super::state::State;
 use super::submissions::Submissions;
 
 impl<T> State<T> {
-    /// Claims some of the next groups, into the first places: how many. None
-    /// only if none is eligible.
+    /// Claims some of the next groups, into the first places, and says how many:
+    /// 0 only if none is eligible.
     #[inline(always)]
     fn claim_run(
         &mut self,
@@ -24,8 +24,8 @@ impl<T> State<T> {
         }
     }
 
-    /// One after the other, until all that stand in line are in order again. With
-    /// several lanes or levels that is not worth a look.
+    /// Claims one after the other, until all that stand in line are in order again.
+    /// Where there are several lanes or levels it does not look whether they are.
     #[inline(never)]
     fn claim_ranked(
         &mut self,

@@ -17,8 +17,8 @@ pub(super) struct Live<T> {
     pub(super) quota: u32,
     /// The queue's, when the cap was last looked at.
     pub(super) epoch: u32,
-    /// Neither had its group a flag when it began, nor does the queue have a
-    /// capacity; and nothing was detached, or counts in a tier.
+    /// Its group had no flag when it began, the queue has no capacity, and
+    /// nothing was detached or counts in a tier.
     pub(super) plain: bool,
     /// It holds a unit: the last delivery was not detached.
     pub(super) unit: bool,

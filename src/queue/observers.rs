@@ -3,7 +3,7 @@
 //!
 //! Protocol: they decide under a lock of their own, and while they hold it, take
 //! the group's lock or the policy lock to send, or to put an event in its place.
-//! Under that they let their own go: so events have the order of the decisions,
+//! Under that one they release their own: so events have the order of the decisions,
 //! and no waker runs under either.
 
 use crate::error::Closed;

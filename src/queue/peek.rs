@@ -34,8 +34,8 @@ pub struct Peek<T> {
 }
 
 impl<T> Queue<T> {
-    /// Of the message that waits first in a group: its [number](Peek::number),
-    /// and how often it was delivered in vain. `None` if nothing waits.
+    /// The [number](Peek::number) of the message that waits first in a group, and
+    /// how often it was delivered in vain. `None` if nothing waits.
     ///
     /// # Errors
     ///
@@ -104,8 +104,8 @@ impl<T> Peek<T> {
         self.shared.id(self.group.key())
     }
 
-    /// The how manieth it is of those sent into the group; an error of a
-    /// dialog: of the errors.
+    /// Its number in order among the messages sent into the group; for an error of
+    /// a dialog, among the errors.
     #[must_use]
     pub fn number(&self) -> u64 {
         ordinal(self.taken().place())

@@ -45,9 +45,9 @@ impl<T> Queue<T> {
         })
     }
 
-    /// Waits for a group to be poisoned that nobody was told of: each is told once,
-    /// to one who waits, also if it was poisoned before anybody did. One that goes on
-    /// before anybody is told is not told of.
+    /// Waits for a poisoned group that nobody was told of. Each is told once, to one
+    /// wait, even if it was poisoned before there was one. A group that goes on before
+    /// anybody was told of it is left out.
     ///
     /// Cancel safe: what a wait was woken for goes to the next.
     ///

@@ -15,8 +15,8 @@ use super::turn::Turn;
 use super::{GroupRef, Queue};
 
 impl<T> Queue<T> {
-    /// Waits for the next turn. Receives are served by whoever comes to look;
-    /// of those that sleep the longest waiting is woken first.
+    /// Waits for the next turn. The first receive that looks takes it; of those
+    /// that sleep, the one that has waited longest is woken first.
     ///
     /// Cancel safe: a receive that was woken and is dropped passes the wake-up
     /// on.
@@ -43,9 +43,9 @@ impl<T> Queue<T> {
 
     /// Waits for a turn, and claims up to `n` turns, at most 32, under one lock.
     ///
-    /// They are claimed in order of rank as it is now: a bump that comes later
-    /// overtakes none of them. Each begins when the iterator gives it. What is
-    /// not asked for begins and ends when the iterator is dropped: those groups
+    /// They are claimed in the order of rank at that moment: a bump that comes later
+    /// overtakes none of them. Each begins when the iterator gives it. Those that are
+    /// not asked for begin and end when the iterator is dropped: their groups
     /// have used up their bumps, and are the youngest of their lanes.
     ///
     /// An `n` of 0 gives nothing, at once.

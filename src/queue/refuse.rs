@@ -90,11 +90,11 @@ pub enum NoTurn {
 pub enum NoMore {
     /// Nothing is left. Nothing will ever come: this answer is final.
     Drained,
-    /// Messages are left in poisoned groups alone. None comes by itself. A
-    /// [`resume`](super::Queue::resume) of such a group has all its messages come;
-    /// whatever takes out the message that poisoned it has those come that stay
-    /// behind. Then the queue can be received from again. When the last
-    /// message is taken out it is drained.
+    /// Messages are left in poisoned groups alone. None comes by itself. After a
+    /// [`resume`](super::Queue::resume) of such a group all its messages come; after
+    /// the message that poisoned it was taken out, those that are left. Then the
+    /// queue can be received from again. When the last message is taken out it is
+    /// drained.
     OnlyPoisoned,
 }
 

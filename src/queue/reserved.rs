@@ -41,7 +41,7 @@ impl<'a, T> Pending for ToReserve<'a, T> {
 
 impl<T> Conversation<T> {
     /// Waits until the queue has room for a message, and keeps it: for a message
-    /// that is dear to make, or is sent where nobody can wait. All that is said of
+    /// that is costly to make, or is sent where nobody can wait. All that is said of
     /// [`send_wait`](Self::send_wait) holds.
     ///
     /// ```

@@ -80,7 +80,8 @@ impl<T> Shared<T> {
     }
 
     /// Takes out what waits in a group and `fits`, but for what somebody looks
-    /// at. The group goes on with `resumes`, or if that poisoned it, or was all.
+    /// at. The group goes on if it `resumes`, if the message that poisoned it was
+    /// taken out, or if nothing waits any more.
     pub(super) fn take_out(
         &self,
         state: &mut State<T>,

@@ -29,7 +29,7 @@ pub trait Pending: sealed::Sealed {
     #[doc(hidden)]
     fn into_message(self) -> Self::Message;
 
-    /// It waits for room: where some has been made and not been given back, it is now.
+    /// It waits for room: whatever has come free and was not given back is given back now.
     #[doc(hidden)]
     fn waits(&self) {}
 }
@@ -128,11 +128,11 @@ impl<T> Conversation<T> {
     /// # Handlers
     ///
     /// The room may depend on a thread that has received a turn of this very
-    /// queue, while that or a delivery of it lives: where its
+    /// queue, while that turn or a delivery of it lives: where such a thread's
     /// [`wait()`](Wait::wait) would have to wait, it gives the message back as
-    /// [`SendReason::OwnQueue`]. Moving them to another thread does not change
-    /// whose they are: that other one waits, for ever if such threads hold all
-    /// the room. A wait with a deadline, or of a task, waits in either case.
+    /// [`SendReason::OwnQueue`]. Moving the turn or the delivery to another thread
+    /// does not change whose it is: that other thread waits, for ever if such threads
+    /// hold all the room. A wait with a deadline, or of a task, waits in either case.
     ///
     /// # Cancel safety
     ///

@@ -35,7 +35,7 @@ use super::state::{Age, State};
 use super::submissions::{Posted, Submissions, Token};
 use super::suspended::Suspended;
 
-/// Idle groups that are kept by key, if nothing else is said.
+/// Idle groups that are kept by key, by default.
 pub(crate) const KEPT_IDLE: usize = 1024;
 
 pub(crate) struct Shared<T> {
@@ -228,7 +228,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Whether it has changed says whether a look at the cap is due.
+    /// If it has changed, a look at the cap is due.
     #[inline]
     pub(super) fn epoch(&self) -> u32 {
         // Relaxed: a hint, decided under the lock.

@@ -26,8 +26,8 @@ pub struct Counts {
     /// Deliveries so far that were not completed, but given back or dropped, also by a
     /// panic. Their messages are delivered again, but in a poisoned group.
     pub failed: u64,
-    /// How many of them were dropped outside of a panic, neither completed nor given
-    /// back in so many words: as when a `complete` was forgotten. A batch counts once.
+    /// How many of them were dropped outside of a panic, neither completed nor
+    /// explicitly given back: as when a `complete` was forgotten. A batch counts once.
     pub dropped: u64,
     /// Groups that are [poisoned](Queue::poisoned).
     pub poisoned: usize,
@@ -108,7 +108,7 @@ impl<T> Queue<T> {
     /// What the queue counts as it goes: cheap enough to be asked each second, however
     /// many groups there are.
     ///
-    /// How many messages wait, are in flight or were sent is not among it: each group
+    /// How many messages wait, are in flight or were sent is not among them: each group
     /// counts its own, and a sum of all would be a word that every thread changes with
     /// every message. [`snapshot`](Self::snapshot) sums them up, in O(groups). A queue
     /// with a [capacity](super::Builder::capacity) has such a word, and says what is

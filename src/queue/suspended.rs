@@ -22,7 +22,7 @@ pub(super) struct Suspended {
     pub(super) groups: BTreeMap<GroupKey, Suspension>,
     /// Those of them that are poisoned, in the order in which they were.
     pub(super) poisoned: BTreeMap<u64, GroupKey>,
-    /// How often a group was.
+    /// How often a group was poisoned so far.
     times: u64,
     /// Up to which time somebody was told.
     told: u64,
@@ -40,7 +40,7 @@ pub(super) struct Poison {
     /// The place of the message that failed.
     pub(super) place: u64,
     pub(super) attempts: u32,
-    /// The how manieth time it was that a group was poisoned.
+    /// How often a group of this queue had been poisoned by then, this time counted.
     time: u64,
 }
 

@@ -1,11 +1,11 @@
-//! Units of caps that came back, counted together: readers share no line of the
-//! cache with senders for them.
+//! Units of caps that came back, counted together: readers share no cache line with
+//! senders for them.
 //!
 //! State: a few words, each 0 or of one lane, with a count of its units.
 //!
 //! Protocol: a turn that ends gives its unit back here, with its group locked.
-//! If the word was 0 it is now of that lane, and the unit itself goes by a token.
-//! All that come after it only count, until whoever takes in a token of
+//! If the word was 0 it is of that lane from then on, and the unit itself goes by a
+//! token. All that come after it only count, until whoever takes in a token of
 //! that lane with a unit takes the word as well. Where the word is of another
 //! lane, the unit goes by a token.
 //!
@@ -24,7 +24,7 @@ use crate::sync::{Apart, AtomicU64, OnceLock, Ordering, model_size};
 
 const WORDS: usize = model_size(8, 1);
 
-/// The word is of a lane, whose index is above, and below how many units.
+/// The word is of a lane: the lane's index stands above this bit, the units below.
 const OPEN: u64 = 1 << 31;
 const COUNT: u64 = OPEN - 1;
 

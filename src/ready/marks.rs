@@ -1,17 +1,18 @@
 //! An index of a long row: each eighth number, in an array that is small enough to
 //! stay in a near cache.
 //!
-//! It is brought up to date when a number is looked for, so that who joins and leaves
-//! at the ends of a row pays nothing for it.
+//! It is brought up to date when a number is looked for, so that joining and leaving at
+//! the ends of a row cost nothing more.
 //!
-//! Invariant: while `first` is the first number, the mark at `n` is at most the number at
-//! `n * STEP - left`, and above those before it, where there are such entries.
+//! Invariant: while `first` is the first entry's number, the mark at `n` is at most the
+//! number of the entry at `n * STEP - left`, and above those of all entries before that,
+//! where there are such entries.
 
 use std::collections::VecDeque;
 
 use super::Entry;
 
-/// Entries from one mark to the next. They are three lines of the cache.
+/// Entries from one mark to the next: three cache lines.
 const STEP: usize = 8;
 
 /// See the [module](self).
@@ -24,7 +25,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Has marks for all entries.
+    /// Brings the marks up to date with the entries.
     pub(super) fn mend<G>(&mut self, entries: &VecDeque<Entry<G>>) {
         let Some(first) = entries.front() else {
             return;

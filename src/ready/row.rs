@@ -6,7 +6,7 @@ use super::entry::is_bumped;
 use super::marks::Marks;
 use super::{Entry, FEW_GAPS, Position, SLACK, Stands};
 
-/// In a row of so many entries a number is found without marks.
+/// In a row of up to so many entries a number is found without marks.
 const SHORT: usize = 64;
 
 /// Entries in ascending order. One that is taken out of the middle leaves a gap.
@@ -116,7 +116,7 @@ impl<G: Stands> Row<G> {
         Some(taken)
     }
 
-    /// Has marks for all entries, if they are many.
+    /// Brings the marks up to date, if the entries are many.
     #[inline]
     fn mark(&mut self) {
         if self.entries.len() > SHORT {

@@ -45,48 +45,48 @@ impl Builder {
         }
     }
 
-    /// The most workers, 1 to 1024; as many as the machine runs in parallel if
-    /// this is not said.
+    /// The most workers, 1 to 1024; by default as many threads as the machine
+    /// runs in parallel.
     pub fn workers(self, workers: u32) -> Self {
         Self { workers, ..self }
     }
 
-    /// How long a worker of the scheduler's own rests before it leaves; 30 s if
-    /// this is not said.
+    /// How long a worker of the scheduler's own rests before it leaves; 30 s by
+    /// default.
     pub fn idle(self, idle: Duration) -> Self {
         Self { idle, ..self }
     }
 
-    /// The most tasks that a worker takes at once, 1 to 1024; 32 if this is not
-    /// said. At 1 tasks start exactly in order.
+    /// The most tasks that a worker takes at once, 1 to 1024; 32 by default. At 1
+    /// tasks start exactly in order.
     ///
-    /// Of a serial group it takes several too, and runs them one after the other, while no
-    /// other caller has work.
+    /// It also takes several of a serial group, and runs them one after the other,
+    /// while no other caller has work.
     ///
     /// A worker takes more than one only out of a backlog of at least two for every
     /// worker that there may be, and only as many as would last it for the
-    /// [claim time](Self::claim_time) if they all took as long as those it ran of late. Then a bump, a raised
-    /// level or an earlier task that another worker has may come late, by up to that
-    /// many tasks a worker. Nothing else changes: what has been taken and has not
-    /// started counts as waiting, can be cancelled, goes back if a lower tier gets
-    /// work, if its worker's task waits for another task of the scheduler, if the
-    /// workers, a cap or a limit are changed, or if a worker has nothing else to
-    /// do; limits hold exactly. But tasks that wait for later ones by other means
-    /// than the waits of this scheduler, and so depend on the order in which tasks
-    /// start, need 1.
+    /// [claim time](Self::claim_time) if they all took as long as those it ran of
+    /// late. Then a bump, a raised level or an earlier task that another worker has
+    /// may come late, by up to that many tasks for each worker. Nothing else changes:
+    /// what has been taken and has not started counts as waiting and can be cancelled;
+    /// it goes back if a lower tier gets work, if its worker's task waits for another
+    /// task of the scheduler, if the workers, a cap or a limit are changed, or if a
+    /// worker has nothing else to do; limits hold exactly. But tasks that wait for
+    /// later ones by other means than the waits of this scheduler, and so depend on
+    /// the order in which tasks start, need 1.
     pub fn claims(self, claims: u32) -> Self {
         Self { claims, ..self }
     }
 
     /// How long what a worker takes at once may last it, as far as can be told from the
-    /// tasks that it ran of late; 100 us if this is not said. More saves locks, and lets a
-    /// bump or a lower tier wait for longer.
+    /// tasks that it ran of late; 100 us by default. A longer time takes the lock less
+    /// often, and lets a bump or a lower tier wait for longer.
     pub fn claim_time(self, claim_time: Duration) -> Self {
         Self { claim_time, ..self }
     }
 
     /// How often in a row the oldest group of a caller may be overtaken; at
-    /// most 64 times if this is not said.
+    /// most 64 times by default.
     pub fn bypass(self, bypass: Bypass) -> Self {
         Self { bypass, ..self }
     }
@@ -98,7 +98,7 @@ impl Builder {
     }
 
     /// What the workers' threads are called, each with its number behind it;
-    /// `conversant-1` and so on if nothing is said. Ends the use of a pool.
+    /// by default `conversant-1` and so on. Ends the use of a pool.
     pub fn thread_name(self, name: impl Into<String>) -> Self {
         let name = name.into();
         self.threads(|threads| Threads { name, ..threads })
@@ -132,9 +132,9 @@ impl Builder {
     }
 
     /// Sends a row for every task that ends, to a channel of the crate `crossbeam-channel`,
-    /// version 0.5. A row that finds the channel full
-    /// or closed is lost, and counted in the status: nothing waits for the log.
-    /// The row of a task is sent before anybody is told of its end.
+    /// version 0.5. A row that finds the channel full or closed is lost, and counted in
+    /// the status: nothing waits for the log. The row of a task is sent before anybody is
+    /// told of its end.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, Ending, How, Scheduler};

@@ -108,7 +108,7 @@ pub(super) trait Gift<R, E>: Send + Sync {
     /// `current` was not left before, and `spare` is empty.
     fn take_or_wait(&self, current: &Waker, spare: &mut Option<Waker>) -> Option<Gave<R, E>>;
 
-    /// Who waits does so no more.
+    /// The one that waits does so no more.
     fn take_waker(&self) -> Option<Waker>;
 
     /// Whether it has ended.

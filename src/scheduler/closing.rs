@@ -29,8 +29,9 @@ impl<J: Body> Core<J> {
         self.caller_mut(caller).reopen_epoch()
     }
 
-    /// This caller takes no more tasks, or none does. The summary, once all have ended, and
-    /// for none in particular all workers left: then it is empty.
+    /// This caller takes no more tasks, or with `None` the whole scheduler does not. Gives
+    /// a summary once all tasks have ended; of the scheduler an empty one, once all workers
+    /// have left too.
     pub(crate) fn close(&mut self, of: Option<Key>) -> Option<Summary> {
         let Some(caller) = of else {
             self.closed = true;
@@ -52,9 +53,10 @@ impl<J: Body> Core<J> {
         c.released_waiters.get_or_insert_default()
     }
 
-    /// What this caller has submitted, or what all have, is to be cancelled, but what has
-    /// started: up to which task; and whether no task starts until that is done, by a hold:
-    /// none of a released caller starts any more.
+    /// What this caller has submitted, or what all have, and has not started is to be
+    /// cancelled. Says up to which task; and whether it made a hold, so that no task starts
+    /// until that is done. For a released caller there is none: none of its tasks starts
+    /// any more.
     pub(super) fn begin_cancel(&mut self, of: Option<Key>) -> (TaskId, bool) {
         let last = self.last;
         let cancelled = match of {

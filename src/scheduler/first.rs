@@ -38,8 +38,8 @@ use super::task::{OutcomeError, OutcomeOp, Task};
 /// # Errors
 ///
 /// [`OutcomeError`] as for [`Task::outcome`]; [`Nothing`](OutcomeError::Nothing) if there
-/// is no task at all. The outcome of one was [taken](OutcomeError::Taken) before: take it
-/// out of the list.
+/// is no task at all. If it is [`Taken`](OutcomeError::Taken), the outcome of one of them
+/// was taken before: remove that task from the list.
 pub fn first<R, E>(tasks: &mut [Task<R, E>]) -> Wait<First<'_, R, E>> {
     let blocked = false;
     Wait::new(First { tasks, blocked })

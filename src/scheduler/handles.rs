@@ -61,7 +61,7 @@ impl<'a> Place<'a> {
         Self { bump, ..self }
     }
 
-    /// Called so, for people: in its row of the log and in the
+    /// With this label, for people: it is in the task's row of the log and in the
     /// [status](super::Status). It costs a block of memory, one for a whole batch.
     #[must_use]
     pub fn label(self, label: &'a str) -> Self {
@@ -69,10 +69,10 @@ impl<'a> Place<'a> {
         Self { label, ..self }
     }
 
-    /// Not before so long from its submission. Until then it is absent: it takes
+    /// No sooner than so long after its submission. Until then it is absent: it takes
     /// no place in its group, opens no tier, and keeps nobody from anything.
-    /// Then it arrives like a task submitted at that moment, behind those that
-    /// were; if by then its group's last task is in a higher tier it goes there.
+    /// Then it arrives like a task submitted at that moment, behind those submitted
+    /// before; if by then its group's last task is in a higher tier it goes there.
     ///
     /// Its caller's [`synchronize`](Caller::synchronize) covers it from its
     /// submission on, and a release or shutdown that drains waits for it: a
@@ -173,12 +173,12 @@ impl Caller {
         }))
     }
 
-    /// Cancels all that it has submitted and that has not started, and futures of it
-    /// that await; one that is being polled, when it awaits next. The caller goes on:
-    /// what is submitted later runs. Their handles, and the next
-    /// [`synchronize`](Self::synchronize), tell of them.
+    /// Cancels all that it has submitted and that has not started, and its futures
+    /// that await; one that is being polled is cancelled when it awaits next. The caller
+    /// goes on: what is submitted later runs. The handles of what was cancelled, and the
+    /// next [`synchronize`](Self::synchronize), tell of it.
     ///
-    /// Cost: O(tasks of it that wait), under the scheduler's lock a few at a time;
+    /// Cost: O(its waiting tasks), under the scheduler's lock a few at a time;
     /// meanwhile no task of any caller starts.
     pub fn cancel_all(&self) {
         self.shared.cancel_all(Some(self.key));

@@ -1,4 +1,4 @@
-//! Tasks that start not before a time, and the worker that keeps the time.
+//! Tasks that do not start before a given time, and the worker that keeps the time.
 //!
 //! Until it is due such a task is absent: it stands with its timer, has a pin on the
 //! group that it is for, and is in no line. Its caller counts it like any other, so
@@ -12,8 +12,8 @@
 //! Invariants:
 //! 1. While something is in `timers`, and the workers are the scheduler's own: the
 //!    keeper sleeps until that is due at the latest, or a worker is on its way to
-//!    become it, or as many as there may be are busy, each of which looks when it
-//!    is done, or none could be started.
+//!    become the keeper, or as many workers as there may be are busy, each of which
+//!    looks when it is done, or none could be started.
 //! 2. Workers are told to leave for good only when nothing is in `timers`.
 
 use std::time::Duration;

@@ -41,7 +41,7 @@ pub(super) struct Local {
     pub(super) past: Vec<Ran>,
     /// The task that started last.
     pub(super) running: Option<Running>,
-    /// It is of the same several as the one before it.
+    /// It was claimed together with the one before it.
     joins: bool,
     pub(super) waiting: VecDeque<Claimed<Work>>,
 }

@@ -31,9 +31,9 @@
 //! 3. Nobody waits for an ending in a local queue: who waits for one task is told by that
 //!    task; when a synchronize or release comes to wait only for what workers have, or
 //!    somebody for room in a caller, the local queues are cleared.
-//! 4. No worker rests beside a filled local queue: who finds nothing clears all, and
-//!    tries again. Nobody takes more than one in as many as there may be workers, so
-//!    what stays in line calls for every worker that is free.
+//! 4. No worker rests beside a filled local queue: one that finds nothing clears all, and
+//!    tries again. Where there may be `n` workers nobody takes more than one `n`-th of
+//!    what could start, so that what stays in line calls for every worker that is free.
 //! 5. A worker that has not cleared its own local queue while `PATIENCE` times as many
 //!    tasks were taken as fit in all of them has it cleared by the next.
 
@@ -100,7 +100,7 @@ impl State {
         &mut self.core
     }
 
-    /// The same for what can be known of one task: nothing more, where it waits.
+    /// The same as far as this one task goes: nothing need be cleared where it waits.
     pub(super) fn exact_for(&mut self, at: Location, wakes: &mut WakeBatch) -> &mut Core<Work> {
         if !self.core.waits(at) {
             self.exact(wakes);

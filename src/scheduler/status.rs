@@ -11,9 +11,9 @@ use super::core::Core;
 use super::outcome::TaskId;
 use super::task_state::{Body, Location, Phase, Running};
 
-/// What a scheduler was doing at one moment. A task whose outcome is there may be
-/// among those that run until its worker has said so. Taking it costs O(n log n) under the
-/// scheduler's lock, n the tasks that have not ended.
+/// What a scheduler was doing at one moment. A task whose outcome is there may still be
+/// among those that run, until its worker has reported it. Taking a status costs
+/// O(n log n) under the scheduler's lock, where n is the number of tasks that have not ended.
 #[derive(Clone, Debug)]
 pub struct Status {
     /// The workers.

@@ -45,8 +45,8 @@ impl Caller {
     }
 
     /// Submits a task that nobody will ask for. No handle is made and, without a log, no
-    /// clock is read: that costs a third less than to [detach](Task::detach) it. A
-    /// status knows when it was submitted no better than when a worker had last looked
+    /// clock is read: that costs a third less than to [detach](Task::detach) one. As the
+    /// time of its submission a status shows when a worker had last looked at the clock
     /// before that.
     ///
     /// # Errors
@@ -211,7 +211,7 @@ impl Caller {
         Ok(name)
     }
 
-    /// Room for so many, that of tasks too whose endings only their workers know.
+    /// Room for so many, also that of tasks whose endings only their workers know.
     #[inline]
     fn take_room(&self, tasks: usize) -> Result<Permits<'_>, SendReason> {
         let taken = self.capacity.take(tasks);

@@ -23,9 +23,9 @@ use super::task_state::Location;
 /// [`outcome`](Self::outcome) does. Dropping the handle detaches the task: it runs all
 /// the same, and what it gives is dropped by the worker that ran it.
 ///
-/// One takes the outcome. Where several wait for what a task makes, keep it beside an
-/// [`IntentLock`](crate::intent::IntentLock) that the task holds in X and they take in S:
-/// the example `build_tool`.
+/// An outcome is taken once. Where several wait for what a task makes, keep that beside an
+/// [`IntentLock`](crate::intent::IntentLock) that the task holds in X and they take in S,
+/// as the example `build_tool` does.
 #[must_use = "dropping it detaches the task: say so with `detach`"]
 pub struct Task<R, E> {
     pub(super) shared: Arc<Shared>,

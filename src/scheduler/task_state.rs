@@ -1,5 +1,5 @@
 //! What the core knows of a task. It goes with the task, from place to place: there is
-//! no table of tasks but of futures.
+//! no table of tasks, only one of futures.
 
 use std::time::Duration;
 
@@ -145,7 +145,7 @@ impl<J: Body> Waiting<J> {
     }
 }
 
-/// As tasks keep it; 584 years and more are the same.
+/// As tasks keep it; 584 years and more are all the same.
 #[inline]
 pub(super) fn nanos(time: Duration) -> u64 {
     let seconds = time.as_secs().saturating_mul(1_000_000_000);

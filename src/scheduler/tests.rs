@@ -1,5 +1,5 @@
-//! The parts of a scheduler without threads, which only `first` has. Here what only a worker
-//! that cannot be started, beside one that rests, shows.
+//! The parts of a scheduler, tested without threads but in `first`. In this file: what shows
+//! only where a worker cannot be started beside one that rests.
 
 mod endings;
 mod first;

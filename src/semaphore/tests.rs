@@ -1,6 +1,5 @@
 //! The edges of the state word, and what is taken without a permit; everything
-//! else is tested from outside, in
-//! `tests/semaphore_*.rs`.
+//! else is tested from outside, in `tests/locks/semaphore_*.rs`.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,8 +1,8 @@
 //! Who waits, in the order they came.
 //!
-//! State: a waiter has a ticket, a number that only rises, and stands in a line in
-//! their order. One that is notified has given its waker to a batch; its place it
-//! keeps until it is removed. In the middle it leaves an empty place.
+//! State: a waiter has a ticket, a number that only rises, and the waiters stand in a
+//! line in the order of their tickets. One that is notified has given its waker to a
+//! batch; it keeps its place until it is removed. In the middle it leaves an empty place.
 //!
 //! ```text
 //!   register -> waiting --notify--> notified --rewait--> waiting
@@ -27,8 +27,8 @@
 //!    leave into a batch or as return values.
 //!
 //! Cost: O(1), but for O(log n) to find who has a ticket after places were closed
-//! up. Who notifies the next passes over those who were told since somebody before
-//! them looked in vain.
+//! up. A search for the next to notify passes over those who were told since somebody
+//! before them looked in vain.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;

@@ -37,7 +37,7 @@ fn contained(run: impl FnOnce()) -> bool {
     false
 }
 
-/// Drops a payload. What comes of its drop is leaked: that could panic again.
+/// Drops a payload. If that panics too, the new payload is leaked: it could do so again.
 #[cold]
 fn forget(payload: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
