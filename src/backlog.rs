@@ -5,15 +5,9 @@
 //! queue, whose groups have locks of their own, is built on the same
 //! [`lanes`](crate::lanes), so all of them decide alike.
 //!
-//! The bound, asserted by the tests on every dispatch: let W be the largest
-//! sum of the weights of the lanes in the ring during a wait, w the lane's
-//! own, K the bypass. A group that is i-th by age among its lane's groups with
-//! work (paused ones keep their age) starts its next turn
-//! within `(ceil((i * (K + 1) + R * K) / w) + L) * W` dispatches counted while
-//! it is eligible. L is how often meanwhile it stopped being eligible, and R
-//! in how many of these interruptions another group reset the lane's count:
-//! none, if only caps interrupt. What is [lent](Backlog::lend) goes ahead of older
-//! groups of its lane, by as many messages as are lent.
+//! The bound on waiting is that of `docs/fairness.md`, and the tests assert it on every
+//! dispatch; paused groups keep their age. What is [lent](Backlog::lend) goes ahead of
+//! older groups of its lane, by as many messages as are lent.
 //!
 //! Invariants, at the end of each event:
 //! 1. A group is in line if and only if it is ready: it has work and

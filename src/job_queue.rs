@@ -85,10 +85,10 @@
 //! # Cost
 //!
 //! One mutex, and for a [capacity](Builder::capacity) an exchange of a word for each
-//! push and each job that is gone. O(log n) a job in every operation but snapshots, lists and shutdown;
-//! of the jobs that are blocked only those of the same group count. Nothing of a
-//! tenant or group is left when its last job is gone, unless something was set
-//! for it.
+//! push and each job that is gone. O(log n) a job in every operation but snapshots,
+//! lists and shutdown; of the jobs that are blocked only those of the same group count.
+//! Nothing of a tenant or group is left when its last job is gone, unless something was
+//! set for it.
 
 mod builder;
 mod claim;
@@ -186,9 +186,9 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// # Errors
     ///
-    /// [`Closed`](crate::error::Closed) if the queue is closed, nothing waits and nothing is claimed.
-    /// While something is paused or not due it waits, until that is changed or
-    /// [shut down](Self::shutdown).
+    /// [`Closed`](crate::error::Closed) if the queue is closed, nothing waits and nothing is
+    /// claimed. While something is paused or not due it waits, until that changes or the
+    /// queue is [shut down](Self::shutdown).
     ///
     /// # Panics
     ///

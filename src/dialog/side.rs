@@ -1,4 +1,5 @@
-//! A side of a dialog: what it shares with the other, who names it, who owns it, and what comes to it.
+//! A side of a dialog: what it shares with the other, who names it, who owns it, and what
+//! comes to it.
 
 use std::fmt;
 use std::ops::Deref;

@@ -78,7 +78,8 @@ impl Word {
                 Ok(_) => return true,
                 Err(other) if !PAUSE => now = Bits::new(other),
                 Err(_) => {
-                    // Whoever was first does more with the line of cache than if it had to go to and fro.
+                    // The first gets more done while it has the cache line than if that went
+                    // to and fro.
                     spin_loop();
                     now = self.load();
                 }

@@ -17,9 +17,10 @@ use super::shared::Shared;
 /// It is done when [`complete`](Self::complete) is called, and only then. If it
 /// is dropped the job goes back to the place of its key, one more attempt
 /// counted, and [`Counts::dropped`](super::Counts::dropped) says so, by which a
-/// `complete` that was forgotten is found; dropped by a panic it [fails](Self::fail). It may outlive the queue,
-/// and its lease: then the job has gone back without it, and whatever it does is
-/// the error [`Expired`] and changes nothing. The job itself stays readable.
+/// `complete` that was forgotten is found; dropped by a panic it [fails](Self::fail).
+/// It may outlive the queue, and its lease: then the job has gone back without it, and
+/// whatever it does gives the error [`Expired`] and changes nothing. The job itself stays
+/// readable.
 ///
 /// Every method takes the queue's lock once, but `deref`.
 #[must_use = "dropping a claim gives its job back"]

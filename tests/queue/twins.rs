@@ -2,7 +2,7 @@
 //! look takes in what was submitted, so that the policy of the one always knows
 //! all, and that of the other as late as can be: it must make no difference.
 //!
-//! `CONVERSANT_TWINS` says how many scripts; 1,000 if nothing is said.
+//! `CONVERSANT_TWINS` says how many scripts; 1,000 by default.
 
 mod script;
 mod twin;
