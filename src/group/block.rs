@@ -13,7 +13,7 @@ use super::magazines::{self, Large, Medium, Small};
 /// The most messages in a block.
 const MOST: usize = 64;
 /// From so many blocks on, further ones are larger.
-const SHALLOW: u8 = 4;
+const SHALLOW: u8 = 8;
 
 enum Source {
     Small,
@@ -135,19 +135,28 @@ impl<T> Block<T> {
         }
     }
 
-    /// A block without messages: between the last and the first of a circle, or the only
-    /// one, which is small unless so many `more` messages follow at once.
+    /// A block with room: between the last and the first of a circle, or the only one. That
+    /// is small unless so many `more` messages follow at once, and a larger one, with what
+    /// was in it, takes its place when it is full.
     ///
     /// # Safety
     ///
-    /// `last` is a block, or null.
+    /// `last` is a full block, or null. If the new one is alone, `last` is gone.
     pub(super) unsafe fn another(last: *mut Self, more: usize) -> *mut Self {
         if last.is_null() {
             let few = more < Self::FEW.into();
             return Self::new(if few { Self::FEW } else { Self::MANY });
         }
-        // SAFETY: both are there.
+        // SAFETY: both are there, and what is in a small one has room in a larger one.
         unsafe {
+            if (*last).next == last && (*last).mask + 1 < Self::MANY {
+                let block = Self::new(Self::MANY);
+                for _ in 0..(*last).len {
+                    Self::push(block, Self::pop(last));
+                }
+                Self::free(last);
+                return block;
+            }
             let depth = (*last).depth.saturating_add(1);
             let shallow = depth < SHALLOW;
             let block = Self::new(if shallow { Self::MANY } else { Self::DEEP });

@@ -167,6 +167,10 @@ impl<T> Fifo<T> {
                     self.set(LARGE);
                 }
                 last = Block::another(last, more);
+                if (*last).next == last {
+                    // Another may have been the first.
+                    self.clear(HEAD);
+                }
                 let bits = self.tail.addr() & BITS;
                 self.tail = last.map_addr(|last| last | bits);
             }

@@ -55,18 +55,16 @@ impl Marks {
 
     /// The index of the last entry whose number is at most this.
     pub(super) fn find<G>(&self, entries: &VecDeque<Entry<G>>, number: u64) -> Option<usize> {
-        let is_below = |entry: &Entry<G>| entry.ticket <= number;
-        if entries.front()?.ticket != self.first {
-            return entries.partition_point(is_below).checked_sub(1);
+        let is_at_most = |entry: &Entry<G>| entry.ticket <= number;
+        let covered = self.numbers.len() * STEP - self.left;
+        if entries.front()?.ticket != self.first || covered < entries.len() {
+            return entries.partition_point(is_at_most).checked_sub(1);
         }
         let after = self.numbers.partition_point(|&mark| mark <= number);
         let start = (after.checked_sub(1)? * STEP).saturating_sub(self.left);
-        let end = match after == self.numbers.len() {
-            true => entries.len(),
-            false => after * STEP - self.left,
-        };
+        let end = (after * STEP - self.left).min(entries.len());
         // All are looked at, so that none waits for another to be fetched.
-        let below = entries.range(start..end).filter(|entry| is_below(entry));
-        (start + below.count()).checked_sub(1)
+        let some = entries.range(start..end).filter(|entry| is_at_most(entry));
+        (start + some.count()).checked_sub(1)
     }
 }

@@ -139,14 +139,14 @@ impl Store for DashMailboxes {
     }
 }
 
-/// One message each, 16 each and 64 each; idle before and after.
+/// One message each, 2 each, 16 each and 64 each; idle before and after.
 fn measure<S: Store>(name: &str, count: u32, grid: &mut Table, new: impl Fn(u32) -> S) {
     let start = held();
     let mut store = new(count);
     let per = |bytes: i64, count: u32| format!("{:.1}", bytes as f64 / f64::from(count));
     let idle = held();
     let mut row = vec![name.to_owned(), per(idle - start, count)];
-    for burst in [1, 16, 64] {
+    for burst in [1, 2, 16, 64] {
         let messages = count.saturating_mul(burst);
         if messages > MOST_MESSAGES {
             row.push("-".into());
@@ -172,6 +172,7 @@ fn table(count: u32) {
         "bytes",
         "idle conversation",
         "message, 1 waiting",
+        "message, 2 waiting",
         "message, 16 waiting",
         "message, 64 waiting",
         "conversation after the bursts",
