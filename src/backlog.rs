@@ -32,12 +32,13 @@ mod spot;
 use crate::error::{OutOfRange, TierGoesDown};
 use crate::lanes::{Lane, LaneKey};
 use crate::limit::{Bypass, Limit};
+use crate::ready::Age;
 use crate::slab::{Key, Slab};
 
 use group::Group;
 use member::Member;
 use messages::Message;
-use order::{Age, Order};
+use order::Order;
 
 pub use group::Place;
 pub use run::RunClaim;

@@ -25,7 +25,7 @@ mod tests;
 use ranked::Ranked;
 use row::Row;
 
-pub use entry::{Entry, Position, Stands};
+pub use entry::{Age, Entry, Position, Stands};
 
 /// The standing level of a group of which nothing is said.
 pub const STANDING_LEVEL: u8 = 100;
@@ -123,6 +123,16 @@ impl<G: Stands> Line<G> {
         match (self.is_ranked, &mut self.ranked) {
             (true, Some(ranked)) => ranked.add_behind(level, more),
             _ => self.row.behind += more,
+        }
+    }
+
+    /// A group joins where it belongs: one that is ready anew has the highest ticket.
+    #[inline(always)]
+    pub fn join(&mut self, age: Age, ticket: u64, level: u8, bump: Option<(u8, u64)>, group: G) {
+        if age == Age::New && bump.is_none() {
+            self.push(ticket, level, group);
+        } else {
+            self.insert(ticket, Position::new(level, ticket, bump), group);
         }
     }
 

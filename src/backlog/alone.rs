@@ -3,11 +3,11 @@
 //! the message is done.
 
 use crate::lanes::LaneKey;
-use crate::ready::STANDING_LEVEL;
+use crate::ready::{Age, STANDING_LEVEL};
 
 use super::group::Place;
 use super::member::Member;
-use super::order::{Age, Order};
+use super::order::Order;
 use super::{Backlog, Blocked, Claim, Item, Spot};
 
 impl<T: Item> Backlog<T> {

@@ -5,18 +5,10 @@
 
 use crate::lanes::{LaneKey, Lanes};
 use crate::limit::Bypass;
+use crate::ready::Age;
 
 use super::group::{Group, Place};
 use super::member::Member;
-
-/// When a group became ready, after a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Age {
-    /// When it did before.
-    Same,
-    /// Now.
-    New,
-}
 
 /// The lanes, with those in line.
 #[derive(Debug)]
@@ -81,11 +73,7 @@ impl<T> Order<T> {
         member: Member<T>,
     ) {
         let line = self.lanes.line(lane.index(), tier);
-        if age == Age::New && place.bump().is_none() {
-            line.push(place.ticket, level, member);
-        } else {
-            line.insert(place.ticket, place.position(level), member);
-        }
+        line.join(age, place.ticket, level, place.bump(), member);
     }
 
     /// Counts the group in the tier of what waits first in it. If nothing did

@@ -7,9 +7,9 @@
 use std::vec::IntoIter;
 
 use crate::limit::Limit;
+use crate::ready::Age;
 
 use super::messages::Message;
-use super::order::Age;
 use super::{Backlog, Claim, InFlight, Item, at};
 
 /// A claimed message of a serial group, and those that were lent behind it.

@@ -2,10 +2,9 @@
 //! holds while it is in flight.
 
 use crate::lanes::LaneKey;
-use crate::ready::STANDING_LEVEL;
+use crate::ready::{Age, STANDING_LEVEL};
 
 use super::group::Place;
-use super::order::Age;
 use super::{Backlog, Blocked, Claim, GroupKey};
 
 /// Where a message waits, or waited: no other message ever waits there.

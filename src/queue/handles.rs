@@ -6,13 +6,13 @@ use crate::error::{Closed, OutOfRange, Stale};
 use crate::group::{BUMPED, CAPPED, Flags, KeepsGroups, Mailbox, Phase, Pin, TIERED};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
-use crate::ready::STANDING_LEVEL;
+use crate::ready::{Age, STANDING_LEVEL};
 use crate::sync::{Arc, Ordering};
 
 use super::id::GroupId;
 use super::refuse::LaneError;
 use super::shared::Shared;
-use super::state::{Age, State};
+use super::state::State;
 use super::{GroupRef, Pinned, Queue};
 
 impl<T> Queue<T> {

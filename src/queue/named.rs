@@ -18,13 +18,14 @@ use crate::group::{
     BACKING_OFF, Flags, Group, GroupKey, Mailbox, NAMED, POISONED, Phase, STARTED, TIERED,
 };
 use crate::limit::Limit;
+use crate::ready::Age;
 use crate::sync::Arc;
 use crate::wait::{Op, Session, Ticket, Wait, WakeBatch, look_twice, sealed};
 
 use super::id::GroupId;
 use super::refuse::{NoMore, NoTurn, TryReceive, Why};
 use super::shared::Shared;
-use super::state::{Age, State};
+use super::state::State;
 use super::turn::Turn;
 use super::{GroupRef, Queue};
 

@@ -9,6 +9,7 @@
 use crate::error::Closed;
 use crate::group::{POISONED, Phase, Taken};
 use crate::limit::Limit;
+use crate::ready::Age;
 use crate::sync::{Arc, Mutex, Ordering, WakeArc, unique};
 
 use super::GroupRef;
@@ -16,7 +17,6 @@ use super::handles::Conversation;
 use super::id::GroupId;
 use super::refuse::SendError;
 use super::shared::Shared;
-use super::state::Age;
 
 /// Is told what happens to a queue, under no lock.
 pub(crate) trait Observer: Send + Sync {

@@ -5,13 +5,13 @@ use std::ops::Deref;
 
 use crate::error::Stale;
 use crate::group::{PEEKED, Phase, Taken, ordinal};
+use crate::ready::Age;
 use crate::sync::Arc;
 
 use super::capacity::Holder;
 use super::id::GroupId;
 use super::refuse::{TryReceive, Why};
 use super::shared::Shared;
-use super::state::Age;
 use super::{GroupRef, Queue, special};
 
 /// The message that waits first in a group, to look at.

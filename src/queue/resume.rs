@@ -5,11 +5,12 @@ use std::time::Duration;
 use crate::due::{Dates, Timed};
 use crate::error::Stale;
 use crate::group::{Mailbox, POISONED, SUSPENDED, Taken};
+use crate::ready::Age;
 use crate::wait::sealed;
 
 use super::id::GroupId;
 use super::shared::Shared;
-use super::state::{Age, State};
+use super::state::State;
 use super::suspended::Suspended;
 use super::{GroupRef, Queue};
 

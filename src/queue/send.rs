@@ -8,6 +8,7 @@ use crate::group::{
     BUMPED, CLOSED, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, SWEPT, TIERED,
 };
 use crate::lanes::LaneKey;
+use crate::ready::Age;
 use crate::sync::Ordering;
 
 use super::GroupRef;
@@ -15,7 +16,7 @@ use super::capacity::Permits;
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
 use super::shared::Shared;
-use super::state::{Age, State};
+use super::state::State;
 use super::submissions::Posted;
 
 impl<T> Conversation<T> {

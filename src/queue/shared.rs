@@ -22,6 +22,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::error::{OutOfRange, Stale};
 use crate::group::{Group, GroupKey, Guard, Mailbox, Names, Phase, Taken};
+use crate::ready::Age;
 use crate::sync::{
     AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, Tally, panicking, unique,
 };
@@ -31,7 +32,7 @@ use super::GroupRef;
 use super::builder::Builder;
 use super::capacity::Capacity;
 use super::id::GroupId;
-use super::state::{Age, State};
+use super::state::State;
 use super::submissions::{Posted, Submissions, Token};
 use super::suspended::Suspended;
 

@@ -7,11 +7,12 @@ use crate::group::{
     TIERED, Taken,
 };
 
+use crate::ready::Age;
 use crate::sync::Arc;
 
 use super::live::{LIVE, Live};
 use super::shared::Shared;
-use super::state::{Age, State};
+use super::state::State;
 use super::{GroupRef, Pinned};
 
 /// Begins the turn of a group with flags: its first message, and whether that

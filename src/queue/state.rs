@@ -19,7 +19,7 @@ use crate::group::{
 };
 use crate::lanes::{LaneKey, Lanes};
 use crate::limit::Bypass;
-use crate::ready::Stands;
+use crate::ready::{Age, Stands};
 use crate::sync::WakeArc;
 use crate::wait::Waiters;
 
@@ -61,15 +61,6 @@ pub(super) struct State<T> {
     capped: bool,
     /// The level of all groups so far: with another one tokens may overtake.
     pub(super) level: Option<u8>,
-}
-
-/// When a group became ready, after a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Age {
-    /// When it did before.
-    Same,
-    /// Now.
-    New,
 }
 
 impl<T> Stands for GroupRef<T> {}
@@ -267,11 +258,7 @@ impl<T> State<T> {
         let tier = mailbox.counted().unwrap_or(0);
         let another = group.another(mailbox);
         let line = self.lanes.line(lane, tier);
-        if age == Age::New && mailbox.bump().is_none() {
-            line.push(mailbox.ticket, mailbox.level, another);
-        } else {
-            line.insert(mailbox.ticket, mailbox.position(), another);
-        }
+        line.join(age, mailbox.ticket, mailbox.level, mailbox.bump(), another);
     }
 
     /// Keeps invariant 2.

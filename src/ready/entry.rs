@@ -44,6 +44,15 @@ impl Position {
     }
 }
 
+/// When a group became ready, after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Age {
+    /// When it did before.
+    Same,
+    /// Now.
+    New,
+}
+
 /// Whether who has this rank is bumped.
 pub(super) fn is_bumped(rank: u16) -> bool {
     rank >= BUMPED
