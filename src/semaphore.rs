@@ -352,6 +352,13 @@ impl Semaphore {
         bits.available() >= available && !bits.has_waiters() && !bits.is_closed()
     }
 
+    /// Whether somebody waits, and it is open.
+    #[inline]
+    pub(crate) fn is_awaited(&self) -> bool {
+        let bits: Bits = self.word.load();
+        bits.has_waiters() && !bits.is_closed()
+    }
+
     /// Takes `count` permits without a [`Permit`], if they can be had at once.
     #[inline]
     #[must_use]

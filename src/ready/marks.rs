@@ -9,6 +9,7 @@
 //! where there are such entries.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::Entry;
 
@@ -34,8 +35,7 @@ impl Marks {
             self.first = first.ticket;
             self.align(entries);
         }
-        let next = self.numbers.len() * STEP - self.left;
-        let missing = (next..entries.len()).step_by(STEP);
+        let missing = (self.covered()..entries.len()).step_by(STEP);
         self.numbers.extend(missing.map(|at| entries[at].ticket));
     }
 
@@ -53,18 +53,24 @@ impl Marks {
         }
     }
 
-    /// The index of the last entry whose number is at most this.
-    pub(super) fn find<G>(&self, entries: &VecDeque<Entry<G>>, number: u64) -> Option<usize> {
-        let is_at_most = |entry: &Entry<G>| entry.ticket <= number;
-        let covered = self.numbers.len() * STEP - self.left;
-        if entries.front()?.ticket != self.first || covered < entries.len() {
-            return entries.partition_point(is_at_most).checked_sub(1);
-        }
-        let after = self.numbers.partition_point(|&mark| mark <= number);
-        let start = (after.checked_sub(1)? * STEP).saturating_sub(self.left);
-        let end = (after * STEP - self.left).min(entries.len());
-        // All are looked at, so that none waits for another to be fetched.
-        let some = entries.range(start..end).filter(|entry| is_at_most(entry));
-        (start + some.count()).checked_sub(1)
+    /// A few entries, the last of those whose number is at most this among them; an empty
+    /// range if there is no such entry. `None` if the marks are not up to date.
+    pub(super) fn near<G>(
+        &self,
+        entries: &VecDeque<Entry<G>>,
+        number: u64,
+    ) -> Option<Range<usize>> {
+        let is_current = entries.front()?.ticket == self.first && self.covered() >= entries.len();
+        is_current.then(|| {
+            let after = self.numbers.partition_point(|&mark| mark <= number);
+            let start = (after.saturating_sub(1) * STEP).saturating_sub(self.left);
+            let end = (after * STEP).saturating_sub(self.left);
+            start..end.min(entries.len())
+        })
+    }
+
+    /// Entries from the first on that have marks.
+    fn covered(&self) -> usize {
+        self.numbers.len() * STEP - self.left
     }
 }

@@ -135,13 +135,18 @@ impl<G: Stands> Row<G> {
 
     /// The index of the last entry whose number is at most this.
     fn at_most(&self, number: u64) -> Option<usize> {
-        match &self.marks {
-            Some(marks) => marks.find(&self.entries, number),
-            None => {
-                let after = self.entries.partition_point(|entry| entry.ticket <= number);
-                after.checked_sub(1)
+        let is_at_most = |entry: &Entry<G>| entry.ticket <= number;
+        let near = self.marks.as_ref();
+        let after = match near.and_then(|marks| marks.near(&self.entries, number)) {
+            // All are looked at, so that none waits for another to be fetched.
+            Some(near) => {
+                let before = near.start;
+                let entries = self.entries.range(near);
+                before + entries.filter(|entry| is_at_most(entry)).count()
             }
-        }
+            None => self.entries.partition_point(is_at_most),
+        };
+        after.checked_sub(1)
     }
 
     /// How many of the first `n` stand before a gap.

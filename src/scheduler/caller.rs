@@ -205,7 +205,7 @@ impl CallerState {
     #[inline]
     fn wants_room(&self) -> bool {
         let permits = self.capacity.as_ref().and_then(|c| c.permits());
-        permits.is_some_and(|p| !p.is_free(i64::MIN) && !p.is_closed())
+        permits.is_some_and(|permits| permits.is_awaited())
     }
 
     /// How many that no worker has must end before somebody who waits can go on; and the last

@@ -1,5 +1,6 @@
 //! The handles of a caller and of its groups.
 
+use std::convert::identity;
 use std::fmt;
 use std::time::Duration;
 
@@ -168,9 +169,7 @@ impl Caller {
     ///
     /// [`Stalled`](crate::error::Stalled) as for [`Task::outcome`].
     pub fn release(&self, how: How) -> Wait<Release<'_>> {
-        Wait::new(Release::new(&self.shared, Some(self.key), how, |summary| {
-            summary
-        }))
+        Wait::new(Release::new(&self.shared, Some(self.key), how, identity))
     }
 
     /// Cancels all that it has submitted and that has not started, and its futures
