@@ -115,10 +115,9 @@
 //! lane and its first tier cost O(groups). A capacity costs an exchange of a word
 //! for each send and each message done, and a count at the beginning and the end
 //! of a turn. That word is one for all while the capacity is below 2,048 or less
-//! than half of it is free; else threads keep permits at hand, in eight words of
+//! than half of it is free; else threads cache permits, in eight words of
 //! up to 63, and no send is refused while one of these has permits enough.
 
-mod at_hand;
 mod batch;
 mod builder;
 mod capacity;
@@ -132,6 +131,7 @@ mod model;
 mod named;
 mod observers;
 mod peek;
+mod permit_cache;
 mod poison;
 mod receive;
 mod refuse;

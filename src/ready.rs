@@ -1,4 +1,4 @@
-//! Who stands in one line: by rank, with the oldest always at hand.
+//! Who stands in one line: by rank, and who of them is the oldest.
 //!
 //! State: while all have the same standing level and joined in the order of their
 //! tickets they stand in one row, else in `ranked`, in a row for each rank.

@@ -353,6 +353,7 @@ impl Semaphore {
     }
 
     /// Whether somebody waits, and it is open.
+    #[cfg(not(loom))]
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
         let bits: Bits = self.word.load();

@@ -11,7 +11,7 @@ use super::live::Live;
 use super::shared::Shared;
 use super::special;
 
-/// Several messages in hand, borrowed from their turn. See
+/// Several messages taken out, borrowed from their turn. See
 /// [`Turn::next_batch`](super::Turn::next_batch).
 ///
 /// Dropped, all that was not completed goes back to its place, with the attempt
@@ -25,7 +25,7 @@ pub struct Batch<'t, T> {
 }
 
 impl<'t, T> Batch<'t, T> {
-    /// One is at hand already.
+    /// One is taken out already.
     #[inline(always)]
     pub(super) fn take(shared: &'t Arc<Shared<T>>, live: &'t mut Live<T>, most: u32) -> Self {
         let rest = match most > 1 && live.group().waiting() > 0 {
@@ -83,7 +83,7 @@ impl<'t, T> Batch<'t, T> {
         completed
     }
 
-    /// The one at hand is done, and these behind it.
+    /// The one taken out is done, and these behind it.
     #[inline]
     fn completed(&mut self, rest: Vec<Taken<T>>) -> Completed<T> {
         let first = self.live.taken.take();

@@ -1,7 +1,7 @@
 //! A queue's capacity: the permits that its messages hold, and which threads
 //! hold what only they can finish.
 //!
-//! State: the permits (`at_hand`), one for each message that the queue may hold. And
+//! State: the permits (`permit_cache`), one for each message that the queue may hold. And
 //! each thread has, for each queue that it receives from, a count of the live
 //! turns, deliveries and looks that it has received: these are the owners of
 //! one `Arc`, beside the thread itself, so that no thread asks another.
@@ -27,13 +27,13 @@ use crate::semaphore::{Permit, Semaphore};
 use crate::sync::{WakeArc as Arc, per_thread};
 use crate::turnstile::Turnstile;
 
-use super::at_hand::Room;
+use super::permit_cache::PermitCache;
 use super::refuse::SendReason;
 
 /// The capacity of a queue, if it has one.
 #[derive(Debug)]
 pub(crate) struct Capacity {
-    room: Option<Box<Room>>,
+    cache: Option<Box<PermitCache>>,
 }
 
 /// What is to be sent has them; dropped, they are given back.
@@ -77,16 +77,16 @@ impl Holder {
 impl Capacity {
     pub(crate) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
         let Limit::AtMost(most) = capacity else {
-            return Ok(Self { room: None });
+            return Ok(Self { cache: None });
         };
         OutOfRange::check("capacity", most, 1, Limit::MAX)?;
-        let room = Some(Box::new(Room::new(most)?));
-        Ok(Self { room })
+        let cache = Some(Box::new(PermitCache::new(most)?));
+        Ok(Self { cache })
     }
 
     #[inline]
     pub(crate) fn permits(&self) -> Option<&Semaphore> {
-        self.room.as_ref().map(|room| &room.permits)
+        self.cache.as_ref().map(|cache| &cache.permits)
     }
 
     /// Nobody waits for room any more, and none is given.
@@ -101,10 +101,10 @@ impl Capacity {
         limit.map_or(Limit::Unlimited, Limit::AtMost)
     }
 
-    /// Permits that are free, also those that threads have at hand; negative while
+    /// Permits that are free, also those that threads have cached; negative while
     /// there is a debt. Out of date when it is returned.
     pub(crate) fn available(&self) -> Option<i64> {
-        self.room.as_ref().map(|room| room.available())
+        self.cache.as_ref().map(|cache| cache.available())
     }
 
     /// Permits that are out.
@@ -116,18 +116,18 @@ impl Capacity {
 
     #[inline]
     pub(super) fn is_limited(&self) -> bool {
-        self.room.is_some()
+        self.cache.is_some()
     }
 
     /// Takes permits for so many messages, if nobody who waits wants them.
     #[inline]
     pub(crate) fn take(&self, messages: usize) -> Result<Permits<'_>, SendReason> {
-        let Some(room) = &self.room else {
+        let Some(cache) = &self.cache else {
             return Ok(Permits(None));
         };
         let n = number(messages);
-        room.take(n)?;
-        Ok(Permits(Some(Permit::of(&room.permits, n))))
+        cache.take(n)?;
+        Ok(Permits(Some(Permit::of(&cache.permits, n))))
     }
 
     /// So many messages are gone. Under no lock.
@@ -143,15 +143,15 @@ impl Capacity {
     #[inline]
     #[must_use]
     pub(crate) fn put(&self, messages: usize) -> bool {
-        let room = self.room.as_ref();
-        room.is_some_and(|room| room.put(number(messages)))
+        let cache = self.cache.as_ref();
+        cache.is_some_and(|cache| cache.put(number(messages)))
     }
 
-    /// Somebody waits for permits, since it found too few: what threads keep at
-    /// hand is given back. Under no lock.
+    /// Somebody waits for permits, since it found too few: what threads have
+    /// cached is given back. Under no lock.
     pub(super) fn waited_for(&self) {
-        if let Some(room) = &self.room {
-            _ = room.shut();
+        if let Some(cache) = &self.cache {
+            _ = cache.shut();
         }
     }
 
@@ -166,16 +166,16 @@ impl Capacity {
     /// The calling thread has received something.
     #[inline]
     pub(super) fn hold(&self) -> Holder {
-        let held = self.room.as_ref().map(|room| hold(room.number));
+        let held = self.cache.as_ref().map(|cache| hold(cache.number));
         Holder(ManuallyDrop::new(held))
     }
 
     /// Whether something that the calling thread received is live.
     pub(super) fn is_own(&self) -> bool {
-        let Some(room) = &self.room else {
+        let Some(cache) = &self.cache else {
             return false;
         };
-        let is_live = |mine: &mut Mine| held(mine, room.number).is_some_and(is_live);
+        let is_live = |mine: &mut Mine| held(mine, cache.number).is_some_and(is_live);
         with_mine(is_live).unwrap_or(false)
     }
 }

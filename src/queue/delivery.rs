@@ -1,4 +1,4 @@
-//! Deliveries: a message in hand, which is done when somebody says so.
+//! Deliveries: a message taken out, which is done when somebody says so.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -15,7 +15,7 @@ use super::shared::Shared;
 use super::special;
 use super::submissions::Posted;
 
-/// A message in hand, borrowed from its turn.
+/// A message taken out, borrowed from its turn.
 ///
 /// [`complete`](Self::complete) says that it is done, and gives the message
 /// out. Dropped, also by a panic, it is given back: the message goes to its old
@@ -60,7 +60,7 @@ impl<'t, T> Delivery<'t, T> {
         // It is not given back.
         let mut this = ManuallyDrop::new(self);
         let Self { shared, live } = &mut *this;
-        let taken = live.taken.take().expect(IN_HAND);
+        let taken = live.taken.take().expect(TAKEN_OUT);
         if live.is_counted() {
             special::completed(shared, live, taken.tier, 1);
         }
@@ -83,7 +83,7 @@ impl<'t, T> Delivery<'t, T> {
     pub fn detach(self) -> Detached<T> {
         let mut this = ManuallyDrop::new(self);
         let Self { shared, live } = &mut *this;
-        let taken = live.taken.take().expect(IN_HAND);
+        let taken = live.taken.take().expect(TAKEN_OUT);
         (live.unit, live.counted, live.plain) = (false, false, false);
         let group = live.group();
         let mut mailbox = group.lock();
@@ -103,11 +103,11 @@ impl<'t, T> Delivery<'t, T> {
     }
 
     fn taken(&self) -> &Taken<T> {
-        self.live.taken.as_ref().expect(IN_HAND)
+        self.live.taken.as_ref().expect(TAKEN_OUT)
     }
 }
 
-const IN_HAND: &str = "a delivery holds its message until it is consumed";
+const TAKEN_OUT: &str = "a delivery holds its message until it is consumed";
 
 impl<T> Deref for Delivery<'_, T> {
     type Target = T;
@@ -121,7 +121,7 @@ impl<T> Deref for Delivery<'_, T> {
 impl<T> DerefMut for Delivery<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        &mut self.live.taken.as_mut().expect(IN_HAND).message
+        &mut self.live.taken.as_mut().expect(TAKEN_OUT).message
     }
 }
 
@@ -177,7 +177,7 @@ impl<T> Detached<T> {
     /// The message is done, and its units are free again.
     pub fn complete(self) -> T {
         let mut this = ManuallyDrop::new(self);
-        let (pin, taken) = this.held.take().expect(IN_HAND);
+        let (pin, taken) = this.held.take().expect(TAKEN_OUT);
         this.holder.let_go();
         let (posted, pin) = pin.end_if(|shared, group, mailbox| {
             if !mailbox.is_plain_but(BARE) {
@@ -218,7 +218,7 @@ impl<T> Detached<T> {
     }
 
     fn held(&self) -> &(Pinned<T>, Taken<T>) {
-        self.held.as_ref().expect(IN_HAND)
+        self.held.as_ref().expect(TAKEN_OUT)
     }
 
     fn taken(&self) -> &Taken<T> {
@@ -236,7 +236,7 @@ impl<T> Deref for Detached<T> {
 
 impl<T> DerefMut for Detached<T> {
     fn deref_mut(&mut self) -> &mut T {
-        let (_, taken) = self.held.as_mut().expect(IN_HAND);
+        let (_, taken) = self.held.as_mut().expect(TAKEN_OUT);
         &mut taken.message
     }
 }

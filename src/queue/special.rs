@@ -139,7 +139,7 @@ fn finish<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32) {
     });
 }
 
-/// The message at hand was not done and goes back, or else the first of those behind
+/// The message taken out was not done and goes back, or else the first of those behind
 /// it; and before it the others, at which nobody looked.
 #[cold]
 pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<T>>) {
@@ -165,7 +165,7 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
     });
 }
 
-/// Whether the message in hand counts as started, which it does no more in its turn.
+/// Whether the message taken out counts as started, which it does no more in its turn.
 fn is_started<T>(mailbox: &mut Mailbox<T>) -> bool {
     mailbox.flags &= !SWEPT;
     mailbox.flags & TIERED != 0

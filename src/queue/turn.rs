@@ -44,7 +44,7 @@ pub struct Turn<'q, T> {
 }
 
 impl<T> Live<T> {
-    /// Has the next message at hand, if there is one for it now.
+    /// Has the next message taken out, if there is one for it now.
     #[inline]
     fn advance(&mut self, shared: &Owner<'_, T>) -> bool {
         self.taken.is_some() || self.group().waiting() > 0 && self.take_next(shared)

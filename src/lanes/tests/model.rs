@@ -132,7 +132,7 @@ impl Model {
         outstanding.map(|m| m.tier).min()
     }
 
-    /// What keeps the first message waiting, a live turn left aside.
+    /// What keeps the first message waiting, but for a live turn.
     pub(crate) fn why(&self, g: usize) -> Blocked {
         let group = &self.groups[g];
         let lane = &self.lanes[group.lane];

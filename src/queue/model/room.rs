@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 
 use super::{detached, receive_one};
 use crate::limit::Limit;
-use crate::queue::at_hand::Room;
+use crate::queue::permit_cache::PermitCache;
 use crate::queue::{Conversation, Detached, Queue, SendReason};
 use crate::sync::{Arc, AtomicBool, Ordering, explore, spawn};
 
@@ -124,12 +124,12 @@ fn an_immediate_send_takes_no_promised_room() {
     });
 }
 
-/// One waits for room for two while two places become free, of which one is at
-/// hand of a thread, or on its way there.
+/// One waits for room for two while two places become free, of which one is
+/// cached by a thread, or about to be.
 #[test]
-fn a_send_that_waits_finds_what_threads_have_at_hand() {
+fn a_send_that_waits_finds_what_threads_have_cached() {
     explore(
-        "a_send_that_waits_finds_what_threads_have_at_hand",
+        "a_send_that_waits_finds_what_threads_have_cached",
         Some(3),
         || {
             let queue = Queue::builder().capacity(Limit::AtMost(2)).build().unwrap();
@@ -153,28 +153,28 @@ fn a_send_that_waits_finds_what_threads_have_at_hand() {
 /// What was done before a permit came back is seen by who takes it from the same
 /// word.
 #[test]
-fn a_permit_at_hand_brings_what_was_done_before_it() {
+fn a_cached_permit_brings_what_was_done_before_it() {
     explore(
-        "a_permit_at_hand_brings_what_was_done_before_it",
+        "a_cached_permit_brings_what_was_done_before_it",
         None,
         || {
-            let room = Arc::new(Room::new(1).unwrap());
+            let cache = Arc::new(PermitCache::new(1).unwrap());
             // The first opens the word, the second takes what is available.
-            assert!(room.permits.take(1) && !room.put(1));
-            room.take(1).unwrap();
+            assert!(cache.permits.take(1) && !cache.put(1));
+            cache.take(1).unwrap();
             let done = Arc::new(AtomicBool::new(false));
             let worker = spawn({
-                let (room, done) = (room.clone(), done.clone());
+                let (cache, done) = (cache.clone(), done.clone());
                 move || {
                     // Relaxed: the word orders it.
                     done.store(true, Ordering::Relaxed);
-                    assert!(!room.put(1));
+                    assert!(!cache.put(1));
                 }
             });
             let taker = spawn({
-                let (room, done) = (room.clone(), done.clone());
+                let (cache, done) = (cache.clone(), done.clone());
                 move || {
-                    if room.take(1).is_ok() {
+                    if cache.take(1).is_ok() {
                         assert!(done.load(Ordering::Relaxed));
                     }
                 }

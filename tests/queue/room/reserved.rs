@@ -71,9 +71,9 @@ fn without_a_capacity_there_is_always_room() {
     assert_eq!(serve(&queue), [1, 2]);
 }
 
-/// Of a large capacity threads keep permits at hand: they count as free.
+/// Of a large capacity threads cache permits: they count as free.
 #[test]
-fn what_threads_have_at_hand_is_counted() {
+fn what_threads_have_cached_is_counted() {
     let (queue, lane) = bounded(4096);
     let conversation = lane.conversation().unwrap();
     for sent in 1..=100 {

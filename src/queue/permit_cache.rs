@@ -1,5 +1,5 @@
-//! The permits of a capacity. Where it is large threads keep some at hand, so that not
-//! every message of every thread changes the same word.
+//! The permits of a capacity. Where it is large, threads cache some, so that not every
+//! message of every thread changes the same word.
 //!
 //! State: a semaphore with a permit for each message that there is room for; and a few
 //! words, each for some threads: how many permits it has, or that it is shut.
@@ -31,14 +31,14 @@ use crate::turnstile::Turnstile;
 const WORDS: usize = model_size(8, 1);
 /// Permits that move at once. A word has fewer than two chunks.
 const CHUNK: u32 = model_size(32, 1) as u32;
-/// Smaller capacities have none at hand: all words have less than a quarter.
+/// Of smaller capacities none are cached: all words have less than a quarter.
 const LEAST: u32 = model_size(2048, 1) as u32;
 
 const SHUT: u32 = u32::MAX;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct PermitCache {
     pub(super) permits: Semaphore,
     /// All shut at first; none where the capacity is small.
     words: Option<Box<[Apart<AtomicU32>; WORDS]>>,
@@ -48,7 +48,7 @@ pub(super) struct Room {
     pub(super) number: u64,
 }
 
-impl Room {
+impl PermitCache {
     pub(super) fn new(capacity: u32) -> Result<Self, OutOfRange> {
         let word = |_| Apart(AtomicU32::new(SHUT));
         let words = || Box::new(std::array::from_fn(word));
@@ -64,8 +64,8 @@ impl Room {
     pub(super) fn available(&self) -> i64 {
         // Relaxed: out of date when it is read.
         let have = self.words().map(|word| word.load(Ordering::Relaxed));
-        let at_hand = have.filter(|&have| have != SHUT).map(i64::from);
-        self.permits.available() + at_hand.sum::<i64>()
+        let cached = have.filter(|&have| have != SHUT).map(i64::from);
+        self.permits.available() + cached.sum::<i64>()
     }
 
     fn words(&self) -> impl Iterator<Item = &AtomicU32> {
