@@ -8,23 +8,21 @@
 //! # State
 //!
 //! Treaps with parent links: in order by position, a heap by a priority that is the
-//! scrambled number of the item. The [`Links`] of an item stand in the item, one for
-//! each order `W` that it may be in: a tree holds nothing, and allocates nothing. Every
-//! item counts the marked ones below it and itself, so that the first marked one is
-//! found without a look at the others. A tree knows the first of all its items: where
-//! none is marked nothing is counted.
+//! scrambled number of the item. The [`Links`] of an item stand in the item: a tree
+//! holds nothing but its root, its first and its last, and allocates nothing.
 //!
 //! # Invariants
 //!
 //! 1. An item's priority is at least that of its children.
-//! 2. An item's count is its own mark and the counts of its children.
-//! 3. A tree's head is its first item.
-//! 4. An item is in one tree of an order at most, and stays where it is as long; whose
-//!    it is is not checked.
+//! 2. A tree's head is its first item, its tail the last.
+//! 3. An item is in one tree at most, and stays where it is as long; whose it is is not
+//!    checked.
 //!
 //! # Cost
 //!
-//! O(log n) expected in the size of the tree for everything.
+//! A position is found in O(log d) comparisons expected, d being how many items come
+//! behind it: what comes last costs one. The rest compares nothing, and is O(1)
+//! expected but for [`before`](Tree::before).
 
 use std::cmp::Ordering;
 
@@ -32,9 +30,11 @@ use std::cmp::Ordering;
 mod tests;
 
 const NONE: u32 = u32::MAX;
+/// No item has this number either.
+const OUTSIDE: u32 = u32::MAX - 1;
 
-/// Where the items stand, by number; each with its links in order `W`.
-pub trait Items<const W: usize> {
+/// Where the items stand, by number; each with its links.
+pub trait Items {
     /// The links of an item.
     fn links(&self, item: u32) -> &Links;
 
@@ -45,28 +45,23 @@ pub trait Items<const W: usize> {
 /// One item's place in its tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Links {
+    /// `NONE` at the root, `OUTSIDE` in no tree.
     parent: u32,
     /// At the left and at the right.
     child: [u32; 2],
-    count: u32,
-    marked: bool,
-    is_in: bool,
 }
 
 impl Links {
     /// Those of an item that is in no tree.
     pub const OUT: Self = Self {
-        parent: NONE,
+        parent: OUTSIDE,
         child: [NONE; 2],
-        count: 0,
-        marked: false,
-        is_in: false,
     };
 
     /// Whether the item is in a tree.
     #[inline]
     pub fn is_in(&self) -> bool {
-        self.is_in
+        self.parent != OUTSIDE
     }
 }
 
@@ -77,78 +72,118 @@ pub struct Position {
     side: usize,
 }
 
+impl Position {
+    /// In a tree without items.
+    pub const ONLY: Self = Self {
+        parent: NONE,
+        side: LEFT,
+    };
+}
+
 const LEFT: usize = 0;
 const RIGHT: usize = 1;
 
-/// One tree of order `W`: nothing but the numbers of its root and of its first item.
+/// One tree: the numbers of its root, of its first item and of its last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tree<const W: usize> {
+pub struct Tree {
     root: u32,
     head: u32,
+    tail: u32,
 }
 
-impl<const W: usize> Tree<W> {
+impl Tree {
     /// A tree without items.
     pub const EMPTY: Self = Self {
         root: NONE,
         head: NONE,
+        tail: NONE,
     };
 
     /// The position of an item that compares to the others as `compare` says;
     /// behind its equals.
     ///
     /// The only method that runs code of the caller's.
+    #[inline]
     pub fn position(
         self,
-        items: &impl Items<W>,
+        items: &impl Items,
         mut compare: impl FnMut(u32) -> Ordering,
     ) -> Position {
-        let (mut parent, mut side) = (NONE, LEFT);
-        let mut at = self.root;
-        while at != NONE {
-            side = usize::from(compare(at).is_ge());
-            (parent, at) = (at, items.links(at).child[side]);
+        if self.tail == NONE {
+            return Position::ONLY;
         }
-        Position { parent, side }
+        if compare(self.tail).is_ge() {
+            return Position {
+                parent: self.tail,
+                side: RIGHT,
+            };
+        }
+        // Each item of the right edge comes before all that is below it at the right.
+        let mut parent = self.tail;
+        loop {
+            let above = items.links(parent).parent;
+            if above == NONE || compare(above).is_ge() {
+                break;
+            }
+            parent = above;
+        }
+        let mut side = LEFT;
+        loop {
+            let below = items.links(parent).child[side];
+            if below == NONE {
+                return Position { parent, side };
+            }
+            parent = below;
+            side = usize::from(compare(parent).is_ge());
+        }
+    }
+
+    /// The position before all others.
+    #[inline]
+    pub fn first_position(self) -> Position {
+        Position {
+            parent: self.head,
+            side: LEFT,
+        }
     }
 
     /// Inserts an item where [`position`](Self::position) said.
-    pub fn insert(
-        &mut self,
-        items: &mut impl Items<W>,
-        position: Position,
-        item: u32,
-        marked: bool,
-    ) {
+    pub fn insert(&mut self, items: &mut impl Items, position: Position, item: u32) {
         let Position { parent, side } = position;
         *items.links_mut(item) = Links {
             parent,
-            is_in: true,
             ..Links::OUT
         };
         if parent == NONE {
             debug_assert_eq!(self.root, NONE, "the position of another tree");
-            self.root = item;
-        } else {
-            items.links_mut(parent).child[side] = item;
+            (self.root, self.head, self.tail) = (item, item, item);
+            return;
         }
+        items.links_mut(parent).child[side] = item;
         if side == LEFT && parent == self.head {
             self.head = item;
+        } else if side == RIGHT && parent == self.tail {
+            self.tail = item;
         }
+        let own = priority(item);
         let mut above = parent;
-        while above != NONE && priority(above) < priority(item) {
+        while above != NONE && priority(above) < own {
             above = self.rotate_up(items, item);
         }
-        self.mark(items, item, marked);
     }
 
     /// Takes an item out.
-    pub fn remove(&mut self, items: &mut impl Items<W>, item: u32) {
-        self.mark(items, item, false);
+    pub fn remove(&mut self, items: &mut impl Items, item: u32) {
+        let Links { parent, child } = *items.links(item);
+        let beside = |side: usize, items: &_| match extreme(items, child[1 - side], side) {
+            NONE => parent,
+            below => below,
+        };
         if item == self.head {
-            let Links { parent, child, .. } = *items.links(item);
-            let below = extreme(items, child[RIGHT], LEFT);
-            self.head = if below == NONE { parent } else { below };
+            self.head = beside(LEFT, items);
+        }
+        if item == self.tail {
+            self.tail = beside(RIGHT, items);
         }
         let child = loop {
             let [left, right] = items.links(item).child;
@@ -164,86 +199,31 @@ impl<const W: usize> Tree<W> {
         self.replace(items, parent, item, child);
     }
 
-    /// Moves an item to a position that was found while it was in.
-    pub fn reposition(&mut self, items: &mut impl Items<W>, position: Position, item: u32) {
-        let Position { parent, side } = position;
-        if parent == item {
-            return;
-        }
-        let marked = items.links(item).marked;
-        self.remove(items, item);
-        let below = items.links(parent).child[side];
-        let position = match extreme(items, below, 1 - side) {
-            NONE => position,
-            parent => Position {
-                parent,
-                side: 1 - side,
-            },
-        };
-        self.insert(items, position, item, marked);
+    /// Whether there is no item.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.root == NONE
     }
 
-    /// Marks an item, or takes its mark away.
-    pub fn mark(self, items: &mut impl Items<W>, item: u32, marked: bool) {
-        let links = items.links_mut(item);
-        if std::mem::replace(&mut links.marked, marked) == marked {
-            return;
-        }
-        let mut at = item;
-        while at != NONE {
-            let links = items.links_mut(at);
-            links.count = links.count + u32::from(marked) - u32::from(!marked);
-            at = links.parent;
-        }
-    }
-
-    /// The first item, marked or not.
+    /// The first item.
+    #[inline]
     pub fn head(self) -> Option<u32> {
         Some(self.head).filter(|&head| head != NONE)
     }
 
-    /// The first marked item.
-    pub fn first(self, items: &impl Items<W>) -> Option<u32> {
-        if items.links(self.head()?).marked {
-            return self.head();
+    /// How many items come before this one. A step for each of them.
+    pub fn before(self, items: &impl Items, item: u32) -> u32 {
+        let (mut at, mut before) = (item, 0);
+        while at != self.head {
+            at = previous(items, at);
+            before += 1;
         }
-        let mut at = self.root;
-        if count(items, at) == 0 {
-            return None;
-        }
-        loop {
-            let links = items.links(at);
-            let [left, right] = links.child;
-            if count(items, left) > 0 {
-                at = left;
-            } else if links.marked {
-                return Some(at);
-            } else {
-                at = right;
-            }
-        }
-    }
-
-    /// How many marked items are before this one.
-    pub fn marked_before(self, items: &impl Items<W>, item: u32) -> u32 {
-        let mut before = count(items, items.links(item).child[LEFT]);
-        let mut at = item;
-        loop {
-            let parent = items.links(at).parent;
-            if parent == NONE {
-                return before;
-            }
-            let links = items.links(parent);
-            if links.child[RIGHT] == at {
-                before += count(items, links.child[LEFT]) + u32::from(links.marked);
-            }
-            at = parent;
-        }
+        before
     }
 
     /// Puts `child` (or nothing) in the place of `old`.
     #[inline]
-    fn replace(&mut self, items: &mut impl Items<W>, parent: u32, old: u32, child: u32) {
+    fn replace(&mut self, items: &mut impl Items, parent: u32, old: u32, child: u32) {
         if parent == NONE {
             self.root = child;
         } else {
@@ -256,46 +236,28 @@ impl<const W: usize> Tree<W> {
     }
 
     /// An item and its parent change places; the order stays. What is above now.
-    fn rotate_up(&mut self, items: &mut impl Items<W>, item: u32) -> u32 {
-        let Links {
-            parent,
-            child,
-            count: own,
-            ..
-        } = *items.links(item);
+    fn rotate_up(&mut self, items: &mut impl Items, item: u32) -> u32 {
+        let Links { parent, child } = *items.links(item);
         let Links {
             parent: above,
             child: beside,
-            count: whole,
-            ..
         } = *items.links(parent);
         let side = usize::from(beside[RIGHT] == item);
         let inner = child[1 - side];
-        let lower = whole - own + count(items, inner);
         self.replace(items, above, parent, item);
         if inner != NONE {
             items.links_mut(inner).parent = parent;
         }
-        let links = items.links_mut(item);
-        (links.child[1 - side], links.count) = (parent, whole);
+        items.links_mut(item).child[1 - side] = parent;
         let links = items.links_mut(parent);
         links.child[side] = inner;
-        (links.parent, links.count) = (item, lower);
+        links.parent = item;
         above
     }
 }
 
-#[inline]
-fn count<const W: usize>(items: &impl Items<W>, item: u32) -> u32 {
-    if item == NONE {
-        0
-    } else {
-        items.links(item).count
-    }
-}
-
 /// The last item on this side, at and below this one.
-fn extreme<const W: usize>(items: &impl Items<W>, mut item: u32, side: usize) -> u32 {
+fn extreme(items: &impl Items, mut item: u32, side: usize) -> u32 {
     let mut last = NONE;
     while item != NONE {
         (last, item) = (item, items.links(item).child[side]);
@@ -303,8 +265,25 @@ fn extreme<const W: usize>(items: &impl Items<W>, mut item: u32, side: usize) ->
     last
 }
 
+/// The item before one that is not the first.
+fn previous(items: &impl Items, item: u32) -> u32 {
+    let below = extreme(items, items.links(item).child[LEFT], RIGHT);
+    if below != NONE {
+        return below;
+    }
+    let mut at = item;
+    loop {
+        let above = items.links(at).parent;
+        if items.links(above).child[RIGHT] == at {
+            return above;
+        }
+        at = above;
+    }
+}
+
 /// Splitmix of its number: as good as random for balance, and the same in every
 /// run.
+#[inline]
 fn priority(item: u32) -> u32 {
     let mut z = (u64::from(item) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -69,10 +69,10 @@
 //! # The user's code
 //!
 //! Of the user's only `Ord` of the key runs under the queue's lock: in
-//! [`push`](JobQueue::push), [`rekey`](JobQueue::rekey), and the claims. It must
+//! [`push`](JobQueue::push), [`why`](JobQueue::why), and the claims. It must
 //! not call the queue. If it panics the panic goes on, that one operation has
-//! done nothing, and the queue goes on; completing, giving back, limits and
-//! leases compare nothing. Keys, jobs and wakers are dropped, and wakers woken,
+//! done nothing, and the queue goes on; completing, giving back, limits, leases and
+//! other keys compare nothing. Keys, jobs and wakers are dropped, and wakers woken,
 //! without the lock; they may call the queue. A waker that panics stops nobody:
 //! all others are woken, and the call that woke it goes on.
 //!
@@ -215,23 +215,6 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// As [`claim`](Self::claim).
     pub fn claim_owned(queue: &Arc<Self>, n: usize) -> Wait<ClaimingOwned<K, J>> {
         Wait::new(ClaimingWith::new(queue.clone(), n, None))
-    }
-
-    /// Gives a job another key, and the position of that key. One
-    /// that is claimed stays claimed. Among equal keys its push counts as
-    /// before. The old key.
-    ///
-    /// # Errors
-    ///
-    /// [`Refused::Stale`] if there is no such job any more.
-    ///
-    /// # Panics
-    ///
-    /// If an `Ord` does; nothing has changed.
-    pub fn rekey(&self, id: JobId, key: K) -> Result<K, Refused> {
-        let id = self.shared.key(id)?;
-        let mut key = Some(key);
-        self.shared.with_state(|state| state.rekey(id, &mut key))
     }
 }
 

@@ -7,28 +7,27 @@
 //!
 //! # State
 //!
-//! Jobs, groups and tenants in slabs. The jobs of a group are in its order from
-//! push to end, those that are due and wait marked (`by_key`); the links of both
-//! orders stand in the job. A tenant's line
-//! holds, in key order, the first marked job of each of its groups that
-//! has room, and its ungrouped jobs that are due and wait. The ring holds the
-//! tenants that have work and room.
+//! Jobs, groups and tenants in slabs. A job that is due and waits is in one order
+//! (`by_key`), whose links stand in the job: in its tenant's line, or in its group's
+//! order. In the line are the ungrouped ones, and the first of each group that has
+//! room (its `front`). The ring holds the tenants that have work and room.
 //!
 //! # Protocol
 //!
 //! Every change of a job's state goes through `set_state`, which keeps
-//! all counts exact and compares no keys. A job that should be in a
-//! line and is not yet is noted as dirty; the next claim inserts it
-//! (`update_lines`). So the user's `Ord` runs in `find_position`, `rekey_position`
-//! and `claim` alone, and there before anything has changed or in between two
-//! whole changes.
+//! all counts exact and compares no keys. A job that should be in an order and is not
+//! yet, and a group that should have a front and has none, are noted as dirty; the
+//! next claim inserts them (`update_lines`). So the user's `Ord` runs in
+//! `find_position` and `update_lines` alone, and there before anything has changed or
+//! in between two whole changes.
 //!
 //! # Invariants
 //!
 //! 1. A line holds only what could be claimed if the limits of its tenant and
 //!    of the queue had room; what is blocked is in no line.
-//! 2. What should be in line and is not, or is behind its position, is dirty.
-//! 3. A group's `counted` is min(its room, its marked jobs); a tenant's `units`
+//! 2. A group's front comes before all of its order. One that has room, jobs in its
+//!    order and no front is dirty, and so is a job that is ready and in no order.
+//! 3. A group's `counted` is min(its room, its ready jobs); a tenant's `units`
 //!    is the sum of these and of its ungrouped jobs that are due and wait;
 //!    its `counted` is min(its room, its units), and `open` is the sum of those.
 //! 4. A tenant is in the ring exactly if it has `counted` above 0.
@@ -40,13 +39,15 @@
 //!
 //! # Cost
 //!
-//! O(log n) a job for everything but snapshots and `drain`, n being the size of
-//! the trees concerned: those of the job's group, and of those that could be
-//! claimed in its tenant. Blocked jobs of other groups are not in either.
+//! O(log d) comparisons expected where a job is inserted, d being how many come behind
+//! it, in its group and among those that could be claimed in its tenant: blocked jobs of
+//! other groups are not in either. The rest is O(1), but for names, dates, `why`, lists
+//! and snapshots.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use crate::by_key::Tree;
 use crate::limit::Limit;
 use crate::retry::Retry;
 use crate::ring::Ring;
@@ -70,7 +71,7 @@ pub use push::{JobPosition, Taken};
 pub use settings::Refused;
 pub use status::{GroupStatus, TenantStatus, Why};
 
-use records::{Dirty, Group, Job, State, Tenant};
+use records::{Dirty, Group, InOrder, Job, State, Tenant};
 
 /// Jobs, and which of them is next.
 #[derive(Debug)]
@@ -181,91 +182,75 @@ impl<K, J> Jobs<K, J> {
     /// A job's state changes: the one place where counts do.
     fn set_state(&mut self, at: u32, state: State) {
         let job = self.job_mut(at);
-        let (tenant, group, is_in_line) = (job.tenant, job.group, job.in_line.is_in());
-        let (was_ready, is_ready) = (job.state == State::Ready, state == State::Ready);
         let old = std::mem::replace(&mut job.state, state);
-        if old != State::Uncounted {
-            self.count(at, (tenant, group), old, false);
+        let (tenant, group, is_in) = (job.tenant, job.group, job.links.is_in());
+        let (was_ready, is_ready) = (old.is_ready(), state.is_ready());
+        if is_in && !is_ready {
+            self.take_from_order(at);
         }
-        if state != State::Uncounted {
-            self.count(at, (tenant, group), state, true);
-        }
-        if is_in_line && !is_ready {
-            self.remove_from_line(at);
-        }
-        if was_ready != is_ready {
-            match group {
-                Some(group) => {
-                    let group = self.groups.by_index_mut(group).expect(PINNED);
-                    group.ready = group.ready + u32::from(is_ready) - u32::from(was_ready);
-                    group.order.mark(&mut self.jobs, at, is_ready);
-                }
-                None if is_ready => {
-                    self.tenant_mut(tenant).units += 1;
-                    self.mark_job_dirty(at);
-                }
-                None => self.tenant_mut(tenant).units -= 1,
+        self.count(at, old, state);
+        let ran = u32::from(old.is_claimed());
+        let runs = u32::from(state.is_claimed());
+        let home = self.tenant_mut(tenant);
+        home.running = home.running + runs - ran;
+        match group {
+            Some(group) => {
+                let its = self.group_mut(group);
+                its.running = its.running + runs - ran;
+                its.ready = its.ready + u32::from(is_ready) - u32::from(was_ready);
+                self.balance_group(group);
             }
+            None => home.units = home.units + u64::from(is_ready) - u64::from(was_ready),
         }
-        if let Some(group) = group {
-            self.balance_group(group);
+        if is_ready && !is_in {
+            self.mark_job_dirty(at);
         }
         self.balance(tenant);
     }
 
-    /// Counts one job into a state, or out of it.
+    /// Counts a job out of a state and into another, in the whole queue.
     #[inline]
-    fn count(&mut self, at: u32, home: (u32, Option<u32>), state: State, into: bool) {
-        let step = |count: &mut usize| *count = if into { *count + 1 } else { *count - 1 };
-        match state {
-            State::Ready => step(&mut self.waiting),
+    fn count(&mut self, at: u32, old: State, state: State) {
+        self.waiting =
+            self.waiting + usize::from(state.is_waiting()) - usize::from(old.is_waiting());
+        self.running = self.running + u32::from(state.is_claimed()) - u32::from(old.is_claimed());
+        match old {
             State::Later(timer) => {
-                step(&mut self.waiting);
-                step(&mut self.later);
-                if !into {
-                    self.timers.cancel(timer);
-                }
+                self.later -= 1;
+                _ = self.timers.cancel(timer);
             }
-            State::Claimed { lease, .. } => {
-                let step = |count: &mut u32| *count = if into { *count + 1 } else { *count - 1 };
-                let (tenant, group) = home;
-                step(&mut self.running);
-                step(&mut self.tenant_mut(tenant).running);
-                if let Some(group) = group {
-                    step(&mut self.group_mut(group).running);
-                }
-                if let (Some(lease), false) = (lease, into) {
-                    self.timers.cancel(lease);
-                }
-            }
-            State::Dead(number) if into => {
+            State::Claimed {
+                lease: Some(lease), ..
+            } => _ = self.timers.cancel(lease),
+            State::Dead(number) => _ = self.dead.remove(&number),
+            _ => {}
+        }
+        match state {
+            State::Later(_) => self.later += 1,
+            State::Dead(number) => {
                 let key = self.jobs.key_at(at).expect(PINNED);
                 self.dead.insert(number, key);
             }
-            State::Dead(number) => _ = self.dead.remove(&number),
-            State::Uncounted => {}
+            _ => {}
         }
     }
 
     /// What a group could have claimed has changed, perhaps.
     fn balance_group(&mut self, at: u32) {
         let group = self.groups.by_index_mut(at).expect(PINNED);
-        let (tenant, in_line, order) = (group.tenant, group.in_line, group.order);
-        let is_dirty = group.dirty;
         let counted = group.limit.room(group.running).min(group.ready);
         let old = std::mem::replace(&mut group.counted, counted);
-        if old != counted {
-            let units = &mut self.tenant_mut(tenant).units;
-            *units = *units - u64::from(old) + u64::from(counted);
+        let (tenant, front) = (group.tenant, group.front);
+        if group.lacks_front() && !group.dirty {
+            self.mark_group_dirty(at);
         }
-        if counted > 0 {
-            let is_current = |job| order.first(&self.jobs) == Some(job);
-            if !is_dirty && !in_line.is_some_and(is_current) {
-                self.mark_group_dirty(at);
-            }
-        } else if let Some(job) = in_line {
-            self.remove_from_line(job);
+        if let Some(front) = front.filter(|_| counted == 0) {
+            self.take_from_order(front);
+            let order = &mut self.groups.by_index_mut(at).expect(PINNED).order;
+            order.insert(&mut self.jobs, order.first_position(), front);
         }
+        let units = &mut self.tenant_mut(tenant).units;
+        *units = *units - u64::from(old) + u64::from(counted);
     }
 
     /// What a tenant could have claimed has changed, perhaps.
@@ -282,17 +267,42 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// Takes a job out of its tenant's line, if it is there.
-    fn remove_from_line(&mut self, at: u32) {
-        let job = self.job_mut(at);
+    /// Takes a job out of the order that it is in.
+    fn take_from_order(&mut self, at: u32) {
+        let job = self.job(at);
         let (tenant, group) = (job.tenant, job.group);
-        if !job.in_line.is_in() {
-            return;
+        if let Some(group) = group {
+            let group = self.groups.by_index_mut(group).expect(PINNED);
+            if group.front != Some(at) {
+                return group.order.remove(&mut self.jobs, at);
+            }
+            group.front = None;
         }
         let tenant = self.tenants.by_index_mut(tenant).expect(PINNED);
         tenant.line.remove(&mut self.jobs, at);
-        if let Some(group) = group {
-            self.group_mut(group).in_line = None;
+    }
+
+    /// Inserts a job. In front of its group's front it takes that one's place.
+    fn insert(&mut self, at: u32, position: InOrder) {
+        let job = self.job(at);
+        let (tenant, group) = (job.tenant, job.group);
+        let group = group.map(|group| self.groups.by_index_mut(group).expect(PINNED));
+        match position {
+            InOrder::Group(position) => {
+                let order = &mut group.expect("it has a group").order;
+                order.insert(&mut self.jobs, position, at);
+            }
+            InOrder::Line(position) => {
+                let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
+                line.insert(&mut self.jobs, position, at);
+                if let Some(group) = group
+                    && let Some(second) = group.front.replace(at)
+                {
+                    line.remove(&mut self.jobs, second);
+                    let first = group.order.first_position();
+                    group.order.insert(&mut self.jobs, first, second);
+                }
+            }
         }
     }
 
@@ -305,7 +315,7 @@ impl<K, J> Jobs<K, J> {
 
     fn mark_job_dirty(&mut self, at: u32) {
         let (key, job) = self.jobs.entry_at(at).expect(PINNED);
-        if !job.in_line.is_in() && !std::mem::replace(&mut job.dirty, true) {
+        if !std::mem::replace(&mut job.dirty, true) {
             self.dirty.push(Dirty::Job(key));
         }
     }
@@ -329,57 +339,81 @@ impl<K, J> Jobs<K, J> {
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// Seats all that is dirty. The user's `Ord` runs here; if it panics,
+    /// Inserts all that is dirty. The user's `Ord` runs here; if it panics,
     /// the one it ran for stays dirty, and nothing else is lost.
+    #[inline]
     fn update_lines(&mut self) {
         while let Some(&dirty) = self.dirty.last() {
             match dirty {
-                Dirty::Group(key) if self.groups.contains(key) => {
-                    self.update_group(key.index());
-                }
-                Dirty::Job(key) if self.jobs.contains(key) => {
-                    let at = key.index();
-                    if self.job(at).state == State::Ready && !self.job(at).in_line.is_in() {
-                        self.insert_in_line(at);
-                    }
-                    self.job_mut(at).dirty = false;
-                }
-                _ => {}
+                Dirty::Group(group) => self.update_group(group),
+                Dirty::Job(job) => self.update_job(job),
             }
-            self.dirty.pop();
         }
         if self.dirty.capacity() > DIRTY_KEPT {
             self.dirty = Vec::new();
         }
     }
 
-    /// Inserts the group's first job in line, if the group has room for it.
-    fn update_group(&mut self, at: u32) {
-        let group = self.group(at);
-        let in_line = group.in_line;
-        let first = group.order.first(&self.jobs);
-        if let Some(job) = first.filter(|_| group.counted > 0 && in_line != first) {
-            self.insert_in_line(job);
-            if let Some(old) = in_line {
-                self.remove_from_line(old);
-            }
-            self.group_mut(at).in_line = first;
+    /// The last dirty one is this group: its first job becomes its front, if it lacks
+    /// one.
+    fn update_group(&mut self, key: Key) {
+        let group = self.groups.get(key);
+        let first = group.filter(|group| group.lacks_front());
+        if let Some(at) = first.and_then(|group| group.order.head()) {
+            let job = self.job(at);
+            let position = self.in_line(&job.key, job.sequence, Some(job.tenant));
+            self.take_from_order(at);
+            self.insert(at, position);
         }
-        self.group_mut(at).dirty = false;
+        if let Some(group) = self.groups.get_mut(key) {
+            group.dirty = false;
+        }
+        self.dirty.pop();
     }
 
-    /// Inserts a job in its tenant's line.
-    fn insert_in_line(&mut self, at: u32) {
-        let job = self.job(at);
-        let tenant = self.tenant(job.tenant);
-        let compare = |other| self.order(&job.key, job.sequence, other);
-        let position = tenant.line.position(&self.jobs, compare);
-        let tenant = job.tenant;
-        let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
-        line.insert(&mut self.jobs, position, at, false);
+    /// The last dirty one is this job: it is inserted, if it is ready.
+    fn update_job(&mut self, key: Key) {
+        let at = key.index();
+        let job = self.jobs.get(key);
+        let waits = job.filter(|job| job.state.is_ready() && !job.links.is_in());
+        if let Some(job) = waits {
+            let home = (Some(job.tenant), job.group);
+            let position = self.in_order(&job.key, job.sequence, home);
+            self.insert(at, position);
+        }
+        self.dirty.pop();
+        if let Some(job) = self.jobs.get_mut(key) {
+            job.dirty = false;
+            if let Some(group) = job.group {
+                self.balance_group(group);
+            }
+        }
+    }
+
+    /// Where a job belongs that is ready.
+    fn in_order(&self, key: &K, sequence: u64, home: (Option<u32>, Option<u32>)) -> InOrder {
+        let (tenant, group) = home;
+        if let Some(group) = group.map(|group| self.group(group)) {
+            let compare = |other| self.order(key, sequence, other);
+            let is_first = match group.front {
+                Some(front) => compare(front).is_lt(),
+                None => group.order.is_empty() && group.limit.room(group.running) > 0,
+            };
+            if !is_first {
+                return InOrder::Group(group.order.position(&self.jobs, compare));
+            }
+        }
+        self.in_line(key, sequence, tenant)
+    }
+
+    /// Where it belongs in its tenant's line.
+    fn in_line(&self, key: &K, sequence: u64, tenant: Option<u32>) -> InOrder {
+        let line = tenant.map_or(Tree::EMPTY, |tenant| self.tenant(tenant).line);
+        InOrder::Line(line.position(&self.jobs, |other| self.order(key, sequence, other)))
     }
 
     /// How a place compares to that of a job.
+    #[inline]
     fn order(&self, key: &K, sequence: u64, other: u32) -> Ordering {
         let other = self.job(other);
         key.cmp(&other.key)
@@ -388,6 +422,6 @@ impl<K: Ord, J> Jobs<K, J> {
 }
 
 /// A dirty list that grew beyond this is freed when it is empty.
-const DIRTY_KEPT: usize = 64;
+const DIRTY_KEPT: usize = 256;
 
 const PINNED: &str = "jobs pin their names, and lists hold living jobs";

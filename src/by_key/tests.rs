@@ -6,40 +6,21 @@ use super::*;
 
 #[derive(Clone, Debug)]
 enum Act {
-    Sit {
-        tree: usize,
-        key: u8,
-        marked: bool,
-    },
-    Move {
-        tree: usize,
-        at: usize,
-        key: u8,
-    },
-    Leave {
-        tree: usize,
-        at: usize,
-    },
-    Mark {
-        tree: usize,
-        at: usize,
-        marked: bool,
-    },
+    Add { tree: usize, key: u8 },
+    AddFirst { tree: usize },
+    Remove { tree: usize, at: usize },
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    let (tree, at) = (0..3usize, any::<usize>());
+    let tree = 0..3usize;
     prop_oneof![
-        3 => (tree.clone(), any::<u8>(), any::<bool>())
-            .prop_map(|(tree, key, marked)| Act::Sit { tree, key, marked }),
-        1 => (tree.clone(), at, any::<u8>())
-            .prop_map(|(tree, at, key)| Act::Move { tree, at, key }),
-        2 => (tree.clone(), at).prop_map(|(tree, at)| Act::Leave { tree, at }),
-        2 => (tree, at, any::<bool>()).prop_map(|(tree, at, marked)| Act::Mark { tree, at, marked }),
+        6 => (tree.clone(), any::<u8>()).prop_map(|(tree, key)| Act::Add { tree, key }),
+        1 => tree.clone().prop_map(|tree| Act::AddFirst { tree }),
+        4 => (tree, any::<usize>()).prop_map(|(tree, at)| Act::Remove { tree, at }),
     ]
 }
 
-impl Items<0> for Vec<Links> {
+impl Items for Vec<Links> {
     fn links(&self, item: u32) -> &Links {
         &self[item as usize]
     }
@@ -49,9 +30,9 @@ impl Items<0> for Vec<Links> {
     }
 }
 
-impl<const W: usize> Tree<W> {
-    /// The items in order, marked or not.
-    pub(crate) fn iter(self, items: &impl Items<W>) -> impl Iterator<Item = u32> {
+impl Tree {
+    /// The items in order.
+    pub(crate) fn iter(self, items: &impl Items) -> impl Iterator<Item = u32> {
         let mut stack = Vec::new();
         let mut at = self.root;
         std::iter::from_fn(move || {
@@ -77,8 +58,6 @@ fn check(items: &Vec<Links>, item: u32, parent: u32) -> usize {
     for child in [left, right] {
         assert!(child == NONE || priority(child) <= priority(item));
     }
-    let below = count(items, left) + count(items, right);
-    assert_eq!(links.count, below + u32::from(links.marked));
     let left = check(items, left, item);
     1 + left.max(check(items, right, item))
 }
@@ -87,75 +66,75 @@ proptest! {
     #[test]
     fn as_sorted_vectors_are(acts in prop::collection::vec(act(), 0..300)) {
         let mut items = Vec::new();
-        let mut trees = [Tree::<0>::EMPTY; 3];
-        // By tree: key, item, mark.
-        let mut naive: [Vec<(u8, u32, bool)>; 3] = Default::default();
-        let mut keys: Vec<u8> = Vec::new();
+        let mut trees = [Tree::EMPTY; 3];
+        // By tree: key and item.
+        let mut naive: [Vec<(u8, u32)>; 3] = Default::default();
         for act in acts {
+            let item = items.len() as u32;
             match act {
-                Act::Sit { tree, key, marked } => {
-                    let item = keys.len() as u32;
-                    keys.push(key);
+                Act::Add { tree, key } => {
                     items.push(Links::OUT);
-                    let position = trees[tree].position(&items, |other| {
-                        (key, item).cmp(&(keys[other as usize], other))
-                    });
-                    trees[tree].insert(&mut items, position, item, marked);
-                    naive[tree].push((key, item, marked));
-                    naive[tree].sort_unstable();
+                    let among = &mut naive[tree];
+                    let key_of = |item| among.iter().find(|other| other.1 == item).unwrap().0;
+                    let position = trees[tree]
+                        .position(&items, |other| (key, item).cmp(&(key_of(other), other)));
+                    trees[tree].insert(&mut items, position, item);
+                    let at = among.partition_point(|&(other, _)| other <= key);
+                    among.insert(at, (key, item));
                 }
-                Act::Move { tree, at, key } if !naive[tree].is_empty() => {
-                    let at = at % naive[tree].len();
-                    let item = naive[tree][at].1;
-                    let position = trees[tree].position(&items, |other| {
-                        (key, item).cmp(&(keys[other as usize], other))
-                    });
-                    keys[item as usize] = key;
-                    trees[tree].reposition(&mut items, position, item);
-                    naive[tree][at].0 = key;
-                    naive[tree].sort_unstable();
+                Act::AddFirst { tree } => {
+                    items.push(Links::OUT);
+                    let position = trees[tree].first_position();
+                    trees[tree].insert(&mut items, position, item);
+                    naive[tree].insert(0, (0, item));
                 }
-                Act::Leave { tree, at } if !naive[tree].is_empty() => {
+                Act::Remove { tree, at } if !naive[tree].is_empty() => {
                     let at = at % naive[tree].len();
-                    let (_, item, _) = naive[tree].remove(at);
+                    let (_, item) = naive[tree].remove(at);
                     trees[tree].remove(&mut items, item);
                     prop_assert!(!items.links(item).is_in());
                 }
-                Act::Mark { tree, at, marked } if !naive[tree].is_empty() => {
-                    let at = at % naive[tree].len();
-                    naive[tree][at].2 = marked;
-                    trees[tree].mark(&mut items, naive[tree][at].1, marked);
-                }
-                _ => {}
+                Act::Remove { .. } => {}
             }
             for (tree, naive) in trees.iter().zip(&naive) {
                 check(&items, tree.root, NONE);
-                let expected: Vec<u32> = naive.iter().map(|&(_, item, _)| item).collect();
+                let expected: Vec<u32> = naive.iter().map(|&(_, item)| item).collect();
                 prop_assert_eq!(tree.head(), expected.first().copied());
-                prop_assert_eq!(tree.iter(&items).collect::<Vec<_>>(), expected);
-                let first = naive.iter().find(|(.., marked)| *marked);
-                prop_assert_eq!(tree.first(&items), first.map(|&(_, item, _)| item));
-                let mut before = 0;
-                for &(_, item, marked) in naive {
-                    prop_assert_eq!(tree.marked_before(&items, item), before);
-                    before += u32::from(marked);
+                prop_assert_eq!(tree.tail, expected.last().copied().unwrap_or(NONE));
+                prop_assert_eq!(tree.is_empty(), expected.is_empty());
+                for (before, &item) in expected.iter().enumerate() {
+                    prop_assert_eq!(tree.before(&items, item), before as u32);
                 }
-                prop_assert_eq!(count(&items, tree.root), before);
+                prop_assert_eq!(tree.iter(&items).collect::<Vec<_>>(), expected);
             }
         }
     }
 }
 
+/// What is last costs one comparison; near the end no more than a few, on average.
 #[test]
-fn ascending_keys_do_not_make_a_list() {
+fn near_the_end_is_found_at_once() {
     let mut items = vec![Links::OUT; 10_000];
-    let mut tree = Tree::<0>::EMPTY;
+    let mut tree = Tree::EMPTY;
     for item in 0..10_000 {
-        let position = tree.position(&items, |other| item.cmp(&other));
-        tree.insert(&mut items, position, item, true);
+        let mut compared = 0;
+        let position = tree.position(&items, |other| {
+            compared += 1;
+            item.cmp(&other)
+        });
+        assert_eq!(compared, u32::from(item > 0));
+        tree.insert(&mut items, position, item);
     }
     let height = check(&items, tree.root, NONE);
     assert!(height < 60, "{height}");
+    let mut compared = 0;
+    for item in 9_900..10_000u32 {
+        tree.position(&items, |other| {
+            compared += 1;
+            item.cmp(&other)
+        });
+    }
+    assert!(compared < 1_500, "{compared}");
     for item in 0..10_000 {
         tree.remove(&mut items, item);
     }

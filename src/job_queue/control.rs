@@ -110,6 +110,20 @@ impl<K, J> JobQueue<K, J> {
         }
     }
 
+    /// Gives a job another key, and the place of that key. One that is claimed stays
+    /// claimed. Among equal keys its push counts as before. The old key.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Stale`] if there is no such job any more.
+    pub fn rekey(&self, id: JobId, mut key: K) -> Result<K, Refused> {
+        let id = self.shared.key(id)?;
+        let rekeyed = self
+            .shared
+            .with_state(|state| state.jobs.rekey(id, &mut key));
+        rekeyed.map(|()| key)
+    }
+
     /// The jobs of this scope, in whatever state, in the order in which they were
     /// pushed. What [`why`](Self::why) and [`get`](Self::get) say of them tells one
     /// from another, and [`remove_all`](Self::remove_all) takes out what was found.
@@ -154,15 +168,6 @@ impl<K, J> JobQueue<K, J> {
         self.shared.with_state(|state| state.jobs.drain(scope))
     }
 
-    /// What keeps a job from running, or who has it; `None` if it is gone.
-    ///
-    /// Cost: O(log n) in the jobs of its group.
-    #[must_use]
-    pub fn why(&self, id: JobId) -> Option<Why> {
-        let id = self.shared.key(id).ok()?;
-        self.shared.read(|state| state.jobs.why(id))
-    }
-
     /// The jobs that [failed](super::Claim::fail) too often, those that died first
     /// first. They stay, and hold their tenant's and group's name, until they
     /// are requeued or [removed](Self::remove).
@@ -186,6 +191,21 @@ impl<K, J> JobQueue<K, J> {
             state.open()?;
             Ok(state.jobs.requeue(id)?)
         })
+    }
+}
+
+impl<K: Ord, J> JobQueue<K, J> {
+    /// What keeps a job from running, or who has it; `None` if it is gone.
+    ///
+    /// Cost: a step for each job of its group that comes before it.
+    ///
+    /// # Panics
+    ///
+    /// If an `Ord` does; nothing has changed.
+    #[must_use]
+    pub fn why(&self, id: JobId) -> Option<Why> {
+        let id = self.shared.key(id).ok()?;
+        self.shared.with_state(|state| state.jobs.why(id))
     }
 }
 

@@ -150,15 +150,6 @@ impl<K, J> Shared<K, J> {
     }
 }
 
-impl<K: Ord, J> State<K, J> {
-    pub(super) fn rekey(&mut self, id: Key, key: &mut Option<K>) -> Result<K, Refused> {
-        let position = self.jobs.rekey_position(id, key.as_ref().expect(ONCE))?;
-        Ok(self.jobs.rekey(id, position, key.take().expect(ONCE)))
-    }
-}
-
-const ONCE: &str = "it enters once";
-
 impl<K, J> State<K, J> {
     /// Nothing new comes into a closed queue.
     pub(super) fn open(&self) -> Result<(), Closed> {

@@ -62,7 +62,7 @@ impl<K: Ord, J> Jobs<K, J> {
     }
 
     /// As [`claim`](Self::claim), of one tenant or group if it is said. Then no
-    /// tenant's turn moves on, and for a group no `Ord` runs.
+    /// tenant's turn moves on.
     pub fn claim_of(&mut self, of: Option<Pinned>, n: usize, lease: Option<Duration>) -> Vec<Pick> {
         let n = n.min(usize::try_from(self.eligible_of(of)).unwrap_or(n));
         let mut claiming = Claiming {
@@ -77,10 +77,10 @@ impl<K: Ord, J> Jobs<K, J> {
     }
 
     fn claim_one(&mut self, of: Option<Pinned>, lease: Option<Duration>) -> Option<Pick> {
+        self.update_lines();
         let at = if let Some(group) = of.and_then(|of| of.group) {
-            self.group(group).order.first(&self.jobs)?
+            self.group(group).front?
         } else {
-            self.update_lines();
             let tenant = of.map_or_else(|| self.ring.current(), |of| Some(of.tenant));
             self.tenant(tenant?).line.head()?
         };

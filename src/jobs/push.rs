@@ -1,9 +1,9 @@
 //! Jobs come in, move and leave.
 
-use crate::by_key::{Links, Position, Tree};
+use crate::by_key::{Links, Position};
 use crate::slab::Key;
 
-use super::records::{Group, Job, State, Tenant};
+use super::records::{Group, InOrder, Job, State, Tenant};
 use super::{Jobs, Name, PINNED, Place, Refused, Scope, Terms};
 
 /// Where a new job goes: all comparisons are made. Valid until the next change.
@@ -12,10 +12,8 @@ use super::{Jobs, Name, PINNED, Place, Refused, Scope, Terms};
 pub struct JobPosition {
     tenant: Option<u32>,
     group: Option<u32>,
-    /// In the group's order.
-    in_group: Option<Position>,
-    /// In the tenant's line, if the job goes there at once.
-    in_line: Option<Position>,
+    /// If it is due.
+    in_order: Option<InOrder>,
 }
 
 /// A job that was taken out, by value.
@@ -32,27 +30,16 @@ pub struct Taken<K, J> {
 impl<K: Ord, J> Jobs<K, J> {
     /// Finds the position of a new job. Runs the user's `Ord`, changes nothing.
     pub fn find_position(&self, key: &K, place: &Place) -> JobPosition {
-        let sequence = self.last + 1;
-        let (tenant, group) = self.known(place);
-        let is_grouped = group.is_some() || place.group.is_some();
-        let order = group.map_or(Tree::EMPTY, |group| self.group(group).order);
-        let compare = |other| self.order(key, sequence, other);
-        let in_group = is_grouped.then(|| order.position(&self.jobs, compare));
-        let line_first = place.terms.due <= self.timers.now()
-            && group.is_none_or(|group| {
-                let group = self.group(group);
-                let first = order.first(&self.jobs);
-                group.limit.room(group.running) > 0
-                    && first.is_none_or(|first| compare(first).is_lt())
-            })
-            && (group.is_some() || !is_grouped || self.group_limit.room(0) > 0);
-        let line = tenant.map_or(Tree::EMPTY, |tenant| self.tenant(tenant).line);
-        let in_line = line_first.then(|| line.position(&self.jobs, compare));
+        let home @ (tenant, group) = self.known(place);
+        let is_paused = group.is_none() && place.group.is_some() && self.group_limit.room(0) == 0;
+        let in_order = || match is_paused {
+            true => InOrder::Group(Position::ONLY),
+            false => self.in_order(key, self.last + 1, home),
+        };
         JobPosition {
             tenant,
             group,
-            in_group,
-            in_line,
+            in_order: (place.terms.due <= self.timers.now()).then(in_order),
         }
     }
 
@@ -77,8 +64,7 @@ impl<K: Ord, J> Jobs<K, J> {
             attempts: 0,
             most_attempts: attempts,
             unique: unique.clone(),
-            in_group: Links::OUT,
-            in_line: Links::OUT,
+            links: Links::OUT,
             dirty: false,
             data,
         });
@@ -86,54 +72,15 @@ impl<K: Ord, J> Jobs<K, J> {
         let home = self.tenant_mut(tenant);
         home.members += 1;
         home.unique.extend(unique.map(|name| (*name, id)));
-        if let (Some(group), Some(position)) = (group, position.in_group) {
-            let group = self.groups.by_index_mut(group).expect(PINNED);
-            group.members += 1;
-            group.order.insert(&mut self.jobs, position, at, false);
+        if let Some(group) = group {
+            self.group_mut(group).members += 1;
         }
-        if let Some(position) = position.in_line {
-            let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
-            line.insert(&mut self.jobs, position, at, false);
-            if let Some(group) = group {
-                if let Some(old) = self.group(group).in_line {
-                    self.remove_from_line(old);
-                }
-                self.group_mut(group).in_line = Some(at);
-            }
+        if let Some(position) = position.in_order {
+            self.insert(at, position);
         }
         let state = self.wait_until(id, due);
         self.set_state(at, state);
         id
-    }
-
-    /// Finds the position of a job under another key. Runs the user's `Ord`,
-    /// changes nothing.
-    pub fn rekey_position(&self, id: Key, key: &K) -> Result<Option<Position>, Refused> {
-        let job = self.jobs.get(id).ok_or(Refused::Stale)?;
-        Ok(job.group.map(|group| {
-            let order = self.group(group).order;
-            let compare = |other| self.order(key, job.sequence, other);
-            order.position(&self.jobs, compare)
-        }))
-    }
-
-    /// Gives a job another key, and the place it has by it; the old key.
-    pub fn rekey(&mut self, id: Key, position: Option<Position>, key: K) -> K {
-        let at = id.index();
-        let job = self.job_mut(at);
-        let old_key = std::mem::replace(&mut job.key, key);
-        let (group, ready) = (job.group, job.state == State::Ready);
-        if let (Some(group), Some(position)) = (group, position) {
-            let order = &mut self.groups.by_index_mut(group).expect(PINNED).order;
-            order.reposition(&mut self.jobs, position, at);
-        }
-        self.remove_from_line(at);
-        match group {
-            Some(group) => self.balance_group(group),
-            None if ready => self.mark_job_dirty(at),
-            None => {}
-        }
-        old_key
     }
 }
 
@@ -158,6 +105,21 @@ impl<K, J> Jobs<K, J> {
         let at = self.groups.insert(group).index();
         self.tenant_mut(tenant).groups.insert(name, at);
         at
+    }
+
+    /// Gives a job another key, and the place it has by it; the two are exchanged.
+    pub fn rekey(&mut self, id: Key, key: &mut K) -> Result<(), Refused> {
+        let job = self.jobs.get_mut(id).ok_or(Refused::Stale)?;
+        std::mem::swap(&mut job.key, key);
+        if job.links.is_in() {
+            let group = job.group;
+            self.take_from_order(id.index());
+            self.mark_job_dirty(id.index());
+            if let Some(group) = group {
+                self.balance_group(group);
+            }
+        }
+        Ok(())
     }
 
     /// The job of this name.
@@ -215,11 +177,6 @@ impl<K, J> Jobs<K, J> {
     /// A job ends, whatever its state.
     pub(super) fn take_out(&mut self, id: Key) -> Taken<K, J> {
         self.set_state(id.index(), State::Uncounted);
-        if let Some(group) = self.job(id.index()).group {
-            let group = self.groups.by_index_mut(group).expect(PINNED);
-            group.members -= 1;
-            group.order.remove(&mut self.jobs, id.index());
-        }
         let Job {
             key,
             tenant,
@@ -229,6 +186,9 @@ impl<K, J> Jobs<K, J> {
             data: job,
             ..
         } = self.jobs.remove(id).expect(PINNED);
+        if let Some(group) = group {
+            self.group_mut(group).members -= 1;
+        }
         let home = self.tenant_mut(tenant);
         home.members -= 1;
         if let Some(name) = unique {

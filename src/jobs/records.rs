@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::by_key::{self, Items, Tree};
+use crate::by_key::{self, Items, Position, Tree};
 use crate::limit::Limit;
 use crate::ring::{Link, Links};
 use crate::slab::{Key, Slab};
@@ -24,10 +24,8 @@ pub(super) struct Job<K, J> {
     pub(super) most_attempts: Option<Limit>,
     /// The name that no other job of its tenant has.
     pub(super) unique: Option<Box<Name>>,
-    /// In its group's order.
-    pub(super) in_group: by_key::Links,
-    /// In its tenant's line.
-    pub(super) in_line: by_key::Links,
+    /// In its tenant's line, or in its group's order.
+    pub(super) links: by_key::Links,
     pub(super) dirty: bool,
     pub(super) data: J,
 }
@@ -46,12 +44,39 @@ pub(super) enum State {
     Uncounted,
 }
 
-/// What the next claim inserts in a line.
+impl State {
+    #[inline]
+    pub(super) fn is_ready(self) -> bool {
+        matches!(self, Self::Ready)
+    }
+
+    #[inline]
+    pub(super) fn is_waiting(self) -> bool {
+        matches!(self, Self::Ready | Self::Later(_))
+    }
+
+    #[inline]
+    pub(super) fn is_claimed(self) -> bool {
+        matches!(self, Self::Claimed { .. })
+    }
+}
+
+/// What the next claim puts in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dirty {
+    /// It has room, and no front.
     Group(Key),
-    /// An ungrouped one.
+    /// It is ready, and in no order.
     Job(Key),
+}
+
+/// Where a job is to be inserted; valid until the next change.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum InOrder {
+    /// In its tenant's line; of a group as its front.
+    Line(Position),
+    /// In its group's order.
+    Group(Position),
 }
 
 #[derive(Debug)]
@@ -64,10 +89,10 @@ pub(super) struct Group {
     pub(super) ready: u32,
     /// What of it could be claimed by its own limit.
     pub(super) counted: u32,
-    /// All its jobs, those that are ready marked.
-    pub(super) order: Tree<GROUP>,
-    /// The job of it that is in the tenant's line.
-    pub(super) in_line: Option<u32>,
+    /// The first of them, in the tenant's line while there is room for it.
+    pub(super) front: Option<u32>,
+    /// The others.
+    pub(super) order: Tree,
     pub(super) members: usize,
     /// How many handles keep it.
     pub(super) pins: u32,
@@ -83,11 +108,25 @@ impl Group {
             running: 0,
             ready: 0,
             counted: 0,
+            front: None,
             order: Tree::EMPTY,
-            in_line: None,
             members: 0,
             pins: 0,
             dirty: false,
+        }
+    }
+
+    /// Whether its first job should be in line, and is not.
+    #[inline]
+    pub(super) fn lacks_front(&self) -> bool {
+        self.counted > 0 && self.front.is_none() && !self.order.is_empty()
+    }
+
+    /// How many of its jobs come before one that is ready.
+    pub(super) fn before(&self, jobs: &impl Items, job: u32) -> u32 {
+        match self.front {
+            Some(front) if front == job => 0,
+            front => u32::from(front.is_some()) + self.order.before(jobs, job),
         }
     }
 }
@@ -102,7 +141,7 @@ pub(super) struct Tenant {
     pub(super) units: u64,
     /// And by its own.
     pub(super) counted: u64,
-    pub(super) line: Tree<LINE>,
+    pub(super) line: Tree,
     pub(super) groups: BTreeMap<Name, u32>,
     pub(super) members: usize,
     /// How many handles keep it, not counting those of its groups.
@@ -135,32 +174,15 @@ impl Tenant {
     }
 }
 
-/// The order of a group.
-pub(super) const GROUP: usize = 0;
-/// The order of a tenant's line.
-pub(super) const LINE: usize = 1;
-
-impl<K, J> Items<GROUP> for Slab<Job<K, J>> {
+impl<K, J> Items for Slab<Job<K, J>> {
     #[inline]
     fn links(&self, job: u32) -> &by_key::Links {
-        &self.by_index(job).expect(PINNED).in_group
+        &self.by_index(job).expect(PINNED).links
     }
 
     #[inline]
     fn links_mut(&mut self, job: u32) -> &mut by_key::Links {
-        &mut self.by_index_mut(job).expect(PINNED).in_group
-    }
-}
-
-impl<K, J> Items<LINE> for Slab<Job<K, J>> {
-    #[inline]
-    fn links(&self, job: u32) -> &by_key::Links {
-        &self.by_index(job).expect(PINNED).in_line
-    }
-
-    #[inline]
-    fn links_mut(&mut self, job: u32) -> &mut by_key::Links {
-        &mut self.by_index_mut(job).expect(PINNED).in_line
+        &mut self.by_index_mut(job).expect(PINNED).links
     }
 }
 

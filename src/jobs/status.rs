@@ -74,29 +74,39 @@ pub struct GroupStatus {
     pub jobs: usize,
 }
 
-impl<K, J> Jobs<K, J> {
+impl<K: Ord, J> Jobs<K, J> {
     /// What keeps this job from running; `None` if there is none.
-    pub fn why(&self, id: Key) -> Option<Why> {
+    ///
+    /// Runs the user's `Ord`. If that panics, nothing has changed.
+    pub fn why(&mut self, id: Key) -> Option<Why> {
         let job = self.jobs.get(id)?;
         Some(match job.state {
-            State::Ready => self.why_ready(id.index()),
+            State::Ready => {
+                self.update_lines();
+                self.why_ready(id.index())
+            }
             State::Later(timer) => Why::Due(timer.at()),
             State::Claimed { lease, .. } => Why::Claimed(lease.map(|timer| timer.at())),
             State::Dead(_) => Why::Dead,
             State::Uncounted => return None,
         })
     }
+}
 
+impl<K, J> Jobs<K, J> {
     fn why_ready(&self, at: u32) -> Why {
         let job = self.job(at);
         if let Some(group) = job.group {
             let group = self.group(group);
-            let before = group.order.marked_before(&self.jobs, at);
             match group.limit.room(group.running) {
                 0 if group.limit == Limit::AtMost(0) => return Why::GroupPaused,
                 0 => return Why::GroupLimit,
-                room if before >= room => return Why::Behind(before),
-                _ => {}
+                room => {
+                    let before = group.before(&self.jobs, at);
+                    if before >= room {
+                        return Why::Behind(before);
+                    }
+                }
             }
         }
         let tenant = self.tenant(job.tenant);

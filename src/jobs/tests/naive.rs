@@ -91,6 +91,17 @@ impl Naive {
         (self.jobs.iter().filter(before).count() as u32) < room
     }
 
+    /// How many ready ones of its group come before a ready one, if these take all room.
+    pub(super) fn behind(&self, job: &NaiveJob) -> Option<u32> {
+        let group = job.group.filter(|_| job.is == Is::Ready)?;
+        let same = |o: &NaiveJob| o.tenant == job.tenant && o.group == job.group;
+        let room = self.room(&Scope::group_of(job.tenant, group), same);
+        let place = |job: &NaiveJob| (job.key, job.number);
+        let before = |o: &&NaiveJob| same(o) && o.is == Is::Ready && place(o) < place(job);
+        let before = self.jobs.iter().filter(before).count() as u32;
+        (room > 0 && before >= room).then_some(before)
+    }
+
     fn queue_room(&self) -> u32 {
         self.room(&Scope::Queue, |_| true)
     }

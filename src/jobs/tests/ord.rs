@@ -53,7 +53,7 @@ fn stage() -> (Fusing, Vec<Key>, Vec<Pick>) {
 }
 
 /// Everything that can be seen of it.
-fn snapshot(jobs: &Fusing, ids: &[Key]) -> impl PartialEq + std::fmt::Debug + use<> {
+fn snapshot(jobs: &mut Fusing, ids: &[Key]) -> impl PartialEq + std::fmt::Debug + use<> {
     let why: Vec<_> = ids.iter().map(|&id| jobs.why(id)).collect();
     (
         (jobs.waiting(), jobs.later(), jobs.running()),
@@ -80,7 +80,8 @@ fn with_every_fuse(act: impl Fn(&mut Fusing, &[Key]) -> Vec<u32>) {
     let mut failed = 0;
     for fuse in 1.. {
         let (mut jobs, ids, _) = stage();
-        let before = snapshot(&jobs, &ids);
+        // Looking inserts what is dirty: in one of its own.
+        let before = snapshot(&mut stage().0, &ids);
         FUSE.set(fuse);
         let panicked = catch_unwind(AssertUnwindSafe(|| act(&mut jobs, &ids))).is_err();
         FUSE.set(0);
@@ -89,7 +90,7 @@ fn with_every_fuse(act: impl Fn(&mut Fusing, &[Key]) -> Vec<u32>) {
             break;
         }
         failed += 1;
-        assert_eq!(snapshot(&jobs, &ids), before);
+        assert_eq!(snapshot(&mut jobs, &ids), before);
         let mut order = act(&mut jobs, &ids);
         jobs.check();
         order.extend(rest(&mut jobs));
@@ -119,10 +120,9 @@ fn a_push_changes_nothing() {
 }
 
 #[test]
-fn a_rekey_changes_nothing() {
+fn a_look_changes_nothing() {
     with_every_fuse(|jobs, ids| {
-        let position = jobs.rekey_position(ids[20], &Fused(0)).unwrap();
-        jobs.rekey(ids[20], position, Fused(0));
+        assert_eq!(jobs.why(ids[3]), Some(Why::Ready));
         Vec::new()
     });
 }
@@ -145,6 +145,7 @@ fn what_ends_or_comes_back_compares_nothing() {
     jobs.give_back(picks[6], Unclaim::Failed).unwrap();
     jobs.set_limit(Scope::group_of(1, 1), Limit::AtMost(5))
         .unwrap();
+    jobs.rekey(ids[20], &mut Fused(0)).unwrap();
     jobs.remove(ids[23]).unwrap();
     jobs.advance(at(9));
     jobs.drain(&Scope::Queue);

@@ -253,13 +253,14 @@ impl Both {
         let is = self.naive.job(number).map(|job| job.is);
         match (act, is) {
             (Act::Rekey(_, key), Some(_)) => {
-                let position = self.jobs.rekey_position(id, &key).unwrap();
-                self.jobs.rekey(id, position, key);
-                self.naive.job(number).unwrap().key = key;
+                let old = &mut self.naive.job(number).unwrap().key;
+                let mut new = key;
+                self.jobs.rekey(id, &mut new).unwrap();
+                assert_eq!(new, std::mem::replace(old, key));
                 self.naive.update_lines();
             }
-            (Act::Rekey(_, key), None) => {
-                assert_eq!(self.jobs.rekey_position(id, &key), Err(Refused::Stale));
+            (Act::Rekey(_, mut key), None) => {
+                assert_eq!(self.jobs.rekey(id, &mut key), Err(Refused::Stale));
             }
             (Act::Remove(_), is) => {
                 let removed = self.jobs.remove(id).map(|taken| taken.job);
@@ -300,7 +301,7 @@ impl Both {
         }
     }
 
-    fn compare(&self) {
+    fn compare(&mut self) {
         self.jobs.check();
         assert_eq!(self.jobs.eligible(), self.naive.eligible());
         for &(part, pin) in &self.pins {
@@ -318,6 +319,11 @@ impl Both {
                 Is::Dead(_) => why == Why::Dead,
             };
             assert!(same, "{job:?}: {why:?}");
+            let behind = match why {
+                Why::Behind(before) => Some(before),
+                _ => None,
+            };
+            assert_eq!(behind, self.naive.behind(job), "{job:?}");
         }
     }
 }
