@@ -238,20 +238,16 @@ impl Tree {
     /// An item and its parent change places; the order stays. What is above now.
     fn rotate_up(&mut self, items: &mut impl Items, item: u32) -> u32 {
         let Links { parent, child } = *items.links(item);
-        let Links {
-            parent: above,
-            child: beside,
-        } = *items.links(parent);
-        let side = usize::from(beside[RIGHT] == item);
+        let links = items.links_mut(parent);
+        let side = usize::from(links.child[RIGHT] == item);
         let inner = child[1 - side];
-        self.replace(items, above, parent, item);
+        links.child[side] = inner;
+        let above = std::mem::replace(&mut links.parent, item);
+        items.links_mut(item).child[1 - side] = parent;
         if inner != NONE {
             items.links_mut(inner).parent = parent;
         }
-        items.links_mut(item).child[1 - side] = parent;
-        let links = items.links_mut(parent);
-        links.child[side] = inner;
-        links.parent = item;
+        self.replace(items, above, parent, item);
         above
     }
 }

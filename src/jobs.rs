@@ -45,7 +45,7 @@
 //! and snapshots.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::by_key::Tree;
 use crate::limit::Limit;
@@ -55,6 +55,7 @@ use crate::slab::{Key, Slab};
 use crate::timers::Timers;
 
 mod claims;
+mod home;
 mod names;
 mod pins;
 mod push;
@@ -71,7 +72,8 @@ pub use push::{JobPosition, Taken};
 pub use settings::Refused;
 pub use status::{GroupStatus, TenantStatus, Why};
 
-use records::{Dirty, Group, InOrder, Job, State, Tenant};
+use home::{Home, InOrder};
+use records::{Dirty, Group, Job, State, Tenant};
 
 /// Jobs, and which of them is next.
 #[derive(Debug)]
@@ -83,7 +85,7 @@ pub struct Jobs<K, J> {
     names: BTreeMap<Name, u32>,
     ring: Ring,
     timers: Timers<Key>,
-    dirty: Vec<Dirty>,
+    dirty: VecDeque<Dirty>,
     /// In the order in which they died.
     dead: BTreeMap<u64, Key>,
     /// Up to which death somebody was told.
@@ -111,7 +113,7 @@ impl<K, J> Jobs<K, J> {
             names: BTreeMap::new(),
             ring: Ring::default(),
             timers: Timers::new(),
-            dirty: Vec::new(),
+            dirty: VecDeque::new(),
             dead: BTreeMap::new(),
             told: 0,
             limit: Limit::Unlimited,
@@ -179,41 +181,46 @@ impl<K, J> Jobs<K, J> {
         self.tenants.by_index_mut(at).expect(PINNED)
     }
 
-    /// A job's state changes: the one place where counts do.
+    /// A job's state changes.
     fn set_state(&mut self, at: u32, state: State) {
-        let job = self.job_mut(at);
-        let old = std::mem::replace(&mut job.state, state);
-        let (tenant, group, is_in) = (job.tenant, job.group, job.links.is_in());
-        let (was_ready, is_ready) = (old.is_ready(), state.is_ready());
-        if is_in && !is_ready {
-            self.take_from_order(at);
-        }
-        self.count(at, old, state);
-        let ran = u32::from(old.is_claimed());
-        let runs = u32::from(state.is_claimed());
-        let home = self.tenant_mut(tenant);
-        home.running = home.running + runs - ran;
-        match group {
-            Some(group) => {
-                let its = self.group_mut(group);
-                its.running = its.running + runs - ran;
-                its.ready = its.ready + u32::from(is_ready) - u32::from(was_ready);
-                self.balance_group(group);
-            }
-            None => home.units = home.units + u64::from(is_ready) - u64::from(was_ready),
-        }
-        if is_ready && !is_in {
-            self.mark_job_dirty(at);
-        }
-        self.balance(tenant);
+        let old = self.job(at).state;
+        self.change(at, old, state);
     }
 
-    /// Counts a job out of a state and into another, in the whole queue.
-    #[inline]
-    fn count(&mut self, at: u32, old: State, state: State) {
+    /// A job's state changes: the one place where counts do. Inlined, since most know
+    /// both states.
+    #[inline(always)]
+    fn change(&mut self, at: u32, old: State, state: State) {
+        let job = self.jobs.by_index_mut(at).expect(PINNED);
+        debug_assert_eq!(job.state, old, "the state that is left");
+        job.state = state;
+        let (tenant, is_in) = (job.tenant, job.links.is_in());
+        let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
+        if old.is_ready() && is_in && !state.is_ready() {
+            home.remove(&mut self.jobs, at);
+        }
+        home.count(old, state);
+        home.balance_group(&mut self.jobs, &mut self.dirty);
+        let balance = home.balance_tenant();
+        self.balanced(tenant, balance);
         self.waiting =
             self.waiting + usize::from(state.is_waiting()) - usize::from(old.is_waiting());
         self.running = self.running + u32::from(state.is_claimed()) - u32::from(old.is_claimed());
+        self.forget(old);
+        match state {
+            State::Later(_) => self.later += 1,
+            State::Dead(number) => {
+                let key = self.jobs.key_at(at).expect(PINNED);
+                self.dead.insert(number, key);
+            }
+            State::Ready if !is_in => self.mark_dirty(at),
+            _ => {}
+        }
+    }
+
+    /// A state is left: its timer goes, and its death.
+    #[inline(always)]
+    fn forget(&mut self, old: State) {
         match old {
             State::Later(timer) => {
                 self.later -= 1;
@@ -223,42 +230,29 @@ impl<K, J> Jobs<K, J> {
                 lease: Some(lease), ..
             } => _ = self.timers.cancel(lease),
             State::Dead(number) => _ = self.dead.remove(&number),
-            _ => {}
-        }
-        match state {
-            State::Later(_) => self.later += 1,
-            State::Dead(number) => {
-                let key = self.jobs.key_at(at).expect(PINNED);
-                self.dead.insert(number, key);
-            }
-            _ => {}
+            State::Ready | State::Claimed { .. } | State::Uncounted => {}
         }
     }
 
     /// What a group could have claimed has changed, perhaps.
     fn balance_group(&mut self, at: u32) {
-        let group = self.groups.by_index_mut(at).expect(PINNED);
-        let counted = group.limit.room(group.running).min(group.ready);
-        let old = std::mem::replace(&mut group.counted, counted);
-        let (tenant, front) = (group.tenant, group.front);
-        if group.lacks_front() && !group.dirty {
-            self.mark_group_dirty(at);
-        }
-        if let Some(front) = front.filter(|_| counted == 0) {
-            self.take_from_order(front);
-            let order = &mut self.groups.by_index_mut(at).expect(PINNED).order;
-            order.insert(&mut self.jobs, order.first_position(), front);
-        }
-        let units = &mut self.tenant_mut(tenant).units;
-        *units = *units - u64::from(old) + u64::from(counted);
+        let (key, group) = self.groups.entry_at(at).expect(PINNED);
+        let tenant = self.tenants.by_index_mut(group.tenant).expect(PINNED);
+        let group = Some((key, group));
+        Home { tenant, group }.balance_group(&mut self.jobs, &mut self.dirty);
     }
 
     /// What a tenant could have claimed has changed, perhaps.
     fn balance(&mut self, at: u32) {
-        let tenant = self.tenant_mut(at);
-        let room = u64::from(tenant.limit.room(tenant.running));
-        let counted = tenant.units.min(room);
-        let old = std::mem::replace(&mut tenant.counted, counted);
+        let tenant = self.tenants.by_index_mut(at).expect(PINNED);
+        let group = None;
+        let balance = Home { tenant, group }.balance_tenant();
+        self.balanced(at, balance);
+    }
+
+    /// A tenant could have so many claimed that could have had so many.
+    #[inline(always)]
+    fn balanced(&mut self, at: u32, (old, counted): (u64, u64)) {
         self.open = self.open - old + counted;
         match (old > 0, counted > 0) {
             (false, true) => self.ring.join(&mut self.tenants, at),
@@ -267,56 +261,17 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// Takes a job out of the order that it is in.
-    fn take_from_order(&mut self, at: u32) {
-        let job = self.job(at);
-        let (tenant, group) = (job.tenant, job.group);
-        if let Some(group) = group {
-            let group = self.groups.by_index_mut(group).expect(PINNED);
-            if group.front != Some(at) {
-                return group.order.remove(&mut self.jobs, at);
-            }
-            group.front = None;
-        }
-        let tenant = self.tenants.by_index_mut(tenant).expect(PINNED);
-        tenant.line.remove(&mut self.jobs, at);
+    /// The job and where it belongs, to change both.
+    fn home(&mut self, at: u32) -> (Home<'_>, &mut Slab<Job<K, J>>) {
+        let job = self.jobs.by_index(at).expect(PINNED);
+        let home = Home::of(job, &mut self.groups, &mut self.tenants);
+        (home, &mut self.jobs)
     }
 
-    /// Inserts a job. In front of its group's front it takes that one's place.
-    fn insert(&mut self, at: u32, position: InOrder) {
-        let job = self.job(at);
-        let (tenant, group) = (job.tenant, job.group);
-        let group = group.map(|group| self.groups.by_index_mut(group).expect(PINNED));
-        match position {
-            InOrder::Group(position) => {
-                let order = &mut group.expect("it has a group").order;
-                order.insert(&mut self.jobs, position, at);
-            }
-            InOrder::Line(position) => {
-                let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
-                line.insert(&mut self.jobs, position, at);
-                if let Some(group) = group
-                    && let Some(second) = group.front.replace(at)
-                {
-                    line.remove(&mut self.jobs, second);
-                    let first = group.order.first_position();
-                    group.order.insert(&mut self.jobs, first, second);
-                }
-            }
-        }
-    }
-
-    fn mark_group_dirty(&mut self, at: u32) {
-        let (key, group) = self.groups.entry_at(at).expect(PINNED);
-        if !std::mem::replace(&mut group.dirty, true) {
-            self.dirty.push(Dirty::Group(key));
-        }
-    }
-
-    fn mark_job_dirty(&mut self, at: u32) {
+    fn mark_dirty(&mut self, at: u32) {
         let (key, job) = self.jobs.entry_at(at).expect(PINNED);
         if !std::mem::replace(&mut job.dirty, true) {
-            self.dirty.push(Dirty::Job(key));
+            self.dirty.push_back(Dirty::Job(key));
         }
     }
 
@@ -343,18 +298,18 @@ impl<K: Ord, J> Jobs<K, J> {
     /// the one it ran for stays dirty, and nothing else is lost.
     #[inline]
     fn update_lines(&mut self) {
-        while let Some(&dirty) = self.dirty.last() {
+        while let Some(&dirty) = self.dirty.front() {
             match dirty {
                 Dirty::Group(group) => self.update_group(group),
                 Dirty::Job(job) => self.update_job(job),
             }
         }
         if self.dirty.capacity() > DIRTY_KEPT {
-            self.dirty = Vec::new();
+            self.dirty = VecDeque::new();
         }
     }
 
-    /// The last dirty one is this group: its first job becomes its front, if it lacks
+    /// The first dirty one is this group: its first job becomes its front, if it lacks
     /// one.
     fn update_group(&mut self, key: Key) {
         let group = self.groups.get(key);
@@ -362,31 +317,34 @@ impl<K: Ord, J> Jobs<K, J> {
         if let Some(at) = first.and_then(|group| group.order.head()) {
             let job = self.job(at);
             let position = self.in_line(&job.key, job.sequence, Some(job.tenant));
-            self.take_from_order(at);
-            self.insert(at, position);
+            let (mut home, jobs) = self.home(at);
+            home.remove(jobs, at);
+            home.insert(jobs, at, position);
         }
         if let Some(group) = self.groups.get_mut(key) {
             group.dirty = false;
         }
-        self.dirty.pop();
+        self.dirty.pop_front();
     }
 
-    /// The last dirty one is this job: it is inserted, if it is ready.
+    /// The first dirty one is this job: it is inserted, if it is ready.
     fn update_job(&mut self, key: Key) {
         let at = key.index();
         let job = self.jobs.get(key);
         let waits = job.filter(|job| job.state.is_ready() && !job.links.is_in());
-        if let Some(job) = waits {
+        let position = waits.map(|job| {
             let home = (Some(job.tenant), job.group);
-            let position = self.in_order(&job.key, job.sequence, home);
-            self.insert(at, position);
-        }
-        self.dirty.pop();
+            self.in_order(&job.key, job.sequence, home)
+        });
+        self.dirty.pop_front();
         if let Some(job) = self.jobs.get_mut(key) {
             job.dirty = false;
-            if let Some(group) = job.group {
-                self.balance_group(group);
-            }
+        }
+        if let Some(position) = position {
+            let job = self.jobs.by_index(at).expect(PINNED);
+            let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
+            home.insert(&mut self.jobs, at, position);
+            home.balance_group(&mut self.jobs, &mut self.dirty);
         }
     }
 

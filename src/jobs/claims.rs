@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::slab::Key;
+use crate::timers::Timer;
 
 use super::records::State;
 use super::{Jobs, Name, PINNED, Pinned, Taken};
@@ -91,13 +92,8 @@ impl<K: Ord, J> Jobs<K, J> {
         if of.is_none() {
             self.ring.served(&mut self.tenants);
         }
-        self.set_state(
-            at,
-            State::Claimed {
-                claim: number,
-                lease,
-            },
-        );
+        let claim = number;
+        self.change(at, State::Ready, State::Claimed { claim, lease });
         Some(Pick {
             id,
             attempts,
@@ -123,8 +119,7 @@ impl<K, J> Drop for Claiming<'_, K, J> {
 impl<K, J> Jobs<K, J> {
     /// Whether this claim still holds.
     pub fn holds(&self, pick: Pick) -> bool {
-        let state = self.jobs.get(pick.id).map(|job| job.state);
-        matches!(state, Some(State::Claimed { claim, .. }) if claim == pick.number)
+        self.held(pick).is_ok()
     }
 
     /// The key of a claimed job, its tenant, and its group.
@@ -135,17 +130,21 @@ impl<K, J> Jobs<K, J> {
         Ok((&job.key, &self.tenant(job.tenant).name, group))
     }
 
-    fn held(&self, pick: Pick) -> Result<(), Expired> {
-        if self.holds(pick) {
-            Ok(())
-        } else {
-            Err(Expired)
+    /// The lease of a claim that still holds.
+    #[inline]
+    fn held(&self, pick: Pick) -> Result<Option<Timer>, Expired> {
+        match self.jobs.get(pick.id).map(|job| job.state) {
+            Some(State::Claimed { claim, lease }) if claim == pick.number => Ok(lease),
+            _ => Err(Expired),
         }
     }
 
     /// The job is done.
     pub fn complete(&mut self, pick: Pick) -> Result<Taken<K, J>, Expired> {
-        self.held(pick)?;
+        let claim = pick.number;
+        let lease = self.held(pick)?;
+        let claimed = State::Claimed { claim, lease };
+        self.change(pick.id.index(), claimed, State::Uncounted);
         Ok(self.take_out(pick.id))
     }
 

@@ -3,7 +3,8 @@
 use crate::by_key::{Links, Position};
 use crate::slab::Key;
 
-use super::records::{Group, InOrder, Job, State, Tenant};
+use super::home::{Home, InOrder};
+use super::records::{Group, Job, State, Tenant};
 use super::{Jobs, Name, PINNED, Place, Refused, Scope, Terms};
 
 /// Where a new job goes: all comparisons are made. Valid until the next change.
@@ -76,10 +77,11 @@ impl<K: Ord, J> Jobs<K, J> {
             self.group_mut(group).members += 1;
         }
         if let Some(position) = position.in_order {
-            self.insert(at, position);
+            let (mut home, jobs) = self.home(at);
+            home.insert(jobs, at, position);
         }
         let state = self.wait_until(id, due);
-        self.set_state(at, state);
+        self.change(at, State::Uncounted, state);
         id
     }
 }
@@ -112,12 +114,10 @@ impl<K, J> Jobs<K, J> {
         let job = self.jobs.get_mut(id).ok_or(Refused::Stale)?;
         std::mem::swap(&mut job.key, key);
         if job.links.is_in() {
-            let group = job.group;
-            self.take_from_order(id.index());
-            self.mark_job_dirty(id.index());
-            if let Some(group) = group {
-                self.balance_group(group);
-            }
+            let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
+            home.remove(&mut self.jobs, id.index());
+            home.balance_group(&mut self.jobs, &mut self.dirty);
+            self.mark_dirty(id.index());
         }
         Ok(())
     }
@@ -130,6 +130,7 @@ impl<K, J> Jobs<K, J> {
     /// Takes out a job that nobody has.
     pub fn remove(&mut self, id: Key) -> Result<Taken<K, J>, Refused> {
         self.unclaimed(id)?;
+        self.set_state(id.index(), State::Uncounted);
         Ok(self.take_out(id))
     }
 
@@ -171,12 +172,15 @@ impl<K, J> Jobs<K, J> {
     pub fn drain(&mut self, scope: &Scope) -> Vec<Taken<K, J>> {
         let waits = |state| matches!(state, State::Ready | State::Later(_));
         let waiting = self.list_if(scope, waits).into_iter();
-        waiting.map(|id| self.take_out(id)).collect()
+        let take_out = |id: Key| {
+            self.set_state(id.index(), State::Uncounted);
+            self.take_out(id)
+        };
+        waiting.map(take_out).collect()
     }
 
-    /// A job ends, whatever its state.
+    /// A job that is not counted any more ends.
     pub(super) fn take_out(&mut self, id: Key) -> Taken<K, J> {
-        self.set_state(id.index(), State::Uncounted);
         let Job {
             key,
             tenant,

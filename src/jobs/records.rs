@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::by_key::{self, Items, Position, Tree};
+use crate::by_key::{self, Items, Tree};
 use crate::limit::Limit;
 use crate::ring::{Link, Links};
 use crate::slab::{Key, Slab};
@@ -68,15 +68,6 @@ pub(super) enum Dirty {
     Group(Key),
     /// It is ready, and in no order.
     Job(Key),
-}
-
-/// Where a job is to be inserted; valid until the next change.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum InOrder {
-    /// In its tenant's line; of a group as its front.
-    Line(Position),
-    /// In its group's order.
-    Group(Position),
 }
 
 #[derive(Debug)]
