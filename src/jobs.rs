@@ -184,19 +184,22 @@ impl<K, J> Jobs<K, J> {
     /// A job's state changes.
     fn set_state(&mut self, at: u32, state: State) {
         let old = self.job(at).state;
-        self.change(at, old, state);
+        self.change(at, old, state, None);
     }
 
-    /// A job's state changes: the one place where counts do. Inlined, since most know
-    /// both states.
+    /// A job's state changes, and it is inserted at its position if that is known: the one
+    /// place where counts do. Inlined, since most know both states.
     #[inline(always)]
-    fn change(&mut self, at: u32, old: State, state: State) {
+    fn change(&mut self, at: u32, old: State, state: State, position: Option<InOrder>) {
         let job = self.jobs.by_index_mut(at).expect(PINNED);
         debug_assert_eq!(job.state, old, "the state that is left");
         job.state = state;
-        let (tenant, is_in) = (job.tenant, job.links.is_in());
+        let (tenant, was_in) = (job.tenant, job.links.is_in());
+        let is_in = was_in || position.is_some();
         let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
-        if old.is_ready() && is_in && !state.is_ready() {
+        if let Some(position) = position {
+            home.insert(&mut self.jobs, at, position);
+        } else if old.is_ready() && was_in && !state.is_ready() {
             home.remove(&mut self.jobs, at);
         }
         home.count(old, state);

@@ -93,7 +93,7 @@ impl<K: Ord, J> Jobs<K, J> {
             self.ring.served(&mut self.tenants);
         }
         let claim = number;
-        self.change(at, State::Ready, State::Claimed { claim, lease });
+        self.change(at, State::Ready, State::Claimed { claim, lease }, None);
         Some(Pick {
             id,
             attempts,
@@ -144,7 +144,7 @@ impl<K, J> Jobs<K, J> {
         let claim = pick.number;
         let lease = self.held(pick)?;
         let claimed = State::Claimed { claim, lease };
-        self.change(pick.id.index(), claimed, State::Uncounted);
+        self.change(pick.id.index(), claimed, State::Uncounted, None);
         Ok(self.take_out(pick.id))
     }
 

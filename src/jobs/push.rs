@@ -70,18 +70,11 @@ impl<K: Ord, J> Jobs<K, J> {
             data,
         });
         let at = id.index();
-        let home = self.tenant_mut(tenant);
-        home.members += 1;
-        home.unique.extend(unique.map(|name| (*name, id)));
-        if let Some(group) = group {
-            self.group_mut(group).members += 1;
-        }
-        if let Some(position) = position.in_order {
-            let (mut home, jobs) = self.home(at);
-            home.insert(jobs, at, position);
+        if let Some(name) = unique {
+            self.tenant_mut(tenant).unique.insert(*name, id);
         }
         let state = self.wait_until(id, due);
-        self.change(at, State::Uncounted, state);
+        self.change(at, State::Uncounted, state, position.in_order);
         id
     }
 }
@@ -190,13 +183,8 @@ impl<K, J> Jobs<K, J> {
             data: job,
             ..
         } = self.jobs.remove(id).expect(PINNED);
-        if let Some(group) = group {
-            self.group_mut(group).members -= 1;
-        }
-        let home = self.tenant_mut(tenant);
-        home.members -= 1;
         if let Some(name) = unique {
-            home.unique.remove(&*name);
+            self.tenant_mut(tenant).unique.remove(&*name);
         }
         self.reap(tenant, group);
         Taken { key, job, attempts }

@@ -56,6 +56,11 @@ impl State {
     }
 
     #[inline]
+    pub(super) fn is_counted(self) -> bool {
+        !matches!(self, Self::Uncounted)
+    }
+
+    #[inline]
     pub(super) fn is_claimed(self) -> bool {
         matches!(self, Self::Claimed { .. })
     }
