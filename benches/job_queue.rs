@@ -33,14 +33,15 @@ fn push(queue: &Queue, next: &mut u64, group: u64) {
 
 /// A thousand groups of limit 1 with jobs, behind blocked jobs with smaller keys: half of these in
 /// one group whose first is claimed, half in paused groups of eight.
-fn queue(blocked: u64) -> (Queue, Vec<Claim<u64, u64>>, u64) {
+fn queue(blocked: u64) -> (Queue, Vec<Claim<'static, u64, u64>>, u64) {
     let queue = Queue::new();
     let mut next = 0;
     let mut held = Vec::new();
     for n in 0..blocked / 2 {
         push(&queue, &mut next, GROUPS);
         if n == 0 {
-            held = queue.try_claim(1);
+            let claims = queue.try_claim(1).into_iter();
+            held = claims.map(Claim::into_owned).collect();
         }
     }
     for n in 0..blocked / 2 {
@@ -91,15 +92,12 @@ fn draining(c: &mut Criterion) {
             b.iter_batched(
                 || queue(0).0,
                 |queue| {
-                    loop {
-                        let claims = queue.try_claim(n);
-                        if claims.is_empty() {
-                            break queue;
-                        }
-                        for claim in claims {
+                    while queue.counts().eligible > 0 {
+                        for claim in queue.try_claim(n) {
                             claim.complete().expect("it has no lease");
                         }
                     }
+                    queue
                 },
                 criterion::BatchSize::PerIteration,
             );

@@ -157,9 +157,9 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// If an `Ord` does; nothing is claimed.
     #[must_use = "dropping the claims gives the jobs back"]
-    pub fn try_claim(&self, n: usize) -> Vec<Claim<K, J>> {
+    pub fn try_claim(&self, n: usize) -> Vec<Claim<'_, K, J>> {
         self.shared
-            .with_state(|state| claiming::claim_now((&self.shared, None), state, n, None))
+            .with_state(|state| Claims::claim_now(&self, state, n, None))
     }
 
     /// As [`try_claim`](Self::try_claim), with a lease until this time by the
@@ -169,9 +169,9 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// As [`try_claim`](Self::try_claim).
     #[must_use = "dropping the claims gives the jobs back"]
-    pub fn try_claim_until(&self, n: usize, until: Duration) -> Vec<Claim<K, J>> {
+    pub fn try_claim_until(&self, n: usize, until: Duration) -> Vec<Claim<'_, K, J>> {
         self.shared
-            .with_state(|state| claiming::claim_now((&self.shared, None), state, n, Some(until)))
+            .with_state(|state| Claims::claim_now(&self, state, n, Some(until)))
     }
 
     /// Waits for at least one job, and claims up to `n` that may run then. An
@@ -208,12 +208,17 @@ impl<K: Ord, J> JobQueue<K, J> {
         Wait::new(ClaimingWith::new(self, n, Some(until)))
     }
 
-    /// As [`claim`](Self::claim), for a wait that keeps the queue alive.
+    /// As [`claim`](Self::claim), for a wait that keeps the queue alive, and claims that
+    /// borrow nothing.
     ///
     /// # Errors
     ///
     /// As [`claim`](Self::claim).
-    pub fn claim_owned(queue: &Arc<Self>, n: usize) -> Wait<ClaimingOwned<K, J>> {
+    pub fn claim_owned(queue: &Arc<Self>, n: usize) -> Wait<ClaimingOwned<K, J>>
+    where
+        K: 'static,
+        J: 'static,
+    {
         Wait::new(ClaimingWith::new(queue.clone(), n, None))
     }
 }
@@ -311,7 +316,7 @@ const _: () = {
     type OnlySend = std::cell::Cell<u8>;
 
     send_and_sync::<JobQueue<OnlySend, u8>>();
-    send_and_sync::<Claim<OnlySend, u8>>();
+    send_and_sync::<Claim<'_, OnlySend, u8>>();
     send_and_sync::<Wait<Claiming<'_, OnlySend, u8>>>();
     send_and_sync::<Wait<ClaimingOwned<OnlySend, u8>>>();
 };

@@ -128,13 +128,13 @@ fn near_the_end_is_found_at_once() {
     let height = check(&items, tree.root, NONE);
     assert!(height < 60, "{height}");
     let mut compared = 0;
-    for item in 9_900..10_000u32 {
+    for item in 9_990..10_000u32 {
         tree.position(&items, |other| {
             compared += 1;
             item.cmp(&other)
         });
     }
-    assert!(compared < 1_500, "{compared}");
+    assert!(compared < 100, "{compared}");
     for item in 0..10_000 {
         tree.remove(&mut items, item);
     }

@@ -1,5 +1,6 @@
 //! A claimed job.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -23,24 +24,45 @@ use super::shared::Shared;
 /// readable.
 ///
 /// Every method takes the queue's lock once, but `deref`.
+///
+/// It borrows its queue, or owns it: see [`into_owned`](Self::into_owned).
 #[must_use = "dropping a claim gives its job back"]
-pub struct Claim<K, J> {
-    shared: Arc<Shared<K, J>>,
+pub struct Claim<'q, K, J> {
+    shared: Owner<'q, K, J>,
     pick: Pick,
     job: Arc<J>,
     over: bool,
 }
 
-// It lends the job out, and changes it never.
-impl<K, J> UnwindSafe for Claim<K, J> {}
-impl<K, J> RefUnwindSafe for Claim<K, J> {}
+/// Whose a claim is.
+pub(super) type Owner<'q, K, J> = Cow<'q, Arc<Shared<K, J>>>;
 
-impl<K, J> Claim<K, J> {
-    pub(super) fn new(shared: &Arc<Shared<K, J>>, pick: Pick, job: Arc<J>) -> Self {
+// It lends the job out, and changes it never.
+impl<K, J> UnwindSafe for Claim<'_, K, J> {}
+impl<K, J> RefUnwindSafe for Claim<'_, K, J> {}
+
+impl<'q, K, J> Claim<'q, K, J> {
+    pub(super) fn new(shared: Owner<'q, K, J>, pick: Pick, job: Arc<J>) -> Self {
         Self {
-            shared: shared.clone(),
+            shared,
             pick,
             job,
+            over: false,
+        }
+    }
+
+    /// The same claim, which borrows nothing: for a thread or a task that may outlive
+    /// the borrow.
+    pub fn into_owned(mut self) -> Claim<'static, K, J>
+    where
+        K: 'static,
+        J: 'static,
+    {
+        self.over = true;
+        Claim {
+            shared: Cow::Owned(Arc::clone(&self.shared)),
+            pick: self.pick,
+            job: self.job.clone(),
             over: false,
         }
     }
@@ -241,7 +263,7 @@ impl<K, J> Claim<K, J> {
     }
 }
 
-impl<K, J> Deref for Claim<K, J> {
+impl<K, J> Deref for Claim<'_, K, J> {
     type Target = J;
 
     fn deref(&self) -> &J {
@@ -249,7 +271,7 @@ impl<K, J> Deref for Claim<K, J> {
     }
 }
 
-impl<K, J> Drop for Claim<K, J> {
+impl<K, J> Drop for Claim<'_, K, J> {
     fn drop(&mut self) {
         if !self.over {
             let how = match panicking() {
@@ -266,7 +288,7 @@ impl<K, J> Drop for Claim<K, J> {
 }
 
 /// Without the job, so that every claim has it.
-impl<K, J> fmt::Debug for Claim<K, J> {
+impl<K, J> fmt::Debug for Claim<'_, K, J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Claim")
             .field("id", &self.id())

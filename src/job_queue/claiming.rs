@@ -1,35 +1,46 @@
 //! The wait for jobs.
 
 use std::fmt;
-use std::ops::Deref;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::error::Closed;
-use crate::jobs::Pinned;
+use crate::jobs::{Pick, Pinned};
 use crate::sync::Arc;
 use crate::wait::{Op, Ticket, look_twice, sealed};
 
 use super::JobQueue;
-use super::claim::Claim;
+use super::claim::{Claim, Owner};
 use super::shared::{Shared, State};
 
 /// The wait of [`JobQueue::claim`].
-pub type Claiming<'a, K, J> = ClaimingWith<&'a JobQueue<K, J>>;
+pub type Claiming<'q, K, J> = ClaimingWith<&'q JobQueue<K, J>>;
 
 /// The wait of [`JobQueue::claim_owned`].
 pub type ClaimingOwned<K, J> = ClaimingWith<Arc<JobQueue<K, J>>>;
 
-/// What jobs are claimed from: a queue, or a [`Part`](super::Part) of one.
-pub trait Claims: sealed::Sealed {
+/// What jobs are claimed from: a queue, borrowed or owned, or a [`Part`](super::Part) of
+/// one. Nothing else can be: its methods speak of private types.
+pub trait Claims {
     /// What orders the jobs.
     type Key: Ord;
     /// A job.
     type Job;
+    /// A claimed one: a [`Claim`](super::Claim), which borrows the queue or owns it.
+    type Claim;
 
     #[doc(hidden)]
-    #[allow(private_interfaces, reason = "in a sealed trait")]
+    #[allow(private_interfaces, reason = "nobody else implements it")]
     fn source(&self) -> Source<'_, Self::Key, Self::Job>;
+
+    #[doc(hidden)]
+    #[allow(private_interfaces, reason = "nobody else implements it")]
+    fn claim_now(
+        &self,
+        state: &mut State<Self::Key, Self::Job>,
+        n: usize,
+        until: Option<Duration>,
+    ) -> Vec<Self::Claim>;
 }
 
 /// A queue, and a part of it if it is not the whole.
@@ -37,13 +48,45 @@ pub(super) type Source<'a, K, J> = (&'a Arc<Shared<K, J>>, Option<Pinned>);
 
 impl<K, J> sealed::Sealed for JobQueue<K, J> {}
 
-impl<K: Ord, J> Claims for JobQueue<K, J> {
+impl<'q, K: Ord, J> Claims for &'q JobQueue<K, J> {
     type Key = K;
     type Job = J;
+    type Claim = Claim<'q, K, J>;
 
-    #[allow(private_interfaces, reason = "in a sealed trait")]
+    #[allow(private_interfaces, reason = "nobody else implements it")]
     fn source(&self) -> Source<'_, K, J> {
         (&self.shared, None)
+    }
+
+    #[allow(private_interfaces, reason = "nobody else implements it")]
+    fn claim_now(
+        &self,
+        state: &mut State<K, J>,
+        n: usize,
+        until: Option<Duration>,
+    ) -> Vec<Claim<'q, K, J>> {
+        claim_now(Owner::Borrowed(&self.shared), None, state, n, until)
+    }
+}
+
+impl<K: Ord + 'static, J: 'static> Claims for Arc<JobQueue<K, J>> {
+    type Key = K;
+    type Job = J;
+    type Claim = Claim<'static, K, J>;
+
+    #[allow(private_interfaces, reason = "nobody else implements it")]
+    fn source(&self) -> Source<'_, K, J> {
+        (&self.shared, None)
+    }
+
+    #[allow(private_interfaces, reason = "nobody else implements it")]
+    fn claim_now(
+        &self,
+        state: &mut State<K, J>,
+        n: usize,
+        until: Option<Duration>,
+    ) -> Vec<Claim<'static, K, J>> {
+        claim_now(Owner::Owned(self.shared.clone()), None, state, n, until)
     }
 }
 
@@ -69,8 +112,8 @@ impl<Q> ClaimingWith<Q> {
 
 impl<Q> sealed::Sealed for ClaimingWith<Q> {}
 
-impl<Q: Deref<Target: Claims> + Unpin> Op for ClaimingWith<Q> {
-    type Output = Result<Claimed<Q::Target>, Closed>;
+impl<Q: Claims + Unpin> Op for ClaimingWith<Q> {
+    type Output = Result<Vec<Q::Claim>, Closed>;
 
     /// Where nothing is found nothing is eligible, so that this change wakes
     /// nobody, compares nothing, and cannot unwind with a new place in line.
@@ -81,10 +124,10 @@ impl<Q: Deref<Target: Claims> + Unpin> Op for ClaimingWith<Q> {
             until,
             ticket,
         } = self;
-        let source @ (shared, of) = queue.source();
+        let (shared, of) = queue.source();
         look_twice(cx, |current, spare| {
             shared.with_state(|state| {
-                let claims = claim_now(source, state, *n, *until);
+                let claims = queue.claim_now(state, *n, *until);
                 if !claims.is_empty() || state.finished() {
                     let waker = state.withdraw(of, ticket);
                     state.discard_waker(waker);
@@ -112,21 +155,20 @@ impl<Q: Deref<Target: Claims> + Unpin> Op for ClaimingWith<Q> {
     }
 }
 
-type Claimed<S> = Vec<Claim<<S as Claims>::Key, <S as Claims>::Job>>;
-
 /// Up to `n` claims, made under the lock.
-pub(super) fn claim_now<K: Ord, J>(
-    (shared, of): Source<'_, K, J>,
+pub(super) fn claim_now<'q, K: Ord, J>(
+    owner: Owner<'q, K, J>,
+    of: Option<Pinned>,
     state: &mut State<K, J>,
     n: usize,
     until: Option<Duration>,
-) -> Vec<Claim<K, J>> {
+) -> Vec<Claim<'q, K, J>> {
     let own = |lease| state.jobs.now().saturating_add(lease);
-    let lease = until.or_else(|| shared.lease.map(own));
+    let lease = until.or_else(|| owner.lease.map(own));
     let picks = state.jobs.claim_of(of, n, lease);
-    let claim = |pick: crate::jobs::Pick| {
+    let claim = |pick: Pick| {
         let job = state.jobs.get(pick.id).expect("it was just claimed");
-        Claim::new(shared, pick, job.clone())
+        Claim::new(owner.clone(), pick, job.clone())
     };
     picks.into_iter().map(claim).collect()
 }

@@ -59,7 +59,7 @@ fn a_completion_wakes_the_next_claim() {
 fn the_end_wakes_a_claim() {
     explore("the_end_wakes_a_claim", None, || {
         let queue = serial(1);
-        let last = queue.try_claim(1).remove(0);
+        let last = queue.try_claim(1).remove(0).into_owned();
         let agent = spawn(move || last.complete().unwrap());
         let other = queue.clone();
         let closer = spawn(move || other.close());
@@ -101,7 +101,10 @@ fn a_cancelled_claim_passes_its_wake_on() {
 fn a_late_completion_is_never_also_a_return() {
     explore("a_late_completion_is_never_also_a_return", Some(3), || {
         let queue = serial(1);
-        let claim = queue.try_claim_until(1, Duration::from_secs(1)).remove(0);
+        let claim = queue
+            .try_claim_until(1, Duration::from_secs(1))
+            .remove(0)
+            .into_owned();
         let agent = spawn(move || claim.complete());
         let other = queue.clone();
         let clock = spawn(move || {
@@ -122,8 +125,8 @@ fn a_late_completion_is_never_also_a_return() {
 fn a_drop_wakes_a_claim() {
     explore("a_drop_wakes_a_claim", None, || {
         let queue = serial(1);
-        let claims = queue.try_claim(1);
-        let agent = spawn(move || drop(claims));
+        let claim = queue.try_claim(1).remove(0).into_owned();
+        let agent = spawn(move || drop(claim));
         assert_eq!(claim_one(&queue), Ok(1));
         agent.join().unwrap();
     });
@@ -136,7 +139,7 @@ fn a_completion_wakes_a_push() {
         let queue = JobQueue::builder().capacity(1).build().unwrap();
         queue.push(1, 1, Place::new()).unwrap();
         let queue: Arc<JobQueue<u8, u8>> = Arc::new(queue);
-        let claim = queue.try_claim(1).remove(0);
+        let claim = queue.try_claim(1).remove(0).into_owned();
         let agent = spawn(move || claim.complete().map(drop).unwrap());
         queue.push_wait(2, 2, Place::new()).wait().unwrap();
         assert_eq!(claim_one(&queue), Ok(2));

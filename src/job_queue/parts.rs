@@ -8,14 +8,14 @@ use crate::error::OutOfRange;
 use crate::jobs::{Name, Pinned, Place, Scope, Terms};
 use crate::limit::Limit;
 use crate::sync::Arc;
-use crate::wait::{Wait, sealed};
+use crate::wait::Wait;
 
 use super::JobQueue;
-use super::claim::Claim;
-use super::claiming::{self, ClaimingWith, Claims, Source};
+use super::claim::{Claim, Owner};
+use super::claiming::{ClaimingWith, Claims, Source, claim_now};
 use super::id::JobId;
 use super::push::PushError;
-use super::shared::Shared;
+use super::shared::{Shared, State};
 
 /// A tenant of a queue, by handle: see [`JobQueue::tenant`].
 pub type Tenant<K, J> = Part<K, J, OfTenant>;
@@ -113,9 +113,9 @@ impl<K: Ord, J, S> Part<K, J, S> {
     ///
     /// As there.
     #[must_use = "dropping the claims gives the jobs back"]
-    pub fn try_claim(&self, n: usize) -> Vec<Claim<K, J>> {
+    pub fn try_claim(&self, n: usize) -> Vec<Claim<'_, K, J>> {
         let shared = &self.pin.shared;
-        shared.with_state(|state| claiming::claim_now(self.source(), state, n, None))
+        shared.with_state(|state| Claims::claim_now(&self, state, n, None))
     }
 
     /// Waits for at least one job of this tenant or group, and claims up to `n`
@@ -184,15 +184,25 @@ impl<K, J> Drop for Pin<K, J> {
     }
 }
 
-impl<K, J, S> sealed::Sealed for Part<K, J, S> {}
-
-impl<K: Ord, J, S> Claims for Part<K, J, S> {
+impl<'q, K: Ord, J, S> Claims for &'q Part<K, J, S> {
     type Key = K;
     type Job = J;
+    type Claim = Claim<'q, K, J>;
 
-    #[allow(private_interfaces, reason = "in a sealed trait")]
+    #[allow(private_interfaces, reason = "nobody else implements it")]
     fn source(&self) -> Source<'_, K, J> {
         (&self.pin.shared, Some(self.pin.pinned))
+    }
+
+    #[allow(private_interfaces, reason = "nobody else implements it")]
+    fn claim_now(
+        &self,
+        state: &mut State<K, J>,
+        n: usize,
+        until: Option<Duration>,
+    ) -> Vec<Claim<'q, K, J>> {
+        let Pin { shared, pinned } = &*self.pin;
+        claim_now(Owner::Borrowed(shared), Some(*pinned), state, n, until)
     }
 }
 

@@ -11,24 +11,24 @@ use conversant::job_queue::{Claim, Counts, JobId, JobQueue, Place};
 use conversant::limit::Limit;
 
 type Queue = JobQueue<u32, u32>;
-type Claims = Vec<Claim<u32, u32>>;
+type Claims<'q> = Vec<Claim<'q, u32, u32>>;
 
 fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn numbers(claims: &Claims) -> Vec<u32> {
+fn numbers(claims: &Claims<'_>) -> Vec<u32> {
     claims.iter().map(|claim| **claim).collect()
 }
 
 /// Claims `n` and says which they are.
-fn claim(queue: &Queue, n: usize) -> (Claims, Vec<u32>) {
+fn claim(queue: &Queue, n: usize) -> (Claims<'_>, Vec<u32>) {
     let claims = queue.try_claim(n);
     let numbers = numbers(&claims);
     (claims, numbers)
 }
 
-fn complete(claims: &mut Claims, number: u32) {
+fn complete(claims: &mut Claims<'_>, number: u32) {
     let at = claims.iter().position(|claim| **claim == number);
     claims.remove(at.unwrap()).complete().unwrap();
 }

@@ -20,7 +20,7 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn numbers(claims: &[Claim<u32, u32>]) -> Vec<u32> {
+fn numbers(claims: &[Claim<'_, u32, u32>]) -> Vec<u32> {
     claims.iter().map(|claim| **claim).collect()
 }
 
@@ -252,7 +252,8 @@ fn a_list_has_all_jobs_of_its_scope_and_what_is_claimed_stays() {
         let ids = queue.list(scope).into_iter();
         ids.map(|id| *queue.get(id).unwrap()).collect()
     };
-    let claims = queue.tenant("shop").try_claim(1);
+    let shop = queue.tenant("shop");
+    let claims = shop.try_claim(1);
     assert_eq!(listed(&Scope::Queue), [2, 1, 3, 4, 5, 6]);
     assert_eq!(listed(&Scope::tenant("shop")), [2, 1, 3, 4, 5]);
     assert_eq!(listed(&Scope::group_of("shop", "a")), [2, 1]);

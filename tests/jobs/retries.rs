@@ -12,7 +12,7 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn first(queue: &Queue) -> Claim<u32, &'static str> {
+fn first(queue: &Queue) -> Claim<'_, u32, &'static str> {
     queue.try_claim(1).remove(0)
 }
 

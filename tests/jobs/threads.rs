@@ -90,7 +90,7 @@ fn produce(queue: &JobQueue<u32, Job>, producer: usize) {
     }
 }
 
-fn handle(claim: Claim<u32, Job>, random: &mut Random, in_hand: &InHand, done: &Done) {
+fn handle(claim: Claim<'_, u32, Job>, random: &mut Random, in_hand: &InHand, done: &Done) {
     let job = *claim;
     if random.below(4) == 0 {
         thread::yield_now();
@@ -268,7 +268,8 @@ fn two_claimers_of_one_group_never_exceed_its_limit() {
                 let (queue, start) = (queue.clone(), start.clone());
                 thread::spawn(move || {
                     start.wait();
-                    queue.try_claim(4)
+                    let claims = queue.try_claim(4).into_iter();
+                    claims.map(Claim::into_owned).collect::<Vec<_>>()
                 })
             })
             .into_iter()
@@ -284,7 +285,7 @@ fn what_races_the_last_completion_runs_and_what_races_the_close_is_told() {
     for _ in 0..300 {
         let queue = Arc::new(JobQueue::new());
         queue.push(1, 1, Place::new().group("g")).unwrap();
-        let last = queue.try_claim(1).remove(0);
+        let last = queue.try_claim(1).remove(0).into_owned();
         let completer = thread::spawn(move || last.complete().unwrap());
         let pusher = thread::spawn({
             let queue = queue.clone();

@@ -97,11 +97,17 @@ fn close_drains_and_shutdown_gives_all_back() {
 #[test]
 fn claims_outlive_the_queue() {
     let (queue, _) = twelve(Limit::SERIAL);
-    let mut claims = queue.try_claim(3);
+    let claims = queue.try_claim(3).into_iter();
+    let [first, second, third] = claims
+        .map(Claim::into_owned)
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap();
+    assert_eq!(queue.counts().claimed, 3);
     drop(queue);
-    claims.remove(0).complete().unwrap();
-    claims.remove(0).give_back().unwrap();
-    assert!(claims[0].holds());
+    first.complete().unwrap();
+    second.give_back().unwrap();
+    assert!(third.holds());
 }
 
 #[test]

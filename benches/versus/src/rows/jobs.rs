@@ -53,38 +53,40 @@ fn entry(name: &str, role: Role, jobs: impl Jobs + 'static, n: usize) -> Entry {
 
 /// A queue of jobs, each a key and its group.
 pub trait Jobs: Send + Sync {
-    type Claim;
+    type Claim<'q>
+    where
+        Self: 'q;
 
     /// Keys with their groups.
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>);
 
     /// Up to `n` jobs of different groups, none of which has another that is claimed.
-    fn claim(&self, n: usize) -> Vec<Self::Claim>;
+    fn claim(&self, n: usize) -> Vec<Self::Claim<'_>>;
 
     /// Key and group.
-    fn job(claim: &Self::Claim) -> (u64, u64);
+    fn job(claim: &Self::Claim<'_>) -> (u64, u64);
 
-    fn finish(&self, claims: Vec<Self::Claim>);
+    fn finish(&self, claims: Vec<Self::Claim<'_>>);
 }
 
 impl Jobs for JobQueue<u64, u64> {
     /// The job is its key and group in one, as nobody else gives the key back.
-    type Claim = Claim<u64, u64>;
+    type Claim<'q> = Claim<'q, u64, u64>;
 
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
         let job = |(key, group)| (key, key * GROUPS + group, Place::new().group(group));
         self.push_all(jobs.map(job)).expect("the queue is open");
     }
 
-    fn claim(&self, n: usize) -> Vec<Self::Claim> {
+    fn claim(&self, n: usize) -> Vec<Self::Claim<'_>> {
         self.try_claim(n)
     }
 
-    fn job(claim: &Self::Claim) -> (u64, u64) {
+    fn job(claim: &Self::Claim<'_>) -> (u64, u64) {
         (**claim / GROUPS, **claim % GROUPS)
     }
 
-    fn finish(&self, claims: Vec<Self::Claim>) {
+    fn finish(&self, claims: Vec<Self::Claim<'_>>) {
         let done = Claim::complete_all(claims);
         assert!(done.iter().all(Result::is_ok), "they have no lease");
     }

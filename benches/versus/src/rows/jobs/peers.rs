@@ -31,7 +31,7 @@ impl Fifo {
 }
 
 impl Jobs for Fifo {
-    type Claim = (u64, u64);
+    type Claim<'q> = (u64, u64);
 
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
         let books = &mut *self.0.lock();
@@ -44,7 +44,7 @@ impl Jobs for Fifo {
         }
     }
 
-    fn claim(&self, n: usize) -> Vec<Self::Claim> {
+    fn claim(&self, n: usize) -> Vec<Self::Claim<'_>> {
         let books = &mut *self.0.lock();
         let n = n.min(books.ready.len());
         let take = |group: u64| {
@@ -55,11 +55,11 @@ impl Jobs for Fifo {
         books.ready.drain(..n).map(take).collect()
     }
 
-    fn job(&claim: &Self::Claim) -> (u64, u64) {
+    fn job(&claim: &Self::Claim<'_>) -> (u64, u64) {
         claim
     }
 
-    fn finish(&self, claims: Vec<Self::Claim>) {
+    fn finish(&self, claims: Vec<Self::Claim<'_>>) {
         let books = &mut *self.0.lock();
         for (_, group) in claims {
             let its = &mut books.groups[group as usize];
@@ -89,7 +89,7 @@ impl ById {
 }
 
 impl Jobs for ById {
-    type Claim = (u64, u64);
+    type Claim<'q> = (u64, u64);
 
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
         let books = &mut *self.0.lock();
@@ -102,7 +102,7 @@ impl Jobs for ById {
         }
     }
 
-    fn claim(&self, n: usize) -> Vec<Self::Claim> {
+    fn claim(&self, n: usize) -> Vec<Self::Claim<'_>> {
         let books = &mut *self.0.lock();
         let mut claims = Vec::with_capacity(n);
         while claims.len() < n
@@ -116,11 +116,11 @@ impl Jobs for ById {
         claims
     }
 
-    fn job(&claim: &Self::Claim) -> (u64, u64) {
+    fn job(&claim: &Self::Claim<'_>) -> (u64, u64) {
         claim
     }
 
-    fn finish(&self, claims: Vec<Self::Claim>) {
+    fn finish(&self, claims: Vec<Self::Claim<'_>>) {
         let books = &mut *self.0.lock();
         for (_, group) in claims {
             let its = &mut books.groups[group as usize];

@@ -22,14 +22,14 @@ struct Wrong {
 }
 
 impl Jobs for Wrong {
-    type Claim = (u64, u64);
+    type Claim<'q> = (u64, u64);
 
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
         let is_kept = |job: &(u64, u64)| !self.loses || job.0 <= super::GROUPS * super::DEPTH;
         self.jobs.lock().unwrap().extend(jobs.filter(is_kept));
     }
 
-    fn claim(&self, n: usize) -> Vec<Self::Claim> {
+    fn claim(&self, n: usize) -> Vec<Self::Claim<'_>> {
         let mut jobs = self.jobs.lock().unwrap();
         let n = n.min(jobs.len());
         match self.loses {
@@ -39,11 +39,11 @@ impl Jobs for Wrong {
         }
     }
 
-    fn job(&claim: &Self::Claim) -> (u64, u64) {
+    fn job(&claim: &Self::Claim<'_>) -> (u64, u64) {
         claim
     }
 
-    fn finish(&self, _: Vec<Self::Claim>) {}
+    fn finish(&self, _: Vec<Self::Claim<'_>>) {}
 }
 
 fn wrong(loses: bool) -> Agents<Wrong> {

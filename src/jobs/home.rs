@@ -1,0 +1,134 @@
+//! Where a job belongs, to change it: its group, if it has one, and its tenant.
+
+use std::collections::VecDeque;
+
+use crate::by_key::Position;
+use crate::slab::{Key, Slab};
+
+use super::PINNED;
+use super::records::{Dirty, Group, Job, State, Tenant};
+
+pub(super) struct Home<'a> {
+    pub(super) tenant: &'a mut Tenant,
+    pub(super) group: Option<(Key, &'a mut Group)>,
+}
+
+/// Where a job is to be inserted; valid until the next change.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum InOrder {
+    /// In its tenant's line; of a group as its front.
+    Line(Position),
+    /// In its group's order.
+    Group(Position),
+}
+
+impl<'a> Home<'a> {
+    #[inline]
+    pub(super) fn of<K, J>(
+        job: &Job<K, J>,
+        groups: &'a mut Slab<Group>,
+        tenants: &'a mut Slab<Tenant>,
+    ) -> Self {
+        Self {
+            tenant: tenants.by_index_mut(job.tenant).expect(PINNED),
+            group: job.group.map(|group| groups.entry_at(group).expect(PINNED)),
+        }
+    }
+
+    /// Takes a job out of the order that it is in.
+    #[inline]
+    pub(super) fn remove<K, J>(&mut self, jobs: &mut Slab<Job<K, J>>, at: u32) {
+        if let Some((_, group)) = &mut self.group {
+            if group.front != Some(at) {
+                return group.order.remove(jobs, at);
+            }
+            group.front = None;
+        }
+        self.tenant.line.remove(jobs, at);
+    }
+
+    /// Inserts a job. In front of its group's front it takes that one's place.
+    #[inline]
+    pub(super) fn insert<K, J>(&mut self, jobs: &mut Slab<Job<K, J>>, at: u32, position: InOrder) {
+        let group = self.group.as_mut().map(|(_, group)| group);
+        match position {
+            InOrder::Group(position) => {
+                let order = &mut group.expect("it has a group").order;
+                order.insert(jobs, position, at);
+            }
+            InOrder::Line(position) => {
+                self.tenant.line.insert(jobs, position, at);
+                if let Some(group) = group
+                    && let Some(second) = group.front.replace(at)
+                {
+                    self.tenant.line.remove(jobs, second);
+                    let first = group.order.first_position();
+                    group.order.insert(jobs, first, second);
+                }
+            }
+        }
+    }
+
+    /// Counts a job out of a state and into another.
+    #[inline]
+    pub(super) fn count(&mut self, old: State, state: State) {
+        let (ran, runs) = (u32::from(old.is_claimed()), u32::from(state.is_claimed()));
+        let (was_ready, is_ready) = (u32::from(old.is_ready()), u32::from(state.is_ready()));
+        let (was_here, is_here) = (
+            usize::from(old.is_counted()),
+            usize::from(state.is_counted()),
+        );
+        self.tenant.running = self.tenant.running + runs - ran;
+        self.tenant.members = self.tenant.members + is_here - was_here;
+        match &mut self.group {
+            Some((_, group)) => {
+                group.running = group.running + runs - ran;
+                group.ready = group.ready + is_ready - was_ready;
+                group.members = group.members + is_here - was_here;
+            }
+            None => {
+                let units = &mut self.tenant.units;
+                *units = *units + u64::from(is_ready) - u64::from(was_ready);
+            }
+        }
+    }
+
+    /// What the group could have claimed has changed, perhaps: its tenant counts it
+    /// anew, and its front is in line exactly if there is room.
+    #[inline]
+    pub(super) fn balance_group<K, J>(
+        &mut self,
+        jobs: &mut Slab<Job<K, J>>,
+        dirty: &mut VecDeque<Dirty>,
+    ) {
+        let Some((key, group)) = &mut self.group else {
+            return;
+        };
+        let counted = group.limit.room(group.running).min(group.ready);
+        let old = std::mem::replace(&mut group.counted, counted);
+        let units = &mut self.tenant.units;
+        *units = *units - u64::from(old) + u64::from(counted);
+        if group.lacks_front() && !group.dirty {
+            group.dirty = true;
+            dirty.push_back(Dirty::Group(*key));
+        }
+        if counted == 0
+            && let Some(front) = group.front.take()
+        {
+            self.tenant.line.remove(jobs, front);
+            let first = group.order.first_position();
+            group.order.insert(jobs, first, front);
+        }
+    }
+
+    /// How many of the tenant could have been claimed, and how many can be now.
+    #[inline]
+    pub(super) fn balance_tenant(&mut self) -> (u64, u64) {
+        let room = self.tenant.limit.room(self.tenant.running);
+        let counted = self.tenant.units.min(u64::from(room));
+        (
+            std::mem::replace(&mut self.tenant.counted, counted),
+            counted,
+        )
+    }
+}
