@@ -88,7 +88,7 @@ enum Op {
 struct Run {
     queue: JobQueue<u8, usize>,
     ids: Vec<JobId>,
-    claims: Vec<Claim<u8, usize>>,
+    claims: Vec<Claim<'static, u8, usize>>,
     /// How often each job left: completed or removed.
     gone: Vec<u32>,
     now: u64,
@@ -105,7 +105,7 @@ fn at(seconds: u64) -> Duration {
 }
 
 impl Run {
-    fn claim(&mut self, which: u8) -> Option<Claim<u8, usize>> {
+    fn claim(&mut self, which: u8) -> Option<Claim<'static, u8, usize>> {
         let len = self.claims.len();
         (len > 0).then(|| self.claims.swap_remove(usize::from(which) % len))
     }
@@ -141,7 +141,8 @@ impl Run {
                 let eligible = self.queue.counts().eligible as usize;
                 let claims = self.queue.try_claim(n);
                 assert_eq!(claims.len(), n.min(eligible));
-                self.claims.extend(claims);
+                self.claims
+                    .extend(claims.into_iter().map(Claim::into_owned));
             }
             Op::Limit {
                 scope,
