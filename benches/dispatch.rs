@@ -1,10 +1,10 @@
 //! What deciding costs: ranks, bumps, and whole turns of the backlog.
 //!
-//! `cargo bench --bench dispatch`
+//! `cargo bench --bench dispatch --features internals`
 
 use std::hint::black_box;
 
-use conversant::backlog::{Backlog, GroupKey};
+use conversant::internals::{Backlog, GroupKey};
 use conversant::limit::{Bypass, Limit};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 

@@ -122,7 +122,6 @@ pub struct Ticket<G: Handle = TierGate> {
 }
 
 mod sealed {
-    #[allow(unreachable_pub, reason = "a supertrait of a public trait")]
     pub trait Sealed {}
 }
 

@@ -68,7 +68,7 @@ mod tests;
 pub use claims::{Expired, Pick, Unclaim};
 pub use names::{Name, Place, Scope, Terms};
 pub use pins::Pinned;
-pub use push::{JobPosition, Taken};
+pub use push::Taken;
 pub use settings::Refused;
 pub use status::{GroupStatus, TenantStatus, Why};
 

@@ -29,8 +29,6 @@ use crate::ring::{Link, Links, MAX_WEIGHT, Ring};
 
 use tiered::Tiered;
 
-pub use turn::Begun;
-
 /// A lane's name, while a handle or a group of it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LaneKey(u32);

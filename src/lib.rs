@@ -50,10 +50,11 @@
 //! left, in about half of the time to compile.
 
 #![deny(unsafe_code)]
-// What only a part that is left out uses.
+// What only a part that is left out uses, or the benches.
 #![cfg_attr(
     not(all(
         feature = "dialog",
+        feature = "internals",
         feature = "jobs",
         feature = "locks",
         feature = "scheduler"
@@ -65,41 +66,28 @@ mod sync;
 
 pub mod error;
 pub mod limit;
-#[doc(hidden)]
-pub mod slab;
+mod slab;
 
-// Public for the benches and fuzz targets: no promise of stability.
 #[cfg(feature = "scheduler")]
-#[doc(hidden)]
-pub mod backlog;
+mod backlog;
 #[cfg(feature = "jobs")]
-#[doc(hidden)]
-pub mod by_key;
+mod by_key;
 mod group;
 #[cfg(feature = "jobs")]
-#[doc(hidden)]
-pub mod jobs;
-#[doc(hidden)]
-pub mod lanes;
-#[doc(hidden)]
-pub mod ready;
-#[doc(hidden)]
-pub mod retry;
-#[doc(hidden)]
-pub mod ring;
-#[doc(hidden)]
-pub mod tiers;
-#[doc(hidden)]
-pub mod timers;
+mod jobs;
+mod lanes;
+mod ready;
+mod retry;
+mod ring;
+mod tiers;
+mod timers;
 #[cfg(feature = "scheduler")]
-#[doc(hidden)]
-pub mod workers;
+mod workers;
 
 #[cfg(feature = "locks")]
 pub mod modes;
 
-#[doc(hidden)]
-pub mod due;
+mod due;
 mod turnstile;
 pub mod wait;
 
@@ -128,6 +116,15 @@ pub mod scheduler;
 pub mod simulator;
 #[cfg(not(loom))] // not for loom: see docs/model-checking.md
 pub mod ticker;
+
+/// What the benches measure alone: no promise of stability.
+#[cfg(all(feature = "internals", feature = "scheduler"))]
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::backlog::{Backlog, GroupKey};
+    pub use crate::lanes::LaneKey;
+    pub use crate::ready::{Line, Position};
+}
 
 #[cfg(all(doctest, not(any(loom, shuttle))))]
 #[doc = include_str!("../README.md")]

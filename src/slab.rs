@@ -220,7 +220,7 @@ impl<T> Slab<T> {
     }
 
     /// Whether the value that `key` names is still there.
-    #[inline]
+    #[cfg(test)]
     pub fn contains(&self, key: Key) -> bool {
         self.get(key).is_some()
     }
@@ -266,6 +266,7 @@ impl<T> Slab<T> {
     }
 
     /// The bytes of heap memory that the slab itself holds, without what the values own.
+    #[cfg(test)]
     pub fn heap_bytes(&self) -> usize {
         let chunks = self.places.iter().filter(|place| place.chunk.is_some());
         chunks.count() * size_of::<[Slot<T>; CHUNK]>()

@@ -96,6 +96,7 @@ impl Tiers {
     }
 
     /// The lowest tier that has an outstanding task.
+    #[cfg(test)]
     pub fn lowest(&self) -> Option<u32> {
         if self.draining {
             self.others.keys().next().copied()
@@ -105,6 +106,7 @@ impl Tiers {
     }
 
     /// How many tasks of this tier wait or run.
+    #[cfg(test)]
     pub fn outstanding(&self, tier: u32) -> u64 {
         if self.open() == Some(tier) {
             self.waiting + self.running

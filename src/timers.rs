@@ -60,7 +60,7 @@ impl<T> Timers<T> {
     }
 
     /// How many are set.
-    #[must_use]
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.set.len()
     }

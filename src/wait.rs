@@ -86,7 +86,6 @@ pub(crate) use self::{
 
 /// Closes [`Op`] to other crates.
 pub(crate) mod sealed {
-    #[allow(unreachable_pub, reason = "a supertrait of a public trait")]
     pub trait Sealed {}
 }
 

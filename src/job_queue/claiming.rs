@@ -26,7 +26,7 @@ pub trait Claims {
     type Key: Ord;
     /// A job.
     type Job;
-    /// A claimed one: a [`Claim`](super::Claim), which borrows the queue or owns it.
+    /// A claimed one: a [`Claim`], which borrows the queue or owns it.
     type Claim;
 
     #[doc(hidden)]
@@ -165,7 +165,7 @@ pub(super) fn claim_now<'q, K: Ord, J>(
 ) -> Vec<Claim<'q, K, J>> {
     let own = |lease| state.jobs.now().saturating_add(lease);
     let lease = until.or_else(|| owner.lease.map(own));
-    let picks = state.jobs.claim_of(of, n, lease);
+    let picks = state.jobs.claim(of, n, lease);
     let claim = |pick: Pick| {
         let job = state.jobs.get(pick.id).expect("it was just claimed");
         Claim::new(owner.clone(), pick, job.clone())

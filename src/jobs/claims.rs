@@ -53,18 +53,13 @@ pub enum Unclaim {
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// Claims up to `n` jobs, in order, each counted as a dispatch. With a
-    /// lease they come back at that time.
+    /// Claims up to `n` jobs, of one tenant or group if it is said, in order, each counted
+    /// as a dispatch. With a lease they come back at that time. For a part no tenant's turn
+    /// moves on.
     ///
     /// Runs the user's `Ord`. If that panics, nothing is claimed; only the turns
     /// of tenants may have moved on.
-    pub fn claim(&mut self, n: usize, lease: Option<Duration>) -> Vec<Pick> {
-        self.claim_of(None, n, lease)
-    }
-
-    /// As [`claim`](Self::claim), of one tenant or group if it is said. Then no
-    /// tenant's turn moves on.
-    pub fn claim_of(&mut self, of: Option<Pinned>, n: usize, lease: Option<Duration>) -> Vec<Pick> {
+    pub fn claim(&mut self, of: Option<Pinned>, n: usize, lease: Option<Duration>) -> Vec<Pick> {
         let n = n.min(usize::try_from(self.eligible_of(of)).unwrap_or(n));
         let mut claiming = Claiming {
             jobs: self,

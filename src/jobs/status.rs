@@ -159,6 +159,7 @@ impl<K, J> Jobs<K, J> {
 
     /// The bytes of heap memory of the slabs, without names and what
     /// the jobs own.
+    #[cfg(test)]
     pub fn heap_bytes(&self) -> usize {
         self.jobs.heap_bytes() + self.groups.heap_bytes() + self.tenants.heap_bytes()
     }

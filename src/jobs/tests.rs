@@ -114,7 +114,7 @@ impl<K: Ord, J> Jobs<K, J> {
 
 /// Claims, and says which.
 fn claimed(jobs: &mut Small, n: usize) -> Vec<Pick> {
-    let picks = jobs.claim(n, None);
+    let picks = jobs.claim(None, n, None);
     jobs.check();
     picks
 }
@@ -173,7 +173,7 @@ fn names_used_once_leave_nothing() {
         add(&mut jobs, n, place, n);
     }
     loop {
-        let picks = jobs.claim(64, None);
+        let picks = jobs.claim(None, 64, None);
         if picks.is_empty() {
             break;
         }

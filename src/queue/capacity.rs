@@ -38,7 +38,6 @@ pub(crate) struct Capacity {
 
 /// What is to be sent has them; dropped, they are given back.
 #[must_use]
-#[allow(unreachable_pub, reason = "in a sealed trait")]
 pub struct Permits<'a>(pub(super) Option<Permit<&'a Semaphore>>);
 
 impl Permits<'_> {

@@ -38,6 +38,7 @@ impl Position {
         self.rank.0
     }
 
+    /// The place in its row, by which it is found.
     #[inline]
     pub fn number(self) -> u64 {
         self.number

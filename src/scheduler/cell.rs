@@ -33,7 +33,6 @@ pub(super) trait Job: Body + Any + Send + Sync {
 }
 
 /// Who runs a task.
-#[allow(unreachable_pub, reason = "in the type of a wait")]
 pub trait Runner {
     /// It has ended so: where and when it ran.
     fn ended(&mut self, ending: Ending) -> Run;
@@ -49,7 +48,6 @@ pub trait Runner {
 }
 
 /// What is to be run: a function, or a future.
-#[allow(unreachable_pub, reason = "in the type of a wait")]
 pub trait Program: Send + Sized + 'static {
     /// What was handed in.
     type Given;
@@ -71,7 +69,6 @@ pub trait Program: Send + Sized + 'static {
 }
 
 /// A function.
-#[allow(unreachable_pub, reason = "in the type of a wait")]
 pub struct Function<F>(pub(super) F);
 
 impl<F, R, E> Program for Function<F>

@@ -90,7 +90,6 @@ impl Caller {
 }
 
 /// A future as it is run.
-#[allow(unreachable_pub, reason = "in the type of a wait")]
 pub enum Stage<F> {
     New(F),
     /// Since then.

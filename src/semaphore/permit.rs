@@ -7,7 +7,6 @@ use super::Semaphore;
 use crate::sync::Arc;
 
 mod sealed {
-    #[allow(unreachable_pub, reason = "a supertrait of a public trait")]
     pub trait Sealed {}
 }
 

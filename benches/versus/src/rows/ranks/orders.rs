@@ -6,10 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
-use conversant::backlog::{Backlog, GroupKey};
-use conversant::lanes::LaneKey;
+use conversant::internals::{Backlog, GroupKey, LaneKey, Line, Position};
 use conversant::limit::{Bypass, Limit};
-use conversant::ready::{Line, Position};
 use priority_queue::PriorityQueue;
 use rustc_hash::FxBuildHasher;
 
