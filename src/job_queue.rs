@@ -112,26 +112,33 @@ use crate::limit::Limit;
 use crate::sync::Arc;
 use crate::wait::Wait;
 
+use claiming::Asked;
 use shared::Shared;
 
 pub use builder::{Builder, ReplaceError, RequeueError};
 pub use claim::Claim;
-pub use claiming::{Claiming, ClaimingOwned, ClaimingWith, Claims};
+pub use claiming::Claiming;
 pub use id::JobId;
 pub use jobs::{
     Expired, GroupStatus, Name, Place, Refused, Scope, Taken, TenantStatus, Terms, Why,
 };
 pub use next_dead::NextDead;
-pub use parts::{ClaimingPart, JobGroup, OfGroup, OfTenant, Part, Tenant};
+pub use parts::{JobGroup, OfGroup, OfTenant, Part, Tenant};
 pub use push::{PushAllError, PushError, PushReason};
 pub use push_wait::{PushWait, ToPush};
 pub use snapshot::{Counts, Snapshot};
 
 /// An ordered job queue. See the [module](self).
 ///
-/// Dropping it shuts it down, and drops what waits. Claims stay valid: they can
-/// be completed, and what is given back then is dropped.
+/// A cheap clone; the drop of the last one shuts the queue down, and drops what waits.
+/// [Owned](Claim::into_owned) claims stay valid: they can be completed, and what is given
+/// back then is dropped. A job that has a handle of its own queue keeps the queue.
 pub struct JobQueue<K, J> {
+    owner: Arc<Owner<K, J>>,
+}
+
+/// Ends the queue with its last handle.
+struct Owner<K, J> {
     shared: Arc<Shared<K, J>>,
 }
 
@@ -158,8 +165,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// If an `Ord` does; nothing is claimed.
     #[must_use = "dropping the claims gives the jobs back"]
     pub fn try_claim(&self, n: usize) -> Vec<Claim<'_, K, J>> {
-        self.shared
-            .with_state(|state| Claims::claim_now(&self, state, n, None))
+        self.asked(n, None).now()
     }
 
     /// As [`try_claim`](Self::try_claim), with a lease until this time by the
@@ -170,8 +176,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// As [`try_claim`](Self::try_claim).
     #[must_use = "dropping the claims gives the jobs back"]
     pub fn try_claim_until(&self, n: usize, until: Duration) -> Vec<Claim<'_, K, J>> {
-        self.shared
-            .with_state(|state| Claims::claim_now(&self, state, n, Some(until)))
+        self.asked(n, Some(until)).now()
     }
 
     /// Waits for at least one job, and claims up to `n` that may run then. An
@@ -195,7 +200,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// If an `Ord` does, in a poll; nothing is claimed, and the wait can be
     /// polled again.
     pub fn claim(&self, n: usize) -> Wait<Claiming<'_, K, J>> {
-        Wait::new(ClaimingWith::new(self, n, None))
+        self.asked(n, None).wait()
     }
 
     /// As [`claim`](Self::claim), with a lease until this time by the
@@ -205,44 +210,50 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// As [`claim`](Self::claim).
     pub fn claim_until(&self, n: usize, until: Duration) -> Wait<Claiming<'_, K, J>> {
-        Wait::new(ClaimingWith::new(self, n, Some(until)))
+        self.asked(n, Some(until)).wait()
     }
 
-    /// As [`claim`](Self::claim), for a wait that keeps the queue alive, and claims that
-    /// borrow nothing.
-    ///
-    /// # Errors
-    ///
-    /// As [`claim`](Self::claim).
-    pub fn claim_owned(queue: &Arc<Self>, n: usize) -> Wait<ClaimingOwned<K, J>>
-    where
-        K: 'static,
-        J: 'static,
-    {
-        Wait::new(ClaimingWith::new(queue.clone(), n, None))
+    fn asked(&self, n: usize, until: Option<Duration>) -> Asked<'_, K, J> {
+        Asked {
+            shared: self.shared(),
+            of: None,
+            n,
+            until,
+        }
     }
 }
 
 impl<K, J> JobQueue<K, J> {
+    fn of(shared: Shared<K, J>) -> Self {
+        let shared = Arc::new(shared);
+        let owner = Arc::new(Owner { shared });
+        Self { owner }
+    }
+
+    #[inline]
+    fn shared(&self) -> &Arc<Shared<K, J>> {
+        &self.owner.shared
+    }
+
     /// How many jobs there are of what, and how many agents wait: O(1), and a step for
     /// each tenant or group that is waited for.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let shared = &self.shared;
+        let shared = self.shared();
         shared.read(|state| snapshot::counts(shared, state))
     }
 
     /// How many jobs it holds at most. See [`Builder::capacity`].
     #[must_use]
     pub fn capacity(&self) -> Limit {
-        self.shared.capacity.limit()
+        self.shared().capacity.limit()
     }
 
     /// How many more jobs it has room for now, if it has a capacity. Out of date
     /// when it is returned.
     #[must_use]
     pub fn available_permits(&self) -> Option<i64> {
-        self.shared.capacity.available()
+        self.shared().capacity.available()
     }
 
     /// What the queue holds, tenant by tenant and group by group: everything in
@@ -251,7 +262,7 @@ impl<K, J> JobQueue<K, J> {
     /// Cost: O(tenants and groups) under the lock.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let shared = &self.shared;
+        let shared = self.shared();
         shared.read(|state| snapshot::take(shared, state))
     }
 
@@ -259,13 +270,13 @@ impl<K, J> JobQueue<K, J> {
     /// is claimed and comes back, can still be claimed; when nothing is left,
     /// claims give [`Closed`](crate::error::Closed). A second close does nothing.
     pub fn close(&self) {
-        self.shared.close(|_| ());
+        self.shared().close(|_| ());
     }
 
     /// Whether nothing more can be pushed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.shared.read(|state| state.closed)
+        self.shared().read(|state| state.closed)
     }
 
     /// Closes the queue and takes out all that waits, in the order in which it
@@ -274,7 +285,7 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// Cost: O(n log n) under the lock.
     pub fn shutdown(&self) -> Vec<Taken<K, Arc<J>>> {
-        self.shared.shut(false)
+        self.shared().shut(false)
     }
 }
 
@@ -284,7 +295,14 @@ impl<K: Ord, J> Default for JobQueue<K, J> {
     }
 }
 
-impl<K, J> Drop for JobQueue<K, J> {
+impl<K, J> Clone for JobQueue<K, J> {
+    fn clone(&self) -> Self {
+        let owner = Arc::clone(&self.owner);
+        Self { owner }
+    }
+}
+
+impl<K, J> Drop for Owner<K, J> {
     fn drop(&mut self) {
         drop(self.shared.shut(true));
     }
@@ -294,8 +312,8 @@ impl<K, J> fmt::Debug for JobQueue<K, J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("JobQueue");
         match self
-            .shared
-            .try_read(|state| (state.closed, snapshot::counts(&self.shared, state)))
+            .shared()
+            .try_read(|state| (state.closed, snapshot::counts(self.shared(), state)))
         {
             Some((closed, counts)) => out.field("closed", &closed).field("counts", &counts),
             None => out.field("locked", &true),
@@ -318,5 +336,4 @@ const _: () = {
     send_and_sync::<JobQueue<OnlySend, u8>>();
     send_and_sync::<Claim<'_, OnlySend, u8>>();
     send_and_sync::<Wait<Claiming<'_, OnlySend, u8>>>();
-    send_and_sync::<Wait<ClaimingOwned<OnlySend, u8>>>();
 };

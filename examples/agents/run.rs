@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::hint::black_box;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -47,7 +46,7 @@ struct Meter {
 /// One run, as all agents see it.
 struct Stage<'a> {
     options: &'a Options,
-    queue: Arc<JobQueue<u64, usize>>,
+    queue: JobQueue<u64, usize>,
     /// The meters of each job: its tenant's, and its group's.
     meters: Vec<[Option<&'a Meter>; 2]>,
     done: Vec<AtomicU32>,
@@ -69,9 +68,9 @@ pub(crate) fn run(options: &Options, rows: &[Row]) -> Outcome {
             });
         }
     }
-    let queue = Arc::new(filled(options, rows));
+    let queue = filled(options, rows);
     let start = Instant::now();
-    let _ticker = Ticker::spawn(Arc::clone(&queue), start).expect("a thread can be had");
+    let _ticker = Ticker::spawn(queue.clone(), start).expect("a thread can be had");
     let stage = Stage {
         options,
         queue,

@@ -10,7 +10,6 @@ use crate::jobs::{Jobs, Refused};
 use crate::limit::Limit;
 use crate::queue::Capacity;
 use crate::retry::Retry;
-use crate::sync::Arc;
 
 use super::JobQueue;
 use super::shared::Shared;
@@ -87,8 +86,8 @@ impl<K: Ord, J> Builder<K, J> {
         let limit = self.group_limit.checked()?;
         let jobs = Jobs::new(limit, self.retry.checked()?);
         let capacity = Capacity::new(self.capacity)?;
-        let shared = Arc::new(Shared::new(jobs, self.lease, capacity));
-        Ok(JobQueue { shared })
+        let shared = Shared::new(jobs, self.lease, capacity);
+        Ok(JobQueue::of(shared))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The wait for jobs.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -7,127 +8,69 @@ use std::time::Duration;
 use crate::error::Closed;
 use crate::jobs::{Pick, Pinned};
 use crate::sync::Arc;
-use crate::wait::{Op, Ticket, look_twice, sealed};
+use crate::wait::{Op, Ticket, Wait, look_twice, sealed};
 
-use super::JobQueue;
-use super::claim::{Claim, Owner};
+use super::claim::Claim;
 use super::shared::{Shared, State};
 
-/// The wait of [`JobQueue::claim`].
-pub type Claiming<'q, K, J> = ClaimingWith<&'q JobQueue<K, J>>;
-
-/// The wait of [`JobQueue::claim_owned`].
-pub type ClaimingOwned<K, J> = ClaimingWith<Arc<JobQueue<K, J>>>;
-
-/// What jobs are claimed from: a queue, borrowed or owned, or a [`Part`](super::Part) of
-/// one. Nothing else can be: its methods speak of private types.
-pub trait Claims {
-    /// What orders the jobs.
-    type Key: Ord;
-    /// A job.
-    type Job;
-    /// A claimed one: a [`Claim`], which borrows the queue or owns it.
-    type Claim;
-
-    #[doc(hidden)]
-    #[allow(private_interfaces, reason = "nobody else implements it")]
-    fn source(&self) -> Source<'_, Self::Key, Self::Job>;
-
-    #[doc(hidden)]
-    #[allow(private_interfaces, reason = "nobody else implements it")]
-    fn claim_now(
-        &self,
-        state: &mut State<Self::Key, Self::Job>,
-        n: usize,
-        until: Option<Duration>,
-    ) -> Vec<Self::Claim>;
+/// What is claimed: jobs of the whole queue, or of a part of it.
+pub(super) struct Asked<'q, K, J> {
+    pub(super) shared: &'q Arc<Shared<K, J>>,
+    pub(super) of: Option<Pinned>,
+    pub(super) n: usize,
+    /// The lease, if not the queue's.
+    pub(super) until: Option<Duration>,
 }
 
-/// A queue, and a part of it if it is not the whole.
-pub(super) type Source<'a, K, J> = (&'a Arc<Shared<K, J>>, Option<Pinned>);
-
-impl<K, J> sealed::Sealed for JobQueue<K, J> {}
-
-impl<'q, K: Ord, J> Claims for &'q JobQueue<K, J> {
-    type Key = K;
-    type Job = J;
-    type Claim = Claim<'q, K, J>;
-
-    #[allow(private_interfaces, reason = "nobody else implements it")]
-    fn source(&self) -> Source<'_, K, J> {
-        (&self.shared, None)
+impl<'q, K: Ord, J> Asked<'q, K, J> {
+    /// What is there now.
+    pub(super) fn now(self) -> Vec<Claim<'q, K, J>> {
+        self.shared.with_state(|state| self.claim(state))
     }
 
-    #[allow(private_interfaces, reason = "nobody else implements it")]
-    fn claim_now(
-        &self,
-        state: &mut State<K, J>,
-        n: usize,
-        until: Option<Duration>,
-    ) -> Vec<Claim<'q, K, J>> {
-        claim_now(Owner::Borrowed(&self.shared), None, state, n, until)
+    /// Waits for one at least.
+    pub(super) fn wait(self) -> Wait<Claiming<'q, K, J>> {
+        let asked = Asked {
+            n: self.n.max(1),
+            ..self
+        };
+        Wait::new(Claiming {
+            asked,
+            ticket: None,
+        })
+    }
+
+    fn claim(&self, state: &mut State<K, J>) -> Vec<Claim<'q, K, J>> {
+        let own = |lease| state.jobs.now().saturating_add(lease);
+        let lease = self.until.or_else(|| self.shared.lease.map(own));
+        let picks = state.jobs.claim(self.of, self.n, lease);
+        let claim = |pick: Pick| {
+            let job = state.jobs.get(pick.id).expect("it was just claimed");
+            Claim::new(Cow::Borrowed(self.shared), pick, job.clone())
+        };
+        picks.into_iter().map(claim).collect()
     }
 }
 
-impl<K: Ord + 'static, J: 'static> Claims for Arc<JobQueue<K, J>> {
-    type Key = K;
-    type Job = J;
-    type Claim = Claim<'static, K, J>;
-
-    #[allow(private_interfaces, reason = "nobody else implements it")]
-    fn source(&self) -> Source<'_, K, J> {
-        (&self.shared, None)
-    }
-
-    #[allow(private_interfaces, reason = "nobody else implements it")]
-    fn claim_now(
-        &self,
-        state: &mut State<K, J>,
-        n: usize,
-        until: Option<Duration>,
-    ) -> Vec<Claim<'static, K, J>> {
-        claim_now(Owner::Owned(self.shared.clone()), None, state, n, until)
-    }
-}
-
-/// A wait for jobs of what `Q` leads to: [`Claiming`], [`ClaimingOwned`] or
-/// [`ClaimingPart`](super::ClaimingPart).
-pub struct ClaimingWith<Q> {
-    queue: Q,
-    n: usize,
-    until: Option<Duration>,
+/// A wait for jobs, of a queue or of a [`Part`](super::Part) of it.
+pub struct Claiming<'q, K, J> {
+    asked: Asked<'q, K, J>,
     ticket: Option<Ticket>,
 }
 
-impl<Q> ClaimingWith<Q> {
-    pub(super) fn new(queue: Q, n: usize, until: Option<Duration>) -> Self {
-        Self {
-            queue,
-            n: n.max(1),
-            until,
-            ticket: None,
-        }
-    }
-}
+impl<K, J> sealed::Sealed for Claiming<'_, K, J> {}
 
-impl<Q> sealed::Sealed for ClaimingWith<Q> {}
-
-impl<Q: Claims + Unpin> Op for ClaimingWith<Q> {
-    type Output = Result<Vec<Q::Claim>, Closed>;
+impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
+    type Output = Result<Vec<Claim<'q, K, J>>, Closed>;
 
     /// Where nothing is found nothing is eligible, so that this change wakes
     /// nobody, compares nothing, and cannot unwind with a new place in line.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self {
-            queue,
-            n,
-            until,
-            ticket,
-        } = self;
-        let (shared, of) = queue.source();
+        let Self { asked, ticket } = self;
+        let of = asked.of;
         look_twice(cx, |current, spare| {
-            shared.with_state(|state| {
-                let claims = queue.claim_now(state, *n, *until);
+            asked.shared.with_state(|state| {
+                let claims = asked.claim(state);
                 if !claims.is_empty() || state.finished() {
                     let waker = state.withdraw(of, ticket);
                     state.discard_waker(waker);
@@ -145,38 +88,19 @@ impl<Q: Claims + Unpin> Op for ClaimingWith<Q> {
     }
 
     fn cancel(&mut self) {
-        let ticket = &mut self.ticket;
-        let (shared, of) = self.queue.source();
-        shared.with_state(|state| {
+        let Self { asked, ticket } = self;
+        asked.shared.with_state(|state| {
             // If it had been notified, the waking rule passes that on.
-            let waker = state.withdraw(of, ticket);
+            let waker = state.withdraw(asked.of, ticket);
             state.discard_waker(waker);
         });
     }
 }
 
-/// Up to `n` claims, made under the lock.
-pub(super) fn claim_now<'q, K: Ord, J>(
-    owner: Owner<'q, K, J>,
-    of: Option<Pinned>,
-    state: &mut State<K, J>,
-    n: usize,
-    until: Option<Duration>,
-) -> Vec<Claim<'q, K, J>> {
-    let own = |lease| state.jobs.now().saturating_add(lease);
-    let lease = until.or_else(|| owner.lease.map(own));
-    let picks = state.jobs.claim(of, n, lease);
-    let claim = |pick: Pick| {
-        let job = state.jobs.get(pick.id).expect("it was just claimed");
-        Claim::new(owner.clone(), pick, job.clone())
-    };
-    picks.into_iter().map(claim).collect()
-}
-
-impl<Q> fmt::Debug for ClaimingWith<Q> {
+impl<K, J> fmt::Debug for Claiming<'_, K, J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Claiming")
-            .field("n", &self.n)
+            .field("n", &self.asked.n)
             .field("in_line", &self.ticket.is_some())
             .finish_non_exhaustive()
     }

@@ -7,6 +7,7 @@ use crate::error::OutOfRange;
 use crate::jobs::{Name, Refused, Scope, Taken, Why};
 use crate::limit::Limit;
 use crate::sync::Arc;
+use crate::wait::sealed;
 
 use super::JobQueue;
 use super::builder::{ReplaceError, RequeueError};
@@ -26,14 +27,14 @@ impl<K, J> JobQueue<K, J> {
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_limit(&self, scope: Scope, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
         let limit = limit.into();
-        self.shared
+        self.shared()
             .with_state(|state| state.jobs.set_limit(scope, limit))
     }
 
     /// The limit that holds for this scope.
     #[must_use]
     pub fn limit(&self, scope: &Scope) -> Limit {
-        self.shared.read(|state| state.jobs.limit(scope))
+        self.shared().read(|state| state.jobs.limit(scope))
     }
 
     /// Changes how many jobs in a row are a tenant's when it is its turn; 1 if
@@ -45,7 +46,7 @@ impl<K, J> JobQueue<K, J> {
     /// [`OutOfRange`] if it is not in 1..=1,000,000; nothing has changed.
     pub fn set_weight(&self, tenant: impl Into<Name>, weight: u32) -> Result<(), OutOfRange> {
         let tenant = tenant.into();
-        self.shared
+        self.shared()
             .with_state(|state| state.jobs.set_weight(tenant, weight))
     }
 
@@ -56,14 +57,14 @@ impl<K, J> JobQueue<K, J> {
     /// Returns the time at which there will be something to do next. A
     /// [`Ticker`](crate::ticker::Ticker) does it by itself.
     pub fn advance(&self, now: Duration) -> Option<Duration> {
-        self.shared.with_state(|state| state.jobs.advance(now))
+        self.shared().with_state(|state| state.jobs.advance(now))
     }
 
     /// The job of this name: waiting, claimed or dead; `None` if it is gone.
     #[must_use]
     pub fn get(&self, id: JobId) -> Option<Arc<J>> {
-        let id = self.shared.key(id).ok()?;
-        self.shared.read(|state| state.jobs.get(id).cloned())
+        let id = self.shared().key(id).ok()?;
+        self.shared().read(|state| state.jobs.get(id).cloned())
     }
 
     /// Takes out a job that nobody has claimed.
@@ -72,8 +73,8 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// [`Refused`] if there is no such job any more, or it is claimed.
     pub fn remove(&self, id: JobId) -> Result<Taken<K, Arc<J>>, Refused> {
-        let id = self.shared.key(id)?;
-        self.shared.with_state(|state| state.jobs.remove(id))
+        let id = self.shared().key(id)?;
+        self.shared().with_state(|state| state.jobs.remove(id))
     }
 
     /// Has a job that waits be due at this time instead, by the embedder's clock;
@@ -84,8 +85,9 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// [`Refused`] if there is no such job any more, it is claimed or dead.
     pub fn set_due(&self, id: JobId, due: Duration) -> Result<(), Refused> {
-        let id = self.shared.key(id)?;
-        self.shared.with_state(|state| state.jobs.set_due(id, due))
+        let id = self.shared().key(id)?;
+        self.shared()
+            .with_state(|state| state.jobs.set_due(id, due))
     }
 
     /// Puts another job in the place of one that nobody has claimed: key, due time
@@ -97,8 +99,8 @@ impl<K, J> JobQueue<K, J> {
     /// claimed.
     pub fn replace(&self, id: JobId, job: J) -> Result<Arc<J>, ReplaceError<J>> {
         let mut job = Arc::new(job);
-        let replaced = self.shared.key(id).and_then(|id| {
-            let shared = &self.shared;
+        let replaced = self.shared().key(id).and_then(|id| {
+            let shared = self.shared();
             shared.with_state(|state| state.jobs.replace(id, &mut job))
         });
         match replaced {
@@ -117,9 +119,9 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// [`Refused::Stale`] if there is no such job any more.
     pub fn rekey(&self, id: JobId, mut key: K) -> Result<K, Refused> {
-        let id = self.shared.key(id)?;
+        let id = self.shared().key(id)?;
         let rekeyed = self
-            .shared
+            .shared()
             .with_state(|state| state.jobs.rekey(id, &mut key));
         rekeyed.map(|()| key)
     }
@@ -131,8 +133,8 @@ impl<K, J> JobQueue<K, J> {
     /// Cost: O(n log n) in all jobs of the queue, under the lock.
     #[must_use]
     pub fn list(&self, scope: &Scope) -> Vec<JobId> {
-        let name = |id| self.shared.name(id);
-        let listed = self.shared.read(|state| state.jobs.list(scope));
+        let name = |id| self.shared().name(id);
+        let listed = self.shared().read(|state| state.jobs.list(scope));
         listed.into_iter().map(name).collect()
     }
 
@@ -152,9 +154,9 @@ impl<K, J> JobQueue<K, J> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn remove_all(&self, ids: impl IntoIterator<Item = JobId>) -> Vec<Taken<K, Arc<J>>> {
-        let ids = ids.into_iter().filter_map(|id| self.shared.key(id).ok());
+        let ids = ids.into_iter().filter_map(|id| self.shared().key(id).ok());
         let ids: Vec<_> = ids.collect();
-        self.shared.with_state(|state| {
+        self.shared().with_state(|state| {
             let removed = ids.iter().filter_map(|&id| state.jobs.remove(id).ok());
             removed.collect()
         })
@@ -165,7 +167,7 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// Cost: as [`list`](Self::list).
     pub fn drain(&self, scope: &Scope) -> Vec<Taken<K, Arc<J>>> {
-        self.shared.with_state(|state| state.jobs.drain(scope))
+        self.shared().with_state(|state| state.jobs.drain(scope))
     }
 
     /// The jobs that [failed](super::Claim::fail) too often, those that died first
@@ -173,8 +175,8 @@ impl<K, J> JobQueue<K, J> {
     /// are requeued or [removed](Self::remove).
     #[must_use]
     pub fn dead(&self) -> Vec<JobId> {
-        let name = |id| self.shared.name(id);
-        self.shared
+        let name = |id| self.shared().name(id);
+        self.shared()
             .read(|state| state.jobs.dead().map(name).collect())
     }
 
@@ -186,8 +188,8 @@ impl<K, J> JobQueue<K, J> {
     /// [`RequeueError`] if there is no such job, it is not dead, or the queue
     /// is closed.
     pub fn requeue(&self, id: JobId) -> Result<(), RequeueError> {
-        let id = self.shared.key(id)?;
-        self.shared.with_state(|state| {
+        let id = self.shared().key(id)?;
+        self.shared().with_state(|state| {
             state.open()?;
             Ok(state.jobs.requeue(id)?)
         })
@@ -204,10 +206,12 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// If an `Ord` does; nothing has changed.
     #[must_use]
     pub fn why(&self, id: JobId) -> Option<Why> {
-        let id = self.shared.key(id).ok()?;
-        self.shared.with_state(|state| state.jobs.why(id))
+        let id = self.shared().key(id).ok()?;
+        self.shared().with_state(|state| state.jobs.why(id))
     }
 }
+
+impl<K, J> sealed::Sealed for JobQueue<K, J> {}
 
 impl<K: Ord, J> Timed for JobQueue<K, J> {
     fn advance(&self, now: Duration) -> Option<Duration> {
@@ -215,7 +219,7 @@ impl<K: Ord, J> Timed for JobQueue<K, J> {
     }
 
     fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
-        self.shared
+        self.shared()
             .with_state(|state| f(state.jobs.next_due(), &mut state.dates));
     }
 }

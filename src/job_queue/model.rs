@@ -12,12 +12,12 @@ use crate::jobs::Expired;
 use crate::sync::{Arc, explore, spawn};
 
 /// Jobs 1..=n of one group with limit 1.
-fn serial(n: u8) -> Arc<JobQueue<u8, u8>> {
+fn serial(n: u8) -> JobQueue<u8, u8> {
     let queue = JobQueue::new();
     queue
         .push_all((1..=n).map(|n| (n, n, Place::new().group("g"))))
         .unwrap();
-    Arc::new(queue)
+    queue
 }
 
 fn claim_one(queue: &JobQueue<u8, u8>) -> Result<u8, Closed> {
@@ -74,9 +74,10 @@ fn the_end_wakes_a_claim() {
 fn a_cancelled_claim_passes_its_wake_on() {
     explore("a_cancelled_claim_passes_its_wake_on", Some(3), || {
         let queue = serial(0);
-        let mut first = JobQueue::claim_owned(&queue, 1);
+        let claimer = queue.clone();
+        let mut first = Box::pin(async move { claimer.claim(1).await.map(drop) });
         let mut cx = Context::from_waker(Waker::noop());
-        assert!(Pin::new(&mut first).poll(&mut cx).is_pending());
+        assert!(first.as_mut().poll(&mut cx).is_pending());
         let canceller = spawn(move || drop(first));
         let other = queue.clone();
         let pusher = spawn(move || other.push(1, 1, Place::new()).map(drop).unwrap());
@@ -138,7 +139,7 @@ fn a_completion_wakes_a_push() {
     explore("a_completion_wakes_a_push", Some(3), || {
         let queue = JobQueue::builder().capacity(1).build().unwrap();
         queue.push(1, 1, Place::new()).unwrap();
-        let queue: Arc<JobQueue<u8, u8>> = Arc::new(queue);
+        let queue: JobQueue<u8, u8> = queue;
         let claim = queue.try_claim(1).remove(0).into_owned();
         let agent = spawn(move || claim.complete().map(drop).unwrap());
         queue.push_wait(2, 2, Place::new()).wait().unwrap();

@@ -34,7 +34,7 @@ impl<K, J> JobQueue<K, J> {
     /// somebody was told of each dead job.
     pub fn next_dead(&self) -> Wait<NextDead<'_, K, J>> {
         Wait::new(NextDead {
-            shared: &self.shared,
+            shared: self.shared(),
             ticket: None,
         })
     }

@@ -11,20 +11,17 @@ use crate::sync::Arc;
 use crate::wait::Wait;
 
 use super::JobQueue;
-use super::claim::{Claim, Owner};
-use super::claiming::{ClaimingWith, Claims, Source, claim_now};
+use super::claim::Claim;
+use super::claiming::{Asked, Claiming};
 use super::id::JobId;
 use super::push::PushError;
-use super::shared::{Shared, State};
+use super::shared::Shared;
 
 /// A tenant of a queue, by handle: see [`JobQueue::tenant`].
 pub type Tenant<K, J> = Part<K, J, OfTenant>;
 
 /// A group of a tenant, by handle: see [`Part::group`].
 pub type JobGroup<K, J> = Part<K, J, OfGroup>;
-
-/// The wait of [`Part::claim`].
-pub type ClaimingPart<'a, K, J, S> = ClaimingWith<&'a Part<K, J, S>>;
 
 /// Marks a [`Tenant`].
 #[derive(Debug)]
@@ -74,7 +71,7 @@ impl<K, J> JobQueue<K, J> {
     /// Cost: one look-up; what is done by the handle needs none.
     pub fn tenant(&self, name: impl Into<Name>) -> Tenant<K, J> {
         let name = name.into();
-        Part::of(&self.shared, |shared| {
+        Part::of(self.shared(), |shared| {
             shared.with_state(|state| state.jobs.pin(name))
         })
     }
@@ -114,8 +111,7 @@ impl<K: Ord, J, S> Part<K, J, S> {
     /// As there.
     #[must_use = "dropping the claims gives the jobs back"]
     pub fn try_claim(&self, n: usize) -> Vec<Claim<'_, K, J>> {
-        let shared = &self.pin.shared;
-        shared.with_state(|state| Claims::claim_now(&self, state, n, None))
+        self.asked(n, None).now()
     }
 
     /// Waits for at least one job of this tenant or group, and claims up to `n`
@@ -132,8 +128,8 @@ impl<K: Ord, J, S> Part<K, J, S> {
     /// # Panics
     ///
     /// As there.
-    pub fn claim(&self, n: usize) -> Wait<ClaimingPart<'_, K, J, S>> {
-        Wait::new(ClaimingWith::new(self, n, None))
+    pub fn claim(&self, n: usize) -> Wait<Claiming<'_, K, J>> {
+        self.asked(n, None).wait()
     }
 
     /// As [`claim`](Self::claim), with a lease as for [`JobQueue::claim_until`].
@@ -141,8 +137,17 @@ impl<K: Ord, J, S> Part<K, J, S> {
     /// # Errors
     ///
     /// As there.
-    pub fn claim_until(&self, n: usize, until: Duration) -> Wait<ClaimingPart<'_, K, J, S>> {
-        Wait::new(ClaimingWith::new(self, n, Some(until)))
+    pub fn claim_until(&self, n: usize, until: Duration) -> Wait<Claiming<'_, K, J>> {
+        self.asked(n, Some(until)).wait()
+    }
+
+    fn asked(&self, n: usize, until: Option<Duration>) -> Asked<'_, K, J> {
+        Asked {
+            shared: &self.pin.shared,
+            of: Some(self.pin.pinned),
+            n,
+            until,
+        }
     }
 }
 
@@ -181,28 +186,6 @@ impl<K, J> Drop for Pin<K, J> {
     fn drop(&mut self) {
         let pinned = self.pinned;
         self.shared.with_state(|state| state.jobs.unpin(pinned));
-    }
-}
-
-impl<'q, K: Ord, J, S> Claims for &'q Part<K, J, S> {
-    type Key = K;
-    type Job = J;
-    type Claim = Claim<'q, K, J>;
-
-    #[allow(private_interfaces, reason = "nobody else implements it")]
-    fn source(&self) -> Source<'_, K, J> {
-        (&self.pin.shared, Some(self.pin.pinned))
-    }
-
-    #[allow(private_interfaces, reason = "nobody else implements it")]
-    fn claim_now(
-        &self,
-        state: &mut State<K, J>,
-        n: usize,
-        until: Option<Duration>,
-    ) -> Vec<Claim<'q, K, J>> {
-        let Pin { shared, pinned } = &*self.pin;
-        claim_now(Owner::Borrowed(shared), Some(*pinned), state, n, until)
     }
 }
 

@@ -42,7 +42,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// If the key's `Ord` does; nothing has changed.
     pub fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
-        self.shared.push(key, job, place)
+        self.shared().push(key, job, place)
     }
 
     /// Puts many jobs in, under one lock: all of them or none.
@@ -62,7 +62,7 @@ impl<K: Ord, J> JobQueue<K, J> {
         &self,
         jobs: impl IntoIterator<Item = (K, J, Place)>,
     ) -> Result<Vec<JobId>, PushAllError<K, J>> {
-        let shared = &self.shared;
+        let shared = self.shared();
         let wrapped = |(key, job, place)| Some((key, Arc::new(job), place));
         let mut entering: Vec<_> = jobs.into_iter().map(wrapped).collect();
         let mut withdrawn = Vec::new();

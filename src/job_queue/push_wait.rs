@@ -81,7 +81,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// If the key's `Ord` does; key and job are dropped, nothing else has changed.
     pub fn push_wait(&self, key: K, job: J, place: Place) -> Wait<PushWait<'_, K, J>> {
-        self.shared.push_wait(key, job, place)
+        self.shared().push_wait(key, job, place)
     }
 }
 

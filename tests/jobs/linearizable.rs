@@ -4,7 +4,6 @@
 use crate::histories;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use conversant::job_queue::{JobQueue, Place, Scope};
 use conversant::limit::Limit;
@@ -108,7 +107,7 @@ type Script = Box<dyn FnOnce(&mut Log<Operation>) + Send>;
 #[test]
 fn histories_of_a_pusher_and_two_agents() {
     for _ in 0..1_000 {
-        let queue = Arc::new(JobQueue::new());
+        let queue = JobQueue::new();
         let two = queue.set_limit(Scope::group(1), Limit::AtMost(2));
         two.expect("in range");
         let mut scripts: Vec<Script> = Vec::new();

@@ -183,12 +183,12 @@ fn a_drop_may_call_the_queue_and_may_panic() {
 /// Counts how often it is woken, and may panic or call the queue.
 struct Woken {
     times: AtomicUsize,
-    queue: Arc<JobQueue<u32, u32>>,
+    queue: JobQueue<u32, u32>,
     panics: bool,
 }
 
 impl Woken {
-    fn new(queue: &Arc<JobQueue<u32, u32>>, panics: bool) -> Arc<Self> {
+    fn new(queue: &JobQueue<u32, u32>, panics: bool) -> Arc<Self> {
         Arc::new(Self {
             times: AtomicUsize::new(0),
             queue: queue.clone(),
@@ -218,9 +218,9 @@ fn poll<F: Future + Unpin>(wait: &mut F, waker: &Arc<Woken>) -> Poll<F::Output> 
 
 #[test]
 fn one_is_woken_for_each_job_and_a_dropped_wait_passes_it_on() {
-    let queue = Arc::new(JobQueue::new());
+    let queue = JobQueue::new();
     let wakers = [(); 3].map(|()| Woken::new(&queue, false));
-    let mut waits = [1, 2, 3].map(|n| JobQueue::claim_owned(&queue, n));
+    let mut waits = [1, 2, 3].map(|n| queue.claim(n));
     for (wait, waker) in waits.iter_mut().zip(&wakers) {
         assert!(poll(wait, waker).is_pending());
     }
@@ -251,9 +251,9 @@ fn one_is_woken_for_each_job_and_a_dropped_wait_passes_it_on() {
 
 #[test]
 fn a_waker_that_panics_keeps_no_other_from_being_woken() {
-    let queue = Arc::new(JobQueue::new());
+    let queue = JobQueue::new();
     let (bad, good) = (Woken::new(&queue, true), Woken::new(&queue, false));
-    let mut waits = [1, 1].map(|n| JobQueue::claim_owned(&queue, n));
+    let mut waits = [1, 1].map(|n| queue.claim(n));
     assert!(poll(&mut waits[0], &bad).is_pending());
     assert!(poll(&mut waits[1], &good).is_pending());
     let jobs = [1, 2].map(|n| (n, n, Place::new()));

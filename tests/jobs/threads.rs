@@ -258,7 +258,7 @@ fn leases_return_what_dead_agents_held_and_each_job_is_done_once() {
 #[test]
 fn two_claimers_of_one_group_never_exceed_its_limit() {
     for _ in 0..300 {
-        let queue = Arc::new(JobQueue::new());
+        let queue = JobQueue::new();
         queue
             .push_all((0..4).map(|n| (n, n, Place::new().group("g"))))
             .unwrap();
@@ -283,7 +283,7 @@ fn two_claimers_of_one_group_never_exceed_its_limit() {
 #[test]
 fn what_races_the_last_completion_runs_and_what_races_the_close_is_told() {
     for _ in 0..300 {
-        let queue = Arc::new(JobQueue::new());
+        let queue = JobQueue::new();
         queue.push(1, 1, Place::new().group("g")).unwrap();
         let last = queue.try_claim(1).remove(0).into_owned();
         let completer = thread::spawn(move || last.complete().unwrap());

@@ -1,7 +1,7 @@
 //! How a claim, a job and a queue end: leases, dead letters, close.
 
 use conversant::error::Closed;
-use conversant::job_queue::{Expired, Refused, RequeueError, Why};
+use conversant::job_queue::{Expired, PushReason, Refused, RequeueError, Terms, Why};
 
 use super::*;
 
@@ -108,6 +108,20 @@ fn claims_outlive_the_queue() {
     first.complete().unwrap();
     second.give_back().unwrap();
     assert!(third.holds());
+}
+
+#[test]
+fn the_last_clone_shuts_the_queue_down() {
+    let (queue, _) = twelve(Limit::SERIAL);
+    let other = queue.clone();
+    let shop = queue.tenant("shop");
+    drop(queue);
+    assert!(!other.is_closed());
+    shop.push(13, 13, Terms::new()).unwrap();
+    drop(other);
+    let refused = shop.push(14, 14, Terms::new()).unwrap_err();
+    assert_eq!(refused.reason, PushReason::Closed);
+    assert!(shop.try_claim(9).is_empty(), "what waited is gone");
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use conversant::job_queue::{Claim, JobId, JobQueue, Place, Scope};
@@ -12,7 +11,7 @@ use super::seeds;
 use crate::crew::{Stage, pause, run, wait};
 
 struct World {
-    queue: Arc<JobQueue<u32, u32>>,
+    queue: JobQueue<u32, u32>,
     now: Cell<u64>,
     last: Cell<u32>,
     ids: RefCell<Vec<JobId>>,
@@ -36,7 +35,7 @@ impl World {
         let builder = JobQueue::builder().attempts(3).group_limit(Limit::SERIAL);
         let queue = builder.lease(Duration::from_millis(20)).build().unwrap();
         World {
-            queue: Arc::new(queue),
+            queue,
             now: Cell::new(0),
             last: Cell::new(0),
             ids: RefCell::default(),
@@ -140,12 +139,7 @@ async fn act(stage: &Stage, world: &World) {
     while stage.goes_on() {
         let id = world.ids.borrow().last().copied();
         match stage.below(12) {
-            0 => {
-                if let Ok(claims) = wait(JobQueue::claim_owned(queue, 2)).await {
-                    work(stage, world, claims).await;
-                }
-            }
-            1 | 2 => {
+            0..=2 => {
                 if let Ok(claims) = wait(queue.claim(stage.below(4))).await {
                     work(stage, world, claims).await;
                 }

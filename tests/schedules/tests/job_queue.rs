@@ -47,7 +47,7 @@ fn work(queue: &JobQueue<u32, u32>, seen: &Mutex<Seen>, mut give_back: bool) {
 }
 
 fn agents() {
-    let queue = Arc::new(JobQueue::new());
+    let queue = JobQueue::new();
     let seen = Arc::new(Mutex::new(Seen::default()));
     let agents = [false, true].map(|give_back| {
         let (queue, seen) = (queue.clone(), seen.clone());
@@ -83,7 +83,7 @@ fn two_agents_a_pusher_a_pause_a_close() {
 #[test]
 fn a_lease_runs_out_beside_a_completion() {
     schedules::explore(|| {
-        let queue = Arc::new(JobQueue::new());
+        let queue = JobQueue::new();
         let done = Arc::new(Mutex::new(0));
         let jobs = (0..2).map(|job| (job, job, Place::new().group("g")));
         queue.push_all(jobs).expect("the queue is open");
