@@ -77,6 +77,7 @@ pub(crate) enum Phase {
 
 /// A group's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub(crate) struct GroupKey(pub(crate) Key);
 
 /// What hardly any group ever has.

@@ -48,6 +48,10 @@
 //! `dialog`, `jobs`, `locks` (with the gate) and `scheduler` (with the simulator) are
 //! on by default. Without them the queue, sends by key and the semaphore are
 //! left, in about half of the time to compile.
+//!
+//! Off by default: `futures` makes a queue a `Stream` of turns (`Queue::turns`) and a
+//! conversation a `Sink` (`Conversation::sink`); with `serde` all snapshots, counts and
+//! statuses can be serialized.
 
 #![deny(unsafe_code)]
 // What only a part that is left out uses, or the benches.

@@ -46,6 +46,17 @@ impl From<u32> for Limit {
     }
 }
 
+/// A number, or null.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Limit {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::AtMost(most) => serializer.serialize_some(most),
+            Self::Unlimited => serializer.serialize_none(),
+        }
+    }
+}
+
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -37,6 +37,7 @@ mod tests;
 /// assert_eq!(Mode::Six.to_string(), "SIX");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(u8)]
 pub enum Mode {
     /// Intent shared: something below is read.

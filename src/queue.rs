@@ -144,6 +144,8 @@ mod shared;
 mod snapshot;
 mod special;
 mod state;
+#[cfg(feature = "futures")]
+mod stream;
 mod submissions;
 mod suspended;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -178,6 +180,8 @@ pub use send_wait::{Pending, SendAllWait, SendWait, Sending, ToSend};
 pub(crate) use shared::{KEPT_IDLE, Shared};
 pub use snapshot::{Counts, GroupStatus, LaneStatus, Snapshot};
 use state::State;
+#[cfg(feature = "futures")]
+pub use stream::{SendSink, TurnStream};
 pub use turn::Turn;
 
 pub(crate) type GroupRef<T> = crate::group::GroupRef<T, Shared<T>>;

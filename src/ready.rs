@@ -35,7 +35,7 @@ const FEW_GAPS: usize = 32;
 /// Capacity that is not worth giving back.
 const SLACK: usize = 1024;
 
-/// Groups in line. See the [module](self).
+/// Groups in line.
 #[derive(Debug)]
 pub struct Line<G> {
     row: Row<G>,

@@ -79,6 +79,14 @@ impl fmt::Debug for Key {
     }
 }
 
+/// As its `Debug` form.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Key {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{self:?}"))
+    }
+}
+
 struct Slot<T> {
     value: Option<T>,
     /// Of the value that is here, or of the next one. The last one is never issued.

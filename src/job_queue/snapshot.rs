@@ -8,6 +8,7 @@ use super::shared::{Shared, State};
 
 /// What a queue held at one moment: everything in it was true at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Snapshot {
     /// Nothing more can be pushed.
     pub closed: bool,
@@ -21,6 +22,7 @@ pub struct Snapshot {
 
 /// How many jobs there are of what, and how many agents wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counts {
     /// Jobs that wait and are due.
     pub ready: usize,

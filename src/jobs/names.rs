@@ -13,9 +13,11 @@ use super::Pinned;
 /// The default name is the number 0. Cost: a number is copied, a text is
 /// allocated once for each name made.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Name(Form);
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 enum Form {
     Number(u64),
     Text(Box<str>),

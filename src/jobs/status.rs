@@ -12,6 +12,7 @@ use super::{Jobs, Name};
 /// the innermost is named: the job's own, its group's, its tenant's, the
 /// queue's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Why {
     /// Nothing: it is claimed as soon as those before it in its tenant's order
     /// are, by its tenant's turn.
@@ -40,6 +41,7 @@ pub enum Why {
 
 /// One tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TenantStatus {
     /// Its name.
     pub name: Name,
@@ -59,6 +61,7 @@ pub struct TenantStatus {
 
 /// One group.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GroupStatus {
     /// Its name.
     pub name: Name,

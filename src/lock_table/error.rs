@@ -10,6 +10,7 @@ use crate::sync::Arc;
 
 /// Names an owner, also after it is gone: no later owner of the table has the same.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct OwnerId(pub(super) Key);
 
 /// Why a request was not granted. The owner holds what it held before it asked.

@@ -29,6 +29,7 @@ pub(super) struct Request {
 
 /// Why a request waits for another owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Cause {
     /// The other holds a conflicting mode.
     Holds,

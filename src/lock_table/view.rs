@@ -11,6 +11,7 @@ use crate::wait::WaitCounts;
 
 /// Everything that is held in the table or waited for, at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Snapshot<K> {
     /// Each resource that somebody holds or waits for, in no particular order. What an owner holds
     /// by a covering ancestor only is not in the table.
@@ -21,6 +22,7 @@ pub struct Snapshot<K> {
 
 /// How much there is of what. See [`LockTable::counts`](super::LockTable::counts).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counts {
     /// Resources that somebody holds or waits for.
@@ -38,6 +40,7 @@ pub struct Counts {
 
 /// One resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ResourceView<K> {
     /// Which.
     pub resource: K,
@@ -49,6 +52,7 @@ pub struct ResourceView<K> {
 
 /// One waiting request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct WaiterView {
     /// Who waits.
     pub owner: OwnerId,

@@ -100,6 +100,7 @@ pub enum NoMore {
 
 /// What keeps a group's first message waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Why {
     /// Nothing waits.
     Idle,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::group::CLOSED;
 use crate::semaphore::Permit;
 use crate::wait::{Wait, sealed};
 
@@ -31,9 +32,12 @@ impl<'a, T> Pending for ToReserve<'a, T> {
     type Refused = SendError<()>;
 
     fn send(self, permits: Permits<'_>) -> Result<Reserved<'a, T>, SendError<()>> {
-        permits.keep();
         let Self(conversation) = self;
-        Ok(Reserved { conversation })
+        let reserved = conversation.keep(permits);
+        reserved.map_err(|reason| SendError {
+            message: (),
+            reason,
+        })
     }
 
     fn into_message(self) {}
@@ -70,7 +74,16 @@ impl<T> Conversation<T> {
     ///
     /// [`SendReason`], if there is none.
     pub fn try_reserve(&self) -> Result<Reserved<'_, T>, SendReason> {
-        self.pin.queue().capacity.take(1)?.keep();
+        self.keep(self.pin.queue().capacity.take(1)?)
+    }
+
+    /// Keeps a permit, unless there is nothing to use it for any more: a queue without a
+    /// capacity has no word that says so.
+    fn keep(&self, permits: Permits<'_>) -> Result<Reserved<'_, T>, SendReason> {
+        if self.pin.lock().flags & CLOSED != 0 {
+            return Err(SendReason::Closed);
+        }
+        permits.keep();
         Ok(Reserved { conversation: self })
     }
 }

@@ -15,6 +15,7 @@ use super::state::State;
 
 /// How much there is of what in a queue. See [`Queue::counts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counts {
     /// Groups that have not ended.
@@ -50,6 +51,7 @@ pub struct Counts {
 /// What a queue held. Nothing is claimed or closed while it is taken, but messages
 /// may be sent and turns may end: each group is shown as it was at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Snapshot {
     /// Nothing more can be sent.
     pub closed: bool,
@@ -68,6 +70,7 @@ pub struct Snapshot {
 
 /// One lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct LaneStatus {
     /// Turns in a row.
     pub weight: u32,
@@ -85,6 +88,7 @@ pub struct LaneStatus {
 
 /// One group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GroupStatus {
     /// Its name.
     pub id: GroupId,

@@ -8,6 +8,7 @@ use crate::sync::Arc;
 
 /// A task's number: from 1, in order of submission to its scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TaskId(pub(crate) u64);
 
 impl TaskId {

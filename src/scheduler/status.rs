@@ -15,6 +15,7 @@ use super::task_state::{Body, Location, Phase, Running};
 /// among those that run, until its worker has reported it. Taking a status costs
 /// O(n log n) under the scheduler's lock, where n is the number of tasks that have not ended.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Status {
     /// The workers.
     pub workers: WorkersStatus,
@@ -30,6 +31,7 @@ pub struct Status {
 
 /// The workers of a scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct WorkersStatus {
     /// The most there may be.
     pub max: u32,
@@ -47,6 +49,7 @@ pub struct WorkersStatus {
 
 /// A task that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct RunningTask {
     /// The task.
     pub id: TaskId,
@@ -65,6 +68,7 @@ pub struct RunningTask {
 
 /// A task that waits: to start, or if it is a future to be polled again.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct WaitingTask {
     /// The task.
     pub id: TaskId,
@@ -83,6 +87,7 @@ pub struct WaitingTask {
 
 /// What keeps a task waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Why {
     /// An earlier task of its group waits too.
     Behind,
@@ -113,6 +118,7 @@ pub enum Why {
 
 /// A caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CallerStatus {
     /// Its name.
     pub name: Arc<str>,

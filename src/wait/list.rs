@@ -52,6 +52,7 @@ pub(crate) struct Removed<D> {
 
 /// How many wait for one thing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct WaitCounts {
     /// Those that sleep.
     pub waiting: usize,

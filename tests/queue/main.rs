@@ -35,6 +35,7 @@ mod rules;
 mod rules_oracle;
 mod send_many;
 mod steps;
+mod streams;
 mod tasks;
 mod threads;
 mod twins;

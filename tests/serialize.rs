@@ -1,0 +1,87 @@
+//! What can be serialized: snapshots, counts and statuses, as JSON.
+
+use conversant::gate::TierGate;
+use conversant::job_queue::{JobQueue, Place, Scope};
+use conversant::limit::Limit;
+use conversant::lock_table::{LockTable, Resource};
+use conversant::modes::Mode;
+use conversant::queue::Queue;
+use conversant::scheduler::{CallerOptions, Scheduler};
+use serde_json::{Value, json, to_value};
+
+#[test]
+fn a_queue() {
+    let queue = Queue::builder().capacity(9).build().unwrap();
+    let lane = queue.lane(2, 3).unwrap();
+    let anna = lane.conversation().unwrap();
+    anna.send("a message").unwrap();
+    let taken = to_value(queue.snapshot()).unwrap();
+    assert_eq!(
+        (&taken["waiting"], &taken["closed"]),
+        (&json!(1), &json!(false))
+    );
+    assert_eq!(taken["counts"], to_value(queue.counts()).unwrap());
+    assert_eq!(taken["counts"]["outstanding"], 1);
+    let lane = &taken["lanes"][0];
+    assert_eq!((&lane["weight"], &lane["cap"]), (&json!(2), &json!(3)));
+    let group = &lane["groups"][0];
+    assert_eq!(
+        (&group["limit"], &group["why"]),
+        (&json!(1), &json!("InLine"))
+    );
+    assert!(group["id"]["key"].is_string() && group["bump"].is_null());
+}
+
+#[test]
+fn a_job_queue() {
+    let jobs = JobQueue::new();
+    jobs.push(1, "a job", Place::new().tenant(7).group("mail"))
+        .unwrap();
+    jobs.set_limit(Scope::group_of(7, "mail"), Limit::Unlimited)
+        .unwrap();
+    let taken = to_value(jobs.snapshot()).unwrap();
+    assert_eq!(
+        (&taken["limit"], &taken["counts"]["ready"]),
+        (&Value::Null, &json!(1))
+    );
+    let tenant = &taken["tenants"][0];
+    assert_eq!(
+        (&tenant["name"], &tenant["groups"][0]["name"]),
+        (&json!(7), &json!("mail"))
+    );
+    assert_eq!(tenant["groups"][0]["limit"], Value::Null);
+    let id = jobs.list(&Scope::Queue)[0];
+    assert_eq!(to_value(jobs.why(id)).unwrap(), "Ready");
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+struct Row(&'static str);
+
+impl Resource for Row {
+    fn parent(&self) -> Option<Self> {
+        None
+    }
+}
+
+#[test]
+fn a_lock_table() {
+    let table = LockTable::new();
+    let mut owner = table.owner(0);
+    owner.lock(&Row("a row"), Mode::X).wait().unwrap();
+    let taken = to_value(table.snapshot()).unwrap();
+    assert_eq!(to_value(table.counts()).unwrap()["owners"], 1);
+    assert!(taken.to_string().contains("a row"), "{taken}");
+}
+
+#[test]
+fn a_scheduler_and_a_gate() {
+    let scheduler = Scheduler::builder().build().unwrap();
+    let _caller = scheduler
+        .caller("nightly", CallerOptions::default())
+        .unwrap();
+    let status = to_value(scheduler.status()).unwrap();
+    assert_eq!(status["callers"][0]["name"], "nightly");
+    let gate = TierGate::new();
+    let _ticket = gate.join(3);
+    assert!(to_value(gate.snapshot()).unwrap().is_object());
+}
