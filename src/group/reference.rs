@@ -208,7 +208,14 @@ impl<T, Q> Groups<T, Q> {
     /// All listed groups, in the order of their names. None of them must be
     /// locked by the caller.
     pub(crate) fn all(&self) -> Vec<GroupRef<T, Q>> {
-        self.pages.listed().into_iter().map(counted).collect()
+        self.from(0, usize::MAX)
+    }
+
+    /// The listed groups from this index on: `most` at least, if there are as many, and
+    /// less than a page more. As [`all`](Self::all).
+    pub(crate) fn from(&self, first: u32, most: usize) -> Vec<GroupRef<T, Q>> {
+        let found = self.pages.listed(first, most);
+        found.into_iter().map(counted).collect()
     }
 }
 

@@ -7,11 +7,11 @@ use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::wait::WaitCounts;
 
-use super::Queue;
 use super::id::GroupId;
 use super::refuse::Why;
 use super::shared::Shared;
 use super::state::State;
+use super::{GroupRef, Queue};
 
 /// How much there is of what in a queue. See [`Queue::counts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -141,9 +141,45 @@ impl<T> Queue<T> {
         shared.with_state(|state| counts(shared, state))
     }
 
+    /// The groups of the queue, one after the other in the order of their names: for a
+    /// queue with so many that a [`snapshot`](Self::snapshot) would keep others waiting.
+    ///
+    /// The queue's lock is taken anew for every hundred groups or so. Each group is shown as it
+    /// was at one moment; one that is made or ends meanwhile may be missing, none is shown
+    /// twice.
+    ///
+    /// ```
+    /// # use conversant::limit::Limit;
+    /// # use conversant::queue::Queue;
+    /// let queue = Queue::<&str>::new();
+    /// let lane = queue.lane(1, Limit::Unlimited)?;
+    /// let groups: Vec<_> = (0..1_000).map(|_| lane.conversation()).collect::<Result<_, _>>()?;
+    /// groups[7].send("a message")?;
+    /// let waiting = queue.groups().filter(|group| group.waiting > 0);
+    /// assert_eq!(waiting.map(|group| group.id).collect::<Vec<_>>(), [groups[7].group()]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn groups(&self) -> impl Iterator<Item = GroupStatus> + '_ {
+        let shared = self.shared();
+        let mut next = Some(0);
+        let page = move || {
+            let first = next?;
+            let page: Vec<_> = shared.with_state(|state| {
+                let groups = state.groups.from(first, AT_ONCE).into_iter();
+                let status = |group| status(shared, state, &group).0;
+                groups.map(status).collect()
+            });
+            let last = page.last()?;
+            next = last.id.key.0.index().checked_add(1);
+            Some(page)
+        };
+        std::iter::from_fn(page).flatten()
+    }
+
     /// What the queue holds, and why what waits waits.
     ///
-    /// Cost: O(lanes and groups) under the queue's lock.
+    /// Cost: O(lanes and groups) under the queue's lock; [`groups`](Self::groups) takes it
+    /// for a few at a time.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let shared = self.shared();
@@ -152,24 +188,12 @@ impl<T> Queue<T> {
             let mut by_lane: BTreeMap<LaneKey, (bool, Vec<GroupStatus>)> = BTreeMap::new();
             let (mut waiting, mut in_flight, mut sent) = (0, 0, state.sent_to_ended);
             for group in state.groups.all() {
-                let mailbox = shared.lock_group(state, &group);
-                let claimed = state.is_claimed(&mailbox);
-                let status = GroupStatus {
-                    id: shared.id(group.key()),
-                    limit: mailbox.limit(),
-                    level: mailbox.level,
-                    // A turn that is about to begin has used it up.
-                    bump: mailbox.bump().filter(|_| !claimed).map(|(level, _)| level),
-                    waiting: group.waiting() as usize,
-                    in_flight: mailbox.units(claimed),
-                    sent: group.sent(&mailbox),
-                    why: state.why(&group, &mailbox),
-                };
+                let (status, lane, is_poisoned) = status(shared, state, &group);
                 waiting += status.waiting as u64;
                 in_flight += u64::from(status.in_flight);
                 sent += status.sent;
-                let waits = status.waiting > 0 && mailbox.flags & POISONED == 0;
-                let (outstanding, groups) = by_lane.entry(mailbox.lane).or_default();
+                let waits = status.waiting > 0 && !is_poisoned;
+                let (outstanding, groups) = by_lane.entry(lane).or_default();
                 *outstanding |= waits || status.in_flight > 0;
                 groups.push(status);
             }
@@ -195,6 +219,31 @@ impl<T> Queue<T> {
             }
         })
     }
+}
+
+/// How many groups are looked at under one lock, or some more.
+const AT_ONCE: usize = 64;
+
+/// A group, its lane, and whether it is poisoned.
+fn status<T>(
+    shared: &Shared<T>,
+    state: &mut State<T>,
+    group: &GroupRef<T>,
+) -> (GroupStatus, LaneKey, bool) {
+    let mailbox = shared.lock_group(state, group);
+    let claimed = state.is_claimed(&mailbox);
+    let status = GroupStatus {
+        id: shared.id(group.key()),
+        limit: mailbox.limit(),
+        level: mailbox.level,
+        // A turn that is about to begin has used it up.
+        bump: mailbox.bump().filter(|_| !claimed).map(|(level, _)| level),
+        waiting: group.waiting() as usize,
+        in_flight: mailbox.units(claimed),
+        sent: group.sent(&mailbox),
+        why: state.why(group, &mailbox),
+    };
+    (status, mailbox.lane, mailbox.flags & POISONED != 0)
 }
 
 pub(super) fn counts<T>(shared: &Shared<T>, state: &State<T>) -> Counts {

@@ -300,18 +300,27 @@ impl<S> Pages<S> {
         shared.get(key).map(f)
     }
 
-    /// All listed values, in the order of their indices.
-    pub(crate) fn listed(&self) -> Vec<NonNull<S>> {
+    /// The listed values from this index on, in the order of their indices: `most` at
+    /// least, if there are as many, and less than a page more.
+    pub(crate) fn listed(&self, first: u32, most: usize) -> Vec<NonNull<S>> {
         let shared = self.0.lock();
-        let mut all = Vec::new();
-        for &page in shared.pages.values() {
+        let (number, mut slot) = (first / INDICES as u32, first as usize % INDICES);
+        let mut found = Vec::new();
+        for &page in shared.pages.range(number..).map(|(_, page)| page) {
+            if found.len() >= most {
+                break;
+            }
             // SAFETY: as in `get`.
-            let listed = unsafe { page.as_ref() }.listed.get();
-            let slots = (0..INDICES).filter(|slot| listed >> slot & 1 != 0);
+            let header = unsafe { page.as_ref() };
+            if header.number > number {
+                slot = 0;
+            }
+            let listed = header.listed.get();
+            let slots = (slot..INDICES).filter(|slot| listed >> slot & 1 != 0);
             // SAFETY: as in `get`.
-            all.extend(slots.map(|slot| unsafe { value_at(page, slot) }));
+            found.extend(slots.map(|slot| unsafe { value_at(page, slot) }));
         }
-        all
+        found
     }
 }
 

@@ -7,7 +7,7 @@ use conversant::limit::Limit;
 use conversant::queue::{Counts, Queue, Why};
 use conversant::wait::WaitCounts;
 
-use crate::queue_support::{Bell, Random, poll, take};
+use crate::queue_support::{Bell, Random, conversation, plain, poll, take};
 
 /// All that is counted is what one finds.
 fn check(queue: &Queue<u32>) -> Counts {
@@ -152,4 +152,34 @@ fn random_operations() {
             assert_eq!(counts.failed, failed);
         }
     }
+}
+
+#[test]
+fn groups_one_by_one_are_those_of_the_snapshot() {
+    let (queue, lane) = plain();
+    let mut random = Random(7);
+    let mut groups: Vec<_> = (0..1_000)
+        .map(|_| conversation(&lane, Limit::SERIAL, 0))
+        .collect();
+    // Gaps of all widths.
+    groups.retain(|_| random.below(3) > 0);
+    groups.drain(200..400);
+    for group in groups.iter().step_by(7) {
+        group.send(()).unwrap();
+    }
+    let seen = queue.snapshot();
+    let one_by_one: Vec<_> = queue.groups().collect();
+    assert_eq!(one_by_one, seen.lanes[0].groups);
+    // What is made and what ends meanwhile may be missing; nothing is told twice.
+    let mut told = queue.groups();
+    let first = told.next().unwrap();
+    let ended = groups.pop().unwrap().group();
+    groups.push(conversation(&lane, Limit::SERIAL, 0));
+    let mut ids: Vec<_> = told.map(|group| group.id).collect();
+    assert!(!ids.contains(&first.id) && !ids.contains(&ended));
+    assert!(ids.len() + 2 >= groups.len());
+    ids.dedup();
+    assert!(ids.is_sorted() && ids.len() < groups.len());
+    drop(groups);
+    assert_eq!(queue.groups().filter(|group| group.waiting == 0).count(), 0);
 }

@@ -79,7 +79,13 @@ proptest! {
             }
             let listed = there.values().filter(|entry| entry.2);
             let listed: Vec<_> = listed.map(|entry| entry.0).collect();
-            prop_assert_eq!(pages.listed(), listed);
+            prop_assert_eq!(pages.listed(0, usize::MAX), &listed[..]);
+            let from = ever.last().map_or(0, |key| key.index().saturating_sub(pick as u32 % 99));
+            let later = there.iter().filter(|(key, entry)| key.index() >= from && entry.2);
+            let later: Vec<_> = later.map(|(_, entry)| entry.0).collect();
+            let found = pages.listed(from, 3);
+            prop_assert!(found.len() >= later.len().min(3) && found.len() < 3 + 128);
+            prop_assert_eq!(&found[..], &later[..found.len()]);
             for key in &ever {
                 let expected = there.get(key).filter(|entry| entry.2);
                 prop_assert_eq!(pages.with(*key, |value| value), expected.map(|entry| entry.0));
