@@ -10,6 +10,7 @@ use crate::group::{
 use crate::ready::Age;
 use crate::sync::Arc;
 
+use super::capacity::number;
 use super::live::{LIVE, Live};
 use super::shared::Shared;
 use super::state::State;
@@ -126,7 +127,7 @@ pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, me
     if live.counted {
         finish(shared, live, tier);
     }
-    shared.capacity.release(messages);
+    shared.capacity.done(&live.holder, number(messages));
 }
 
 #[cold]
