@@ -177,7 +177,9 @@ impl Capacity {
     /// What was received is live no more.
     #[inline]
     pub(super) fn let_go(&self, holder: &mut Holder) {
-        if let Some(bounded) = &self.bounded {
+        if holder.is_some()
+            && let Some(bounded) = &self.bounded
+        {
             holder.let_go(&bounded.holders);
         }
     }
