@@ -124,6 +124,7 @@ mod capacity;
 mod claim;
 mod delivery;
 mod handles;
+mod holders;
 mod id;
 mod live;
 #[cfg(all(test, loom))]

@@ -1,10 +1,7 @@
-//! A queue's capacity: the permits that its messages hold, and which threads
-//! hold what only they can finish.
+//! A queue's capacity: the permits that its messages hold.
 //!
-//! State: the permits (`permit_cache`), one for each message that the queue may hold. And
-//! each thread has, for each queue that it receives from, a count of the live
-//! turns, deliveries and looks that it has received: these are the owners of
-//! one `Arc`, beside the thread itself, so that no thread asks another.
+//! State: the permits (`permit_cache`), one for each message that the queue may hold; and
+//! which threads hold what only they can finish (`holders`).
 //!
 //! Protocol: a send first takes its permits, or waits for them (`send_wait`).
 //! They are given back when what was sent is done or taken out; under another
@@ -15,25 +12,26 @@
 //! 2. The permits out are those of the messages that wait or are in flight, of
 //!    the sends on their way, and of waits that were granted some and not polled
 //!    since. What dialogs put past the capacity is a debt.
-//! 3. A thread forgets a queue only while nothing that it received there is live.
-
-use std::cell::RefCell;
-use std::mem::ManuallyDrop;
 
 use crate::error::OutOfRange;
 use crate::limit::Limit;
 use crate::semaphore::{Permit, Semaphore};
-// Shared ownership and no more: nothing is synchronized by it.
-use crate::sync::{WakeArc as Arc, per_thread};
 use crate::turnstile::Turnstile;
 
+use super::holders::{Holder, Holders};
 use super::permit_cache::PermitCache;
 use super::refuse::SendReason;
 
 /// The capacity of a queue, if it has one.
 #[derive(Debug)]
 pub(crate) struct Capacity {
-    cache: Option<Box<PermitCache>>,
+    bounded: Option<Box<Bounded>>,
+}
+
+#[derive(Debug)]
+struct Bounded {
+    cache: PermitCache,
+    holders: Holders,
 }
 
 /// What is to be sent has them; dropped, they are given back.
@@ -50,42 +48,26 @@ impl Permits<'_> {
     }
 }
 
-/// Held by what is live, for the thread that has received it, until
-/// [`let_go`](Self::let_go); there exactly if there is a capacity. Nothing is
-/// done when it is dropped, so that no turn pays for a look.
-pub(super) struct Holder(ManuallyDrop<Option<Arc<()>>>);
-
-impl Holder {
-    #[inline]
-    pub(super) fn is_some(&self) -> bool {
-        self.0.is_some()
-    }
-
-    /// What was received is live no more.
-    #[inline]
-    pub(super) fn let_go(&mut self) {
-        drop(self.0.take());
-    }
-
-    #[inline]
-    pub(super) fn take(&mut self) -> Self {
-        Self(ManuallyDrop::new(self.0.take()))
-    }
-}
-
 impl Capacity {
     pub(crate) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
         let Limit::AtMost(most) = capacity else {
-            return Ok(Self { cache: None });
+            return Ok(Self { bounded: None });
         };
         OutOfRange::check("capacity", most, 1, Limit::MAX)?;
-        let cache = Some(Box::new(PermitCache::new(most)?));
-        Ok(Self { cache })
+        let (cache, holders) = (PermitCache::new(most)?, Holders::new());
+        let bounded = Some(Box::new(Bounded { cache, holders }));
+        Ok(Self { bounded })
+    }
+
+    #[inline]
+    fn cache(&self) -> Option<&PermitCache> {
+        let bounded = self.bounded.as_ref();
+        bounded.map(|bounded| &bounded.cache)
     }
 
     #[inline]
     pub(crate) fn permits(&self) -> Option<&Semaphore> {
-        self.cache.as_ref().map(|cache| &cache.permits)
+        self.cache().map(PermitCache::permits)
     }
 
     /// Nobody waits for room any more, and none is given.
@@ -103,7 +85,7 @@ impl Capacity {
     /// Permits that are free, also those that threads have cached; negative while
     /// there is a debt. Out of date when it is returned.
     pub(crate) fn available(&self) -> Option<i64> {
-        self.cache.as_ref().map(|cache| cache.available())
+        self.cache().map(PermitCache::available)
     }
 
     /// Permits that are out.
@@ -115,18 +97,31 @@ impl Capacity {
 
     #[inline]
     pub(super) fn is_limited(&self) -> bool {
-        self.cache.is_some()
+        self.bounded.is_some()
     }
 
     /// Takes permits for so many messages, if nobody who waits wants them.
     #[inline]
     pub(crate) fn take(&self, messages: usize) -> Result<Permits<'_>, SendReason> {
-        let Some(cache) = &self.cache else {
-            return Ok(Permits(None));
-        };
         let n = number(messages);
-        cache.take(n)?;
-        Ok(Permits(Some(Permit::of(&cache.permits, n))))
+        if let Some(cache) = self.cache() {
+            cache.take(n)?;
+        }
+        Ok(self.taken(n))
+    }
+
+    /// Takes the permit of one message, if nobody who waits wants it.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn take_one(&self) -> bool {
+        self.cache().is_none_or(PermitCache::take_one)
+    }
+
+    /// Permits that have just been taken.
+    #[inline]
+    pub(super) fn taken(&self, n: u32) -> Permits<'_> {
+        let semaphore = self.permits();
+        Permits(semaphore.map(|semaphore| Permit::of(semaphore, n)))
     }
 
     /// So many messages are gone. Under no lock.
@@ -137,19 +132,28 @@ impl Capacity {
         }
     }
 
+    /// So many messages are done that a thread has received. Under no lock.
+    #[inline(never)]
+    pub(super) fn done(&self, by: &Holder, messages: u32) {
+        let cache = self.cache();
+        if cache.is_some_and(|cache| cache.put_by(by.thread(), messages)) {
+            self.serve();
+        }
+    }
+
     /// So many messages are gone. Under a lock: whether [`serve`](Self::serve)
     /// must follow.
     #[inline]
     #[must_use]
     pub(crate) fn put(&self, messages: usize) -> bool {
-        let cache = self.cache.as_ref();
+        let cache = self.cache();
         cache.is_some_and(|cache| cache.put(number(messages)))
     }
 
     /// Somebody waits for permits, since it found too few: what threads have
     /// cached is given back. Under no lock.
     pub(super) fn waited_for(&self) {
-        if let Some(cache) = &self.cache {
+        if let Some(cache) = self.cache() {
             _ = cache.shut();
         }
     }
@@ -163,60 +167,27 @@ impl Capacity {
     }
 
     /// The calling thread has received something.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hold(&self) -> Holder {
-        let held = self.cache.as_ref().map(|cache| hold(cache.number));
-        Holder(ManuallyDrop::new(held))
+        let bounded = self.bounded.as_ref();
+        bounded.map_or(Holder::NONE, |bounded| bounded.holders.hold())
+    }
+
+    /// What was received is live no more.
+    #[inline]
+    pub(super) fn let_go(&self, holder: &mut Holder) {
+        if holder.is_some()
+            && let Some(bounded) = &self.bounded
+        {
+            holder.let_go(&bounded.holders);
+        }
     }
 
     /// Whether something that the calling thread received is live.
     pub(super) fn is_own(&self) -> bool {
-        let Some(cache) = &self.cache else {
-            return false;
-        };
-        let is_live = |mine: &mut Mine| held(mine, cache.number).is_some_and(is_live);
-        with_mine(is_live).unwrap_or(false)
+        let bounded = self.bounded.as_ref();
+        bounded.is_some_and(|bounded| bounded.holders.is_own())
     }
-}
-
-/// The queues with a capacity that a thread receives from.
-type Mine = Vec<(u64, Arc<()>)>;
-
-/// So many are not worth forgetting.
-const FEW: usize = 8;
-
-fn is_live(held: &Arc<()>) -> bool {
-    Arc::strong_count(held) > 1
-}
-
-/// `None` while the thread's locals are destroyed.
-fn with_mine<R>(f: impl FnOnce(&mut Mine) -> R) -> Option<R> {
-    per_thread! {
-        static MINE: RefCell<Mine> = const { RefCell::new(Vec::new()) };
-    }
-    MINE.try_with(|mine| f(&mut mine.borrow_mut())).ok()
-}
-
-/// What the thread has of the queue of this number.
-fn held(mine: &Mine, number: u64) -> Option<&Arc<()>> {
-    let held = mine.iter().find(|(queue, _)| *queue == number);
-    held.map(|(_, held)| held)
-}
-
-#[cold]
-fn hold(number: u64) -> Arc<()> {
-    let held = with_mine(|mine| {
-        if let Some(held) = held(mine, number) {
-            return Arc::clone(held);
-        }
-        if mine.len() >= FEW {
-            mine.retain(|(_, held)| is_live(held));
-        }
-        let first = Arc::default();
-        mine.push((number, Arc::clone(&first)));
-        first
-    });
-    held.unwrap_or_default()
 }
 
 /// More than there can be permits is more than any capacity.

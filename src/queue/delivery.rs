@@ -8,7 +8,7 @@ use crate::group::{BARE, CAPPED, Phase, SWEPT, Taken};
 use crate::sync::Arc;
 
 use super::Pinned;
-use super::capacity::Holder;
+use super::holders::Holder;
 use super::id::GroupId;
 use super::live::Live;
 use super::shared::Shared;
@@ -178,7 +178,7 @@ impl<T> Detached<T> {
     pub fn complete(self) -> T {
         let mut this = ManuallyDrop::new(self);
         let (pin, taken) = this.held.take().expect(TAKEN_OUT);
-        this.holder.let_go();
+        pin.queue().capacity.let_go(&mut this.holder);
         let (posted, pin) = pin.end_if(|shared, group, mailbox| {
             if !mailbox.is_plain_but(BARE) {
                 return (None, false);
@@ -212,7 +212,7 @@ impl<T> Detached<T> {
     /// The message goes back, unless this is consumed.
     fn fail(&mut self) -> Option<Pinned<T>> {
         let (pin, taken) = self.held.take()?;
-        self.holder.let_go();
+        pin.queue().capacity.let_go(&mut self.holder);
         special::end_detached(pin.queue(), &pin, taken.tier, Some(taken));
         Some(pin)
     }

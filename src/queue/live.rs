@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use crate::group::Taken;
 
 use super::GroupRef;
-use super::capacity::Holder;
+use super::holders::Holder;
 
 /// What a turn holds.
 pub(super) struct Live<T> {

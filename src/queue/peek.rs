@@ -8,7 +8,7 @@ use crate::group::{PEEKED, Phase, Taken, ordinal};
 use crate::ready::Age;
 use crate::sync::Arc;
 
-use super::capacity::Holder;
+use super::holders::Holder;
 use super::id::GroupId;
 use super::refuse::{TryReceive, Why};
 use super::shared::Shared;
@@ -136,7 +136,7 @@ impl<T> Drop for Peek<T> {
             return;
         };
         let (shared, group) = (&self.shared, &self.group);
-        self.holder.let_go();
+        shared.capacity.let_go(&mut self.holder);
         shared.with_group(group, |state, mailbox| {
             mailbox.phase = Phase::Idle;
             mailbox.flags &= !PEEKED;

@@ -25,7 +25,7 @@
 use crate::error::OutOfRange;
 use crate::limit::Bypass;
 use crate::semaphore::{Semaphore, TryAcquireError};
-use crate::sync::{Apart, AtomicU32, Ordering, fence, model_size, thread_number, unique};
+use crate::sync::{Apart, AtomicU32, Ordering, fence, model_size, thread_number};
 use crate::turnstile::Turnstile;
 
 const WORDS: usize = model_size(8, 1);
@@ -39,13 +39,11 @@ const SHUT: u32 = u32::MAX;
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct PermitCache {
-    pub(super) permits: Semaphore,
+    permits: Apart<Semaphore>,
     /// All shut at first; none where the capacity is small.
     words: Option<Box<[Apart<AtomicU32>; WORDS]>>,
     /// So many available permits are plenty.
     plenty: u32,
-    /// By this threads tell it from others.
-    pub(super) number: u64,
 }
 
 impl PermitCache {
@@ -53,11 +51,15 @@ impl PermitCache {
         let word = |_| Apart(AtomicU32::new(SHUT));
         let words = || Box::new(std::array::from_fn(word));
         Ok(Self {
-            permits: Semaphore::new(capacity)?.with_bypass(Bypass::AtMost(0)),
+            permits: Apart(Semaphore::new(capacity)?.with_bypass(Bypass::AtMost(0))),
             words: (capacity >= LEAST).then(words),
             plenty: capacity.div_ceil(2),
-            number: unique(),
         })
+    }
+
+    #[inline]
+    pub(super) fn permits(&self) -> &Semaphore {
+        &self.permits.0
     }
 
     /// Permits that are free, also in a word. Out of date when it is returned.
@@ -65,7 +67,7 @@ impl PermitCache {
         // Relaxed: out of date when it is read.
         let have = self.words().map(|word| word.load(Ordering::Relaxed));
         let cached = have.filter(|&have| have != SHUT).map(i64::from);
-        self.permits.available() + cached.sum::<i64>()
+        self.permits().available() + cached.sum::<i64>()
     }
 
     fn words(&self) -> impl Iterator<Item = &AtomicU32> {
@@ -73,60 +75,89 @@ impl PermitCache {
         words.map(|word| &word.0)
     }
 
-    /// That of the calling thread.
+    /// That of a thread.
     #[inline]
-    fn word(&self) -> Option<&AtomicU32> {
+    fn word(&self, thread: u64) -> Option<&AtomicU32> {
         let words = self.words.as_ref()?;
-        Some(&words[thread_number() as usize % words.len()].0)
+        Some(&words[thread as usize % words.len()].0)
+    }
+
+    /// Takes a permit, if nobody who waits wants it.
+    #[inline(never)]
+    pub(super) fn take_one(&self) -> bool {
+        let word = self.word(thread_number());
+        word.is_some_and(|word| Self::take_of(word, 1).is_ok()) || self.take(1).is_ok()
     }
 
     /// Takes permits, if nobody who waits wants them.
-    #[inline]
+    #[inline(never)]
     pub(super) fn take(&self, n: u32) -> Result<(), TryAcquireError> {
-        let Some(word) = self.word() else {
-            return self.permits.try_now(n);
+        let Some(word) = self.word(thread_number()) else {
+            return self.permits().try_now(n);
         };
-        let left = |have| match have {
-            SHUT => None,
-            _ => u32::checked_sub(have, n),
-        };
-        // Relaxed: what is taken is acquired by the exchange.
-        match word.fetch_update(Ordering::Acquire, Ordering::Relaxed, left) {
+        match Self::take_of(word, n) {
             Ok(_) => Ok(()),
             Err(have) => match self.take_from(word, have, n) {
-                Err(TryAcquireError::NoPermits) if self.shut() => self.permits.try_now(n),
+                Err(TryAcquireError::NoPermits) if self.shut() => self.permits().try_now(n),
                 taken => taken,
             },
         }
     }
 
+    /// Takes permits that a word has.
+    #[inline(always)]
+    fn take_of(word: &AtomicU32, n: u32) -> Result<u32, u32> {
+        let left = |have| match have {
+            SHUT => None,
+            _ => u32::checked_sub(have, n),
+        };
+        // Relaxed: what is taken is acquired by the exchange.
+        word.fetch_update(Ordering::Acquire, Ordering::Relaxed, left)
+    }
+
     #[inline(never)]
     fn take_from(&self, word: &AtomicU32, have: u32, n: u32) -> Result<(), TryAcquireError> {
-        let serve = if have == SHUT || n > CHUNK || !self.permits.take(CHUNK) {
-            self.permits.try_now(n)?;
+        let serve = if have == SHUT || n > CHUNK || !self.permits().take(CHUNK) {
+            self.permits().try_now(n)?;
             have == SHUT && self.open(word)
         } else {
             self.put_to(word, CHUNK - n)
         };
         if serve {
-            self.permits.serve();
+            self.permits().serve();
         }
         Ok(())
     }
 
-    /// Permits come back to the thread's word or the semaphore. Under a lock:
-    /// whether who waits must be served after it.
+    /// Permits come back to the calling thread's word or the semaphore. Under a
+    /// lock: whether who waits must be served after it.
     #[inline]
     #[must_use]
     pub(super) fn put(&self, n: u32) -> bool {
-        match self.word() {
+        self.put_by(thread_number(), n)
+    }
+
+    /// [`put`](Self::put), to a thread's word.
+    #[inline]
+    #[must_use]
+    pub(super) fn put_by(&self, thread: u64, n: u32) -> bool {
+        match self.word(thread) {
             Some(word) => self.put_to(word, n),
-            None => self.permits.put(n),
+            None => self.permits().put(n),
         }
     }
 
     #[inline]
     fn put_to(&self, word: &AtomicU32, n: u32) -> bool {
+        let put = |have: u32| (n <= CHUNK && have < 2 * CHUNK - n).then(|| have + n);
+        // Release: done before it is taken.
+        let put = word.fetch_update(Ordering::Release, Ordering::Relaxed, put);
+        put.is_err() && self.spill(word, n)
+    }
+
+    /// [`put`](Self::put) where the word is shut, or gives a chunk back.
+    #[inline(never)]
+    fn spill(&self, word: &AtomicU32, n: u32) -> bool {
         let spills = |have| have + n >= 2 * CHUNK;
         let put = |have| match have {
             SHUT => None,
@@ -136,22 +167,22 @@ impl PermitCache {
         };
         // Acquire: what spills goes on with what was done under it.
         match word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, put) {
-            Ok(had) => spills(had) && self.permits.put(CHUNK),
-            Err(_) => self.permits.put(n) || self.open(word),
+            Ok(had) => spills(had) && self.permits().put(CHUNK),
+            Err(_) => self.permits().put(n) || self.open(word),
         }
     }
 
     /// Opens a shut word if there is plenty. Whether who waits must be served.
     #[must_use]
     fn open(&self, word: &AtomicU32) -> bool {
-        if !self.permits.is_free(self.plenty.into()) {
+        if !self.permits().is_free(self.plenty.into()) {
             return false;
         }
         // Relaxed: o1 of the header; the fence orders it.
         let opened = word.compare_exchange(SHUT, 0, Ordering::Relaxed, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         // o2
-        opened.is_ok() && !self.permits.is_free(i64::MIN) && self.shut_word(word)
+        opened.is_ok() && !self.permits().is_free(i64::MIN) && self.shut_word(word)
     }
 
     /// Who found too little, or waits since (s1 of the header), has all words
@@ -165,7 +196,7 @@ impl PermitCache {
         for word in self.words().filter(open) {
             found = true;
             if self.shut_word(word) {
-                self.permits.serve();
+                self.permits().serve();
             }
         }
         found
@@ -176,7 +207,7 @@ impl PermitCache {
     fn shut_word(&self, word: &AtomicU32) -> bool {
         match word.swap(SHUT, Ordering::AcqRel) {
             0 | SHUT => false,
-            had => self.permits.put(had),
+            had => self.permits().put(had),
         }
     }
 }

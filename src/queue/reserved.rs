@@ -3,7 +3,6 @@
 use std::fmt;
 
 use crate::group::CLOSED;
-use crate::semaphore::Permit;
 use crate::wait::{Wait, sealed};
 
 use super::capacity::Permits;
@@ -97,8 +96,7 @@ impl<T> Reserved<'_, T> {
     pub fn send(self, message: T) -> Result<(), SendError<T>> {
         let pin = &self.conversation.pin;
         let shared = pin.queue();
-        let permit = shared.capacity.permits();
-        let permits = Permits(permit.map(|semaphore| Permit::of(semaphore, 1)));
+        let permits = shared.capacity.taken(1);
         // The permit is the message's.
         std::mem::forget(self);
         let sent = shared.send_quietly((pin, None), message, Some(permits), ());

@@ -46,7 +46,7 @@ impl<T> Conversation<T> {
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
         let to = (&*self.pin, Some(tier));
-        self.pin.queue().send_one(to, message, ())
+        self.pin.queue().send_one(to, message, false, ())
     }
 
     /// Sends all of them as [`send`](Self::send) would, with nothing of others
@@ -116,28 +116,37 @@ impl<T> Shared<T> {
                 self.posted(posted);
                 Ok(())
             }
-            Err(message) => self.send_one((group, None), message, held),
+            Err((message, taken)) => self.send_one((group, None), message, taken, held),
         }
     }
 
-    /// Sends in the plain case, where there is no capacity, or gives the message
-    /// back.
+    /// Sends in the plain case, if there is room at once, or gives the message
+    /// back, and whether its permit was taken.
     #[inline(always)]
-    pub(super) fn send_at_once(&self, group: &GroupRef<T>, message: T) -> Result<Posted, T> {
-        match self.capacity.is_limited() {
-            true => Err(message),
-            false => self.send_plain(group, message),
+    pub(super) fn send_at_once(
+        &self,
+        group: &GroupRef<T>,
+        message: T,
+    ) -> Result<Posted, (T, bool)> {
+        if self.capacity.is_limited() && !self.capacity.take_one() {
+            return Err((message, false));
         }
+        let sent = self.send_plain(group, message);
+        sent.map_err(|message| (message, true))
     }
 
+    /// Sends what could not be sent at once; `taken`: its permit is.
+    #[cold]
     #[inline(never)]
     fn send_one<H>(
         &self,
         to: (&GroupRef<T>, Option<u32>),
         message: T,
+        taken: bool,
         held: H,
     ) -> Result<(), SendError<T>> {
-        let posted = self.send_quietly(to, message, None, held)?;
+        let permits = taken.then(|| self.capacity.taken(1));
+        let posted = self.send_quietly(to, message, permits, held)?;
         self.posted(posted);
         Ok(())
     }

@@ -90,8 +90,10 @@ impl<T> Shared<T> {
         let mut posted = Posted::Kept;
         let sent = messages.try_for_each(|(to, message)| {
             let sent = self.send_at_once(&to.pin, message);
-            let sent =
-                sent.or_else(|message| self.send_quietly((&to.pin, None), message, None, ()));
+            let sent = sent.or_else(|(message, taken)| {
+                let permits = taken.then(|| self.capacity.taken(1));
+                self.send_quietly((&to.pin, None), message, permits, ())
+            });
             let sent = sent.map(|more| posted = posted.max(more));
             sent.map_err(|refused| ((to, refused.message), refused.reason))
         });

@@ -10,6 +10,7 @@ use crate::group::{
 use crate::ready::Age;
 use crate::sync::Arc;
 
+use super::capacity::number;
 use super::live::{LIVE, Live};
 use super::shared::Shared;
 use super::state::State;
@@ -123,20 +124,21 @@ fn settle_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
 /// So many messages are done, the first of which may count as started.
 #[inline(never)]
 pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messages: usize) {
-    if live.counted {
-        finish(shared, live, tier);
+    match live.counted {
+        true => completed_in_tier(shared, live, tier, messages),
+        false => shared.capacity.done(&live.holder, number(messages)),
     }
-    shared.capacity.release(messages);
 }
 
 #[cold]
-fn finish<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32) {
+fn completed_in_tier<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messages: usize) {
     live.counted = false;
     let lane = live.group().lock().lane.index();
     shared.with_state(|state| {
         _ = state.lanes.tiers(lane).finish(tier);
         state.lanes.settle(lane);
     });
+    shared.capacity.done(&live.holder, number(messages));
 }
 
 /// The message taken out was not done and goes back, or else the first of those behind

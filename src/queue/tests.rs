@@ -1,5 +1,6 @@
 //! What only the inside of a queue can see.
 
+use super::holders::Holders;
 use super::submissions::{Posted, Submissions, Token};
 use super::*;
 use crate::wait::Wait;
@@ -66,6 +67,19 @@ fn each_long_list_is_told_of() {
         });
         assert_eq!((ticket, told), (posted as u64, expected));
     }
+}
+
+/// A queue keeps nothing of threads that are gone.
+#[test]
+fn threads_that_have_ended_are_forgotten() {
+    let holders = Holders::new();
+    for _ in 0..20 {
+        std::thread::scope(|scope| {
+            let receives = || holders.hold().let_go(&holders);
+            scope.spawn(receives).join().unwrap();
+        });
+    }
+    assert!(holders.known() <= 2, "{}", holders.known());
 }
 
 /// While nobody receives, senders take it in.

@@ -174,22 +174,50 @@ impl<T> Drop for Turn<'_, T> {
         if live.taken.is_some() || !live.plain || group.waiting() > 0 {
             return self.end(group);
         }
-        let idle = group.end_if(|group, mailbox| {
-            let idle = mailbox.flags == 0 && group.waiting() == 0;
-            idle.then(|| mailbox.rest_idle())
-        });
-        if let Err(group) = idle {
+        if let Err(group) = rest_idle(group) {
             self.end(group);
         }
     }
 }
 
+/// Ends a turn after which its group is just idle.
+#[inline(always)]
+fn rest_idle<T>(group: GroupRef<T>) -> Result<(), GroupRef<T>> {
+    group.end_if(|group, mailbox| {
+        let idle = mailbox.flags == 0 && group.waiting() == 0;
+        idle.then(|| mailbox.rest_idle())
+    })
+}
+
 impl<T> Turn<'_, T> {
-    /// Ends the turn of a group that is not just idle then.
+    /// Ends the turn of a group that is not just idle then, or in a queue with a
+    /// capacity.
     #[inline(never)]
     fn end(&mut self, group: GroupRef<T>) {
+        match self.live.holder.is_some() {
+            true => self.end_limited(group),
+            false => self.end_by_token(group),
+        }
+    }
+
+    /// Ends a turn in a queue with a capacity.
+    #[inline(never)]
+    fn end_limited(&mut self, mut group: GroupRef<T>) {
+        let live = &mut self.live;
+        self.shared.capacity.let_go(&mut live.holder);
+        if live.taken.is_none() && group.waiting() == 0 {
+            match rest_idle(group) {
+                Ok(()) => return,
+                Err(back) => group = back,
+            }
+        }
+        self.end_by_token(group);
+    }
+
+    /// Ends the turn of a group that is not just idle then.
+    #[inline(never)]
+    fn end_by_token(&mut self, group: GroupRef<T>) {
         let (shared, live) = (&self.shared, &mut self.live);
-        live.holder.let_go();
         let posted = group.end_if(|group, mailbox| {
             let waiting = group.waiting() + u32::from(live.taken.is_some());
             let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;

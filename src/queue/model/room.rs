@@ -160,7 +160,7 @@ fn a_cached_permit_brings_what_was_done_before_it() {
         || {
             let cache = Arc::new(PermitCache::new(1).unwrap());
             // The first opens the word, the second takes what is available.
-            assert!(cache.permits.take(1) && !cache.put(1));
+            assert!(cache.permits().take(1) && !cache.put(1));
             cache.take(1).unwrap();
             let done = Arc::new(AtomicBool::new(false));
             let worker = spawn({

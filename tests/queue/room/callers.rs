@@ -61,17 +61,68 @@ fn a_handler_never_waits_for_room_in_its_own_full_queue() {
         scope.spawn(move || delivery.give_back()).join().unwrap();
     });
     // Nothing is live any more: another thread makes room.
+    waits(&queue, &wide);
+    assert_eq!(serve(&queue).last(), Some(&8));
+    drop((lane, other));
+}
+
+/// Waits, and another thread makes room.
+fn waits(queue: &Queue<u32>, wide: &Conversation<u32>) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while sends(&queue).0 == 0 {
+            while sends(queue).0 == 0 {
                 std::thread::yield_now();
             }
-            complete_one(&queue);
+            complete_one(queue);
         });
         wide.send_wait(8).wait().unwrap();
     });
-    assert_eq!(serve(&queue).last(), Some(&8));
-    drop((lane, other));
+}
+
+/// A thread that receives from many queues is a handler of those of which something is live.
+#[test]
+fn a_handler_of_many_queues_is_known_in_each() {
+    let own = |wide: &Conversation<u32>| {
+        let reason = wide.send_wait(7).wait().unwrap_err().reason;
+        assert_eq!(reason, SendReason::OwnQueue);
+    };
+    let all = [(); 20].map(|()| full::<u32>(1));
+    let (few, others) = all.split_at(3);
+    let mut live: Vec<_> = few.iter().map(|(queue, ..)| take(queue).unwrap()).collect();
+    for (queue, _, wide) in others {
+        complete_one(queue);
+        wide.send(1).unwrap();
+    }
+    few.iter().for_each(|(.., wide)| own(wide));
+    while let Some(delivery) = live.pop() {
+        let (queue, _, wide) = &few[live.len()];
+        delivery.complete();
+        wide.send(1).unwrap();
+        waits(queue, wide);
+        few[..live.len()].iter().for_each(|(.., wide)| own(wide));
+    }
+    others
+        .iter()
+        .for_each(|(queue, _, wide)| waits(queue, wide));
+}
+
+/// What another thread finishes is live no more for the thread that has received it, also if
+/// others have received since.
+#[test]
+fn a_handler_that_gave_its_deliveries_away_waits() {
+    let (queue, _lane, wide) = full::<u32>(3);
+    let delivery = take(&queue).unwrap();
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| complete_one(&queue));
+        other.join().unwrap();
+        let other = scope.spawn(|| {
+            complete_one(&queue);
+            delivery.complete();
+            wide.send_all([1, 1, 1]).unwrap();
+        });
+        other.join().unwrap();
+    });
+    waits(&queue, &wide);
 }
 
 /// A waker that panics when it is woken.
