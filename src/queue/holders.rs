@@ -152,9 +152,7 @@ impl Holders {
     fn know(&self, thread: u64) -> Others {
         let others = Others::default();
         let mut known = self.known.lock();
-        if known.len().is_power_of_two() {
-            known.retain(|(_, others)| Arc::strong_count(others) > 1);
-        }
+        known.retain(|(other, others)| *other != thread && Arc::strong_count(others) > 1);
         known.push((thread, Others::clone(&others)));
         others
     }

@@ -1,5 +1,7 @@
 //! Who waits: owned waits, handlers of the same queue, wakers that panic.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::task::Wake;
 use std::time::Duration;
 
@@ -68,14 +70,17 @@ fn a_handler_never_waits_for_room_in_its_own_full_queue() {
 
 /// Waits, and another thread makes room.
 fn waits(queue: &Queue<u32>, wide: &Conversation<u32>) {
+    let refused = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while sends(queue).0 == 0 {
+            while sends(queue).0 == 0 && !refused.load(Ordering::Relaxed) {
                 std::thread::yield_now();
             }
             complete_one(queue);
         });
-        wide.send_wait(8).wait().unwrap();
+        let sent = wide.send_wait(8).wait();
+        refused.store(sent.is_err(), Ordering::Relaxed);
+        sent.unwrap();
     });
 }
 
@@ -123,6 +128,37 @@ fn a_handler_that_gave_its_deliveries_away_waits() {
         other.join().unwrap();
     });
     waits(&queue, &wide);
+}
+
+/// A thread that had forgotten a queue, and receives from it again, is told of what others
+/// finish for it now.
+#[test]
+fn a_handler_that_comes_back_is_known_once() {
+    let (queue, _lane, wide) = full::<u32>(3);
+    complete_one(&queue);
+    std::thread::scope(|scope| {
+        // Two others receive, and stay: so nobody looks who has gone.
+        let _stay = [(); 2].map(|()| {
+            let ((done, is_done), (stay, stays)) = (channel::<()>(), channel::<()>());
+            let queue = &queue;
+            scope.spawn(move || {
+                complete_one(queue);
+                done.send(()).unwrap();
+                _ = stays.recv();
+            });
+            is_done.recv().unwrap();
+            stay
+        });
+        for (other, ..) in &[(); 20].map(|()| full::<u32>(1)) {
+            complete_one(other);
+        }
+        wide.send_all([1, 1, 1]).unwrap();
+        let delivery = take(&queue).unwrap();
+        let other = scope.spawn(move || delivery.complete());
+        other.join().unwrap();
+        wide.send(1).unwrap();
+        waits(&queue, &wide);
+    });
 }
 
 /// A waker that panics when it is woken.
