@@ -45,6 +45,12 @@ impl Grants {
         earlier + self.last.map_or(0, |last| last.count)
     }
 
+    /// Whether they are one.
+    #[inline]
+    pub(super) fn is_one(&self) -> bool {
+        self.earlier.is_empty() && self.last.is_some_and(|last| last.count == 1)
+    }
+
     /// So many more, in this epoch, which together ask for a mode.
     pub(super) fn push(&mut self, epoch: u64, mode: Mode, times: u64) {
         let mode = self.mode().map_or(mode, |held| held.join(mode));

@@ -3,8 +3,8 @@
 //! State: the grants by name, and how many of the owner's other holds rest on this one. What follows
 //! from a change of it for the others is the business of `holds`.
 
+use super::entries::NodeId;
 use super::grants::Grants;
-use super::index::NodeId;
 use crate::modes::Mode;
 
 /// Its slot.
@@ -30,6 +30,11 @@ pub(super) enum HoldKind {
     Covered {
         by: HoldId,
     },
+    /// A root of which its owner holds nothing, and keeps the intent.
+    Kept {
+        node: NodeId,
+        mode: Mode,
+    },
 }
 
 /// How many need the weaker and the stronger of two modes: fewer than memory has room for.
@@ -54,11 +59,26 @@ impl<K> Hold<K> {
         match self.kind {
             HoldKind::Real { mode, .. } => Some(mode),
             HoldKind::Covered { .. } => self.own(),
+            HoldKind::Kept { .. } => None,
+        }
+    }
+
+    /// Its entry in the table.
+    pub(super) fn node(&self) -> Option<NodeId> {
+        match self.kind {
+            HoldKind::Real { node, .. } | HoldKind::Kept { node, .. } => Some(node),
+            HoldKind::Covered { .. } => None,
         }
     }
 
     pub(super) fn own_and_intents(&self) -> Option<Mode> {
-        let intents = self.intents.map(Mode::Is, Mode::Ix);
+        self.own_and(self.intents)
+    }
+
+    /// The own mode joined with these intents.
+    #[inline]
+    pub(super) fn own_and(&self, intents: Counts) -> Option<Mode> {
+        let intents = intents.map(Mode::Is, Mode::Ix);
         match (self.own(), intents) {
             (Some(own), Some(intents)) => Some(own.join(intents)),
             (own, intents) => own.or(intents),
@@ -78,11 +98,13 @@ impl Counts {
         *count = if more { *count + 1 } else { *count - 1 };
     }
 
+    #[inline]
     pub(super) fn any(self) -> bool {
         (self.weak, self.strong) != (0, 0)
     }
 
     /// The stronger of the modes that are needed.
+    #[inline]
     pub(super) fn map(self, weak: Mode, strong: Mode) -> Option<Mode> {
         match self {
             Self { strong: 1.., .. } => Some(strong),

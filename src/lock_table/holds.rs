@@ -23,11 +23,13 @@
 
 use std::cmp::Reverse;
 
+use super::entries::NodeId;
 use super::error::ReleaseError;
 use super::grants::Grants;
 use super::hold::{Counts, Hold, HoldId, HoldKind};
-use super::index::{Changes, Gone, Name};
-use super::kept::{Kept, Root};
+use super::index::Changes;
+use super::kept::{Due, Kept};
+use super::name::{Gone, Name};
 use super::slots::Slots;
 use super::step::Step;
 use crate::modes::Mode;
@@ -37,10 +39,10 @@ pub(super) struct Holds<K> {
     /// How many of them are real.
     pub(super) real: u64,
     /// Counts the savepoints.
-    epoch: u64,
+    pub(super) epoch: u64,
     /// What the last call asks to be entered: from leaf to root.
     pub(super) changes: Changes,
-    pub(super) kept: Kept<K>,
+    pub(super) kept: Kept,
     pub(super) gone: Gone<K>,
 }
 
@@ -165,7 +167,10 @@ impl<K> Holds<K> {
 
     /// Gives back everything, from the leaves up.
     pub(super) fn clear(&mut self) {
+        let idle = self.slots.idle;
+        let idle = idle.map(|idle| self.slots.remove(idle));
         let mut all = self.slots.take_all();
+        self.slots.idle = idle.map(|idle| self.slots.insert(idle));
         all.sort_by_key(|hold| Reverse(hold.depth));
         self.real = 0;
         for hold in all {
@@ -176,11 +181,7 @@ impl<K> Holds<K> {
 
     /// All that the table has of its owner, to be taken away.
     pub(super) fn all(&self) -> Changes {
-        let nodes = self.slots.iter().filter_map(|(_, hold)| match hold.kind {
-            HoldKind::Real { node, .. } => Some(node),
-            HoldKind::Covered { .. } => None,
-        });
-        let nodes = nodes.chain(self.kept.node());
+        let nodes = self.slots.iter().filter_map(|(_, hold)| hold.node());
         nodes.map(|node| (node, None)).collect()
     }
 
@@ -228,28 +229,106 @@ impl<K> Holds<K> {
     #[inline]
     fn leave(&mut self, hold: Hold<K>, intent: bool) {
         debug_assert!(!hold.covers.any() || !intent);
-        let Hold { key, hash, .. } = hold;
-        match hold.kind {
-            HoldKind::Real {
-                node,
-                mode,
-                parent: None,
-            } if intent => {
-                let root = Root {
-                    key,
-                    hash,
-                    node,
-                    mode,
-                };
-                return self.kept.leave(root, &mut self.changes, &mut self.gone);
+        if let Some(node) = hold.node() {
+            let root = matches!(hold.kind, HoldKind::Real { parent: None, .. });
+            if root && intent {
+                return self.leave_root(hold, node);
             }
-            HoldKind::Real { node, .. } => {
-                self.changes.push((node, None));
-                self.kept.forget_if(node, &mut self.gone);
+            self.changes.push((node, None));
+            if self.kept.node == Some(node) {
+                self.kept.node = None;
             }
-            HoldKind::Covered { .. } => {}
         }
-        self.gone.push(Name::Own(key));
+        self.gone.push(Name::Own(hold.key));
+    }
+
+    /// A root is not needed any more. Worth keeping is what is left twice in a row: then it stays in
+    /// the table, for another if need be.
+    fn leave_root(&mut self, mut hold: Hold<K>, node: NodeId) {
+        let Some(mode) = hold.mode() else { return };
+        let again = self.kept.left(hold.hash, mode);
+        if self.kept.node == Some(node) {
+            self.kept.due = Due::Rest;
+        } else {
+            self.changes.push((node, None));
+            if !again || self.kept.node.is_some() {
+                self.gone.push(Name::Own(hold.key));
+                if again {
+                    let idle = self.forget_idle();
+                    self.changes.extend(idle.map(|idle| (idle, None)));
+                }
+                return;
+            }
+            (self.kept.node, self.kept.due) = (Some(node), Due::Begin(node));
+        }
+        hold.kind = HoldKind::Kept { node, mode };
+        // Who gives all back does not count.
+        hold.intents = Counts::default();
+        self.slots.idle = Some(self.slots.insert(hold));
+    }
+
+    /// It keeps nothing any more, if it does not use it. Gives what it kept.
+    pub(super) fn forget_idle(&mut self) -> Option<NodeId> {
+        let idle = self.slots.idle.take()?;
+        let hold = self.slots.remove(idle);
+        self.gone.push(Name::Own(hold.key));
+        self.kept.due = Due::Nothing;
+        self.kept.node.take()
+    }
+
+    /// The root that is kept and idle, and the intent.
+    pub(super) fn idle(&self) -> Option<(NodeId, Mode)> {
+        match self.slots.get(self.slots.idle?).kind {
+            HoldKind::Kept { node, mode } => Some((node, mode)),
+            _ => None,
+        }
+    }
+
+    /// A child is held in this mode from now on, in the table. Who keeps its parent uses it.
+    #[inline]
+    pub(super) fn join_parent(&mut self, parent: HoldId, mode: Mode) {
+        let hold = self.slots.get_mut(parent);
+        let strong = mode.parent_needs() == Mode::Ix;
+        hold.intents.count(strong, true);
+        if let HoldKind::Kept { node, mode } = hold.kind {
+            let parent = None;
+            hold.kind = HoldKind::Real { node, mode, parent };
+            self.slots.idle = None;
+            self.real += 1;
+        }
+    }
+
+    /// Without a child that is held in this mode: true if the parent is not needed and can rest, as it
+    /// is kept; false if it is needed as before.
+    #[inline]
+    pub(super) fn parent_rests(&self, parent: HoldId, mode: Mode) -> Option<bool> {
+        let hold = self.slots.get(parent);
+        let HoldKind::Real {
+            node, mode: held, ..
+        } = hold.kind
+        else {
+            return None;
+        };
+        let mut intents = hold.intents;
+        intents.count(mode.parent_needs() == Mode::Ix, false);
+        let needed = hold.own_and(intents);
+        if needed == Some(held) {
+            return Some(false);
+        }
+        (needed.is_none() && self.kept.node == Some(node)).then_some(true)
+    }
+
+    /// That child has gone, and the parent rests if it can.
+    #[inline]
+    pub(super) fn leave_parent(&mut self, parent: HoldId, mode: Mode, rests: bool) {
+        let hold = self.slots.get_mut(parent);
+        hold.intents.count(mode.parent_needs() == Mode::Ix, false);
+        if rests && let HoldKind::Real { node, mode, .. } = hold.kind {
+            hold.kind = HoldKind::Kept { node, mode };
+            self.kept.left(hold.hash, mode);
+            self.slots.idle = Some(parent);
+            self.real -= 1;
+        }
     }
 
     /// Counts a hold at what it rests on, or no more: its intent at its parent, its own mode at its
@@ -270,6 +349,7 @@ impl<K> Holds<K> {
                     covers.count(!Mode::S.covers(own), more);
                 }
             }
+            HoldKind::Kept { .. } => {}
         }
     }
 }

@@ -165,6 +165,9 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     pub fn release(&mut self, resource: &K) -> Result<(), ReleaseError> {
         self.abort_pending();
         let id = self.find(resource).ok_or(ReleaseError::NotHeld)?;
+        if self.release_plain(id) {
+            return Ok(());
+        }
         self.holds.release(id)?;
         self.enter();
         Ok(())
@@ -212,8 +215,12 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
 
     #[inline]
     pub(super) fn find(&self, resource: &K) -> Option<HoldId> {
-        let hash = spread(self.shared.hasher.hash_one(resource));
-        self.holds.slots.find(hash, resource)
+        self.holds.slots.find(self.hash(resource), resource)
+    }
+
+    #[inline]
+    pub(super) fn hash(&self, resource: &K) -> u64 {
+        spread(self.shared.hasher.hash_one(resource))
     }
 }
 

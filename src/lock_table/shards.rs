@@ -24,8 +24,10 @@
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use super::index::{Gone, Index, NodeId};
+use super::entries::NodeId;
+use super::index::Index;
 use super::kept::{Due, Kept};
+use super::name::Gone;
 use crate::modes::Mode;
 use crate::slab::Key;
 use crate::sync::{Mutex, MutexGuard};
@@ -99,7 +101,7 @@ impl<K> Shards<K> {
         &self,
         owner: Key,
         changes: &[(NodeId, Option<Mode>)],
-        kept: &mut Kept<K>,
+        kept: &mut Kept,
         gone: &mut Gone<K>,
     ) -> bool {
         match changes {
@@ -117,7 +119,7 @@ fn lower<K>(
     mut locked: impl Reach<K>,
     owner: Key,
     changes: &[(NodeId, Option<Mode>)],
-    kept: &mut Kept<K>,
+    kept: &mut Kept,
     gone: &mut Gone<K>,
 ) -> bool {
     // One alone tells when it is lowered.

@@ -3,7 +3,8 @@
 //! Invariants:
 //! 1. `free` has the slots without a hold; there is none if there is no hold.
 //! 2. The index has every hold if there are more than a few slots, else it is empty.
-//! 3. An id stays what it is until its hold is removed, or `compact` is called.
+//! 3. `idle` is the hold of a root that is kept and not used.
+//! 4. An id stays what it is until its hold is removed, or `compact` is called.
 
 use std::mem;
 
@@ -18,6 +19,7 @@ pub(super) struct Slots<K> {
     slots: Vec<Option<Hold<K>>>,
     free: Vec<HoldId>,
     index: HashTable<HoldId>,
+    pub(super) idle: Option<HoldId>,
 }
 
 impl<K> Slots<K> {
@@ -26,6 +28,7 @@ impl<K> Slots<K> {
             slots: Vec::new(),
             free: Vec::new(),
             index: HashTable::new(),
+            idle: None,
         }
     }
 
@@ -139,14 +142,16 @@ impl<K> Slots<K> {
     #[inline]
     pub(super) fn compact(&mut self) {
         let (room, len) = (self.slots.len(), self.slots.len() - self.free.len());
-        if room > 2 * FEW && len < room / 8 {
+        if room > FEW && len <= room / 8 {
             self.move_together();
         }
     }
 
     #[cold]
     fn move_together(&mut self) {
-        let old = mem::replace(self, Self::new()).slots;
+        let Self {
+            slots: old, idle, ..
+        } = mem::replace(self, Self::new());
         let mut ids = vec![0; old.len()];
         for (id, slot) in old.into_iter().enumerate() {
             if let Some(hold) = slot {
@@ -159,7 +164,9 @@ impl<K> Slots<K> {
                     *parent = parent.map(|parent| ids[parent as usize])
                 }
                 HoldKind::Covered { by } => *by = ids[*by as usize],
+                HoldKind::Kept { .. } => {}
             }
         }
+        self.idle = idle.map(|idle| ids[idle as usize]);
     }
 }

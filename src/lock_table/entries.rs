@@ -1,0 +1,238 @@
+//! The entries of one shard: each in a slot, in a chain of those whose hashes end alike.
+//!
+//! A slot is used again without a block of its own; who remembers where its entry stood finds it
+//! there, without a look along the chain.
+//!
+//! Invariants:
+//! 1. A slot with an entry is in the chain of its hash, every other in the list of the free, once.
+//! 2. A stamp is given once, and a free slot has none: so an id whose stamp its slot does not have
+//!    is of an entry that stands elsewhere, or is gone.
+//! 3. There are at least as many chains as slots; their number is a power of two.
+
+use std::mem;
+
+use super::holders::Holders;
+use super::name::Name;
+use crate::modes::Mode;
+use crate::slab::Key;
+
+/// So many slots stay.
+const FEW: usize = 4;
+/// The end of a chain.
+const END: u32 = u32::MAX;
+/// What a free slot has.
+const NO_STAMP: u64 = 0;
+
+pub(super) struct Entries<K> {
+    chains: Vec<u32>,
+    slots: Vec<Entry<K>>,
+    free: u32,
+    len: usize,
+    /// How many entries there ever were.
+    born: u64,
+}
+
+pub(super) struct Entry<K> {
+    pub(super) id: NodeId,
+    next: u32,
+    pub(super) name: Name<K>,
+    /// Empty while it is busy.
+    pub(super) holders: Holders,
+    /// Its node in the wait table, while somebody waits for it.
+    pub(super) busy: Option<Key>,
+}
+
+/// One entry, and never another one: finds it without the user's `Eq`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeId {
+    pub(super) hash: u64,
+    stamp: u64,
+    /// Where it stood when it was made.
+    slot: u32,
+}
+
+impl PartialEq for NodeId {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.stamp == other.stamp && self.hash == other.hash
+    }
+}
+
+impl Eq for NodeId {}
+
+impl<K> Entries<K> {
+    pub(super) const fn new() -> Self {
+        Self {
+            chains: Vec::new(),
+            slots: Vec::new(),
+            free: END,
+            len: 0,
+            born: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// How many there is room for.
+    #[cfg(all(test, not(shuttle)))]
+    pub(super) fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<K>> {
+        let slots = self.slots.iter_mut();
+        slots.filter(|slot| slot.id.stamp != NO_STAMP)
+    }
+
+    /// Of those with this hash.
+    #[inline]
+    pub(super) fn find(
+        &mut self,
+        hash: u64,
+        is_it: impl Fn(&Entry<K>) -> bool,
+    ) -> Option<&mut Entry<K>> {
+        let slot = self.slot_of(hash, is_it)?;
+        Some(&mut self.slots[slot as usize])
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, id: NodeId) -> Option<&mut Entry<K>> {
+        let mut slot = id.slot;
+        if self
+            .slots
+            .get(slot as usize)
+            .is_none_or(|there| there.id.stamp != id.stamp)
+        {
+            slot = self.moved(id)?;
+        }
+        Some(&mut self.slots[slot as usize])
+    }
+
+    /// Of a resource that has none.
+    #[inline]
+    pub(super) fn insert(&mut self, hash: u64, name: K, owner: Key, mode: Mode) -> NodeId {
+        if self.free == END {
+            self.grow();
+        }
+        self.born += 1;
+        let slot = self.free;
+        let chain = chain_of(hash, &self.chains);
+        let entry = &mut self.slots[slot as usize];
+        entry.id = NodeId {
+            hash,
+            stamp: self.born,
+            slot,
+        };
+        entry.name = Name::Own(name);
+        entry.holders.set_first(owner, mode);
+        self.free = mem::replace(&mut entry.next, mem::replace(&mut self.chains[chain], slot));
+        self.len += 1;
+        entry.id
+    }
+
+    /// Of one that nobody holds or waits for.
+    #[inline]
+    pub(super) fn remove(&mut self, id: NodeId) -> Name<K> {
+        let Some(entry) = self.get_mut(id) else {
+            return Name::None;
+        };
+        debug_assert!(entry.holders.is_empty() && entry.busy.is_none());
+        let (NodeId { hash, slot, .. }, next) = (entry.id, entry.next);
+        let name = mem::replace(&mut entry.name, Name::None);
+        entry.id.stamp = NO_STAMP;
+        let chain = chain_of(hash, &self.chains);
+        if self.chains[chain] == slot {
+            self.chains[chain] = next;
+        } else {
+            self.unlink(chain, slot, next);
+        }
+        self.slots[slot as usize].next = mem::replace(&mut self.free, slot);
+        self.len -= 1;
+        if self.slots.len() > FEW && self.len < (self.slots.len() / 8).max(1) {
+            self.shrink();
+        }
+        name
+    }
+
+    #[inline]
+    fn slot_of(&self, hash: u64, is_it: impl Fn(&Entry<K>) -> bool) -> Option<u32> {
+        let mut slot = *self.chains.get(chain_of(hash, &self.chains))?;
+        // There is no slot at the end.
+        while let Some(entry) = self.slots.get(slot as usize) {
+            if is_it(entry) {
+                return Some(slot);
+            }
+            slot = entry.next;
+        }
+        None
+    }
+
+    #[cold]
+    fn moved(&self, id: NodeId) -> Option<u32> {
+        self.slot_of(id.hash, |entry| entry.id == id)
+    }
+
+    #[cold]
+    fn unlink(&mut self, chain: usize, slot: u32, next: u32) {
+        let mut before = self.chains[chain] as usize;
+        while self.slots[before].next != slot {
+            before = self.slots[before].next as usize;
+        }
+        self.slots[before].next = next;
+    }
+
+    /// One slot more.
+    #[cold]
+    fn grow(&mut self) {
+        let slot = self.slots.len();
+        assert!(slot < END as usize, "there are too many resources");
+        self.slots.push(Entry {
+            id: NodeId {
+                hash: 0,
+                stamp: NO_STAMP,
+                slot: 0,
+            },
+            next: END,
+            name: Name::None,
+            holders: Holders::default(),
+            busy: None,
+        });
+        self.free = slot as u32;
+        if self.chains.len() < self.slots.len() {
+            self.chain_anew();
+        }
+    }
+
+    /// Gives memory back: the entries move together, and room for a few stays.
+    #[cold]
+    fn shrink(&mut self) {
+        let room = (2 * self.len).max(FEW);
+        let old = mem::replace(&mut self.slots, Vec::with_capacity(room));
+        self.slots
+            .extend(old.into_iter().filter(|slot| slot.id.stamp != NO_STAMP));
+        for (slot, entry) in self.slots.iter_mut().enumerate() {
+            entry.id.slot = slot as u32;
+        }
+        self.free = END;
+        self.chain_anew();
+    }
+
+    /// By invariants 1 and 3; every slot but a free one at the end has an entry.
+    fn chain_anew(&mut self) {
+        let chains = self.slots.len().max(FEW).next_power_of_two();
+        self.chains = vec![END; chains];
+        for (slot, entry) in self.slots.iter_mut().enumerate() {
+            if entry.id.stamp != NO_STAMP {
+                let chain = chain_of(entry.id.hash, &self.chains);
+                entry.next = mem::replace(&mut self.chains[chain], slot as u32);
+            }
+        }
+    }
+}
+
+#[inline]
+fn chain_of(hash: u64, chains: &[u32]) -> usize {
+    hash as usize & chains.len().wrapping_sub(1)
+}
