@@ -99,19 +99,26 @@ impl<K> Entries<K> {
 
     #[inline]
     pub(super) fn get_mut(&mut self, id: NodeId) -> Option<&mut Entry<K>> {
-        let mut slot = id.slot;
-        if self
-            .slots
-            .get(slot as usize)
-            .is_none_or(|there| there.id.stamp != id.stamp)
-        {
-            slot = self.moved(id)?;
+        let slot = self.slot(id)?;
+        Some(self.at(slot))
+    }
+
+    /// Where an entry is.
+    #[inline]
+    pub(super) fn slot(&self, id: NodeId) -> Option<u32> {
+        match self.slots.get(id.slot as usize) {
+            Some(entry) if entry.id.stamp == id.stamp => Some(id.slot),
+            _ => self.moved(id),
         }
-        Some(&mut self.slots[slot as usize])
+    }
+
+    #[inline]
+    pub(super) fn at(&mut self, slot: u32) -> &mut Entry<K> {
+        &mut self.slots[slot as usize]
     }
 
     /// Of a resource that has none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert(&mut self, hash: u64, name: K, owner: Key, mode: Mode) -> NodeId {
         if self.free == END {
             self.grow();
@@ -133,22 +140,20 @@ impl<K> Entries<K> {
     }
 
     /// Of one that nobody holds or waits for.
-    #[inline]
-    pub(super) fn remove(&mut self, id: NodeId) -> Name<K> {
-        let Some(entry) = self.get_mut(id) else {
-            return Name::None;
-        };
+    #[inline(always)]
+    pub(super) fn remove(&mut self, slot: u32) -> Name<K> {
+        let entry = &mut self.slots[slot as usize];
         debug_assert!(entry.holders.is_empty() && entry.busy.is_none());
-        let (NodeId { hash, slot, .. }, next) = (entry.id, entry.next);
-        let name = mem::replace(&mut entry.name, Name::None);
+        let hash = entry.id.hash;
         entry.id.stamp = NO_STAMP;
+        let name = mem::replace(&mut entry.name, Name::None);
+        let next = mem::replace(&mut entry.next, mem::replace(&mut self.free, slot));
         let chain = chain_of(hash, &self.chains);
         if self.chains[chain] == slot {
             self.chains[chain] = next;
         } else {
             self.unlink(chain, slot, next);
         }
-        self.slots[slot as usize].next = mem::replace(&mut self.free, slot);
         self.len -= 1;
         if self.slots.len() > FEW && self.len < (self.slots.len() / 8).max(1) {
             self.shrink();
@@ -156,7 +161,7 @@ impl<K> Entries<K> {
         name
     }
 
-    #[inline]
+    #[inline(always)]
     fn slot_of(&self, hash: u64, is_it: impl Fn(&Entry<K>) -> bool) -> Option<u32> {
         let mut slot = *self.chains.get(chain_of(hash, &self.chains))?;
         // There is no slot at the end.

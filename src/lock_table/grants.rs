@@ -31,6 +31,14 @@ impl Grants {
         }
     }
 
+    /// One, where there is none.
+    #[inline]
+    pub(super) fn first(&mut self, epoch: u64, mode: Mode) {
+        let count = 1;
+        self.last = Some(Entry { epoch, count, mode });
+    }
+
+    #[inline]
     pub(super) fn mode(&self) -> Option<Mode> {
         self.last.map(|last| last.mode)
     }
@@ -49,6 +57,12 @@ impl Grants {
     #[inline]
     pub(super) fn is_one(&self) -> bool {
         self.earlier.is_empty() && self.last.is_some_and(|last| last.count == 1)
+    }
+
+    /// None, where there was one.
+    #[inline]
+    pub(super) fn last_gone(&mut self) {
+        self.last = None;
     }
 
     /// So many more, in this epoch, which together ask for a mode.

@@ -12,7 +12,8 @@ pub(super) type HoldId = u32;
 
 pub(super) struct Hold<K> {
     pub(super) hash: u64,
-    pub(super) key: K,
+    /// None in a slot without a hold.
+    pub(super) key: Option<K>,
     pub(super) depth: u32,
     pub(super) kind: HoldKind,
     pub(super) grants: Grants,
@@ -45,6 +46,21 @@ pub(super) struct Counts {
 }
 
 impl<K> Hold<K> {
+    #[inline]
+    pub(super) fn is_of(&self, key: &K) -> bool
+    where
+        K: Eq,
+    {
+        self.key.as_ref().is_some_and(|own| own == key)
+    }
+
+    /// Without a grant, and nothing that rests on it.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.grants = Grants::default();
+        (self.intents, self.covers) = (Counts::default(), Counts::default());
+    }
+
     /// Granted and not given up.
     pub(super) fn own(&self) -> Option<Mode> {
         self.grants.mode()
@@ -52,6 +68,10 @@ impl<K> Hold<K> {
 
     pub(super) fn is_real(&self) -> bool {
         matches!(self.kind, HoldKind::Real { .. })
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        matches!(self.kind, HoldKind::Kept { .. })
     }
 
     /// What it amounts to: in the table, or as covered.

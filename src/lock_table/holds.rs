@@ -26,7 +26,7 @@ use std::cmp::Reverse;
 use super::entries::NodeId;
 use super::error::ReleaseError;
 use super::grants::Grants;
-use super::hold::{Counts, Hold, HoldId, HoldKind};
+use super::hold::{Hold, HoldId, HoldKind};
 use super::index::Changes;
 use super::kept::{Due, Kept};
 use super::name::{Gone, Name};
@@ -94,15 +94,12 @@ impl<K> Holds<K> {
             (None, None) => return,
         };
         let id = match step.hold {
-            None => self.slots.insert(Hold {
-                hash: step.hash,
-                key: step.key.take().expect("a key is entered once"),
-                depth: step.depth,
-                kind,
-                grants: Grants::new(self.epoch, step.asked),
-                intents: Counts::default(),
-                covers: Counts::default(),
-            }),
+            None => {
+                let key = step.key.take().expect("a key is entered once");
+                let id = self.slots.insert((step.hash, key), step.depth, kind);
+                self.slots.get_mut(id).grants = Grants::new(self.epoch, step.asked);
+                id
+            }
             Some(id) => {
                 self.count(id, false);
                 let hold = self.slots.get_mut(id);
@@ -167,15 +164,14 @@ impl<K> Holds<K> {
 
     /// Gives back everything, from the leaves up.
     pub(super) fn clear(&mut self) {
-        let idle = self.slots.idle;
-        let idle = idle.map(|idle| self.slots.remove(idle));
         let mut all = self.slots.take_all();
-        self.slots.idle = idle.map(|idle| self.slots.insert(idle));
-        all.sort_by_key(|hold| Reverse(hold.depth));
+        all.sort_by_key(|hold| (!hold.is_kept(), Reverse(hold.depth)));
         self.real = 0;
         for hold in all {
             let intent = hold.own().is_none();
-            self.leave(hold, intent);
+            if let Some(key) = hold.key {
+                self.leave((hold.hash, key), hold.kind, intent);
+            }
         }
     }
 
@@ -199,8 +195,8 @@ impl<K> Holds<K> {
                 if target.is_some() {
                     self.count(at, true);
                 } else {
-                    let hold = self.slots.remove(at);
-                    self.leave(hold, false);
+                    let (named, kind) = self.slots.remove(at);
+                    self.leave(named, kind, false);
                 }
                 return;
             };
@@ -215,8 +211,8 @@ impl<K> Holds<K> {
                 self.changes.push((node, target));
             } else {
                 self.real -= 1;
-                let hold = self.slots.remove(at);
-                self.leave(hold, at != start);
+                let (named, kind) = self.slots.remove(at);
+                self.leave(named, kind, at != start);
             }
             let Some(parent) = parent else { return };
             self.count(parent, false);
@@ -227,51 +223,55 @@ impl<K> Holds<K> {
     /// A hold of which nothing is left; what is below it has gone before. It was held only for the
     /// sake of that, or granted.
     #[inline]
-    fn leave(&mut self, hold: Hold<K>, intent: bool) {
-        debug_assert!(!hold.covers.any() || !intent);
-        if let Some(node) = hold.node() {
-            let root = matches!(hold.kind, HoldKind::Real { parent: None, .. });
-            if root && intent {
-                return self.leave_root(hold, node);
+    fn leave(&mut self, named: (u64, K), kind: HoldKind, intent: bool) {
+        match kind {
+            HoldKind::Real {
+                node,
+                mode,
+                parent: None,
+            } if intent => return self.leave_root(named, node, mode),
+            HoldKind::Real { node, .. } => {
+                self.changes.push((node, None));
+                if self.kept.node == Some(node) {
+                    self.kept.node = None;
+                }
             }
-            self.changes.push((node, None));
-            if self.kept.node == Some(node) {
-                self.kept.node = None;
-            }
+            HoldKind::Kept { node, mode } => return self.keep(named, node, mode),
+            HoldKind::Covered { .. } => {}
         }
-        self.gone.push(Name::Own(hold.key));
+        self.gone.push(Name::Own(named.1));
     }
 
     /// A root is not needed any more. Worth keeping is what is left twice in a row: then it stays in
     /// the table, for another if need be.
-    fn leave_root(&mut self, mut hold: Hold<K>, node: NodeId) {
-        let Some(mode) = hold.mode() else { return };
-        let again = self.kept.left(hold.hash, mode);
+    fn leave_root(&mut self, named: (u64, K), node: NodeId, mode: Mode) {
+        let again = self.kept.left(named.0, mode);
         if self.kept.node == Some(node) {
             self.kept.due = Due::Rest;
-        } else {
-            self.changes.push((node, None));
-            if !again || self.kept.node.is_some() {
-                self.gone.push(Name::Own(hold.key));
-                if again {
-                    let idle = self.forget_idle();
-                    self.changes.extend(idle.map(|idle| (idle, None)));
-                }
-                return;
-            }
-            (self.kept.node, self.kept.due) = (Some(node), Due::Begin(node));
+            return self.keep(named, node, mode);
         }
-        hold.kind = HoldKind::Kept { node, mode };
-        // Who gives all back does not count.
-        hold.intents = Counts::default();
-        self.slots.idle = Some(self.slots.insert(hold));
+        self.changes.push((node, None));
+        if again && self.kept.node.is_none() {
+            (self.kept.node, self.kept.due) = (Some(node), Due::Begin(node));
+            return self.keep(named, node, mode);
+        }
+        self.gone.push(Name::Own(named.1));
+        if again {
+            let idle = self.forget_idle();
+            self.changes.extend(idle.map(|idle| (idle, None)));
+        }
+    }
+
+    fn keep(&mut self, named: (u64, K), node: NodeId, mode: Mode) {
+        let kept = self.slots.insert(named, 0, HoldKind::Kept { node, mode });
+        self.slots.idle = Some(kept);
     }
 
     /// It keeps nothing any more, if it does not use it. Gives what it kept.
     pub(super) fn forget_idle(&mut self) -> Option<NodeId> {
         let idle = self.slots.idle.take()?;
-        let hold = self.slots.remove(idle);
-        self.gone.push(Name::Own(hold.key));
+        let ((_, key), _) = self.slots.remove(idle);
+        self.gone.push(Name::Own(key));
         self.kept.due = Due::Nothing;
         self.kept.node.take()
     }

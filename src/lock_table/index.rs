@@ -74,10 +74,10 @@ impl<K> Index<K> {
         (owner, mode): (Key, Mode),
         gone: &mut Gone<K>,
     ) -> (Option<NodeId>, Room) {
-        let Some(found) = self.entries.get_mut(id) else {
+        let Some(slot) = self.entries.slot(id) else {
             return (None, Room::Free);
         };
-        let holders = &mut found.holders;
+        let holders = &mut self.entries.at(slot).holders;
         self.biases.retain(|(at, kept_by, bias)| {
             if *at == id && bias.revoke() {
                 holders.set(*kept_by, None);
@@ -85,7 +85,7 @@ impl<K> Index<K> {
             *at != id
         });
         if holders.is_empty() {
-            gone.push(self.entries.remove(id));
+            gone.push(self.entries.remove(slot));
             return (None, Room::Free);
         }
         let fits = holders.fit(owner, mode);
@@ -143,9 +143,10 @@ impl<K> Index<K> {
         if mode.is_none() && !self.biases.is_empty() {
             self.unlist(id, owner);
         }
-        let Some(entry) = self.entries.get_mut(id) else {
+        let Some(slot) = self.entries.slot(id) else {
             return Ok(None);
         };
+        let entry = self.entries.at(slot);
         if let Some(node) = entry.busy {
             return Err(node);
         }
@@ -153,7 +154,7 @@ impl<K> Index<K> {
             Some(_) => drop(entry.holders.set(owner, mode)),
             None => entry.holders.leave(owner),
         }
-        Ok(self.vacated(id))
+        Ok(self.vacated(slot))
     }
 
     /// As `lower` to nothing of what its owner does not keep, if the entry is not busy, and what the
@@ -165,28 +166,30 @@ impl<K> Index<K> {
         owner: Key,
         kept: Option<&Bias>,
     ) -> Result<Option<Name<K>>, Busy> {
-        let Some(entry) = self.entries.get_mut(id) else {
+        let Some(slot) = self.entries.slot(id) else {
             return Err(Busy);
         };
+        let entry = self.entries.at(slot);
         if entry.busy.is_some() || kept.is_some_and(|word| !word.rest()) {
             return Err(Busy);
         }
         entry.holders.leave(owner);
-        Ok(self.vacated(id))
+        Ok(self.vacated(slot))
     }
 
     /// Nobody waits for it any more. Gives the name if nobody holds it either.
     pub(super) fn calm(&mut self, id: NodeId, holders: Holders) -> Option<Name<K>> {
-        let entry = self.entries.get_mut(id)?;
+        let slot = self.entries.slot(id)?;
+        let entry = self.entries.at(slot);
         (entry.busy, entry.holders) = (None, holders);
-        self.vacated(id)
+        self.vacated(slot)
     }
 
     /// An entry that nobody holds goes, and leaves its name.
     #[inline]
-    fn vacated(&mut self, id: NodeId) -> Option<Name<K>> {
-        let entry = self.entries.get_mut(id)?;
-        entry.holders.is_empty().then(|| self.entries.remove(id))
+    fn vacated(&mut self, slot: u32) -> Option<Name<K>> {
+        let nobody = self.entries.at(slot).holders.is_empty();
+        nobody.then(|| self.entries.remove(slot))
     }
 }
 

@@ -47,7 +47,7 @@ impl<K> Gone<K> {
         Self(Vec::new())
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, name: Name<K>) {
         if mem::needs_drop::<K>() || !matches!(name, Name::Own(_)) {
             self.0.push(name);

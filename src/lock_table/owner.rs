@@ -142,7 +142,7 @@ impl<K, S> Owner<K, S> {
     /// in the table (true) or covered by an ancestor.
     pub fn holdings(&self) -> impl Iterator<Item = (&K, Mode, bool)> {
         let holds = self.holds.slots.iter();
-        holds.filter_map(|(_, hold)| Some((&hold.key, hold.mode()?, hold.is_real())))
+        holds.filter_map(|(_, hold)| Some((hold.key.as_ref()?, hold.mode()?, hold.is_real())))
     }
 
     /// Puts back what a wait left that was forgotten, or whose poll panicked.

@@ -8,8 +8,7 @@
 use std::hash::BuildHasher;
 
 use super::entries::Entry;
-use super::grants::Grants;
-use super::hold::{Counts, Hold, HoldId, HoldKind};
+use super::hold::{HoldId, HoldKind};
 use super::index::Room;
 use super::name::Name;
 use super::owner::Owner;
@@ -58,16 +57,9 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
             }
         };
         if let Some((key, _)) = asked.take() {
-            let grants = Grants::new(holds.epoch, Some((mode, 1)));
-            holds.slots.insert(Hold {
-                hash,
-                key,
-                depth,
-                kind: HoldKind::Real { node, mode, parent },
-                grants,
-                intents: Counts::default(),
-                covers: Counts::default(),
-            });
+            let kind = HoldKind::Real { node, mode, parent };
+            let id = holds.slots.insert((hash, key), depth, kind);
+            holds.slots.get_mut(id).grants.first(holds.epoch, mode);
             holds.real += 1;
             if let Some(parent) = parent {
                 holds.join_parent(parent, mode);
@@ -80,7 +72,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     #[inline]
     fn find_above(&self, parent: &K, mode: Mode) -> Option<HoldId> {
         let slots = &self.holds.slots;
-        let guess = slots.idle.filter(|&idle| slots.get(idle).key == *parent);
+        let guess = slots.idle.filter(|&idle| slots.get(idle).is_of(parent));
         let id = guess.or_else(|| slots.find(self.hash(parent), parent))?;
         let hold = slots.get(id);
         let needs = mode.parent_needs();
@@ -125,8 +117,10 @@ impl<K, S> Owner<K, S> {
         if let Some(name) = name {
             holds.gone.push(name);
         }
-        let hold = holds.slots.remove(id);
-        holds.gone.push(Name::Own(hold.key));
+        holds.slots.get_mut(id).grants.last_gone();
+        if let Some(key) = holds.slots.take(id) {
+            holds.gone.push(Name::Own(key));
+        }
         holds.real -= 1;
         if let Some(parent) = parent {
             holds.leave_parent(parent, mode, rests);
