@@ -45,16 +45,51 @@ pub(super) struct Entry<K> {
 /// One entry, and never another one: finds it without the user's `Eq`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeId {
-    pub(super) hash: u64,
     stamp: u64,
-    /// Where it stood when it was made.
-    slot: u32,
+    /// Half of its hash, and where it stood when it was made. In two words, as what is written in small
+    /// parts and read whole has to wait.
+    place: u64,
+}
+
+impl NodeId {
+    #[inline]
+    fn new(hash: u64, stamp: u64, slot: u32) -> Self {
+        let place = hash << 32 | u64::from(slot);
+        Self { stamp, place }
+    }
+
+    /// The lower half of its hash: all that is looked at in here.
+    #[inline]
+    pub(super) fn hash(self) -> u64 {
+        self.place >> 32
+    }
+
+    #[inline]
+    fn slot(self) -> u32 {
+        self.place as u32
+    }
+}
+
+impl<K> Entry<K> {
+    #[inline]
+    pub(super) fn is(&self, hash: u64, key: &K) -> bool
+    where
+        K: Eq,
+    {
+        self.id.hash() == hash & u64::from(u32::MAX) && self.name.is(key)
+    }
+
+    /// Whether an owner can have it in this mode, and nobody waits.
+    #[inline]
+    pub(super) fn has_room(&self, owner: Key, mode: Mode) -> bool {
+        self.busy.is_none() && self.holders.fit(owner, mode)
+    }
 }
 
 impl PartialEq for NodeId {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self.stamp == other.stamp && self.hash == other.hash
+        self.stamp == other.stamp && self.hash() == other.hash()
     }
 }
 
@@ -106,8 +141,8 @@ impl<K> Entries<K> {
     /// Where an entry is.
     #[inline]
     pub(super) fn slot(&self, id: NodeId) -> Option<u32> {
-        match self.slots.get(id.slot as usize) {
-            Some(entry) if entry.id.stamp == id.stamp => Some(id.slot),
+        match self.slots.get(id.slot() as usize) {
+            Some(entry) if entry.id.stamp == id.stamp => Some(id.slot()),
             _ => self.moved(id),
         }
     }
@@ -127,16 +162,13 @@ impl<K> Entries<K> {
         let slot = self.free;
         let chain = chain_of(hash, &self.chains);
         let entry = &mut self.slots[slot as usize];
-        entry.id = NodeId {
-            hash,
-            stamp: self.born,
-            slot,
-        };
+        let id = NodeId::new(hash, self.born, slot);
+        entry.id = id;
         entry.name = Name::Own(name);
         entry.holders.set_first(owner, mode);
         self.free = mem::replace(&mut entry.next, mem::replace(&mut self.chains[chain], slot));
         self.len += 1;
-        entry.id
+        id
     }
 
     /// Of one that nobody holds or waits for.
@@ -144,7 +176,7 @@ impl<K> Entries<K> {
     pub(super) fn remove(&mut self, slot: u32) -> Name<K> {
         let entry = &mut self.slots[slot as usize];
         debug_assert!(entry.holders.is_empty() && entry.busy.is_none());
-        let hash = entry.id.hash;
+        let hash = entry.id.hash();
         entry.id.stamp = NO_STAMP;
         let name = mem::replace(&mut entry.name, Name::None);
         let next = mem::replace(&mut entry.next, mem::replace(&mut self.free, slot));
@@ -161,8 +193,9 @@ impl<K> Entries<K> {
         name
     }
 
+    /// Where the one of those with this hash is.
     #[inline(always)]
-    fn slot_of(&self, hash: u64, is_it: impl Fn(&Entry<K>) -> bool) -> Option<u32> {
+    pub(super) fn slot_of(&self, hash: u64, is_it: impl Fn(&Entry<K>) -> bool) -> Option<u32> {
         let mut slot = *self.chains.get(chain_of(hash, &self.chains))?;
         // There is no slot at the end.
         while let Some(entry) = self.slots.get(slot as usize) {
@@ -176,7 +209,7 @@ impl<K> Entries<K> {
 
     #[cold]
     fn moved(&self, id: NodeId) -> Option<u32> {
-        self.slot_of(id.hash, |entry| entry.id == id)
+        self.slot_of(id.hash(), |entry| entry.id == id)
     }
 
     #[cold]
@@ -194,11 +227,7 @@ impl<K> Entries<K> {
         let slot = self.slots.len();
         assert!(slot < END as usize, "there are too many resources");
         self.slots.push(Entry {
-            id: NodeId {
-                hash: 0,
-                stamp: NO_STAMP,
-                slot: 0,
-            },
+            id: NodeId::new(0, NO_STAMP, 0),
             next: END,
             name: Name::None,
             holders: Holders::default(),
@@ -218,7 +247,7 @@ impl<K> Entries<K> {
         self.slots
             .extend(old.into_iter().filter(|slot| slot.id.stamp != NO_STAMP));
         for (slot, entry) in self.slots.iter_mut().enumerate() {
-            entry.id.slot = slot as u32;
+            entry.id = NodeId::new(entry.id.hash(), entry.id.stamp, slot as u32);
         }
         self.free = END;
         self.chain_anew();
@@ -230,7 +259,7 @@ impl<K> Entries<K> {
         self.chains = vec![END; chains];
         for (slot, entry) in self.slots.iter_mut().enumerate() {
             if entry.id.stamp != NO_STAMP {
-                let chain = chain_of(entry.id.hash, &self.chains);
+                let chain = chain_of(entry.id.hash(), &self.chains);
                 entry.next = mem::replace(&mut self.chains[chain], slot as u32);
             }
         }

@@ -22,20 +22,10 @@ struct Entry {
 }
 
 impl Grants {
-    /// So many, which together ask for a mode, or none.
+    /// So many, which together ask for a mode, or none, where there are none.
     #[inline]
-    pub(super) fn new(epoch: u64, asked: Option<(Mode, u64)>) -> Self {
-        Self {
-            last: asked.map(|(mode, count)| Entry { epoch, count, mode }),
-            earlier: Vec::new(),
-        }
-    }
-
-    /// One, where there is none.
-    #[inline]
-    pub(super) fn first(&mut self, epoch: u64, mode: Mode) {
-        let count = 1;
-        self.last = Some(Entry { epoch, count, mode });
+    pub(super) fn begin(&mut self, epoch: u64, asked: Option<(Mode, u64)>) {
+        self.last = asked.map(|(mode, count)| Entry { epoch, count, mode });
     }
 
     #[inline]
@@ -61,7 +51,7 @@ impl Grants {
 
     /// None, where there was one.
     #[inline]
-    pub(super) fn last_gone(&mut self) {
+    pub(super) fn end(&mut self) {
         self.last = None;
     }
 

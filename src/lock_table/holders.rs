@@ -39,6 +39,15 @@ impl Holders {
         self.many.is_none() && self.few.iter().all(Option::is_none)
     }
 
+    /// Of an owner that held nothing.
+    #[inline]
+    pub(super) fn add(&mut self, owner: Key, mode: Mode) {
+        match self.few.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = Some((owner, mode)),
+            None => drop(self.many.get_or_insert_default().set(owner, Some(mode))),
+        }
+    }
+
     /// This one holds nothing any more.
     #[inline]
     pub(super) fn leave(&mut self, owner: Key) {
@@ -72,11 +81,7 @@ impl Holders {
             }
             return before;
         }
-        let mode = mode?;
-        match self.few.iter_mut().find(|place| place.is_none()) {
-            Some(place) => *place = Some((owner, mode)),
-            None => drop(self.many.get_or_insert_default().set(owner, Some(mode))),
-        }
+        self.add(owner, mode?);
         None
     }
 

@@ -96,9 +96,8 @@ impl<K> Holds<K> {
         let id = match step.hold {
             None => {
                 let key = step.key.take().expect("a key is entered once");
-                let id = self.slots.insert((step.hash, key), step.depth, kind);
-                self.slots.get_mut(id).grants = Grants::new(self.epoch, step.asked);
-                id
+                let asked = (self.epoch, step.asked);
+                self.slots.insert((step.hash, key), step.depth, kind, asked)
             }
             Some(id) => {
                 self.count(id, false);
@@ -263,8 +262,8 @@ impl<K> Holds<K> {
     }
 
     fn keep(&mut self, named: (u64, K), node: NodeId, mode: Mode) {
-        let kept = self.slots.insert(named, 0, HoldKind::Kept { node, mode });
-        self.slots.idle = Some(kept);
+        let kind = HoldKind::Kept { node, mode };
+        self.slots.idle = Some(self.slots.insert(named, 0, kind, (0, None)));
     }
 
     /// It keeps nothing any more, if it does not use it. Gives what it kept.

@@ -215,7 +215,9 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
 
     #[inline]
     pub(super) fn find(&self, resource: &K) -> Option<HoldId> {
-        self.holds.slots.find(self.hash(resource), resource)
+        let slots = &self.holds.slots;
+        let recent = slots.recent(resource);
+        recent.or_else(|| slots.find(self.hash(resource), resource))
     }
 
     #[inline]

@@ -255,7 +255,7 @@ fn look<K: Eq>(
         let known = step.had.and(step.node);
         let is_it = |entry: &Entry<K>| match known {
             Some(id) => entry.id == id,
-            None => entry.id.hash == hash && entry.name.is(key),
+            None => entry.is(hash, key),
         };
         let index = locked.index(hash);
         let (node, found) = index.look((hash, is_it), (owner, mode), gone);
@@ -283,7 +283,7 @@ fn take<K: Eq>(
     for step in steps {
         let Some(mode) = step.raised() else { continue };
         match step.node {
-            Some(id) => locked.index(id.hash).raise(id, owner, mode),
+            Some(id) => locked.index(id.hash()).raise(id, owner, mode),
             None => drop(step.insert(locked, owner, mode)),
         }
     }

@@ -9,7 +9,6 @@ use std::hash::BuildHasher;
 
 use super::entries::Entry;
 use super::hold::{HoldId, HoldKind};
-use super::index::Room;
 use super::name::Name;
 use super::owner::Owner;
 use super::{MAX_DEPTH, Resource};
@@ -43,23 +42,28 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         };
         let node = {
             let mut index = self.shared.shards.lock_one(hash);
-            let is_it = |entry: &Entry<K>| entry.id.hash == hash && entry.name.is(key);
-            let (node, room) = index.look((hash, is_it), (self.id, mode), &mut holds.gone);
-            if room != Room::Free || kept.is_some_and(|word| !word.take()) {
+            let is_it = |entry: &Entry<K>| entry.is(hash, key);
+            let slot = index.entries.slot_of(hash, is_it);
+            let there = slot.map(|slot| index.entries.at(slot));
+            if there
+                .as_ref()
+                .is_some_and(|entry| !entry.has_room(self.id, mode))
+                || kept.is_some_and(|word| !word.take())
+            {
                 return false;
             }
-            match node {
-                Some(node) => {
-                    index.raise(node, self.id, mode);
-                    node
+            match there {
+                Some(entry) => {
+                    entry.holders.add(self.id, mode);
+                    entry.id
                 }
                 None => index.entries.insert(hash, name, self.id, mode),
             }
         };
         if let Some((key, _)) = asked.take() {
             let kind = HoldKind::Real { node, mode, parent };
-            let id = holds.slots.insert((hash, key), depth, kind);
-            holds.slots.get_mut(id).grants.first(holds.epoch, mode);
+            let grants = (holds.epoch, Some((mode, 1)));
+            holds.slots.insert((hash, key), depth, kind, grants);
             holds.real += 1;
             if let Some(parent) = parent {
                 holds.join_parent(parent, mode);
@@ -72,8 +76,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     #[inline]
     fn find_above(&self, parent: &K, mode: Mode) -> Option<HoldId> {
         let slots = &self.holds.slots;
-        let guess = slots.idle.filter(|&idle| slots.get(idle).is_of(parent));
-        let id = guess.or_else(|| slots.find(self.hash(parent), parent))?;
+        let recent = slots.above_recent(parent);
+        let id = recent.or_else(|| slots.find(self.hash(parent), parent))?;
         let hold = slots.get(id);
         let needs = mode.parent_needs();
         let enough = match hold.kind {
@@ -109,7 +113,7 @@ impl<K, S> Owner<K, S> {
         } else {
             None
         };
-        let mut index = self.shared.shards.lock_one(node.hash);
+        let mut index = self.shared.shards.lock_one(node.hash());
         let Ok(name) = index.give_back(node, self.id, word) else {
             return false;
         };
@@ -117,7 +121,7 @@ impl<K, S> Owner<K, S> {
         if let Some(name) = name {
             holds.gone.push(name);
         }
-        holds.slots.get_mut(id).grants.last_gone();
+        holds.slots.get_mut(id).grants.end();
         if let Some(key) = holds.slots.take(id) {
             holds.gone.push(Name::Own(key));
         }

@@ -105,9 +105,9 @@ impl<K> Shards<K> {
         gone: &mut Gone<K>,
     ) -> bool {
         match changes {
-            [(id, _)] => lower(self.lock_one(id.hash), owner, changes, kept, gone),
+            [(id, _)] => lower(self.lock_one(id.hash()), owner, changes, kept, gone),
             _ => {
-                let locked = self.lock(changes.iter().map(|(id, _)| id.hash));
+                let locked = self.lock(changes.iter().map(|(id, _)| id.hash()));
                 lower(locked, owner, changes, kept, gone)
             }
         }
@@ -124,12 +124,12 @@ fn lower<K>(
 ) -> bool {
     // One alone tells when it is lowered.
     let alone = changes.len() == 1 && matches!(kept.due, Due::Nothing);
-    let mut busy = |(id, _): &(NodeId, _)| locked.index(id.hash).is_busy(*id);
+    let mut busy = |(id, _): &(NodeId, _)| locked.index(id.hash()).is_busy(*id);
     if !alone && changes.iter().any(&mut busy) || kept.due == Due::Rest && !kept.word().rest() {
         return false;
     }
     for &(id, mode) in changes {
-        let index = locked.index(id.hash);
+        let index = locked.index(id.hash());
         if kept.due == Due::Begin(id) && mode.is_none() {
             index.begin(id, owner, kept.word());
             continue;
@@ -170,8 +170,8 @@ impl<K> Locked<'_, K> {
     }
 }
 
-/// The shard of a hash that is spread: by other bits than those that the index goes by.
+/// The shard of a hash that is spread: by the upper bits of the half by whose lower bits the index goes.
 #[inline]
 fn shard_of(hash: u64) -> usize {
-    (hash >> 40) as usize % SHARDS
+    (hash >> 27) as usize % SHARDS
 }

@@ -12,6 +12,7 @@ use hashbrown::HashTable;
 
 use super::grants::Grants;
 use super::hold::{Counts, Hold, HoldId, HoldKind};
+use crate::modes::Mode;
 
 /// So many slots are looked through instead.
 const FEW: usize = 8;
@@ -23,6 +24,8 @@ pub(super) struct Slots<K> {
     free: HoldId,
     len: usize,
     index: HashTable<HoldId>,
+    /// The slot that was used last, if it is there.
+    recent: HoldId,
     pub(super) idle: Option<HoldId>,
 }
 
@@ -33,6 +36,7 @@ impl<K> Slots<K> {
             free: END,
             len: 0,
             index: HashTable::new(),
+            recent: END,
             idle: None,
         }
     }
@@ -77,9 +81,41 @@ impl<K> Slots<K> {
         all.filter(|(_, hold)| hold.key.is_some())
     }
 
-    /// A hold without a grant, on which nothing rests.
+    /// The hold that was made last, if it is this one's.
+    #[inline]
+    pub(super) fn recent(&self, key: &K) -> Option<HoldId>
+    where
+        K: Eq,
+    {
+        let hold = self.slots.get(self.recent as usize)?;
+        hold.is_of(key).then_some(self.recent)
+    }
+
+    /// The root that is kept and idle, or the parent of the hold that was made last, if that is this
+    /// one's.
+    #[inline]
+    pub(super) fn above_recent(&self, key: &K) -> Option<HoldId>
+    where
+        K: Eq,
+    {
+        let above = || match self.slots.get(self.recent as usize)?.kind {
+            HoldKind::Real { parent, .. } => parent,
+            _ => None,
+        };
+        let id = self.idle.or_else(above)?;
+        let hold = self.slots.get(id as usize)?;
+        hold.is_of(key).then_some(id)
+    }
+
+    /// A hold with these grants, on which nothing rests.
     #[inline(always)]
-    pub(super) fn insert(&mut self, (hash, key): (u64, K), depth: u32, kind: HoldKind) -> HoldId {
+    pub(super) fn insert(
+        &mut self,
+        (hash, key): (u64, K),
+        depth: u32,
+        kind: HoldKind,
+        (epoch, asked): (u64, Option<(Mode, u64)>),
+    ) -> HoldId {
         if self.free == END {
             self.grow();
         }
@@ -87,6 +123,8 @@ impl<K> Slots<K> {
         let hold = &mut self.slots[id as usize];
         self.free = mem::replace(&mut hold.depth, depth);
         (hold.hash, hold.key, hold.kind) = (hash, Some(key), kind);
+        hold.grants.begin(epoch, asked);
+        self.recent = id;
         self.len += 1;
         if self.slots.len() > FEW {
             self.enter(id);
@@ -174,7 +212,7 @@ impl<K> Slots<K> {
         let mut ids = vec![END; old.slots.len()];
         for (hold, id) in old.slots.iter_mut().zip(&mut ids) {
             if let Some(key) = hold.key.take() {
-                *id = self.insert((hold.hash, key), hold.depth, hold.kind);
+                *id = self.insert((hold.hash, key), hold.depth, hold.kind, (0, None));
                 let moved = self.get_mut(*id);
                 mem::swap(&mut moved.grants, &mut hold.grants);
                 (moved.intents, moved.covers) = (hold.intents, hold.covers);

@@ -155,7 +155,7 @@ impl<K> WaitTable<K> {
         id: NodeId,
         mode: Mode,
     ) -> bool {
-        let entry = locked.index(id.hash).entries.get_mut(id);
+        let entry = locked.index(id.hash()).entries.get_mut(id);
         let entry = entry.expect("an entry that was found");
         let holders = match entry.busy {
             None if entry.holders.fit(owner, mode) => &mut entry.holders,
@@ -187,7 +187,7 @@ impl<K> WaitTable<K> {
         (owner, (id, mode)): (Key, (NodeId, Mode)),
         waker: Waker,
     ) {
-        let entry = locked.index(id.hash).entries.get_mut(id);
+        let entry = locked.index(id.hash()).entries.get_mut(id);
         let entry = entry.expect("an entry that was found");
         let node = *entry.busy.get_or_insert_with(|| {
             let holders = std::mem::take(&mut entry.holders);
@@ -271,9 +271,9 @@ impl<K> WaitTable<K> {
     /// Lowers what an owner holds of these, or takes it away.
     pub(super) fn lower(&mut self, owner: Key, changes: &[(NodeId, Option<Mode>)]) {
         let shards = self.shards.clone();
-        let mut locked = shards.lock(changes.iter().map(|(id, _)| id.hash));
+        let mut locked = shards.lock(changes.iter().map(|(id, _)| id.hash()));
         for &(id, mode) in changes {
-            match locked.index(id.hash).lower(id, owner, mode) {
+            match locked.index(id.hash()).lower(id, owner, mode) {
                 Ok(name) => self.deferred.extend(name.map(DeferredDrop::Name)),
                 Err(node) => {
                     let found = self.nodes.get_mut(node).expect("the node of an entry");
@@ -352,7 +352,7 @@ impl<K> WaitTable<K> {
         };
         let name = self
             .shards
-            .lock_one(gone.id.hash)
+            .lock_one(gone.id.hash())
             .calm(gone.id, gone.holders);
         self.deferred.extend(name.map(DeferredDrop::Name));
         self.deferred
