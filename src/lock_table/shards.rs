@@ -15,6 +15,10 @@
 //! number. An operation on several resources holds all of their shards at once, so that nobody sees
 //! one half of it. Whoever meets a busy entry without the wait table unlocks, and begins anew with it.
 //!
+//! The lock of a shard is that of a group, on which nobody sleeps: a pair is one read-modify-write. It
+//! is held for a few steps and the user's `Eq`; who looks at all of the table holds all of them for
+//! longer, and who needs one meanwhile gives its processor away.
+//!
 //! Invariants:
 //! 1. There is an entry exactly while the resource has a holder or a request; who keeps an intent
 //!    (`bias`) is a holder.
@@ -28,9 +32,9 @@ use super::entries::NodeId;
 use super::index::Index;
 use super::kept::{Due, Kept};
 use super::name::Gone;
+use crate::group::{Guard, Lock};
 use crate::modes::Mode;
 use crate::slab::Key;
-use crate::sync::{Mutex, MutexGuard};
 
 /// A power of two, at most 32.
 const SHARDS: usize = 32;
@@ -39,10 +43,10 @@ pub(super) struct Shards<K>([Shard<K>; SHARDS]);
 
 /// On cache lines of its own, and of the pairs in which they are fetched.
 #[repr(align(128))]
-struct Shard<K>(Mutex<Index<K>>);
+struct Shard<K>(Lock<Index<K>>);
 
 /// Some of the shards, locked: each in its place.
-pub(super) struct Locked<'a, K>([Option<MutexGuard<'a, Index<K>>>; SHARDS]);
+pub(super) struct Locked<'a, K>([Option<Guard<'a, Index<K>>>; SHARDS]);
 
 /// What has locked all that an operation needs.
 pub(super) trait Reach<K> {
@@ -55,7 +59,7 @@ impl<K> RefUnwindSafe for Shards<K> {}
 
 impl<K> Shards<K> {
     pub(super) fn new() -> Self {
-        Self(std::array::from_fn(|_| Shard(Mutex::new(Index::new()))))
+        Self(std::array::from_fn(|_| Shard(Lock::new(Index::new()))))
     }
 
     /// The shards of these hashes.
@@ -81,7 +85,7 @@ impl<K> Shards<K> {
 
     /// The shard of a resource.
     #[inline]
-    pub(super) fn lock_one(&self, hash: u64) -> MutexGuard<'_, Index<K>> {
+    pub(super) fn lock_one(&self, hash: u64) -> Guard<'_, Index<K>> {
         self.0[shard_of(hash)].0.lock()
     }
 
@@ -144,7 +148,7 @@ fn lower<K>(
     true
 }
 
-impl<K> Reach<K> for MutexGuard<'_, Index<K>> {
+impl<K> Reach<K> for Guard<'_, Index<K>> {
     #[inline]
     fn index(&mut self, _: u64) -> &mut Index<K> {
         self
