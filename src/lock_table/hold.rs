@@ -54,13 +54,6 @@ impl<K> Hold<K> {
         self.key.as_ref().is_some_and(|own| own == key)
     }
 
-    /// Without a grant, and nothing that rests on it.
-    #[inline]
-    pub(super) fn clear(&mut self) {
-        self.grants = Grants::default();
-        (self.intents, self.covers) = (Counts::default(), Counts::default());
-    }
-
     /// Granted and not given up.
     pub(super) fn own(&self) -> Option<Mode> {
         self.grants.mode()

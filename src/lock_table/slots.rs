@@ -132,11 +132,10 @@ impl<K> Slots<K> {
         id
     }
 
-    /// Takes a hold out: its hash and its name, and what it was.
+    /// As `take`: its hash and its name, and what it was.
     pub(super) fn remove(&mut self, id: HoldId) -> ((u64, K), HoldKind) {
-        let hold = self.get_mut(id);
+        let hold = self.get(id);
         let (hash, kind) = (hold.hash, hold.kind);
-        hold.clear();
         let key = self.take(id).expect("a hold that was found");
         ((hash, key), kind)
     }
@@ -148,6 +147,7 @@ impl<K> Slots<K> {
             self.strike(id);
         }
         let hold = &mut self.slots[id as usize];
+        debug_assert!(hold.own().is_none() && !hold.intents.any() && !hold.covers.any());
         let key = hold.key.take();
         hold.depth = mem::replace(&mut self.free, id);
         self.len -= 1;

@@ -1,6 +1,7 @@
 //! The plain way of a request and of a release, beside the one that knows all rules.
 
 use super::super::{LockTable, ReleaseError};
+use super::bias::{entries, settle};
 use super::{free, owners, path, take};
 use crate::modes::Mode::{Is, Ix, S, X};
 
@@ -35,12 +36,44 @@ fn what_is_needed_stays() {
     a.release(&path([1])).unwrap();
     assert_eq!(a.held(&path([1])), Some(Is), "for the leaf");
     a.release(&path([1, 1])).unwrap();
-    take(&mut a, &path([1, 1]), X);
-    take(&mut a, &path([1, 1]), X);
-    a.release(&path([1, 1])).unwrap();
-    assert_eq!(a.held(&path([1, 1])), Some(X), "granted twice");
-    a.release(&path([1, 1])).unwrap();
+    take(&mut a, &path([2]), X);
+    take(&mut a, &path([2]), X);
+    a.release(&path([2])).unwrap();
+    assert_eq!(a.held(&path([2])), Some(X), "granted twice");
+    a.release(&path([2])).unwrap();
     assert!(locks.is_empty());
+}
+
+/// Who releases by name the root that it keeps keeps it no more, and can keep it again.
+#[test]
+fn a_root_that_is_kept_and_asked_for_by_name() {
+    let locks = LockTable::new();
+    let [mut a] = owners(&locks);
+    for _ in 0..2 {
+        settle(&mut a, &path([1, 1]));
+        assert_eq!(entries(&locks), 1, "kept");
+        take(&mut a, &path([1, 1]), X);
+        take(&mut a, &path([1]), Is);
+        a.release(&path([1, 1])).unwrap();
+        a.release(&path([1])).unwrap();
+        assert_eq!(entries(&locks), 0);
+    }
+}
+
+/// The last of many holds leaves the others' room, and the root that is kept moves.
+#[test]
+fn a_root_that_is_kept_moves_with_its_owners_holds() {
+    let locks = LockTable::new();
+    let [mut a, mut b] = owners(&locks);
+    settle(&mut a, &path([1, 1]));
+    let leaves = || (1..40).map(|n| path([1, n]));
+    leaves().for_each(|leaf| take(&mut a, &leaf, X));
+    leaves().for_each(|leaf| a.release(&leaf).unwrap());
+    assert_eq!(entries(&locks), 1, "kept");
+    take(&mut a, &path([1, 2]), X);
+    assert!(b.try_lock(&path([1]), S).is_err());
+    a.release_all();
+    take(&mut b, &path([1]), S);
 }
 
 /// A parent falls to what the children that are left need.
