@@ -66,9 +66,9 @@ fn a_root_that_is_kept_moves_with_its_owners_holds() {
     let locks = LockTable::new();
     let [mut a, mut b] = owners(&locks);
     settle(&mut a, &path([1, 1]));
-    let leaves = || (1..40).map(|n| path([1, n]));
-    leaves().for_each(|leaf| take(&mut a, &leaf, X));
-    leaves().for_each(|leaf| a.release(&leaf).unwrap());
+    let others = || (2..40).map(|n| path([n]));
+    others().for_each(|other| take(&mut a, &other, X));
+    others().for_each(|other| a.release(&other).unwrap());
     assert_eq!(entries(&locks), 1, "kept");
     take(&mut a, &path([1, 2]), X);
     assert!(b.try_lock(&path([1]), S).is_err());
