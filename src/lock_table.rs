@@ -48,7 +48,9 @@
 //! The resources are spread over 32 shards with a lock each. With h ancestors, a request or a release
 //! holds the locks of the shards of h + 1 resources for O(h) steps, each O(log n) in the holders of a
 //! resource that has more than three. It allocates nothing, once the owner and the shards have seen a
-//! few; names that own memory are cloned twice. All that is at one resource meets at one lock.
+//! few; names that own memory are cloned twice, or three times where that takes more than one shard.
+//! Nobody sleeps on the lock of a shard: who finds it taken gives its processor away, also while
+//! somebody looks at the whole table. All that is at one resource meets at one lock.
 //!
 //! A hot root does not: an owner that locks below the same root again and again *keeps* the intent on
 //! it. From the second time in a row that the intent is not needed any more it stays in the table, as

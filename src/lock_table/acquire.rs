@@ -57,8 +57,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ///
     /// # Panics
     ///
-    /// Hashing, `parent` and `clone` run before anything is locked; `Eq` runs under the table's locks
-    /// as well, and must not use the table. If one of them panics, nothing has changed.
+    /// Hashing, `parent` and `clone` run before anything is locked, at the first poll; `Eq` runs under
+    /// the table's locks as well, and must not use the table. If one of them panics, nothing has changed.
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
         self.abort_pending();
         Wait::new(Lock::new(self, Some((resource.clone(), mode))))
