@@ -159,7 +159,7 @@ impl<K> Index<K> {
 
     /// As `lower` to nothing of what its owner does not keep, if the entry is not busy, and what the
     /// owner keeps can rest.
-    #[inline]
+    #[inline(always)]
     pub(super) fn give_back(
         &mut self,
         id: NodeId,
@@ -186,7 +186,7 @@ impl<K> Index<K> {
     }
 
     /// An entry that nobody holds goes, and leaves its name.
-    #[inline]
+    #[inline(always)]
     fn vacated(&mut self, slot: u32) -> Option<Name<K>> {
         let nobody = self.entries.at(slot).holders.is_empty();
         nobody.then(|| self.entries.remove(slot))

@@ -324,6 +324,9 @@ impl<K> Path<K> {
     /// The next one uses its memory.
     #[inline]
     pub(super) fn clear(&mut self) {
+        if self.steps.is_empty() {
+            return;
+        }
         self.steps.clear();
         if self.steps.capacity() > KEPT {
             self.steps = Vec::new();
