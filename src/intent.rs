@@ -275,13 +275,14 @@ impl IntentLock {
     /// Takes without the lock, if that can be.
     #[inline(always)]
     fn take(&self, mode: Mode) -> Option<Place> {
-        if let Some(stripes) = &self.stripes
+        let now = self.word.load();
+        if now.is_open()
             && !is_strong(mode)
-            && self.word.load().is_open()
+            && let Some(stripes) = &self.stripes
         {
             return self.take_in_stripe(stripes, mode);
         }
-        self.word.take(mode, None).then_some(Place::Word)
+        self.word.take(now, mode, None).then_some(Place::Word)
     }
 
     /// One that found nothing looks again, exactly this time.

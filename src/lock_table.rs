@@ -48,7 +48,9 @@
 //! The resources are spread over 32 shards with a lock each. With h ancestors, a request or a release
 //! holds the locks of the shards of h + 1 resources for O(h) steps, each O(log n) in the holders of a
 //! resource that has more than three. It allocates nothing, once the owner and the shards have seen a
-//! few; names that own memory are cloned twice. All that is at one resource meets at one lock.
+//! few; names that own memory are cloned twice, or three times where that takes more than one shard.
+//! Nobody sleeps on the lock of a shard: who finds it taken gives its processor away, also while
+//! somebody looks at the whole table. All that is at one resource meets at one lock.
 //!
 //! A hot root does not: an owner that locks below the same root again and again *keeps* the intent on
 //! it. From the second time in a row that the intent is not needed any more it stays in the table, as
@@ -81,6 +83,7 @@ mod acquire;
 mod bias;
 mod deadlock;
 mod enter;
+mod entries;
 mod error;
 mod first_free;
 mod grants;
@@ -90,9 +93,11 @@ mod holds;
 mod index;
 mod kept;
 mod merge;
+mod name;
 mod node;
 mod owner;
 mod path;
+mod plain;
 mod shards;
 mod slots;
 mod step;
@@ -105,7 +110,8 @@ mod tests;
 pub use self::acquire::Lock;
 pub use self::error::{Deadlock, Link, LockError, OwnerId, ReleaseError, TryLockError};
 pub use self::first_free::FirstFree;
-use self::index::{Gone, Index};
+use self::index::Index;
+use self::name::Gone;
 pub use self::node::Cause;
 pub use self::owner::{Owner, Savepoint};
 use self::shards::{Locked, Shards};

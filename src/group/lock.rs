@@ -2,7 +2,8 @@
 //!
 //! A pair costs one read-modify-write, where a lock on which threads sleep needs
 //! two. So nobody sleeps on it: who finds it taken spins, then gives its
-//! processor away. Hold it for what cannot block, and run no user code under it.
+//! processor away. Hold it for what cannot block, and run no user code under it but a
+//! comparison.
 //!
 //! Beside the value stands a note: a number that may be read without the lock.
 //!

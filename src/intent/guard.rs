@@ -234,7 +234,8 @@ impl<L: Handle> Guard<L> {
             return true;
         }
         let lock = &*self.lock;
-        let taken = self.place == Place::Word && lock.word.take(asked, Some(self.mode));
+        let in_word = self.place == Place::Word;
+        let taken = in_word && lock.word.take(lock.word.load(), asked, Some(self.mode));
         if taken {
             self.mode = asked;
         }

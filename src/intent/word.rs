@@ -63,11 +63,10 @@ impl Word {
     }
 
     /// Takes `mode`, in exchange for `own`, for somebody who is not in the queue and
-    /// has not the lock.
+    /// has not the lock, and has seen the word like this.
     #[inline]
     #[must_use]
-    pub(super) fn take(&self, mode: Mode, own: Option<Mode>) -> bool {
-        let mut now = self.load();
+    pub(super) fn take(&self, mut now: Bits, mode: Mode, own: Option<Mode>) -> bool {
         loop {
             let Some(next) = now.taken(mode, own, self.bypass) else {
                 return false;

@@ -22,6 +22,8 @@ const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
     /// With the path of this request.
     pub(super) owner: &'a mut Owner<K, S>,
+    /// What has been asked for and is not in the path yet.
+    asked: Option<(K, Mode)>,
     begun: bool,
 }
 
@@ -55,11 +57,11 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ///
     /// # Panics
     ///
-    /// Hashing, `parent` and `clone` run before anything is locked; `Eq` runs under the table's locks
-    /// as well, and must not use the table. If one of them panics, nothing has changed.
+    /// Hashing, `parent` and `clone` run before anything is locked, at the first poll; `Eq` runs under
+    /// the table's locks as well, and must not use the table. If one of them panics, nothing has changed.
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
-        self.plan([(resource.clone(), mode)]);
-        Wait::new(Lock::new(self))
+        self.abort_pending();
+        Wait::new(Lock::new(self, Some((resource.clone(), mode))))
     }
 
     /// [`lock`](Self::lock) of several resources, all or none.
@@ -77,7 +79,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         resources: impl IntoIterator<Item = (K, Mode)>,
     ) -> Wait<Lock<'_, K, S>> {
         self.plan(resources);
-        Wait::new(Lock::new(self))
+        Wait::new(Lock::new(self, None))
     }
 
     /// [`lock`](Self::lock) if that need not wait. It does not go ahead of those who do.
@@ -87,15 +89,18 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// [`TryLockError::WouldBlock`], [`Closed`](TryLockError::Closed),
     /// [`TooDeep`](TryLockError::TooDeep).
     pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), TryLockError> {
-        self.plan([(resource.clone(), mode)]);
-        Lock::new(self).try_now()
+        self.abort_pending();
+        Lock::new(self, Some((resource.clone(), mode))).try_now()
     }
 }
 
 impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
-    pub(super) fn new(owner: &'a mut Owner<K, S>) -> Self {
+    /// For this, or for the path.
+    #[inline]
+    pub(super) fn new(owner: &'a mut Owner<K, S>, asked: Option<(K, Mode)>) -> Self {
         Self {
             owner,
+            asked,
             begun: false,
         }
     }
@@ -122,7 +127,19 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
     /// Without the wait table: all of it, or nothing has changed.
     #[inline]
     fn take(&mut self) -> Result<Room, LockError<K>> {
+        if self.asked.is_some() && self.owner.lock_plain(&mut self.asked) {
+            return Ok(Room::Free);
+        }
+        self.take_path()
+    }
+
+    #[inline(never)]
+    fn take_path(&mut self) -> Result<Room, LockError<K>> {
         let owner = &mut *self.owner;
+        if let Some((key, mode)) = &self.asked {
+            owner.plan([(key.clone(), *mode)]);
+            self.asked = None;
+        }
         if owner.path.too_deep {
             return Err(LockError::TooDeep);
         }
@@ -169,7 +186,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
 
     /// With the wait table: as far as it goes now; with a waker, into the queue if need be.
     fn acquire(&mut self, waker: &mut Option<Waker>) -> Poll<Result<(), LockError<K>>> {
-        let Self { owner, begun } = self;
+        let Self { owner, begun, .. } = self;
         if owner.path.keeps() {
             owner.give_up_kept();
         }

@@ -2,8 +2,9 @@
 
 use super::Resource;
 use super::holds::Holds;
-use super::index::{KEPT, Room};
+use super::index::Room;
 use super::kept::Due;
+use super::name::KEPT;
 use super::owner::Owner;
 
 impl<K: Resource, S> Owner<K, S> {
@@ -24,30 +25,28 @@ impl<K: Resource, S> Owner<K, S> {
 
     /// Gives back what it keeps and does not use; the path may have to ask for it now.
     pub(super) fn give_up_kept(&mut self) {
-        let Holds {
-            kept,
-            gone,
-            changes,
-            ..
-        } = &mut self.holds;
         self.path.forget_kept();
-        changes.extend(kept.forget(gone).map(|root| (root, None)));
-        self.enter();
+        let idle = self.holds.forget_idle();
+        self.holds.changes.extend(idle.map(|idle| (idle, None)));
+        self.enter_changes();
     }
 }
 
 impl<K, S> Owner<K, S> {
     /// Enters in the table what has changed in the holds.
-    #[inline]
     pub(super) fn enter(&mut self) {
+        self.holds.slots.compact();
+        self.enter_changes();
+    }
+
+    /// As `enter`; ids of holds stay what they are.
+    fn enter_changes(&mut self) {
         let Holds {
-            slots,
             kept,
             gone,
             changes,
             ..
         } = &mut self.holds;
-        slots.compact();
         if !changes.is_empty() {
             if self.shared.shards.lower(self.id, changes, kept, gone) {
                 changes.clear();
@@ -65,9 +64,8 @@ impl<K, S> Owner<K, S> {
     fn enter_busy(&mut self) {
         // Taken out, so that nothing is entered twice if the drop of a name panics.
         let mut changes = std::mem::take(&mut self.holds.changes);
-        let Holds { kept, gone, .. } = &mut self.holds;
-        if kept.due != Due::Nothing {
-            changes.extend(kept.forget(gone).map(|root| (root, None)));
+        if self.holds.kept.due != Due::Nothing {
+            changes.extend(self.holds.forget_idle().map(|idle| (idle, None)));
         }
         self.shared
             .with_state(|waits, _| waits.lower(self.id, &changes));

@@ -83,7 +83,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ) -> Wait<FirstFree<'_, K, S>> {
         let all: Vec<K> = resources.into_iter().collect();
         Wait::new(FirstFree {
-            lock: Lock::new(self),
+            lock: Lock::new(self, None),
             all: Some(all),
             mode,
         })

@@ -22,15 +22,13 @@ struct Entry {
 }
 
 impl Grants {
-    /// So many, which together ask for a mode, or none.
+    /// So many, which together ask for a mode, or none, where there are none.
     #[inline]
-    pub(super) fn new(epoch: u64, asked: Option<(Mode, u64)>) -> Self {
-        Self {
-            last: asked.map(|(mode, count)| Entry { epoch, count, mode }),
-            earlier: Vec::new(),
-        }
+    pub(super) fn begin(&mut self, epoch: u64, asked: Option<(Mode, u64)>) {
+        self.last = asked.map(|(mode, count)| Entry { epoch, count, mode });
     }
 
+    #[inline]
     pub(super) fn mode(&self) -> Option<Mode> {
         self.last.map(|last| last.mode)
     }
@@ -43,6 +41,18 @@ impl Grants {
     pub(super) fn count(&self) -> u64 {
         let earlier: u64 = self.earlier.iter().map(|entry| entry.count).sum();
         earlier + self.last.map_or(0, |last| last.count)
+    }
+
+    /// Whether they are one.
+    #[inline]
+    pub(super) fn is_one(&self) -> bool {
+        self.earlier.is_empty() && self.last.is_some_and(|last| last.count == 1)
+    }
+
+    /// None, where there was one.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        self.last = None;
     }
 
     /// So many more, in this epoch, which together ask for a mode.

@@ -3,8 +3,8 @@
 //! State: the grants by name, and how many of the owner's other holds rest on this one. What follows
 //! from a change of it for the others is the business of `holds`.
 
+use super::entries::NodeId;
 use super::grants::Grants;
-use super::index::NodeId;
 use crate::modes::Mode;
 
 /// Its slot.
@@ -12,7 +12,8 @@ pub(super) type HoldId = u32;
 
 pub(super) struct Hold<K> {
     pub(super) hash: u64,
-    pub(super) key: K,
+    /// None in a slot without a hold.
+    pub(super) key: Option<K>,
     pub(super) depth: u32,
     pub(super) kind: HoldKind,
     pub(super) grants: Grants,
@@ -30,6 +31,11 @@ pub(super) enum HoldKind {
     Covered {
         by: HoldId,
     },
+    /// A root of which its owner holds nothing, and keeps the intent.
+    Kept {
+        node: NodeId,
+        mode: Mode,
+    },
 }
 
 /// How many need the weaker and the stronger of two modes: fewer than memory has room for.
@@ -40,6 +46,14 @@ pub(super) struct Counts {
 }
 
 impl<K> Hold<K> {
+    #[inline]
+    pub(super) fn is_of(&self, key: &K) -> bool
+    where
+        K: Eq,
+    {
+        self.key.as_ref().is_some_and(|own| own == key)
+    }
+
     /// Granted and not given up.
     pub(super) fn own(&self) -> Option<Mode> {
         self.grants.mode()
@@ -49,16 +63,35 @@ impl<K> Hold<K> {
         matches!(self.kind, HoldKind::Real { .. })
     }
 
+    pub(super) fn is_kept(&self) -> bool {
+        matches!(self.kind, HoldKind::Kept { .. })
+    }
+
     /// What it amounts to: in the table, or as covered.
     pub(super) fn mode(&self) -> Option<Mode> {
         match self.kind {
             HoldKind::Real { mode, .. } => Some(mode),
             HoldKind::Covered { .. } => self.own(),
+            HoldKind::Kept { .. } => None,
+        }
+    }
+
+    /// Its entry in the table.
+    pub(super) fn node(&self) -> Option<NodeId> {
+        match self.kind {
+            HoldKind::Real { node, .. } | HoldKind::Kept { node, .. } => Some(node),
+            HoldKind::Covered { .. } => None,
         }
     }
 
     pub(super) fn own_and_intents(&self) -> Option<Mode> {
-        let intents = self.intents.map(Mode::Is, Mode::Ix);
+        self.own_and(self.intents)
+    }
+
+    /// The own mode joined with these intents.
+    #[inline]
+    pub(super) fn own_and(&self, intents: Counts) -> Option<Mode> {
+        let intents = intents.map(Mode::Is, Mode::Ix);
         match (self.own(), intents) {
             (Some(own), Some(intents)) => Some(own.join(intents)),
             (own, intents) => own.or(intents),
@@ -78,11 +111,13 @@ impl Counts {
         *count = if more { *count + 1 } else { *count - 1 };
     }
 
+    #[inline]
     pub(super) fn any(self) -> bool {
         (self.weak, self.strong) != (0, 0)
     }
 
     /// The stronger of the modes that are needed.
+    #[inline]
     pub(super) fn map(self, weak: Mode, strong: Mode) -> Option<Mode> {
         match self {
             Self { strong: 1.., .. } => Some(strong),

@@ -28,22 +28,33 @@ struct Many {
 }
 
 impl Holders {
+    /// Of an owner, where nobody is.
     #[inline]
-    pub(super) fn one(owner: Key, mode: Mode) -> Self {
-        let mut few = [None; FEW];
-        few[0] = Some((owner, mode));
-        Self { few, many: None }
+    pub(super) fn set_first(&mut self, owner: Key, mode: Mode) {
+        self.few[0] = Some((owner, mode));
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.many.is_none() && self.few.iter().all(Option::is_none)
     }
 
-    /// Whether this one alone is in here, in the first place; if not, it may be so all the same.
+    /// Of an owner that held nothing.
     #[inline]
-    pub(super) fn only(&self, owner: Key) -> bool {
-        let first = self.few[0].is_some_and(|(who, _)| who == owner);
-        first && self.few[1].is_none() && self.few[2].is_none() && self.many.is_none()
+    pub(super) fn add(&mut self, owner: Key, mode: Mode) {
+        match self.few.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = Some((owner, mode)),
+            None => drop(self.many.get_or_insert_default().set(owner, Some(mode))),
+        }
+    }
+
+    /// This one holds nothing any more.
+    #[inline]
+    pub(super) fn leave(&mut self, owner: Key) {
+        match &mut self.few[0] {
+            Some((first, _)) if *first == owner => self.few[0] = None,
+            _ => drop(self.set(owner, None)),
+        }
     }
 
     pub(super) fn held(&self, owner: Key) -> Option<Mode> {
@@ -70,11 +81,7 @@ impl Holders {
             }
             return before;
         }
-        let mode = mode?;
-        match self.few.iter_mut().find(|place| place.is_none()) {
-            Some(place) => *place = Some((owner, mode)),
-            None => drop(self.many.get_or_insert_default().set(owner, Some(mode))),
-        }
+        self.add(owner, mode?);
         None
     }
 

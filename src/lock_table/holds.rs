@@ -23,11 +23,13 @@
 
 use std::cmp::Reverse;
 
+use super::entries::NodeId;
 use super::error::ReleaseError;
 use super::grants::Grants;
-use super::hold::{Counts, Hold, HoldId, HoldKind};
-use super::index::{Changes, Gone, Name};
-use super::kept::{Kept, Root};
+use super::hold::{Hold, HoldId, HoldKind};
+use super::index::Changes;
+use super::kept::{Due, Kept};
+use super::name::{Gone, Name};
 use super::slots::Slots;
 use super::step::Step;
 use crate::modes::Mode;
@@ -37,10 +39,10 @@ pub(super) struct Holds<K> {
     /// How many of them are real.
     pub(super) real: u64,
     /// Counts the savepoints.
-    epoch: u64,
+    pub(super) epoch: u64,
     /// What the last call asks to be entered: from leaf to root.
     pub(super) changes: Changes,
-    pub(super) kept: Kept<K>,
+    pub(super) kept: Kept,
     pub(super) gone: Gone<K>,
 }
 
@@ -92,15 +94,11 @@ impl<K> Holds<K> {
             (None, None) => return,
         };
         let id = match step.hold {
-            None => self.slots.insert(Hold {
-                hash: step.hash,
-                key: step.key.take().expect("a key is entered once"),
-                depth: step.depth,
-                kind,
-                grants: Grants::new(self.epoch, step.asked),
-                intents: Counts::default(),
-                covers: Counts::default(),
-            }),
+            None => {
+                let key = step.key.take().expect("a key is entered once");
+                let asked = (self.epoch, step.asked);
+                self.slots.insert((step.hash, key), step.depth, kind, asked)
+            }
             Some(id) => {
                 self.count(id, false);
                 let hold = self.slots.get_mut(id);
@@ -166,21 +164,19 @@ impl<K> Holds<K> {
     /// Gives back everything, from the leaves up.
     pub(super) fn clear(&mut self) {
         let mut all = self.slots.take_all();
-        all.sort_by_key(|hold| Reverse(hold.depth));
+        all.sort_by_key(|hold| (!hold.is_kept(), Reverse(hold.depth)));
         self.real = 0;
         for hold in all {
             let intent = hold.own().is_none();
-            self.leave(hold, intent);
+            if let Some(key) = hold.key {
+                self.leave((hold.hash, key), hold.kind, intent);
+            }
         }
     }
 
     /// All that the table has of its owner, to be taken away.
     pub(super) fn all(&self) -> Changes {
-        let nodes = self.slots.iter().filter_map(|(_, hold)| match hold.kind {
-            HoldKind::Real { node, .. } => Some(node),
-            HoldKind::Covered { .. } => None,
-        });
-        let nodes = nodes.chain(self.kept.node());
+        let nodes = self.slots.iter().filter_map(|(_, hold)| hold.node());
         nodes.map(|node| (node, None)).collect()
     }
 
@@ -198,8 +194,8 @@ impl<K> Holds<K> {
                 if target.is_some() {
                     self.count(at, true);
                 } else {
-                    let hold = self.slots.remove(at);
-                    self.leave(hold, false);
+                    let (named, kind) = self.slots.remove(at);
+                    self.leave(named, kind, false);
                 }
                 return;
             };
@@ -214,8 +210,8 @@ impl<K> Holds<K> {
                 self.changes.push((node, target));
             } else {
                 self.real -= 1;
-                let hold = self.slots.remove(at);
-                self.leave(hold, at != start);
+                let (named, kind) = self.slots.remove(at);
+                self.leave(named, kind, at != start);
             }
             let Some(parent) = parent else { return };
             self.count(parent, false);
@@ -226,30 +222,112 @@ impl<K> Holds<K> {
     /// A hold of which nothing is left; what is below it has gone before. It was held only for the
     /// sake of that, or granted.
     #[inline]
-    fn leave(&mut self, hold: Hold<K>, intent: bool) {
-        debug_assert!(!hold.covers.any() || !intent);
-        let Hold { key, hash, .. } = hold;
-        match hold.kind {
+    fn leave(&mut self, named: (u64, K), kind: HoldKind, intent: bool) {
+        match kind {
             HoldKind::Real {
                 node,
                 mode,
                 parent: None,
-            } if intent => {
-                let root = Root {
-                    key,
-                    hash,
-                    node,
-                    mode,
-                };
-                return self.kept.leave(root, &mut self.changes, &mut self.gone);
-            }
+            } if intent => return self.leave_root(named, node, mode),
             HoldKind::Real { node, .. } => {
                 self.changes.push((node, None));
-                self.kept.forget_if(node, &mut self.gone);
+                if self.kept.node == Some(node) {
+                    self.kept.node = None;
+                }
             }
+            HoldKind::Kept { node, mode } => return self.keep(named, node, mode),
             HoldKind::Covered { .. } => {}
         }
+        self.gone.push(Name::Own(named.1));
+    }
+
+    /// A root is not needed any more. Worth keeping is what is left twice in a row: then it stays in
+    /// the table, for another if need be.
+    fn leave_root(&mut self, named: (u64, K), node: NodeId, mode: Mode) {
+        let again = self.kept.left(named.0, mode);
+        if self.kept.node == Some(node) {
+            self.kept.due = Due::Rest;
+            return self.keep(named, node, mode);
+        }
+        self.changes.push((node, None));
+        if again && self.kept.node.is_none() {
+            (self.kept.node, self.kept.due) = (Some(node), Due::Begin(node));
+            return self.keep(named, node, mode);
+        }
+        self.gone.push(Name::Own(named.1));
+        if again {
+            let idle = self.forget_idle();
+            self.changes.extend(idle.map(|idle| (idle, None)));
+        }
+    }
+
+    fn keep(&mut self, named: (u64, K), node: NodeId, mode: Mode) {
+        let kind = HoldKind::Kept { node, mode };
+        self.slots.idle = Some(self.slots.insert(named, 0, kind, (0, None)));
+    }
+
+    /// It keeps nothing any more, if it does not use it. Gives what it kept.
+    pub(super) fn forget_idle(&mut self) -> Option<NodeId> {
+        let idle = self.slots.idle.take()?;
+        let ((_, key), _) = self.slots.remove(idle);
         self.gone.push(Name::Own(key));
+        self.kept.due = Due::Nothing;
+        self.kept.node.take()
+    }
+
+    /// The root that is kept and idle, and the intent.
+    pub(super) fn idle(&self) -> Option<(NodeId, Mode)> {
+        match self.slots.get(self.slots.idle?).kind {
+            HoldKind::Kept { node, mode } => Some((node, mode)),
+            _ => None,
+        }
+    }
+
+    /// A child is held in this mode from now on, in the table. Who keeps its parent uses it.
+    #[inline]
+    pub(super) fn join_parent(&mut self, parent: HoldId, mode: Mode) {
+        let hold = self.slots.get_mut(parent);
+        let strong = mode.parent_needs() == Mode::Ix;
+        hold.intents.count(strong, true);
+        if let HoldKind::Kept { node, mode } = hold.kind {
+            let parent = None;
+            hold.kind = HoldKind::Real { node, mode, parent };
+            self.slots.idle = None;
+            self.real += 1;
+        }
+    }
+
+    /// Without a child that is held in this mode: true if the parent is not needed and can rest, as it
+    /// is kept; false if it is needed as before.
+    #[inline]
+    pub(super) fn parent_rests(&self, parent: HoldId, mode: Mode) -> Option<bool> {
+        let hold = self.slots.get(parent);
+        let HoldKind::Real {
+            node, mode: held, ..
+        } = hold.kind
+        else {
+            return None;
+        };
+        let mut intents = hold.intents;
+        intents.count(mode.parent_needs() == Mode::Ix, false);
+        let needed = hold.own_and(intents);
+        if needed == Some(held) {
+            return Some(false);
+        }
+        (needed.is_none() && self.kept.node == Some(node)).then_some(true)
+    }
+
+    /// That child has gone, and the parent rests if it can.
+    #[inline]
+    pub(super) fn leave_parent(&mut self, parent: HoldId, mode: Mode, rests: bool) {
+        let hold = self.slots.get_mut(parent);
+        hold.intents.count(mode.parent_needs() == Mode::Ix, false);
+        if rests && let HoldKind::Real { node, mode, .. } = hold.kind {
+            hold.kind = HoldKind::Kept { node, mode };
+            self.kept.left(hold.hash, mode);
+            self.slots.idle = Some(parent);
+            self.real -= 1;
+        }
     }
 
     /// Counts a hold at what it rests on, or no more: its intent at its parent, its own mode at its
@@ -270,6 +348,7 @@ impl<K> Holds<K> {
                     covers.count(!Mode::S.covers(own), more);
                 }
             }
+            HoldKind::Kept { .. } => {}
         }
     }
 }

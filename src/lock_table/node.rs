@@ -6,8 +6,8 @@
 //! 1. An owner has at most one request here; it is for more than the owner holds.
 //! 2. Once scanned, every request conflicts with another's grant, or with a request ahead of it.
 
+use super::entries::NodeId;
 use super::holders::Holders;
-use super::index::NodeId;
 use crate::modes::Mode;
 use crate::slab::Key;
 use crate::sync::Arc;

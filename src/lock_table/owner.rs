@@ -142,7 +142,7 @@ impl<K, S> Owner<K, S> {
     /// in the table (true) or covered by an ancestor.
     pub fn holdings(&self) -> impl Iterator<Item = (&K, Mode, bool)> {
         let holds = self.holds.slots.iter();
-        holds.filter_map(|(_, hold)| Some((&hold.key, hold.mode()?, hold.is_real())))
+        holds.filter_map(|(_, hold)| Some((hold.key.as_ref()?, hold.mode()?, hold.is_real())))
     }
 
     /// Puts back what a wait left that was forgotten, or whose poll panicked.
@@ -165,6 +165,9 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     pub fn release(&mut self, resource: &K) -> Result<(), ReleaseError> {
         self.abort_pending();
         let id = self.find(resource).ok_or(ReleaseError::NotHeld)?;
+        if self.release_plain(id) {
+            return Ok(());
+        }
         self.holds.release(id)?;
         self.enter();
         Ok(())
@@ -212,8 +215,14 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
 
     #[inline]
     pub(super) fn find(&self, resource: &K) -> Option<HoldId> {
-        let hash = spread(self.shared.hasher.hash_one(resource));
-        self.holds.slots.find(hash, resource)
+        let slots = &self.holds.slots;
+        let recent = slots.recent(resource);
+        recent.or_else(|| slots.find(self.hash(resource), resource))
+    }
+
+    #[inline]
+    pub(super) fn hash(&self, resource: &K) -> u64 {
+        spread(self.shared.hasher.hash_one(resource))
     }
 }
 

@@ -9,10 +9,12 @@
 //! until one has to wait in a queue.
 
 use super::bias::Bias;
+use super::entries::{Entry, NodeId};
 use super::hold::{HoldId, HoldKind};
 use super::holds::Holds;
-use super::index::{Entry, Gone, KEPT, NodeId, Room};
+use super::index::Room;
 use super::merge::{has_repeats, merged};
+use super::name::{Gone, KEPT};
 use super::shards::{Locked, Reach, Shards};
 use super::step::Step;
 use super::wait_table::WaitTable;
@@ -59,7 +61,9 @@ impl<K: Resource> Path<K> {
             self.assign(holds);
         }
         for (at, step) in self.steps.iter_mut().enumerate() {
-            if let Some((mode, node)) = holds.kept.idle(step.hash, step.key()) {
+            if step.idle
+                && let Some((node, mode)) = holds.idle()
+            {
                 if step.asked.is_none() && step.parent.is_none() && step.mode == Some(mode) {
                     (step.had, step.node) = (Some(mode), Some(node));
                     self.kept = Some(at);
@@ -94,7 +98,7 @@ impl<K: Resource> Path<K> {
             let hold = step.hold.map(|id| holds.slots.get(id));
             let real = match hold.map(|hold| hold.kind) {
                 Some(HoldKind::Real { node, mode, .. }) => Some((mode, node)),
-                Some(HoldKind::Covered { .. }) | None => None,
+                Some(HoldKind::Covered { .. } | HoldKind::Kept { .. }) | None => None,
             };
             let mut wanted = step.mode;
             if let Some((mut asked, _)) = step.asked {
@@ -208,6 +212,8 @@ fn walk<K: Resource>(
         let hash = hash(&key);
         let mut step = Step::of(key, hash);
         step.hold = holds.slots.find(step.hash, step.key());
+        step.idle = step.hold.is_some() && step.hold == holds.slots.idle;
+        step.hold = step.hold.filter(|_| !step.idle);
         if let Some(id) = step.hold
             && fresh
             && steps.len() > first
@@ -249,7 +255,7 @@ fn look<K: Eq>(
         let known = step.had.and(step.node);
         let is_it = |entry: &Entry<K>| match known {
             Some(id) => entry.id == id,
-            None => entry.id.hash == hash && entry.name.is(key),
+            None => entry.is(hash, key),
         };
         let index = locked.index(hash);
         let (node, found) = index.look((hash, is_it), (owner, mode), gone);
@@ -277,7 +283,7 @@ fn take<K: Eq>(
     for step in steps {
         let Some(mode) = step.raised() else { continue };
         match step.node {
-            Some(id) => locked.index(id.hash).raise(id, owner, mode),
+            Some(id) => locked.index(id.hash()).raise(id, owner, mode),
             None => drop(step.insert(locked, owner, mode)),
         }
     }
@@ -290,7 +296,9 @@ impl<K> Step<K> {
     fn insert(&mut self, locked: &mut impl Reach<K>, owner: Key, mode: Mode) -> NodeId {
         let name = self.name.take().expect("made for this");
         let index = locked.index(self.hash);
-        *self.node.insert(index.insert(self.hash, name, owner, mode))
+        *self
+            .node
+            .insert(index.entries.insert(self.hash, name, owner, mode))
     }
 }
 
@@ -316,6 +324,9 @@ impl<K> Path<K> {
     /// The next one uses its memory.
     #[inline]
     pub(super) fn clear(&mut self) {
+        if self.steps.is_empty() {
+            return;
+        }
         self.steps.clear();
         if self.steps.capacity() > KEPT {
             self.steps = Vec::new();
@@ -330,13 +341,13 @@ impl<K> Path<K> {
     /// Enters in the owner's holds what has been granted.
     #[inline]
     pub(super) fn commit(&mut self, holds: &mut Holds<K>) {
+        if let Some(at) = self.kept {
+            self.steps[at].hold = holds.slots.idle.take();
+        }
         for at in 0..self.steps.len() {
             let parent = self.steps[at].parent;
             let parent = parent.and_then(|parent| self.steps[parent as usize].hold);
             holds.enter(&mut self.steps[at], parent);
-        }
-        if self.kept.is_some() {
-            holds.kept.taken();
         }
     }
 }

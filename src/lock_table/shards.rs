@@ -15,6 +15,10 @@
 //! number. An operation on several resources holds all of their shards at once, so that nobody sees
 //! one half of it. Whoever meets a busy entry without the wait table unlocks, and begins anew with it.
 //!
+//! The lock of a shard is that of a group, on which nobody sleeps: a pair is one read-modify-write. It
+//! is held for a few steps and the user's `Eq`; who looks at all of the table holds all of them for
+//! longer, and who needs one meanwhile gives its processor away.
+//!
 //! Invariants:
 //! 1. There is an entry exactly while the resource has a holder or a request; who keeps an intent
 //!    (`bias`) is a holder.
@@ -24,11 +28,13 @@
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use super::index::{Gone, Index, NodeId};
+use super::entries::NodeId;
+use super::index::Index;
 use super::kept::{Due, Kept};
+use super::name::Gone;
+use crate::group::{Guard, Lock};
 use crate::modes::Mode;
 use crate::slab::Key;
-use crate::sync::{Mutex, MutexGuard};
 
 /// A power of two, at most 32.
 const SHARDS: usize = 32;
@@ -37,10 +43,10 @@ pub(super) struct Shards<K>([Shard<K>; SHARDS]);
 
 /// On cache lines of its own, and of the pairs in which they are fetched.
 #[repr(align(128))]
-struct Shard<K>(Mutex<Index<K>>);
+struct Shard<K>(Lock<Index<K>>);
 
 /// Some of the shards, locked: each in its place.
-pub(super) struct Locked<'a, K>([Option<MutexGuard<'a, Index<K>>>; SHARDS]);
+pub(super) struct Locked<'a, K>([Option<Guard<'a, Index<K>>>; SHARDS]);
 
 /// What has locked all that an operation needs.
 pub(super) trait Reach<K> {
@@ -53,7 +59,7 @@ impl<K> RefUnwindSafe for Shards<K> {}
 
 impl<K> Shards<K> {
     pub(super) fn new() -> Self {
-        Self(std::array::from_fn(|_| Shard(Mutex::new(Index::new()))))
+        Self(std::array::from_fn(|_| Shard(Lock::new(Index::new()))))
     }
 
     /// The shards of these hashes.
@@ -79,7 +85,7 @@ impl<K> Shards<K> {
 
     /// The shard of a resource.
     #[inline]
-    pub(super) fn lock_one(&self, hash: u64) -> MutexGuard<'_, Index<K>> {
+    pub(super) fn lock_one(&self, hash: u64) -> Guard<'_, Index<K>> {
         self.0[shard_of(hash)].0.lock()
     }
 
@@ -99,13 +105,13 @@ impl<K> Shards<K> {
         &self,
         owner: Key,
         changes: &[(NodeId, Option<Mode>)],
-        kept: &mut Kept<K>,
+        kept: &mut Kept,
         gone: &mut Gone<K>,
     ) -> bool {
         match changes {
-            [(id, _)] => lower(self.lock_one(id.hash), owner, changes, kept, gone),
+            [(id, _)] => lower(self.lock_one(id.hash()), owner, changes, kept, gone),
             _ => {
-                let locked = self.lock(changes.iter().map(|(id, _)| id.hash));
+                let locked = self.lock(changes.iter().map(|(id, _)| id.hash()));
                 lower(locked, owner, changes, kept, gone)
             }
         }
@@ -117,17 +123,17 @@ fn lower<K>(
     mut locked: impl Reach<K>,
     owner: Key,
     changes: &[(NodeId, Option<Mode>)],
-    kept: &mut Kept<K>,
+    kept: &mut Kept,
     gone: &mut Gone<K>,
 ) -> bool {
     // One alone tells when it is lowered.
     let alone = changes.len() == 1 && matches!(kept.due, Due::Nothing);
-    let mut busy = |(id, _): &(NodeId, _)| locked.index(id.hash).is_busy(*id);
+    let mut busy = |(id, _): &(NodeId, _)| locked.index(id.hash()).is_busy(*id);
     if !alone && changes.iter().any(&mut busy) || kept.due == Due::Rest && !kept.word().rest() {
         return false;
     }
     for &(id, mode) in changes {
-        let index = locked.index(id.hash);
+        let index = locked.index(id.hash());
         if kept.due == Due::Begin(id) && mode.is_none() {
             index.begin(id, owner, kept.word());
             continue;
@@ -142,7 +148,7 @@ fn lower<K>(
     true
 }
 
-impl<K> Reach<K> for MutexGuard<'_, Index<K>> {
+impl<K> Reach<K> for Guard<'_, Index<K>> {
     #[inline]
     fn index(&mut self, _: u64) -> &mut Index<K> {
         self
@@ -168,8 +174,8 @@ impl<K> Locked<'_, K> {
     }
 }
 
-/// The shard of a hash that is spread: by other bits than those that the index goes by.
+/// The shard of a hash that is spread: by the upper bits of the half by whose lower bits the index goes.
 #[inline]
 fn shard_of(hash: u64) -> usize {
-    (hash >> 40) as usize % SHARDS
+    (hash >> 27) as usize % SHARDS
 }

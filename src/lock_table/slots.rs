@@ -1,165 +1,232 @@
 //! The holds of one owner, where they stand: in slots, with an index by hash where there are many.
 //!
 //! Invariants:
-//! 1. `free` has the slots without a hold; there is none if there is no hold.
+//! 1. A slot has a hold if it has a key; every other is in the list of the free, once.
 //! 2. The index has every hold if there are more than a few slots, else it is empty.
-//! 3. An id stays what it is until its hold is removed, or `compact` is called.
+//! 3. `idle` is the hold of a root that is kept and not used.
+//! 4. An id stays what it is until its hold is removed, or `compact` is called.
 
 use std::mem;
 
 use hashbrown::HashTable;
 
-use super::hold::{Hold, HoldId, HoldKind};
+use super::grants::Grants;
+use super::hold::{Counts, Hold, HoldId, HoldKind};
+use crate::modes::Mode;
 
 /// So many slots are looked through instead.
 const FEW: usize = 8;
+/// Behind the last free slot.
+const END: HoldId = HoldId::MAX;
 
 pub(super) struct Slots<K> {
-    slots: Vec<Option<Hold<K>>>,
-    free: Vec<HoldId>,
+    slots: Vec<Hold<K>>,
+    free: HoldId,
+    len: usize,
     index: HashTable<HoldId>,
+    /// The slot that was used last, if it is there.
+    recent: HoldId,
+    pub(super) idle: Option<HoldId>,
 }
 
 impl<K> Slots<K> {
     pub(super) const fn new() -> Self {
         Self {
             slots: Vec::new(),
-            free: Vec::new(),
+            free: END,
+            len: 0,
             index: HashTable::new(),
+            recent: END,
+            idle: None,
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn find(&self, hash: u64, key: &K) -> Option<HoldId>
     where
         K: Eq,
     {
-        let is_it = |slot: &Option<Hold<K>>| {
-            let hold = slot.as_ref().filter(|hold| hold.hash == hash);
-            hold.is_some_and(|hold| hold.key == *key)
-        };
-        if self.slots.len() <= FEW {
-            let at = self.slots.iter().position(is_it);
-            return at.map(|at| at as HoldId);
+        if self.slots.len() > FEW {
+            return self.find_by_index(hash, key);
         }
-        let found = self.index.find(hash, |&id| is_it(&self.slots[id as usize]));
-        found.copied()
+        let mut slots = self.slots.iter();
+        let at = slots.position(|hold| hold.hash == hash && hold.is_of(key));
+        at.map(|at| at as HoldId)
+    }
+
+    #[inline(never)]
+    fn find_by_index(&self, hash: u64, key: &K) -> Option<HoldId>
+    where
+        K: Eq,
+    {
+        let is_it = |id: &HoldId| {
+            let hold = &self.slots[*id as usize];
+            hold.hash == hash && hold.is_of(key)
+        };
+        self.index.find(hash, is_it).copied()
     }
 
     #[inline]
     pub(super) fn get(&self, id: HoldId) -> &Hold<K> {
-        self.slots[id as usize]
-            .as_ref()
-            .expect("a hold that was found")
+        &self.slots[id as usize]
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, id: HoldId) -> &mut Hold<K> {
-        self.slots[id as usize]
-            .as_mut()
-            .expect("a hold that was found")
+        &mut self.slots[id as usize]
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (HoldId, &Hold<K>)> {
-        let all = self.slots.iter().enumerate();
-        all.filter_map(|(id, slot)| Some((id as HoldId, slot.as_ref()?)))
+        let all = (0..).zip(&self.slots);
+        all.filter(|(_, hold)| hold.key.is_some())
     }
 
+    /// The hold that was made last, if it is this one's.
+    #[inline]
+    pub(super) fn recent(&self, key: &K) -> Option<HoldId>
+    where
+        K: Eq,
+    {
+        let hold = self.slots.get(self.recent as usize)?;
+        hold.is_of(key).then_some(self.recent)
+    }
+
+    /// The root that is kept and idle, or the parent of the hold that was made last, if that is this
+    /// one's.
+    #[inline]
+    pub(super) fn above_recent(&self, key: &K) -> Option<HoldId>
+    where
+        K: Eq,
+    {
+        let above = || match self.slots.get(self.recent as usize)?.kind {
+            HoldKind::Real { parent, .. } => parent,
+            _ => None,
+        };
+        let id = self.idle.or_else(above)?;
+        let hold = self.slots.get(id as usize)?;
+        hold.is_of(key).then_some(id)
+    }
+
+    /// A hold with these grants, on which nothing rests.
     #[inline(always)]
-    pub(super) fn insert(&mut self, hold: Hold<K>) -> HoldId {
-        if let Some(id) = self.free.pop() {
-            self.slots[id as usize] = Some(hold);
-            self.enter(id);
-            return id;
+    pub(super) fn insert(
+        &mut self,
+        (hash, key): (u64, K),
+        depth: u32,
+        kind: HoldKind,
+        (epoch, asked): (u64, Option<(Mode, u64)>),
+    ) -> HoldId {
+        if self.free == END {
+            self.grow();
         }
-        let id = self.slots.len() as HoldId;
-        self.slots.push(Some(hold));
-        if id as usize >= FEW {
-            self.enter_new(id);
+        let id = self.free;
+        let hold = &mut self.slots[id as usize];
+        self.free = mem::replace(&mut hold.depth, depth);
+        (hold.hash, hold.key, hold.kind) = (hash, Some(key), kind);
+        hold.grants.begin(epoch, asked);
+        self.recent = id;
+        self.len += 1;
+        if self.slots.len() > FEW {
+            self.enter(id);
         }
         id
     }
 
-    /// By invariant 2.
-    #[cold]
-    fn enter_new(&mut self, id: HoldId) {
-        let first = if id as usize == FEW { 0 } else { id };
-        (first..=id).for_each(|id| self.enter(id));
+    /// As `take`: its hash and its name, and what it was.
+    pub(super) fn remove(&mut self, id: HoldId) -> ((u64, K), HoldKind) {
+        let hold = self.get(id);
+        let (hash, kind) = (hold.hash, hold.kind);
+        let key = self.take(id).expect("a hold that was found");
+        ((hash, key), kind)
     }
 
-    #[inline]
-    fn enter(&mut self, id: HoldId) {
-        if self.slots.len() > FEW && self.slots[id as usize].is_some() {
-            let slots = &self.slots;
-            let hash = |&id: &HoldId| slots[id as usize].as_ref().map_or(0, |hold| hold.hash);
-            self.index.insert_unique(hash(&id), id, hash);
-        }
-    }
-
+    /// Takes a hold out that has no grants, and on which nothing rests.
     #[inline(always)]
-    pub(super) fn remove(&mut self, id: HoldId) -> Hold<K> {
+    pub(super) fn take(&mut self, id: HoldId) -> Option<K> {
         if self.slots.len() > FEW {
-            let hash = self.get(id).hash;
-            let found = self.index.find_entry(hash, |&at| at == id);
-            if let Ok(found) = found {
-                found.remove();
-            }
+            self.strike(id);
         }
-        let place = id as usize;
-        let gone = if place + 1 == self.slots.len() && place < FEW {
-            self.slots.pop().flatten()
-        } else {
-            self.free.push(id);
-            self.slots[id as usize].take()
-        };
-        if self.free.len() == self.slots.len() {
-            self.clear();
+        let hold = &mut self.slots[id as usize];
+        debug_assert!(hold.own().is_none() && !hold.intents.any() && !hold.covers.any());
+        let key = hold.key.take();
+        hold.depth = mem::replace(&mut self.free, id);
+        self.len -= 1;
+        if self.len == 0 && self.slots.len() > FEW {
+            *self = Self::new();
         }
-        gone.expect("a hold that was found")
+        key
     }
 
     /// Leaves none.
     pub(super) fn take_all(&mut self) -> Vec<Hold<K>> {
-        let all = mem::replace(self, Self::new()).slots;
-        all.into_iter().flatten().collect()
+        let mut all = mem::replace(self, Self::new()).slots;
+        all.retain(|hold| hold.key.is_some());
+        all
     }
 
-    /// By invariant 1, with room for a few.
-    #[inline]
-    fn clear(&mut self) {
-        if self.free.capacity().max(self.slots.capacity()) > FEW {
-            *self = Self::new();
-        } else {
-            self.slots.clear();
-            self.free.clear();
+    /// One free slot more.
+    #[cold]
+    fn grow(&mut self) {
+        let id = self.slots.len() as HoldId;
+        self.slots.push(Hold {
+            hash: 0,
+            key: None,
+            depth: END,
+            kind: HoldKind::Covered { by: END },
+            grants: Grants::default(),
+            intents: Counts::default(),
+            covers: Counts::default(),
+        });
+        self.free = id;
+        if self.slots.len() == FEW + 1 {
+            // By invariant 2.
+            (0..id).for_each(|id| self.enter(id));
+        }
+    }
+
+    #[cold]
+    fn enter(&mut self, id: HoldId) {
+        let hash = |&id: &HoldId| self.slots[id as usize].hash;
+        self.index.insert_unique(hash(&id), id, hash);
+    }
+
+    #[cold]
+    fn strike(&mut self, id: HoldId) {
+        let hash = self.slots[id as usize].hash;
+        if let Ok(found) = self.index.find_entry(hash, |&at| at == id) {
+            found.remove();
         }
     }
 
     /// Gives memory back where most of it is not used. Other ids stand for the holds then.
     #[inline]
     pub(super) fn compact(&mut self) {
-        let (room, len) = (self.slots.len(), self.slots.len() - self.free.len());
-        if room > 2 * FEW && len < room / 8 {
+        if self.slots.len() > FEW && self.len <= self.slots.len() / 8 {
             self.move_together();
         }
     }
 
     #[cold]
     fn move_together(&mut self) {
-        let old = mem::replace(self, Self::new()).slots;
-        let mut ids = vec![0; old.len()];
-        for (id, slot) in old.into_iter().enumerate() {
-            if let Some(hold) = slot {
-                ids[id] = self.insert(hold);
+        let mut old = mem::replace(self, Self::new());
+        let mut ids = vec![END; old.slots.len()];
+        for (hold, id) in old.slots.iter_mut().zip(&mut ids) {
+            if let Some(key) = hold.key.take() {
+                *id = self.insert((hold.hash, key), hold.depth, hold.kind, (0, None));
+                let moved = self.get_mut(*id);
+                mem::swap(&mut moved.grants, &mut hold.grants);
+                (moved.intents, moved.covers) = (hold.intents, hold.covers);
             }
         }
-        for hold in self.slots.iter_mut().flatten() {
+        for hold in &mut self.slots {
             match &mut hold.kind {
                 HoldKind::Real { parent, .. } => {
                     *parent = parent.map(|parent| ids[parent as usize])
                 }
                 HoldKind::Covered { by } => *by = ids[*by as usize],
+                HoldKind::Kept { .. } => {}
             }
         }
+        self.idle = old.idle.map(|idle| ids[idle as usize]);
     }
 }

@@ -1,7 +1,8 @@
 //! One resource of a path: what is to be done about it.
 
+use super::entries::NodeId;
 use super::hold::HoldId;
-use super::index::{NodeId, spread};
+use super::index::spread;
 use crate::modes::Mode;
 
 pub(super) struct Step<K> {
@@ -15,6 +16,8 @@ pub(super) struct Step<K> {
     /// Which step has its parent; none of a root, and of what is held as it is.
     pub(super) parent: Option<u32>,
     pub(super) hold: Option<HoldId>,
+    /// Its owner holds nothing, and keeps the intent.
+    pub(super) idle: bool,
     /// The join of the modes asked for it by name, and how many there were.
     pub(super) asked: Option<(Mode, u64)>,
     /// To be held in the table in at least this mode.
@@ -36,6 +39,7 @@ impl<K> Step<K> {
             depth: 0,
             parent: None,
             hold: None,
+            idle: false,
             asked: None,
             mode: None,
             had: None,

@@ -1,7 +1,8 @@
 //! What the table looks like at one moment.
 
+use super::entries::Entry;
 use super::error::OwnerId;
-use super::index::{Entry, State};
+
 use super::node::{Cause, Node, Request};
 use super::shards::Locked;
 use super::wait_table::WaitTable;
@@ -79,11 +80,11 @@ impl<K> WaitTable<K> {
     /// Of all that the index has, with all of it locked.
     pub(super) fn view(&self, locked: &mut Locked<'_, K>) -> Vec<ResourceView<Arc<K>>> {
         let view = |entry: &mut Entry<K>| {
-            let resource = entry.share();
-            let (holders, node) = match &entry.state {
-                State::Quiet(holders) => (holders, None),
-                State::Busy(node) => {
-                    let node = self.nodes.get(*node)?;
+            let resource = entry.name.share();
+            let (holders, node) = match entry.busy {
+                None => (&entry.holders, None),
+                Some(node) => {
+                    let node = self.nodes.get(node)?;
                     (&node.holders, Some(node))
                 }
             };
@@ -94,7 +95,7 @@ impl<K> WaitTable<K> {
                 waiters: node.map_or_else(Vec::new, Node::waiters),
             })
         };
-        let all = locked.indices().flat_map(|index| &mut index.entries);
+        let all = locked.indices().flat_map(|index| index.entries.iter_mut());
         all.filter_map(view).collect()
     }
 }

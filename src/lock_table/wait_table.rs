@@ -22,8 +22,9 @@
 use std::collections::VecDeque;
 use std::task::Waker;
 
+use super::entries::NodeId;
 use super::error::Report;
-use super::index::{Name, NodeId, State};
+use super::name::Name;
 use super::node::{Node, Request};
 use super::shards::{Locked, Reach, Shards};
 use crate::modes::Mode;
@@ -154,13 +155,13 @@ impl<K> WaitTable<K> {
         id: NodeId,
         mode: Mode,
     ) -> bool {
-        let entry = locked.index(id.hash).get_mut(id);
+        let entry = locked.index(id.hash()).entries.get_mut(id);
         let entry = entry.expect("an entry that was found");
-        let holders = match &mut entry.state {
-            State::Quiet(holders) if holders.fit(owner, mode) => holders,
-            State::Quiet(_) => return false,
-            State::Busy(node) => {
-                let node = self.nodes.get_mut(*node).expect("the node of an entry");
+        let holders = match entry.busy {
+            None if entry.holders.fit(owner, mode) => &mut entry.holders,
+            None => return false,
+            Some(node) => {
+                let node = self.nodes.get_mut(node).expect("the node of an entry");
                 if !node.grantable(Request { owner, mode }) {
                     return false;
                 }
@@ -186,17 +187,13 @@ impl<K> WaitTable<K> {
         (owner, (id, mode)): (Key, (NodeId, Mode)),
         waker: Waker,
     ) {
-        let entry = locked.index(id.hash).get_mut(id);
+        let entry = locked.index(id.hash()).entries.get_mut(id);
         let entry = entry.expect("an entry that was found");
-        let node = match &mut entry.state {
-            State::Busy(node) => *node,
-            State::Quiet(holders) => {
-                let holders = std::mem::take(holders);
-                let node = self.nodes.insert(Node::new(entry.share(), id, holders));
-                entry.state = State::Busy(node);
-                node
-            }
-        };
+        let node = *entry.busy.get_or_insert_with(|| {
+            let holders = std::mem::take(&mut entry.holders);
+            let node = Node::new(entry.name.share(), id, holders);
+            self.nodes.insert(node)
+        });
         let found = self.nodes.get_mut(node).expect("the node of an entry");
         found.enqueue(Request { owner, mode });
         self.waits.waiting += 1;
@@ -274,9 +271,9 @@ impl<K> WaitTable<K> {
     /// Lowers what an owner holds of these, or takes it away.
     pub(super) fn lower(&mut self, owner: Key, changes: &[(NodeId, Option<Mode>)]) {
         let shards = self.shards.clone();
-        let mut locked = shards.lock(changes.iter().map(|(id, _)| id.hash));
+        let mut locked = shards.lock(changes.iter().map(|(id, _)| id.hash()));
         for &(id, mode) in changes {
-            match locked.index(id.hash).lower(id, owner, mode) {
+            match locked.index(id.hash()).lower(id, owner, mode) {
                 Ok(name) => self.deferred.extend(name.map(DeferredDrop::Name)),
                 Err(node) => {
                     let found = self.nodes.get_mut(node).expect("the node of an entry");
@@ -355,7 +352,7 @@ impl<K> WaitTable<K> {
         };
         let name = self
             .shards
-            .lock_one(gone.id.hash)
+            .lock_one(gone.id.hash())
             .calm(gone.id, gone.holders);
         self.deferred.extend(name.map(DeferredDrop::Name));
         self.deferred

@@ -7,12 +7,12 @@ use crate::modes::Mode::{Is, Ix, S, X};
 const BLOCKED: Result<(), TryLockError> = Err(TryLockError::WouldBlock);
 
 /// How many entries there are, what is kept included.
-fn entries(locks: &LockTable<Path>) -> usize {
+pub(super) fn entries(locks: &LockTable<Path>) -> usize {
     locks.shared.shards.try_len().expect("nobody is there")
 }
 
 /// Leaves the root so often that it is kept.
-fn settle(owner: &mut Owner<Path>, leaf: &Path) {
+pub(super) fn settle(owner: &mut Owner<Path>, leaf: &Path) {
     for _ in 0..2 {
         take(owner, leaf, X);
         owner.release(leaf).unwrap();

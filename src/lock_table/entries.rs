@@ -1,0 +1,272 @@
+//! The entries of one shard: each in a slot, in a chain of those whose hashes end alike.
+//!
+//! A slot is used again without a block of its own; who remembers where its entry stood finds it
+//! there, without a look along the chain.
+//!
+//! Invariants:
+//! 1. A slot with an entry is in the chain of its hash, every other in the list of the free, once.
+//! 2. A stamp is given once, and a free slot has none: so an id whose stamp its slot does not have
+//!    is of an entry that stands elsewhere, or is gone.
+//! 3. There are at least as many chains as slots; their number is a power of two.
+
+use std::mem;
+
+use super::holders::Holders;
+use super::name::Name;
+use crate::modes::Mode;
+use crate::slab::Key;
+
+/// So many slots stay.
+const FEW: usize = 4;
+/// The end of a chain.
+const END: u32 = u32::MAX;
+/// What a free slot has.
+const NO_STAMP: u64 = 0;
+
+pub(super) struct Entries<K> {
+    chains: Vec<u32>,
+    slots: Vec<Entry<K>>,
+    free: u32,
+    len: usize,
+    /// How many entries there ever were.
+    born: u64,
+}
+
+pub(super) struct Entry<K> {
+    pub(super) id: NodeId,
+    next: u32,
+    pub(super) name: Name<K>,
+    /// Empty while it is busy.
+    pub(super) holders: Holders,
+    /// Its node in the wait table, while somebody waits for it.
+    pub(super) busy: Option<Key>,
+}
+
+/// One entry, and never another one: finds it without the user's `Eq`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeId {
+    stamp: u64,
+    /// Half of its hash, and where it stood when it was made. In two words, as what is written in small
+    /// parts and read whole has to wait.
+    place: u64,
+}
+
+impl NodeId {
+    #[inline]
+    fn new(hash: u64, stamp: u64, slot: u32) -> Self {
+        let place = hash << 32 | u64::from(slot);
+        Self { stamp, place }
+    }
+
+    /// The lower half of its hash: all that is looked at in here.
+    #[inline]
+    pub(super) fn hash(self) -> u64 {
+        self.place >> 32
+    }
+
+    #[inline]
+    fn slot(self) -> u32 {
+        self.place as u32
+    }
+}
+
+impl<K> Entry<K> {
+    #[inline]
+    pub(super) fn is(&self, hash: u64, key: &K) -> bool
+    where
+        K: Eq,
+    {
+        self.id.hash() == hash & u64::from(u32::MAX) && self.name.is(key)
+    }
+
+    /// Whether an owner can have it in this mode, and nobody waits.
+    #[inline]
+    pub(super) fn has_room(&self, owner: Key, mode: Mode) -> bool {
+        self.busy.is_none() && self.holders.fit(owner, mode)
+    }
+}
+
+impl PartialEq for NodeId {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.stamp == other.stamp && self.hash() == other.hash()
+    }
+}
+
+impl Eq for NodeId {}
+
+impl<K> Entries<K> {
+    pub(super) const fn new() -> Self {
+        Self {
+            chains: Vec::new(),
+            slots: Vec::new(),
+            free: END,
+            len: 0,
+            born: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// How many there is room for.
+    #[cfg(all(test, not(shuttle)))]
+    pub(super) fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<K>> {
+        let slots = self.slots.iter_mut();
+        slots.filter(|slot| slot.id.stamp != NO_STAMP)
+    }
+
+    /// Of those with this hash.
+    #[inline]
+    pub(super) fn find(
+        &mut self,
+        hash: u64,
+        is_it: impl Fn(&Entry<K>) -> bool,
+    ) -> Option<&mut Entry<K>> {
+        let slot = self.slot_of(hash, is_it)?;
+        Some(&mut self.slots[slot as usize])
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, id: NodeId) -> Option<&mut Entry<K>> {
+        let slot = self.slot(id)?;
+        Some(self.at(slot))
+    }
+
+    /// Where an entry is.
+    #[inline]
+    pub(super) fn slot(&self, id: NodeId) -> Option<u32> {
+        match self.slots.get(id.slot() as usize) {
+            Some(entry) if entry.id.stamp == id.stamp => Some(id.slot()),
+            _ => self.moved(id),
+        }
+    }
+
+    #[inline]
+    pub(super) fn at(&mut self, slot: u32) -> &mut Entry<K> {
+        &mut self.slots[slot as usize]
+    }
+
+    /// Of a resource that has none.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, hash: u64, name: K, owner: Key, mode: Mode) -> NodeId {
+        if self.free == END {
+            self.grow();
+        }
+        self.born += 1;
+        let slot = self.free;
+        let chain = chain_of(hash, &self.chains);
+        let entry = &mut self.slots[slot as usize];
+        let id = NodeId::new(hash, self.born, slot);
+        entry.id = id;
+        entry.name = Name::Own(name);
+        entry.holders.set_first(owner, mode);
+        self.free = mem::replace(&mut entry.next, mem::replace(&mut self.chains[chain], slot));
+        self.len += 1;
+        id
+    }
+
+    /// Of one that nobody holds or waits for.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, slot: u32) -> Name<K> {
+        let entry = &mut self.slots[slot as usize];
+        debug_assert!(entry.holders.is_empty() && entry.busy.is_none());
+        let hash = entry.id.hash();
+        entry.id.stamp = NO_STAMP;
+        let name = mem::replace(&mut entry.name, Name::None);
+        let next = mem::replace(&mut entry.next, mem::replace(&mut self.free, slot));
+        let chain = chain_of(hash, &self.chains);
+        if self.chains[chain] == slot {
+            self.chains[chain] = next;
+        } else {
+            self.unlink(chain, slot, next);
+        }
+        self.len -= 1;
+        if self.slots.len() > FEW && self.len < (self.slots.len() / 8).max(1) {
+            self.shrink();
+        }
+        name
+    }
+
+    /// Where the one of those with this hash is.
+    #[inline(always)]
+    pub(super) fn slot_of(&self, hash: u64, is_it: impl Fn(&Entry<K>) -> bool) -> Option<u32> {
+        let mut slot = *self.chains.get(chain_of(hash, &self.chains))?;
+        // There is no slot at the end.
+        while let Some(entry) = self.slots.get(slot as usize) {
+            if is_it(entry) {
+                return Some(slot);
+            }
+            slot = entry.next;
+        }
+        None
+    }
+
+    #[cold]
+    fn moved(&self, id: NodeId) -> Option<u32> {
+        self.slot_of(id.hash(), |entry| entry.id == id)
+    }
+
+    #[cold]
+    fn unlink(&mut self, chain: usize, slot: u32, next: u32) {
+        let mut before = self.chains[chain] as usize;
+        while self.slots[before].next != slot {
+            before = self.slots[before].next as usize;
+        }
+        self.slots[before].next = next;
+    }
+
+    /// One slot more.
+    #[cold]
+    fn grow(&mut self) {
+        let slot = self.slots.len();
+        assert!(slot < END as usize, "there are too many resources");
+        self.slots.push(Entry {
+            id: NodeId::new(0, NO_STAMP, 0),
+            next: END,
+            name: Name::None,
+            holders: Holders::default(),
+            busy: None,
+        });
+        self.free = slot as u32;
+        if self.chains.len() < self.slots.len() {
+            self.chain_anew();
+        }
+    }
+
+    /// Gives memory back: the entries move together, and room for a few stays.
+    #[cold]
+    fn shrink(&mut self) {
+        let room = (2 * self.len).max(FEW);
+        let old = mem::replace(&mut self.slots, Vec::with_capacity(room));
+        self.slots
+            .extend(old.into_iter().filter(|slot| slot.id.stamp != NO_STAMP));
+        for (slot, entry) in self.slots.iter_mut().enumerate() {
+            entry.id = NodeId::new(entry.id.hash(), entry.id.stamp, slot as u32);
+        }
+        self.free = END;
+        self.chain_anew();
+    }
+
+    /// By invariants 1 and 3; every slot but a free one at the end has an entry.
+    fn chain_anew(&mut self) {
+        let chains = self.slots.len().max(FEW).next_power_of_two();
+        self.chains = vec![END; chains];
+        for (slot, entry) in self.slots.iter_mut().enumerate() {
+            if entry.id.stamp != NO_STAMP {
+                let chain = chain_of(entry.id.hash(), &self.chains);
+                entry.next = mem::replace(&mut self.chains[chain], slot as u32);
+            }
+        }
+    }
+}
+
+#[inline]
+fn chain_of(hash: u64, chains: &[u32]) -> usize {
+    hash as usize & chains.len().wrapping_sub(1)
+}

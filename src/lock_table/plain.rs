@@ -1,0 +1,136 @@
+//! What most requests and releases are: of one resource, in one shard, without a path.
+//!
+//! A request is plain if its owner holds nothing of the resource, and of the parent, if there is one,
+//! what it needs: in the table, or kept. A release is plain if it gives all of a hold back on which
+//! nothing rests, and the parent is then held as before, or kept. What is not plain, or meets somebody,
+//! changes nothing here and goes by `path` and `holds`, which know all rules.
+
+use std::hash::BuildHasher;
+
+use super::entries::Entry;
+use super::hold::{HoldId, HoldKind};
+use super::name::Name;
+use super::owner::Owner;
+use super::{MAX_DEPTH, Resource};
+use crate::modes::Mode;
+
+impl<K: Resource, S: BuildHasher> Owner<K, S> {
+    /// Grants what is asked for, and takes it out; false if that is not plain.
+    #[inline]
+    pub(super) fn lock_plain(&mut self, asked: &mut Option<(K, Mode)>) -> bool {
+        let Some((key, mode)) = &*asked else {
+            return false;
+        };
+        let mode = *mode;
+        let hash = self.hash(key);
+        if self.shared.is_closed() || self.holds.slots.find(hash, key).is_some() {
+            return false;
+        }
+        let parent = match key.parent() {
+            None => None,
+            Some(parent) => match self.find_above(&parent, mode) {
+                None => return false,
+                above => above,
+            },
+        };
+        let depth = parent.map_or(0, |parent| self.holds.slots.get(parent).depth + 1);
+        let name = key.clone();
+        let holds = &mut self.holds;
+        let kept = match parent {
+            Some(parent) if holds.slots.idle == Some(parent) => Some(&**holds.kept.word()),
+            _ => None,
+        };
+        let node = {
+            let mut index = self.shared.shards.lock_one(hash);
+            let is_it = |entry: &Entry<K>| entry.is(hash, key);
+            let slot = index.entries.slot_of(hash, is_it);
+            let there = slot.map(|slot| index.entries.at(slot));
+            if there
+                .as_ref()
+                .is_some_and(|entry| !entry.has_room(self.id, mode))
+                || kept.is_some_and(|word| !word.take())
+            {
+                return false;
+            }
+            match there {
+                Some(entry) => {
+                    entry.holders.add(self.id, mode);
+                    entry.id
+                }
+                None => index.entries.insert(hash, name, self.id, mode),
+            }
+        };
+        if let Some((key, _)) = asked.take() {
+            let kind = HoldKind::Real { node, mode, parent };
+            let grants = (holds.epoch, Some((mode, 1)));
+            holds.slots.insert((hash, key), depth, kind, grants);
+            holds.real += 1;
+            if let Some(parent) = parent {
+                holds.join_parent(parent, mode);
+            }
+        }
+        true
+    }
+
+    /// What is held of a parent, if that is enough.
+    #[inline]
+    fn find_above(&self, parent: &K, mode: Mode) -> Option<HoldId> {
+        let slots = &self.holds.slots;
+        let recent = slots.above_recent(parent);
+        let id = recent.or_else(|| slots.find(self.hash(parent), parent))?;
+        let hold = slots.get(id);
+        let needs = mode.parent_needs();
+        let enough = match hold.kind {
+            HoldKind::Kept { mode, .. } => mode == needs,
+            _ => self.holds.carries(id, needs, mode),
+        };
+        (enough && (hold.depth as usize) < MAX_DEPTH).then_some(id)
+    }
+}
+
+impl<K, S> Owner<K, S> {
+    /// Gives a hold back; false if that is not plain.
+    #[inline]
+    pub(super) fn release_plain(&mut self, id: HoldId) -> bool {
+        let holds = &mut self.holds;
+        let hold = holds.slots.get(id);
+        let HoldKind::Real { node, mode, parent } = hold.kind else {
+            return false;
+        };
+        if !hold.grants.is_one() || hold.intents.any() || hold.covers.any() {
+            return false;
+        }
+        let rests = match parent {
+            None if holds.kept.node == Some(node) => return false,
+            None => false,
+            Some(parent) => match holds.parent_rests(parent, mode) {
+                None => return false,
+                Some(rests) => rests,
+            },
+        };
+        let word = if rests {
+            Some(&**holds.kept.word())
+        } else {
+            None
+        };
+        let mut index = self.shared.shards.lock_one(node.hash());
+        let Ok(name) = index.give_back(node, self.id, word) else {
+            return false;
+        };
+        drop(index);
+        if let Some(name) = name {
+            holds.gone.push(name);
+        }
+        holds.slots.get_mut(id).grants.end();
+        if let Some(key) = holds.slots.take(id) {
+            holds.gone.push(Name::Own(key));
+        }
+        holds.real -= 1;
+        if let Some(parent) = parent {
+            holds.leave_parent(parent, mode, rests);
+        }
+        holds.slots.compact();
+        holds.gone.drop_all();
+        true
+    }
+}

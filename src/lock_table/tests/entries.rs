@@ -1,0 +1,90 @@
+//! Entries in slots: whatever comes and goes, each is found by its id and by its name, and no other.
+
+use std::collections::BTreeMap;
+
+use super::super::entries::{Entries, NodeId};
+use crate::modes::Mode::X;
+use crate::slab::{Key, Slab};
+
+/// Of names below 1,000, all in three chains or spread.
+struct Known {
+    entries: Entries<u32>,
+    ids: BTreeMap<u32, NodeId>,
+    gone: Vec<NodeId>,
+    owner: Key,
+    hash: fn(u32) -> u64,
+}
+
+impl Known {
+    fn new(hash: fn(u32) -> u64) -> Self {
+        Self {
+            entries: Entries::new(),
+            ids: BTreeMap::new(),
+            gone: Vec::new(),
+            owner: Slab::new().insert(()),
+            hash,
+        }
+    }
+
+    /// Whether somebody finds it by its name.
+    fn is_there(&mut self, name: u32) -> bool {
+        let hash = (self.hash)(name);
+        let found = self.entries.find(hash, |entry| entry.is(hash, &name));
+        found.is_some_and(|entry| entry.id == self.ids[&name])
+    }
+
+    fn change(&mut self, name: u32) {
+        match self.ids.remove(&name) {
+            Some(id) => {
+                let slot = self.entries.slot(id).expect("it is there");
+                self.entries.at(slot).holders.leave(self.owner);
+                assert!(self.entries.remove(slot).is(&name));
+                self.gone.push(id);
+            }
+            None => {
+                let hash = (self.hash)(name);
+                let id = self.entries.insert(hash, name, self.owner, X);
+                self.ids.insert(name, id);
+            }
+        }
+    }
+
+    fn check(&mut self) {
+        assert_eq!(self.entries.len(), self.ids.len());
+        assert_eq!(self.entries.iter_mut().count(), self.ids.len());
+        for (name, id) in self.ids.clone() {
+            let entry = self.entries.get_mut(id).expect("it is there");
+            assert!(entry.name.is(&name) && entry.id == id);
+            assert!(self.is_there(name));
+        }
+        for &id in &self.gone {
+            assert!(self.entries.get_mut(id).is_none(), "{id:?} is gone");
+        }
+    }
+}
+
+#[test]
+fn they_are_found_whatever_comes_and_goes() {
+    let few: fn(u32) -> u64 = |name| u64::from(name % 3);
+    let spread: fn(u32) -> u64 = |name| u64::from(name) << 40 | u64::from(name * 7);
+    for hash in [few, spread] {
+        let mut known = Known::new(hash);
+        // Many come, most go in another order, so that the rest moves together; and again.
+        for (most, step) in [(40, 7), (300, 11), (90, 1), (1_000, 17)] {
+            (0..most).for_each(|name| known.change(name));
+            known.check();
+            for at in 0..most - 3 {
+                known.change(at * step % most);
+                if at % 16 == 0 || at + 20 > most {
+                    known.check();
+                }
+            }
+            let room = known.entries.capacity();
+            assert!(room < 64, "{room} of {most}");
+            for name in known.ids.clone().into_keys() {
+                known.change(name);
+            }
+            known.check();
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The plain way of a request and of a release, beside the one that knows all rules.
+
+use super::super::{LockTable, ReleaseError};
+use super::bias::{entries, settle};
+use super::{free, owners, path, take};
+use crate::modes::Mode::{Is, Ix, S, X};
+
+/// An owner that releases everything has no children left at the root that it keeps.
+#[test]
+fn a_root_that_is_kept_counts_nobody_who_left() {
+    let locks = LockTable::new();
+    let [mut a] = owners(&locks);
+    for _ in 0..3 {
+        take(&mut a, &path([1, 1]), X);
+        take(&mut a, &path([1, 2]), X);
+        a.release_all();
+    }
+    // Taken and left in the plain way: it rests.
+    take(&mut a, &path([1, 1]), X);
+    a.release(&path([1, 1])).unwrap();
+    assert_eq!(a.held(&path([1])), None);
+    assert!(free(&locks, &path([1]), X));
+}
+
+/// What rests on a hold, or another grant, is no plain release.
+#[test]
+fn what_is_needed_stays() {
+    let locks = LockTable::new();
+    let [mut a] = owners(&locks);
+    take(&mut a, &path([1]), X);
+    take(&mut a, &path([1, 1]), X);
+    assert_eq!(a.release(&path([1])), Err(ReleaseError::StillCovers));
+    a.release_all();
+    take(&mut a, &path([1]), Is);
+    take(&mut a, &path([1, 1]), S);
+    a.release(&path([1])).unwrap();
+    assert_eq!(a.held(&path([1])), Some(Is), "for the leaf");
+    a.release(&path([1, 1])).unwrap();
+    take(&mut a, &path([2]), X);
+    take(&mut a, &path([2]), X);
+    a.release(&path([2])).unwrap();
+    assert_eq!(a.held(&path([2])), Some(X), "granted twice");
+    a.release(&path([2])).unwrap();
+    assert!(locks.is_empty());
+}
+
+/// Who releases by name the root that it keeps keeps it no more, and can keep it again.
+#[test]
+fn a_root_that_is_kept_and_asked_for_by_name() {
+    let locks = LockTable::new();
+    let [mut a] = owners(&locks);
+    for _ in 0..2 {
+        settle(&mut a, &path([1, 1]));
+        assert_eq!(entries(&locks), 1, "kept");
+        take(&mut a, &path([1, 1]), X);
+        take(&mut a, &path([1]), Is);
+        a.release(&path([1, 1])).unwrap();
+        a.release(&path([1])).unwrap();
+        assert_eq!(entries(&locks), 0);
+    }
+}
+
+/// The last of many holds leaves the others' room, and the root that is kept moves.
+#[test]
+fn a_root_that_is_kept_moves_with_its_owners_holds() {
+    let locks = LockTable::new();
+    let [mut a, mut b] = owners(&locks);
+    settle(&mut a, &path([1, 1]));
+    let others = || (2..40).map(|n| path([n]));
+    others().for_each(|other| take(&mut a, &other, X));
+    others().for_each(|other| a.release(&other).unwrap());
+    assert_eq!(entries(&locks), 1, "kept");
+    take(&mut a, &path([1, 2]), X);
+    assert!(b.try_lock(&path([1]), S).is_err());
+    a.release_all();
+    take(&mut b, &path([1]), S);
+}
+
+/// A parent falls to what the children that are left need.
+#[test]
+fn a_parent_falls_with_its_children() {
+    let locks = LockTable::new();
+    let [mut a] = owners(&locks);
+    for _ in 0..3 {
+        take(&mut a, &path([1, 1]), X);
+        take(&mut a, &path([1, 2]), S);
+        take(&mut a, &path([1, 3]), X);
+        a.release(&path([1, 1])).unwrap();
+        assert_eq!(a.held(&path([1])), Some(Ix));
+        assert!(!free(&locks, &path([1]), S));
+        a.release(&path([1, 3])).unwrap();
+        assert_eq!(a.held(&path([1])), Some(Is));
+        assert!(free(&locks, &path([1]), S));
+        a.release(&path([1, 2])).unwrap();
+        assert!(locks.is_empty());
+    }
+}
+
+/// Several owners of one resource, in place and beyond.
+#[test]
+fn many_hold_one_and_leave_in_any_order() {
+    let locks = LockTable::new();
+    let mut all: [_; 9] = owners(&locks);
+    for owner in &mut all {
+        take(owner, &path([1]), S);
+    }
+    for (at, left) in [4, 0, 8, 2, 6, 1, 3, 7, 5].into_iter().zip((0..9).rev()) {
+        all[at].release(&path([1])).unwrap();
+        let snapshot = locks.snapshot();
+        let holders = snapshot.resources.first().map(|one| one.holders.len());
+        assert_eq!(holders.unwrap_or(0), left);
+    }
+    take(&mut all[0], &path([1]), X);
+}
+
+/// A parent that covers, or is held too weakly, needs more than the plain way does.
+#[test]
+fn a_parent_that_is_not_as_needed() {
+    let locks = LockTable::new();
+    let [mut a, mut b] = owners(&locks);
+    take(&mut a, &path([1]), S);
+    take(&mut a, &path([1, 1]), S);
+    assert_eq!(locks.len(), 1, "covered");
+    a.release_all();
+    take(&mut a, &path([1, 1]), S);
+    take(&mut a, &path([1, 2]), X);
+    assert_eq!(a.held(&path([1])), Some(Ix));
+    assert!(b.try_lock(&path([1]), S).is_err());
+}
