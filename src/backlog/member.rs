@@ -60,6 +60,18 @@ impl<T> Run<T> {
         Some((ticket, item))
     }
 
+    /// Takes the first if it goes.
+    #[inline]
+    pub(super) fn pop_if(&mut self, goes: impl FnOnce(&T) -> bool) -> Option<T> {
+        let [Some(first), ..] = self.items.as_slice() else {
+            return None;
+        };
+        match goes(first) {
+            true => Some(self.pop()?.1),
+            false => None,
+        }
+    }
+
     /// By the invariant.
     #[inline]
     fn close_gap(&mut self) {

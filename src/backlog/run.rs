@@ -36,12 +36,19 @@ impl<T> RunClaim<T> {
         self.len() == 0
     }
 
-    /// Takes the next; and whether it is not the first.
+    /// Takes the next.
+    pub fn pop(&mut self) -> Option<T> {
+        (self.overtaken, self.begun) = (0, true);
+        Some(self.run.pop()?.1)
+    }
+
+    /// Takes the next if it is not the first, and `goes`.
     #[inline]
-    pub fn pop(&mut self) -> Option<(T, bool)> {
-        self.overtaken = 0;
-        let joins = std::mem::replace(&mut self.begun, true);
-        Some((self.run.pop()?.1, joins))
+    pub fn pop_joined(&mut self, goes: impl FnOnce(&T) -> bool) -> Option<T> {
+        match self.begun {
+            true => self.run.pop_if(goes),
+            false => None,
+        }
     }
 
     /// All of them, each with where it waited.

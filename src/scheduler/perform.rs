@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::slab::Key;
 use crate::sync::{Arc, WakeArc};
-use crate::wait::drop_quietly;
+use crate::wait::{WakeBatch, drop_quietly};
 
 use super::cell::{Job, Runner};
 use super::current::{as_task, wake_current};
-use super::local_queue::{Ran, Went};
+use super::local_queue::{LocalQueue, Ran, Went};
 use super::outcome::{Ending, Record, Run};
 use super::shared::Shared;
 use super::task_state::{Started, Tag};
@@ -23,36 +23,43 @@ pub(super) struct Kept {
     spare: Option<WakeArc<TaskWaker>>,
     /// Nobody looked at the clock when its last task ended.
     pub(super) late: bool,
+    /// How many tasks it has run since it claimed last.
+    pub(super) ran: u32,
 }
 
-/// Runs one task and logs it. Who is told of its end, once it is in the core,
-/// finds the row.
+impl Kept {
+    /// The end of the last task is noted.
+    #[inline]
+    pub(super) fn tell(&mut self) {
+        if let Some(waker) = self.told.take() {
+            drop(WakeBatch::from(Some(waker)));
+        }
+    }
+}
+
+/// Runs a task, and those that [join](LocalQueue::next_joined) it, and logs them. Who is told
+/// of the end of one, once it is in the core, finds its row. What the last of them came to.
 ///
-/// If nobody has the task's handle and nobody keeps a log, nobody wants to know when
+/// If nobody has a task's handle and nobody keeps a log, nobody wants to know when
 /// it ran: then no clock is read, and it ends when it started.
-#[inline]
 pub(super) fn perform(
     shared: &Arc<Shared>,
     n: u32,
     started: Started<Arc<dyn Job>>,
+    queue: Option<&LocalQueue>,
     kept: &mut Kept,
 ) -> Ran {
     let Started {
         tag,
         mut job,
         record,
-        mut start,
-        ..
+        start,
     } = started;
-    let timed = record.is_some() || Arc::strong_count(&job) > 1;
-    if std::mem::replace(&mut kept.late, !timed) && timed {
-        start = shared.origin.elapsed();
-    }
     let mut performance = Performance {
         shared,
         tag,
         record,
-        timed,
+        timed: false,
         run: Run {
             worker: n,
             start,
@@ -60,32 +67,27 @@ pub(super) fn perform(
         },
         kept,
     };
-    let (ended, woken) = as_task(tag, || {
-        let ending = match Arc::get_mut(&mut job) {
-            Some(job) => job.run_alone(&mut performance),
-            None => job.run(&mut performance),
+    let went = loop {
+        let went = performance.run(job);
+        let well = matches!(went, Went::Ended(Ending::Ok)) && performance.tag.future.is_none();
+        let Some(queue) = queue.filter(|_| well) else {
+            break went;
         };
-        match ending {
-            Some(ending) => {
-                // What nobody asks for goes here, while the task is not reported: where
-                // that waits for its scheduler, this task waits.
-                drop_quietly(job);
-                Ok(ending)
-            }
-            None => Err(job),
-        }
-    });
-    let (end, went) = match ended {
-        Ok(ending) => (performance.run.end, Went::Ended(ending)),
-        Err(job) => (shared.origin.elapsed(), Went::Suspended(job, woken)),
+        let end = performance.run.end;
+        let Some((id, next)) = queue.next_joined(end) else {
+            break went;
+        };
+        performance.kept.tell();
+        (performance.tag.id, performance.run.start, job) = (id, end, next);
     };
+    let Performance { tag, run, .. } = performance;
     Ran {
         tag,
         tasks: 1,
         handed_on: false,
         went,
-        start,
-        end,
+        start: run.start,
+        end: run.end,
     }
 }
 
@@ -96,6 +98,41 @@ struct Performance<'a> {
     timed: bool,
     run: Run,
     kept: &'a mut Kept,
+}
+
+impl Performance<'_> {
+    /// Runs one.
+    #[inline]
+    fn run(&mut self, mut job: Arc<dyn Job>) -> Went {
+        self.timed = self.record.is_some() || Arc::strong_count(&job) > 1;
+        if std::mem::replace(&mut self.kept.late, !self.timed) && self.timed {
+            self.run.start = self.shared.origin.elapsed();
+        }
+        self.run.end = self.run.start;
+        self.kept.ran += 1;
+        let (ended, woken) = as_task(self.tag, || {
+            let ending = match Arc::get_mut(&mut job) {
+                Some(job) => job.run_alone(self),
+                None => job.run(self),
+            };
+            match ending {
+                Some(ending) => {
+                    // What nobody asks for goes here, while the task is not reported: where
+                    // that waits for its scheduler, this task waits.
+                    drop_quietly(job);
+                    Ok(ending)
+                }
+                None => Err(job),
+            }
+        });
+        match ended {
+            Ok(ending) => Went::Ended(ending),
+            Err(job) => {
+                self.run.end = self.shared.origin.elapsed();
+                Went::Suspended(job, woken)
+            }
+        }
+    }
 }
 
 impl Runner for Performance<'_> {

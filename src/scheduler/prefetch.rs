@@ -150,6 +150,7 @@ impl State {
         if self.is_filled(n) {
             let mut local = self.queues[n as usize].queue.lock();
             ran.handed_on = local.goes_on();
+            local.note_joined();
             report(&mut self.core, n, local.past.drain(..).chain([ran]), wakes);
             local.running = None;
             next = local.start_next(now);
@@ -280,6 +281,7 @@ impl State {
         self.set_cleared(n);
         let queue = Arc::clone(&self.queues[n as usize].queue);
         let mut local = queue.lock();
+        local.note_joined();
         // With their memory.
         report(&mut self.core, n, std::mem::take(&mut local.past), wakes);
         self.core.set_running(n, local.running.take());

@@ -79,11 +79,11 @@ impl WorkerHandle {
         let mut done = None;
         let (mut queue, mut kept) = (None, Kept::default());
         loop {
-            let started = match self.next_local(&queue, &mut done, &mut kept.told) {
+            let started = match self.next_local(&queue, &mut done, &mut kept) {
                 Some(started) => started,
                 None => {
                     // Before the lock, for which it may wait.
-                    pace.pause(|| match &done {
+                    pace.pause(std::mem::take(&mut kept.ran), || match &done {
                         Some(ran) if !kept.late => ran.end,
                         _ => self.shared.origin.elapsed(),
                     });
@@ -95,8 +95,8 @@ impl WorkerHandle {
                     taken.first
                 }
             };
-            done = Some(perform(&self.shared, self.n, started, &mut kept));
-            pace.ran += 1;
+            let local = queue.as_deref();
+            done = Some(perform(&self.shared, self.n, started, local, &mut kept));
         }
         self.stage = Stage::Left;
     }
@@ -106,12 +106,10 @@ impl WorkerHandle {
         &self,
         queue: &Option<Arc<LocalQueue>>,
         done: &mut Option<Ran>,
-        told: &mut Option<Waker>,
+        kept: &mut Kept,
     ) -> Option<Started<Work>> {
         let next = queue.as_ref()?.next(done.as_mut()?)?;
-        if let Some(waker) = told.take() {
-            drop(WakeBatch::from(Some(waker)));
-        }
+        kept.tell();
         Some(next)
     }
 
@@ -179,17 +177,15 @@ impl Drop for WorkerHandle {
 struct Pace {
     /// When it claimed last.
     since: Duration,
-    /// How many it has run since then.
-    ran: u32,
     /// What each took: at once if that is more than before, else by and by.
     recent: Option<Duration>,
 }
 
 impl Pace {
-    /// It has run what it claimed.
-    fn pause(&mut self, now: impl FnOnce() -> Duration) {
-        if self.ran > 0 {
-            let last = now().saturating_sub(self.since) / std::mem::take(&mut self.ran);
+    /// It has run so many since then.
+    fn pause(&mut self, ran: u32, now: impl FnOnce() -> Duration) {
+        if ran > 0 {
+            let last = now().saturating_sub(self.since) / ran;
             let before = self.recent.unwrap_or_default();
             self.recent = Some(last.max(before / 4 * 3));
         }
