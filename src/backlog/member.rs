@@ -66,10 +66,14 @@ impl<T> Run<T> {
         let [Some(first), ..] = self.items.as_slice() else {
             return None;
         };
-        match goes(first) {
-            true => Some(self.pop()?.1),
-            false => None,
+        if !goes(first) {
+            return None;
         }
+        let item = self.items.next()??;
+        self.first += 1;
+        self.waiting -= 1;
+        self.close_gap();
+        Some(item)
     }
 
     /// By the invariant.

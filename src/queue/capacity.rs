@@ -120,11 +120,16 @@ impl Capacity {
     }
 
     /// Takes permits for so many messages, if nobody who waits wants them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&self, messages: usize) -> Result<Permits<'_>, SendReason> {
-        let Some(cache) = &self.cache else {
-            return Ok(Permits(None));
-        };
+        match &self.cache {
+            None => Ok(Permits(None)),
+            Some(cache) => Self::take_of(cache, messages),
+        }
+    }
+
+    #[inline]
+    fn take_of(cache: &PermitCache, messages: usize) -> Result<Permits<'_>, SendReason> {
         let n = number(messages);
         cache.take(n)?;
         Ok(Permits(Some(Permit::of(&cache.permits, n))))

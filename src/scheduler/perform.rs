@@ -7,7 +7,8 @@ use crate::slab::Key;
 use crate::sync::{Arc, WakeArc};
 use crate::wait::{WakeBatch, drop_quietly};
 
-use super::cell::{Job, Runner};
+use super::bodies::Bodies;
+use super::cell::{Course, Job, Runner};
 use super::current::{as_task, wake_current};
 use super::local_queue::{LocalQueue, Ran, Went};
 use super::outcome::{Ending, Record, Run};
@@ -25,6 +26,8 @@ pub(super) struct Kept {
     pub(super) late: bool,
     /// How many tasks it has run since it claimed last.
     pub(super) ran: u32,
+    /// Bodies that may be used again.
+    pub(super) bodies: Bodies,
 }
 
 impl Kept {
@@ -68,17 +71,35 @@ pub(super) fn perform(
         kept,
     };
     let went = loop {
-        let went = performance.run(job);
-        let well = matches!(went, Went::Ended(Ending::Ok)) && performance.tag.future.is_none();
-        let Some(queue) = queue.filter(|_| well) else {
-            break went;
+        let (course, woken) = performance.perform(&mut job);
+        let ending = match course {
+            Course::Spent => {
+                performance.ended(Ending::Ok);
+                performance.kept.bodies.put(job);
+                Ending::Ok
+            }
+            Course::Ended(ending) => {
+                // What nobody asks for goes here, while the task is not reported: where
+                // that waits for its scheduler, this task waits.
+                as_task(performance.tag, || drop_quietly(job));
+                ending
+            }
+            Course::Suspended => {
+                performance.run.end = shared.origin.elapsed();
+                break Went::Suspended(job, woken);
+            }
         };
-        let end = performance.run.end;
-        let Some((id, next)) = queue.next_joined(end) else {
-            break went;
+        let well = ending == Ending::Ok && performance.tag.future.is_none();
+        let joined = match queue {
+            Some(queue) if well => queue.next_joined(performance.run.end),
+            _ => None,
+        };
+        let Some((id, next)) = joined else {
+            break Went::Ended(ending);
         };
         performance.kept.tell();
-        (performance.tag.id, performance.run.start, job) = (id, end, next);
+        performance.run.start = performance.run.end;
+        (performance.tag.id, job) = (id, next);
     };
     let Performance { tag, run, .. } = performance;
     Ran {
@@ -101,41 +122,35 @@ struct Performance<'a> {
 }
 
 impl Performance<'_> {
-    /// Runs one.
+    /// Runs one; and whether it was woken by itself meanwhile.
     #[inline]
-    fn run(&mut self, mut job: Arc<dyn Job>) -> Went {
-        self.timed = self.record.is_some() || Arc::strong_count(&job) > 1;
-        if std::mem::replace(&mut self.kept.late, !self.timed) && self.timed {
-            self.run.start = self.shared.origin.elapsed();
+    fn perform(&mut self, job: &mut Arc<dyn Job>) -> (Course, bool) {
+        let tag = self.tag;
+        match Arc::get_mut(job) {
+            Some(body) => {
+                self.begin(self.record.is_some());
+                as_task(tag, || body.run_alone(self))
+            }
+            None => {
+                self.begin(true);
+                as_task(tag, || job.run(self))
+            }
         }
-        self.run.end = self.run.start;
+    }
+
+    #[inline]
+    fn begin(&mut self, timed: bool) {
+        self.timed = timed;
         self.kept.ran += 1;
-        let (ended, woken) = as_task(self.tag, || {
-            let ending = match Arc::get_mut(&mut job) {
-                Some(job) => job.run_alone(self),
-                None => job.run(self),
-            };
-            match ending {
-                Some(ending) => {
-                    // What nobody asks for goes here, while the task is not reported: where
-                    // that waits for its scheduler, this task waits.
-                    drop_quietly(job);
-                    Ok(ending)
-                }
-                None => Err(job),
-            }
-        });
-        match ended {
-            Ok(ending) => Went::Ended(ending),
-            Err(job) => {
-                self.run.end = self.shared.origin.elapsed();
-                Went::Suspended(job, woken)
-            }
+        if std::mem::replace(&mut self.kept.late, !timed) && timed {
+            self.run.start = self.shared.origin.elapsed();
+            self.run.end = self.run.start;
         }
     }
 }
 
 impl Runner for Performance<'_> {
+    #[inline]
     fn ended(&mut self, ending: Ending) -> Run {
         // A failure may skip others, which end now.
         if self.timed || ending.is_failure() {

@@ -64,7 +64,7 @@ impl<J: Body> Core<J> {
         let was = std::mem::replace(&mut future.phase, Phase::Suspended(task));
         self.suspended += 1;
         let caller = self.caller_of(tag.holds.lane);
-        self.caller_mut(caller).returned(tag.id);
+        self.caller_mut(caller).returned(tag.id, 1);
         if self.is_cancelled(tag.id, caller) {
             self.withdraw_begun(key, now);
         } else if woken || matches!(was, Phase::Claimed(true)) {

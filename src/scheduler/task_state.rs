@@ -79,15 +79,31 @@ const LABEL: u64 = 8;
 /// Bits of flags.
 const FLAGS: u32 = 4;
 
+/// What is known of a task from its beginning.
+#[derive(Clone, Copy)]
+pub(super) struct Kind(u64);
+
+impl Kind {
+    /// With a handle or not.
+    #[inline]
+    pub(super) fn of(body: &impl Body, named: bool) -> Self {
+        let flag = |flag, is_set| if is_set { flag } else { 0 };
+        let future = flag(FUTURE, body.is_future());
+        Self(flag(NAMED, named) | future | flag(LABEL, body.label().is_some()))
+    }
+}
+
 impl<J: Body> Waiting<J> {
     /// `queued`: in [`nanos`].
-    #[inline]
     pub(super) fn new(id: TaskId, named: bool, queued: u64, job: J) -> Self {
-        let future = if job.is_future() { FUTURE } else { 0 };
-        let named = if named { NAMED } else { 0 };
-        let label = job.label().map_or(0, |_| LABEL);
+        Self::of(id, Kind::of(&job, named), queued, job)
+    }
+
+    /// The same of this kind.
+    #[inline]
+    pub(super) fn of(id: TaskId, Kind(flags): Kind, queued: u64, job: J) -> Self {
         Self {
-            bits: id.0 << FLAGS | future | named | label,
+            bits: id.0 << FLAGS | flags,
             queued_or_entry: queued,
             job,
         }

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use crate::sync::{Arc, Builder as ThreadBuilder};
 use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
 
+use super::bodies::Bodies;
 use super::current::Working;
 use super::local_queue::{LocalQueue, Ran, Work};
 use super::perform::{Kept, perform};
@@ -88,7 +89,8 @@ impl WorkerHandle {
                         _ => self.shared.origin.elapsed(),
                     });
                     let report = (done.take(), kept.told.take());
-                    let Some(taken) = self.next(report, &mut pace, &rest) else {
+                    let bodies = &mut kept.bodies;
+                    let Some(taken) = self.next(report, bodies, &mut pace, &rest) else {
                         break;
                     };
                     (queue, kept.late) = (taken.queue, false);
@@ -115,7 +117,13 @@ impl WorkerHandle {
 
     /// Reports the last task and takes the next, or several; `None` if the worker has
     /// left.
-    fn next(&self, mut report: Report, pace: &mut Pace, rest: &Rest) -> Option<Taken> {
+    fn next(
+        &self,
+        mut report: Report,
+        bodies: &mut Bodies,
+        pace: &mut Pace,
+        rest: &Rest,
+    ) -> Option<Taken> {
         let Self { shared, n, .. } = self;
         let n = *n;
         match shared.host {
@@ -127,6 +135,7 @@ impl WorkerHandle {
                         n,
                         pace,
                         report: std::mem::take(&mut report),
+                        bodies,
                         rest,
                         fresh: true,
                     };
@@ -148,7 +157,7 @@ impl WorkerHandle {
                     }
                     taken.map(Found::Work)
                 };
-                match report_and_find(shared, n, report, find)? {
+                match report_and_find(shared, n, report, bodies, find)? {
                     Found::Work(taken) => Some(taken),
                     Found::Leave | Found::Again => None,
                 }
@@ -241,9 +250,12 @@ fn report_and_find(
     shared: &Arc<Shared>,
     n: u32,
     (done, told): Report,
+    bodies: &mut Bodies,
     find: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> Option<Found>,
 ) -> Option<Found> {
-    shared.with_locked(shared.state.lock(), true, |state, wakes, now| {
+    let mut session = shared.state.lock();
+    session.posting.bodies.take_in(bodies);
+    shared.with_locked(session, true, |state, wakes, now| {
         wakes.extend(told);
         if let Some(ran) = done
             && let Some(taken) = state.finish(n, ran, now, wakes)
@@ -262,6 +274,7 @@ struct Next<'a> {
     n: u32,
     pace: &'a mut Pace,
     report: Report,
+    bodies: &'a mut Bodies,
     rest: &'a Rest,
     /// Before the end of the first poll, from which its deadline follows.
     fresh: bool,
@@ -280,6 +293,7 @@ impl Op for Next<'_> {
                 self.shared,
                 n,
                 std::mem::take(&mut self.report),
+                self.bodies,
                 |state, wakes, now| {
                     let most = self.pace.most(now, self.shared.claim_time);
                     if let Some(taken) = state.claim(n, most, now, wakes) {
