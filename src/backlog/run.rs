@@ -80,6 +80,18 @@ impl<T> RunClaim<T> {
 }
 
 impl<T: Item> Backlog<T> {
+    /// The lanes that have work and room, if these are two.
+    #[inline]
+    pub fn pair(&self) -> Option<(LaneKey, LaneKey)> {
+        self.order.lanes.pair()
+    }
+
+    /// Where the messages will wait that are sent next by [`send_run`](Self::send_run).
+    pub fn next_spots(&self, lane: LaneKey) -> impl Iterator<Item = Spot> + use<T> {
+        let tickets = self.order.next_ticket()..;
+        tickets.map(move |ticket| Spot::Alone(lane, 0, Place::new(ticket)))
+    }
+
     /// Sends messages that are alone, at least one, into tier 0.
     pub fn send_run(&mut self, lane: LaneKey, items: Vec<Option<T>>) {
         let first = self.order.mint_many(items.len() as u64);
@@ -99,14 +111,15 @@ impl<T: Item> Backlog<T> {
 
     /// Takes messages of a run that are next, but not its last: `limits` is told their lane
     /// and the first, and says how many, and which of them. `None` if no two of a run are
-    /// next.
+    /// next. With `together` their lane goes on when its credit is used up.
     #[inline]
     pub fn claim_run<F: Fn(&T) -> bool>(
         &mut self,
+        together: bool,
         limits: impl FnOnce(LaneKey, &T) -> (usize, F),
     ) -> Option<RunClaim<T>> {
         let lanes = &mut self.order.lanes;
-        let (run, lane, overtaken) = lanes.begin_several(|member, lane, room| {
+        let (run, lane, overtaken) = lanes.begin_several(together, |member, lane, room| {
             let Member::Run(run) = member else {
                 return None;
             };

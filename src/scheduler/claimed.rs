@@ -49,14 +49,21 @@ impl<J: Body> Core<J> {
     #[inline]
     fn claim_run(&mut self, most: usize) -> Option<RunClaim<Waiting<J>>> {
         let (callers, by_lane) = (&self.callers, &self.by_lane);
-        let mut run = self.backlog.claim_run(|lane, first| {
+        // New ones of a caller and those that were woken: nobody else waits for a turn.
+        let pair = self.backlog.pair();
+        let together = pair.is_some_and(|(a, b)| self.caller_of(a) == self.caller_of(b));
+        let mut run = self.backlog.claim_run(together, |lane, first| {
             let caller = callers.get(by_lane[lane.index() as usize]);
             goes_with(caller.expect("its tasks wait"), first, most)
         })?;
         let (caller, holds) = (self.caller_of(run.lane), run.holds());
         self.all_taken(caller, run.iter().next(), run.len());
-        let futures = run.iter_mut().filter(|task| task.is_new_future());
-        futures.for_each(|task| self.enter(task, holds));
+        for task in run.iter_mut().filter(|task| task.is_future()) {
+            match task.future() {
+                Some(future) => self.future_mut(future).phase = Phase::Claimed(false),
+                None => self.enter(task, holds),
+            }
+        }
         Some(run)
     }
 

@@ -9,6 +9,7 @@ mod lent;
 mod prefetch;
 mod runs;
 mod suspended;
+mod woken;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};

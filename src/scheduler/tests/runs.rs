@@ -169,7 +169,7 @@ impl World {
 }
 
 /// A future that does nothing.
-fn awaits() -> Arc<dyn Job> {
+pub(super) fn awaits() -> Arc<dyn Job> {
     let stage = Stage::New(std::future::ready(Ok::<_, ()>(())));
     Arc::new(Solo::new(stage, None))
 }
@@ -202,7 +202,7 @@ impl Worker {
         joined.map(|(id, _)| self.tag.id = id).is_some() || self.goes_on(Went::Ended(Ending::Ok))
     }
 
-    fn goes_on(&mut self, went: Went) -> bool {
+    pub(super) fn goes_on(&mut self, went: Went) -> bool {
         let mut ran = self.ran(went);
         let next = self.queue.as_ref().and_then(|queue| queue.next(&mut ran));
         next.is_some_and(|next| {
