@@ -46,7 +46,8 @@ impl Caller {
     }
 
     /// Submits a task that nobody will ask for. No handle is made and, without a log, no
-    /// clock is read: that costs a third less than to [detach](Task::detach) one. As the
+    /// clock is read: that costs half of what it does to [detach](Task::detach) one, as what it
+    /// was kept in is used for others of its type (a few small ones are kept for that). As the
     /// time of its submission a status shows when a worker had last looked at the clock
     /// before that.
     ///

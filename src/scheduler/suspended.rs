@@ -4,6 +4,7 @@
 //! unit of its group's limit and of its caller's cap, and its tier, which stays open. While
 //! it waits to be woken it stands nowhere. Woken, it stands in a line that its caller has
 //! for that: a lane of the caller's weight, without cap and tiers, oldest wake-up first.
+//! Those that a worker reports as woken come there as one run.
 //!
 //! Whether it was woken is known under the lock of the state, beside what a worker
 //! does with it: so no wake-up is lost between a poll and its report.
