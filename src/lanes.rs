@@ -192,6 +192,14 @@ impl<G: Stands> Lanes<G> {
         self.ring.len() == u32::from(self.lane(lane).link.is_member())
     }
 
+    /// The lanes in the ring, if these are two.
+    #[inline]
+    pub fn pair(&self) -> Option<(LaneKey, LaneKey)> {
+        let mut ring = self.ring.iter(&self.lanes).map(LaneKey);
+        let pair = (ring.next()?, ring.next()?);
+        (self.ring.len() == 2).then_some(pair)
+    }
+
     /// The key of the lane with this index.
     #[inline]
     pub fn key(&self, lane: u32) -> LaneKey {

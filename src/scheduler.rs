@@ -70,7 +70,9 @@
 //! `Bypass` and the guarantees in the README. Endless arrivals in a lower tier
 //! hold back a higher one of the same caller for ever.
 
+mod batch;
 mod blocking;
+mod bodies;
 mod builder;
 mod caller;
 mod cell;

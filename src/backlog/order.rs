@@ -34,6 +34,11 @@ impl<T> Order<T> {
         first
     }
 
+    /// The number that is given out next.
+    pub(super) fn next_ticket(&self) -> u64 {
+        self.clock + 1
+    }
+
     pub(super) fn mint(&mut self) -> u64 {
         self.mint_many(1)
     }

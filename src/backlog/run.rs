@@ -36,12 +36,19 @@ impl<T> RunClaim<T> {
         self.len() == 0
     }
 
-    /// Takes the next; and whether it is not the first.
+    /// Takes the next.
+    pub fn pop(&mut self) -> Option<T> {
+        (self.overtaken, self.begun) = (0, true);
+        Some(self.run.pop()?.1)
+    }
+
+    /// Takes the next if it is not the first, and `goes`.
     #[inline]
-    pub fn pop(&mut self) -> Option<(T, bool)> {
-        self.overtaken = 0;
-        let joins = std::mem::replace(&mut self.begun, true);
-        Some((self.run.pop()?.1, joins))
+    pub fn pop_joined(&mut self, goes: impl FnOnce(&T) -> bool) -> Option<T> {
+        match self.begun {
+            true => self.run.pop_if(goes),
+            false => None,
+        }
     }
 
     /// All of them, each with where it waited.
@@ -73,6 +80,18 @@ impl<T> RunClaim<T> {
 }
 
 impl<T: Item> Backlog<T> {
+    /// The lanes that have work and room, if these are two.
+    #[inline]
+    pub fn pair(&self) -> Option<(LaneKey, LaneKey)> {
+        self.order.lanes.pair()
+    }
+
+    /// Where the messages will wait that are sent next by [`send_run`](Self::send_run).
+    pub fn next_spots(&self, lane: LaneKey) -> impl Iterator<Item = Spot> + use<T> {
+        let tickets = self.order.next_ticket()..;
+        tickets.map(move |ticket| Spot::Alone(lane, 0, Place::new(ticket)))
+    }
+
     /// Sends messages that are alone, at least one, into tier 0.
     pub fn send_run(&mut self, lane: LaneKey, items: Vec<Option<T>>) {
         let first = self.order.mint_many(items.len() as u64);
@@ -92,14 +111,15 @@ impl<T: Item> Backlog<T> {
 
     /// Takes messages of a run that are next, but not its last: `limits` is told their lane
     /// and the first, and says how many, and which of them. `None` if no two of a run are
-    /// next.
+    /// next. With `together` their lane goes on when its credit is used up.
     #[inline]
     pub fn claim_run<F: Fn(&T) -> bool>(
         &mut self,
+        together: bool,
         limits: impl FnOnce(LaneKey, &T) -> (usize, F),
     ) -> Option<RunClaim<T>> {
         let lanes = &mut self.order.lanes;
-        let (run, lane, overtaken) = lanes.begin_several(|member, lane, room| {
+        let (run, lane, overtaken) = lanes.begin_several(together, |member, lane, room| {
             let Member::Run(run) = member else {
                 return None;
             };

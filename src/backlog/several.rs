@@ -48,12 +48,20 @@ impl<T> GroupClaim<T> {
         self.holds
     }
 
-    /// Takes the next; and whether it is not the first, and takes over what that held.
-    #[inline]
-    pub fn pop(&mut self) -> Option<(T, bool)> {
+    /// Takes the next.
+    pub fn pop(&mut self) -> Option<T> {
         match self.first.take() {
-            Some(first) => Some((first.item, false)),
-            None => Some((self.lent.next()?.1, true)),
+            Some(first) => Some(first.item),
+            None => Some(self.lent.next()?.1),
+        }
+    }
+
+    /// Takes the next if it takes over what the one before held.
+    #[inline]
+    pub fn pop_joined(&mut self) -> Option<T> {
+        match self.first {
+            Some(_) => None,
+            None => Some(self.lent.next()?.1),
         }
     }
 

@@ -117,21 +117,22 @@ impl<G: Stands> Lanes<G> {
     }
 
     /// Begins turns of several that stand first in their lane as one, but not the last of
-    /// them: as so many calls of [`begin`](Self::begin) would. `take` is told the lane and
+    /// them: as so many calls of [`begin`](Self::begin) would, but that with `together` a
+    /// lane goes on when its credit is used up. `take` is told the lane and
     /// how many there may be; it takes some, and says how many, and which ticket the next
     /// one has. What it took, the lane, and how often the first had been overtaken.
     #[inline]
     pub fn begin_several<R>(
         &mut self,
+        together: bool,
         take: impl FnOnce(&mut G, LaneKey, usize) -> Option<(R, usize, u64)>,
     ) -> Option<(R, u32, u32)> {
         let (current, lone) = (self.ring.current()?, self.ring.len() == 1);
         let lane = self.lane_mut(current);
-        let credit = if lone {
-            usize::MAX
-        } else {
-            lane.link.credit() as usize
-        };
+        let credit = match lone || together {
+            true => u32::MAX,
+            false => lane.link.credit(),
+        } as usize;
         let room = lane.cap.room(lane.in_use) as usize;
         let (key, most) = (LaneKey(current), credit.min(room));
         let (taken, count) = lane.line.take_first(|group| take(group, key, most))?;
@@ -140,12 +141,13 @@ impl<G: Stands> Lanes<G> {
         if lane.counts {
             lane.in_use += turns;
         }
+        let of_credit = turns.min(lane.link.credit());
         if let Some(tiered) = &mut lane.tiered {
             (0..turns).for_each(|_| tiered.tiers.start(tiered.front));
         }
         match lone {
             true => lane.link.served_alone(turns),
-            false => (0..turns).for_each(|_| self.ring.served(&mut self.lanes)),
+            false => (0..of_credit).for_each(|_| self.ring.served(&mut self.lanes)),
         }
         self.begun += u64::from(turns);
         self.settle(current);

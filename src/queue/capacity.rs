@@ -101,13 +101,19 @@ impl Capacity {
     }
 
     /// Takes permits for so many messages, if nobody who waits wants them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&self, messages: usize) -> Result<Permits<'_>, SendReason> {
-        let n = number(messages);
-        if let Some(cache) = self.cache() {
-            cache.take(n)?;
+        match self.cache() {
+            None => Ok(Permits(None)),
+            Some(cache) => Self::take_of(cache, messages),
         }
-        Ok(self.taken(n))
+    }
+
+    #[inline]
+    fn take_of(cache: &PermitCache, messages: usize) -> Result<Permits<'_>, SendReason> {
+        let n = number(messages);
+        cache.take(n)?;
+        Ok(Permits(Some(Permit::of(cache.permits(), n))))
     }
 
     /// Takes the permit of one message, if nobody who waits wants it.

@@ -61,7 +61,8 @@ impl Builder {
     /// tasks start exactly in order.
     ///
     /// It also takes several of a serial group, and runs them one after the other,
-    /// while no other caller has work.
+    /// while no other caller has work. Then it also takes up to so many new futures of a
+    /// caller before those that were woken, or the other way round.
     ///
     /// A worker takes more than one only out of a backlog of at least two for every
     /// worker that there may be, and only as many as would last it for the

@@ -182,12 +182,12 @@ impl CallerState {
         self.current.summary.tasks += tasks;
     }
 
-    /// A worker has the task, or it ends unrun. Whether somebody waits for this task and
-    /// others, all of which workers have: each ending may be the last. Or for room, which
-    /// each ending makes.
+    /// A worker has the task, with others of its epoch, or it ends unrun. Whether somebody
+    /// waits for tasks all of which workers have: each ending may be the last. Or for room,
+    /// which each ending makes.
     #[inline]
-    pub(super) fn taken(&mut self, id: TaskId) -> bool {
-        self.epoch_of(id).waiting -= 1;
+    pub(super) fn taken(&mut self, id: TaskId, tasks: usize) -> bool {
+        self.epoch_of(id).waiting -= tasks as u64;
         let closing = self.closing.as_ref();
         id <= self.closed() && closing.is_some_and(|closing| closing.epoch.waiting == 0)
             || self.released_waiters.is_some()
@@ -196,9 +196,9 @@ impl CallerState {
             || self.wants_room()
     }
 
-    /// The task that a worker had waits again.
-    pub(super) fn returned(&mut self, id: TaskId) {
-        self.epoch_of(id).waiting += 1;
+    /// The task that a worker had waits again, with others of its epoch.
+    pub(super) fn returned(&mut self, id: TaskId, tasks: usize) {
+        self.epoch_of(id).waiting += tasks as u64;
     }
 
     /// Whether somebody waits for room.

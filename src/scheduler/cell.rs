@@ -18,11 +18,11 @@ use super::task_state::{Body, Location};
 /// What a worker does with a task, whatever its types.
 pub(super) trait Job: Body + Any + Send + Sync {
     /// Runs it until it ends and keeps what it gave, or until it must be woken to go
-    /// on: `None`. Never unwinds.
-    fn run(&self, runner: &mut dyn Runner) -> Option<Ending>;
+    /// on. Never unwinds.
+    fn run(&self, runner: &mut dyn Runner) -> Course;
 
     /// The same where nobody else has it, without its lock.
-    fn run_alone(&mut self, runner: &mut dyn Runner) -> Option<Ending>;
+    fn run_alone(&mut self, runner: &mut dyn Runner) -> Course;
 
     /// It has ended so without a worker: drops nothing of the user's. Who is to be
     /// woken for that.
@@ -30,6 +30,18 @@ pub(super) trait Job: Body + Any + Send + Sync {
 
     /// Drops what was to be run, before or after its ending is told. Never unwinds.
     fn discard(&self);
+}
+
+/// What came of a run.
+#[derive(Clone, Copy)]
+pub(super) enum Course {
+    /// It must be woken to go on.
+    Suspended,
+    /// It ended, and the runner was told.
+    Ended(Ending),
+    /// It ended well: the runner is to be told, and the body, in which nothing of it is left,
+    /// may be used again.
+    Spent,
 }
 
 /// Who runs a task.
@@ -202,7 +214,7 @@ impl<P: Program> There<P> {
 fn run<P: Program>(
     runner: &mut dyn Runner,
     mut swap: impl FnMut(Stage<P>) -> (Stage<P>, Option<Waker>),
-) -> Option<Ending> {
+) -> Course {
     let (Stage::Ready(program), _) = swap(Stage::Running) else {
         unreachable!("one worker runs it at a time");
     };
@@ -211,11 +223,11 @@ fn run<P: Program>(
             let ending = verdict.ending();
             let (_, waker) = swap(Stage::Gave(verdict, runner.ended(ending)));
             runner.told(waker);
-            Some(ending)
+            Course::Ended(ending)
         }
         Err(program) => {
             swap(Stage::Ready(program));
-            None
+            Course::Suspended
         }
     }
 }
@@ -249,11 +261,11 @@ impl<P: Program> Body for Cell<P> {
 }
 
 impl<P: Program> Job for Cell<P> {
-    fn run(&self, runner: &mut dyn Runner) -> Option<Ending> {
+    fn run(&self, runner: &mut dyn Runner) -> Course {
         run(runner, |stage| self.there.lock().swap(stage))
     }
 
-    fn run_alone(&mut self, runner: &mut dyn Runner) -> Option<Ending> {
+    fn run_alone(&mut self, runner: &mut dyn Runner) -> Course {
         let there = self.there.get_mut();
         run(runner, |stage| there.swap(stage))
     }

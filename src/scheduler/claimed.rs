@@ -1,14 +1,12 @@
 //! Tasks that a worker has prefetched: how they leave the line, and go back to it.
 
 use std::collections::VecDeque;
-use std::iter::once;
 
 use crate::backlog::{Claim, GroupClaim, RunClaim, Spot};
 use crate::slab::Key;
 
 use super::caller::CallerState;
 use super::core::Core;
-use super::outcome::TaskId;
 use super::task_state::{Body, Claimed, Phase, Waiting};
 
 impl<J: Body> Core<J> {
@@ -51,14 +49,21 @@ impl<J: Body> Core<J> {
     #[inline]
     fn claim_run(&mut self, most: usize) -> Option<RunClaim<Waiting<J>>> {
         let (callers, by_lane) = (&self.callers, &self.by_lane);
-        let mut run = self.backlog.claim_run(|lane, first| {
+        // New ones of a caller and those that were woken: nobody else waits for a turn.
+        let pair = self.backlog.pair();
+        let together = pair.is_some_and(|(a, b)| self.caller_of(a) == self.caller_of(b));
+        let mut run = self.backlog.claim_run(together, |lane, first| {
             let caller = callers.get(by_lane[lane.index() as usize]);
             goes_with(caller.expect("its tasks wait"), first, most)
         })?;
         let (caller, holds) = (self.caller_of(run.lane), run.holds());
-        self.all_taken(caller, run.iter().map(Waiting::id));
-        let futures = run.iter_mut().filter(|task| task.is_new_future());
-        futures.for_each(|task| self.enter(task, holds));
+        self.all_taken(caller, run.iter().next(), run.len());
+        for task in run.iter_mut().filter(|task| task.is_future()) {
+            match task.future() {
+                Some(future) => self.future_mut(future).phase = Phase::Claimed(false),
+                None => self.enter(task, holds),
+            }
+        }
         Some(run)
     }
 
@@ -69,16 +74,16 @@ impl<J: Body> Core<J> {
         let (most, goes) = goes_with(self.caller(caller), &claim.item, most);
         let goes = |task: &Waiting<J>| goes(task) && !task.is_future();
         let lent = self.backlog.lend(claim, most, goes);
-        self.all_taken(caller, lent.iter().map(|(_, task)| task.id()));
+        self.all_taken(caller, lent.first().map(|(_, task)| task), lent.len());
         lent
     }
 
-    /// A worker has these tasks, of which it has had none.
+    /// A worker has these tasks of one epoch, of which it has had none.
     #[inline]
-    fn all_taken(&mut self, caller: Key, tasks: impl Iterator<Item = TaskId>) {
+    fn all_taken(&mut self, caller: Key, first: Option<&Waiting<J>>, tasks: usize) {
         let c = self.callers.get_mut(caller).expect("it has tasks");
-        for task in tasks {
-            self.pressing |= c.taken(task);
+        if let Some(first) = first {
+            self.pressing |= c.taken(first.id(), tasks);
         }
     }
 
@@ -87,31 +92,28 @@ impl<J: Body> Core<J> {
         match claimed {
             Claimed::One(claim, _) => {
                 let caller = self.caller_of(claim.lane);
-                self.all_returned(caller, once(&claim.item));
+                self.all_returned(caller, Some(&claim.item), 1);
                 self.waits_again(&claim.item, claim.spot());
                 self.backlog.unclaim(claim);
             }
             Claimed::Run(run) => {
                 let caller = self.caller_of(run.lane);
-                self.all_returned(caller, run.iter());
+                self.all_returned(caller, run.iter().next(), run.len());
                 run.spots()
                     .for_each(|(spot, task)| self.waits_again(task, spot));
                 self.backlog.unclaim_run(run);
             }
             Claimed::Group(group) => {
                 let caller = self.caller_of(group.holds().lane);
-                self.all_returned(caller, group.iter());
+                self.all_returned(caller, group.iter().next(), group.len());
                 self.backlog.give_back(*group);
             }
         }
     }
 
-    fn all_returned<'a>(&mut self, caller: Key, tasks: impl Iterator<Item = &'a Waiting<J>>)
-    where
-        J: 'a,
-    {
-        let c = self.caller_mut(caller);
-        tasks.for_each(|task| c.returned(task.id()));
+    fn all_returned(&mut self, caller: Key, first: Option<&Waiting<J>>, tasks: usize) {
+        let id = first.expect("some have not begun").id();
+        self.caller_mut(caller).returned(id, tasks);
     }
 
     fn waits_again(&mut self, task: &Waiting<J>, spot: Spot) {

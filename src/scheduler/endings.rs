@@ -23,6 +23,8 @@ pub(super) struct Series {
     tasks: u32,
     /// Those of them that were alone.
     alone: u32,
+    /// Those of them that were futures and had been woken.
+    woken: u32,
 }
 
 /// Whose tasks they are: those of a lane and tier, from after one task to another.
@@ -38,9 +40,8 @@ struct Of {
 
 impl Of {
     #[inline]
-    fn has(&self, tag: &Tag) -> bool {
-        let InFlight { lane, tier, .. } = tag.holds;
-        (lane, tier, tag.id <= self.closed) == (self.lane, self.tier, self.covered)
+    fn has(&self, id: TaskId, InFlight { lane, tier, .. }: InFlight) -> bool {
+        (lane, tier, id <= self.closed) == (self.lane, self.tier, self.covered)
     }
 }
 
@@ -100,12 +101,16 @@ impl<J: Body> Core<J> {
         let Ran { tag, tasks, .. } = *ran;
         // What is known of one by its number was known before it joined others.
         let known = !self.stalls.is_empty() || !self.told_to_end.is_empty();
-        if tag.future.is_some() || known && tasks == 1 {
+        if known && tasks == 1 {
             return false;
         }
-        if !series.of.is_some_and(|of| of.has(&tag)) {
+        let gone = tag.future.and_then(|future| self.futures.remove(future));
+        // Since its first poll.
+        let begun = gone.filter(|gone| gone.begun.is_some());
+        let holds = begun.as_ref().map_or(tag.holds, |begun| begun.tag.holds);
+        if !series.of.is_some_and(|of| of.has(tag.id, holds)) {
             self.count_series(series, wakes);
-            let InFlight { lane, tier, .. } = tag.holds;
+            let InFlight { lane, tier, .. } = holds;
             let caller = self.caller_of(lane);
             let closed = self.caller(caller).closed();
             series.of = Some(Of {
@@ -116,11 +121,12 @@ impl<J: Body> Core<J> {
                 covered: tag.id <= closed,
             });
         }
-        match tag.holds.group {
-            Some(group) if !ran.handed_on => self.backlog.complete(group, tag.holds.tier),
+        match holds.group {
+            Some(group) if !ran.handed_on => self.backlog.complete(group, holds.tier),
             Some(_) => {}
             None => series.alone += tasks,
         }
+        series.woken += u32::from(begun.is_some());
         series.tasks += tasks;
         series.last = tag.id;
         true
@@ -133,6 +139,7 @@ impl<J: Body> Core<J> {
             last,
             tasks,
             alone,
+            woken,
         } = std::mem::take(series);
         let Some(Of {
             caller, lane, tier, ..
@@ -142,6 +149,9 @@ impl<J: Body> Core<J> {
         };
         if alone > 0 {
             self.backlog.complete_alone(lane, tier, alone);
+        }
+        if let Some(lane) = self.caller(caller).woken_lane.filter(|_| woken > 0) {
+            self.backlog.complete_alone(lane, 0, woken);
         }
         self.count(caller, last, Some(Ending::Ok), tasks, wakes);
     }

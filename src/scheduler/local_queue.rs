@@ -11,15 +11,15 @@ use std::time::Duration;
 use crate::sync::{Arc, Mutex, MutexGuard};
 
 use super::cell::Job;
-use super::outcome::Ending;
-use super::task_state::{Claimed, Running, Started, Tag};
+use super::outcome::{Ending, TaskId};
+use super::task_state::{Body, Claimed, Running, Started, Tag};
 
 pub(super) type Work = Arc<dyn Job>;
 
 /// A task that has run: the core does not know it yet.
 pub(super) struct Ran {
     pub(super) tag: Tag,
-    /// How many it stands for: those of a run up to this one, which ended well.
+    /// How many it stands for: those up to this one that [joined](LocalQueue::next_joined).
     pub(super) tasks: u32,
     /// The next task has taken over what it held.
     pub(super) handed_on: bool,
@@ -37,12 +37,12 @@ pub(super) enum Went {
 
 #[derive(Default)]
 pub(super) struct Local {
-    /// What has run, but for those that joined what is there.
+    /// What has run, but for those in whose place the one that runs is.
     pub(super) past: Vec<Ran>,
     /// The task that started last.
     pub(super) running: Option<Running>,
-    /// It was claimed together with the one before it.
-    joins: bool,
+    /// How many ended well in whose place that is, and the last of them.
+    joined: (u32, TaskId),
     pub(super) waiting: VecDeque<Claimed<Work>>,
 }
 
@@ -61,18 +61,41 @@ impl LocalQueue {
     }
 
     /// The worker's next task, if it has one; then the last one's ending stays here.
-    #[inline]
     pub(super) fn next(&self, ran: &mut Ran) -> Option<Started<Work>> {
         // Failures may skip tasks: at once.
         if matches!(ran.went, Went::Ended(ending) if ending.is_failure()) {
             return None;
         }
         let local = &mut *self.0.lock();
-        let joins = local.joins;
+        if local.waiting.is_empty() {
+            return None;
+        }
+        local.note_joined();
+        ran.handed_on = local.goes_on();
+        let went = std::mem::replace(&mut ran.went, Went::Ended(Ending::Ok));
+        local.past.push(Ran { went, ..*ran });
         // The moment between them is the worker's own.
-        let next = local.start_next(ran.end)?;
-        local.note(ran, joins, next.takes_over());
-        Some(next)
+        local.start_next(ran.end)
+    }
+
+    /// The next of the tasks that were claimed together, if the last one was another of them,
+    /// and neither is a future: it takes the place of the last one, which ended well at `end`.
+    #[inline]
+    pub(super) fn next_joined(&self, end: Duration) -> Option<(TaskId, Work)> {
+        let local = &mut *self.0.lock();
+        let claimed = local.waiting.front_mut()?;
+        let task = claimed.pop_joined()?;
+        if claimed.is_empty() {
+            local.waiting.pop_front();
+        }
+        let (id, running) = (task.id(), local.running.as_mut()?);
+        local.joined.0 += 1;
+        local.joined.1 = std::mem::replace(&mut running.tag.id, id);
+        running.start = end;
+        if task.has_label() || running.label.is_some() {
+            running.label = task.job.label().cloned();
+        }
+        Some((id, task.job))
     }
 }
 
@@ -80,11 +103,9 @@ impl Local {
     /// It is empty, and the worker runs this task.
     pub(super) fn begin(&mut self, first: &Started<Work>) {
         self.running = Some(Running::of(first));
-        self.joins = false;
     }
 
     /// The next task starts, if there is one.
-    #[inline]
     pub(super) fn start_next(&mut self, start: Duration) -> Option<Started<Work>> {
         let first = self.waiting.front_mut()?;
         let next = match first.next_of_several(start) {
@@ -97,7 +118,6 @@ impl Local {
             None => self.waiting.pop_front()?.only(start)?,
         };
         self.running = Some(Running::of(&next));
-        self.joins = next.joins;
         Some(next)
     }
 
@@ -106,22 +126,19 @@ impl Local {
         self.waiting.front().is_some_and(Claimed::goes_on)
     }
 
-    /// A task has run, and did not fail; the next has taken over what it held, if it did.
-    #[inline]
-    fn note(&mut self, ran: &mut Ran, joins: bool, handed_on: bool) {
-        let went = std::mem::replace(&mut ran.went, Went::Ended(Ending::Ok));
-        let noted = Ran {
-            went,
-            handed_on,
-            ..*ran
+    /// Those in whose place the one that runs is have run.
+    pub(super) fn note_joined(&mut self) {
+        let (tasks, id) = std::mem::take(&mut self.joined);
+        let Some(Running { tag, start, .. }) = self.running.as_ref().filter(|_| tasks > 0) else {
+            return;
         };
-        match self.past.last_mut() {
-            // The ending of a future is its own.
-            Some(last) if joins && last.tag.future.is_none() => {
-                let tasks = last.tasks + 1;
-                *last = Ran { tasks, ..noted };
-            }
-            _ => self.past.push(noted),
-        }
+        self.past.push(Ran {
+            tag: Tag { id, ..*tag },
+            tasks,
+            handed_on: tag.holds.group.is_some(),
+            went: Went::Ended(Ending::Ok),
+            start: *start,
+            end: *start,
+        });
     }
 }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use crate::slab::Key;
 use crate::sync::{Arc, WakeArc};
-use crate::wait::drop_quietly;
+use crate::wait::{WakeBatch, drop_quietly};
 
-use super::cell::{Job, Runner};
+use super::bodies::Bodies;
+use super::cell::{Course, Job, Runner};
 use super::current::{as_task, wake_current};
-use super::local_queue::{Ran, Went};
+use super::local_queue::{LocalQueue, Ran, Went};
 use super::outcome::{Ending, Record, Run};
 use super::shared::Shared;
 use super::task_state::{Started, Tag};
@@ -23,36 +24,45 @@ pub(super) struct Kept {
     spare: Option<WakeArc<TaskWaker>>,
     /// Nobody looked at the clock when its last task ended.
     pub(super) late: bool,
+    /// How many tasks it has run since it claimed last.
+    pub(super) ran: u32,
+    /// Bodies that may be used again.
+    pub(super) bodies: Bodies,
 }
 
-/// Runs one task and logs it. Who is told of its end, once it is in the core,
-/// finds the row.
+impl Kept {
+    /// The end of the last task is noted.
+    #[inline]
+    pub(super) fn tell(&mut self) {
+        if let Some(waker) = self.told.take() {
+            drop(WakeBatch::from(Some(waker)));
+        }
+    }
+}
+
+/// Runs a task, and those that [join](LocalQueue::next_joined) it, and logs them. Who is told
+/// of the end of one, once it is in the core, finds its row. What the last of them came to.
 ///
-/// If nobody has the task's handle and nobody keeps a log, nobody wants to know when
+/// If nobody has a task's handle and nobody keeps a log, nobody wants to know when
 /// it ran: then no clock is read, and it ends when it started.
-#[inline]
 pub(super) fn perform(
     shared: &Arc<Shared>,
     n: u32,
     started: Started<Arc<dyn Job>>,
+    queue: Option<&LocalQueue>,
     kept: &mut Kept,
 ) -> Ran {
     let Started {
         tag,
         mut job,
         record,
-        mut start,
-        ..
+        start,
     } = started;
-    let timed = record.is_some() || Arc::strong_count(&job) > 1;
-    if std::mem::replace(&mut kept.late, !timed) && timed {
-        start = shared.origin.elapsed();
-    }
     let mut performance = Performance {
         shared,
         tag,
         record,
-        timed,
+        timed: false,
         run: Run {
             worker: n,
             start,
@@ -60,32 +70,45 @@ pub(super) fn perform(
         },
         kept,
     };
-    let (ended, woken) = as_task(tag, || {
-        let ending = match Arc::get_mut(&mut job) {
-            Some(job) => job.run_alone(&mut performance),
-            None => job.run(&mut performance),
-        };
-        match ending {
-            Some(ending) => {
+    let went = loop {
+        let (course, woken) = performance.perform(&mut job);
+        let ending = match course {
+            Course::Spent => {
+                performance.ended(Ending::Ok);
+                performance.kept.bodies.put(job);
+                Ending::Ok
+            }
+            Course::Ended(ending) => {
                 // What nobody asks for goes here, while the task is not reported: where
                 // that waits for its scheduler, this task waits.
-                drop_quietly(job);
-                Ok(ending)
+                as_task(performance.tag, || drop_quietly(job));
+                ending
             }
-            None => Err(job),
-        }
-    });
-    let (end, went) = match ended {
-        Ok(ending) => (performance.run.end, Went::Ended(ending)),
-        Err(job) => (shared.origin.elapsed(), Went::Suspended(job, woken)),
+            Course::Suspended => {
+                performance.run.end = shared.origin.elapsed();
+                break Went::Suspended(job, woken);
+            }
+        };
+        let well = ending == Ending::Ok && performance.tag.future.is_none();
+        let joined = match queue {
+            Some(queue) if well => queue.next_joined(performance.run.end),
+            _ => None,
+        };
+        let Some((id, next)) = joined else {
+            break Went::Ended(ending);
+        };
+        performance.kept.tell();
+        performance.run.start = performance.run.end;
+        (performance.tag.id, job) = (id, next);
     };
+    let Performance { tag, run, .. } = performance;
     Ran {
         tag,
         tasks: 1,
         handed_on: false,
         went,
-        start,
-        end,
+        start: run.start,
+        end: run.end,
     }
 }
 
@@ -98,7 +121,36 @@ struct Performance<'a> {
     kept: &'a mut Kept,
 }
 
+impl Performance<'_> {
+    /// Runs one; and whether it was woken by itself meanwhile.
+    #[inline]
+    fn perform(&mut self, job: &mut Arc<dyn Job>) -> (Course, bool) {
+        let tag = self.tag;
+        match Arc::get_mut(job) {
+            Some(body) => {
+                self.begin(self.record.is_some());
+                as_task(tag, || body.run_alone(self))
+            }
+            None => {
+                self.begin(true);
+                as_task(tag, || job.run(self))
+            }
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, timed: bool) {
+        self.timed = timed;
+        self.kept.ran += 1;
+        if std::mem::replace(&mut self.kept.late, !timed) && timed {
+            self.run.start = self.shared.origin.elapsed();
+            self.run.end = self.run.start;
+        }
+    }
+}
+
 impl Runner for Performance<'_> {
+    #[inline]
     fn ended(&mut self, ending: Ending) -> Run {
         // A failure may skip others, which end now.
         if self.timed || ending.is_failure() {

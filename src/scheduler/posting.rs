@@ -3,6 +3,7 @@
 
 use crate::slab::Key;
 
+use super::bodies::Bodies;
 use super::local_queue::Work;
 use super::task_state::{Placing, Waiting};
 
@@ -27,7 +28,7 @@ impl Posted {
     #[inline]
     pub(super) fn push(&mut self, task: Waiting<Work>) {
         if self.one.is_some() {
-            self.run = Vec::with_capacity(32);
+            self.run = Vec::with_capacity(64);
             self.run.push(self.one.take());
         }
         self.run.push(Some(task));
@@ -43,4 +44,6 @@ pub(super) struct Posting {
     pub(super) used: bool,
     /// Kept for its memory.
     pub(super) buffer: Vec<Posted>,
+    /// What workers have handed in since some were left at the list.
+    pub(super) bodies: Bodies,
 }

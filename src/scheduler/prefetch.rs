@@ -49,6 +49,7 @@ use super::endings::Series;
 use super::local_queue::{LocalQueue, Ran, Went, Work};
 use super::outcome::Ending;
 use super::posting::Posting;
+use super::suspended::WokenRun;
 use super::task_state::{Location, Started};
 
 const PATIENCE: u64 = 2;
@@ -150,6 +151,7 @@ impl State {
         if self.is_filled(n) {
             let mut local = self.queues[n as usize].queue.lock();
             ran.handed_on = local.goes_on();
+            local.note_joined();
             report(&mut self.core, n, local.past.drain(..).chain([ran]), wakes);
             local.running = None;
             next = local.start_next(now);
@@ -280,6 +282,7 @@ impl State {
         self.set_cleared(n);
         let queue = Arc::clone(&self.queues[n as usize].queue);
         let mut local = queue.lock();
+        local.note_joined();
         // With their memory.
         report(&mut self.core, n, std::mem::take(&mut local.past), wakes);
         self.core.set_running(n, local.running.take());
@@ -303,7 +306,7 @@ fn report(
     all: impl IntoIterator<Item = Ran>,
     wakes: &mut WakeBatch,
 ) {
-    let mut series = Series::default();
+    let (mut series, mut woken) = (Series::default(), WokenRun::default());
     // Not a loop: a chain is quicker from inside.
     all.into_iter().for_each(|ran| {
         if matches!(ran.went, Went::Ended(Ending::Ok))
@@ -311,18 +314,20 @@ fn report(
         {
             return;
         }
-        core.count_series(&mut series, wakes);
         match ran.went {
             Went::Ended(ending) => {
+                core.count_series(&mut series, wakes);
                 let held = !ran.handed_on;
                 core.conclude_run(ran.tag, held, ending, ran.end, wakes);
             }
-            Went::Suspended(job, woken) => {
-                core.suspend((ran.tag, job), n, (ran.start, ran.end), woken);
+            Went::Suspended(job, by_itself) => {
+                let polled = ((ran.tag, job), by_itself);
+                core.suspend(polled, n, (ran.start, ran.end), &mut woken);
             }
         }
     });
     core.count_series(&mut series, wakes);
+    core.enqueue_run(&mut woken);
 }
 
 impl Deref for State {

@@ -1,14 +1,18 @@
 //! The body of a task that nobody will ask for: what it gives is dropped as soon as it is
 //! there, and nothing is kept of where it waits.
 
+use std::mem::needs_drop;
 use std::task::Waker;
 
 use crate::sync::{Arc, Mutex};
 use crate::wait::drop_quietly;
 
-use super::cell::{Job, Program, Runner, attempt};
-use super::outcome::{Ending, Run};
+use super::cell::{Course, Job, Program, Runner, attempt};
+use super::outcome::{Ending, Run, Verdict};
 use super::task_state::Body;
+
+/// Larger ones are not used again.
+pub(super) const LARGEST: usize = 256;
 
 /// The lock is only ever held to move the program.
 pub(super) struct Solo<P> {
@@ -42,16 +46,17 @@ impl<P: Program> Body for Solo<P> {
 }
 
 impl<P: Program> Job for Solo<P> {
-    fn run(&self, runner: &mut dyn Runner) -> Option<Ending> {
+    fn run(&self, runner: &mut dyn Runner) -> Course {
         let program = self.take();
-        go(program, runner, |program| {
+        go(program, runner, false, |program| {
             *self.program.lock() = Some(program);
         })
     }
 
-    fn run_alone(&mut self, runner: &mut dyn Runner) -> Option<Ending> {
+    fn run_alone(&mut self, runner: &mut dyn Runner) -> Course {
         let there = self.program.get_mut();
-        go(there.take(), runner, |program| *there = Some(program))
+        let (program, reuse) = (there.take(), self.label.is_none());
+        go(program, runner, reuse, |program| *there = Some(program))
     }
 
     fn end_unrun(&self, _: Ending, _: Option<Run>) -> Option<Waker> {
@@ -64,24 +69,31 @@ impl<P: Program> Job for Solo<P> {
     }
 }
 
-/// Runs it; `keep` keeps what must be woken to go on.
+/// Runs it; `keep` keeps what must be woken to go on. If `reuse`, its body may be used again.
 #[inline]
 fn go<P: Program>(
     program: Option<P>,
     runner: &mut dyn Runner,
+    reuse: bool,
     keep: impl FnOnce(P),
-) -> Option<Ending> {
+) -> Course {
     let program = program.expect("one worker runs it at a time");
     match attempt(program, runner) {
+        // Its end is now, also after the drop of what it gave.
+        Ok(Verdict::Ok(_))
+            if reuse && size_of::<Solo<P>>() <= LARGEST && !needs_drop::<P::Ok>() =>
+        {
+            Course::Spent
+        }
         Ok(verdict) => {
             let ending = verdict.ending();
             runner.ended(ending);
             drop_quietly(verdict);
-            Some(ending)
+            Course::Ended(ending)
         }
         Err(program) => {
             keep(program);
-            None
+            Course::Suspended
         }
     }
 }

@@ -31,7 +31,9 @@ impl Caller {
     /// what it took then, also while it awaits: its unit of its group's limit and of its
     /// caller's cap, and its tier. While it awaits no worker is kept. Woken, it is polled
     /// after those of its caller that were woken before; these polls take turns with
-    /// other callers by the caller's weight, beside the turns in which its tasks start.
+    /// other callers by the caller's weight, beside the turns in which its tasks start;
+    /// while no other caller has work these two take turns in runs, each of at most what a
+    /// worker [takes at once](super::Builder::claims).
     /// A [`Hold`](super::Hold) keeps it from being polled, a cap or limit of 0 does not.
     ///
     /// [`Task::cancel`], and a release or shutdown with [`How::Cancel`](super::How::Cancel),
@@ -55,8 +57,9 @@ impl Caller {
     ///
     /// # Cost
     ///
-    /// As a function, and two blocks of memory more; each wake-up and each poll is one
-    /// hold of the scheduler's lock.
+    /// As a function, and two blocks of memory more; each wake-up by others is one hold of
+    /// the scheduler's lock. What wakes itself while it is polled is told of with the
+    /// worker's next report.
     ///
     /// # Errors
     ///

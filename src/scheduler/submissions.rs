@@ -16,7 +16,8 @@
 //! 3. Tasks have their numbers in the order of the list, behind all that the state knows.
 //!
 //! Memory ordering: that of the two locks. `may_post` of a caller changes only while the
-//! list is closed, and is read under its lock while it is open.
+//! list is closed, and is read under its lock while it is open. `has_bodies` is a hint, and
+//! orders nothing.
 //!
 //! Before, one submitter and two workers on two processors spent two fifths of their time
 //! waiting for the lock of the state (`perf`, 2026-11-23).
@@ -24,16 +25,20 @@
 use std::time::Duration;
 
 use crate::slab::Key;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{AtomicBool, Mutex, Ordering::Relaxed};
 
-use super::cell::Job;
+use super::batch::Batch;
+use super::bodies::Bodies;
+use super::local_queue::Work;
 use super::outcome::TaskId;
 use super::posting::{Posted, Posting};
 use super::prefetch::State;
-use super::task_state::{Placing, Waiting, nanos};
+use super::task_state::{Kind, Placing, Waiting, nanos};
 
 /// The list is not longer than that: then who submits takes it in.
 const MOST: usize = 1024;
+/// Bodies that stay when nothing is there any more.
+const FEW: usize = 64;
 
 #[derive(Default)]
 struct List {
@@ -45,49 +50,55 @@ struct List {
     looked: u64,
     /// The number of the last.
     last: TaskId,
+    /// For those that are to be posted.
+    bodies: Bodies,
 }
 
 /// The list of submissions, on cache lines of its own.
 #[repr(align(128))]
-pub(super) struct Submissions(Mutex<List>);
+pub(super) struct Submissions {
+    list: Mutex<List>,
+    /// Whether a look for a body there may be worth it.
+    has_bodies: AtomicBool,
+}
 
 impl Submissions {
     pub(super) fn new() -> Self {
-        Self(Mutex::new(List::default()))
+        Self {
+            list: Mutex::new(List::default()),
+            has_bodies: AtomicBool::new(false),
+        }
     }
 
     /// Posts tasks if the list is open and has room for all of them, and `may_post`: the
-    /// number of the first, and when.
+    /// number of the first, and when; or gives them back.
     #[inline]
-    pub(super) fn post(
+    pub(super) fn post<B: Batch>(
         &self,
-        caller: Key,
-        placing: Placing,
-        jobs: &mut impl ExactSizeIterator<Item = Arc<dyn Job>>,
+        (caller, placing): (Key, Placing),
+        mut batch: B,
         now: impl FnOnce() -> Option<Duration>,
-        may_post: impl FnOnce() -> bool,
-    ) -> Option<(TaskId, Option<Duration>)> {
-        let list = &mut *self.0.lock();
-        if !list.open || list.len + jobs.len() > MOST || !may_post() {
-            return None;
-        }
-        let (first, queued) = (TaskId(list.last.0 + 1), now());
-        list.len += jobs.len();
-        let (named, at) = (placing.named, queued.map_or(list.looked, nanos));
-        for job in jobs {
-            list.last.0 += 1;
-            let task = Waiting::new(list.last, named, at, job);
-            match list.posted.last_mut() {
-                Some(last) if placing.is_alone() && last.takes(caller) => last.push(task),
-                _ => list.posted.push(Posted {
-                    caller,
-                    placing,
-                    one: Some(task),
-                    run: Vec::new(),
-                }),
+        may_post: impl Fn() -> bool,
+    ) -> Result<(TaskId, Option<Duration>), B::Jobs> {
+        let to = (caller, placing, batch.kind());
+        let has_room = |list: &List, tasks| list.open && list.len + tasks <= MOST && may_post();
+        if self.has_bodies.load(Relaxed) {
+            let list = &mut *self.list.lock();
+            if has_room(list, batch.len()) {
+                match batch.fill(&mut list.bodies) {
+                    Ok(mut jobs) => return Ok(list.put(to, &mut jobs, now())),
+                    Err(unfilled) => batch = unfilled,
+                }
+                // Until there are others. The allocator is asked under no lock.
+                self.has_bodies.store(false, Relaxed);
             }
         }
-        Some((first, queued))
+        let mut jobs = batch.make();
+        let list = &mut *self.list.lock();
+        match has_room(list, jobs.len()) {
+            true => Ok(list.put(to, &mut jobs, now())),
+            false => Err(jobs),
+        }
     }
 
     /// Takes in what was posted, if the list was open; it stays so if `open`.
@@ -102,9 +113,10 @@ impl Submissions {
     fn take_posted(&self, state: &mut State, open: bool, now: Duration) {
         let mut posted = std::mem::take(&mut state.posting.buffer);
         {
-            let list = &mut *self.0.lock();
+            let list = &mut *self.list.lock();
             std::mem::swap(&mut list.posted, &mut posted);
             (list.len, list.looked) = (0, nanos(now));
+            self.leave_bodies(list, state);
             list.open = open;
             state.posting.open = open;
         }
@@ -132,16 +144,65 @@ impl Submissions {
             let last = state.last;
             self.take_in(state, false, now);
             if state.unfinished == 0 {
-                // Nothing is there any more: all memory is given back.
-                *self.0.lock() = List::default();
+                // Nothing is there any more: all memory is given back, but for a few bodies.
+                let list = &mut *self.list.lock();
+                list.bodies.take_in(&mut state.posting.bodies);
+                list.bodies.truncate(FEW);
+                let bodies = std::mem::take(&mut list.bodies);
+                *list = List {
+                    bodies,
+                    ..List::default()
+                };
                 state.posting = Posting::default();
             }
             return state.last == last;
         }
-        let list = &mut *self.0.lock();
+        let list = &mut *self.list.lock();
+        self.leave_bodies(list, state);
         (list.open, list.last, list.looked) = (true, state.last, nanos(now));
         (state.posting.open, state.posting.used) = (true, true);
         true
+    }
+}
+
+impl Submissions {
+    /// What workers have handed in goes where submitters have looked in vain.
+    fn leave_bodies(&self, list: &mut List, state: &mut State) {
+        let bodies = &mut state.posting.bodies;
+        let wanted = list.bodies.is_empty() || !self.has_bodies.load(Relaxed);
+        if wanted && !(list.bodies.is_empty() && bodies.is_empty()) {
+            std::mem::swap(&mut list.bodies, bodies);
+            self.has_bodies.store(true, Relaxed);
+        }
+    }
+}
+
+impl List {
+    /// The number of the first, and when.
+    #[inline(always)]
+    fn put(
+        &mut self,
+        (caller, placing, kind): (Key, Placing, Kind),
+        jobs: &mut impl ExactSizeIterator<Item = Work>,
+        queued: Option<Duration>,
+    ) -> (TaskId, Option<Duration>) {
+        let first = TaskId(self.last.0 + 1);
+        self.len += jobs.len();
+        let at = queued.map_or(self.looked, nanos);
+        for job in jobs {
+            self.last.0 += 1;
+            let task = Waiting::of(self.last, kind, at, job);
+            match self.posted.last_mut() {
+                Some(last) if placing.is_alone() && last.takes(caller) => last.push(task),
+                _ => self.posted.push(Posted {
+                    caller,
+                    placing,
+                    one: Some(task),
+                    run: Vec::new(),
+                }),
+            }
+        }
+        (first, queued)
     }
 }
 

@@ -7,13 +7,14 @@ use std::time::Duration;
 use crate::queue::{Permits, SendReason};
 use crate::sync::{Arc, Ordering::Relaxed};
 
+use super::batch::{Batch, Made};
 use super::cell::{Cell, Function, Job, Program};
 use super::handles::{Caller, Place};
 use super::outcome::TaskId;
 use super::reject::{Reason, Rejected};
 use super::solo::Solo;
 use super::task::Task;
-use super::task_state::{Location, Placing};
+use super::task_state::{Kind, Location, Placing};
 
 impl Caller {
     /// Submits a task in tier 0 and a group of its own.
@@ -45,7 +46,8 @@ impl Caller {
     }
 
     /// Submits a task that nobody will ask for. No handle is made and, without a log, no
-    /// clock is read: that costs a third less than to [detach](Task::detach) one. As the
+    /// clock is read: that costs half of what it does to [detach](Task::detach) one, as what it
+    /// was kept in is used for others of its type (a few small ones are kept for that). As the
     /// time of its submission a status shows when a worker had last looked at the clock
     /// before that.
     ///
@@ -69,7 +71,8 @@ impl Caller {
         room: Option<Permits<'_>>,
     ) -> Result<TaskOf<P>, Rejected<P::Given>> {
         let cell = Arc::new(Cell::new(program, place.shared_label()));
-        let job = once(Arc::clone(&cell) as Arc<dyn Job>);
+        let kind = Kind::of(&*cell, true);
+        let job = Made(once(Arc::clone(&cell) as Arc<dyn Job>), kind);
         match self.submit(place, job, true, room) {
             Ok((id, queued)) => Ok(self.handle(id, queued, cell)),
             Err(refusal) => Err(only::<P>(refusal)),
@@ -84,8 +87,7 @@ impl Caller {
         program: P,
     ) -> Result<(), Rejected<P::Given>> {
         let solo = Solo::new(program, place.shared_label());
-        let job = once(Arc::new(solo) as Arc<dyn Job>);
-        match self.submit(place, job, false, None) {
+        match self.submit(place, solo, false, None) {
             Ok(_) => Ok(()),
             Err(refusal) => Err(only::<P>(refusal)),
         }
@@ -127,8 +129,12 @@ impl Caller {
         let label = place.shared_label();
         let cell = |f| Arc::new(Cell::new(Function(f), label.clone()));
         let cells: Vec<_> = tasks.into_iter().map(cell).collect();
+        let Some(first) = cells.first() else {
+            return Ok(Vec::new());
+        };
+        let kind = Kind::of(&**first, true);
         let jobs = cells.iter().map(|cell| Arc::clone(cell) as Arc<dyn Job>);
-        let submitted = self.submit(place, jobs, true, None);
+        let submitted = self.submit(place, Made(jobs, kind), true, None);
         let (first, queued) = submitted.map_err(all::<Function<F>>)?;
         let ids = (first.0..).map(TaskId);
         let tasks = ids.zip(cells);
@@ -155,9 +161,8 @@ impl Caller {
     {
         let label = place.shared_label();
         let solo = |f| Solo::new(Function(f), label.clone());
-        let job = |f| Arc::new(solo(f)) as Arc<dyn Job>;
-        let jobs: Vec<_> = tasks.into_iter().map(job).collect();
-        let submitted = self.submit(place, jobs.into_iter(), false, None);
+        let solos: Vec<_> = tasks.into_iter().map(solo).collect();
+        let submitted = self.submit(place, solos, false, None);
         submitted.map(drop).map_err(all::<Function<F>>)
     }
 
@@ -176,21 +181,21 @@ impl Caller {
     fn submit(
         &self,
         place: Place<'_>,
-        mut jobs: impl ExactSizeIterator<Item = Arc<dyn Job>>,
+        batch: impl Batch,
         timed: bool,
         room: Option<Permits<'_>>,
     ) -> Result<Name, Refusal> {
-        if jobs.len() == 0 {
+        if batch.len() == 0 {
             return Ok(Name::default());
         }
-        let permits = match room.map_or_else(|| self.take_room(jobs.len()), Ok) {
+        let permits = match room.map_or_else(|| self.take_room(batch.len()), Ok) {
             Ok(permits) => permits,
-            Err(reason) => return Err((reason.into(), jobs.collect())),
+            Err(reason) => return Err((reason.into(), batch.make().collect())),
         };
         if let Some(g) = place.group
             && (g.caller != self.key || !Arc::ptr_eq(&g.shared, &self.shared))
         {
-            return Err((Reason::ForeignGroup, jobs.collect()));
+            return Err((Reason::ForeignGroup, batch.make().collect()));
         }
         let placing = Placing {
             tier: place.tier,
@@ -200,43 +205,42 @@ impl Caller {
             named: timed,
         };
         let is_plain = placing.tier.is_none_or(|tier| tier == 0) && placing.after.is_zero();
-        let posted = is_plain
-            .then(|| self.post(placing, &mut jobs, timed))
-            .flatten();
+        let posted = match is_plain {
+            true => self.post(placing, batch, timed),
+            false => Err(batch.make()),
+        };
         let name = match posted {
-            Some(name) => name,
-            None => self.submit_now(placing, jobs)?,
+            Ok(name) => name,
+            Err(jobs) => self.submit_now(placing, jobs)?,
         };
         permits.keep();
         Ok(name)
     }
 
     /// Room for so many, also that of tasks whose endings only their workers know.
-    #[inline]
+    #[inline(always)]
     fn take_room(&self, tasks: usize) -> Result<Permits<'_>, SendReason> {
-        let taken = self.capacity.take(tasks);
-        if !matches!(taken, Err(SendReason::Full)) {
-            return taken;
+        match self.capacity.take(tasks) {
+            Err(SendReason::Full) => self.take_after_endings(tasks),
+            taken => taken,
         }
+    }
+
+    #[cold]
+    fn take_after_endings(&self, tasks: usize) -> Result<Permits<'_>, SendReason> {
         self.shared.read_exact(|_| ());
         self.capacity.take(tasks)
     }
 
     /// Posts all of them, or none: of tier 0, without a delay.
     #[inline]
-    fn post(
-        &self,
-        placing: Placing,
-        jobs: &mut impl ExactSizeIterator<Item = Arc<dyn Job>>,
-        timed: bool,
-    ) -> Option<Name> {
+    fn post<B: Batch>(&self, placing: Placing, batch: B, timed: bool) -> Result<Name, B::Jobs> {
         let shared = &self.shared;
         let timed = timed || shared.log.is_some();
         let now = || timed.then(|| shared.origin.elapsed());
         let may_post = || self.may_post.load(Relaxed);
-        let posted = shared
-            .submissions
-            .post(self.key, placing, jobs, now, may_post);
+        let to = (self.key, placing);
+        let posted = shared.submissions.post(to, batch, now, may_post);
         posted.map(|(first, queued)| (first, queued.unwrap_or_default()))
     }
 

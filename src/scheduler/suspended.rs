@@ -4,6 +4,7 @@
 //! unit of its group's limit and of its caller's cap, and its tier, which stays open. While
 //! it waits to be woken it stands nowhere. Woken, it stands in a line that its caller has
 //! for that: a lane of the caller's weight, without cap and tiers, oldest wake-up first.
+//! Those that a worker reports as woken come there as one run.
 //!
 //! Whether it was woken is known under the lock of the state, beside what a worker
 //! does with it: so no wake-up is lost between a poll and its report.
@@ -27,6 +28,20 @@ use super::core::Core;
 use super::outcome::Ending;
 use super::task_state::{Body, Ended, FutureState, Phase, Tag, Waiting};
 
+/// Futures that were woken while they were polled, one after the other, in one lane: at least
+/// one, if there is a lane. For the time being their phase does not say where they are.
+pub(super) struct WokenRun<J> {
+    lane: Option<LaneKey>,
+    tasks: Vec<Option<Waiting<J>>>,
+}
+
+impl<J> Default for WokenRun<J> {
+    fn default() -> Self {
+        let (lane, tasks) = (None, Vec::new());
+        Self { lane, tasks }
+    }
+}
+
 impl<J: Body> Core<J> {
     /// A worker has claimed a future for the first time.
     pub(super) fn enter(&mut self, task: &mut Waiting<J>, holds: InFlight) {
@@ -45,30 +60,50 @@ impl<J: Body> Core<J> {
     }
 
     /// Worker `n` has polled a task since `start`, and it is not ready; it may have woken
-    /// itself.
+    /// itself. One that was woken joins others, which are to be
+    /// [put in line](Self::enqueue_run) before anybody looks there.
     pub(super) fn suspend(
         &mut self,
-        (tag, job): (Tag, J),
+        ((tag, job), woken): ((Tag, J), bool),
         n: u32,
         (start, now): (Duration, Duration),
-        woken: bool,
+        run: &mut WokenRun<J>,
     ) {
         let key = tag.future.expect(ENTRY);
-        self.end_poll(tag);
-        let future = self.future_mut(key);
+        let future = self.futures.get_mut(key).expect(ENTRY);
         match &mut future.begun {
-            Some((_, worker)) => *worker = n,
+            Some((_, worker)) => {
+                *worker = n;
+                self.backlog.finish(tag.holds);
+            }
             None => (future.tag.holds, future.begun) = (tag.holds, Some((start, n))),
         }
         let task = Waiting::entered(tag.id, key, job);
-        let was = std::mem::replace(&mut future.phase, Phase::Suspended(task));
-        self.suspended += 1;
+        let woken = woken || matches!(future.phase, Phase::Claimed(true));
+        future.phase = Phase::Withdrawn;
         let caller = self.caller_of(tag.holds.lane);
-        self.caller_mut(caller).returned(tag.id);
-        if self.is_cancelled(tag.id, caller) {
+        self.caller_mut(caller).returned(tag.id, 1);
+        let is_cancelled = self.is_cancelled(tag.id, caller);
+        if woken && !is_cancelled {
+            let lane = self.woken_lane(caller);
+            let before = run.lane.replace(lane).filter(|&before| before != lane);
+            if let Some(before) = before {
+                self.enqueue_to(before, std::mem::take(&mut run.tasks));
+            }
+            run.tasks.push(Some(task));
+            return;
+        }
+        self.future_mut(key).phase = Phase::Suspended(task);
+        self.suspended += 1;
+        if is_cancelled {
             self.withdraw_begun(key, now);
-        } else if woken || matches!(was, Phase::Claimed(true)) {
-            self.enqueue(key);
+        }
+    }
+
+    /// Those that were woken together wait for a worker.
+    pub(super) fn enqueue_run(&mut self, run: &mut WokenRun<J>) {
+        if let Some(lane) = run.lane.take() {
+            self.enqueue_to(lane, std::mem::take(&mut run.tasks));
         }
     }
 
@@ -92,6 +127,16 @@ impl<J: Body> Core<J> {
         let lane = self.woken_lane(self.caller_of(lane));
         let (spot, _) = self.backlog.send_to(lane, None, None, None, task);
         self.future_mut(key).phase = Phase::InLine(spot);
+    }
+
+    /// Some wait for a worker, in the lane of those that were woken.
+    fn enqueue_to(&mut self, lane: LaneKey, tasks: Vec<Option<Waiting<J>>>) {
+        let spots = self.backlog.next_spots(lane);
+        for (task, spot) in tasks.iter().flatten().zip(spots) {
+            let key = task.future().expect(ENTRY);
+            self.future_mut(key).phase = Phase::InLine(spot);
+        }
+        self.backlog.send_run(lane, tasks);
     }
 
     /// The lane of the caller's tasks that were woken.

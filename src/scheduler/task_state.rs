@@ -74,17 +74,36 @@ const NAMED: u64 = 1;
 const FUTURE: u64 = 2;
 /// And has an entry.
 const ENTERED: u64 = 4;
+/// It is called something.
+const LABEL: u64 = 8;
 /// Bits of flags.
-const FLAGS: u32 = 3;
+const FLAGS: u32 = 4;
+
+/// What is known of a task from its beginning.
+#[derive(Clone, Copy)]
+pub(super) struct Kind(u64);
+
+impl Kind {
+    /// With a handle or not.
+    #[inline]
+    pub(super) fn of(body: &impl Body, named: bool) -> Self {
+        let flag = |flag, is_set| if is_set { flag } else { 0 };
+        let future = flag(FUTURE, body.is_future());
+        Self(flag(NAMED, named) | future | flag(LABEL, body.label().is_some()))
+    }
+}
 
 impl<J: Body> Waiting<J> {
     /// `queued`: in [`nanos`].
-    #[inline]
     pub(super) fn new(id: TaskId, named: bool, queued: u64, job: J) -> Self {
-        let future = if job.is_future() { FUTURE } else { 0 };
-        let named = if named { NAMED } else { 0 };
+        Self::of(id, Kind::of(&job, named), queued, job)
+    }
+
+    /// The same of this kind.
+    #[inline]
+    pub(super) fn of(id: TaskId, Kind(flags): Kind, queued: u64, job: J) -> Self {
         Self {
-            bits: id.0 << FLAGS | future | named,
+            bits: id.0 << FLAGS | flags,
             queued_or_entry: queued,
             job,
         }
@@ -114,6 +133,12 @@ impl<J: Body> Waiting<J> {
     #[inline]
     pub(super) fn is_future(&self) -> bool {
         self.bits & FUTURE != 0
+    }
+
+    /// Whether it is called something; not known of a future with an entry.
+    #[inline]
+    pub(super) fn has_label(&self) -> bool {
+        self.bits & LABEL != 0
     }
 
     /// Whether it is a future that has no entry.
@@ -226,8 +251,6 @@ impl Tag {
 /// A task that a worker is to run.
 pub(crate) struct Started<J> {
     pub(crate) tag: Tag,
-    /// It is one of several that were claimed together, and not the first.
-    pub(super) joins: bool,
     pub(crate) job: J,
     /// The log's row, but for how and when it ends; if there is a log.
     pub(crate) record: Option<Box<Record>>,
@@ -244,17 +267,10 @@ impl<J: Body> Started<J> {
     ) -> Self {
         Self {
             tag: Tag::of(&claim.item, claim.holds()),
-            joins: false,
             job: claim.item.job,
             record,
             start,
         }
-    }
-
-    /// Whether it takes over what the one before it held.
-    #[inline]
-    pub(super) fn takes_over(&self) -> bool {
-        self.joins && self.tag.holds.group.is_some()
     }
 }
 
@@ -285,21 +301,29 @@ impl<J: Body> Claimed<J> {
     }
 
     /// Its worker runs the next of several now.
-    #[inline]
     pub(super) fn next_of_several(&mut self, start: Duration) -> Option<Started<J>> {
-        let ((task, joins), holds) = match self {
+        let (task, holds) = match self {
             Self::One(..) => return None,
             Self::Run(run) => (run.pop()?, run.holds()),
             Self::Group(group) => (group.pop()?, group.holds()),
         };
         Some(Started {
             tag: Tag::of(&task, holds),
-            // The ending of a future is its own.
-            joins: joins && !task.is_future(),
             job: task.job,
             record: None,
             start,
         })
+    }
+
+    /// The same of one that is no future and not the first.
+    #[inline]
+    pub(super) fn pop_joined(&mut self) -> Option<Waiting<J>> {
+        match self {
+            Self::One(..) => None,
+            // The ending of a future is its own.
+            Self::Run(run) => run.pop_joined(|task| !task.is_future()),
+            Self::Group(group) => group.pop_joined(),
+        }
     }
 
     /// Its worker runs the only one now.

@@ -92,7 +92,7 @@ impl<J: Body> Core<J> {
     /// A worker has the task, or it ends unrun.
     #[inline]
     pub(super) fn taken(&mut self, task: &Waiting<J>, caller: Key) {
-        self.pressing |= self.caller_mut(caller).taken(task.id());
+        self.pressing |= self.caller_mut(caller).taken(task.id(), 1);
         if let Some(future) = task.future() {
             self.future_mut(future).phase = Phase::Claimed(false);
         }

@@ -1,6 +1,7 @@
 //! The parts of a scheduler, tested without threads but in `first`. In this file: what shows
 //! only where a worker cannot be started beside one that rests.
 
+mod bodies;
 mod endings;
 mod first;
 mod later;
@@ -8,6 +9,7 @@ mod lent;
 mod prefetch;
 mod runs;
 mod suspended;
+mod woken;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};

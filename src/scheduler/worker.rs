@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use crate::sync::{Arc, Builder as ThreadBuilder};
 use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
 
+use super::bodies::Bodies;
 use super::current::Working;
 use super::local_queue::{LocalQueue, Ran, Work};
 use super::perform::{Kept, perform};
@@ -79,24 +80,25 @@ impl WorkerHandle {
         let mut done = None;
         let (mut queue, mut kept) = (None, Kept::default());
         loop {
-            let started = match self.next_local(&queue, &mut done, &mut kept.told) {
+            let started = match self.next_local(&queue, &mut done, &mut kept) {
                 Some(started) => started,
                 None => {
                     // Before the lock, for which it may wait.
-                    pace.pause(|| match &done {
+                    pace.pause(std::mem::take(&mut kept.ran), || match &done {
                         Some(ran) if !kept.late => ran.end,
                         _ => self.shared.origin.elapsed(),
                     });
                     let report = (done.take(), kept.told.take());
-                    let Some(taken) = self.next(report, &mut pace, &rest) else {
+                    let bodies = &mut kept.bodies;
+                    let Some(taken) = self.next(report, bodies, &mut pace, &rest) else {
                         break;
                     };
                     (queue, kept.late) = (taken.queue, false);
                     taken.first
                 }
             };
-            done = Some(perform(&self.shared, self.n, started, &mut kept));
-            pace.ran += 1;
+            let local = queue.as_deref();
+            done = Some(perform(&self.shared, self.n, started, local, &mut kept));
         }
         self.stage = Stage::Left;
     }
@@ -106,18 +108,22 @@ impl WorkerHandle {
         &self,
         queue: &Option<Arc<LocalQueue>>,
         done: &mut Option<Ran>,
-        told: &mut Option<Waker>,
+        kept: &mut Kept,
     ) -> Option<Started<Work>> {
         let next = queue.as_ref()?.next(done.as_mut()?)?;
-        if let Some(waker) = told.take() {
-            drop(WakeBatch::from(Some(waker)));
-        }
+        kept.tell();
         Some(next)
     }
 
     /// Reports the last task and takes the next, or several; `None` if the worker has
     /// left.
-    fn next(&self, mut report: Report, pace: &mut Pace, rest: &Rest) -> Option<Taken> {
+    fn next(
+        &self,
+        mut report: Report,
+        bodies: &mut Bodies,
+        pace: &mut Pace,
+        rest: &Rest,
+    ) -> Option<Taken> {
         let Self { shared, n, .. } = self;
         let n = *n;
         match shared.host {
@@ -129,6 +135,7 @@ impl WorkerHandle {
                         n,
                         pace,
                         report: std::mem::take(&mut report),
+                        bodies,
                         rest,
                         fresh: true,
                     };
@@ -150,7 +157,7 @@ impl WorkerHandle {
                     }
                     taken.map(Found::Work)
                 };
-                match report_and_find(shared, n, report, find)? {
+                match report_and_find(shared, n, report, bodies, find)? {
                     Found::Work(taken) => Some(taken),
                     Found::Leave | Found::Again => None,
                 }
@@ -179,17 +186,15 @@ impl Drop for WorkerHandle {
 struct Pace {
     /// When it claimed last.
     since: Duration,
-    /// How many it has run since then.
-    ran: u32,
     /// What each took: at once if that is more than before, else by and by.
     recent: Option<Duration>,
 }
 
 impl Pace {
-    /// It has run what it claimed.
-    fn pause(&mut self, now: impl FnOnce() -> Duration) {
-        if self.ran > 0 {
-            let last = now().saturating_sub(self.since) / std::mem::take(&mut self.ran);
+    /// It has run so many since then.
+    fn pause(&mut self, ran: u32, now: impl FnOnce() -> Duration) {
+        if ran > 0 {
+            let last = now().saturating_sub(self.since) / ran;
             let before = self.recent.unwrap_or_default();
             self.recent = Some(last.max(before / 4 * 3));
         }
@@ -245,9 +250,12 @@ fn report_and_find(
     shared: &Arc<Shared>,
     n: u32,
     (done, told): Report,
+    bodies: &mut Bodies,
     find: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> Option<Found>,
 ) -> Option<Found> {
-    shared.with_locked(shared.state.lock(), true, |state, wakes, now| {
+    let mut session = shared.state.lock();
+    session.posting.bodies.take_in(bodies);
+    shared.with_locked(session, true, |state, wakes, now| {
         wakes.extend(told);
         if let Some(ran) = done
             && let Some(taken) = state.finish(n, ran, now, wakes)
@@ -266,6 +274,7 @@ struct Next<'a> {
     n: u32,
     pace: &'a mut Pace,
     report: Report,
+    bodies: &'a mut Bodies,
     rest: &'a Rest,
     /// Before the end of the first poll, from which its deadline follows.
     fresh: bool,
@@ -284,6 +293,7 @@ impl Op for Next<'_> {
                 self.shared,
                 n,
                 std::mem::take(&mut self.report),
+                self.bodies,
                 |state, wakes, now| {
                     let most = self.pace.most(now, self.shared.claim_time);
                     if let Some(taken) = state.claim(n, most, now, wakes) {

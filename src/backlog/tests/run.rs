@@ -135,7 +135,8 @@ impl Twins {
                 let (ours, theirs) = &mut self.claimed[n];
                 let next = theirs.pop_front().unwrap();
                 let held = (ours.holds(), next.holds());
-                assert_eq!(ours.pop().unwrap().0.0, next.item);
+                let popped = ours.pop_joined(|_| true).or_else(|| ours.pop());
+                assert_eq!(popped.unwrap().0, next.item);
                 self.running.push(held);
                 if ours.is_empty() {
                     self.claimed.swap_remove(n);
@@ -204,9 +205,9 @@ impl Twins {
     }
 
     fn claim_run(&mut self, most: usize, stop: usize) {
-        let claim = self
-            .subject
-            .claim_run(|_, _| (most, |told: &Told| !told.0.is_multiple_of(stop)));
+        let claim = self.subject.claim_run(false, |_, _| {
+            (most, |told: &Told| !told.0.is_multiple_of(stop))
+        });
         let Some(ours) = claim else {
             return;
         };
@@ -291,7 +292,7 @@ fn as_many_of_a_run_are_claimed_as_there_may_be() {
         let other = backlog.add_lane(1, free).unwrap();
         backlog.send_run(lane, (1..=8_u32).map(Some).collect());
         (0..others).for_each(|n| _ = backlog.send_alone(other, 0, None, n));
-        let claim = backlog.claim_run(|of, &first| {
+        let claim = backlog.claim_run(false, |of, &first| {
             assert_eq!((of, first), (lane, 1));
             (most, move |&n: &u32| n < stop)
         });

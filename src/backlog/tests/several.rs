@@ -183,8 +183,10 @@ impl Twins {
             return;
         };
         let goes_on = lent.goes_on();
-        let (n, joins) = lent.pop().unwrap();
+        let joined = lent.pop_joined();
+        let joins = joined.is_some();
         assert_eq!(joins, goes_on);
+        let n = joined.or_else(|| lent.pop()).unwrap();
         if lent.is_empty() {
             self.lent = None;
         }
@@ -296,8 +298,8 @@ fn what_goes_back_stands_before_what_came_meanwhile() {
     let (mut backlog, group, _) = five();
     let first = backlog.claim().unwrap();
     let mut lent = lend(&mut backlog, first, 9, |_| true).unwrap();
-    assert_eq!(lent.pop(), Some((1, false)));
-    assert_eq!(lent.pop(), Some((2, true)));
+    assert_eq!([lent.pop_joined(), lent.pop()], [None, Some(1)]);
+    assert_eq!(lent.pop_joined(), Some(2));
     assert_eq!(backlog.send(group, Some(1), Some(3), 6), (6, 1));
     assert!(backlog.claim().is_none(), "one is at work");
     let holds = lent.holds();

@@ -1,9 +1,14 @@
 //! Tasks of a serial group that a worker has together.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::runs::{Worker, World};
+use super::runs::{NOW, Worker, World};
+use crate::scheduler::cell::{Function, Job};
+use crate::scheduler::local_queue::{Ran, Went};
 use crate::scheduler::outcome::{Ending, TaskId};
+use crate::scheduler::solo::Solo;
 use crate::scheduler::task_state::{Claimed, Waiting};
 
 /// What a worker takes at once is covered by a synchronize, or is not.
@@ -102,4 +107,42 @@ fn who_has_lent_tasks_of_two_groups_ends_with_both() {
     assert_eq!(world.state.backlog.in_flight(), 0);
     world.drain();
     world.check_empty();
+}
+
+/// Every other one has a label.
+#[test]
+fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
+    for begun in 1..4 {
+        let mut world = World::new(1);
+        let run = (1..9).map(|id| {
+            let label = (id % 2 == 0).then(|| Arc::from("even"));
+            let job: Arc<dyn Job> = Arc::new(Solo::new(Function(|| Ok::<_, ()>(())), label));
+            Some(Waiting::new(TaskId(id), false, 0, job))
+        });
+        world.state.submit_run(world.caller, run.collect());
+        let taken = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
+        let queue = taken.queue.unwrap();
+        let first = Ran {
+            tag: taken.first.tag,
+            tasks: 1,
+            handed_on: false,
+            went: Went::Ended(Ending::Ok),
+            start: NOW,
+            end: NOW,
+        };
+        assert!(queue.next(&mut { first }).is_some());
+        for id in 3..3 + begun {
+            let (joined, _) = queue.next_joined(Duration::from_secs(id)).unwrap();
+            assert_eq!(joined, TaskId(id));
+        }
+        let status = world.state.exact(&mut world.wakes).status(0);
+        let [running] = &status.running[..] else {
+            panic!("one runs");
+        };
+        let (id, start) = (running.id.0, running.start);
+        assert_eq!((id, start), (2 + begun, Duration::from_secs(id)));
+        let label = (id % 2 == 0).then_some("even");
+        assert_eq!(running.label.as_deref(), label);
+        assert_eq!(world.state.unfinished, 8 - (id - 1));
+    }
 }

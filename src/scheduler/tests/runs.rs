@@ -108,7 +108,7 @@ impl World {
     }
 
     pub(super) fn finish(&mut self, worker: &Worker, ending: Ending) -> Option<Worker> {
-        let ran = worker.ran(ending);
+        let ran = worker.ran(Went::Ended(ending));
         let taken = self.state.finish(worker.n, ran, NOW, &mut self.wakes)?;
         Some(Worker::new(worker.n, taken))
     }
@@ -169,7 +169,7 @@ impl World {
 }
 
 /// A future that does nothing.
-fn awaits() -> Arc<dyn Job> {
+pub(super) fn awaits() -> Arc<dyn Job> {
     let stage = Stage::New(std::future::ready(Ok::<_, ()>(())));
     Arc::new(Solo::new(stage, None))
 }
@@ -184,12 +184,12 @@ impl Worker {
         self.tag.id.0
     }
 
-    pub(super) fn ran(&self, ending: Ending) -> Ran {
+    pub(super) fn ran(&self, went: Went) -> Ran {
         Ran {
             tag: self.tag,
             tasks: 1,
             handed_on: false,
-            went: Went::Ended(ending),
+            went,
             start: NOW,
             end: NOW,
         }
@@ -197,12 +197,13 @@ impl Worker {
 
     /// What it runs ended well: it goes on with its local queue, if there is more.
     pub(super) fn next(&mut self) -> bool {
-        self.goes_on(Went::Ended(Ending::Ok))
+        let queue = self.queue.as_ref().filter(|_| self.tag.future.is_none());
+        let joined = queue.and_then(|queue| queue.next_joined(NOW));
+        joined.map(|(id, _)| self.tag.id = id).is_some() || self.goes_on(Went::Ended(Ending::Ok))
     }
 
-    fn goes_on(&mut self, went: Went) -> bool {
-        let mut ran = self.ran(Ending::Ok);
-        ran.went = went;
+    pub(super) fn goes_on(&mut self, went: Went) -> bool {
+        let mut ran = self.ran(went);
         let next = self.queue.as_ref().and_then(|queue| queue.next(&mut ran));
         next.is_some_and(|next| {
             self.tag = next.tag;

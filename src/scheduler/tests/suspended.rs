@@ -10,6 +10,7 @@ use crate::scheduler::caller::CallerOptions;
 use crate::scheduler::core::Core;
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::stall::Target;
+use crate::scheduler::suspended::WokenRun;
 use crate::scheduler::task_state::{Body, Claimed, Location, Placing, Started, Tag};
 use crate::slab::Key;
 use crate::wait::WakeBatch;
@@ -89,7 +90,9 @@ impl World {
     fn suspend_woken(&mut self, task: TaskId, woken: bool) {
         let taken = self.take(task);
         self.core.workers.finished(1);
-        self.core.suspend(taken, 1, (NOW, NOW), woken);
+        let mut run = WokenRun::default();
+        self.core.suspend((taken, woken), 1, (NOW, NOW), &mut run);
+        self.core.enqueue_run(&mut run);
         assert!(self.core.settle(&mut self.wakes));
     }
 

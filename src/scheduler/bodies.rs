@@ -1,0 +1,128 @@
+//! Bodies of tasks that nobody asks for, kept for others of their type: such a task asks the
+//! allocator for nothing.
+//!
+//! Protocol: a worker gathers what it has run, and hands that in with its report. Who takes
+//! in what was posted leaves the bodies at the list, where submitters find them.
+//!
+//! Invariants:
+//! 1. Nobody else has a body that is kept, and nothing of the user's is in it.
+//! 2. In one place there are at most [`MOST`], of at most [`TYPES`] types; of those that are
+//!    larger than [`LARGEST`](super::solo::LARGEST) there are none.
+
+use std::any::{Any, TypeId};
+
+use crate::sync::Arc;
+
+use super::cell::Program;
+use super::local_queue::Work;
+use super::solo::Solo;
+
+const MOST: usize = 512;
+const TYPES: usize = 8;
+
+/// Bodies of one type.
+struct Row {
+    of: TypeId,
+    bodies: Vec<Work>,
+}
+
+#[derive(Default)]
+pub(super) struct Bodies {
+    rows: Vec<Row>,
+    len: usize,
+}
+
+impl Bodies {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Keeps one, by invariant 1.
+    #[inline]
+    pub(super) fn put(&mut self, body: Work) {
+        if self.len == MOST {
+            return;
+        }
+        let any: &dyn Any = &*body;
+        let of = any.type_id();
+        self.len += 1;
+        match self.rows.last_mut() {
+            Some(row) if row.of == of => row.bodies.push(body),
+            _ => self.row(of).bodies.push(body),
+        }
+    }
+
+    /// Those of this type; for a new one the oldest type may go.
+    #[cold]
+    fn row(&mut self, of: TypeId) -> &mut Row {
+        let at = self.rows.iter().position(|row| row.of == of);
+        let at = at.unwrap_or_else(|| {
+            if self.rows.len() == TYPES {
+                self.len -= self.rows.remove(0).bodies.len();
+            }
+            let bodies = Vec::with_capacity(32);
+            self.rows.push(Row { of, bodies });
+            self.rows.len() - 1
+        });
+        &mut self.rows[at]
+    }
+
+    /// Moves what there is in `more` here, up to the bound.
+    pub(super) fn take_in(&mut self, more: &mut Self) {
+        if self.is_empty() {
+            std::mem::swap(self, more);
+        }
+        if more.is_empty() {
+            return;
+        }
+        more.len = 0;
+        for Row { of, bodies } in &mut more.rows {
+            bodies.truncate(MOST - self.len);
+            self.len += bodies.len();
+            self.row(*of).bodies.append(bodies);
+        }
+    }
+
+    /// At most so many stay.
+    pub(super) fn truncate(&mut self, most: usize) {
+        self.len = 0;
+        for row in &mut self.rows {
+            row.bodies.truncate(most - self.len);
+            row.bodies.shrink_to(most);
+            self.len += row.bodies.len();
+        }
+        self.rows.retain(|row| !row.bodies.is_empty());
+    }
+
+    /// Whether there are so many for tasks like this one.
+    pub(super) fn has<P: Program>(&self, many: usize) -> bool {
+        let row = self.of::<P>().map(|at| &self.rows[at]);
+        row.is_some_and(|row| row.bodies.len() >= many)
+    }
+
+    #[inline]
+    fn of<P: Program>(&self) -> Option<usize> {
+        let of = TypeId::of::<Solo<P>>();
+        self.rows.iter().position(|row| row.of == of)
+    }
+
+    /// Puts a task into a body, if there is one for it.
+    #[inline]
+    #[allow(clippy::result_large_err, reason = "inlined, it is moved nowhere")]
+    pub(super) fn fill<P: Program>(&mut self, task: Solo<P>) -> Result<Work, Solo<P>> {
+        let row = self.of::<P>().map(|at| &mut self.rows[at]);
+        let Some(mut body) = row.and_then(|row| row.bodies.pop()) else {
+            return Err(task);
+        };
+        self.len -= 1;
+        let any = Arc::get_mut(&mut body).map(|body| body as &mut dyn Any);
+        match any.and_then(|any| any.downcast_mut::<Solo<P>>()) {
+            Some(empty) => {
+                *empty = task;
+                Ok(body)
+            }
+            None => Err(task),
+        }
+    }
+}

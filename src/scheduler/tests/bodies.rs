@@ -1,0 +1,140 @@
+//! Bodies of tasks that have run, and their use for others.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use crate::scheduler::bodies::Bodies;
+use crate::scheduler::cell::{Course, Function, Job, Runner};
+use crate::scheduler::outcome::{Ending, Run};
+use crate::scheduler::solo::Solo;
+
+type Work = Arc<dyn Job>;
+
+/// Counts the endings that it is told.
+#[derive(Default)]
+struct Told(u32);
+
+impl Runner for Told {
+    fn ended(&mut self, _: Ending) -> Run {
+        self.0 += 1;
+        let (start, end) = (Duration::ZERO, Duration::ZERO);
+        let worker = 1;
+        Run { worker, start, end }
+    }
+
+    fn told(&mut self, _: Option<Waker>) {}
+
+    fn start(&mut self) -> &mut Duration {
+        unreachable!("it is no future")
+    }
+
+    fn waker(&mut self) -> Waker {
+        unreachable!("it is no future")
+    }
+}
+
+/// A task of a type for each `N`.
+fn task<const N: usize>() -> Solo<Function<impl FnOnce() -> Result<(), ()>>> {
+    let some = [1_u8; N];
+    let sum = move || {
+        let sum: usize = some.iter().map(|&n| usize::from(n)).sum();
+        (sum == N).then_some(()).ok_or(())
+    };
+    Solo::new(Function(sum), None)
+}
+
+/// Runs a task; its body, if that may be used again.
+fn spent(mut job: Work) -> Option<Work> {
+    let mut told = Told::default();
+    let course = Arc::get_mut(&mut job).unwrap().run_alone(&mut told);
+    let spent = matches!(course, Course::Spent);
+    assert_eq!(told.0, u32::from(!spent), "who runs it tells or is told");
+    spent.then_some(job)
+}
+
+fn put<const N: usize>(bodies: &mut Bodies, n: usize) {
+    for _ in 0..n {
+        bodies.put(spent(Arc::new(task::<N>())).expect("small"));
+    }
+}
+
+/// Whether there was a body for it; it runs all the same.
+fn fill<const N: usize>(bodies: &mut Bodies) -> bool {
+    let filled = bodies.fill(task::<N>());
+    let is_there = filled.is_ok();
+    let job = filled.unwrap_or_else(|task| Arc::new(task));
+    assert!(spent(job).is_some());
+    is_there
+}
+
+#[test]
+fn a_body_serves_tasks_of_its_type_alone() {
+    let mut bodies = Bodies::default();
+    put::<1>(&mut bodies, 2);
+    put::<2>(&mut bodies, 1);
+    put::<1>(&mut bodies, 1);
+    assert!(!fill::<3>(&mut bodies));
+    assert!([fill::<2>(&mut bodies), !fill::<2>(&mut bodies)] == [true; 2]);
+    assert!((0..3).all(|_| fill::<1>(&mut bodies)));
+    assert!(bodies.is_empty() && !fill::<1>(&mut bodies));
+}
+
+#[test]
+fn what_is_handed_in_joins_what_is_there_up_to_the_bound() {
+    let (mut bodies, mut more) = (Bodies::default(), Bodies::default());
+    for round in 1..4 {
+        put::<1>(&mut more, 200);
+        put::<2>(&mut more, 1);
+        bodies.take_in(&mut more);
+        assert!(more.is_empty(), "round {round}");
+    }
+    let (mut ones, mut twos) = (0, 0);
+    while fill::<1>(&mut bodies) {
+        ones += 1;
+    }
+    while fill::<2>(&mut bodies) {
+        twos += 1;
+    }
+    assert_eq!((ones + twos, twos), (512, 2));
+    put::<1>(&mut bodies, 600);
+    bodies.truncate(64);
+    put::<2>(&mut bodies, 1);
+    assert!((0..64).all(|_| fill::<1>(&mut bodies)) && !fill::<1>(&mut bodies));
+    assert!(fill::<2>(&mut bodies) && bodies.is_empty());
+}
+
+/// The ninth type takes the place of the first.
+#[test]
+fn of_too_many_types_the_oldest_goes() {
+    let mut bodies = Bodies::default();
+    put::<1>(&mut bodies, 3);
+    put::<2>(&mut bodies, 1);
+    put::<3>(&mut bodies, 1);
+    put::<4>(&mut bodies, 1);
+    put::<5>(&mut bodies, 1);
+    put::<6>(&mut bodies, 1);
+    put::<7>(&mut bodies, 1);
+    put::<8>(&mut bodies, 1);
+    put::<9>(&mut bodies, 1);
+    assert!(!fill::<1>(&mut bodies) && fill::<2>(&mut bodies) && fill::<9>(&mut bodies));
+    put::<2>(&mut bodies, 505);
+    assert!(
+        (0..505).all(|_| fill::<2>(&mut bodies)),
+        "its three do not count"
+    );
+}
+
+#[test]
+fn a_body_that_is_large_or_whose_task_failed_is_not_used_again() {
+    let job =
+        |result: Result<Box<u8>, ()>| -> Work { Arc::new(Solo::new(Function(|| result), None)) };
+    assert!(spent(Arc::new(task::<400>())).is_none());
+    assert!(spent(job(Err(()))).is_none());
+    assert!(
+        spent(job(Ok(Box::new(1)))).is_none(),
+        "it must be dropped first"
+    );
+    let labelled = Solo::new(Function(|| Ok::<_, ()>(())), Some(Arc::from("label")));
+    assert!(spent(Arc::new(labelled)).is_none());
+}

@@ -1,0 +1,195 @@
+//! Futures that were woken while they were polled: reported together, and claimed together.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::runs::{NOW, Worker, World, awaits};
+use crate::limit::Limit;
+use crate::scheduler::caller::CallerOptions;
+use crate::scheduler::local_queue::Went;
+use crate::scheduler::outcome::{Ending, TaskId};
+use crate::scheduler::stall::Target;
+use crate::scheduler::task_state::{Location, Placing};
+use crate::slab::Key;
+
+/// It is polled, and wakes itself; whether the worker has more.
+fn polls(worker: &mut Worker) -> bool {
+    worker.goes_on(Went::Suspended(awaits(), true))
+}
+
+/// Polls all that a worker takes.
+fn poll_all(world: &mut World) -> Vec<u64> {
+    let mut worker = world.claim(1, 20).unwrap();
+    let mut all = vec![worker.id()];
+    while polls(&mut worker) {
+        all.push(worker.id());
+    }
+    let last = worker.ran(Went::Suspended(awaits(), true));
+    assert!(world.state.finish(1, last, NOW, &mut world.wakes).is_none());
+    all
+}
+
+/// A worker takes some, and runs them to their end.
+fn end_some(world: &mut World) -> Vec<u64> {
+    let worker = world.claim(1, 20).unwrap();
+    world.rest(worker)
+}
+
+#[test]
+fn what_was_woken_together_is_claimed_together_in_its_order() {
+    let mut world = World::new(1);
+    world.post_mixed(&[true; 8]);
+    assert_eq!(poll_all(&mut world), (1..=8).collect::<Vec<_>>());
+    let counts = |world: &World| {
+        let backlog = &world.state.backlog;
+        (
+            backlog.waiting(),
+            backlog.in_flight(),
+            world.state.suspended,
+        )
+    };
+    assert_eq!(counts(&world), (8, 8, 0));
+    let worker = world.claim(1, 5).unwrap();
+    assert_eq!(counts(&world), (3, 13, 0), "the tasks and their polls");
+    assert_eq!(world.rest(worker), (1..=5).collect::<Vec<_>>());
+    assert_eq!(counts(&world), (3, 3, 0));
+    assert_eq!(end_some(&mut world), [6, 7, 8]);
+    assert_eq!(world.summary().ok, 8);
+    world.check_empty();
+}
+
+/// Woken by another thread while a worker has it with others, before its poll or in it.
+#[test]
+fn what_is_woken_while_a_worker_has_it_among_others_is_polled_again() {
+    for woken in 1..=6 {
+        let mut world = World::new(1);
+        world.post_mixed(&[true; 6]);
+        poll_all(&mut world);
+        let mut worker = world.claim(1, 20).unwrap();
+        let entry = world.state.futures.iter();
+        let entry = entry.map(|(key, entry)| (entry.tag.id.0, key));
+        let entry = entry
+            .filter(|&(id, _)| id == woken)
+            .map(|(_, key)| key)
+            .next();
+        world.state.wake_task(entry.unwrap());
+        while worker.goes_on(Went::Suspended(awaits(), false)) {}
+        let last = worker.ran(Went::Suspended(awaits(), false));
+        assert!(world.state.finish(1, last, NOW, &mut world.wakes).is_none());
+        assert_eq!(world.state.suspended, 5);
+        assert_eq!(end_some(&mut world), [woken]);
+    }
+}
+
+/// Taken, polled again, given back, bumped and cancelled.
+#[test]
+fn each_of_those_that_were_woken_together_is_found_where_it_stands() {
+    let mut world = World::new(1);
+    world.post_mixed(&[true; 6]);
+    poll_all(&mut world);
+    let mut worker = world.claim(1, 4).unwrap();
+    assert!(polls(&mut worker));
+    world.state.exact(&mut world.wakes);
+    assert!(!worker.next() && world.finish(&worker, Ending::Ok).is_none());
+    let entries = world.state.futures.iter();
+    let entries: Vec<_> = entries.map(|(key, entry)| (entry.tag.id.0, key)).collect();
+    let at = |id| {
+        let entry = entries.iter().find(|entry| entry.0 == id);
+        Location::Future(entry.unwrap().1)
+    };
+    assert!(world.state.waits(at(1)) && world.state.waits(at(4)));
+    world.state.bump(at(5), 7).unwrap();
+    assert!(world.state.cancel(at(4), NOW, &mut world.wakes));
+    let gone = world.state.ended.pop().unwrap().begun.unwrap();
+    world.state.dropped(gone, &mut world.wakes);
+    assert_eq!(end_some(&mut world), [5, 3, 6, 1]);
+    let summary = world.summary();
+    assert_eq!((summary.ok, summary.cancelled), (5, 1));
+    world.check_empty();
+}
+
+fn other_caller(world: &mut World) -> Key {
+    let options = CallerOptions::default();
+    let other = world.state.add_caller(Arc::from("other"), &options);
+    other.unwrap()
+}
+
+/// Futures of two callers, in turns.
+#[test]
+fn what_is_woken_stands_in_the_line_of_its_caller() {
+    let mut world = World::new(1);
+    let other = other_caller(&mut world);
+    let main = world.caller;
+    for caller in [main, other, main, other] {
+        world.caller = caller;
+        world.post_mixed(&[true]);
+    }
+    assert_eq!(poll_all(&mut world), [1, 2, 3, 4]);
+    let lane = |caller| world.state.caller(caller).woken_lane.unwrap();
+    let standing = [main, other].map(|caller| world.state.backlog.lane(lane(caller)).standing());
+    assert_eq!(standing, [2, 2]);
+    assert_eq!(end_some(&mut world), [1, 2, 3, 4]);
+    for caller in [main, other] {
+        world.caller = caller;
+        assert_eq!(world.summary().ok, 2);
+    }
+    world.check_empty();
+}
+
+/// While nobody else has work, new ones and those that were woken are claimed in runs.
+#[test]
+fn a_caller_alone_goes_on_with_those_that_were_woken() {
+    for alone in [true, false] {
+        let mut world = World::new(1);
+        world.post_mixed(&[true; 6]);
+        poll_all(&mut world);
+        world.post_mixed(&[true; 6]);
+        let main = world.caller;
+        if !alone {
+            world.caller = other_caller(&mut world);
+            world.post_mixed(&[true; 6]);
+            world.caller = main;
+        }
+        let order = end_some(&mut world);
+        match alone {
+            true => assert_eq!(order, [1, 7, 8, 9, 10, 11, 2, 3, 4, 5, 12, 6]),
+            false => assert_eq!(order[..6], [1, 7, 13, 2, 8, 14]),
+        }
+    }
+}
+
+/// A future that ends among others, of a group and not, while somebody waits for it or not.
+#[test]
+fn futures_that_end_together_give_back_what_each_of_them_held() {
+    for blocked in [false, true] {
+        let mut world = World::new(2);
+        let group = world.state.add_group(world.caller, Limit::AtMost(9), 100);
+        let group = group.unwrap();
+        for n in 0..6 {
+            let placing = Placing {
+                group: (n % 3 == 0).then_some(group),
+                ..Placing::default()
+            };
+            world.state.submit(world.caller, placing, awaits(), NOW);
+        }
+        while world.state.backlog.in_flight() < 6 {
+            poll_all(&mut world);
+        }
+        world.post(1);
+        if blocked {
+            let waits = world.claim(2, 1).unwrap();
+            let target = Target::Task(TaskId(6));
+            let core = world.state.exact(&mut world.wakes);
+            core.block(2, vec![target], Waker::noop());
+            let mut left = 6;
+            while left > 0 {
+                left -= end_some(&mut world).len();
+            }
+            assert!(world.state.stalls.is_empty());
+            assert!(world.finish(&waits, Ending::Ok).is_none());
+        }
+        world.drain();
+        assert_eq!(world.summary().ok, 7);
+        world.check_empty();
+    }
+}
