@@ -1,7 +1,10 @@
 //! Who waits: owned waits, handlers of the same queue, wakers that panic.
 
+use std::sync::mpsc;
 use std::task::Wake;
 use std::time::Duration;
+
+use conversant::queue::Detached;
 
 use super::*;
 
@@ -123,6 +126,33 @@ fn a_handler_that_gave_its_deliveries_away_waits() {
         other.join().unwrap();
     });
     waits(&queue, &wide);
+}
+
+/// As above, and the thread has received from so many other queues meanwhile that it has
+/// forgotten this one; who finishes for it remembers both.
+#[test]
+fn a_handler_is_known_again() {
+    let (queue, _lane, wide) = full::<u32>(1);
+    std::thread::scope(|scope| {
+        let (given, gets) = mpsc::channel::<Detached<u32>>();
+        let (tells, done) = mpsc::channel();
+        scope.spawn(move || {
+            gets.iter()
+                .for_each(|one| tells.send(one.complete()).unwrap())
+        });
+        for _ in 0..3 {
+            let delivery = take(&queue).unwrap();
+            let reason = wide.send_wait(7).wait().unwrap_err().reason;
+            assert_eq!(reason, SendReason::OwnQueue);
+            given.send(delivery).unwrap();
+            done.recv().unwrap();
+            wide.send(1).unwrap();
+            waits(&queue, &wide);
+            for _ in 0..20 {
+                complete_one(&full::<u32>(1).0);
+            }
+        }
+    });
 }
 
 /// A waker that panics when it is woken.
