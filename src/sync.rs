@@ -20,8 +20,8 @@
 //!
 //! Some things are never modelled: [`WakeArc`], since only that `Arc` makes a
 //! `Waker`, [`Tally`], a statistic no decision depends on, [`unique`], whose
-//! numbers are only ever compared for equality, and the memory that `group` keeps
-//! for reuse.
+//! numbers are only ever compared for equality, the memory that `group` keeps
+//! for reuse, and the list of threads that have received from a queue.
 
 // Each floor takes the words it needs; the facade states them all.
 #![allow(dead_code, unused_imports)]
@@ -36,7 +36,8 @@ pub(crate) use std::sync::Arc as WakeArc;
 pub(crate) use std::sync::OnceLock;
 pub(crate) use std::thread::panicking;
 
-/// What no model sees: for memory that is to be used again.
+/// What no model sees: for memory that is to be used again, and for a list of threads.
+/// Nothing that a model sees is done under such a lock.
 pub(crate) use parking_lot::Mutex as UnmodelledMutex;
 pub(crate) use std::thread_local as unmodelled_per_thread;
 

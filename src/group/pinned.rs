@@ -131,6 +131,7 @@ impl<T, Q: KeepsGroups<T>> Drop for Pinned<T, Q> {
 
 impl<T, Q: KeepsGroups<T>> GroupRef<T, Q> {
     /// A pin of a group that has one already. Under the group's lock.
+    #[inline(always)]
     pub(crate) fn pin(&self, mailbox: &mut Mailbox<T>) -> Option<Pinned<T, Q>> {
         let pinned = mailbox.pins() > 0;
         pinned.then(|| {

@@ -1,9 +1,11 @@
 //! Who waits: owned waits, handlers of the same queue, wakers that panic.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{self, channel};
 use std::task::Wake;
 use std::time::Duration;
+
+use conversant::queue::Detached;
 
 use super::*;
 
@@ -158,6 +160,33 @@ fn a_handler_that_comes_back_is_known_once() {
         other.join().unwrap();
         wide.send(1).unwrap();
         waits(&queue, &wide);
+    });
+}
+
+/// As above, and the thread has received from so many other queues meanwhile that it has
+/// forgotten this one; who finishes for it remembers both.
+#[test]
+fn a_handler_is_known_again() {
+    let (queue, _lane, wide) = full::<u32>(1);
+    std::thread::scope(|scope| {
+        let (given, gets) = mpsc::channel::<Detached<u32>>();
+        let (tells, done) = mpsc::channel();
+        scope.spawn(move || {
+            gets.iter()
+                .for_each(|one| tells.send(one.complete()).unwrap())
+        });
+        for _ in 0..3 {
+            let delivery = take(&queue).unwrap();
+            let reason = wide.send_wait(7).wait().unwrap_err().reason;
+            assert_eq!(reason, SendReason::OwnQueue);
+            given.send(delivery).unwrap();
+            done.recv().unwrap();
+            wide.send(1).unwrap();
+            waits(&queue, &wide);
+            for _ in 0..20 {
+                complete_one(&full::<u32>(1).0);
+            }
+        }
     });
 }
 
