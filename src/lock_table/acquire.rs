@@ -18,6 +18,9 @@ use crate::wait::{Op, Wait, look_twice, sealed};
 /// to 140 cycles.
 const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
+/// The first pauses are too short to be timed.
+const UNTIMED: u32 = 16;
+
 /// The wait of [`Owner::lock`] and [`Owner::lock_many`].
 pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
     /// With the path of this request.
@@ -163,11 +166,12 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         if BACK_OFF.is_zero() {
             return None;
         }
-        let start = Instant::now();
+        let mut start = None;
         let mut pauses = 1;
         let mut late = 0;
         while late < 3 {
-            if start.elapsed() < BACK_OFF {
+            // A look at the clock costs as much as a short hold.
+            if pauses < UNTIMED || start.get_or_insert_with(Instant::now).elapsed() < BACK_OFF {
                 (0..pauses).for_each(|_| spin_loop());
                 pauses = (pauses * 2).min(64);
             } else {
