@@ -137,7 +137,7 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
         assert!(queue.next(&mut ran(1, 2)).is_some());
         for id in 3..3 + begun {
             let end = Duration::from_secs(id);
-            let joined = match id % 2 == 0 {
+            let joined = match id % 3 > 0 {
                 true => queue.next_joined(end).unwrap().0,
                 false => queue.next_of_run(&mut ran(id - 1, id)).unwrap().id(),
             };

@@ -161,6 +161,20 @@ fn a_caller_alone_goes_on_with_those_that_were_woken() {
 }
 
 #[test]
+fn those_before_a_future_of_a_run_are_counted_while_it_runs() {
+    let mut world = World::new(1);
+    world.post_mixed(&[1, 2, 3, 4, 5, 6, 7, 8].map(|n| n == 5));
+    let mut worker = world.claim(1, 20).unwrap();
+    assert!((0..4).all(|_| worker.next()));
+    world.state.exact(&mut world.wakes);
+    assert_eq!((world.state.unfinished, world.state.futures.len()), (4, 1));
+    assert!(world.finish(&worker, Ending::Ok).is_none());
+    assert_eq!(world.drain(), [6, 7, 8]);
+    assert_eq!(world.summary().ok, 8);
+    world.check_empty();
+}
+
+#[test]
 fn two_callers_take_turns_one_by_one() {
     for futures in [false, true] {
         let mut world = World::new(1);
