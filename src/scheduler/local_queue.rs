@@ -12,7 +12,7 @@ use crate::sync::{Arc, Mutex, MutexGuard};
 
 use super::cell::Job;
 use super::outcome::{Ending, TaskId};
-use super::task_state::{Body, Claimed, Running, Started, Tag};
+use super::task_state::{Body, Claimed, Running, Started, Tag, Waiting};
 
 pub(super) type Work = Arc<dyn Job>;
 
@@ -33,6 +33,14 @@ pub(super) enum Went {
     Ended(Ending),
     /// It is a future that is not ready, and may have woken itself.
     Suspended(Work, bool),
+}
+
+impl Went {
+    /// Failures may skip tasks: they are told at once.
+    #[inline]
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self, Self::Ended(ending) if ending.is_failure())
+    }
 }
 
 #[derive(Default)]
@@ -62,8 +70,7 @@ impl LocalQueue {
 
     /// The worker's next task, if it has one; then the last one's ending stays here.
     pub(super) fn next(&self, ran: &mut Ran) -> Option<Started<Work>> {
-        // Failures may skip tasks: at once.
-        if matches!(ran.went, Went::Ended(ending) if ending.is_failure()) {
+        if ran.went.has_failed() {
             return None;
         }
         let local = &mut *self.0.lock();
@@ -96,6 +103,25 @@ impl LocalQueue {
             running.label = task.job.label().cloned();
         }
         Some((id, task.job))
+    }
+
+    /// The next of a run, as [`next`](Self::next), if the last one, which did not fail, was
+    /// another of it: but for its number and entry it has the tag of that.
+    pub(super) fn next_of_run(&self, ran: &mut Ran) -> Option<Waiting<Work>> {
+        let local = &mut *self.0.lock();
+        let claimed = local.waiting.front_mut()?;
+        let task = claimed.pop_of_run()?;
+        if claimed.is_empty() {
+            local.waiting.pop_front();
+        }
+        local.note_joined();
+        let went = std::mem::replace(&mut ran.went, Went::Ended(Ending::Ok));
+        local.past.push(Ran { went, ..*ran });
+        let running = local.running.as_mut()?;
+        (running.tag.id, running.tag.future) = (task.id(), task.future());
+        running.start = ran.end;
+        running.label = task.job.label().cloned();
+        Some(task)
     }
 }
 

@@ -70,45 +70,35 @@ pub(super) fn perform(
         },
         kept,
     };
-    let went = loop {
+    loop {
         let (course, woken) = performance.perform(&mut job);
-        let ending = match course {
-            Course::Spent => {
-                performance.ended(Ending::Ok);
-                performance.kept.bodies.put(job);
-                Ending::Ok
-            }
-            Course::Ended(ending) => {
-                // What nobody asks for goes here, while the task is not reported: where
-                // that waits for its scheduler, this task waits.
-                as_task(performance.tag, || drop_quietly(job));
-                ending
-            }
-            Course::Suspended => {
-                performance.run.end = shared.origin.elapsed();
-                break Went::Suspended(job, woken);
-            }
+        let ended = performance.let_go(job, course);
+        let is_plain = performance.tag.future.is_none();
+        let plain = queue.filter(|_| is_plain && matches!(ended, Ok(Ending::Ok)));
+        let end = performance.run.end;
+        if let Some((id, next)) = plain.and_then(|queue| queue.next_joined(end)) {
+            performance.kept.tell();
+            performance.run.start = end;
+            (performance.tag.id, job) = (id, next);
+            continue;
+        }
+        let went = ended.map_or_else(|job| Went::Suspended(job, woken), Went::Ended);
+        let queue = queue.filter(|_| !went.has_failed());
+        let mut ran = Ran {
+            tag: performance.tag,
+            tasks: 1,
+            handed_on: false,
+            went,
+            start: performance.run.start,
+            end,
         };
-        let well = ending == Ending::Ok && performance.tag.future.is_none();
-        let joined = match queue {
-            Some(queue) if well => queue.next_joined(performance.run.end),
-            _ => None,
-        };
-        let Some((id, next)) = joined else {
-            break Went::Ended(ending);
+        let Some(next) = queue.and_then(|queue| queue.next_of_run(&mut ran)) else {
+            return ran;
         };
         performance.kept.tell();
-        performance.run.start = performance.run.end;
-        (performance.tag.id, job) = (id, next);
-    };
-    let Performance { tag, run, .. } = performance;
-    Ran {
-        tag,
-        tasks: 1,
-        handed_on: false,
-        went,
-        start: run.start,
-        end: run.end,
+        performance.run.start = end;
+        let tag = &mut performance.tag;
+        (tag.id, tag.future, job) = (next.id(), next.future(), next.job);
     }
 }
 
@@ -122,6 +112,28 @@ struct Performance<'a> {
 }
 
 impl Performance<'_> {
+    /// How it ended; it is let go of then.
+    #[inline(always)]
+    fn let_go(&mut self, job: Arc<dyn Job>, course: Course) -> Result<Ending, Arc<dyn Job>> {
+        match course {
+            Course::Spent => {
+                self.ended(Ending::Ok);
+                self.kept.bodies.put(job);
+                Ok(Ending::Ok)
+            }
+            Course::Ended(ending) => {
+                // What nobody asks for goes here, while the task is not reported: where
+                // that waits for its scheduler, this task waits.
+                as_task(self.tag, || drop_quietly(job));
+                Ok(ending)
+            }
+            Course::Suspended => {
+                self.run.end = self.shared.origin.elapsed();
+                Err(job)
+            }
+        }
+    }
+
     /// Runs one; and whether it was woken by itself meanwhile.
     #[inline]
     fn perform(&mut self, job: &mut Arc<dyn Job>) -> (Course, bool) {

@@ -326,6 +326,14 @@ impl<J: Body> Claimed<J> {
         }
     }
 
+    /// The next of a run that is not the first.
+    pub(super) fn pop_of_run(&mut self) -> Option<Waiting<J>> {
+        match self {
+            Self::Run(run) => run.pop_joined(|_| true),
+            Self::One(..) | Self::Group(_) => None,
+        }
+    }
+
     /// Its worker runs the only one now.
     #[inline]
     pub(super) fn only(self, start: Duration) -> Option<Started<J>> {

@@ -9,7 +9,7 @@ use crate::scheduler::cell::{Function, Job};
 use crate::scheduler::local_queue::{Ran, Went};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::solo::Solo;
-use crate::scheduler::task_state::{Claimed, Waiting};
+use crate::scheduler::task_state::{Claimed, Tag, Waiting};
 
 /// What a worker takes at once is covered by a synchronize, or is not.
 #[test]
@@ -112,7 +112,7 @@ fn who_has_lent_tasks_of_two_groups_ends_with_both() {
 /// Every other one has a label.
 #[test]
 fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
-    for begun in 1..4 {
+    for begun in 1..5 {
         let mut world = World::new(1);
         let run = (1..9).map(|id| {
             let label = (id % 2 == 0).then(|| Arc::from("even"));
@@ -122,17 +122,25 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
         world.state.submit_run(world.caller, run.collect());
         let taken = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
         let queue = taken.queue.unwrap();
-        let first = Ran {
-            tag: taken.first.tag,
+        let ran = |id, end| Ran {
+            tag: Tag {
+                id: TaskId(id),
+                ..taken.first.tag
+            },
             tasks: 1,
             handed_on: false,
             went: Went::Ended(Ending::Ok),
             start: NOW,
-            end: NOW,
+            end: Duration::from_secs(end),
         };
-        assert!(queue.next(&mut { first }).is_some());
+        assert!(queue.next_joined(NOW).is_none() && queue.next_of_run(&mut ran(1, 2)).is_none());
+        assert!(queue.next(&mut ran(1, 2)).is_some());
         for id in 3..3 + begun {
-            let (joined, _) = queue.next_joined(Duration::from_secs(id)).unwrap();
+            let end = Duration::from_secs(id);
+            let joined = match id % 3 > 0 {
+                true => queue.next_joined(end).unwrap().0,
+                false => queue.next_of_run(&mut ran(id - 1, id)).unwrap().id(),
+            };
             assert_eq!(joined, TaskId(id));
         }
         let status = world.state.exact(&mut world.wakes).status(0);

@@ -159,11 +159,10 @@ impl World {
     /// Nothing is left of any task.
     pub(super) fn check_empty(&mut self) {
         let core = self.state.exact(&mut self.wakes);
-        let lane = core.caller(self.caller).lane;
         assert_eq!((core.unfinished, core.suspended), (0, 0));
         assert!(core.told_to_end.is_empty() && core.stalls.is_empty());
         assert_eq!((core.backlog.waiting(), core.backlog.in_flight()), (0, 0));
-        assert_eq!(core.backlog.lane(lane).in_use, 0);
+        assert_eq!(core.backlog.lane(core.caller(self.caller).lane).in_use, 0);
         assert!(core.running.iter().all(Option::is_none));
     }
 }
@@ -197,18 +196,20 @@ impl Worker {
 
     /// What it runs ended well: it goes on with its local queue, if there is more.
     pub(super) fn next(&mut self) -> bool {
-        let queue = self.queue.as_ref().filter(|_| self.tag.future.is_none());
-        let joined = queue.and_then(|queue| queue.next_joined(NOW));
+        let plain = self.queue.as_ref().filter(|_| self.tag.future.is_none());
+        let joined = plain.and_then(|queue| queue.next_joined(NOW));
         joined.map(|(id, _)| self.tag.id = id).is_some() || self.goes_on(Went::Ended(Ending::Ok))
     }
 
     pub(super) fn goes_on(&mut self, went: Went) -> bool {
         let mut ran = self.ran(went);
-        let next = self.queue.as_ref().and_then(|queue| queue.next(&mut ran));
-        next.is_some_and(|next| {
-            self.tag = next.tag;
-            true
-        })
+        let queue = self.queue.as_ref();
+        if let Some(next) = queue.and_then(|queue| queue.next_of_run(&mut ran)) {
+            (self.tag.id, self.tag.future) = (next.id(), next.future());
+            return true;
+        }
+        let next = queue.and_then(|queue| queue.next(&mut ran));
+        next.map(|next| self.tag = next.tag).is_some()
     }
 }
 

@@ -88,8 +88,10 @@ fn each_of_those_that_were_woken_together_is_found_where_it_stands() {
     world.post_mixed(&[true; 6]);
     poll_all(&mut world);
     let mut worker = world.claim(1, 4).unwrap();
-    assert!(polls(&mut worker));
+    assert!(polls(&mut worker) && polls(&mut worker));
     world.state.exact(&mut world.wakes);
+    let running = world.state.running.iter().flatten();
+    assert!(running.map(|running| running.tag).eq([worker.tag]));
     assert!(!worker.next() && world.finish(&worker, Ending::Ok).is_none());
     let entries = world.state.futures.iter();
     let entries: Vec<_> = entries.map(|(key, entry)| (entry.tag.id.0, key)).collect();
@@ -102,7 +104,7 @@ fn each_of_those_that_were_woken_together_is_found_where_it_stands() {
     assert!(world.state.cancel(at(4), NOW, &mut world.wakes));
     let gone = world.state.ended.pop().unwrap().begun.unwrap();
     world.state.dropped(gone, &mut world.wakes);
-    assert_eq!(end_some(&mut world), [5, 3, 6, 1]);
+    assert_eq!(end_some(&mut world), [5, 6, 1, 2]);
     let summary = world.summary();
     assert_eq!((summary.ok, summary.cancelled), (5, 1));
     world.check_empty();
@@ -155,6 +157,31 @@ fn a_caller_alone_goes_on_with_those_that_were_woken() {
             true => assert_eq!(order, [1, 7, 8, 9, 10, 11, 2, 3, 4, 5, 12, 6]),
             false => assert_eq!(order[..6], [1, 7, 13, 2, 8, 14]),
         }
+    }
+}
+
+#[test]
+fn those_before_a_future_of_a_run_are_counted_while_it_runs() {
+    let mut world = World::new(1);
+    world.post_mixed(&[1, 2, 3, 4, 5, 6, 7, 8].map(|n| n == 5));
+    let mut worker = world.claim(1, 20).unwrap();
+    assert!((0..4).all(|_| worker.next()));
+    world.state.exact(&mut world.wakes);
+    assert_eq!((world.state.unfinished, world.state.futures.len()), (4, 1));
+    assert!(world.finish(&worker, Ending::Ok).is_none());
+    assert_eq!(world.drain(), [6, 7, 8]);
+    assert_eq!(world.summary().ok, 8);
+    world.check_empty();
+}
+
+#[test]
+fn two_callers_take_turns_one_by_one() {
+    for futures in [false, true] {
+        let mut world = World::new(1);
+        world.post_mixed(&[futures; 4]);
+        world.caller = other_caller(&mut world);
+        world.post_mixed(&[futures; 4]);
+        assert_eq!(end_some(&mut world), [1, 5, 2, 6, 3, 7, 4, 8]);
     }
 }
 
