@@ -112,6 +112,13 @@ impl EndpointId {
     }
 }
 
+/// The dialog's number, and the side's.
+impl fmt::Display for EndpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.dialog, self.side)
+    }
+}
+
 /// How far a side has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Standing {

@@ -14,6 +14,13 @@ pub struct JobId {
 
 impl fmt::Debug for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "JobId({}: {:?})", self.queue, self.key)
+        write!(f, "JobId({self})")
+    }
+}
+
+/// The queue's number, and a name in it.
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:?}", self.queue, self.key)
     }
 }

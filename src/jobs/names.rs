@@ -210,3 +210,13 @@ impl Scope {
         }
     }
 }
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Queue => f.write_str("the queue"),
+            Self::Tenant(tenant) => write!(f, "tenant {tenant}"),
+            Self::Group { tenant, group } => write!(f, "group {group} of tenant {tenant}"),
+        }
+    }
+}

@@ -1,13 +1,28 @@
 //! The names of groups.
 
+use std::fmt;
+
 use crate::group::GroupKey;
 
 /// Names a group, for as long as there is one: a copyable name that pins
 /// nothing. It never names another group, of this queue or of any other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GroupId {
     /// The queue's number.
     pub(super) queue: u64,
     pub(super) key: GroupKey,
+}
+
+/// The queue's number, and a name in it.
+impl fmt::Display for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:?}", self.queue, self.key.0)
+    }
+}
+
+impl fmt::Debug for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GroupId({self})")
+    }
 }
