@@ -162,13 +162,14 @@ impl Scheduler {
         let capacity = Capacity::new(options.capacity).map_err(CallerError::OutOfRange)?;
         let capacity = Arc::new(capacity);
         let mut state = self.shared.state.lock();
-        if state.closed {
+        if state.core.closed {
             return Err(CallerError::Closed(Closed));
         }
         let key = state
+            .core
             .add_caller(name, &options)
             .map_err(CallerError::OutOfRange)?;
-        let c = state.caller_mut(key);
+        let c = state.core.caller_mut(key);
         c.capacity = capacity.permits().map(|_| Arc::clone(&capacity));
         let may_post = Arc::clone(&c.may_post);
         Ok(Caller {
@@ -195,13 +196,13 @@ impl Scheduler {
     #[must_use]
     pub fn status(&self) -> Status {
         let lost = self.shared.lost.get();
-        self.shared.read_exact(|state| state.status(lost))
+        self.shared.read_exact(|state| state.core.status(lost))
     }
 
     /// The workers alone: as in [`status`](Self::status), at a constant cost.
     #[must_use]
     pub fn workers(&self) -> WorkersStatus {
-        self.shared.state.lock().workers_status()
+        self.shared.state.lock().core.workers_status()
     }
 
     /// Lets the tasks arrive whose [delay](Place::after) is over, and says how long it
@@ -213,7 +214,7 @@ impl Scheduler {
     /// something does the same by the way. A [`Ticker`](crate::ticker::Ticker) calls it.
     pub fn advance(&self) -> Option<Duration> {
         self.shared
-            .with_state(|state, _, now| Some(state.next_due()?.saturating_sub(now)))
+            .with_state(|state, _, now| Some(state.core.next_due()?.saturating_sub(now)))
     }
 
     /// While the hold lives no task starts, whatever is submitted: when it is
@@ -280,7 +281,7 @@ impl Timed for Scheduler {
 
     fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
         self.shared
-            .with_state(|state, _, _| f(state.next_due(), &mut state.clock.dates));
+            .with_state(|state, _, _| f(state.core.next_due(), &mut state.core.clock.dates));
     }
 }
 
@@ -306,7 +307,7 @@ impl Drop for Hold<'_> {
     fn drop(&mut self) {
         self.scheduler
             .shared
-            .with_state(|state, _, _| state.unhold());
+            .with_state(|state, _, _| state.core.unhold());
     }
 }
 

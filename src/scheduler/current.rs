@@ -71,7 +71,9 @@ pub fn is_cancelled() -> bool {
         .zip(worker)
         .is_some_and(|(tag, (shared, _))| {
             let state = shared.state.lock();
-            state.is_cancelled(tag.id, state.caller_of(tag.holds.lane))
+            state
+                .core
+                .is_cancelled(tag.id, state.core.caller_of(tag.holds.lane))
         })
 }
 
@@ -126,12 +128,12 @@ pub(super) fn block(
 
 /// Whether the wait of the task that the calling thread runs is to give up.
 pub(super) fn is_stalled(shared: &Arc<Shared>) -> bool {
-    current(shared).is_some_and(|n| shared.state.lock().stalls.is_stalled(n))
+    current(shared).is_some_and(|n| shared.state.lock().core.stalls.is_stalled(n))
 }
 
 /// The calling thread is awake again.
 pub(super) fn unblock(shared: &Arc<Shared>) {
     if let Some(n) = current(shared) {
-        shared.with_state(|state, _, _| state.stalls.unblock(n));
+        shared.with_state(|state, _, _| state.core.stalls.unblock(n));
     }
 }

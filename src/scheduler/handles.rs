@@ -124,7 +124,12 @@ impl Caller {
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
     pub fn group(&self, limit: impl Into<Limit>, level: u8) -> Result<Group, OutOfRange> {
         let limit = limit.into();
-        let key = self.shared.state.lock().add_group(self.key, limit, level)?;
+        let key = self
+            .shared
+            .state
+            .lock()
+            .core
+            .add_group(self.key, limit, level)?;
         Ok(Group {
             shared: Arc::clone(&self.shared),
             caller: self.key,
@@ -215,7 +220,7 @@ impl Caller {
 
 impl Clone for Caller {
     fn clone(&self) -> Self {
-        self.shared.state.lock().caller_mut(self.key).handles += 1;
+        self.shared.state.lock().core.caller_mut(self.key).handles += 1;
         Self {
             shared: Arc::clone(&self.shared),
             key: self.key,
@@ -229,7 +234,7 @@ impl Drop for Caller {
     fn drop(&mut self) {
         let key = self.key;
         self.shared
-            .with_state(|state, _, _| state.remove_handle(key));
+            .with_state(|state, _, _| state.core.remove_handle(key));
     }
 }
 
@@ -254,14 +259,14 @@ impl Group {
     pub fn bump(&self, level: u8) {
         let key = self.key;
         self.shared
-            .with_state(|state, _, _| state.backlog.bump(key, level));
+            .with_state(|state, _, _| state.core.backlog.bump(key, level));
     }
 
     /// Changes its standing level.
     pub fn set_level(&self, level: u8) {
         let key = self.key;
         self.shared
-            .with_state(|state, _, _| state.backlog.set_level(key, level));
+            .with_state(|state, _, _| state.core.backlog.set_level(key, level));
     }
 
     /// Changes its limit; lowering it leaves a debt that endings pay, 0 pauses.
@@ -282,7 +287,7 @@ impl Drop for Group {
     fn drop(&mut self) {
         let key = self.key;
         self.shared
-            .with_state(|state, _, _| state.backlog.unpin(key));
+            .with_state(|state, _, _| state.core.backlog.unpin(key));
     }
 }
 

@@ -38,7 +38,6 @@
 //!    tasks were taken as fit in all of them has it cleared by the next.
 
 use std::collections::VecDeque;
-use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use crate::sync::Arc;
@@ -71,7 +70,7 @@ pub(super) struct Taken {
 }
 
 pub(super) struct State {
-    core: Core<Work>,
+    pub(super) core: Core<Work>,
     /// The most that a worker takes at once.
     claims: u32,
     queues: Vec<WorkerQueue>,
@@ -328,18 +327,4 @@ fn report(
     });
     core.count_series(&mut series, wakes);
     core.enqueue_run(&mut woken);
-}
-
-impl Deref for State {
-    type Target = Core<Work>;
-
-    fn deref(&self) -> &Core<Work> {
-        &self.core
-    }
-}
-
-impl DerefMut for State {
-    fn deref_mut(&mut self) -> &mut Core<Work> {
-        &mut self.core
-    }
 }

@@ -94,8 +94,8 @@ impl Shared {
         let (state, wakes) = session.parts();
         self.submissions
             .take_in(state, false, self.origin.elapsed());
-        state.start_failed(n);
-        state.settle_failed(wakes);
+        state.core.start_failed(n);
+        state.core.settle_failed(wakes);
     }
 
     /// An event that polls for something and, if there is nothing, keeps a
@@ -117,29 +117,29 @@ impl Shared {
             |state: &mut State, wakes: &mut WakeBatch, _| state.exact(wakes).begin_cancel(of);
         let (last, holds) = self.with_state(begin);
         loop {
-            let these = self.with_state(|state, _, _| state.waiting_up_to(last, of));
+            let these = self.with_state(|state, _, _| state.core.waiting_up_to(last, of));
             if these.is_empty() {
                 break;
             }
             for some in these.chunks(WakeBatch::BOUND) {
                 self.with_state(|state, wakes, now| {
                     for &(.., at) in some {
-                        state.cancel(at, now, wakes);
+                        state.core.cancel(at, now, wakes);
                     }
                 });
             }
             // Who was bumped meanwhile is found elsewhere.
         }
         if holds {
-            self.with_state(|state, _, _| state.unhold());
+            self.with_state(|state, _, _| state.core.unhold());
         }
     }
 
     /// Nothing more is taken of this caller, or of any; what waits is done, or cancelled.
     pub(super) fn close(self: &Arc<Self>, of: Option<Key>, how: How) {
         let capacities = self.with_state(|state, _, _| {
-            state.close(of);
-            state.capacities(of)
+            state.core.close(of);
+            state.core.capacities(of)
         });
         for capacity in capacities {
             capacity.close();
@@ -190,8 +190,8 @@ impl Aftermath<'_> {
     /// Under the lock.
     #[inline]
     fn take_from(&mut self, state: &mut State, wakes: &mut WakeBatch) {
-        let follows = !state.to_start.is_empty() || !state.ended.is_empty();
-        if follows || !state.freed.is_empty() {
+        let follows = !state.core.to_start.is_empty() || !state.core.ended.is_empty();
+        if follows || !state.core.freed.is_empty() {
             self.take(state, wakes);
         }
     }
@@ -200,11 +200,11 @@ impl Aftermath<'_> {
     #[cold]
     fn take(&mut self, state: &mut State, wakes: &mut WakeBatch) {
         let rest = self.rest.get_or_insert_default();
-        rest.to_start.append(&mut state.to_start);
-        rest.freed.append(&mut state.freed);
+        rest.to_start.append(&mut state.core.to_start);
+        rest.freed.append(&mut state.core.freed);
         // Taken whole: many may be skipped at once, and the room they took is
         // given back.
-        let mut ended = std::mem::take(&mut state.ended);
+        let mut ended = std::mem::take(&mut state.core.ended);
         for ended in ended.iter_mut().filter(|ended| ended.begun.is_none()) {
             wakes.extend(self.shared.tell(ended));
         }
@@ -224,7 +224,7 @@ impl Aftermath<'_> {
             if let Some(task) = ended.begun {
                 drop(WakeBatch::from(self.shared.tell(&mut ended)));
                 self.shared
-                    .with_state(|state, wakes, _| state.dropped(task, wakes));
+                    .with_state(|state, wakes, _| state.core.dropped(task, wakes));
             }
             drop_quietly(ended.job);
         }
@@ -243,7 +243,7 @@ impl Drop for Aftermath<'_> {
 impl Drop for Shared {
     /// What was never run, or nobody can wake, goes with the last handle.
     fn drop(&mut self) {
-        let jobs = self.state.lock().waiting_jobs();
+        let jobs = self.state.lock().core.waiting_jobs();
         jobs.iter().for_each(|job| job.discard());
     }
 }

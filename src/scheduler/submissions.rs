@@ -122,8 +122,12 @@ impl Submissions {
         }
         for posted in posted.drain(..) {
             match posted.one {
-                Some(task) => _ = state.submit_task(posted.caller, posted.placing, task, now),
-                None => state.submit_run(posted.caller, posted.run),
+                Some(task) => {
+                    _ = state
+                        .core
+                        .submit_task(posted.caller, posted.placing, task, now)
+                }
+                None => state.core.submit_run(posted.caller, posted.run),
             }
         }
         state.posting.buffer = posted;
@@ -134,16 +138,16 @@ impl Submissions {
     #[inline]
     pub(super) fn settle(&self, state: &mut State, now: Duration) -> bool {
         let open = state.may_post();
-        let idle = !open && state.posting.used && state.unfinished == 0;
+        let idle = !open && state.posting.used && state.core.unfinished == 0;
         open == state.posting.open && !idle || self.set_open(state, open, now)
     }
 
     #[inline(never)]
     fn set_open(&self, state: &mut State, open: bool, now: Duration) -> bool {
         if !open {
-            let last = state.last;
+            let last = state.core.last;
             self.take_in(state, false, now);
-            if state.unfinished == 0 {
+            if state.core.unfinished == 0 {
                 // Nothing is there any more: all memory is given back, but for a few bodies.
                 let list = &mut *self.list.lock();
                 list.bodies.take_in(&mut state.posting.bodies);
@@ -155,11 +159,11 @@ impl Submissions {
                 };
                 state.posting = Posting::default();
             }
-            return state.last == last;
+            return state.core.last == last;
         }
         let list = &mut *self.list.lock();
         self.leave_bodies(list, state);
-        (list.open, list.last, list.looked) = (true, state.last, nanos(now));
+        (list.open, list.last, list.looked) = (true, state.core.last, nanos(now));
         (state.posting.open, state.posting.used) = (true, true);
         true
     }
@@ -209,6 +213,6 @@ impl List {
 impl State {
     /// Whether nobody need be woken for more work, and more is taken.
     fn may_post(&mut self) -> bool {
-        !self.closed && self.workers.needs_nobody()
+        !self.core.closed && self.core.workers.needs_nobody()
     }
 }

@@ -253,16 +253,16 @@ impl Caller {
     ) -> Result<Name, Refusal> {
         let mut these = Vec::new();
         let submitted = self.shared.with_state(|state, wakes, now| {
-            if let Err(reason) = state.admits(self.key, &placing) {
+            if let Err(reason) = state.core.admits(self.key, &placing) {
                 return Err((reason, jobs));
             }
-            let first = TaskId(state.last.0 + 1);
-            let alone = !state.has_workers();
+            let first = TaskId(state.core.last.0 + 1);
+            let alone = !state.core.has_workers();
             for job in jobs {
-                let at = state.submit(self.key, placing, job, now);
+                let at = state.core.submit(self.key, placing, job, now);
                 these.extend(alone.then_some(at));
             }
-            if state.is_undercut(self.key) {
+            if state.core.is_undercut(self.key) {
                 state.exact(wakes);
             }
             Ok((first, now))
@@ -282,15 +282,17 @@ impl Caller {
             return None;
         }
         let state = self.shared.state.lock();
-        if !state.calls_for_workers() || state.has_workers() {
+        if !state.core.calls_for_workers() || state.core.has_workers() {
             return None;
         }
         self.shared.with_locked(state, false, |state, wakes, _| {
-            if !these.iter().all(|&at| state.waits(at)) {
+            if !these.iter().all(|&at| state.core.waits(at)) {
                 return None;
             }
             let back = these.iter().rev();
-            let mut jobs: Vec<_> = back.filter_map(|&at| state.retract(at, wakes)).collect();
+            let mut jobs: Vec<_> = back
+                .filter_map(|&at| state.core.retract(at, wakes))
+                .collect();
             jobs.reverse();
             Some(jobs)
         })

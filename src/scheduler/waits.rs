@@ -52,16 +52,16 @@ impl Op for Synchronize<'_> {
         let worker = current(shared);
         let closed = &mut self.closed;
         shared.poll(cx, |state, wakes, spare| {
-            if state.caller(caller).is_claimed() {
+            if state.core.caller(caller).is_claimed() {
                 state.exact(wakes);
             }
             // Who has no waker to leave yet has closed nothing, if its clone panics.
-            if !*closed && spare.is_none() && state.caller(caller).has_to_wait() {
+            if !*closed && spare.is_none() && state.core.caller(caller).has_to_wait() {
                 return None;
             }
             let synced = match *closed {
-                true => state.synchronized(caller),
-                false => state.synchronize(caller),
+                true => state.core.synchronized(caller),
+                false => state.core.synchronize(caller),
             };
             *closed = synced == Synced::NotYet;
             match synced {
@@ -71,14 +71,14 @@ impl Op for Synchronize<'_> {
                 Synced::Busy => return Some(Err(SyncError::Busy)),
                 Synced::NotYet => {}
             }
-            if worker.is_some_and(|n| state.stalls.is_stalled(n)) {
+            if worker.is_some_and(|n| state.core.stalls.is_stalled(n)) {
                 *closed = false;
                 // Whose waker that is has been woken already.
-                let own = state.abandon_synchronize(caller);
+                let own = state.core.abandon_synchronize(caller);
                 wakes.extend(own);
                 return Some(Err(SyncError::Stalled(Stalled)));
             }
-            if let Some(slot) = state.caller_mut(caller).sync_waker() {
+            if let Some(slot) = state.core.caller_mut(caller).sync_waker() {
                 keep_waker(slot, spare);
             }
             None
@@ -88,7 +88,7 @@ impl Op for Synchronize<'_> {
     fn cancel(&mut self) {
         let Self { shared, caller, .. } = *self;
         let mut session = shared.state.lock();
-        let gone = session.abandon_synchronize(caller);
+        let gone = session.core.abandon_synchronize(caller);
         session.discard_waker(gone);
     }
 
@@ -152,16 +152,16 @@ impl<R> Op for Drained<'_, R> {
         let worker = current(shared);
         let looked = shared.poll(cx, |state, wakes, spare| {
             state.exact(wakes);
-            let stalled = worker.is_some_and(|n| state.stalls.is_stalled(n));
-            let result = match state.close(of) {
+            let stalled = worker.is_some_and(|n| state.core.stalls.is_stalled(n));
+            let result = match state.core.close(of) {
                 Some(summary) => Ok(summary),
                 None if stalled => Err(Stalled),
                 None => {
-                    enqueue(state.end_waiters(of), &mut self.ticket, spare);
+                    enqueue(state.core.end_waiters(of), &mut self.ticket, spare);
                     return None;
                 }
             };
-            let unused = state.end_waiters(of).withdraw(&mut self.ticket);
+            let unused = state.core.end_waiters(of).withdraw(&mut self.ticket);
             Some((result, unused.map(Spare::from)))
         });
         looked.map(|(result, _unused_waker)| result.map(self.gives))
@@ -169,7 +169,7 @@ impl<R> Op for Drained<'_, R> {
 
     fn cancel(&mut self) {
         let mut session = self.shared.state.lock();
-        let gone = session.end_waiters(self.of).withdraw(&mut self.ticket);
+        let gone = session.core.end_waiters(self.of).withdraw(&mut self.ticket);
         session.discard_waker(gone);
     }
 

@@ -53,7 +53,7 @@ pub(super) fn start(shared: &Arc<Shared>, n: u32) {
         }
     };
     if let Err(why) = sent {
-        shared.state.lock().start_error = Some(why);
+        shared.state.lock().core.start_error = Some(why);
     }
 }
 
@@ -153,7 +153,7 @@ impl WorkerHandle {
                 let find = |state: &mut State, wakes: &mut WakeBatch, now| {
                     let taken = state.claim(n, pace.most(now, shared.claim_time), now, wakes);
                     if taken.is_none() {
-                        state.retire(n);
+                        state.core.retire(n);
                     }
                     taken.map(Found::Work)
                 };
@@ -299,17 +299,17 @@ impl Op for Next<'_> {
                     if let Some(taken) = state.claim(n, most, now, wakes) {
                         return Some(Found::Work(taken));
                     }
-                    if state.workers.must_leave() {
-                        state.retire(n);
+                    if state.core.workers.must_leave() {
+                        state.core.retire(n);
                         return Some(Found::Leave);
                     }
-                    let before = rest.until.replace(state.clock.keep(n));
+                    let before = rest.until.replace(state.core.clock.keep(n));
                     let sooner = |due| before.is_none_or(|before| due < before);
                     if !fresh && rest.until.get().is_some_and(sooner) {
                         return Some(Found::Again);
                     }
                     if let Some(waker) = spare.take() {
-                        *spare = state.rest(n, Some(waker));
+                        *spare = state.core.rest(n, Some(waker));
                     }
                     None
                 },
@@ -322,8 +322,8 @@ impl Op for Next<'_> {
         let Self { n, rest, .. } = *self;
         self.shared.with_state(|state, _, now| {
             let rested = rest.leaves.get().is_some_and(|leaves| leaves <= now);
-            if rested && !state.clock.keeps(n) {
-                state.retire(n);
+            if rested && !state.core.clock.keeps(n) {
+                state.core.retire(n);
                 rest.left.set(true);
             }
         });

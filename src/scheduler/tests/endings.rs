@@ -17,18 +17,18 @@ use super::runs;
 fn what_is_reported_together_is_counted_each_where_it_belongs() {
     let mut world = World::with_tasks(1, 8, 3);
     let main = world.caller;
-    assert_eq!(world.state.synchronize(main), Synced::NotYet);
+    assert_eq!(world.state.core.synchronize(main), Synced::NotYet);
     let capped = CallerOptions {
         cap: Limit::AtMost(4),
         ..CallerOptions::default()
     };
-    let other = world.state.add_caller(Arc::from("other"), &capped);
+    let other = world.state.core.add_caller(Arc::from("other"), &capped);
     world.caller = other.unwrap();
     world.submit(1);
     world.caller = main;
     world.submit(3);
     for bumped in [world.task(5), world.task(6)] {
-        world.state.bump(bumped, 0).unwrap();
+        world.state.core.bump(bumped, 0).unwrap();
     }
     let (first, queue) = world.claim(1, 6).unwrap();
     let mut ran = vec![first];
@@ -37,14 +37,14 @@ fn what_is_reported_together_is_counted_each_where_it_belongs() {
     assert_eq!(world.finish(1, 3), None);
     let all =
         |synced, tasks| matches!(synced, Synced::Done(s) if (s.ok, s.tasks) == (tasks, tasks));
-    assert!(all(world.state.synchronized(main), 3));
-    assert_eq!(world.state.synchronize(main), Synced::NotYet);
+    assert!(all(world.state.core.synchronized(main), 3));
+    assert_eq!(world.state.core.synchronize(main), Synced::NotYet);
     assert_eq!(world.claim(1, 1).unwrap().0, 7);
     assert_eq!(world.finish(1, 7), None);
-    assert!(all(world.state.synchronized(main), 3));
-    assert!(all(world.state.synchronize(other.unwrap()), 1));
-    let lanes = [main, other.unwrap()].map(|caller| world.state.caller(caller).lane);
-    let backlog = &world.state.backlog;
+    assert!(all(world.state.core.synchronized(main), 3));
+    assert!(all(world.state.core.synchronize(other.unwrap()), 1));
+    let lanes = [main, other.unwrap()].map(|caller| world.state.core.caller(caller).lane);
+    let backlog = &world.state.core.backlog;
     assert_eq!(lanes.map(|lane| backlog.lane(lane).in_use), [0, 0]);
     assert_eq!(backlog.in_flight(), 0);
 }
@@ -54,7 +54,7 @@ fn what_is_reported_together_gives_all_its_room_back() {
     let mut world = World::with_tasks(1, 8, 4);
     let capacity = Arc::new(Capacity::new(Limit::AtMost(4)).unwrap());
     capacity.take(4).unwrap().keep();
-    world.state.caller_mut(world.caller).capacity = Some(Arc::clone(&capacity));
+    world.state.core.caller_mut(world.caller).capacity = Some(Arc::clone(&capacity));
     let (_, queue) = world.claim(1, 8).unwrap();
     assert_eq!(world.rest(&queue.unwrap(), 1), [2, 3, 4]);
     assert_eq!(world.finish(1, 4), None);
@@ -69,9 +69,10 @@ fn while_somebody_waits_for_room_each_ending_is_told() {
         let roomy = world.caller;
         let capacity = Arc::new(Capacity::new(Limit::AtMost(8)).unwrap());
         capacity.take(8).unwrap().keep();
-        world.state.caller_mut(roomy).capacity = Some(Arc::clone(&capacity));
+        world.state.core.caller_mut(roomy).capacity = Some(Arc::clone(&capacity));
         let other = world
             .state
+            .core
             .add_caller(Arc::from("other"), &CallerOptions::default());
         world.caller = other.unwrap();
         world.post(1);

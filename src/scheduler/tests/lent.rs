@@ -21,12 +21,12 @@ fn what_is_lent_is_covered_as_the_first_is() {
     world.synchronize();
     (0..4).for_each(|_| world.submit(Some(group), 0));
     let mut claimed = VecDeque::new();
-    assert!(world.state.prefetch(20, &mut claimed) > 1);
+    assert!(world.state.core.prefetch(20, &mut claimed) > 1);
     let Some(Claimed::Group(lent)) = claimed.pop_front() else {
         panic!("several of a group");
     };
     assert!(lent.iter().map(Waiting::id).eq((1..=4).map(TaskId)));
-    world.state.unclaim(Claimed::Group(lent));
+    world.state.core.unclaim(Claimed::Group(lent));
     assert_eq!(world.drain().len(), 12);
     world.check_empty();
 }
@@ -48,8 +48,11 @@ fn who_has_lent_tasks_gives_them_back_in_their_order() {
         (1..begun).for_each(|_| assert!(worker.next()));
         world.state.exact(&mut world.wakes);
         let unfinished = 16 - (begun - 1);
-        assert_eq!((world.state.unfinished, worker.id()), (unfinished, begun));
-        assert_eq!(world.state.backlog.in_flight(), 1);
+        assert_eq!(
+            (world.state.core.unfinished, worker.id()),
+            (unfinished, begun)
+        );
+        assert_eq!(world.state.core.backlog.in_flight(), 1);
         assert!(!worker.next() && world.finish(&worker, Ending::Ok).is_none());
         let mut order = world.drain();
         order.retain(|&id| id <= 8);
@@ -82,7 +85,7 @@ fn a_failure_among_lent_tasks_leaves_the_others_their_turn() {
         // Those before the group, one of that, and four behind it.
         let before = 3_u64.saturating_sub(fails);
         let group = u64::from(fails < 8);
-        assert_eq!(world.state.backlog.in_flight(), before + group + 4);
+        assert_eq!(world.state.core.backlog.in_flight(), before + group + 4);
         assert_eq!(world.rest(next), (fails + 1..=12).collect::<Vec<_>>());
         assert_eq!(world.drain(), [13, 14, 15, 16]);
         let summary = world.summary();
@@ -104,7 +107,7 @@ fn who_has_lent_tasks_of_two_groups_ends_with_both() {
     world.post(9);
     let worker = world.claim(1, 9).unwrap();
     assert_eq!(world.rest(worker), (1..=9).collect::<Vec<_>>());
-    assert_eq!(world.state.backlog.in_flight(), 0);
+    assert_eq!(world.state.core.backlog.in_flight(), 0);
     world.drain();
     world.check_empty();
 }
@@ -119,7 +122,7 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
             let job: Arc<dyn Job> = Arc::new(Solo::new(Function(|| Ok::<_, ()>(())), label));
             Some(Waiting::new(TaskId(id), false, 0, job))
         });
-        world.state.submit_run(world.caller, run.collect());
+        world.state.core.submit_run(world.caller, run.collect());
         let taken = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
         let queue = taken.queue.unwrap();
         let ran = |id, end| Ran {
@@ -151,6 +154,6 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
         assert_eq!((id, start), (2 + begun, Duration::from_secs(id)));
         let label = (id % 2 == 0).then_some("even");
         assert_eq!(running.label.as_deref(), label);
-        assert_eq!(world.state.unfinished, 8 - (id - 1));
+        assert_eq!(world.state.core.unfinished, 8 - (id - 1));
     }
 }

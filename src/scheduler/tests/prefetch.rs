@@ -62,6 +62,7 @@ impl World {
             let job: Work = job();
             let task = self
                 .state
+                .core
                 .submit(self.caller, Placing::default(), job, self.now);
             self.tasks.push(task);
         }
@@ -120,7 +121,7 @@ impl World {
 
     /// Those that have not ended, for all that the core knows now.
     fn unfinished(&self) -> Vec<u64> {
-        let status = self.state.status(0);
+        let status = self.state.core.status(0);
         let waiting = status.waiting.iter().map(|task| task.id.get());
         let running = status.running.iter().map(|task| task.id.get());
         waiting.chain(running).collect()
@@ -176,10 +177,10 @@ fn who_prefetches_leaves_work_for_every_free_worker() {
         for tasks in 1..100 {
             let mut world = World::with_tasks(workers, 1_000, tasks);
             let (_, queue) = world.claim(1, 1_000).unwrap();
-            let left = world.state.startable(u64::MAX);
+            let left = world.state.core.startable(u64::MAX);
             assert!(queue.is_none() || left + 1 >= u64::from(workers));
             assert!(world.state.settle(&mut world.wakes));
-            let sent_for = world.state.to_start.len() as u64;
+            let sent_for = world.state.core.to_start.len() as u64;
             assert_eq!(sent_for, left.min(u64::from(workers) - 1));
         }
     }
@@ -252,8 +253,8 @@ fn the_exact_state_knows_of_each_that_has_run() {
 fn who_finds_nothing_takes_what_another_has_not_started() {
     let mut world = World::with_tasks(1, 4, 4);
     let (_, queue) = world.claim(1, 4).unwrap();
-    assert!(queue.is_some() && world.state.startable(u64::MAX) == 0);
-    world.state.workers.set_max(2).unwrap();
+    assert!(queue.is_some() && world.state.core.startable(u64::MAX) == 0);
+    world.state.core.workers.set_max(2).unwrap();
     let (second, _) = world.claim(2, 1).unwrap();
     assert_eq!(second, 2);
     assert!(world.state.is_exact());
@@ -295,7 +296,7 @@ fn a_task_that_blocks_has_nothing_behind_it() {
         let exact = world.state.exact(&mut world.wakes);
         exact.block(1, vec![target], Waker::noop());
         assert!(world.state.settle(&mut world.wakes));
-        assert_eq!(world.state.stalls.is_stalled(1), workers == 1);
+        assert_eq!(world.state.core.stalls.is_stalled(1), workers == 1);
         if workers == 2 {
             assert_eq!(world.claim(2, 4).unwrap().0, 2);
         }
@@ -305,12 +306,12 @@ fn a_task_that_blocks_has_nothing_behind_it() {
 #[test]
 fn a_synchronize_does_not_wait_for_a_later_task() {
     let mut world = World::with_tasks(1, 8, 4);
-    assert_eq!(world.state.synchronize(world.caller), Synced::NotYet);
+    assert_eq!(world.state.core.synchronize(world.caller), Synced::NotYet);
     world.submit(10);
     let (_, queue) = world.claim(1, 8).unwrap();
     assert_eq!(world.rest(&queue.unwrap(), 1), [2, 3, 4]);
     world.finish(1, 4);
-    let synced = world.state.synchronized(world.caller);
+    let synced = world.state.core.synchronized(world.caller);
     assert!(matches!(synced, Synced::Done(summary) if summary.ok == 4));
 }
 
@@ -321,21 +322,21 @@ fn who_takes_the_last_that_a_synchronize_covers_brings_in_the_others() {
     for cancels in [false, true] {
         let mut world = World::with_tasks(2, 8, 1);
         let options = CallerOptions::default();
-        let other = world.state.add_caller(Arc::from("other"), &options);
+        let other = world.state.core.add_caller(Arc::from("other"), &options);
         let main = std::mem::replace(&mut world.caller, other.unwrap());
         world.submit(1);
         world.caller = main;
         world.submit(1);
-        world.state.synchronize(main);
+        world.state.core.synchronize(main);
         world.submit(9);
         let (first, queue) = world.claim(1, 2).unwrap();
         assert_eq!(world.next(&queue.unwrap(), first), Some(2));
         assert!(!world.has_ended(1));
         if cancels {
             let (task, now) = (world.task(3), world.now);
-            world.state.cancel(task, now, &mut world.wakes);
+            world.state.core.cancel(task, now, &mut world.wakes);
             assert!(world.state.settle(&mut world.wakes));
-            let synced = world.state.synchronized(main);
+            let synced = world.state.core.synchronized(main);
             assert!(matches!(synced, Synced::Done(s) if (s.ok, s.cancelled) == (1, 1)));
         } else {
             assert_eq!(world.claim(2, 1).unwrap().0, 3);
@@ -358,7 +359,7 @@ fn a_failure_is_told_at_once_and_the_worker_goes_on_with_its_local_queue() {
     let taken = world.state.finish(1, ran, world.now, &mut world.wakes);
     let Taken { first, queue } = taken.unwrap();
     assert_eq!(world.number(first.tag), 2);
-    assert!(world.has_ended(1) && world.state.workers.busy() == 1);
+    assert!(world.has_ended(1) && world.state.core.workers.busy() == 1);
     assert_eq!(world.rest(&queue.unwrap(), 2), [3, 4]);
 }
 
@@ -369,17 +370,21 @@ fn a_worker_that_is_lost_loses_nothing_that_it_had_not_started() {
     world.next(&queue.unwrap(), first);
     world.state.leave(1, &mut world.wakes);
     assert!(world.has_ended(1));
-    assert_eq!(world.state.workers.live(), 0);
+    assert_eq!(world.state.core.workers.live(), 0);
     assert_eq!(world.claim(1, 1).unwrap().0, 3);
 }
 
 #[test]
 fn caps_count_what_is_taken() {
     let mut world = World::with_tasks(2, 8, 20);
-    world.state.set_cap(world.caller, Limit::AtMost(4)).unwrap();
+    world
+        .state
+        .core
+        .set_cap(world.caller, Limit::AtMost(4))
+        .unwrap();
     let (_, queue) = world.claim(1, 8).unwrap();
     assert_eq!(
-        world.state.startable(u64::MAX),
+        world.state.core.startable(u64::MAX),
         2,
         "a share of what the cap allows"
     );

@@ -64,22 +64,22 @@ impl World {
 
     /// As if so many had been posted.
     pub(super) fn post(&mut self, tasks: usize) {
-        let first = self.state.last.0 + 1;
+        let first = self.state.core.last.0 + 1;
         let run = (first..).take(tasks);
         let run = run.map(|id| Some(Waiting::new(TaskId(id), true, 0, self.job())));
         let run = run.collect();
-        self.state.submit_run(self.caller, run);
+        self.state.core.submit_run(self.caller, run);
     }
 
     /// The same, of futures where it says so: these have no cells.
     pub(super) fn post_mixed(&mut self, futures: &[bool]) {
-        let first = self.state.last.0 + 1;
+        let first = self.state.core.last.0 + 1;
         let run = (first..).zip(futures).map(|(id, &future)| {
             let job = if future { awaits() } else { self.job() };
             Some(Waiting::new(TaskId(id), false, 0, job))
         });
         let run = run.collect();
-        self.state.submit_run(self.caller, run);
+        self.state.core.submit_run(self.caller, run);
     }
 
     pub(super) fn submit(&mut self, group: Option<GroupKey>, tier: u32) {
@@ -90,11 +90,11 @@ impl World {
             ..Placing::default()
         };
         let job = self.job();
-        self.state.submit(self.caller, placing, job, NOW);
+        self.state.core.submit(self.caller, placing, job, NOW);
     }
 
     pub(super) fn serial_group(&mut self) -> GroupKey {
-        let group = self.state.add_group(self.caller, Limit::SERIAL, 100);
+        let group = self.state.core.add_group(self.caller, Limit::SERIAL, 100);
         group.unwrap()
     }
 
@@ -134,15 +134,15 @@ impl World {
 
     pub(super) fn cancel(&mut self, n: usize) -> bool {
         let at = self.at(n);
-        self.state.cancel(at, NOW, &mut self.wakes)
+        self.state.core.cancel(at, NOW, &mut self.wakes)
     }
 
     pub(super) fn synchronize(&mut self) -> Synced {
-        self.state.synchronize(self.caller)
+        self.state.core.synchronize(self.caller)
     }
 
     pub(super) fn synced(&mut self) -> Option<Summary> {
-        match self.state.synchronized(self.caller) {
+        match self.state.core.synchronized(self.caller) {
             Synced::Done(summary) => Some(summary),
             _ => None,
         }
@@ -221,7 +221,7 @@ fn a_run_that_is_reported_in_two_parts_is_counted_once() {
     let mut worker = world.claim(1, 9).unwrap();
     assert!(worker.next() && worker.next());
     world.state.exact(&mut world.wakes);
-    assert_eq!((world.state.unfinished, worker.next()), (3, false));
+    assert_eq!((world.state.core.unfinished, worker.next()), (3, false));
     assert_eq!(world.synchronize(), Synced::NotYet);
     world.post(3);
     assert!(world.finish(&worker, Ending::Ok).is_none());
@@ -289,11 +289,11 @@ fn one_that_is_bumped_in_the_middle_of_a_run_goes_first() {
     let mut world = World::new(1);
     world.post(5);
     let old = world.at(3);
-    world.state.bump(old, 7).unwrap();
+    world.state.core.bump(old, 7).unwrap();
     let (new, fifth) = (world.at(3), world.at(5));
     assert_ne!(new, old);
-    assert!(!world.state.waits(old) && world.state.waits(new));
-    world.state.bump(fifth, 7).unwrap();
+    assert!(!world.state.core.waits(old) && world.state.core.waits(new));
+    world.state.core.bump(fifth, 7).unwrap();
     assert!(world.cancel(5));
     let worker = world.claim(1, 9).unwrap();
     assert_eq!(world.rest(worker), [3, 1, 2, 4]);
@@ -318,7 +318,7 @@ fn who_waits_for_one_of_a_run_is_not_stalled_when_it_has_run() {
         }
     }
     world.state.exact(&mut world.wakes);
-    assert!(world.state.stalls.is_empty(), "what it waits for has ended");
+    assert!(world.state.core.stalls.is_empty(), "all has ended");
     assert!(world.finish(&other, Ending::Ok).is_none());
     assert!(world.finish(&waits, Ending::Ok).is_none());
     world.drain();
@@ -340,7 +340,7 @@ fn one_that_is_told_to_end_is_forgotten_when_it_has() {
     for worker in [other, one] {
         assert!(world.finish(&worker, Ending::Ok).is_none());
     }
-    assert!(world.state.told_to_end.is_empty());
+    assert!(world.state.core.told_to_end.is_empty());
     world.drain();
     world.check_empty();
 }
@@ -363,13 +363,13 @@ fn futures_of_a_run_end_one_by_one() {
             };
             assert!(worker.goes_on(went));
             world.rest(worker);
-            assert_eq!(world.state.futures.len(), usize::from(suspends));
+            assert_eq!(world.state.core.futures.len(), usize::from(suspends));
             if suspends {
-                world.state.wake_task(future);
+                world.state.core.wake_task(future);
                 assert_eq!(world.drain(), [at + 1]);
             }
             assert_eq!(world.summary().ok, 7);
-            assert!(world.state.futures.is_empty());
+            assert!(world.state.core.futures.is_empty());
             world.check_empty();
         }
     }
@@ -389,12 +389,12 @@ fn a_caller_that_ends_with_what_is_due_is_asked_no_more() {
     };
     for _ in 0..2 {
         let job = world.job();
-        world.state.submit(world.caller, later, job, NOW);
+        world.state.core.submit(world.caller, later, job, NOW);
     }
     let fails = world.claim(1, 1).unwrap();
     assert!(world.finish(&fails, Ending::Failed).is_none());
-    assert_eq!(world.state.unfinished, 2);
-    world.state.remove_handle(world.caller);
+    assert_eq!(world.state.core.unfinished, 2);
+    world.state.core.remove_handle(world.caller);
     world.state.advance(later.after, &mut world.wakes);
-    assert_eq!(world.state.unfinished, 0);
+    assert_eq!(world.state.core.unfinished, 0);
 }

@@ -41,11 +41,11 @@ fn what_was_woken_together_is_claimed_together_in_its_order() {
     world.post_mixed(&[true; 8]);
     assert_eq!(poll_all(&mut world), (1..=8).collect::<Vec<_>>());
     let counts = |world: &World| {
-        let backlog = &world.state.backlog;
+        let backlog = &world.state.core.backlog;
         (
             backlog.waiting(),
             backlog.in_flight(),
-            world.state.suspended,
+            world.state.core.suspended,
         )
     };
     assert_eq!(counts(&world), (8, 8, 0));
@@ -66,17 +66,17 @@ fn what_is_woken_while_a_worker_has_it_among_others_is_polled_again() {
         world.post_mixed(&[true; 6]);
         poll_all(&mut world);
         let mut worker = world.claim(1, 20).unwrap();
-        let entry = world.state.futures.iter();
+        let entry = world.state.core.futures.iter();
         let entry = entry.map(|(key, entry)| (entry.tag.id.0, key));
         let entry = entry
             .filter(|&(id, _)| id == woken)
             .map(|(_, key)| key)
             .next();
-        world.state.wake_task(entry.unwrap());
+        world.state.core.wake_task(entry.unwrap());
         while worker.goes_on(Went::Suspended(awaits(), false)) {}
         let last = worker.ran(Went::Suspended(awaits(), false));
         assert!(world.state.finish(1, last, NOW, &mut world.wakes).is_none());
-        assert_eq!(world.state.suspended, 5);
+        assert_eq!(world.state.core.suspended, 5);
         assert_eq!(end_some(&mut world), [woken]);
     }
 }
@@ -90,20 +90,20 @@ fn each_of_those_that_were_woken_together_is_found_where_it_stands() {
     let mut worker = world.claim(1, 4).unwrap();
     assert!(polls(&mut worker) && polls(&mut worker));
     world.state.exact(&mut world.wakes);
-    let running = world.state.running.iter().flatten();
+    let running = world.state.core.running.iter().flatten();
     assert!(running.map(|running| running.tag).eq([worker.tag]));
     assert!(!worker.next() && world.finish(&worker, Ending::Ok).is_none());
-    let entries = world.state.futures.iter();
+    let entries = world.state.core.futures.iter();
     let entries: Vec<_> = entries.map(|(key, entry)| (entry.tag.id.0, key)).collect();
     let at = |id| {
         let entry = entries.iter().find(|entry| entry.0 == id);
         Location::Future(entry.unwrap().1)
     };
-    assert!(world.state.waits(at(1)) && world.state.waits(at(4)));
-    world.state.bump(at(5), 7).unwrap();
-    assert!(world.state.cancel(at(4), NOW, &mut world.wakes));
-    let gone = world.state.ended.pop().unwrap().begun.unwrap();
-    world.state.dropped(gone, &mut world.wakes);
+    assert!(world.state.core.waits(at(1)) && world.state.core.waits(at(4)));
+    world.state.core.bump(at(5), 7).unwrap();
+    assert!(world.state.core.cancel(at(4), NOW, &mut world.wakes));
+    let gone = world.state.core.ended.pop().unwrap().begun.unwrap();
+    world.state.core.dropped(gone, &mut world.wakes);
     assert_eq!(end_some(&mut world), [5, 6, 1, 2]);
     let summary = world.summary();
     assert_eq!((summary.ok, summary.cancelled), (5, 1));
@@ -112,7 +112,7 @@ fn each_of_those_that_were_woken_together_is_found_where_it_stands() {
 
 fn other_caller(world: &mut World) -> Key {
     let options = CallerOptions::default();
-    let other = world.state.add_caller(Arc::from("other"), &options);
+    let other = world.state.core.add_caller(Arc::from("other"), &options);
     other.unwrap()
 }
 
@@ -127,8 +127,9 @@ fn what_is_woken_stands_in_the_line_of_its_caller() {
         world.post_mixed(&[true]);
     }
     assert_eq!(poll_all(&mut world), [1, 2, 3, 4]);
-    let lane = |caller| world.state.caller(caller).woken_lane.unwrap();
-    let standing = [main, other].map(|caller| world.state.backlog.lane(lane(caller)).standing());
+    let lane = |caller| world.state.core.caller(caller).woken_lane.unwrap();
+    let standing =
+        [main, other].map(|caller| world.state.core.backlog.lane(lane(caller)).standing());
     assert_eq!(standing, [2, 2]);
     assert_eq!(end_some(&mut world), [1, 2, 3, 4]);
     for caller in [main, other] {
@@ -167,7 +168,10 @@ fn those_before_a_future_of_a_run_are_counted_while_it_runs() {
     let mut worker = world.claim(1, 20).unwrap();
     assert!((0..4).all(|_| worker.next()));
     world.state.exact(&mut world.wakes);
-    assert_eq!((world.state.unfinished, world.state.futures.len()), (4, 1));
+    assert_eq!(
+        (world.state.core.unfinished, world.state.core.futures.len()),
+        (4, 1)
+    );
     assert!(world.finish(&worker, Ending::Ok).is_none());
     assert_eq!(world.drain(), [6, 7, 8]);
     assert_eq!(world.summary().ok, 8);
@@ -190,16 +194,22 @@ fn two_callers_take_turns_one_by_one() {
 fn futures_that_end_together_give_back_what_each_of_them_held() {
     for blocked in [false, true] {
         let mut world = World::new(2);
-        let group = world.state.add_group(world.caller, Limit::AtMost(9), 100);
+        let group = world
+            .state
+            .core
+            .add_group(world.caller, Limit::AtMost(9), 100);
         let group = group.unwrap();
         for n in 0..6 {
             let placing = Placing {
                 group: (n % 3 == 0).then_some(group),
                 ..Placing::default()
             };
-            world.state.submit(world.caller, placing, awaits(), NOW);
+            world
+                .state
+                .core
+                .submit(world.caller, placing, awaits(), NOW);
         }
-        while world.state.backlog.in_flight() < 6 {
+        while world.state.core.backlog.in_flight() < 6 {
             poll_all(&mut world);
         }
         world.post(1);
@@ -212,7 +222,7 @@ fn futures_that_end_together_give_back_what_each_of_them_held() {
             while left > 0 {
                 left -= end_some(&mut world).len();
             }
-            assert!(world.state.stalls.is_empty());
+            assert!(world.state.core.stalls.is_empty());
             assert!(world.finish(&waits, Ending::Ok).is_none());
         }
         world.drain();
