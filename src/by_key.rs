@@ -72,14 +72,6 @@ pub struct Position {
     side: usize,
 }
 
-impl Position {
-    /// In a tree without items.
-    pub const ONLY: Self = Self {
-        parent: NONE,
-        side: LEFT,
-    };
-}
-
 const LEFT: usize = 0;
 const RIGHT: usize = 1;
 
@@ -110,7 +102,7 @@ impl Tree {
         mut compare: impl FnMut(u32) -> Ordering,
     ) -> Position {
         if self.tail == NONE {
-            return Position::ONLY;
+            return self.first_position();
         }
         if compare(self.tail).is_ge() {
             return Position {
@@ -138,7 +130,7 @@ impl Tree {
         }
     }
 
-    /// The position before all others.
+    /// The position before all others; the only one in a tree without items.
     #[inline]
     pub fn first_position(self) -> Position {
         Position {

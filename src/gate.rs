@@ -26,7 +26,7 @@
 // its owner takes the counts out of the word, so that all others need the lock, and puts them
 // back. Whoever opens a tier, or ends its draining, notifies all who wait in it, and does not
 // wait for them; the last to leave a tier enters the next in the same step if it has a ticket
-// for it at hand (`Ticket::leave_for`).
+// for it (`Ticket::leave_for`).
 //
 // A thread watches the word for about two microseconds before it joins the line: the next tier may
 // open by then, and a notification costs the last leaver more than all its tickets do.

@@ -214,12 +214,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     }
 
     fn asked(&self, n: usize, until: Option<Duration>) -> Asked<'_, K, J> {
-        Asked {
-            shared: self.shared(),
-            of: None,
-            n,
-            until,
-        }
+        Asked::new(self.shared(), None, (n, until))
     }
 }
 

@@ -204,7 +204,7 @@ impl<K, J> Jobs<K, J> {
         }
         home.count(old, state);
         home.balance_group(&mut self.jobs, &mut self.dirty);
-        let balance = home.balance_tenant();
+        let balance = home.tenant.balance();
         self.balanced(tenant, balance);
         self.waiting =
             self.waiting + usize::from(state.is_waiting()) - usize::from(old.is_waiting());
@@ -247,9 +247,7 @@ impl<K, J> Jobs<K, J> {
 
     /// What a tenant could have claimed has changed, perhaps.
     fn balance(&mut self, at: u32) {
-        let tenant = self.tenants.by_index_mut(at).expect(PINNED);
-        let group = None;
-        let balance = Home { tenant, group }.balance_tenant();
+        let balance = self.tenant_mut(at).balance();
         self.balanced(at, balance);
     }
 
@@ -262,13 +260,6 @@ impl<K, J> Jobs<K, J> {
             (true, false) => self.ring.leave(&mut self.tenants, at),
             _ => {}
         }
-    }
-
-    /// The job and where it belongs, to change both.
-    fn home(&mut self, at: u32) -> (Home<'_>, &mut Slab<Job<K, J>>) {
-        let job = self.jobs.by_index(at).expect(PINNED);
-        let home = Home::of(job, &mut self.groups, &mut self.tenants);
-        (home, &mut self.jobs)
     }
 
     fn mark_dirty(&mut self, at: u32) {
@@ -318,11 +309,11 @@ impl<K: Ord, J> Jobs<K, J> {
         let group = self.groups.get(key);
         let first = group.filter(|group| group.lacks_front());
         if let Some(at) = first.and_then(|group| group.order.head()) {
-            let job = self.job(at);
+            let job = self.jobs.by_index(at).expect(PINNED);
             let position = self.in_line(&job.key, job.sequence, Some(job.tenant));
-            let (mut home, jobs) = self.home(at);
-            home.remove(jobs, at);
-            home.insert(jobs, at, position);
+            let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
+            home.remove(&mut self.jobs, at);
+            home.insert(&mut self.jobs, at, position);
         }
         if let Some(group) = self.groups.get_mut(key) {
             group.dirty = false;

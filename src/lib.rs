@@ -26,7 +26,7 @@
 //! |---|---|
 //! | pass messages in order for each customer, actor or key | [`keyed::Keyed`] over a [`queue::Queue`] |
 //! | run tasks of several callers, in tiers and groups | [`scheduler::Scheduler`] |
-//! | hand out jobs by key, with limits, leases and retries | [`job_queue::JobQueue`] |
+//! | give out jobs by key, with limits, leases and retries | [`job_queue::JobQueue`] |
 //! | lock rows, tables and whatever holds them | [`lock_table::LockTable`], one lock: [`intent::IntentLock`] |
 //! | try a policy in virtual time | [`simulator::Simulation`] |
 //! | have two sides talk | [`dialog::Dialogs`] |

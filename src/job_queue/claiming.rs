@@ -15,14 +15,27 @@ use super::shared::{Shared, State};
 
 /// What is claimed: jobs of the whole queue, or of a part of it.
 pub(super) struct Asked<'q, K, J> {
-    pub(super) shared: &'q Arc<Shared<K, J>>,
-    pub(super) of: Option<Pinned>,
-    pub(super) n: usize,
+    shared: &'q Arc<Shared<K, J>>,
+    of: Option<Pinned>,
+    n: usize,
     /// The lease, if not the queue's.
-    pub(super) until: Option<Duration>,
+    until: Option<Duration>,
 }
 
 impl<'q, K: Ord, J> Asked<'q, K, J> {
+    pub(super) fn new(
+        shared: &'q Arc<Shared<K, J>>,
+        of: Option<Pinned>,
+        (n, until): (usize, Option<Duration>),
+    ) -> Self {
+        Self {
+            shared,
+            of,
+            n,
+            until,
+        }
+    }
+
     /// What is there now.
     pub(super) fn now(self) -> Vec<Claim<'q, K, J>> {
         self.shared.with_state(|state| self.claim(state))

@@ -142,12 +142,8 @@ impl<K: Ord, J, S> Part<K, J, S> {
     }
 
     fn asked(&self, n: usize, until: Option<Duration>) -> Asked<'_, K, J> {
-        Asked {
-            shared: &self.pin.shared,
-            of: Some(self.pin.pinned),
-            n,
-            until,
-        }
+        let Pin { shared, pinned } = &*self.pin;
+        Asked::new(shared, Some(*pinned), (n, until))
     }
 }
 

@@ -80,9 +80,9 @@ impl<K: Ord, J> Jobs<K, J> {
             let tenant = of.map_or_else(|| self.ring.current(), |of| Some(of.tenant));
             self.tenant(tenant?).line.head()?
         };
-        let id = self.jobs.key_at(at).expect(PINNED);
+        let (id, job) = self.jobs.entry_at(at).expect(PINNED);
+        let attempts = job.attempts;
         let number = self.number();
-        let attempts = self.job(at).attempts;
         let lease = lease.map(|until| self.timers.set(until, id));
         if of.is_none() {
             self.ring.served(&mut self.tenants);
@@ -140,7 +140,7 @@ impl<K, J> Jobs<K, J> {
         let lease = self.held(pick)?;
         let claimed = State::Claimed { claim, lease };
         self.change(pick.id.index(), claimed, State::Uncounted, None);
-        Ok(self.take_out(pick.id))
+        Ok(self.remove_uncounted(pick.id))
     }
 
     /// The job is not done; whether it is dead now. One attempt is counted.

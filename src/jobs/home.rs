@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::by_key::Position;
+use crate::by_key::{Position, Tree};
 use crate::slab::{Key, Slab};
 
 use super::PINNED;
@@ -61,9 +61,7 @@ impl<'a> Home<'a> {
                 if let Some(group) = group
                     && let Some(second) = group.front.replace(at)
                 {
-                    self.tenant.line.remove(jobs, second);
-                    let first = group.order.first_position();
-                    group.order.insert(jobs, first, second);
+                    give_way(&mut self.tenant.line, &mut group.order, jobs, second);
                 }
             }
         }
@@ -115,20 +113,13 @@ impl<'a> Home<'a> {
         if counted == 0
             && let Some(front) = group.front.take()
         {
-            self.tenant.line.remove(jobs, front);
-            let first = group.order.first_position();
-            group.order.insert(jobs, first, front);
+            give_way(&mut self.tenant.line, &mut group.order, jobs, front);
         }
     }
+}
 
-    /// How many of the tenant could have been claimed, and how many can be now.
-    #[inline]
-    pub(super) fn balance_tenant(&mut self) -> (u64, u64) {
-        let room = self.tenant.limit.room(self.tenant.running);
-        let counted = self.tenant.units.min(u64::from(room));
-        (
-            std::mem::replace(&mut self.tenant.counted, counted),
-            counted,
-        )
-    }
+/// One that is a front no more is the first of its group's order.
+fn give_way<K, J>(line: &mut Tree, order: &mut Tree, jobs: &mut Slab<Job<K, J>>, at: u32) {
+    line.remove(jobs, at);
+    order.insert(jobs, order.first_position(), at);
 }

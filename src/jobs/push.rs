@@ -1,6 +1,6 @@
 //! Jobs come in, move and leave.
 
-use crate::by_key::{Links, Position};
+use crate::by_key::{Links, Tree};
 use crate::slab::Key;
 
 use super::home::{Home, InOrder};
@@ -34,7 +34,7 @@ impl<K: Ord, J> Jobs<K, J> {
         let home @ (tenant, group) = self.known(place);
         let is_paused = group.is_none() && place.group.is_some() && self.group_limit.room(0) == 0;
         let in_order = || match is_paused {
-            true => InOrder::Group(Position::ONLY),
+            true => InOrder::Group(Tree::EMPTY.first_position()),
             false => self.in_order(key, self.last + 1, home),
         };
         JobPosition {
@@ -123,7 +123,6 @@ impl<K, J> Jobs<K, J> {
     /// Takes out a job that nobody has.
     pub fn remove(&mut self, id: Key) -> Result<Taken<K, J>, Refused> {
         self.unclaimed(id)?;
-        self.set_state(id.index(), State::Uncounted);
         Ok(self.take_out(id))
     }
 
@@ -165,15 +164,17 @@ impl<K, J> Jobs<K, J> {
     pub fn drain(&mut self, scope: &Scope) -> Vec<Taken<K, J>> {
         let waits = |state| matches!(state, State::Ready | State::Later(_));
         let waiting = self.list_if(scope, waits).into_iter();
-        let take_out = |id: Key| {
-            self.set_state(id.index(), State::Uncounted);
-            self.take_out(id)
-        };
-        waiting.map(take_out).collect()
+        waiting.map(|id| self.take_out(id)).collect()
+    }
+
+    /// A job that nobody has ends.
+    fn take_out(&mut self, id: Key) -> Taken<K, J> {
+        self.set_state(id.index(), State::Uncounted);
+        self.remove_uncounted(id)
     }
 
     /// A job that is not counted any more ends.
-    pub(super) fn take_out(&mut self, id: Key) -> Taken<K, J> {
+    pub(super) fn remove_uncounted(&mut self, id: Key) -> Taken<K, J> {
         let Job {
             key,
             tenant,

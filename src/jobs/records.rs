@@ -163,6 +163,14 @@ impl Tenant {
         }
     }
 
+    /// How many could have been claimed, and how many can be now.
+    #[inline]
+    pub(super) fn balance(&mut self) -> (u64, u64) {
+        let room = self.limit.room(self.running);
+        let counted = self.units.min(u64::from(room));
+        (std::mem::replace(&mut self.counted, counted), counted)
+    }
+
     /// Whether nobody needs it, and nothing was set that must be remembered.
     pub(super) fn is_idle(&self) -> bool {
         let is_as_made = self.link.weight == 1 && self.limit == Limit::Unlimited;

@@ -17,7 +17,7 @@ pub(super) struct Kept {
     last: Option<(u64, Mode)>,
 }
 
-/// What is to be entered in the table with the changes at hand.
+/// What is to be entered in the table with these changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     Nothing,

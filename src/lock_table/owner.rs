@@ -30,7 +30,7 @@ pub struct Owner<K, S = RandomState> {
     pub(super) retries: u32,
     /// A request was begun and neither committed nor put back.
     pub(super) pending: bool,
-    /// Of the request at hand.
+    /// Of the current request.
     pub(super) path: Path<K>,
 }
 

@@ -58,7 +58,7 @@ pub(super) struct OwnerState<K> {
     /// How often it has begun anew after it gave up.
     pub(super) retries: u32,
     pub(super) wait: Option<Waiting<K>>,
-    /// What the operation at hand has raised, and from what.
+    /// What the current operation has raised, and from what.
     done: Vec<(NodeId, Option<Mode>)>,
     /// For the deadlock search: in which one it was reached, and from whom.
     pub(super) reached: u64,

@@ -2,8 +2,8 @@
 //! they have received from a queue with a capacity, and that are live.
 //!
 //! State: each thread counts for itself what it has received from each queue, less
-//! what it has finished. Of the queue that it received from last it has the count at
-//! hand. What others finish for it is counted beside its count: a queue knows the
+//! what it has finished; the count of the queue that it received from last stands apart
+//! (`Latest`). What others finish for it is counted beside its count: a queue knows the
 //! threads that have received from it, and who finishes for one of them remembers it.
 //!
 //! Invariants:
@@ -58,16 +58,16 @@ impl Received {
     }
 }
 
-/// The count that a thread has at hand, of which queue, and the thread as in
+/// The count of the queue that a thread received from last, and the thread as in
 /// [`Holder`].
-struct AtHand {
+struct Latest {
     thread: Cell<u64>,
     queue: Cell<u64>,
     count: Cell<u64>,
 }
 
 per_thread! {
-    static AT_HAND: AtHand = const { AtHand::nothing() };
+    static LATEST: Latest = const { Latest::nothing() };
     static RECEIVED: RefCell<Vec<Received>> = const { RefCell::new(Vec::new()) };
     static FINISHED: RefCell<Vec<Finished>> = const { RefCell::new(Vec::new()) };
 }
@@ -101,7 +101,7 @@ impl Holder {
     #[inline(never)]
     pub(super) fn let_go(&mut self, of: &Holders) {
         let Self(thread) = self.take();
-        let own = AT_HAND.try_with(|at_hand| at_hand.remove(of, thread));
+        let own = LATEST.try_with(|latest| latest.remove(of, thread));
         if !own.unwrap_or(false) {
             of.finished_for(thread);
         }
@@ -119,7 +119,7 @@ impl Holders {
     /// The calling thread has received something.
     #[inline(never)]
     pub(super) fn hold(&self) -> Holder {
-        let thread = AT_HAND.try_with(|at_hand| at_hand.add(self));
+        let thread = LATEST.try_with(|latest| latest.add(self));
         Holder(thread.unwrap_or(GONE))
     }
 
@@ -127,7 +127,7 @@ impl Holders {
     pub(super) fn is_own(&self) -> bool {
         let is_own = RECEIVED.try_with(|received| {
             let mut received = received.borrow_mut();
-            _ = AT_HAND.try_with(|at_hand| at_hand.put_down(&mut received));
+            _ = LATEST.try_with(|latest| latest.put_down(&mut received));
             let found = received.iter().find(|one| one.queue == self.queue);
             found.is_some_and(Received::is_live)
         });
@@ -179,7 +179,7 @@ impl Holders {
     }
 }
 
-impl AtHand {
+impl Latest {
     const fn nothing() -> Self {
         Self {
             thread: Cell::new(NOBODY),
@@ -208,7 +208,7 @@ impl AtHand {
         true
     }
 
-    /// Has another queue's count at hand from now on, unless the thread's locals are
+    /// The thread received from another queue last from now on, unless its locals are
     /// destroyed.
     #[cold]
     fn pick_up(&self, of: &Holders) -> bool {
@@ -238,7 +238,7 @@ impl AtHand {
         picked_up.is_ok()
     }
 
-    /// Notes the count at hand with the others.
+    /// Notes the latest count with the others.
     fn put_down(&self, received: &mut [Received]) {
         let queue = self.queue.get();
         if let Some(one) = received.iter_mut().find(|one| one.queue == queue) {

@@ -124,6 +124,7 @@ fn settle_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
 /// So many messages are done, the first of which may count as started.
 #[inline(never)]
 pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messages: usize) {
+    // Each way ends with its last call: 6 instructions less than one end for both.
     match live.counted {
         true => completed_in_tier(shared, live, tier, messages),
         false => shared.capacity.done(&live.holder, number(messages)),

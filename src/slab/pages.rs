@@ -304,19 +304,15 @@ impl<S> Pages<S> {
     /// least, if there are as many, and less than a page more.
     pub(crate) fn listed(&self, first: u32, most: usize) -> Vec<NonNull<S>> {
         let shared = self.0.lock();
-        let (number, mut slot) = (first / INDICES as u32, first as usize % INDICES);
         let mut found = Vec::new();
-        for &page in shared.pages.range(number..).map(|(_, page)| page) {
+        for (&number, &page) in shared.pages.range(first / INDICES as u32..) {
             if found.len() >= most {
                 break;
             }
             // SAFETY: as in `get`.
-            let header = unsafe { page.as_ref() };
-            if header.number > number {
-                slot = 0;
-            }
-            let listed = header.listed.get();
-            let slots = (slot..INDICES).filter(|slot| listed >> slot & 1 != 0);
+            let listed = unsafe { page.as_ref() }.listed.get();
+            let from = first.saturating_sub(number * INDICES as u32) as usize;
+            let slots = (from..INDICES).filter(|slot| listed >> slot & 1 != 0);
             // SAFETY: as in `get`.
             found.extend(slots.map(|slot| unsafe { value_at(page, slot) }));
         }

@@ -1,4 +1,4 @@
-//! What can be serialized: snapshots, counts and statuses, as JSON.
+//! Snapshots, counts and statuses, as JSON.
 
 use conversant::gate::TierGate;
 use conversant::job_queue::{JobQueue, Place, Scope};
