@@ -1,280 +1,156 @@
-//! Order by (key, sequence): many small ordered trees of items that stand elsewhere.
+//! Order by (key, sequence): many small orders of items that stand elsewhere.
 //!
-//! The trees know no keys. Who adds an item first finds its position with a
+//! An order knows no keys. Who adds an item first finds its position with a
 //! comparison of its own, and then inserts it. So the user's `Ord` runs in
-//! [`position`](Tree::position) alone, which changes nothing. The other
-//! methods compare nothing and cannot fail.
+//! [`position`](Order::position), [`head`](Order::head) and [`before`](Order::before)
+//! alone, which change nothing. The other methods compare nothing and cannot fail.
 //!
 //! # State
 //!
-//! Treaps with parent links: in order by position, a heap by a priority that is the
-//! scrambled number of the item. The [`Links`] of an item stand in the item: a tree
-//! holds nothing but its root, its first and its last, and allocates nothing.
+//! Items that came in order stand in a list, the run. Those that came before its last
+//! stand in a tree ([`tree`]). The [`Links`] of an item stand in the item: an order holds
+//! nothing but its ends, and allocates nothing.
 //!
 //! # Invariants
 //!
-//! 1. An item's priority is at least that of its children.
-//! 2. A tree's head is its first item, its tail the last.
-//! 3. An item is in one tree at most, and stays where it is as long; whose it is is not
+//! 1. The run is in order, and so is the tree. Which of their first items is first is
+//!    compared when it is asked.
+//! 2. An item is in one order at most, and stays where it is as long; whose it is is not
 //!    checked.
 //!
 //! # Cost
 //!
-//! A position is found in O(log d) comparisons expected, d being how many items come
-//! behind it: what comes last costs one. The rest compares nothing, and is O(1)
-//! expected but for [`before`](Tree::before).
+//! What comes last costs one comparison and a few stores, and so does taking the first
+//! out. What comes earlier is found in O(log d) comparisons expected, d being how many of
+//! the tree come behind it.
 
 use std::cmp::Ordering;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
+mod tree;
 
-const NONE: u32 = u32::MAX;
-/// No item has this number either.
-const OUTSIDE: u32 = u32::MAX - 1;
+pub use tree::{Items, Links};
+use tree::{LEFT, NONE, RIGHT, Tree};
 
-/// Where the items stand, by number; each with its links.
-pub trait Items {
-    /// The links of an item.
-    fn links(&self, item: u32) -> &Links;
-
-    /// The same, to change them.
-    fn links_mut(&mut self, item: u32) -> &mut Links;
-}
-
-/// One item's place in its tree.
-#[derive(Clone, Copy, Debug)]
-pub struct Links {
-    /// `NONE` at the root, `OUTSIDE` in no tree.
-    parent: u32,
-    /// At the left and at the right.
-    child: [u32; 2],
-}
-
-impl Links {
-    /// Those of an item that is in no tree.
-    pub const OUT: Self = Self {
-        parent: OUTSIDE,
-        child: [NONE; 2],
-    };
-
-    /// Whether the item is in a tree.
-    #[inline]
-    pub fn is_in(&self) -> bool {
-        self.parent != OUTSIDE
-    }
-}
-
-/// Where an item is to be inserted; valid until its tree changes.
+/// Where an item is to be inserted; valid until its order changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    parent: u32,
-    side: usize,
+pub enum Position {
+    /// Before all others.
+    First,
+    /// Behind all of the run, and of the tree if there is no run.
+    Last,
+    /// In the tree.
+    Late(tree::Position),
 }
 
-const LEFT: usize = 0;
-const RIGHT: usize = 1;
-
-/// One tree: the numbers of its root, of its first item and of its last.
+/// One order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tree {
-    root: u32,
-    head: u32,
-    tail: u32,
+pub struct Order {
+    /// The run's first item and its last.
+    ends: [u32; 2],
+    late: Tree,
 }
 
-impl Tree {
-    /// A tree without items.
+impl Order {
+    /// Without items.
     pub const EMPTY: Self = Self {
-        root: NONE,
-        head: NONE,
-        tail: NONE,
+        ends: [NONE; 2],
+        late: Tree::EMPTY,
     };
+
+    /// Whether there is no item.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ends[LEFT] == NONE && self.late.is_empty()
+    }
 
     /// The position of an item that compares to the others as `compare` says;
     /// behind its equals.
-    ///
-    /// The only method that runs code of the caller's.
     #[inline]
     pub fn position(
-        self,
+        &self,
         items: &impl Items,
         mut compare: impl FnMut(u32) -> Ordering,
     ) -> Position {
-        if self.tail == NONE {
-            return self.first_position();
+        let last = match self.ends[RIGHT] {
+            NONE => self.late.tail(),
+            last => last,
+        };
+        if last == NONE || compare(last).is_ge() {
+            return Position::Last;
         }
-        if compare(self.tail).is_ge() {
-            return Position {
-                parent: self.tail,
-                side: RIGHT,
-            };
-        }
-        // Each item of the right edge comes before all that is below it at the right.
-        let mut parent = self.tail;
-        loop {
-            let above = items.links(parent).parent;
-            if above == NONE || compare(above).is_ge() {
-                break;
-            }
-            parent = above;
-        }
-        let mut side = LEFT;
-        loop {
-            let below = items.links(parent).child[side];
-            if below == NONE {
-                return Position { parent, side };
-            }
-            parent = below;
-            side = usize::from(compare(parent).is_ge());
-        }
-    }
-
-    /// The position before all others; the only one in a tree without items.
-    #[inline]
-    pub fn first_position(self) -> Position {
-        Position {
-            parent: self.head,
-            side: LEFT,
-        }
+        Position::Late(self.late.position(items, compare))
     }
 
     /// Inserts an item where [`position`](Self::position) said.
+    #[inline]
     pub fn insert(&mut self, items: &mut impl Items, position: Position, item: u32) {
-        let Position { parent, side } = position;
-        *items.links_mut(item) = Links {
-            parent,
-            ..Links::OUT
-        };
-        if parent == NONE {
-            debug_assert_eq!(self.root, NONE, "the position of another tree");
-            (self.root, self.head, self.tail) = (item, item, item);
-            return;
+        match position {
+            Position::First => self.extend(items, LEFT, item),
+            Position::Last => self.extend(items, RIGHT, item),
+            Position::Late(position) => self.late.insert(items, position, item),
         }
-        items.links_mut(parent).child[side] = item;
-        if side == LEFT && parent == self.head {
-            self.head = item;
-        } else if side == RIGHT && parent == self.tail {
-            self.tail = item;
-        }
-        let own = priority(item);
-        let mut above = parent;
-        while above != NONE && priority(above) < own {
-            above = self.rotate_up(items, item);
+    }
+
+    /// The run becomes longer on this side.
+    #[inline]
+    fn extend(&mut self, items: &mut impl Items, side: usize, item: u32) {
+        let end = self.ends[side];
+        *items.links_mut(item) = Links::beside(side, end);
+        self.ends[side] = item;
+        match end {
+            NONE => self.ends[1 - side] = item,
+            end => items.links_mut(end).set_neighbour(side, item),
         }
     }
 
     /// Takes an item out.
+    #[inline]
     pub fn remove(&mut self, items: &mut impl Items, item: u32) {
-        let Links { parent, child } = *items.links(item);
-        let beside = |side: usize, items: &_| match extreme(items, child[1 - side], side) {
-            NONE => parent,
-            below => below,
-        };
-        if item == self.head {
-            self.head = beside(LEFT, items);
-        }
-        if item == self.tail {
-            self.tail = beside(RIGHT, items);
-        }
-        let child = loop {
-            let [left, right] = items.links(item).child;
-            if left == NONE || right == NONE {
-                break if left == NONE { right } else { left };
-            }
-            let left_is_higher = priority(left) >= priority(right);
-            self.rotate_up(items, if left_is_higher { left } else { right });
-        };
         let links = items.links_mut(item);
-        let parent = links.parent;
+        let Some(neighbours) = links.neighbours() else {
+            return self.late.remove(items, item);
+        };
         *links = Links::OUT;
-        self.replace(items, parent, item, child);
+        for side in [LEFT, RIGHT] {
+            match neighbours[side] {
+                NONE => self.ends[side] = neighbours[1 - side],
+                beside => items
+                    .links_mut(beside)
+                    .set_neighbour(1 - side, neighbours[1 - side]),
+            }
+        }
     }
 
-    /// Whether there is no item.
+    /// The first item. Which of two that is `compare` says.
     #[inline]
-    pub fn is_empty(self) -> bool {
-        self.root == NONE
-    }
-
-    /// The first item.
-    #[inline]
-    pub fn head(self) -> Option<u32> {
-        Some(self.head).filter(|&head| head != NONE)
-    }
-
-    /// How many items come before this one. A step for each of them.
-    pub fn before(self, items: &impl Items, item: u32) -> u32 {
-        let (mut at, mut before) = (item, 0);
-        while at != self.head {
-            at = previous(items, at);
-            before += 1;
-        }
-        before
-    }
-
-    /// Puts `child` (or nothing) in the place of `old`.
-    #[inline]
-    fn replace(&mut self, items: &mut impl Items, parent: u32, old: u32, child: u32) {
-        if parent == NONE {
-            self.root = child;
-        } else {
-            let children = &mut items.links_mut(parent).child;
-            children[usize::from(children[RIGHT] == old)] = child;
-        }
-        if child != NONE {
-            items.links_mut(child).parent = parent;
+    pub fn head(&self, compare: impl FnOnce(u32, u32) -> Ordering) -> Option<u32> {
+        match (self.ends[LEFT], self.late.head()) {
+            (NONE, NONE) => None,
+            (NONE, only) | (only, NONE) => Some(only),
+            (run, late) if compare(late, run).is_lt() => Some(late),
+            (run, _) => Some(run),
         }
     }
 
-    /// An item and its parent change places; the order stays. What is above now.
-    fn rotate_up(&mut self, items: &mut impl Items, item: u32) -> u32 {
-        let Links { parent, child } = *items.links(item);
-        let links = items.links_mut(parent);
-        let side = usize::from(links.child[RIGHT] == item);
-        let inner = child[1 - side];
-        links.child[side] = inner;
-        let above = std::mem::replace(&mut links.parent, item);
-        items.links_mut(item).child[1 - side] = parent;
-        if inner != NONE {
-            items.links_mut(inner).parent = parent;
-        }
-        self.replace(items, above, parent, item);
-        above
+    /// How many items come before this one, which compares to the others as `compare`
+    /// says. A step for each of them.
+    pub fn before(&self, items: &impl Items, mut compare: impl FnMut(u32) -> Ordering) -> usize {
+        let mut is_before = |&other: &u32| compare(other).is_gt();
+        let run = self.run(items).take_while(&mut is_before).count();
+        run + self.late.iter(items).take_while(is_before).count()
     }
-}
 
-/// The last item on this side, at and below this one.
-fn extreme(items: &impl Items, mut item: u32, side: usize) -> u32 {
-    let mut last = NONE;
-    while item != NONE {
-        (last, item) = (item, items.links(item).child[side]);
+    fn run(&self, items: &impl Items) -> impl Iterator<Item = u32> {
+        let is_one = |&item: &u32| item != NONE;
+        let next = move |&item: &u32| Some(items.links(item).neighbours()?[RIGHT]).filter(is_one);
+        std::iter::successors(Some(self.ends[LEFT]).filter(is_one), next)
     }
-    last
-}
 
-/// The item before one that is not the first.
-fn previous(items: &impl Items, item: u32) -> u32 {
-    let below = extreme(items, items.links(item).child[LEFT], RIGHT);
-    if below != NONE {
-        return below;
+    /// The items of the run, and those of the tree, each in order.
+    #[cfg(test)]
+    pub fn parts(&self, items: &impl Items) -> [Vec<u32>; 2] {
+        [self.run(items).collect(), self.late.iter(items).collect()]
     }
-    let mut at = item;
-    loop {
-        let above = items.links(at).parent;
-        if items.links(above).child[RIGHT] == at {
-            return above;
-        }
-        at = above;
-    }
-}
-
-/// Splitmix of its number: as good as random for balance, and the same in every
-/// run.
-#[inline]
-fn priority(item: u32) -> u32 {
-    let mut z = (u64::from(item) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((z ^ (z >> 31)) >> 32) as u32
 }

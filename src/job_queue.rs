@@ -90,6 +90,7 @@
 //! Nothing of a tenant or group is left when its last job is gone, unless something was
 //! set for it.
 
+mod body;
 mod builder;
 mod claim;
 mod claiming;
@@ -112,6 +113,7 @@ use crate::limit::Limit;
 use crate::sync::Arc;
 use crate::wait::Wait;
 
+use body::Clones;
 use claiming::Asked;
 use shared::Shared;
 
@@ -175,8 +177,11 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// As [`try_claim`](Self::try_claim).
     #[must_use = "dropping the claims gives the jobs back"]
-    pub fn try_claim_until(&self, n: usize, until: Duration) -> Vec<Claim<'_, K, J>> {
-        self.asked(n, Some(until)).now()
+    pub fn try_claim_until(&self, n: usize, until: Duration) -> Vec<Claim<'_, K, J>>
+    where
+        J: Clone,
+    {
+        self.asked(n, Some((until, J::clone))).now()
     }
 
     /// Waits for at least one job, and claims up to `n` that may run then. An
@@ -209,11 +214,14 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// # Errors
     ///
     /// As [`claim`](Self::claim).
-    pub fn claim_until(&self, n: usize, until: Duration) -> Wait<Claiming<'_, K, J>> {
-        self.asked(n, Some(until)).wait()
+    pub fn claim_until(&self, n: usize, until: Duration) -> Wait<Claiming<'_, K, J>>
+    where
+        J: Clone,
+    {
+        self.asked(n, Some((until, J::clone))).wait()
     }
 
-    fn asked(&self, n: usize, until: Option<Duration>) -> Asked<'_, K, J> {
+    fn asked(&self, n: usize, until: Option<(Duration, Clones<J>)>) -> Asked<'_, K, J> {
         Asked::new(self.shared(), None, (n, until))
     }
 }
@@ -279,8 +287,9 @@ impl<K, J> JobQueue<K, J> {
     /// again; the dead stay.
     ///
     /// Cost: O(n log n) under the lock.
-    pub fn shutdown(&self) -> Vec<Taken<K, Arc<J>>> {
-        self.shared().shut(false)
+    pub fn shutdown(&self) -> Vec<Taken<K, J>> {
+        let waited = self.shared().shut(false);
+        waited.into_iter().map(push::taken).collect()
     }
 }
 

@@ -47,7 +47,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::by_key::Tree;
+use crate::by_key::Order;
 use crate::limit::Limit;
 use crate::retry::Retry;
 use crate::ring::Ring;
@@ -308,7 +308,8 @@ impl<K: Ord, J> Jobs<K, J> {
     fn update_group(&mut self, key: Key) {
         let group = self.groups.get(key);
         let first = group.filter(|group| group.lacks_front());
-        if let Some(at) = first.and_then(|group| group.order.head()) {
+        let compare = |one, other| self.compare(one, other);
+        if let Some(at) = first.and_then(|group| group.order.head(compare)) {
             let job = self.jobs.by_index(at).expect(PINNED);
             let position = self.in_line(&job.key, job.sequence, Some(job.tenant));
             let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
@@ -360,8 +361,15 @@ impl<K: Ord, J> Jobs<K, J> {
 
     /// Where it belongs in its tenant's line.
     fn in_line(&self, key: &K, sequence: u64, tenant: Option<u32>) -> InOrder {
-        let line = tenant.map_or(Tree::EMPTY, |tenant| self.tenant(tenant).line);
+        let line = tenant.map_or(&Order::EMPTY, |tenant| &self.tenant(tenant).line);
         InOrder::Line(line.position(&self.jobs, |other| self.order(key, sequence, other)))
+    }
+
+    /// How a job compares to another.
+    #[inline]
+    fn compare(&self, one: u32, other: u32) -> Ordering {
+        let job = self.job(one);
+        self.order(&job.key, job.sequence, other)
     }
 
     /// How a place compares to that of a job.

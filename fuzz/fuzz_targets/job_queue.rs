@@ -201,7 +201,7 @@ impl Run {
         else {
             unreachable!()
         };
-        let Some(claim) = self.claim(which) else {
+        let Some(mut claim) = self.claim(which) else {
             return;
         };
         let (holds, job) = (claim.holds(), *claim);

@@ -1,4 +1,4 @@
-//! The trees against sorted vectors.
+//! The orders against sorted vectors.
 
 use proptest::prelude::*;
 
@@ -6,17 +6,30 @@ use super::*;
 
 #[derive(Clone, Debug)]
 enum Act {
-    Add { tree: usize, key: u8 },
-    AddFirst { tree: usize },
-    Remove { tree: usize, at: usize },
+    Add {
+        order: usize,
+        key: u8,
+    },
+    /// Behind all that are there: orders are most of all this.
+    AddLast {
+        order: usize,
+    },
+    AddFirst {
+        order: usize,
+    },
+    Remove {
+        order: usize,
+        at: usize,
+    },
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    let tree = 0..3usize;
+    let order = 0..3usize;
     prop_oneof![
-        6 => (tree.clone(), any::<u8>()).prop_map(|(tree, key)| Act::Add { tree, key }),
-        1 => tree.clone().prop_map(|tree| Act::AddFirst { tree }),
-        4 => (tree, any::<usize>()).prop_map(|(tree, at)| Act::Remove { tree, at }),
+        4 => (order.clone(), any::<u8>()).prop_map(|(order, key)| Act::Add { order, key }),
+        3 => order.clone().prop_map(|order| Act::AddLast { order }),
+        1 => order.clone().prop_map(|order| Act::AddFirst { order }),
+        5 => (order, any::<usize>()).prop_map(|(order, at)| Act::Remove { order, at }),
     ]
 }
 
@@ -30,113 +43,119 @@ impl Items for Vec<Links> {
     }
 }
 
-impl Tree {
-    /// The items in order.
-    pub(crate) fn iter(self, items: &impl Items) -> impl Iterator<Item = u32> {
-        let mut stack = Vec::new();
-        let mut at = self.root;
-        std::iter::from_fn(move || {
-            while at != NONE {
-                stack.push(at);
-                at = items.links(at).child[LEFT];
-            }
-            let item = stack.pop()?;
-            at = items.links(item).child[RIGHT];
-            Some(item)
-        })
+/// Checks the order against its items, each with its key; and its inner ones.
+fn check(items: &Vec<Links>, order: Order, expected: &[(u8, u32)]) {
+    let place = |item| expected.iter().position(|other| other.1 == item).unwrap();
+    let compare = |one, other| place(one).cmp(&place(other));
+    assert_eq!(order.head(compare), expected.first().map(|first| first.1));
+    assert_eq!(order.is_empty(), expected.is_empty());
+    for (before, &(_, item)) in expected.iter().enumerate() {
+        assert!(items.links(item).is_in());
+        assert_eq!(order.before(items, |other| compare(item, other)), before);
     }
-}
-
-/// Checks the invariants below an item; its height.
-fn check(items: &Vec<Links>, item: u32, parent: u32) -> usize {
-    if item == NONE {
-        return 0;
-    }
-    let links = items.links(item);
-    assert!(links.is_in() && links.parent == parent);
-    let [left, right] = links.child;
-    for child in [left, right] {
-        assert!(child == NONE || priority(child) <= priority(item));
-    }
-    let left = check(items, left, item);
-    1 + left.max(check(items, right, item))
+    order.late.check(items);
 }
 
 proptest! {
     #[test]
-    fn as_sorted_vectors_are(acts in prop::collection::vec(act(), 0..300)) {
+    fn as_sorted_vectors_are(acts in prop::collection::vec(act(), 0..150)) {
         let mut items = Vec::new();
-        let mut trees = [Tree::EMPTY; 3];
-        // By tree: key and item.
+        let mut orders = [Order::EMPTY; 3];
+        // By order: key and item.
         let mut naive: [Vec<(u8, u32)>; 3] = Default::default();
         for act in acts {
             let item = items.len() as u32;
             match act {
-                Act::Add { tree, key } => {
+                Act::Add { order, .. } | Act::AddLast { order } => {
+                    let among = &mut naive[order];
+                    let key = match act {
+                        Act::Add { key, .. } => key,
+                        _ => among.last().map_or(0, |last| last.0),
+                    };
                     items.push(Links::OUT);
-                    let among = &mut naive[tree];
                     let key_of = |item| among.iter().find(|other| other.1 == item).unwrap().0;
-                    let position = trees[tree]
+                    let position = orders[order]
                         .position(&items, |other| (key, item).cmp(&(key_of(other), other)));
-                    trees[tree].insert(&mut items, position, item);
+                    orders[order].insert(&mut items, position, item);
                     let at = among.partition_point(|&(other, _)| other <= key);
                     among.insert(at, (key, item));
                 }
-                Act::AddFirst { tree } => {
+                // As one that was a front until now: it has been there.
+                Act::AddFirst { order } if naive[order].first().is_none_or(|first| first.0 > 0) => {
                     items.push(Links::OUT);
-                    let position = trees[tree].first_position();
-                    trees[tree].insert(&mut items, position, item);
-                    naive[tree].insert(0, (0, item));
+                    orders[order].insert(&mut items, Position::First, item);
+                    naive[order].insert(0, (0, item));
                 }
-                Act::Remove { tree, at } if !naive[tree].is_empty() => {
-                    let at = at % naive[tree].len();
-                    let (_, item) = naive[tree].remove(at);
-                    trees[tree].remove(&mut items, item);
+                Act::Remove { order, at } if !naive[order].is_empty() => {
+                    let at = at % naive[order].len();
+                    let (_, item) = naive[order].remove(at);
+                    orders[order].remove(&mut items, item);
                     prop_assert!(!items.links(item).is_in());
                 }
-                Act::Remove { .. } => {}
+                Act::AddFirst { .. } | Act::Remove { .. } => {}
             }
-            for (tree, naive) in trees.iter().zip(&naive) {
-                check(&items, tree.root, NONE);
-                let expected: Vec<u32> = naive.iter().map(|&(_, item)| item).collect();
-                prop_assert_eq!(tree.head(), expected.first().copied());
-                prop_assert_eq!(tree.tail, expected.last().copied().unwrap_or(NONE));
-                prop_assert_eq!(tree.is_empty(), expected.is_empty());
-                for (before, &item) in expected.iter().enumerate() {
-                    prop_assert_eq!(tree.before(&items, item), before as u32);
-                }
-                prop_assert_eq!(tree.iter(&items).collect::<Vec<_>>(), expected);
+            for (order, naive) in orders.iter().zip(&naive) {
+                check(&items, *order, naive);
             }
         }
     }
 }
 
-/// What is last costs one comparison; near the end no more than a few, on average.
+/// What is last costs one comparison, and so does what comes last of those that are late;
+/// near the end it is no more than a few, on average.
 #[test]
 fn near_the_end_is_found_at_once() {
-    let mut items = vec![Links::OUT; 10_000];
-    let mut tree = Tree::EMPTY;
+    let mut items = vec![Links::OUT; 10_001];
+    let mut order = Order::EMPTY;
+    // In front of one, each is late.
+    order.insert(&mut items, Position::First, 10_000);
     for item in 0..10_000 {
         let mut compared = 0;
-        let position = tree.position(&items, |other| {
+        let position = order.position(&items, |other| {
             compared += 1;
             item.cmp(&other)
         });
-        assert_eq!(compared, u32::from(item > 0));
-        tree.insert(&mut items, position, item);
+        assert_eq!(compared, 1 + u32::from(item > 0));
+        order.insert(&mut items, position, item);
     }
-    let height = check(&items, tree.root, NONE);
-    assert!(height < 60, "{height}");
+    let height = order.late.check(&items);
+    assert!((10..60).contains(&height), "{height}");
     let mut compared = 0;
     for item in 9_990..10_000u32 {
-        tree.position(&items, |other| {
+        order.position(&items, |other| {
             compared += 1;
             item.cmp(&other)
         });
     }
-    assert!(compared < 100, "{compared}");
-    for item in 0..10_000 {
-        tree.remove(&mut items, item);
+    assert!(compared < 110, "{compared}");
+    for item in 0..=10_000 {
+        assert_eq!(order.head(|one, other| one.cmp(&other)), Some(item));
+        order.remove(&mut items, item);
     }
-    assert_eq!(tree, Tree::EMPTY);
+    assert_eq!(order, Order::EMPTY);
+}
+
+/// In order, nothing is in the tree, and whoever comes when it is empty is in order again.
+#[test]
+fn what_comes_in_order_is_in_the_run() {
+    let mut items = vec![Links::OUT; 5];
+    let mut order = Order::EMPTY;
+    let mut add = |order: &mut Order, item: u32| {
+        let position = order.position(&items, |other| item.cmp(&other));
+        order.insert(&mut items, position, item);
+        position
+    };
+    assert_eq!(add(&mut order, 1), Position::Last);
+    assert_eq!(add(&mut order, 3), Position::Last);
+    assert!(matches!(add(&mut order, 2), Position::Late(_)));
+    for item in [1, 3] {
+        order.remove(&mut items, item);
+    }
+    let mut add = |order: &mut Order, item: u32| {
+        let position = order.position(&items, |other| item.cmp(&other));
+        order.insert(&mut items, position, item);
+        position
+    };
+    assert_eq!(add(&mut order, 4), Position::Last);
+    assert!(matches!(add(&mut order, 0), Position::Late(_)));
 }

@@ -12,6 +12,7 @@ use crate::queue::Capacity;
 use crate::retry::Retry;
 
 use super::JobQueue;
+use super::body::Clones;
 use super::shared::Shared;
 
 /// What a queue is to be.
@@ -19,7 +20,7 @@ use super::shared::Shared;
 pub struct Builder<K, J> {
     group_limit: Limit,
     retry: Retry,
-    lease: Option<Duration>,
+    lease: Option<(Duration, Clones<J>)>,
     capacity: Limit,
     of: PhantomData<fn() -> (K, J)>,
 }
@@ -62,8 +63,11 @@ impl<K: Ord, J> Builder<K, J> {
     /// How long a claim holds, if it is not extended; for ever by default.
     /// With a [`Ticker`](crate::ticker::Ticker) counted from the claim, else from the
     /// latest time that [`advance`](JobQueue::advance) was told.
-    pub fn lease(mut self, lease: Duration) -> Self {
-        self.lease = Some(lease);
+    pub fn lease(mut self, lease: Duration) -> Self
+    where
+        J: Clone,
+    {
+        self.lease = Some((lease, J::clone));
         self
     }
 
@@ -96,7 +100,7 @@ impl<K, J> fmt::Debug for Builder<K, J> {
         f.debug_struct("Builder")
             .field("group_limit", &self.group_limit)
             .field("retry", &self.retry)
-            .field("lease", &self.lease)
+            .field("lease", &self.lease.map(|(lease, _)| lease))
             .field("capacity", &self.capacity)
             .finish()
     }

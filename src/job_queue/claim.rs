@@ -9,7 +9,9 @@ use std::time::Duration;
 use crate::jobs::{Expired, Name, Pick, Taken, Unclaim};
 use crate::sync::{Arc, panicking};
 
+use super::body::{Body, Stored};
 use super::id::JobId;
+use super::push::unwrapped;
 use super::shared::Shared;
 
 /// A claimed job, with one unit of its group's, its tenant's and the queue's
@@ -30,7 +32,7 @@ use super::shared::Shared;
 pub struct Claim<'q, K, J> {
     shared: Owner<'q, K, J>,
     pick: Pick,
-    job: Arc<J>,
+    body: Stored<J>,
     over: bool,
 }
 
@@ -42,11 +44,11 @@ impl<K, J> UnwindSafe for Claim<'_, K, J> {}
 impl<K, J> RefUnwindSafe for Claim<'_, K, J> {}
 
 impl<'q, K, J> Claim<'q, K, J> {
-    pub(super) fn new(shared: Owner<'q, K, J>, pick: Pick, job: Arc<J>) -> Self {
+    pub(super) fn new(shared: Owner<'q, K, J>, pick: Pick, body: Stored<J>) -> Self {
         Self {
             shared,
             pick,
-            job,
+            body,
             over: false,
         }
     }
@@ -62,7 +64,7 @@ impl<'q, K, J> Claim<'q, K, J> {
         Claim {
             shared: Cow::Owned(Arc::clone(&self.shared)),
             pick: self.pick,
-            job: self.job.clone(),
+            body: self.body.take(),
             over: false,
         }
     }
@@ -121,19 +123,17 @@ impl<'q, K, J> Claim<'q, K, J> {
     }
 
     /// The job is done: it leaves the queue, and its units are free. Key and job
-    /// are the caller's. `Arc::into_inner` takes the job out, unless a claim whose
-    /// lease ran out, or [`get`](super::JobQueue::get), shows it still.
+    /// are the caller's.
     ///
     /// ```
     /// use conversant::job_queue::{JobQueue, Place};
-    /// use std::sync::Arc;
     ///
     /// let queue = JobQueue::new();
     /// queue.push(7, String::from("mail"), Place::new().tenant("shop"))?;
     /// let claim = queue.try_claim(1).remove(0);
     /// assert_eq!((claim.key(), claim.tenant()), (Ok(7), Ok("shop".into())));
     /// let done = claim.complete()?;
-    /// assert_eq!(Arc::into_inner(done.job).as_deref(), Some("mail"));
+    /// assert_eq!(done.job, "mail");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -141,10 +141,25 @@ impl<'q, K, J> Claim<'q, K, J> {
     ///
     /// [`Expired`] if the lease has run out: the job waits again, is claimed by
     /// another, is dead or gone, and nothing has changed.
-    pub fn complete(mut self) -> Result<Taken<K, Arc<J>>, Expired> {
+    ///
+    /// # Panics
+    ///
+    /// If a claim whose lease ran out, or [`get`](super::JobQueue::get), shows the job
+    /// still, and its `clone` panics. The job is done.
+    pub fn complete(mut self) -> Result<Taken<K, J>, Expired> {
         self.over = true;
         let pick = self.pick;
-        self.shared.with_state(|state| state.jobs.complete(pick))
+        let done = self.shared.with_state(|state| state.jobs.complete(pick));
+        done.map(|done| self.taken(done))
+    }
+
+    /// Its job, of which the queue had this.
+    fn taken(&mut self, done: Taken<K, Stored<J>>) -> Taken<K, J> {
+        let Taken { key, job, attempts } = done;
+        // First what is shared: then it is perhaps no more.
+        drop(job);
+        let job = unwrapped(self.body.take());
+        Taken { key, job, attempts }
     }
 
     /// As [`complete`](Self::complete) of each, in order, but the queue's lock is taken once
@@ -162,10 +177,11 @@ impl<'q, K, J> Claim<'q, K, J> {
     ///
     /// # Panics
     ///
-    /// If the iterator does; none is completed.
+    /// If the iterator does; none is completed. If a `clone` does, as for
+    /// [`complete`](Self::complete); all are.
     pub fn complete_all(
         claims: impl IntoIterator<Item = Self>,
-    ) -> Vec<Result<Taken<K, Arc<J>>, Expired>> {
+    ) -> Vec<Result<Taken<K, J>, Expired>> {
         let mut claims: Vec<Self> = claims.into_iter().collect();
         let mut done = Vec::with_capacity(claims.len());
         for claims in claims.chunk_by_mut(|one, next| Arc::ptr_eq(&one.shared, &next.shared)) {
@@ -175,7 +191,8 @@ impl<'q, K, J> Claim<'q, K, J> {
                 done.extend(claims.iter().map(complete));
             });
         }
-        done
+        let taken = |(claim, done): (&mut Self, Result<_, _>)| done.map(|done| claim.taken(done));
+        claims.iter_mut().zip(done).map(taken).collect()
     }
 
     /// The job is not done: it goes back to the place of its key, one more
@@ -249,15 +266,28 @@ impl<'q, K, J> Claim<'q, K, J> {
     /// # Errors
     ///
     /// [`Expired`] if the lease has run out; nothing has changed.
-    pub fn extend(&self, until: Duration) -> Result<(), Expired> {
-        self.shared
-            .with_state(|state| state.jobs.extend(self.pick, until))
+    pub fn extend(&mut self, until: Duration) -> Result<(), Expired>
+    where
+        J: Clone,
+    {
+        let Self { pick, body, .. } = self;
+        self.shared.with_state(|state| {
+            state.jobs.extend(*pick, until)?;
+            // It must be there if the lease runs out.
+            let stored = state.jobs.claimed_data(pick.id);
+            Body::put_back(body, stored);
+            *body = body.take().or_else(|| Body::lend(stored, Some(J::clone)));
+            Ok(())
+        })
     }
 
     fn end(&mut self, how: Unclaim) -> Result<bool, Expired> {
         self.over = true;
         let pick = self.pick;
-        let (dead, unwanted) = self.shared.with_state(|state| state.unclaim(pick, how))?;
+        let body = &mut self.body;
+        let (dead, unwanted) = self
+            .shared
+            .with_state(|state| state.unclaim(pick, how, body))?;
         drop(unwanted);
         Ok(dead)
     }
@@ -267,7 +297,7 @@ impl<K, J> Deref for Claim<'_, K, J> {
     type Target = J;
 
     fn deref(&self) -> &J {
-        &self.job
+        self.body.as_ref().expect("a claim has its job")
     }
 }
 

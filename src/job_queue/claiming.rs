@@ -10,6 +10,7 @@ use crate::jobs::{Pick, Pinned};
 use crate::sync::Arc;
 use crate::wait::{Op, Ticket, Wait, look_twice, sealed};
 
+use super::body::{Body, Clones};
 use super::claim::Claim;
 use super::shared::{Shared, State};
 
@@ -19,14 +20,14 @@ pub(super) struct Asked<'q, K, J> {
     of: Option<Pinned>,
     n: usize,
     /// The lease, if not the queue's.
-    until: Option<Duration>,
+    until: Option<(Duration, Clones<J>)>,
 }
 
 impl<'q, K: Ord, J> Asked<'q, K, J> {
     pub(super) fn new(
         shared: &'q Arc<Shared<K, J>>,
         of: Option<Pinned>,
-        (n, until): (usize, Option<Duration>),
+        (n, until): (usize, Option<(Duration, Clones<J>)>),
     ) -> Self {
         Self {
             shared,
@@ -54,12 +55,13 @@ impl<'q, K: Ord, J> Asked<'q, K, J> {
     }
 
     fn claim(&self, state: &mut State<K, J>) -> Vec<Claim<'q, K, J>> {
-        let own = |lease| state.jobs.now().saturating_add(lease);
+        let own = |(lease, clone)| (state.jobs.now().saturating_add(lease), clone);
         let lease = self.until.or_else(|| self.shared.lease.map(own));
-        let picks = state.jobs.claim(self.of, self.n, lease);
+        let (until, clone) = lease.unzip();
+        let picks = state.jobs.claim(self.of, self.n, until);
         let claim = |pick: Pick| {
-            let job = state.jobs.get(pick.id).expect("it was just claimed");
-            Claim::new(Cow::Borrowed(self.shared), pick, job.clone())
+            let body = Body::lend(state.jobs.claimed_data(pick.id), clone);
+            Claim::new(Cow::Borrowed(self.shared), pick, body)
         };
         picks.into_iter().map(claim).collect()
     }

@@ -6,13 +6,13 @@ use crate::due::{Dates, Timed};
 use crate::error::OutOfRange;
 use crate::jobs::{Name, Refused, Scope, Taken, Why};
 use crate::limit::Limit;
-use crate::sync::Arc;
 use crate::wait::sealed;
 
 use super::JobQueue;
+use super::body::Body;
 use super::builder::{ReplaceError, RequeueError};
 use super::id::JobId;
-use super::push::unwrapped;
+use super::push::{taken, unwrapped};
 
 impl<K, J> JobQueue<K, J> {
     /// Changes a limit: how many jobs of this scope may be claimed at once.
@@ -60,11 +60,19 @@ impl<K, J> JobQueue<K, J> {
         self.shared().with_state(|state| state.jobs.advance(now))
     }
 
-    /// The job of this name: waiting, claimed or dead; `None` if it is gone.
+    /// A clone of the job of this name, made without the lock. `None` if it is gone, or if
+    /// a claim without a lease has it.
     #[must_use]
-    pub fn get(&self, id: JobId) -> Option<Arc<J>> {
+    pub fn get(&self, id: JobId) -> Option<J>
+    where
+        J: Clone,
+    {
         let id = self.shared().key(id).ok()?;
-        self.shared().read(|state| state.jobs.get(id).cloned())
+        let clone = Some(J::clone as fn(&J) -> J);
+        let shown = self
+            .shared()
+            .with_state(|state| Body::lend(state.jobs.get_mut(id)?, clone));
+        shown.map(Body::into_job)
     }
 
     /// Takes out a job that nobody has claimed.
@@ -72,9 +80,10 @@ impl<K, J> JobQueue<K, J> {
     /// # Errors
     ///
     /// [`Refused`] if there is no such job any more, or it is claimed.
-    pub fn remove(&self, id: JobId) -> Result<Taken<K, Arc<J>>, Refused> {
+    pub fn remove(&self, id: JobId) -> Result<Taken<K, J>, Refused> {
         let id = self.shared().key(id)?;
-        self.shared().with_state(|state| state.jobs.remove(id))
+        let removed = self.shared().with_state(|state| state.jobs.remove(id));
+        removed.map(taken)
     }
 
     /// Has a job that waits be due at this time instead, by the embedder's clock;
@@ -97,18 +106,16 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// [`ReplaceError`] with the new job if there is no such job any more, or it is
     /// claimed.
-    pub fn replace(&self, id: JobId, job: J) -> Result<Arc<J>, ReplaceError<J>> {
-        let mut job = Arc::new(job);
+    pub fn replace(&self, id: JobId, job: J) -> Result<J, ReplaceError<J>> {
+        let mut job = Some(Body::Own(job));
         let replaced = self.shared().key(id).and_then(|id| {
             let shared = self.shared();
             shared.with_state(|state| state.jobs.replace(id, &mut job))
         });
+        let job = unwrapped(job);
         match replaced {
             Ok(()) => Ok(job),
-            Err(reason) => Err(ReplaceError {
-                job: unwrapped(job),
-                reason,
-            }),
+            Err(reason) => Err(ReplaceError { job, reason }),
         }
     }
 
@@ -149,25 +156,27 @@ impl<K, J> JobQueue<K, J> {
     ///     queue.push(key, to, Place::new().tenant("mail"))?;
     /// }
     /// let mut to_ann = queue.list(&Scope::tenant("mail"));
-    /// to_ann.retain(|&id| queue.get(id).is_some_and(|to| *to == "ann"));
+    /// to_ann.retain(|&id| queue.get(id) == Some("ann"));
     /// assert_eq!(queue.remove_all(to_ann).len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn remove_all(&self, ids: impl IntoIterator<Item = JobId>) -> Vec<Taken<K, Arc<J>>> {
+    pub fn remove_all(&self, ids: impl IntoIterator<Item = JobId>) -> Vec<Taken<K, J>> {
         let ids = ids.into_iter().filter_map(|id| self.shared().key(id).ok());
         let ids: Vec<_> = ids.collect();
-        self.shared().with_state(|state| {
+        let removed: Vec<_> = self.shared().with_state(|state| {
             let removed = ids.iter().filter_map(|&id| state.jobs.remove(id).ok());
             removed.collect()
-        })
+        });
+        removed.into_iter().map(taken).collect()
     }
 
     /// Takes out all jobs of this scope that wait, in the order in which they were
     /// pushed. Those that are claimed or dead stay.
     ///
     /// Cost: as [`list`](Self::list).
-    pub fn drain(&self, scope: &Scope) -> Vec<Taken<K, Arc<J>>> {
-        self.shared().with_state(|state| state.jobs.drain(scope))
+    pub fn drain(&self, scope: &Scope) -> Vec<Taken<K, J>> {
+        let drained = self.shared().with_state(|state| state.jobs.drain(scope));
+        drained.into_iter().map(taken).collect()
     }
 
     /// The jobs that [failed](super::Claim::fail) too often, those that died first

@@ -11,6 +11,7 @@ use crate::sync::Arc;
 use crate::wait::Wait;
 
 use super::JobQueue;
+use super::body::Clones;
 use super::claim::Claim;
 use super::claiming::{Asked, Claiming};
 use super::id::JobId;
@@ -137,11 +138,14 @@ impl<K: Ord, J, S> Part<K, J, S> {
     /// # Errors
     ///
     /// As there.
-    pub fn claim_until(&self, n: usize, until: Duration) -> Wait<Claiming<'_, K, J>> {
-        self.asked(n, Some(until)).wait()
+    pub fn claim_until(&self, n: usize, until: Duration) -> Wait<Claiming<'_, K, J>>
+    where
+        J: Clone,
+    {
+        self.asked(n, Some((until, J::clone))).wait()
     }
 
-    fn asked(&self, n: usize, until: Option<Duration>) -> Asked<'_, K, J> {
+    fn asked(&self, n: usize, until: Option<(Duration, Clones<J>)>) -> Asked<'_, K, J> {
         let Pin { shared, pinned } = &*self.pin;
         Asked::new(shared, Some(*pinned), (n, until))
     }

@@ -7,9 +7,9 @@ use crate::error::{Closed, TimedOut};
 use crate::jobs::{Place, Taken};
 use crate::queue::{Permits, SendError, SendReason};
 use crate::slab::Key;
-use crate::sync::Arc;
 
 use super::JobQueue;
+use super::body::{Body, Stored};
 use super::id::JobId;
 use super::shared::{Shared, State};
 
@@ -25,12 +25,12 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// let refused = queue.push(1, "final", once()).unwrap_err();
     /// assert_eq!(refused.reason, PushReason::Duplicate(id));
     /// // Nobody has claimed the first one, so that the second can take its place.
-    /// assert_eq!(*queue.replace(id, refused.job)?, "draft");
+    /// assert_eq!(queue.replace(id, refused.job)?, "draft");
     /// assert_eq!(*queue.try_claim(9)[0], "final");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Cost: O(log n), one allocation for the job. By a [handle](Self::tenant) the
+    /// Cost: O(log n). By a [handle](Self::tenant) the
     /// names are not looked up.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl<K: Ord, J> JobQueue<K, J> {
         jobs: impl IntoIterator<Item = (K, J, Place)>,
     ) -> Result<Vec<JobId>, PushAllError<K, J>> {
         let shared = self.shared();
-        let wrapped = |(key, job, place)| Some((key, Arc::new(job), place));
+        let wrapped = |(key, job, place)| Some((key, Some(Body::Own(job)), place));
         let mut entering: Vec<_> = jobs.into_iter().map(wrapped).collect();
         let mut withdrawn = Vec::new();
         let permits = shared.capacity.take(entering.len());
@@ -100,7 +100,7 @@ impl<K: Ord, J> Shared<K, J> {
         (key, job, place): (K, J, Place),
         permits: Permits<'_>,
     ) -> Result<JobId, PushError<K, J>> {
-        let mut entering = Some((key, Arc::new(job), place));
+        let mut entering = Some((key, Some(Body::Own(job)), place));
         let pushed = self.with_state(|state| state.enter(&mut entering));
         match pushed {
             Ok(id) => {
@@ -125,13 +125,20 @@ impl<K, J> Shared<K, J> {
     }
 }
 
-/// What nobody has claimed.
-pub(super) fn unwrapped<J>(job: Arc<J>) -> J {
-    Arc::try_unwrap(job).unwrap_or_else(|_| unreachable!("it was never shared"))
+/// What no claim has.
+pub(super) fn unwrapped<J>(job: Stored<J>) -> J {
+    job.expect("no claim has it").into_job()
+}
+
+/// The same, of jobs that were taken out.
+pub(super) fn taken<K, J>(taken: Taken<K, Stored<J>>) -> Taken<K, J> {
+    let Taken { key, job, attempts } = taken;
+    let job = unwrapped(job);
+    Taken { key, job, attempts }
 }
 
 /// A job on its way in; `None` once it is.
-pub(super) type Entering<K, J> = Option<(K, Arc<J>, Place)>;
+pub(super) type Entering<K, J> = Option<(K, Stored<J>, Place)>;
 
 /// Why a job is not in, as the policy knows it.
 #[derive(Clone, Copy)]
@@ -163,7 +170,7 @@ impl<K: Ord, J> State<K, J> {
     fn enter_all(
         &mut self,
         entering: &mut [Entering<K, J>],
-        withdrawn: &mut Vec<Taken<K, Arc<J>>>,
+        withdrawn: &mut Vec<Taken<K, Stored<J>>>,
     ) -> Result<Vec<Key>, Refusal> {
         withdrawn.reserve(entering.len());
         let ids = Vec::with_capacity(entering.len());
@@ -187,7 +194,7 @@ const ONCE: &str = "it enters once";
 struct AllOrNone<'a, K, J> {
     state: &'a mut State<K, J>,
     ids: Vec<Key>,
-    withdrawn: &'a mut Vec<Taken<K, Arc<J>>>,
+    withdrawn: &'a mut Vec<Taken<K, Stored<J>>>,
 }
 
 impl<K, J> Drop for AllOrNone<'_, K, J> {

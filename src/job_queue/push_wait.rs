@@ -58,7 +58,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///     scope.spawn(|| queue.push_wait(2, "second", Place::new()).wait());
     ///     for expected in ["first", "second"] {
     ///         let claim = queue.claim(1).wait().unwrap().remove(0);
-    ///         assert_eq!(*claim.complete().unwrap().job, expected);
+    ///         assert_eq!(claim.complete().unwrap().job, expected);
     ///     }
     /// });
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -34,17 +34,18 @@ use crate::error::Closed;
 use crate::jobs::{Expired, Jobs, Pick, Pinned, Refused, Scope, Taken, Unclaim};
 use crate::queue::Capacity;
 use crate::slab::Key;
-use crate::sync::{Arc, Tally, unique};
+use crate::sync::{Tally, unique};
 use crate::wait::{Guarded, Session, Ticket, WaitCounts, Waiters, WakeBatch};
 
+use super::body::{Body, Clones, Stored};
 use super::id::JobId;
 
 pub(super) struct Shared<K, J> {
     state: Guarded<State<K, J>>,
     /// Distinguishes this queue from all others.
     number: u64,
-    /// How long a claim holds.
-    pub(super) lease: Option<Duration>,
+    /// How long a claim holds, and how its job is cloned.
+    pub(super) lease: Option<(Duration, Clones<J>)>,
     /// Claims that were dropped, neither completed nor given back.
     pub(super) dropped: Tally,
     /// With a permit for each job.
@@ -52,7 +53,7 @@ pub(super) struct Shared<K, J> {
 }
 
 pub(super) struct State<K, J> {
-    pub(super) jobs: Jobs<K, Arc<J>>,
+    pub(super) jobs: Jobs<K, Stored<J>>,
     /// Those that wait for any job.
     claims: Waiters<()>,
     /// Those that wait for a job of one tenant or group; none of these is empty.
@@ -67,10 +68,14 @@ pub(super) struct State<K, J> {
 }
 
 /// Whether a job is dead now; and the job, if nobody will ever claim it.
-type Returned<K, J> = (bool, Option<Taken<K, Arc<J>>>);
+type Returned<K, J> = (bool, Option<Taken<K, Stored<J>>>);
 
 impl<K, J> Shared<K, J> {
-    pub(super) fn new(jobs: Jobs<K, Arc<J>>, lease: Option<Duration>, capacity: Capacity) -> Self {
+    pub(super) fn new(
+        jobs: Jobs<K, Stored<J>>,
+        lease: Option<(Duration, Clones<J>)>,
+        capacity: Capacity,
+    ) -> Self {
         let state = State {
             jobs,
             claims: Waiters::new(),
@@ -131,7 +136,7 @@ impl<K, J> Shared<K, J> {
     }
 
     /// Closes, and takes out what waits.
-    pub(super) fn shut(&self, gone: bool) -> Vec<Taken<K, Arc<J>>> {
+    pub(super) fn shut(&self, gone: bool) -> Vec<Taken<K, Stored<J>>> {
         self.close(|state| {
             state.gone |= gone;
             state.jobs.drain(&Scope::Queue)
@@ -162,11 +167,18 @@ impl<K, J> State<K, J> {
     }
 
     /// Puts a claimed job back; what nobody will ever claim comes out.
-    pub(super) fn unclaim(&mut self, pick: Pick, how: Unclaim) -> Result<Returned<K, J>, Expired> {
+    pub(super) fn unclaim(
+        &mut self,
+        pick: Pick,
+        how: Unclaim,
+        body: &mut Stored<J>,
+    ) -> Result<Returned<K, J>, Expired> {
         if self.gone {
             return Ok((false, Some(self.jobs.complete(pick)?)));
         }
-        Ok((self.jobs.give_back(pick, how)?, None))
+        let dead = self.jobs.give_back(pick, how)?;
+        Body::put_back(body, self.jobs.claimed_data(pick.id));
+        Ok((dead, None))
     }
 
     /// Notifies by the waking rule; false if the batch is full and more are due.

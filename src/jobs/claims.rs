@@ -78,7 +78,8 @@ impl<K: Ord, J> Jobs<K, J> {
             self.group(group).front?
         } else {
             let tenant = of.map_or_else(|| self.ring.current(), |of| Some(of.tenant));
-            self.tenant(tenant?).line.head()?
+            let line = &self.tenant(tenant?).line;
+            line.head(|one, other| self.compare(one, other))?
         };
         let (id, job) = self.jobs.entry_at(at).expect(PINNED);
         let attempts = job.attempts;
@@ -123,6 +124,12 @@ impl<K, J> Jobs<K, J> {
         let job = self.job(pick.id.index());
         let group = job.group.map(|group| &self.group(group).name);
         Ok((&job.key, &self.tenant(job.tenant).name, group))
+    }
+
+    /// A claimed job's data, to change it.
+    #[inline]
+    pub fn claimed_data(&mut self, id: Key) -> &mut J {
+        &mut self.job_mut(id.index()).data
     }
 
     /// The lease of a claim that still holds.

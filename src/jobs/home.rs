@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::by_key::{Position, Tree};
+use crate::by_key::{Order, Position};
 use crate::slab::{Key, Slab};
 
 use super::PINNED;
@@ -119,7 +119,7 @@ impl<'a> Home<'a> {
 }
 
 /// One that is a front no more is the first of its group's order.
-fn give_way<K, J>(line: &mut Tree, order: &mut Tree, jobs: &mut Slab<Job<K, J>>, at: u32) {
+fn give_way<K, J>(line: &mut Order, order: &mut Order, jobs: &mut Slab<Job<K, J>>, at: u32) {
     line.remove(jobs, at);
-    order.insert(jobs, order.first_position(), at);
+    order.insert(jobs, Position::First, at);
 }

@@ -1,6 +1,6 @@
 //! Jobs come in, move and leave.
 
-use crate::by_key::{Links, Tree};
+use crate::by_key::{Links, Position};
 use crate::slab::Key;
 
 use super::home::{Home, InOrder};
@@ -34,7 +34,7 @@ impl<K: Ord, J> Jobs<K, J> {
         let home @ (tenant, group) = self.known(place);
         let is_paused = group.is_none() && place.group.is_some() && self.group_limit.room(0) == 0;
         let in_order = || match is_paused {
-            true => InOrder::Group(Tree::EMPTY.first_position()),
+            true => InOrder::Group(Position::First),
             false => self.in_order(key, self.last + 1, home),
         };
         JobPosition {
@@ -116,8 +116,8 @@ impl<K, J> Jobs<K, J> {
     }
 
     /// The job of this name.
-    pub fn get(&self, id: Key) -> Option<&J> {
-        self.jobs.get(id).map(|job| &job.data)
+    pub fn get_mut(&mut self, id: Key) -> Option<&mut J> {
+        self.jobs.get_mut(id).map(|job| &mut job.data)
     }
 
     /// Takes out a job that nobody has.

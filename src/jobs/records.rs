@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::by_key::{self, Items, Tree};
+use crate::by_key::{self, Items, Order};
 use crate::limit::Limit;
 use crate::ring::{Link, Links};
 use crate::slab::{Key, Slab};
@@ -88,7 +88,7 @@ pub(super) struct Group {
     /// The first of them, in the tenant's line while there is room for it.
     pub(super) front: Option<u32>,
     /// The others.
-    pub(super) order: Tree,
+    pub(super) order: Order,
     pub(super) members: usize,
     /// How many handles keep it.
     pub(super) pins: u32,
@@ -105,7 +105,7 @@ impl Group {
             ready: 0,
             counted: 0,
             front: None,
-            order: Tree::EMPTY,
+            order: Order::EMPTY,
             members: 0,
             pins: 0,
             dirty: false,
@@ -116,14 +116,6 @@ impl Group {
     #[inline]
     pub(super) fn lacks_front(&self) -> bool {
         self.counted > 0 && self.front.is_none() && !self.order.is_empty()
-    }
-
-    /// How many of its jobs come before one that is ready.
-    pub(super) fn before(&self, jobs: &impl Items, job: u32) -> u32 {
-        match self.front {
-            Some(front) if front == job => 0,
-            front => u32::from(front.is_some()) + self.order.before(jobs, job),
-        }
     }
 }
 
@@ -137,7 +129,7 @@ pub(super) struct Tenant {
     pub(super) units: u64,
     /// And by its own.
     pub(super) counted: u64,
-    pub(super) line: Tree,
+    pub(super) line: Order,
     pub(super) groups: BTreeMap<Name, u32>,
     pub(super) members: usize,
     /// How many handles keep it, not counting those of its groups.
@@ -155,7 +147,7 @@ impl Tenant {
             running: 0,
             units: 0,
             counted: 0,
-            line: Tree::EMPTY,
+            line: Order::EMPTY,
             groups: BTreeMap::new(),
             members: 0,
             pins: 0,

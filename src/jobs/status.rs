@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::limit::Limit;
 use crate::slab::Key;
 
-use super::records::State;
+use super::records::{Group, State};
 use super::{Jobs, Name};
 
 /// What keeps a job from being claimed, or who has it. Where several things do,
@@ -114,9 +114,7 @@ impl<K: Ord, J> Jobs<K, J> {
             State::Uncounted => return None,
         })
     }
-}
 
-impl<K, J> Jobs<K, J> {
     fn why_ready(&self, at: u32) -> Why {
         let job = self.job(at);
         if let Some(group) = job.group {
@@ -125,7 +123,7 @@ impl<K, J> Jobs<K, J> {
                 0 if group.limit == Limit::AtMost(0) => return Why::GroupPaused,
                 0 => return Why::GroupLimit,
                 room => {
-                    let before = group.before(&self.jobs, at);
+                    let before = self.before(group, at);
                     if before >= room {
                         return Why::Behind(before);
                     }
@@ -152,6 +150,19 @@ impl<K, J> Jobs<K, J> {
         Why::Ready
     }
 
+    /// How many jobs of its group come before one that is ready.
+    fn before(&self, group: &Group, at: u32) -> u32 {
+        if group.front == Some(at) {
+            return 0;
+        }
+        let order = group
+            .order
+            .before(&self.jobs, |other| self.compare(at, other));
+        u32::from(group.front.is_some()) + order as u32
+    }
+}
+
+impl<K, J> Jobs<K, J> {
     /// The tenants with their groups, by name.
     pub fn tenants(&self) -> impl Iterator<Item = TenantStatus> {
         self.names.values().map(|&at| {

@@ -67,16 +67,16 @@ impl<K: Ord, J> Jobs<K, J> {
         assert_eq!(tenant.unique.len(), unique.count());
         let running = jobs().filter(|job| matches!(job.state, State::Claimed { .. }));
         assert_eq!(tenant.running as usize, running.count());
-        let mut last = None;
-        for index in tenant.line.iter(&self.jobs) {
-            let job = self.job(index);
-            assert!(job.tenant == at && job.links.is_in() && job.state == State::Ready);
-            if let Some(group) = job.group {
-                let group = self.group(group);
-                assert!(group.front == Some(index) && group.counted > 0);
+        for part in tenant.line.parts(&self.jobs) {
+            assert!(part.is_sorted_by(|&one, &next| self.compare(one, next).is_lt()));
+            for index in part {
+                let job = self.job(index);
+                assert!(job.tenant == at && job.links.is_in() && job.state == State::Ready);
+                if let Some(group) = job.group {
+                    let group = self.group(group);
+                    assert!(group.front == Some(index) && group.counted > 0);
+                }
             }
-            let place = (&job.key, job.sequence);
-            assert!(last.replace(place) < Some(place), "a line out of order");
         }
         tenant.counted
     }
@@ -92,13 +92,15 @@ impl<K: Ord, J> Jobs<K, J> {
             group.counted,
             group.ready.min(group.limit.room(group.running))
         );
-        let (mut last, mut in_order) = (None, 0);
-        for index in group.front.into_iter().chain(group.order.iter(&self.jobs)) {
-            let job = self.job(index);
-            assert!(job.group == Some(at) && job.links.is_in() && job.state == State::Ready);
-            let place = (&job.key, job.sequence);
-            assert!(last.replace(place) < Some(place), "a group out of order");
-            in_order += 1;
+        let mut in_order = usize::from(group.front.is_some());
+        for part in group.order.parts(&self.jobs) {
+            in_order += part.len();
+            let all: Vec<u32> = group.front.into_iter().chain(part).collect();
+            assert!(all.is_sorted_by(|&one, &next| self.compare(one, next).is_lt()));
+            for index in all {
+                let job = self.job(index);
+                assert!(job.group == Some(at) && job.links.is_in() && job.state == State::Ready);
+            }
         }
         let jobs = self.jobs.iter().filter(|(_, job)| job.group == Some(at));
         let dirty = jobs.filter(|(_, job)| job.state == State::Ready && !job.links.is_in());
@@ -120,7 +122,7 @@ fn claimed(jobs: &mut Small, n: usize) -> Vec<Pick> {
 }
 
 fn numbers(jobs: &Small, picks: &[Pick]) -> Vec<u32> {
-    let number = |pick: &Pick| *jobs.get(pick.id).unwrap();
+    let number = |pick: &Pick| jobs.job(pick.id.index()).data;
     picks.iter().map(number).collect()
 }
 

@@ -1,6 +1,5 @@
 //! How a job is tried again: attempts, back-off, snooze. One thread, no clock.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use conversant::job_queue::{Claim, Expired, JobQueue, Place, Why};
@@ -12,7 +11,7 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn first(queue: &Queue) -> Claim<'_, u32, &'static str> {
+fn first<J>(queue: &JobQueue<u32, J>) -> Claim<'_, u32, J> {
     queue.try_claim(1).remove(0)
 }
 
@@ -95,7 +94,7 @@ fn a_claim_has_its_names_and_gives_the_job_back() {
     queue.rekey(id, 3).unwrap();
     assert_eq!(claim.key(), Ok(3));
     let done = claim.complete().unwrap();
-    assert_eq!((done.key, Arc::into_inner(done.job)), (3, Some("job")));
+    assert_eq!((done.key, done.job), (3, "job"));
 
     queue.push(1, "late", Place::new()).unwrap();
     let late = first(&queue);
@@ -127,4 +126,48 @@ fn a_claim_that_is_dropped_is_counted_apart_from_one_given_back() {
     assert_eq!(queue.counts().dropped, 1);
     first(&queue).complete().unwrap();
     assert_eq!(queue.counts().dropped, 1);
+}
+
+/// Without a lease a claim has the job by value; with one, the job is shared by all who
+/// show it, and whoever completes it has a clone if it is still shown.
+#[test]
+fn a_job_is_cloned_only_if_it_is_shown_elsewhere() {
+    #[derive(Debug, PartialEq)]
+    struct Counted(u32);
+
+    impl Clone for Counted {
+        fn clone(&self) -> Self {
+            Self(self.0 + 1)
+        }
+    }
+
+    let queue = JobQueue::new();
+    let push = || queue.push(0, Counted(0), Place::new()).unwrap();
+    let id = push();
+    let claim = first(&queue);
+    assert_eq!((&*claim, queue.get(id)), (&Counted(0), None));
+    claim.give_back().unwrap();
+    assert_eq!(queue.get(id), Some(Counted(1)));
+    assert_eq!(first(&queue).complete().unwrap().job, Counted(0));
+
+    let id = push();
+    let mut late = queue.try_claim_until(1, Duration::from_secs(1));
+    assert_eq!(queue.get(id), Some(Counted(1)), "it is here too");
+    queue.advance(Duration::from_secs(2));
+    let again = first(&queue);
+    assert_eq!((&*late[0], &*again), (&Counted(0), &Counted(0)));
+    assert_eq!(again.complete().unwrap().job, Counted(1));
+    assert_eq!(*late[0], Counted(0));
+    assert_eq!(late.pop().unwrap().complete(), Err(Expired));
+
+    // A lease that comes later.
+    push();
+    let mut late = first(&queue);
+    late.extend(Duration::from_secs(3)).unwrap();
+    queue.advance(Duration::from_secs(4));
+    assert_eq!(*late, Counted(0));
+    let mut again = first(&queue);
+    again.extend(Duration::from_secs(9)).unwrap();
+    assert_eq!(late.complete(), Err(Expired));
+    assert_eq!(again.complete().unwrap().job, Counted(0));
 }

@@ -142,7 +142,7 @@ fn those_who_wait_are_served_in_their_order() {
     let Poll::Ready(Ok(id)) = pushed else {
         panic!("it has room")
     };
-    assert_eq!((times, *queue.get(id).unwrap()), (1, 2));
+    assert_eq!((times, queue.get(id).unwrap()), (1, 2));
     drop(third);
     assert_eq!(shop.try_claim(1).remove(0).complete().unwrap().key, 2);
     queue.push(4, 4, Place::new()).unwrap();

@@ -110,7 +110,7 @@ fn handle(claim: Claim<'_, u32, Job>, random: &mut Random, in_hand: &InHand, don
             });
             assert!(catch_unwind(handler).is_err());
         }
-        _ => drop(claim.complete().unwrap()),
+        _ => _ = claim.complete().unwrap(),
     }
 }
 
@@ -233,7 +233,7 @@ fn leases_return_what_dead_agents_held_and_each_job_is_done_once() {
                     if left == Counts::default() {
                         return;
                     }
-                    for claim in queue.try_claim(3) {
+                    for mut claim in queue.try_claim(3) {
                         match random.below(6) {
                             // It never comes back by itself.
                             0 => std::mem::forget(claim),
@@ -300,7 +300,7 @@ fn what_races_the_last_completion_runs_and_what_races_the_close_is_told() {
         pusher.join().unwrap();
         claims
             .into_iter()
-            .for_each(|claim| drop(claim.complete().unwrap()));
+            .for_each(|claim| _ = claim.complete().unwrap());
         assert!(matches!(queue.claim(1).wait(), Err(Closed)));
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use conversant::gate::TierGate;
 use conversant::intent::IntentLock;
-use conversant::job_queue::{self, JobQueue};
+use conversant::job_queue::{self, Claim, JobQueue};
 use conversant::keyed::Keyed;
 use conversant::limit::Limit;
 use conversant::lock_table::{LockTable, Resource};
@@ -57,6 +57,7 @@ const PATHS: &[(&str, Path)] = &[
     ("deep-1000000-quantum-max", |n| deep(n, 1_000_000, u32::MAX)),
     ("job-claim-1", |n| jobs(n, 1)),
     ("job-claim-64", |n| jobs(n, 64)),
+    ("job-claim-64-all-at-once", jobs_at_once),
     ("semaphore-pair", semaphore),
     ("intent-pair", intent),
     ("gate-step", gate),
@@ -386,6 +387,23 @@ fn jobs(rounds: usize, n: usize) -> usize {
             let done = claim.complete();
             black_box(done.expect("it has no lease"));
         }
+    }
+    GROUPS
+}
+
+/// All of a claim are pushed under one lock, and finished under one.
+fn jobs_at_once(rounds: usize) -> usize {
+    let queue = JobQueue::new();
+    let push = |keys: &mut dyn Iterator<Item = u64>| {
+        let job = |key| (key, key, job_queue::Place::new().group(key % GROUPS as u64));
+        queue.push_all(keys.map(job)).expect("open");
+    };
+    let deep = 8 * GROUPS as u64;
+    push(&mut (0..deep));
+    for _ in 0..rounds {
+        let claims = queue.try_claim(GROUPS);
+        push(&mut claims.iter().map(|claim| **claim + deep));
+        black_box(Claim::complete_all(claims));
     }
     GROUPS
 }

@@ -9,7 +9,7 @@ use super::*;
 fn a_lease_can_be_extended_and_given_to_one_without() {
     let queue = Queue::new();
     let id = queue.push(1, 1, Place::new()).unwrap();
-    let (claims, _) = claim(&queue, 1);
+    let (mut claims, _) = claim(&queue, 1);
     claims[0].extend(at(5)).unwrap();
     claims[0].extend(at(7)).unwrap();
     assert_eq!(queue.advance(at(6)), Some(at(7)));
@@ -61,7 +61,7 @@ fn giving_back_and_dropping_never_kill_but_panics_and_leases_do() {
     let _late = queue.try_claim_until(1, at(1));
     queue.advance(at(1));
     assert_eq!(queue.dead(), [id]);
-    assert_eq!(*queue.remove(id).unwrap().job, 1);
+    assert_eq!(queue.remove(id).unwrap().job, 1);
     is_idle(&queue);
 }
 
@@ -89,7 +89,7 @@ fn close_drains_and_shutdown_gives_all_back() {
     assert_eq!(numbers(&again), [1, 2]);
     again
         .into_iter()
-        .for_each(|claim| drop(claim.complete().unwrap()));
+        .for_each(|claim| _ = claim.complete().unwrap());
     assert!(matches!(queue.claim(1).wait(), Err(Closed)));
     is_idle(&queue);
 }

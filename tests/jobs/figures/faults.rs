@@ -80,7 +80,7 @@ fn fault_a_late_finish_is_an_error_that_changes_nothing() {
     assert_eq!(queue.why(id), Some(Why::Claimed(None)));
     assert!(now[0].holds());
     now.into_iter()
-        .for_each(|claim| drop(claim.complete().unwrap()));
+        .for_each(|claim| _ = claim.complete().unwrap());
     is_idle(&queue);
 }
 

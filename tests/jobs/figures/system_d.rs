@@ -38,7 +38,7 @@ fn d2_groups_with_limit_one() {
     while !claims.is_empty() {
         claims
             .drain(..)
-            .for_each(|claim| drop(claim.complete().unwrap()));
+            .for_each(|claim| _ = claim.complete().unwrap());
         claims = queue.try_claim(1);
     }
     is_idle(&queue);

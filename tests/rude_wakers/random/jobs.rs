@@ -106,7 +106,7 @@ impl World {
 }
 
 async fn work(stage: &Stage, world: &World, claims: Vec<Claim<'_, u32, u32>>) {
-    for claim in claims {
+    for mut claim in claims {
         let job = *claim;
         let ended = match stage.below(7) {
             0 => claim.give_back(),

@@ -1,0 +1,313 @@
+//! What came late: ordered trees.
+//!
+//! Treaps with parent links: in order by position, a heap by a priority that is the
+//! scrambled number of the item.
+//!
+//! # Invariants
+//!
+//! 1. An item's priority is at least that of its children.
+//! 2. A tree's head is its first item, its tail the last.
+//!
+//! # Cost
+//!
+//! A position is found in O(log d) comparisons expected, d being how many items come
+//! behind it: what comes last costs one. The rest compares nothing, and is O(1)
+//! expected.
+
+use std::cmp::Ordering;
+
+/// No item.
+pub(super) const NONE: u32 = u32::MAX;
+/// No items have these numbers either.
+const OUTSIDE: u32 = u32::MAX - 1;
+const IN_RUN: u32 = u32::MAX - 2;
+
+/// Where the items stand, by number; each with its links.
+pub trait Items {
+    /// The links of an item.
+    fn links(&self, item: u32) -> &Links;
+
+    /// The same, to change them.
+    fn links_mut(&mut self, item: u32) -> &mut Links;
+}
+
+/// One item's place in its order.
+#[derive(Clone, Copy, Debug)]
+pub struct Links {
+    /// `NONE` at the root of a tree, `IN_RUN` in a run, `OUTSIDE` in no order.
+    parent: u32,
+    /// At the left and at the right; in a run the neighbours.
+    child: [u32; 2],
+}
+
+impl Links {
+    /// Those of an item that is in no order.
+    pub const OUT: Self = Self {
+        parent: OUTSIDE,
+        child: [NONE; 2],
+    };
+
+    /// Whether the item is in an order.
+    #[inline]
+    pub fn is_in(&self) -> bool {
+        self.parent != OUTSIDE
+    }
+
+    /// Those of an item at this end of a run, with the end before it beside it.
+    #[inline]
+    pub(super) fn beside(side: usize, end: u32) -> Self {
+        let mut child = [NONE; 2];
+        child[1 - side] = end;
+        let parent = IN_RUN;
+        Self { parent, child }
+    }
+
+    /// The items beside one of a run.
+    #[inline]
+    pub(super) fn neighbours(&self) -> Option<[u32; 2]> {
+        (self.parent == IN_RUN).then_some(self.child)
+    }
+
+    /// Another item stands beside this one of a run.
+    #[inline]
+    pub(super) fn set_neighbour(&mut self, side: usize, item: u32) {
+        self.child[side] = item;
+    }
+}
+
+/// Where an item is to be inserted; valid until its tree changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    parent: u32,
+    side: usize,
+}
+
+pub(super) const LEFT: usize = 0;
+pub(super) const RIGHT: usize = 1;
+
+/// One tree: the numbers of its root, of its first item and of its last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tree {
+    root: u32,
+    head: u32,
+    tail: u32,
+}
+
+impl Tree {
+    /// A tree without items.
+    pub(super) const EMPTY: Self = Self {
+        root: NONE,
+        head: NONE,
+        tail: NONE,
+    };
+
+    /// The position of an item that compares to the others as `compare` says;
+    /// behind its equals.
+    ///
+    /// The only method that runs code of the caller's.
+    #[inline]
+    pub(super) fn position(
+        self,
+        items: &impl Items,
+        mut compare: impl FnMut(u32) -> Ordering,
+    ) -> Position {
+        if self.tail == NONE {
+            return self.first_position();
+        }
+        if compare(self.tail).is_ge() {
+            return Position {
+                parent: self.tail,
+                side: RIGHT,
+            };
+        }
+        // Each item of the right edge comes before all that is below it at the right.
+        let mut parent = self.tail;
+        loop {
+            let above = items.links(parent).parent;
+            if above == NONE || compare(above).is_ge() {
+                break;
+            }
+            parent = above;
+        }
+        let mut side = LEFT;
+        loop {
+            let below = items.links(parent).child[side];
+            if below == NONE {
+                return Position { parent, side };
+            }
+            parent = below;
+            side = usize::from(compare(parent).is_ge());
+        }
+    }
+
+    /// The position before all others; the only one in a tree without items.
+    #[inline]
+    fn first_position(self) -> Position {
+        Position {
+            parent: self.head,
+            side: LEFT,
+        }
+    }
+
+    /// Inserts an item where [`position`](Self::position) said.
+    pub(super) fn insert(&mut self, items: &mut impl Items, position: Position, item: u32) {
+        let Position { parent, side } = position;
+        *items.links_mut(item) = Links {
+            parent,
+            ..Links::OUT
+        };
+        if parent == NONE {
+            debug_assert_eq!(self.root, NONE, "the position of another tree");
+            (self.root, self.head, self.tail) = (item, item, item);
+            return;
+        }
+        items.links_mut(parent).child[side] = item;
+        if side == LEFT && parent == self.head {
+            self.head = item;
+        } else if side == RIGHT && parent == self.tail {
+            self.tail = item;
+        }
+        let own = priority(item);
+        let mut above = parent;
+        while above != NONE && priority(above) < own {
+            above = self.rotate_up(items, item);
+        }
+    }
+
+    /// Takes an item out.
+    pub(super) fn remove(&mut self, items: &mut impl Items, item: u32) {
+        let Links { parent, child } = *items.links(item);
+        let beside = |side: usize, items: &_| match extreme(items, child[1 - side], side) {
+            NONE => parent,
+            below => below,
+        };
+        if item == self.head {
+            self.head = beside(LEFT, items);
+        }
+        if item == self.tail {
+            self.tail = beside(RIGHT, items);
+        }
+        let child = loop {
+            let [left, right] = items.links(item).child;
+            if left == NONE || right == NONE {
+                break if left == NONE { right } else { left };
+            }
+            let left_is_higher = priority(left) >= priority(right);
+            self.rotate_up(items, if left_is_higher { left } else { right });
+        };
+        let links = items.links_mut(item);
+        let parent = links.parent;
+        *links = Links::OUT;
+        self.replace(items, parent, item, child);
+    }
+
+    /// Whether there is no item.
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        self.root == NONE
+    }
+
+    /// The first item, or `NONE`.
+    #[inline]
+    pub(super) fn head(self) -> u32 {
+        self.head
+    }
+
+    /// The last one.
+    #[inline]
+    pub(super) fn tail(self) -> u32 {
+        self.tail
+    }
+
+    /// The items in order.
+    pub(super) fn iter(self, items: &impl Items) -> impl Iterator<Item = u32> {
+        let first = Some(self.head).filter(|&head| head != NONE);
+        std::iter::successors(first, move |&item| next(items, item))
+    }
+
+    /// Puts `child` (or nothing) in the place of `old`.
+    #[inline]
+    fn replace(&mut self, items: &mut impl Items, parent: u32, old: u32, child: u32) {
+        if parent == NONE {
+            self.root = child;
+        } else {
+            let children = &mut items.links_mut(parent).child;
+            children[usize::from(children[RIGHT] == old)] = child;
+        }
+        if child != NONE {
+            items.links_mut(child).parent = parent;
+        }
+    }
+
+    /// An item and its parent change places; the order stays. What is above now.
+    fn rotate_up(&mut self, items: &mut impl Items, item: u32) -> u32 {
+        let Links { parent, child } = *items.links(item);
+        let links = items.links_mut(parent);
+        let side = usize::from(links.child[RIGHT] == item);
+        let inner = child[1 - side];
+        links.child[side] = inner;
+        let above = std::mem::replace(&mut links.parent, item);
+        items.links_mut(item).child[1 - side] = parent;
+        if inner != NONE {
+            items.links_mut(inner).parent = parent;
+        }
+        self.replace(items, above, parent, item);
+        above
+    }
+}
+
+/// The last item on this side, at and below this one.
+fn extreme(items: &impl Items, mut item: u32, side: usize) -> u32 {
+    let mut last = NONE;
+    while item != NONE {
+        (last, item) = (item, items.links(item).child[side]);
+    }
+    last
+}
+
+/// The item after this one.
+fn next(items: &impl Items, item: u32) -> Option<u32> {
+    let below = extreme(items, items.links(item).child[RIGHT], LEFT);
+    if below != NONE {
+        return Some(below);
+    }
+    let (mut at, mut above) = (item, items.links(item).parent);
+    while above != NONE && items.links(above).child[RIGHT] == at {
+        (at, above) = (above, items.links(above).parent);
+    }
+    Some(above).filter(|&above| above != NONE)
+}
+
+/// Splitmix of its number: as good as random for balance, and the same in every
+/// run.
+#[inline]
+fn priority(item: u32) -> u32 {
+    let mut z = (u64::from(item) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) >> 32) as u32
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+impl Tree {
+    /// Checks the invariants; the height.
+    pub(super) fn check(self, items: &impl Items) -> usize {
+        assert_eq!(self.head, extreme(items, self.root, LEFT));
+        assert_eq!(self.tail, extreme(items, self.root, RIGHT));
+        Self::check_below(items, self.root, NONE)
+    }
+
+    fn check_below(items: &impl Items, item: u32, parent: u32) -> usize {
+        if item == NONE {
+            return 0;
+        }
+        let links = items.links(item);
+        assert_eq!(links.parent, parent);
+        let [left, right] = links.child;
+        for child in [left, right] {
+            assert!(child == NONE || priority(child) <= priority(item));
+        }
+        let left = Self::check_below(items, left, item);
+        1 + left.max(Self::check_below(items, right, item))
+    }
+}
