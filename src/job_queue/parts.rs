@@ -99,7 +99,7 @@ impl<K: Ord, J, S> Part<K, J, S> {
     ///
     /// As there.
     pub fn push(&self, key: K, job: J, terms: Terms) -> Result<JobId, PushError<K, J>> {
-        let place = Place::pinned(self.pin.pinned, terms);
+        let place = self.place(terms);
         self.pin.shared.push(key, job, place)
     }
 
@@ -161,6 +161,24 @@ impl<K, J, S> Part<K, J, S> {
             pin: Arc::new(pin),
             of: PhantomData,
         }
+    }
+
+    /// The place of a job here, for [`JobQueue::push_all`]: no name is looked up. It is
+    /// good as long as the handle lives, or a job keeps the name.
+    ///
+    /// ```
+    /// use conversant::job_queue::{JobQueue, Terms};
+    ///
+    /// let queue = JobQueue::new();
+    /// let [ann, bob] = ["ann", "bob"].map(|name| queue.tenant("mail").group(name));
+    /// let mails = [(1, "to Ann", &ann), (2, "to Bob", &bob), (3, "to both", &bob)];
+    /// queue.push_all(mails.map(|(key, mail, to)| (key, mail, to.place(Terms::new()))))?;
+    /// assert_eq!(queue.try_claim(9).len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn place(&self, terms: Terms) -> Place {
+        let Pin { shared, pinned } = &*self.pin;
+        Place::pinned(shared.number, *pinned, terms)
     }
 
     /// Its names, by which limits, lists and snapshots know it.

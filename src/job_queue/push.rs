@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::error::{Closed, TimedOut};
+use crate::error::{Closed, Stale, TimedOut};
 use crate::jobs::{Place, Taken};
 use crate::queue::{Permits, SendError, SendReason};
 use crate::slab::Key;
@@ -48,7 +48,8 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// Puts many jobs in, under one lock: all of them or none.
     ///
     /// Waiting claims are woken when all are in. Cost: O(log n) each; the lock
-    /// is held for all of them.
+    /// is held for all of them. Where a [handle](super::Part::place) says the place, no name
+    /// is looked up.
     ///
     /// # Errors
     ///
@@ -121,6 +122,7 @@ impl<K, J> Shared<K, J> {
         match refused {
             Refusal::Closed => PushReason::Closed,
             Refusal::Duplicate(of) => PushReason::Duplicate(self.name(of)),
+            Refusal::Stale => PushReason::Stale,
         }
     }
 }
@@ -145,6 +147,7 @@ pub(super) type Entering<K, J> = Option<(K, Stored<J>, Place)>;
 pub(super) enum Refusal {
     Closed,
     Duplicate(Key),
+    Stale,
 }
 
 impl From<Closed> for Refusal {
@@ -157,6 +160,9 @@ impl<K: Ord, J> State<K, J> {
     fn enter(&mut self, entering: &mut Entering<K, J>) -> Result<Key, Refusal> {
         self.open()?;
         let (key, _, place) = entering.as_ref().expect(ONCE);
+        if !place.may_be_of(self.number) || !self.jobs.is_there(place) {
+            return Err(Refusal::Stale);
+        }
         if let Some(other) = self.jobs.duplicate(place) {
             return Err(Refusal::Duplicate(other));
         }
@@ -220,6 +226,9 @@ pub enum PushReason {
     /// This job of the same tenant has the same
     /// [unique name](super::Terms::unique).
     Duplicate(JobId),
+    /// Its [place](super::Part::place) is that of a handle that is gone, or of another
+    /// queue.
+    Stale,
 }
 
 impl fmt::Display for PushReason {
@@ -230,6 +239,7 @@ impl fmt::Display for PushReason {
             Self::AboveCapacity => f.write_str("more than the capacity"),
             Self::TimedOut => TimedOut.fmt(f),
             Self::Duplicate(_) => f.write_str("another job has this unique name"),
+            Self::Stale => Stale.fmt(f),
         }
     }
 }

@@ -97,7 +97,7 @@ impl<K: Ord, J, S> Part<K, J, S> {
     ///
     /// As there.
     pub fn push_wait(&self, key: K, job: J, terms: Terms) -> Wait<PushWait<'_, K, J>> {
-        let place = Place::pinned(self.pin.pinned, terms);
+        let place = self.place(terms);
         self.pin.shared.push_wait(key, job, place)
     }
 }

@@ -43,7 +43,7 @@ use super::id::JobId;
 pub(super) struct Shared<K, J> {
     state: Guarded<State<K, J>>,
     /// Distinguishes this queue from all others.
-    number: u64,
+    pub(super) number: u64,
     /// How long a claim holds, and how its job is cloned.
     pub(super) lease: Option<(Duration, Clones<J>)>,
     /// Claims that were dropped, neither completed nor given back.
@@ -53,6 +53,8 @@ pub(super) struct Shared<K, J> {
 }
 
 pub(super) struct State<K, J> {
+    /// Of the queue.
+    pub(super) number: u64,
     pub(super) jobs: Jobs<K, Stored<J>>,
     /// Those that wait for any job.
     claims: Waiters<()>,
@@ -76,7 +78,9 @@ impl<K, J> Shared<K, J> {
         lease: Option<(Duration, Clones<J>)>,
         capacity: Capacity,
     ) -> Self {
+        let number = unique();
         let state = State {
+            number,
             jobs,
             claims: Waiters::new(),
             part_claims: BTreeMap::new(),
@@ -87,7 +91,7 @@ impl<K, J> Shared<K, J> {
         };
         Self {
             state: Guarded::new(state),
-            number: unique(),
+            number,
             lease,
             dropped: Tally::new(),
             capacity,

@@ -74,10 +74,11 @@ impl<K: Ord, J> Jobs<K, J> {
 
     fn claim_one(&mut self, of: Option<Pinned>, lease: Option<Duration>) -> Option<Pick> {
         self.update_lines();
-        let at = if let Some(group) = of.and_then(|of| of.group) {
+        let of = of.map(Pinned::home);
+        let at = if let Some((_, Some(group))) = of {
             self.group(group).front?
         } else {
-            let tenant = of.map_or_else(|| self.ring.current(), |of| Some(of.tenant));
+            let tenant = of.map_or_else(|| self.ring.current(), |(tenant, _)| Some(tenant));
             let line = &self.tenant(tenant?).line;
             line.head(|one, other| self.compare(one, other))?
         };

@@ -123,6 +123,8 @@ pub struct Place {
     pub(super) terms: Terms,
     /// Where it belongs if a handle says it: then the names are not looked at.
     pub(super) pinned: Option<Pinned>,
+    /// The queue of that handle.
+    queue: u64,
 }
 
 impl Place {
@@ -133,14 +135,14 @@ impl Place {
 
     /// Of this tenant.
     pub fn tenant(mut self, tenant: impl Into<Name>) -> Self {
-        self.tenant = tenant.into();
+        (self.tenant, self.pinned) = (tenant.into(), None);
         self
     }
 
     /// In this group of its tenant; the same name under another tenant is
     /// another group.
     pub fn group(mut self, group: impl Into<Name>) -> Self {
-        self.group = Some(group.into());
+        (self.group, self.pinned) = (Some(group.into()), None);
         self
     }
 
@@ -162,13 +164,19 @@ impl Place {
         self
     }
 
-    /// Where a handle keeps it.
-    pub(crate) fn pinned(pinned: Pinned, terms: Terms) -> Self {
+    /// Where a handle of this queue keeps it.
+    pub(crate) fn pinned(queue: u64, pinned: Pinned, terms: Terms) -> Self {
         Self {
             terms,
             pinned: Some(pinned),
+            queue,
             ..Self::default()
         }
+    }
+
+    /// Whether no handle of another queue says where it belongs.
+    pub(crate) fn may_be_of(&self, queue: u64) -> bool {
+        self.pinned.is_none() || self.queue == queue
     }
 }
 

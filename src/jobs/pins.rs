@@ -2,39 +2,44 @@
 
 use crate::slab::Key;
 
-use super::{Jobs, Name, Place, Scope};
+use super::{Jobs, Name, PINNED, Place, Scope};
 
 /// A tenant, or a group of one, that is kept until it is unpinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pinned {
-    pub(super) tenant: u32,
-    pub(super) group: Option<u32>,
+    pub(super) tenant: Key,
+    pub(super) group: Option<Key>,
+}
+
+impl Pinned {
+    /// Where its tenant is, and its group if it is one.
+    #[inline]
+    pub(super) fn home(self) -> (u32, Option<u32>) {
+        (self.tenant.index(), self.group.map(Key::index))
+    }
 }
 
 impl<K, J> Jobs<K, J> {
     /// The tenant of this name, made if need be, and kept.
     pub fn pin(&mut self, tenant: Name) -> Pinned {
-        let tenant = self.tenant_named(tenant);
-        self.tenant_mut(tenant).pins += 1;
-        Pinned {
-            tenant,
-            group: None,
-        }
+        let at = self.tenant_named(tenant);
+        self.tenant_mut(at).pins += 1;
+        let tenant = self.tenants.key_at(at).expect(PINNED);
+        let group = None;
+        Pinned { tenant, group }
     }
 
     /// The group of this name, made if need be, and kept.
     pub fn pin_group(&mut self, of: Pinned, group: Name) -> Pinned {
-        let group = self.group_named(of.tenant, group);
-        self.group_mut(group).pins += 1;
-        Pinned {
-            tenant: of.tenant,
-            group: Some(group),
-        }
+        let at = self.group_named(of.tenant.index(), group);
+        self.group_mut(at).pins += 1;
+        let group = self.groups.key_at(at);
+        Pinned { group, ..of }
     }
 
     /// A handle is gone, and its name if nobody else needs it.
     pub fn unpin(&mut self, pinned: Pinned) {
-        let Pinned { tenant, group } = pinned;
+        let (tenant, group) = pinned.home();
         match group {
             Some(group) => self.group_mut(group).pins -= 1,
             None => self.tenant_mut(tenant).pins -= 1,
@@ -44,8 +49,9 @@ impl<K, J> Jobs<K, J> {
 
     /// Its names.
     pub fn scope_of(&self, pinned: Pinned) -> Scope {
-        let tenant = self.tenant(pinned.tenant).name.clone();
-        match pinned.group {
+        let (tenant, group) = pinned.home();
+        let tenant = self.tenant(tenant).name.clone();
+        match group {
             None => Scope::Tenant(tenant),
             Some(group) => Scope::group_of(tenant, self.group(group).name.clone()),
         }
@@ -54,7 +60,10 @@ impl<K, J> Jobs<K, J> {
     /// The tenant and the group that are there for this place.
     pub(super) fn known(&self, place: &Place) -> (Option<u32>, Option<u32>) {
         match place.pinned {
-            Some(Pinned { tenant, group }) => (Some(tenant), group),
+            Some(pinned) => {
+                let (tenant, group) = pinned.home();
+                (Some(tenant), group)
+            }
             None => self.find_names(Some(&place.tenant), place.group.as_ref()),
         }
     }
@@ -70,6 +79,14 @@ impl<K, J> Jobs<K, J> {
         (tenant, group)
     }
 
+    /// Whether this place is there: one by handle is as long as its name is kept.
+    pub fn is_there(&self, place: &Place) -> bool {
+        place.pinned.is_none_or(|pinned| match pinned.group {
+            Some(group) => self.groups.get(group).is_some(),
+            None => self.tenants.get(pinned.tenant).is_some(),
+        })
+    }
+
     /// The job that has the unique name of this place.
     pub fn duplicate(&self, place: &Place) -> Option<Key> {
         let name = place.terms.unique.as_deref()?;
@@ -81,7 +98,8 @@ impl<K, J> Jobs<K, J> {
     pub fn eligible_of(&self, of: Option<Pinned>) -> u64 {
         let open = match of {
             None => self.open,
-            Some(Pinned { tenant, group }) => {
+            Some(pinned) => {
+                let (tenant, group) = pinned.home();
                 let tenant = self.tenant(tenant);
                 let counted = group.map(|group| u64::from(self.group(group).counted));
                 counted.map_or(tenant.counted, |counted| counted.min(tenant.counted))

@@ -391,12 +391,15 @@ fn jobs(rounds: usize, n: usize) -> usize {
     GROUPS
 }
 
-/// All of a claim are pushed under one lock, and finished under one.
+/// All of a claim are pushed under one lock, and finished under one; groups by handle.
 fn jobs_at_once(rounds: usize) -> usize {
     let queue = JobQueue::new();
+    let tenant = queue.tenant(0);
+    let groups: Vec<_> = (0..GROUPS as u64).map(|name| tenant.group(name)).collect();
     let push = |keys: &mut dyn Iterator<Item = u64>| {
-        let job = |key| (key, key, job_queue::Place::new().group(key % GROUPS as u64));
-        queue.push_all(keys.map(job)).expect("open");
+        let place = |key| groups[key as usize % GROUPS].place(job_queue::Terms::new());
+        let pushed = queue.push_all(keys.map(|key| (key, key, place(key))));
+        pushed.expect("open");
     };
     let deep = 8 * GROUPS as u64;
     push(&mut (0..deep));

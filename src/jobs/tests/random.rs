@@ -136,7 +136,7 @@ impl Both {
         // Every other one by handle, if there is one.
         let same = |(part, _): &&(Part, Pinned)| *part == (tenant, group);
         if let (0, Some((_, pin))) = (key % 2, self.pins.iter().find(same)) {
-            place = Place::pinned(*pin, place.terms);
+            place = Place::pinned(0, *pin, place.terms);
         }
         if let Some(attempts) = attempts {
             place = place.attempts(attempts);

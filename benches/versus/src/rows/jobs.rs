@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::{Result, ensure};
-use conversant::job_queue::{Claim, JobQueue, Place};
+use conversant::job_queue::{Claim, JobGroup, JobQueue, Terms};
 
 use self::peers::{ById, Fifo};
 use crate::contender::{Cell, Contender, Entry, Role, Sample};
@@ -41,7 +41,7 @@ pub fn cells() -> Vec<Cell> {
 
 fn contenders(n: usize) -> Vec<Entry> {
     vec![
-        entry(OURS, Role::Ours, JobQueue::<u64, u64>::new(), n),
+        entry(OURS, Role::Ours, Ours::new(), n),
         entry(FIFO, Role::Peer, Fifo::new(GROUPS), n),
         entry(BY_ID, Role::Peer, ById::new(GROUPS), n),
     ]
@@ -69,17 +69,34 @@ pub trait Jobs: Send + Sync {
     fn finish(&self, claims: Vec<Self::Claim<'_>>);
 }
 
-impl Jobs for JobQueue<u64, u64> {
+/// With the groups by handle, as the peers have them by number.
+struct Ours {
+    queue: JobQueue<u64, u64>,
+    groups: Vec<JobGroup<u64, u64>>,
+}
+
+impl Ours {
+    fn new() -> Self {
+        let queue = JobQueue::new();
+        let tenant = queue.tenant(0);
+        let groups = (0..GROUPS).map(|group| tenant.group(group)).collect();
+        Self { queue, groups }
+    }
+}
+
+impl Jobs for Ours {
     /// The job is its key and group in one, as nobody else gives the key back.
     type Claim<'q> = Claim<'q, u64, u64>;
 
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
-        let job = |(key, group)| (key, key * GROUPS + group, Place::new().group(group));
-        self.push_all(jobs.map(job)).expect("the queue is open");
+        let place = |group: u64| self.groups[group as usize].place(Terms::new());
+        let job = |(key, group)| (key, key * GROUPS + group, place(group));
+        let pushed = self.queue.push_all(jobs.map(job));
+        pushed.expect("the queue is open");
     }
 
     fn claim(&self, n: usize) -> Vec<Self::Claim<'_>> {
-        self.try_claim(n)
+        self.queue.try_claim(n)
     }
 
     fn job(claim: &Self::Claim<'_>) -> (u64, u64) {
