@@ -47,7 +47,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::by_key::Order;
+use crate::by_key::{Order, Position};
 use crate::limit::Limit;
 use crate::retry::Retry;
 use crate::ring::Ring;
@@ -66,6 +66,7 @@ mod status;
 mod tests;
 
 pub use claims::{Expired, Pick, Unclaim};
+use names::To;
 pub use names::{Name, Place, Scope, Terms};
 pub use pins::Pinned;
 pub use push::Taken;
@@ -202,14 +203,8 @@ impl<K, J> Jobs<K, J> {
         } else if old.is_ready() && was_in && !state.is_ready() {
             home.remove(&mut self.jobs, at);
         }
-        home.count(old, state);
-        home.balance_group(&mut self.jobs, &mut self.dirty);
-        let balance = home.tenant.balance();
-        self.balanced(tenant, balance);
-        self.waiting =
-            self.waiting + usize::from(state.is_waiting()) - usize::from(old.is_waiting());
-        self.running = self.running + u32::from(state.is_claimed()) - u32::from(old.is_claimed());
-        self.forget(old);
+        let balance = home.count(&mut self.jobs, &mut self.dirty, (old, state));
+        self.count(tenant, balance, (old, state));
         match state {
             State::Later(_) => self.later += 1,
             State::Dead(number) => {
@@ -221,9 +216,14 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// A state is left: its timer goes, and its death.
+    /// A job of this tenant went from one state to another: what all jobs sum up to. What is
+    /// kept with the old one goes: its timer, its death.
     #[inline(always)]
-    fn forget(&mut self, old: State) {
+    fn count(&mut self, tenant: u32, balance: (u64, u64), (old, state): (State, State)) {
+        self.balanced(tenant, balance);
+        self.waiting =
+            self.waiting + usize::from(state.is_waiting()) - usize::from(old.is_waiting());
+        self.running = self.running + u32::from(state.is_claimed()) - u32::from(old.is_claimed());
         match old {
             State::Later(timer) => {
                 self.later -= 1;
@@ -313,10 +313,8 @@ impl<K: Ord, J> Jobs<K, J> {
             let job = self.jobs.by_index(at).expect(PINNED);
             let position = self.in_line(&job.key, job.sequence, Some(job.tenant));
             let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
-            home.remove(&mut self.jobs, at);
-            home.insert(&mut self.jobs, at, position);
-        }
-        if let Some(group) = self.groups.get_mut(key) {
+            home.come_first(&mut self.jobs, at, position);
+        } else if let Some(group) = self.groups.get_mut(key) {
             group.dirty = false;
         }
         self.dirty.pop_front();
@@ -348,21 +346,26 @@ impl<K: Ord, J> Jobs<K, J> {
         let (tenant, group) = home;
         if let Some(group) = group.map(|group| self.group(group)) {
             let compare = |other| self.order(key, sequence, other);
-            let is_first = match group.front {
-                Some(front) => compare(front).is_lt(),
-                None => group.order.is_empty() && group.limit.room(group.running) > 0,
-            };
+            let position = group.order.position(&self.jobs, compare);
+            // Behind another of its order it is behind the front too.
+            let is_behind = position == Position::Last && !group.order.is_empty();
+            let is_first = !is_behind
+                && match group.front {
+                    Some(front) => compare(front).is_lt(),
+                    None => group.order.is_empty() && group.limit.room(group.running) > 0,
+                };
             if !is_first {
-                return InOrder::Group(group.order.position(&self.jobs, compare));
+                return InOrder::Group(position);
             }
         }
-        self.in_line(key, sequence, tenant)
+        InOrder::Line(self.in_line(key, sequence, tenant))
     }
 
     /// Where it belongs in its tenant's line.
-    fn in_line(&self, key: &K, sequence: u64, tenant: Option<u32>) -> InOrder {
+    #[inline]
+    fn in_line(&self, key: &K, sequence: u64, tenant: Option<u32>) -> Position {
         let line = tenant.map_or(&Order::EMPTY, |tenant| &self.tenant(tenant).line);
-        InOrder::Line(line.position(&self.jobs, |other| self.order(key, sequence, other)))
+        line.position(&self.jobs, |other| self.order(key, sequence, other))
     }
 
     /// How a job compares to another.

@@ -160,7 +160,7 @@ impl<K: Ord, J> State<K, J> {
     fn enter(&mut self, entering: &mut Entering<K, J>) -> Result<Key, Refusal> {
         self.open()?;
         let (key, _, place) = entering.as_ref().expect(ONCE);
-        if !place.may_be_of(self.number) || !self.jobs.is_there(place) {
+        if !self.jobs.is_there(place, self.number) {
             return Err(Refusal::Stale);
         }
         if let Some(other) = self.jobs.duplicate(place) {

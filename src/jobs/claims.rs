@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::slab::Key;
 use crate::timers::Timer;
 
+use super::home::Home;
 use super::records::State;
 use super::{Jobs, Name, PINNED, Pinned, Taken};
 
@@ -82,15 +83,19 @@ impl<K: Ord, J> Jobs<K, J> {
             let line = &self.tenant(tenant?).line;
             line.head(|one, other| self.compare(one, other))?
         };
-        let (id, job) = self.jobs.entry_at(at).expect(PINNED);
-        let attempts = job.attempts;
-        let number = self.number();
-        let lease = lease.map(|until| self.timers.set(until, id));
         if of.is_none() {
             self.ring.served(&mut self.tenants);
         }
-        let claim = number;
-        self.change(at, State::Ready, State::Claimed { claim, lease }, None);
+        let number = self.number();
+        let (id, job) = self.jobs.entry_at(at).expect(PINNED);
+        let (tenant, attempts, claim) = (job.tenant, job.attempts, number);
+        let lease = lease.map(|until| self.timers.set(until, id));
+        job.state = State::Claimed { claim, lease };
+        let states = (State::Ready, job.state);
+        let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
+        home.remove(&mut self.jobs, at);
+        let balance = home.count(&mut self.jobs, &mut self.dirty, states);
+        self.count(tenant, balance, states);
         Some(Pick {
             id,
             attempts,
@@ -144,11 +149,8 @@ impl<K, J> Jobs<K, J> {
 
     /// The job is done.
     pub fn complete(&mut self, pick: Pick) -> Result<Taken<K, J>, Expired> {
-        let claim = pick.number;
-        let lease = self.held(pick)?;
-        let claimed = State::Claimed { claim, lease };
-        self.change(pick.id.index(), claimed, State::Uncounted, None);
-        Ok(self.remove_uncounted(pick.id))
+        self.held(pick)?;
+        Ok(self.end(pick.id))
     }
 
     /// The job is not done; whether it is dead now. One attempt is counted.

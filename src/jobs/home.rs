@@ -23,7 +23,7 @@ pub(super) enum InOrder {
 }
 
 impl<'a> Home<'a> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn of<K, J>(
         job: &Job<K, J>,
         groups: &'a mut Slab<Group>,
@@ -67,9 +67,29 @@ impl<'a> Home<'a> {
         }
     }
 
-    /// Counts a job out of a state and into another.
+    /// The first of its group's order becomes its front.
     #[inline]
-    pub(super) fn count(&mut self, old: State, state: State) {
+    pub(super) fn come_first<K, J>(
+        &mut self,
+        jobs: &mut Slab<Job<K, J>>,
+        at: u32,
+        position: Position,
+    ) {
+        let (_, group) = self.group.as_mut().expect("it has a group");
+        group.order.remove(jobs, at);
+        self.tenant.line.insert(jobs, position, at);
+        (group.front, group.dirty) = (Some(at), false);
+    }
+
+    /// Counts a job out of a state and into another. What its tenant could have had
+    /// claimed, and can.
+    #[inline(always)]
+    pub(super) fn count<K, J>(
+        &mut self,
+        jobs: &mut Slab<Job<K, J>>,
+        dirty: &mut VecDeque<Dirty>,
+        (old, state): (State, State),
+    ) -> (u64, u64) {
         let (ran, runs) = (u32::from(old.is_claimed()), u32::from(state.is_claimed()));
         let (was_ready, is_ready) = (u32::from(old.is_ready()), u32::from(state.is_ready()));
         let (was_here, is_here) = (
@@ -89,11 +109,20 @@ impl<'a> Home<'a> {
                 *units = *units + u64::from(is_ready) - u64::from(was_ready);
             }
         }
+        self.balance_group(jobs, dirty);
+        self.tenant.balance()
+    }
+
+    /// Whether nobody else is in its group, or of its tenant.
+    #[inline]
+    pub(super) fn is_last(&self) -> bool {
+        let group = self.group.as_ref();
+        self.tenant.members == 0 || group.is_some_and(|(_, group)| group.members == 0)
     }
 
     /// What the group could have claimed has changed, perhaps: its tenant counts it
     /// anew, and its front is in line exactly if there is room.
-    #[inline]
+    #[inline(always)]
     pub(super) fn balance_group<K, J>(
         &mut self,
         jobs: &mut Slab<Job<K, J>>,
@@ -109,8 +138,7 @@ impl<'a> Home<'a> {
         if group.lacks_front() && !group.dirty {
             group.dirty = true;
             dirty.push_back(Dirty::Group(*key));
-        }
-        if counted == 0
+        } else if counted == 0
             && let Some(front) = group.front.take()
         {
             give_way(&mut self.tenant.line, &mut group.order, jobs, front);
@@ -119,6 +147,7 @@ impl<'a> Home<'a> {
 }
 
 /// One that is a front no more is the first of its group's order.
+#[inline(never)]
 fn give_way<K, J>(line: &mut Order, order: &mut Order, jobs: &mut Slab<Job<K, J>>, at: u32) {
     line.remove(jobs, at);
     order.insert(jobs, Position::First, at);

@@ -118,13 +118,31 @@ impl Terms {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Place {
-    pub(super) tenant: Name,
-    pub(super) group: Option<Name>,
+    pub(super) home: To,
     pub(super) terms: Terms,
-    /// Where it belongs if a handle says it: then the names are not looked at.
-    pub(super) pinned: Option<Pinned>,
-    /// The queue of that handle.
-    queue: u64,
+}
+
+/// Where a job belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum To {
+    Named {
+        tenant: Name,
+        group: Option<Name>,
+    },
+    /// Where a handle of this queue keeps it.
+    Pinned {
+        queue: u64,
+        at: Pinned,
+    },
+}
+
+impl Default for To {
+    fn default() -> Self {
+        Self::Named {
+            tenant: Name::default(),
+            group: None,
+        }
+    }
 }
 
 impl Place {
@@ -135,15 +153,26 @@ impl Place {
 
     /// Of this tenant.
     pub fn tenant(mut self, tenant: impl Into<Name>) -> Self {
-        (self.tenant, self.pinned) = (tenant.into(), None);
+        *self.names().0 = tenant.into();
         self
     }
 
     /// In this group of its tenant; the same name under another tenant is
     /// another group.
     pub fn group(mut self, group: impl Into<Name>) -> Self {
-        (self.group, self.pinned) = (Some(group.into()), None);
+        *self.names().1 = Some(group.into());
         self
+    }
+
+    /// Its names; those of a place by handle begin as the default.
+    fn names(&mut self) -> (&mut Name, &mut Option<Name>) {
+        if let To::Pinned { .. } = self.home {
+            self.home = To::default();
+        }
+        match &mut self.home {
+            To::Named { tenant, group } => (tenant, group),
+            To::Pinned { .. } => unreachable!("it has names now"),
+        }
     }
 
     /// As [`Terms::due`].
@@ -165,18 +194,10 @@ impl Place {
     }
 
     /// Where a handle of this queue keeps it.
-    pub(crate) fn pinned(queue: u64, pinned: Pinned, terms: Terms) -> Self {
-        Self {
-            terms,
-            pinned: Some(pinned),
-            queue,
-            ..Self::default()
-        }
-    }
-
-    /// Whether no handle of another queue says where it belongs.
-    pub(crate) fn may_be_of(&self, queue: u64) -> bool {
-        self.pinned.is_none() || self.queue == queue
+    #[inline]
+    pub(crate) fn pinned(queue: u64, at: Pinned, terms: Terms) -> Self {
+        let home = To::Pinned { queue, at };
+        Self { home, terms }
     }
 }
 

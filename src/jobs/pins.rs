@@ -2,7 +2,7 @@
 
 use crate::slab::Key;
 
-use super::{Jobs, Name, PINNED, Place, Scope};
+use super::{Jobs, Name, PINNED, Place, Scope, To};
 
 /// A tenant, or a group of one, that is kept until it is unpinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,13 +58,14 @@ impl<K, J> Jobs<K, J> {
     }
 
     /// The tenant and the group that are there for this place.
+    #[inline]
     pub(super) fn known(&self, place: &Place) -> (Option<u32>, Option<u32>) {
-        match place.pinned {
-            Some(pinned) => {
-                let (tenant, group) = pinned.home();
+        match &place.home {
+            To::Pinned { at, .. } => {
+                let (tenant, group) = at.home();
                 (Some(tenant), group)
             }
-            None => self.find_names(Some(&place.tenant), place.group.as_ref()),
+            To::Named { tenant, group } => self.find_names(Some(tenant), group.as_ref()),
         }
     }
 
@@ -79,12 +80,18 @@ impl<K, J> Jobs<K, J> {
         (tenant, group)
     }
 
-    /// Whether this place is there: one by handle is as long as its name is kept.
-    pub fn is_there(&self, place: &Place) -> bool {
-        place.pinned.is_none_or(|pinned| match pinned.group {
-            Some(group) => self.groups.get(group).is_some(),
-            None => self.tenants.get(pinned.tenant).is_some(),
-        })
+    /// Whether this place is there, in this queue: one by handle is as long as its name is
+    /// kept.
+    #[inline]
+    pub fn is_there(&self, place: &Place, queue: u64) -> bool {
+        match place.home {
+            To::Named { .. } => true,
+            To::Pinned { queue: of, .. } if of != queue => false,
+            To::Pinned { at, .. } => match at.group {
+                Some(group) => self.groups.get(group).is_some(),
+                None => self.tenants.get(at.tenant).is_some(),
+            },
+        }
     }
 
     /// The job that has the unique name of this place.

@@ -5,7 +5,7 @@ use crate::slab::Key;
 
 use super::home::{Home, InOrder};
 use super::records::{Group, Job, State, Tenant};
-use super::{Jobs, Name, PINNED, Place, Refused, Scope, Terms};
+use super::{Jobs, Name, PINNED, Place, Refused, Scope, Terms, To};
 
 /// Where a new job goes: all comparisons are made. Valid until the next change.
 #[derive(Debug)]
@@ -30,10 +30,11 @@ pub struct Taken<K, J> {
 
 impl<K: Ord, J> Jobs<K, J> {
     /// Finds the position of a new job. Runs the user's `Ord`, changes nothing.
+    #[inline]
     pub fn find_position(&self, key: &K, place: &Place) -> JobPosition {
         let home @ (tenant, group) = self.known(place);
-        let is_paused = group.is_none() && place.group.is_some() && self.group_limit.room(0) == 0;
-        let in_order = || match is_paused {
+        let is_new = matches!(place.home, To::Named { group: Some(_), .. }) && group.is_none();
+        let in_order = || match is_new && self.group_limit.room(0) == 0 {
             true => InOrder::Group(Position::First),
             false => self.in_order(key, self.last + 1, home),
         };
@@ -45,16 +46,21 @@ impl<K: Ord, J> Jobs<K, J> {
     }
 
     /// Puts a job in at its position. Compares nothing.
+    #[inline]
     pub fn push(&mut self, position: JobPosition, key: K, place: Place, data: J) -> Key {
         let Terms {
             due,
             attempts,
             unique,
         } = place.terms;
-        let add_tenant = || self.add_tenant(place.tenant);
-        let tenant = position.tenant.unwrap_or_else(add_tenant);
-        let add_group = |name| self.add_group(tenant, name);
-        let group = position.group.or_else(|| place.group.map(add_group));
+        let (tenant, group) = match place.home {
+            To::Pinned { at, .. } => at.home(),
+            To::Named { tenant, group } => {
+                let tenant = position.tenant.unwrap_or_else(|| self.add_tenant(tenant));
+                let add_group = |name| self.add_group(tenant, name);
+                (tenant, position.group.or_else(|| group.map(add_group)))
+            }
+        };
         let sequence = self.number();
         let id = self.jobs.insert_with(|_| Job {
             key,
@@ -169,25 +175,32 @@ impl<K, J> Jobs<K, J> {
 
     /// A job that nobody has ends.
     fn take_out(&mut self, id: Key) -> Taken<K, J> {
-        self.set_state(id.index(), State::Uncounted);
-        self.remove_uncounted(id)
+        let job = self.jobs.by_index(id.index()).expect(PINNED);
+        if job.links.is_in() {
+            let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
+            home.remove(&mut self.jobs, id.index());
+        }
+        self.end(id)
     }
 
-    /// A job that is not counted any more ends.
-    pub(super) fn remove_uncounted(&mut self, id: Key) -> Taken<K, J> {
-        let Job {
-            key,
-            tenant,
-            group,
-            attempts,
-            unique,
-            data: job,
-            ..
-        } = self.jobs.remove(id).expect(PINNED);
-        if let Some(name) = unique {
-            self.tenant_mut(tenant).unique.remove(&*name);
+    /// A job ends that is in no order.
+    pub(super) fn end(&mut self, id: Key) -> Taken<K, J> {
+        let job = self.jobs.remove(id).expect(PINNED);
+        let states = (job.state, State::Uncounted);
+        let mut home = Home::of(&job, &mut self.groups, &mut self.tenants);
+        let balance = home.count(&mut self.jobs, &mut self.dirty, states);
+        let is_last = home.is_last();
+        self.count(job.tenant, balance, states);
+        if let Some(name) = &job.unique {
+            self.tenant_mut(job.tenant).unique.remove(&**name);
         }
-        self.reap(tenant, group);
-        Taken { key, job, attempts }
+        if is_last {
+            self.reap(job.tenant, job.group);
+        }
+        Taken {
+            key: job.key,
+            job: job.data,
+            attempts: job.attempts,
+        }
     }
 }
