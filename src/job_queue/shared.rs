@@ -104,7 +104,7 @@ impl<K, J> Shared<K, J> {
         &'a self,
         change: impl FnOnce(&mut Session<'a, State<K, J>>) -> R,
     ) -> R {
-        let mut session = self.state.lock();
+        let mut session = self.state.lock_patiently();
         if let Some(now) = session.dates.now() {
             session.jobs.tell(now);
         }

@@ -20,7 +20,7 @@ use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
 use std::task::{Context, Waker};
 
-use crate::sync::{MODELLED, Mutex, MutexGuard, const_fn, model_size, panicking};
+use crate::sync::{MODELLED, Mutex, MutexGuard, const_fn, model_size, panicking, spin_loop};
 
 /// Runs what is the user's, and says whether it did not panic. In a model the
 /// panic goes on: it may be the verdict of the checker.
@@ -192,6 +192,28 @@ impl<S> Guarded<S> {
         Session::over(self.0.lock())
     }
 
+    /// The same, where who holds the mutex may do much under it: looks again after longer
+    /// and longer pauses, as each look takes its line away, and then sleeps.
+    #[inline]
+    pub(crate) fn lock_patiently(&self) -> Session<'_, S> {
+        let guard = self.0.try_lock();
+        Session::over(guard.unwrap_or_else(|| self.lock_held()))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_held(&self) -> MutexGuard<'_, S> {
+        let mut pauses = 32;
+        while pauses <= MOST_PAUSES {
+            (0..pauses).for_each(|_| spin_loop());
+            if let Some(guard) = self.0.try_lock() {
+                return guard;
+            }
+            pauses *= 2;
+        }
+        self.0.lock()
+    }
+
     /// The state, for a step that wakes nobody; or [`Session::over`] it after all.
     #[inline]
     pub(crate) fn lock_plain(&self) -> MutexGuard<'_, S> {
@@ -203,6 +225,9 @@ impl<S> Guarded<S> {
         self.0.try_lock().map(Session::over)
     }
 }
+
+/// The longest pause between two looks, in steps of the processor. None in a model.
+const MOST_PAUSES: usize = model_size(512, 0);
 
 /// The state, locked, with what is to be done after unlocking.
 #[must_use]
