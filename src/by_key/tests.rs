@@ -156,6 +156,6 @@ fn what_comes_in_order_is_in_the_run() {
         order.insert(&mut items, position, item);
         position
     };
-    assert_eq!(add(&mut order, 4), Position::Last);
     assert!(matches!(add(&mut order, 0), Position::Late(_)));
+    assert_eq!(add(&mut order, 4), Position::Last);
 }

@@ -265,3 +265,30 @@ fn a_list_has_all_jobs_of_its_scope_and_what_is_claimed_stays() {
     drop(claims);
     assert_eq!(listed(&Scope::Queue), [1, 6]);
 }
+
+#[test]
+fn a_place_by_handle_is_good_while_its_name_is_kept_and_in_its_queue() {
+    let queue = JobQueue::new();
+    let (shop, other) = (queue.tenant("shop"), JobQueue::new());
+    let group = shop.group("a");
+    let [place, outlives, named] = [(); 3].map(|()| group.place(Terms::new()));
+    let _same = other.tenant("shop").group("a");
+    let refused = other.push(1, 11, place.clone()).unwrap_err();
+    assert_eq!((refused.job, refused.reason), (11, PushReason::Stale));
+    let all = queue.push_all([(2, 22, place), (1, 11, shop.place(Terms::new()))]);
+    assert_eq!(all.unwrap().len(), 2);
+    drop(group);
+    // A job keeps the name.
+    queue.push(3, 33, outlives.clone()).unwrap();
+    assert_eq!(jobs(queue.drain(&Scope::group_of("shop", "a"))), [22, 33]);
+    let again = shop.group("b");
+    let batch = [(4, 44, again.place(Terms::new())), (5, 55, outlives)];
+    let refused = queue.push_all(batch).unwrap_err();
+    assert_eq!(
+        (refused.jobs, refused.reason),
+        (vec![(4, 44), (5, 55)], PushReason::Stale)
+    );
+    // With a name said it is no place by handle any more.
+    let id = queue.push(6, 66, named.group("c")).unwrap();
+    assert_eq!(queue.list(&Scope::group("c")), [id]);
+}
