@@ -70,7 +70,7 @@ use crate::sync::{Apart, Mutex, MutexGuard, WakeArc as Arc, model_size};
 
 use map::{Entry, KeyMap, Made};
 use names::Names;
-pub use send_wait::{ByKey, KeyedSendWait};
+pub use send_wait::KeyedSendWait;
 
 /// A power of two.
 const SHARDS: usize = model_size(64, 4);
@@ -212,10 +212,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     #[inline]
     fn send_now(&self, key: K, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
         let hash = self.hasher.hash_one(&key);
-        match self.queue().capacity.take(1) {
-            Ok(permits) => self.send_permitted((hash, key), tier, message, permits),
-            Err(reason) => Err(SendError { message, reason }),
-        }
+        let permits = self.queue().capacity.take(1);
+        self.send_permitted((hash, key), tier, message, permits)
     }
 
     /// Sends what has its permit.
@@ -225,8 +223,12 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         (hash, key): (u64, K),
         tier: Option<u32>,
         mut message: T,
-        permits: Permits<'_>,
+        permits: Result<Permits<'_>, SendReason>,
     ) -> Result<(), SendError<T>> {
+        let permits = match permits {
+            Ok(permits) => permits,
+            Err(reason) => return Err(SendError { message, reason }),
+        };
         let shard = self.shards.map(hash).lock();
         if tier.is_none()
             && let Some(group) = shard.find(hash, &key)

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use crate::group::CLOSED;
-use crate::wait::{Wait, sealed};
+use crate::wait::Wait;
 
 use super::capacity::Permits;
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
-use super::send_wait::{Pending, Sending};
+use super::send_wait::Sending;
 
 /// A permit of the queue's capacity for one message of a [`Conversation`], which
 /// can then be sent at once. Dropped unused, the permit is given back.
@@ -17,30 +17,9 @@ pub struct Reserved<'a, T> {
     conversation: &'a Conversation<T>,
 }
 
-/// A permit that is asked for. See [`Conversation::reserve`].
-pub struct ToReserve<'a, T>(&'a Conversation<T>);
-
 /// The wait of [`Conversation::reserve`].
-pub type Reserve<'a, T> = Sending<'a, ToReserve<'a, T>>;
-
-impl<T> sealed::Sealed for ToReserve<'_, T> {}
-
-impl<'a, T> Pending for ToReserve<'a, T> {
-    type Message = ();
-    type Sent = Reserved<'a, T>;
-    type Refused = SendError<()>;
-
-    fn send(self, permits: Permits<'_>) -> Result<Reserved<'a, T>, SendError<()>> {
-        let Self(conversation) = self;
-        let reserved = conversation.keep(permits);
-        reserved.map_err(|reason| SendError {
-            message: (),
-            reason,
-        })
-    }
-
-    fn into_message(self) {}
-}
+pub type Reserve<'a, T> =
+    Sending<'a, &'a Conversation<T>, (), Result<Reserved<'a, T>, SendError<()>>>;
 
 impl<T> Conversation<T> {
     /// Waits until the queue has room for a message, and keeps it: for a message
@@ -64,7 +43,11 @@ impl<T> Conversation<T> {
     /// [`SendError`] if the queue is closed, before or meanwhile, or the calling
     /// thread may not wait for it.
     pub fn reserve(&self) -> Wait<Reserve<'_, T>> {
-        Sending::wait(&self.pin.queue().capacity, 1, ToReserve(self))
+        let capacity = &self.pin.queue().capacity;
+        Sending::wait(capacity, 1, (self, ()), |to, message, permits| {
+            let reserved = permits.and_then(|permits| to.keep(permits));
+            reserved.map_err(|reason| SendError { message, reason })
+        })
     }
 
     /// [`reserve`](Self::reserve), if there is room now that nobody waits for.
@@ -95,12 +78,9 @@ impl<T> Reserved<'_, T> {
     /// [`SendError`] with the message, if the queue has been closed meanwhile.
     pub fn send(self, message: T) -> Result<(), SendError<T>> {
         let pin = &self.conversation.pin;
-        let shared = pin.queue();
-        let permits = shared.capacity.taken(1);
         // The permit is the message's.
         std::mem::forget(self);
-        let sent = shared.send_quietly((pin, None), message, Some(permits), ());
-        sent.map(|posted| shared.posted(posted))
+        pin.queue().send_one((pin, None), message, true, ())
     }
 }
 
