@@ -28,7 +28,7 @@ pub struct Sending<'a, O, M, R> {
 }
 
 /// Sends it, with its permits; or gives it back, for a reason.
-type Finish<O, M, R> = fn(O, M, Result<Permits<'_>, SendReason>) -> R;
+pub(crate) type Finish<O, M, R> = fn(O, M, Result<Permits<'_>, SendReason>) -> R;
 
 /// The wait for room of `M`, one message or several, on a conversation; with its tier, if
 /// one is said.

@@ -57,10 +57,10 @@ pub(crate) struct Shared<T> {
     /// Whether somebody may still receive this message, where not all are
     /// wanted to the end. Of this crate, never the user's.
     pub(super) wanted: OnceLock<fn(&T) -> bool>,
-    /// Groups that are kept by key, and how many have a receive that finds
-    /// nothing look for idle ones.
+    /// Groups that are kept by key, and how many have who makes one more, or finds
+    /// nothing to receive, look for idle ones.
     pub(super) kept: AtomicUsize,
-    /// So many are not worth forgetting.
+    /// So many are not worth forgetting, in sum.
     pub(super) keep_idle: AtomicUsize,
     pub(super) trim_above: AtomicUsize,
     /// Told apart from all other queues by this number.

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::queue::{Permits, SendReason, Sending};
+use crate::queue::{Finish, Permits, SendReason, Sending};
 use crate::wait::Wait;
 
 use super::cell::{Function, Program};
@@ -82,7 +82,7 @@ impl Caller {
         &'a self,
         place: Place<'a>,
         task: F,
-        submit: fn((&'a Self, Place<'a>), F, Result<Permits<'_>, SendReason>) -> R,
+        submit: Finish<(&'a Self, Place<'a>), F, R>,
     ) -> Wait<Sending<'a, (&'a Self, Place<'a>), F, R>> {
         let mut wait = Sending::wait(&self.capacity, 1, ((self, place), task), submit);
         // From then on each ending is told at once.
