@@ -20,7 +20,6 @@
 //! Cost: O(1) a call, and O(log n) where a group comes back into line under
 //! an old age (after a pause) or a lane has several tiers outstanding.
 
-mod alone;
 mod group;
 mod member;
 mod messages;

@@ -51,7 +51,6 @@
 mod control;
 mod map;
 mod names;
-mod send_wait;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
@@ -61,16 +60,16 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::limit::Limit;
 use crate::queue::{
-    GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Permits, SendError, SendReason, Shared,
-    if_idle, waiting_in,
+    GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Permits, SendError, SendReason, Sending,
+    Shared, if_idle, waiting_in,
 };
 use crate::ready::STANDING_LEVEL;
 // Shared ownership and no more: nothing is synchronized by it.
 use crate::sync::{Apart, Mutex, MutexGuard, WakeArc as Arc, model_size};
+use crate::wait::Wait;
 
 use map::{Entry, KeyMap, Made};
 use names::Names;
-pub use send_wait::KeyedSendWait;
 
 /// A power of two.
 const SHARDS: usize = model_size(64, 4);
@@ -88,6 +87,10 @@ pub struct Keyed<K, T, S = RandomState> {
     /// So many idle groups may stay.
     few: usize,
 }
+
+/// The wait of [`Keyed::send_wait`]; with its tier, if one is said.
+pub type KeyedSendWait<'a, K, T, S> =
+    Sending<'a, (Option<u32>, (&'a Keyed<K, T, S>, u64, K)), T, Result<(), SendError<T>>>;
 
 /// A key's group, its shard, and what is to be dropped when that is unlocked: a key that
 /// was known already, or with a group that is not needed.
@@ -212,6 +215,28 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, key: K, tier: u32, message: T) -> Result<(), SendError<T>> {
         self.send_now(key, Some(tier), message)
+    }
+
+    /// As [`send`](Self::send), as soon as the queue has room, by all that is said
+    /// of [`Conversation::send_wait`](crate::queue::Conversation::send_wait).
+    /// [`in_tier`](Wait::in_tier) says a tier.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`] with the message, if the queue is closed, or the thread may
+    /// not wait; the key is dropped.
+    pub fn send_wait(&self, key: K, message: T) -> Wait<KeyedSendWait<'_, K, T, S>> {
+        let to = (self, self.hasher.hash_one(&key), key);
+        let capacity = &self.queue().capacity;
+        Sending::wait(
+            capacity,
+            1,
+            ((None, to), message),
+            |(tier, to), message, permits| {
+                let (keyed, hash, key) = to;
+                keyed.send_permitted((hash, key), tier, message, permits)
+            },
+        )
     }
 
     #[inline]

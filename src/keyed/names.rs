@@ -16,10 +16,12 @@ const TABLES: usize = model_size(16, 1);
 
 type Table<K> = Mutex<HashMap<GroupKey, K>>;
 
+/// How a key is copied.
+type CopyKey<K> = fn(&K) -> K;
+
 /// See the [module](self).
 pub(super) struct Names<K> {
-    /// And how a key is copied.
-    tables: OnceLock<(Box<[Table<K>; TABLES]>, fn(&K) -> K)>,
+    tables: OnceLock<(Box<[Table<K>]>, CopyKey<K>)>,
     complete: AtomicBool,
 }
 
@@ -51,7 +53,7 @@ impl<K> Names<K> {
         }
     }
 
-    fn table(&self, group: GroupKey) -> Option<(&Table<K>, fn(&K) -> K)> {
+    fn table(&self, group: GroupKey) -> Option<(&Table<K>, CopyKey<K>)> {
         let (tables, copy) = self.tables.get()?;
         let table = tables.get(group.0.index() as usize % tables.len())?;
         Some((table, *copy))
@@ -61,8 +63,7 @@ impl<K> Names<K> {
 impl<K: Copy> Names<K> {
     /// There are tables from now on: whether they are to be filled first.
     pub(super) fn open(&self) -> bool {
-        let table = |_| Mutex::new(HashMap::new());
-        let tables = || Box::new(std::array::from_fn(table));
+        let tables = || (0..TABLES).map(|_| Mutex::default()).collect();
         self.tables.get_or_init(|| (tables(), |key| *key));
         // Acquire: pairs with the release of who has filled them.
         !self.complete.load(Ordering::Acquire)

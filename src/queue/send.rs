@@ -62,14 +62,20 @@ impl<T> Conversation<T> {
     }
 
     /// Sends what has its permits, in a tier if one is said.
+    #[inline(always)]
     pub(super) fn send_several<M: Messages<T>>(
         &self,
         tier: Option<u32>,
-        messages: M,
+        message: M,
         permits: Result<Permits<'_>, SendReason>,
     ) -> Result<(), SendError<M>> {
-        let to = (&*self.pin, tier);
-        self.pin.queue().send_permitted(to, messages, permits, ())
+        match permits {
+            Ok(permits) => {
+                let shared = self.pin.queue();
+                shared.send_permitted(&self.pin, tier, message, permits, ())
+            }
+            Err(reason) => Err(SendError { message, reason }),
+        }
     }
 }
 
@@ -143,22 +149,24 @@ impl<T> Shared<T> {
             true => Ok(self.capacity.taken(1)),
             false => self.permits(to.0, 1),
         };
-        let sent = self.send_permitted(to, [message], permits, held);
-        sent.map_err(SendError::single)
+        match permits {
+            Ok(permits) => {
+                let sent = self.send_permitted(to.0, to.1, [message], permits, held);
+                sent.map_err(SendError::single)
+            }
+            Err(reason) => Err(SendError { message, reason }),
+        }
     }
 
     /// Sends what has its permits, in a tier if one is said.
     fn send_permitted<M: Messages<T>, H>(
         &self,
-        (group, tier): (&GroupRef<T>, Option<u32>),
+        group: &GroupRef<T>,
+        tier: Option<u32>,
         message: M,
-        permits: Result<Permits<'_>, SendReason>,
+        permits: Permits<'_>,
         held: H,
     ) -> Result<(), SendError<M>> {
-        let permits = match permits {
-            Ok(permits) => permits,
-            Err(reason) => return Err(SendError { message, reason }),
-        };
         let mut mailbox = group.lock();
         let plain = tier.is_none() && !message.as_ref().is_empty();
         if !plain || !mailbox.sends_plainly() {
