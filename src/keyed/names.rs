@@ -19,9 +19,11 @@ type Table<K> = Mutex<HashMap<GroupKey, K>>;
 /// How a key is copied.
 type CopyKey<K> = fn(&K) -> K;
 
+type Tables<K> = (Box<[Table<K>]>, CopyKey<K>);
+
 /// See the [module](self).
 pub(super) struct Names<K> {
-    tables: OnceLock<(Box<[Table<K>]>, CopyKey<K>)>,
+    tables: OnceLock<Tables<K>>,
     complete: AtomicBool,
 }
 
@@ -63,7 +65,7 @@ impl<K> Names<K> {
 impl<K: Copy> Names<K> {
     /// There are tables from now on: whether they are to be filled first.
     pub(super) fn open(&self) -> bool {
-        let tables = || (0..TABLES).map(|_| Mutex::default()).collect();
+        let tables = || (0..TABLES).map(|_| Mutex::new(HashMap::new())).collect();
         self.tables.get_or_init(|| (tables(), |key| *key));
         // Acquire: pairs with the release of who has filled them.
         !self.complete.load(Ordering::Acquire)
