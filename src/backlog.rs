@@ -357,7 +357,8 @@ impl<T: Item> Backlog<T> {
 
     #[inline]
     fn reap(&mut self, group: GroupKey) {
-        if self.groups.get(group.0).is_some_and(Group::is_over) {
+        let is_over = |g: &Group<T>| g.pins == 0 && g.is_idle();
+        if self.groups.get(group.0).is_some_and(is_over) {
             let gone = self.groups.remove(group.0);
             gone.into_iter()
                 .for_each(|gone| self.order.lanes.remove_group(gone.lane));

@@ -279,7 +279,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         };
         let message = (tier, [message]);
         let sent = self.queue().send_special(&group, message, (permits, shard));
-        self.queue().trim();
+        self.queue().trim(true);
         sent.map_err(SendError::single)
     }
 

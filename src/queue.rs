@@ -247,9 +247,7 @@ impl<T> Queue<T> {
             if state.lanes.len() > 1 {
                 shared.submissions.mix();
             }
-            if cap != Limit::Unlimited {
-                state.use_caps(&shared.submissions);
-            }
+            state.capped |= cap != Limit::Unlimited;
             Ok::<_, LaneError>(key)
         })?;
         Ok(Lane { shared, key })

@@ -69,11 +69,7 @@ impl<T> Run<T> {
         if !goes(first) {
             return None;
         }
-        let item = self.items.next()??;
-        self.first += 1;
-        self.waiting -= 1;
-        self.close_gap();
-        Some(item)
+        Some(self.pop()?.1)
     }
 
     /// By the invariant.

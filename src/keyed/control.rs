@@ -76,7 +76,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         let (group, shard, _known) = self.group_of(shard, (hash, key))?;
         // The shard is unlocked within the event, before any waker runs.
         self.queue().change_holding(&group, change, shard);
-        self.queue().trim();
+        self.queue().trim(true);
         Ok(())
     }
 }

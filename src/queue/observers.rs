@@ -65,8 +65,9 @@ impl<T> Shared<T> {
         // Relaxed: hints.
         let more = groups.wrapping_sub(before);
         let old = self.keep_idle.fetch_add(more, Ordering::Relaxed);
-        let few = old.wrapping_add(more);
-        self.trim_above.store(few, Ordering::Relaxed);
+        for above in &self.trim_above {
+            above.store(old.wrapping_add(more), Ordering::Relaxed);
+        }
     }
 
     /// One more group is kept, by a pin of its observer's.
@@ -80,16 +81,15 @@ impl<T> Shared<T> {
         self.kept.fetch_sub(groups, Ordering::Relaxed);
     }
 
-    /// Has observers forget what is idle, if they keep much. Under no lock.
+    /// Has observers forget what is idle, if they keep much. `makes`: one more group was
+    /// made; else a receive has found nothing. Under no lock.
     #[cold]
-    pub(crate) fn trim(&self) {
+    pub(crate) fn trim(&self, makes: bool) {
         let relaxed = Ordering::Relaxed; // Hints.
-        let (kept, most) = (self.kept.load(relaxed), self.trim_above.load(relaxed));
+        let trim_above = &self.trim_above[usize::from(makes)];
+        let (kept, most) = (self.kept.load(relaxed), trim_above.load(relaxed));
         // While one trims nobody else does.
-        let raised = || {
-            self.trim_above
-                .compare_exchange(most, 2 * kept, relaxed, relaxed)
-        };
+        let raised = || trim_above.compare_exchange(most, 2 * kept, relaxed, relaxed);
         if kept <= most || raised().is_err() {
             return;
         }
@@ -102,7 +102,7 @@ impl<T> Shared<T> {
             .keep_idle
             .load(relaxed)
             .max(2 * self.kept.load(relaxed));
-        self.trim_above.store(above, relaxed);
+        trim_above.store(above, relaxed);
     }
 }
 

@@ -254,7 +254,7 @@ impl<'q, T> Op for ReceiveMany<'q, T> {
         if n == 0 {
             return Poll::Ready(Ok(turns));
         }
-        shared.trim();
+        shared.trim(false);
         let found = look_twice(cx, |current, spare| {
             shared.with_state(|state| {
                 let claims = turns.claimed.iter_mut().take(n).map_while(|place| {
@@ -379,7 +379,7 @@ impl<T> Shared<T> {
     /// Why a claim found nothing.
     #[cold]
     pub(super) fn nothing(&self) -> TryReceive {
-        self.trim();
+        self.trim(false);
         let no_more = self.with_state(|state| {
             state.shrink(&self.submissions);
             state.no_more()
