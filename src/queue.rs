@@ -324,20 +324,16 @@ impl<T> Shared<T> {
     fn close<R>(&self, then: impl FnOnce(&mut State<T>) -> R) -> R {
         let result = self.with_state(|state| {
             if !std::mem::replace(&mut state.closed, true) {
-                self.mark_closed(state);
+                for group in state.groups.all() {
+                    let mut mailbox = self.lock_group(state, &group);
+                    mailbox.flags |= CLOSED;
+                    state.count_closed(&group, &mut mailbox);
+                }
             }
             then(state)
         });
         self.capacity.close();
         result
-    }
-
-    fn mark_closed(&self, state: &mut State<T>) {
-        for group in state.groups.all() {
-            let mut mailbox = self.lock_group(state, &group);
-            mailbox.flags |= CLOSED;
-            state.count_closed(&group, &mut mailbox);
-        }
     }
 
     fn drain_all(&self, state: &mut State<T>) -> Vec<T> {

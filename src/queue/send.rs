@@ -251,13 +251,7 @@ impl<T> Shared<T> {
             return Err(SendError { message, reason });
         }
         let tier = tier.unwrap_or(last);
-        let tiered = mailbox.flags & TIERED != 0;
-        let messages = message.into_iter();
-        if tiered {
-            group.append_in(&mut mailbox, tier, messages);
-        } else {
-            group.append_all(&mut mailbox, messages);
-        }
+        group.append_in(&mut mailbox, tier, message.into_iter());
         let age = match mailbox.phase {
             Phase::Idle => Age::New,
             _ => Age::Same,

@@ -62,7 +62,8 @@ impl Units {
     /// The word for a lane, and what it has while it is of it, but for the count.
     #[inline]
     fn word(&self, lane: u32) -> (&AtomicU64, u64) {
-        let word = &self.words[lane as usize % WORDS].0;
+        let words = &self.words;
+        let word = &words[lane as usize % words.len()].0;
         (word, u64::from(lane) << 32 | OPEN)
     }
 }
