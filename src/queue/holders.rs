@@ -143,12 +143,10 @@ impl Holders {
         found.map(|(_, others)| others.fetch_add(1, Ordering::Relaxed));
     }
 
-    /// A thread receives for the first time, or has forgotten that it did.
+    /// A thread receives for the first time, or has forgotten that it did; and so has the
+    /// queue then.
     fn know(&self, thread: u64) -> Others {
         let mut known = self.known.lock();
-        if let Some((_, others)) = known.iter().find(|(known, _)| *known == thread) {
-            return Others::clone(others);
-        }
         known.retain(|(_, others)| Arc::strong_count(others) > 1);
         let others = Others::default();
         known.push((thread, Others::clone(&others)));
@@ -199,16 +197,12 @@ impl Latest {
             self.queue.set(of.queue);
             let found = received.iter().find(|one| one.queue == of.queue);
             let count = found.map(|one| one.count).unwrap_or_else(|| {
-                let others = of.know(self.thread.get());
-                // Relaxed: nothing is live. All that it has forgotten is finished.
-                let count = others.load(Ordering::Relaxed);
-                let queue = of.queue;
                 received.push(Received {
-                    queue,
-                    count,
-                    others,
+                    queue: of.queue,
+                    count: 0,
+                    others: of.know(self.thread.get()),
                 });
-                count
+                0
             });
             self.count.set(count);
         });
