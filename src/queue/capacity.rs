@@ -16,6 +16,7 @@
 use crate::error::OutOfRange;
 use crate::limit::Limit;
 use crate::semaphore::{Permit, Semaphore};
+use crate::sync::thread_number;
 use crate::turnstile::Turnstile;
 
 use super::holders::{Holder, Holders};
@@ -134,7 +135,7 @@ impl Capacity {
     #[inline(never)]
     pub(super) fn done(&self, by: &Holder, messages: u32) {
         let cache = self.cache();
-        if cache.is_some_and(|cache| cache.put_by(by.thread(), messages)) {
+        if cache.is_some_and(|cache| cache.put(by.thread(), messages)) {
             self.serve();
         }
     }
@@ -145,7 +146,7 @@ impl Capacity {
     #[must_use]
     pub(crate) fn put(&self, messages: usize) -> bool {
         let cache = self.cache();
-        cache.is_some_and(|cache| cache.put(number(messages)))
+        cache.is_some_and(|cache| cache.put(thread_number(), number(messages)))
     }
 
     /// Somebody waits for permits, since it found too few: what threads have
