@@ -69,7 +69,11 @@ impl<T> Run<T> {
         if !goes(first) {
             return None;
         }
-        Some(self.pop()?.1)
+        let item = self.items.next()??;
+        self.first += 1;
+        self.waiting -= 1;
+        self.close_gap();
+        Some(item)
     }
 
     /// By the invariant.

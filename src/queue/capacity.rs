@@ -104,9 +104,12 @@ impl Capacity {
     /// Takes permits for so many messages, if nobody who waits wants them.
     #[inline(always)]
     pub(crate) fn take(&self, messages: usize) -> Result<Permits<'_>, SendReason> {
+        let Some(cache) = self.cache() else {
+            return Ok(Permits(None));
+        };
         let n = number(messages);
-        self.cache().map_or(Ok(()), |cache| cache.take(n))?;
-        Ok(self.taken(n))
+        cache.take(n)?;
+        Ok(Permits(Some(Permit::of(cache.permits(), n))))
     }
 
     /// Takes the permit of one message, if nobody who waits wants it.

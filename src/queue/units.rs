@@ -31,7 +31,7 @@ const COUNT: u64 = OPEN - 1;
 /// See the [module](self).
 #[derive(Default)]
 pub(super) struct Units {
-    words: [Apart<AtomicU64>; WORDS],
+    words: Box<[Apart<AtomicU64>; WORDS]>,
 }
 
 impl Units {
