@@ -20,7 +20,6 @@
 //! Cost: O(1) a call, and O(log n) where a group comes back into line under
 //! an old age (after a pause) or a lane has several tiers outstanding.
 
-mod alone;
 mod group;
 mod member;
 mod messages;
@@ -358,7 +357,8 @@ impl<T: Item> Backlog<T> {
 
     #[inline]
     fn reap(&mut self, group: GroupKey) {
-        if self.groups.get(group.0).is_some_and(Group::is_over) {
+        let is_over = |g: &Group<T>| g.pins == 0 && g.is_idle();
+        if self.groups.get(group.0).is_some_and(is_over) {
             let gone = self.groups.remove(group.0);
             gone.into_iter()
                 .for_each(|gone| self.order.lanes.remove_group(gone.lane));

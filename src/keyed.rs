@@ -39,8 +39,8 @@
 //
 // Protocol: a send locks the shard of its key, and under that lock sends into
 // the group, which it makes if there is none. A group that has become idle
-// stays for the next message of its key, until a shard has grown, or a receive
-// finds nothing while much is kept: up to `keep_idle` idle groups stay, and all
+// stays for the next message of its key, until one more is made, or a receive
+// finds nothing, while much is kept: up to `keep_idle` idle groups stay, and all
 // whose limit or level was changed. Lock order: shard, then the queue's, or `names`.
 //
 // Invariants:
@@ -51,7 +51,6 @@
 mod control;
 mod map;
 mod names;
-mod send_wait;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
@@ -61,16 +60,16 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::limit::Limit;
 use crate::queue::{
-    GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Permits, SendError, SendReason, Shared,
-    if_idle, waiting_in,
+    GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Permits, SendError, SendReason, Sending,
+    Shared, if_idle, waiting_in,
 };
 use crate::ready::STANDING_LEVEL;
 // Shared ownership and no more: nothing is synchronized by it.
 use crate::sync::{Apart, Mutex, MutexGuard, WakeArc as Arc, model_size};
+use crate::wait::Wait;
 
 use map::{Entry, KeyMap, Made};
 use names::Names;
-pub use send_wait::{ByKey, KeyedSendWait};
 
 /// A power of two.
 const SHARDS: usize = model_size(64, 4);
@@ -85,18 +84,26 @@ pub struct Keyed<K, T, S = RandomState> {
     shards: Arc<Shards<K, T>>,
     /// By which the queue knows this observer, if it is not gone.
     number: Option<u64>,
+    /// So many idle groups may stay.
+    few: usize,
 }
 
-/// A key's group, its shard, and what is to be let go of when that is unlocked.
-type InShard<'a, K, T> = (GroupRef<T>, MutexGuard<'a, KeyMap<K, T>>, LetGo<K, T>);
+/// The wait of [`Keyed::send_wait`]; with its tier, if one is said.
+pub type KeyedSendWait<'a, K, T, S> =
+    Sending<'a, (Option<u32>, (&'a Keyed<K, T, S>, u64, K)), T, Result<(), SendError<T>>>;
 
-/// A key that was known already, and entries that left their map.
-type LetGo<K, T> = (Option<K>, Vec<Entry<K, T>>);
+/// A key's group, its shard, and what is to be dropped when that is unlocked: a key that
+/// was known already, or with a group that is not needed.
+type InShard<'a, K, T> = (
+    GroupRef<T>,
+    MutexGuard<'a, KeyMap<K, T>>,
+    (Option<K>, Option<Entry<K, T>>),
+);
 
 struct Shards<K, T> {
     maps: [Apart<Mutex<KeyMap<K, T>>>; SHARDS],
     queue: crate::sync::Arc<Shared<T>>,
-    names: Names,
+    names: Names<K>,
     made: Made,
 }
 
@@ -130,7 +137,7 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
         let shards = Arc::new(Shards {
             maps: std::array::from_fn(|_| Apart(Mutex::new(KeyMap::new()))),
             queue: lane.shared.clone(),
-            names: Names::default(),
+            names: Names::new(),
             made,
         });
         let number = lane.shared.register(shards.clone(), false);
@@ -139,6 +146,7 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
             hasher,
             shards,
             number,
+            few: 0,
         };
         keyed.keep_idle(KEPT_IDLE)
     }
@@ -150,11 +158,11 @@ impl<K, T, S> Keyed<K, T, S> {
     /// anew costs several times a send: where keys come back, keep as many as
     /// there are.
     #[must_use]
-    pub fn keep_idle(self, groups: usize) -> Self {
-        for map in &self.shards.maps {
-            map.0.lock().keep_idle(groups / SHARDS);
-        }
-        self.queue().keep_idle(groups);
+    pub fn keep_idle(mut self, groups: usize) -> Self {
+        // The bounds of all that send into the queue have a sum.
+        let few = groups.min(u32::MAX as usize);
+        let before = std::mem::replace(&mut self.few, few);
+        self.queue().keep_idle(few, before);
         self
     }
 
@@ -209,13 +217,33 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         self.send_now(key, Some(tier), message)
     }
 
+    /// As [`send`](Self::send), as soon as the queue has room, by all that is said
+    /// of [`Conversation::send_wait`](crate::queue::Conversation::send_wait).
+    /// [`in_tier`](Wait::in_tier) says a tier.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`] with the message, if the queue is closed, or the thread may
+    /// not wait; the key is dropped.
+    pub fn send_wait(&self, key: K, message: T) -> Wait<KeyedSendWait<'_, K, T, S>> {
+        let to = (self, self.hasher.hash_one(&key), key);
+        let capacity = &self.queue().capacity;
+        Sending::wait(
+            capacity,
+            1,
+            ((None, to), message),
+            |(tier, to), message, permits| {
+                let (keyed, hash, key) = to;
+                keyed.send_permitted((hash, key), tier, message, permits)
+            },
+        )
+    }
+
     #[inline]
     fn send_now(&self, key: K, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
         let hash = self.hasher.hash_one(&key);
-        match self.queue().capacity.take(1) {
-            Ok(permits) => self.send_permitted((hash, key), tier, message, permits),
-            Err(reason) => Err(SendError { message, reason }),
-        }
+        let permits = self.queue().capacity.take(1);
+        self.send_permitted((hash, key), tier, message, permits)
     }
 
     /// Sends what has its permit.
@@ -225,8 +253,12 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         (hash, key): (u64, K),
         tier: Option<u32>,
         mut message: T,
-        permits: Permits<'_>,
+        permits: Result<Permits<'_>, SendReason>,
     ) -> Result<(), SendError<T>> {
+        let permits = match permits {
+            Ok(permits) => permits,
+            Err(reason) => return Err(SendError { message, reason }),
+        };
         let shard = self.shards.map(hash).lock();
         if tier.is_none()
             && let Some(group) = shard.find(hash, &key)
@@ -241,13 +273,13 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
                 Err(back) => message = back,
             }
         }
-        let Ok((group, shard, (_known, idle))) = self.group_of(shard, (hash, key)) else {
+        let Ok((group, shard, _known)) = self.group_of(shard, (hash, key)) else {
             let reason = SendReason::Closed;
             return Err(SendError { message, reason });
         };
         let message = (tier, [message]);
         let sent = self.queue().send_special(&group, message, (permits, shard));
-        self.shards.forget(idle);
+        self.queue().trim(true);
         sent.map_err(SendError::single)
     }
 
@@ -261,7 +293,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     ) -> Result<InShard<'a, K, T>, LaneError> {
         if let Some(group) = shard.find(hash, &key) {
             let group = GroupRef::clone(group);
-            return Ok((group, shard, (Some(key), Vec::new())));
+            return Ok((group, shard, (Some(key), None)));
         }
         drop(shard);
         // An event of the queue, which may run wakers: under no lock. Dropped under
@@ -270,17 +302,15 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         let group = self.lane.add_group(limit, level)?;
         let entry = Entry { hash, key, group };
         let mut shard = self.shards.map(hash).lock();
-        let others = shard.find(hash, &entry.key);
-        let (group, idle) = match others.map(|group| GroupRef::clone(group)) {
-            Some(group) => (group, vec![entry]),
-            None => {
-                let group = GroupRef::clone(&entry.group);
-                self.shards.names.add(group.key(), hash);
-                (group, shard.insert(entry, self.shards.made))
-            }
-        };
+        if let Some(group) = shard.find(hash, &entry.key) {
+            let group = GroupRef::clone(group);
+            return Ok((group, shard, (None, Some(entry))));
+        }
+        let group = GroupRef::clone(&entry.group);
+        self.shards.names.add(group.key(), &entry.key);
+        shard.insert(entry);
         self.queue().keep();
-        Ok((group, shard, (None, idle)))
+        Ok((group, shard, (None, None)))
     }
 
     /// How many messages of a key wait.
@@ -342,6 +372,7 @@ impl<K, T, S> Drop for Keyed<K, T, S> {
         let number = self.number;
         drop(number.and_then(|number| self.queue().unregister(number)));
         self.shards.forget_in_all(KeyMap::take_all);
+        self.queue().keep_idle(0, self.few);
     }
 }
 

@@ -121,12 +121,10 @@
 mod batch;
 mod builder;
 mod capacity;
-mod claim;
 mod delivery;
 mod handles;
 mod holders;
 mod id;
-mod live;
 #[cfg(all(test, loom))]
 mod model;
 mod named;
@@ -136,8 +134,6 @@ mod permit_cache;
 mod poison;
 mod receive;
 mod refuse;
-mod reserved;
-mod resume;
 mod send;
 mod send_many;
 mod send_wait;
@@ -175,9 +171,9 @@ pub use peek::Peek;
 pub use poison::{NextPoisoned, Poisoned};
 pub use receive::{Receive, ReceiveMany, Turns};
 pub use refuse::{LaneError, NoMore, NoTurn, SendError, SendReason, TryReceive, Why};
-pub use reserved::{Reserve, Reserved, ToReserve};
 pub use send_many::Addressed;
-pub use send_wait::{Pending, SendAllWait, SendWait, Sending, ToSend};
+pub(crate) use send_wait::Finish;
+pub use send_wait::{Reserve, Reserved, SendAllWait, SendWait, Sending};
 pub(crate) use shared::{KEPT_IDLE, Shared};
 pub use snapshot::{Counts, GroupStatus, LaneStatus, Snapshot};
 use state::State;
@@ -251,9 +247,7 @@ impl<T> Queue<T> {
             if state.lanes.len() > 1 {
                 shared.submissions.mix();
             }
-            if cap != Limit::Unlimited {
-                state.use_caps(&shared.submissions);
-            }
+            state.capped |= cap != Limit::Unlimited;
             Ok::<_, LaneError>(key)
         })?;
         Ok(Lane { shared, key })
@@ -330,20 +324,16 @@ impl<T> Shared<T> {
     fn close<R>(&self, then: impl FnOnce(&mut State<T>) -> R) -> R {
         let result = self.with_state(|state| {
             if !std::mem::replace(&mut state.closed, true) {
-                self.mark_closed(state);
+                for group in state.groups.all() {
+                    let mut mailbox = self.lock_group(state, &group);
+                    mailbox.flags |= CLOSED;
+                    state.count_closed(&group, &mut mailbox);
+                }
             }
             then(state)
         });
         self.capacity.close();
         result
-    }
-
-    fn mark_closed(&self, state: &mut State<T>) {
-        for group in state.groups.all() {
-            let mut mailbox = self.lock_group(state, &group);
-            mailbox.flags |= CLOSED;
-            state.count_closed(&group, &mut mailbox);
-        }
     }
 
     fn drain_all(&self, state: &mut State<T>) -> Vec<T> {

@@ -128,7 +128,7 @@ pub use handles::{Caller, Group, Place};
 pub use outcome::{Ending, Outcome, Record, Run, TaskId, Verdict};
 pub use pool::{Pool, PoolError};
 pub use reject::{CallerError, Reason, Rejected, SyncError};
-pub use room::{Submitting, ToSubmit};
+pub use room::Submitting;
 pub use status::{CallerStatus, RunningTask, Status, WaitingTask, Why, WorkersStatus};
 pub use task::{OutcomeError, OutcomeOp, Task};
 pub use waits::{Drained, Release, Shutdown, Synchronize};

@@ -97,10 +97,4 @@ impl<T> Group<T> {
             false => self.messages.last_tier,
         }
     }
-
-    /// Whether it is to end.
-    #[inline]
-    pub(super) fn is_over(&self) -> bool {
-        self.pins == 0 && self.is_idle()
-    }
 }

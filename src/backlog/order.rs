@@ -15,7 +15,7 @@ use super::member::Member;
 pub(super) struct Order<T> {
     pub(super) lanes: Lanes<Member<T>>,
     /// The last number given out: tickets, and times of bumps.
-    clock: u64,
+    pub(super) clock: u64,
 }
 
 impl<T> Order<T> {
@@ -32,11 +32,6 @@ impl<T> Order<T> {
         let first = self.clock + 1;
         self.clock += many;
         first
-    }
-
-    /// The number that is given out next.
-    pub(super) fn next_ticket(&self) -> u64 {
-        self.clock + 1
     }
 
     pub(super) fn mint(&mut self) -> u64 {

@@ -88,7 +88,7 @@ impl<T: Item> Backlog<T> {
 
     /// Where the messages will wait that are sent next by [`send_run`](Self::send_run).
     pub fn next_spots(&self, lane: LaneKey) -> impl Iterator<Item = Spot> + use<T> {
-        let tickets = self.order.next_ticket()..;
+        let tickets = self.order.clock + 1..;
         tickets.map(move |ticket| Spot::Alone(lane, 0, Place::new(ticket)))
     }
 

@@ -99,7 +99,7 @@ impl<T> Group<T> {
         tier: u32,
         messages: impl ExactSizeIterator<Item = T>,
     ) {
-        let last = mailbox.rare().last_sent();
+        let last = mailbox.rare.as_ref().and_then(|rare| rare.last_sent());
         if tier == 0 && last.is_none_or(|last| last <= mailbox.number()) {
             self.append_all(mailbox, messages);
         } else {
@@ -109,7 +109,9 @@ impl<T> Group<T> {
                 mailbox.insert_odd(Taken::new(SENT | number, tier, message));
             }
         }
-        mailbox.rare().last_tier = tier;
+        if tier != mailbox.last_tier() {
+            mailbox.rare().last_tier = tier;
+        }
     }
 }
 

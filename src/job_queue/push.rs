@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::error::{Closed, Stale, TimedOut};
 use crate::jobs::{Place, Taken};
-use crate::queue::{Permits, SendError, SendReason};
+use crate::queue::{Permits, SendReason};
 use crate::slab::Key;
 
 use super::JobQueue;
@@ -86,21 +86,21 @@ impl<K: Ord, J> JobQueue<K, J> {
 
 impl<K: Ord, J> Shared<K, J> {
     pub(super) fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
-        match self.capacity.take(1) {
-            Ok(permits) => self.push_permitted((key, job, place), permits),
-            Err(reason) => Err(PushError {
-                key,
-                job,
-                reason: reason.into(),
-            }),
-        }
+        self.push_permitted((key, job, place), self.capacity.take(1))
     }
 
     pub(super) fn push_permitted(
         &self,
         (key, job, place): (K, J, Place),
-        permits: Permits<'_>,
+        permits: Result<Permits<'_>, SendReason>,
     ) -> Result<JobId, PushError<K, J>> {
+        let permits = match permits {
+            Ok(permits) => permits,
+            Err(reason) => {
+                let reason = reason.into();
+                return Err(PushError { key, job, reason });
+            }
+        };
         let mut entering = Some((key, Some(Body::Own(job)), place));
         let pushed = self.with_state(|state| state.enter(&mut entering));
         match pushed {
@@ -253,14 +253,6 @@ impl From<SendReason> for PushReason {
             // The last two are of a queue's handlers and tiers: never of a push.
             SendReason::Full | SendReason::OwnQueue | SendReason::TierGoesDown(_) => Self::Full,
         }
-    }
-}
-
-impl<K, J> From<SendError<(K, J)>> for PushError<K, J> {
-    fn from(error: SendError<(K, J)>) -> Self {
-        let (key, job) = error.message;
-        let reason = error.reason.into();
-        Self { key, job, reason }
     }
 }
 

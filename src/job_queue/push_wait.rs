@@ -1,8 +1,8 @@
 //! The wait for room, and then the push.
 
 use crate::jobs::{Place, Terms};
-use crate::queue::{Pending, Permits, Sending};
-use crate::wait::{Wait, sealed};
+use crate::queue::Sending;
+use crate::wait::Wait;
 
 use super::JobQueue;
 use super::id::JobId;
@@ -10,31 +10,14 @@ use super::parts::Part;
 use super::push::PushError;
 use super::shared::Shared;
 
-/// A job, while it waits for room.
+/// Where a job is to stand.
 pub struct ToPush<'a, K, J> {
     shared: &'a Shared<K, J>,
-    entering: (K, J, Place),
+    place: Place,
 }
 
 /// The wait of [`JobQueue::push_wait`].
-pub type PushWait<'a, K, J> = Sending<'a, ToPush<'a, K, J>>;
-
-impl<K, J> sealed::Sealed for ToPush<'_, K, J> {}
-
-impl<K: Ord, J> Pending for ToPush<'_, K, J> {
-    type Message = (K, J);
-    type Sent = JobId;
-    type Refused = PushError<K, J>;
-
-    fn send(self, permits: Permits<'_>) -> Result<JobId, PushError<K, J>> {
-        self.shared.push_permitted(self.entering, permits)
-    }
-
-    fn into_message(self) -> (K, J) {
-        let (key, job, _) = self.entering;
-        (key, job)
-    }
-}
+pub type PushWait<'a, K, J> = Sending<'a, ToPush<'a, K, J>, (K, J), Result<JobId, PushError<K, J>>>;
 
 impl<K: Ord, J> JobQueue<K, J> {
     /// Puts a job in as soon as the queue has room for it.
@@ -104,10 +87,15 @@ impl<K: Ord, J, S> Part<K, J, S> {
 
 impl<K: Ord, J> Shared<K, J> {
     fn push_wait(&self, key: K, job: J, place: Place) -> Wait<PushWait<'_, K, J>> {
-        let to_push = ToPush {
+        let to = ToPush {
             shared: self,
-            entering: (key, job, place),
+            place,
         };
-        Sending::wait(&self.capacity, 1, to_push)
+        Sending::wait(
+            &self.capacity,
+            1,
+            (to, (key, job)),
+            |to, (key, job), permits| to.shared.push_permitted((key, job, to.place), permits),
+        )
     }
 }

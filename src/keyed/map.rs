@@ -11,10 +11,6 @@ pub(super) type Made = (Limit, u8);
 
 pub(super) struct KeyMap<K, T> {
     entries: HashTable<Entry<K, T>>,
-    /// So many are not worth a look for idle ones.
-    few: usize,
-    /// With so many, an insertion looks for idle ones first.
-    full: usize,
 }
 
 pub(super) struct Entry<K, T> {
@@ -27,14 +23,7 @@ impl<K, T> KeyMap<K, T> {
     pub(super) fn new() -> Self {
         Self {
             entries: HashTable::new(),
-            few: 0,
-            full: 0,
         }
-    }
-
-    /// So many groups may stay when they are idle.
-    pub(super) fn keep_idle(&mut self, few: usize) {
-        (self.few, self.full) = (few, few.max(self.full));
     }
 
     pub(super) fn len(&self) -> usize {
@@ -57,31 +46,16 @@ impl<K, T> KeyMap<K, T> {
         self.entries.find(hash, is_it).map(|entry| &entry.group)
     }
 
-    /// A key that has no group comes in with this one. Idle ones that go for it come
-    /// out, and are to be let go of under no lock.
-    pub(super) fn insert(&mut self, entry: Entry<K, T>, made: Made) -> Vec<Entry<K, T>> {
-        let mut idle = Vec::new();
-        if self.len() >= self.full {
-            idle = self.take_idle(made);
-        }
+    /// A key that has no group comes in with this one.
+    pub(super) fn insert(&mut self, entry: Entry<K, T>) {
         self.entries
             .insert_unique(entry.hash, entry, |entry| entry.hash);
-        idle
     }
 
-    /// The key of a group, which has this hash.
-    pub(super) fn key_of(&self, hash: u64, group: GroupKey) -> Option<K>
-    where
-        K: Copy,
-    {
-        let is_it = |entry: &Entry<K, T>| entry.hash == hash && entry.group.key() == group;
-        self.entries.find(hash, is_it).map(|entry| entry.key)
-    }
-
-    /// All groups, with the hashes of their keys.
-    pub(super) fn groups(&self) -> impl Iterator<Item = (GroupKey, u64)> {
+    /// All groups, with their keys.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (GroupKey, &K)> {
         let all = self.entries.iter();
-        all.map(|entry| (entry.group.key(), entry.hash))
+        all.map(|entry| (entry.group.key(), &entry.key))
     }
 
     /// Takes out what is idle, and of the limit and level as it is `made`.
@@ -90,9 +64,7 @@ impl<K, T> KeyMap<K, T> {
             .entries
             .extract_if(|entry| if_idle(&entry.group) == Some(made));
         let idle = idle.collect();
-        let len = self.len();
-        self.entries.shrink_to(2 * len, |entry| entry.hash);
-        self.full = self.few.max(2 * len);
+        self.entries.shrink_to(2 * self.len(), |entry| entry.hash);
         idle
     }
 

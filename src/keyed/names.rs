@@ -1,10 +1,9 @@
 //! Which key a group is of.
 //!
-//! State: of each group the hash of its key, under which the key stands in its shard;
-//! only once somebody has asked for a key.
+//! State: of each group a copy of its key; only once somebody has asked for a key.
 //!
 //! Invariants:
-//! 1. Once `complete`, this has the hash of each group in the maps: one is added under
+//! 1. Once `complete`, this has the key of each group in the maps: one is added under
 //!    the lock of its shard, and removed after it has left the map.
 //! 2. An event that saw no table had its shard before whoever fills it.
 
@@ -15,21 +14,59 @@ use crate::sync::{AtomicBool, Mutex, OnceLock, Ordering, model_size};
 
 const TABLES: usize = model_size(16, 1);
 
-type Table = Mutex<HashMap<GroupKey, u64>>;
+type Table<K> = Mutex<HashMap<GroupKey, K>>;
+
+/// How a key is copied.
+type CopyKey<K> = fn(&K) -> K;
+
+type Tables<K> = (Box<[Table<K>]>, CopyKey<K>);
 
 /// See the [module](self).
-#[derive(Default)]
-pub(super) struct Names {
-    tables: OnceLock<Box<[Table; TABLES]>>,
+pub(super) struct Names<K> {
+    tables: OnceLock<Tables<K>>,
     complete: AtomicBool,
 }
 
-impl Names {
+impl<K> Names<K> {
+    pub(super) fn new() -> Self {
+        Self {
+            tables: OnceLock::new(),
+            complete: AtomicBool::new(false),
+        }
+    }
+
+    /// Under the lock of the group's shard.
+    #[inline]
+    pub(super) fn add(&self, group: GroupKey, key: &K) {
+        if let Some((table, copy)) = self.table(group) {
+            table.lock().insert(group, copy(key));
+        }
+    }
+
+    pub(super) fn remove(&self, groups: impl Iterator<Item = GroupKey>) {
+        for group in groups {
+            if let Some((table, _)) = self.table(group) {
+                let mut table = table.lock();
+                table.remove(&group);
+                if table.is_empty() {
+                    *table = HashMap::new();
+                }
+            }
+        }
+    }
+
+    fn table(&self, group: GroupKey) -> Option<(&Table<K>, CopyKey<K>)> {
+        let (tables, copy) = self.tables.get()?;
+        let table = tables.get(group.0.index() as usize % tables.len())?;
+        Some((table, *copy))
+    }
+}
+
+impl<K: Copy> Names<K> {
     /// There are tables from now on: whether they are to be filled first.
     pub(super) fn open(&self) -> bool {
-        let table = |_| Mutex::new(HashMap::new());
-        self.tables
-            .get_or_init(|| Box::new(std::array::from_fn(table)));
+        let tables = || (0..TABLES).map(|_| Mutex::new(HashMap::new())).collect();
+        self.tables.get_or_init(|| (tables(), |key| *key));
         // Acquire: pairs with the release of who has filled them.
         !self.complete.load(Ordering::Acquire)
     }
@@ -40,32 +77,7 @@ impl Names {
         self.complete.store(true, Ordering::Release);
     }
 
-    /// Under the lock of the group's shard.
-    #[inline]
-    pub(super) fn add(&self, group: GroupKey, hash: u64) {
-        if let Some(table) = self.table(group) {
-            table.lock().insert(group, hash);
-        }
-    }
-
-    pub(super) fn remove(&self, groups: impl Iterator<Item = GroupKey>) {
-        for group in groups {
-            if let Some(table) = self.table(group) {
-                let mut table = table.lock();
-                table.remove(&group);
-                if table.is_empty() {
-                    *table = HashMap::new();
-                }
-            }
-        }
-    }
-
-    pub(super) fn hash_of(&self, group: GroupKey) -> Option<u64> {
-        self.table(group)?.lock().get(&group).copied()
-    }
-
-    fn table(&self, group: GroupKey) -> Option<&Table> {
-        let tables = self.tables.get()?;
-        tables.get(group.0.index() as usize % tables.len())
+    pub(super) fn key_of(&self, group: GroupKey) -> Option<K> {
+        self.table(group)?.0.lock().get(&group).copied()
     }
 }

@@ -3,6 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::Keyed;
 use super::map::{Entry, KeyMap, Made};
 use crate::limit::Limit;
 use crate::queue::{GroupId, GroupRef, Lane, Pinned, Queue};
@@ -70,7 +71,6 @@ proptest! {
     fn agrees_with_a_list(steps in steps()) {
         let (queue, lane) = queue();
         let mut map = KeyMap::new();
-        map.keep_idle(64);
         // By key: the group, and whether something waits in it.
         let mut list: Vec<(u8, GroupId, bool)> = Vec::new();
         for step in steps {
@@ -82,8 +82,7 @@ proptest! {
                     } else {
                         let group = busy(&lane);
                         list.push((key, id(&lane, &group), true));
-                        let idle = map.insert(Entry { hash: hash(key), key, group }, MADE);
-                        prop_assert!(idle.is_empty(), "there are few");
+                        map.insert(Entry { hash: hash(key), key, group });
                     }
                 }
                 Step::Serve(key) => {
@@ -114,34 +113,24 @@ proptest! {
     }
 }
 
-/// An insertion looks for idle ones when the map has doubled, or has few; so many
-/// stay at most.
+/// A new key has idle ones forgotten when there are twice as many as were left, or few;
+/// so many stay at most.
 #[test]
-fn an_insertion_forgets_what_is_idle() {
+fn a_new_key_forgets_what_is_idle() {
     let (queue, lane) = queue();
-    let mut map = KeyMap::new();
-    map.keep_idle(64);
+    let keyed = Keyed::new(lane).keep_idle(64);
     let (mut at_work, mut most) = (0, 0);
     for key in 0..10_000_u64 {
-        let group = busy(&lane);
-        let id = id(&lane, &group);
-        drop(map.insert(
-            Entry {
-                hash: key,
-                key,
-                group,
-            },
-            MADE,
-        ));
+        keyed.send(key, 0).unwrap();
         match key % 100 {
             0 => at_work += 1,
-            _ => serve(&queue, id),
+            _ => serve(&queue, keyed.group(&key).unwrap()),
         }
-        most = most.max(map.len());
+        most = most.max(queue.counts().groups);
     }
     assert!(most <= 64 + 2 * at_work, "{most} for {at_work} at work");
-    drop(map.take_idle(MADE));
-    assert_eq!(map.len(), at_work);
+    assert_eq!(keyed.len(), at_work);
+    assert_eq!(queue.counts().groups, at_work);
 }
 
 #[test]
@@ -153,15 +142,8 @@ fn a_burst_is_given_back() {
     let before = held_by_this_thread();
     let mut map = KeyMap::new();
     for (key, group) in all.into_iter().enumerate() {
-        let idle = map.insert(
-            Entry {
-                hash: key as u64,
-                key,
-                group,
-            },
-            MADE,
-        );
-        assert!(idle.is_empty(), "all are at work");
+        let hash = key as u64;
+        map.insert(Entry { hash, key, group });
     }
     let burst = held_by_this_thread() - before;
     for group in &refs[10..] {

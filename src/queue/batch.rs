@@ -7,9 +7,8 @@ use crate::group::{TIERED, Taken};
 use crate::sync::Arc;
 
 use super::GroupRef;
-use super::live::Live;
 use super::shared::Shared;
-use super::special;
+use super::special::{self, Live};
 
 /// Several messages taken out, borrowed from their turn. See
 /// [`Turn::next_batch`](super::Turn::next_batch).

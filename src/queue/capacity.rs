@@ -16,6 +16,7 @@
 use crate::error::OutOfRange;
 use crate::limit::Limit;
 use crate::semaphore::{Permit, Semaphore};
+use crate::sync::thread_number;
 use crate::turnstile::Turnstile;
 
 use super::holders::{Holder, Holders};
@@ -25,13 +26,7 @@ use super::refuse::SendReason;
 /// The capacity of a queue, if it has one.
 #[derive(Debug)]
 pub(crate) struct Capacity {
-    bounded: Option<Box<Bounded>>,
-}
-
-#[derive(Debug)]
-struct Bounded {
-    cache: PermitCache,
-    holders: Holders,
+    bounded: Option<Box<(PermitCache, Holders)>>,
 }
 
 /// What is to be sent has them; dropped, they are given back.
@@ -54,15 +49,21 @@ impl Capacity {
             return Ok(Self { bounded: None });
         };
         OutOfRange::check("capacity", most, 1, Limit::MAX)?;
-        let (cache, holders) = (PermitCache::new(most)?, Holders::new());
-        let bounded = Some(Box::new(Bounded { cache, holders }));
+        let bounded = (PermitCache::new(most)?, Holders::new());
+        let bounded = Some(Box::new(bounded));
         Ok(Self { bounded })
     }
 
     #[inline]
     fn cache(&self) -> Option<&PermitCache> {
         let bounded = self.bounded.as_ref();
-        bounded.map(|bounded| &bounded.cache)
+        bounded.map(|bounded| &bounded.0)
+    }
+
+    #[inline]
+    fn holders(&self) -> Option<&Holders> {
+        let bounded = self.bounded.as_ref();
+        bounded.map(|bounded| &bounded.1)
     }
 
     #[inline]
@@ -103,14 +104,9 @@ impl Capacity {
     /// Takes permits for so many messages, if nobody who waits wants them.
     #[inline(always)]
     pub(crate) fn take(&self, messages: usize) -> Result<Permits<'_>, SendReason> {
-        match self.cache() {
-            None => Ok(Permits(None)),
-            Some(cache) => Self::take_of(cache, messages),
-        }
-    }
-
-    #[inline]
-    fn take_of(cache: &PermitCache, messages: usize) -> Result<Permits<'_>, SendReason> {
+        let Some(cache) = self.cache() else {
+            return Ok(Permits(None));
+        };
         let n = number(messages);
         cache.take(n)?;
         Ok(Permits(Some(Permit::of(cache.permits(), n))))
@@ -142,7 +138,7 @@ impl Capacity {
     #[inline(never)]
     pub(super) fn done(&self, by: &Holder, messages: u32) {
         let cache = self.cache();
-        if cache.is_some_and(|cache| cache.put_by(by.thread(), messages)) {
+        if cache.is_some_and(|cache| cache.put(by.thread(), messages)) {
             self.serve();
         }
     }
@@ -153,7 +149,7 @@ impl Capacity {
     #[must_use]
     pub(crate) fn put(&self, messages: usize) -> bool {
         let cache = self.cache();
-        cache.is_some_and(|cache| cache.put(number(messages)))
+        cache.is_some_and(|cache| cache.put(thread_number(), number(messages)))
     }
 
     /// Somebody waits for permits, since it found too few: what threads have
@@ -175,24 +171,22 @@ impl Capacity {
     /// The calling thread has received something.
     #[inline(always)]
     pub(super) fn hold(&self) -> Holder {
-        let bounded = self.bounded.as_ref();
-        bounded.map_or(Holder::NONE, |bounded| bounded.holders.hold())
+        self.holders().map_or(Holder::NONE, Holders::hold)
     }
 
     /// What was received is live no more.
     #[inline]
     pub(super) fn let_go(&self, holder: &mut Holder) {
         if holder.is_some()
-            && let Some(bounded) = &self.bounded
+            && let Some(holders) = self.holders()
         {
-            holder.let_go(&bounded.holders);
+            holder.let_go(holders);
         }
     }
 
     /// Whether something that the calling thread received is live.
     pub(super) fn is_own(&self) -> bool {
-        let bounded = self.bounded.as_ref();
-        bounded.is_some_and(|bounded| bounded.holders.is_own())
+        self.holders().is_some_and(Holders::is_own)
     }
 }
 

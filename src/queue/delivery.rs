@@ -10,9 +10,8 @@ use crate::sync::Arc;
 use super::Pinned;
 use super::holders::Holder;
 use super::id::GroupId;
-use super::live::Live;
 use super::shared::Shared;
-use super::special;
+use super::special::{self, Live};
 use super::submissions::Posted;
 
 /// A message taken out, borrowed from its turn.

@@ -125,7 +125,7 @@ impl<T> Lane<T> {
 
     /// It has a cap for the first time: counts what is in use.
     fn count_units(&self, state: &mut State<T>) {
-        state.use_caps(&self.shared.submissions);
+        state.capped = true;
         for group in state.groups_of(self.key) {
             let mut mailbox = self.shared.lock_group(state, &group);
             mailbox.flags |= CAPPED;

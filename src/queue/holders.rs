@@ -4,13 +4,13 @@
 //! State: each thread counts for itself what it has received from each queue, less
 //! what it has finished; the count of the queue that it received from last stands apart
 //! (`Latest`). What others finish for it is counted beside its count: a queue knows the
-//! threads that have received from it, and who finishes for one of them remembers it.
+//! threads that have received from it.
 //!
 //! Invariants:
 //! 1. A thread's count less what others have finished for it is the number of what it
 //!    has received from that queue and is live.
 //! 2. A thread forgets a queue only while that is 0, and a queue a thread only when
-//!    the thread has forgotten it, or has ended, and nobody else remembers it.
+//!    the thread has forgotten it, or has ended.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -69,11 +69,7 @@ struct Latest {
 per_thread! {
     static LATEST: Latest = const { Latest::nothing() };
     static RECEIVED: RefCell<Vec<Received>> = const { RefCell::new(Vec::new()) };
-    static FINISHED: RefCell<Vec<Finished>> = const { RefCell::new(Vec::new()) };
 }
-
-/// For whom a thread has finished something: queue, thread, and the count.
-type Finished = ((u64, u64), Others);
 
 /// So many are not worth forgetting.
 const FEW: usize = 8;
@@ -141,39 +137,18 @@ impl Holders {
 
     #[cold]
     fn finished_for(&self, thread: u64) {
-        // Relaxed: see `is_live`.
-        let count = |others: &Others| _ = others.fetch_add(1, Ordering::Relaxed);
-        let counted = FINISHED.try_with(|finished| {
-            let mut finished = finished.borrow_mut();
-            let whose = (self.queue, thread);
-            if !finished.iter().any(|one| one.0 == whose) {
-                if finished.len() >= 2 * FEW {
-                    finished.clear();
-                }
-                finished.extend(self.others(thread).map(|others| (whose, others)));
-            }
-            let found = finished.iter().find(|one| one.0 == whose);
-            found.iter().for_each(|(_, others)| count(others));
-        });
-        if counted.is_err() {
-            self.others(thread).iter().for_each(count);
-        }
-    }
-
-    fn others(&self, thread: u64) -> Option<Others> {
         let known = self.known.lock();
         let found = known.iter().find(|(known, _)| *known == thread);
-        found.map(|(_, others)| Others::clone(others))
+        // Relaxed: see `is_live`.
+        found.map(|(_, others)| others.fetch_add(1, Ordering::Relaxed));
     }
 
-    /// A thread receives for the first time, or has forgotten that it did.
+    /// A thread receives for the first time, or has forgotten that it did; and so has the
+    /// queue then.
     fn know(&self, thread: u64) -> Others {
-        if let Some(others) = self.others(thread) {
-            return others;
-        }
-        let others = Others::default();
         let mut known = self.known.lock();
         known.retain(|(_, others)| Arc::strong_count(others) > 1);
+        let others = Others::default();
         known.push((thread, Others::clone(&others)));
         others
     }
@@ -222,16 +197,12 @@ impl Latest {
             self.queue.set(of.queue);
             let found = received.iter().find(|one| one.queue == of.queue);
             let count = found.map(|one| one.count).unwrap_or_else(|| {
-                let others = of.know(self.thread.get());
-                // Relaxed: nothing is live. All that it has forgotten is finished.
-                let count = others.load(Ordering::Relaxed);
-                let queue = of.queue;
                 received.push(Received {
-                    queue,
-                    count,
-                    others,
+                    queue: of.queue,
+                    count: 0,
+                    others: of.know(self.thread.get()),
                 });
-                count
+                0
             });
             self.count.set(count);
         });

@@ -60,11 +60,14 @@ impl<T> Shared<T> {
         self.with_state(|state| state.observers.remove(&number))
     }
 
-    /// So many idle groups are not worth forgetting.
-    pub(crate) fn keep_idle(&self, groups: usize) {
+    /// So many idle groups are not worth forgetting to one who said `before`.
+    pub(crate) fn keep_idle(&self, groups: usize, before: usize) {
         // Relaxed: hints.
-        self.keep_idle.fetch_max(groups, Ordering::Relaxed);
-        self.trim_above.fetch_max(groups, Ordering::Relaxed);
+        let more = groups.wrapping_sub(before);
+        let old = self.keep_idle.fetch_add(more, Ordering::Relaxed);
+        for above in &self.trim_above {
+            above.store(old.wrapping_add(more), Ordering::Relaxed);
+        }
     }
 
     /// One more group is kept, by a pin of its observer's.
@@ -78,11 +81,16 @@ impl<T> Shared<T> {
         self.kept.fetch_sub(groups, Ordering::Relaxed);
     }
 
-    /// Has observers forget what is idle, if they keep much. Under no lock.
+    /// Has observers forget what is idle, if they keep much. `makes`: one more group was
+    /// made; else a receive has found nothing. Under no lock.
     #[cold]
-    pub(super) fn trim(&self) {
-        // Relaxed: a hint.
-        if self.kept.load(Ordering::Relaxed) <= self.trim_above.load(Ordering::Relaxed) {
+    pub(crate) fn trim(&self, makes: bool) {
+        let relaxed = Ordering::Relaxed; // Hints.
+        let trim_above = &self.trim_above[usize::from(makes)];
+        let (kept, most) = (self.kept.load(relaxed), trim_above.load(relaxed));
+        // While one trims nobody else does.
+        let raised = || trim_above.compare_exchange(most, 2 * kept, relaxed, relaxed);
+        if kept <= most || raised().is_err() {
             return;
         }
         let all: Vec<_> = self.with_state(|state| state.observers.values().cloned().collect());
@@ -90,9 +98,11 @@ impl<T> Shared<T> {
             observer.trim();
         }
         // What is left is at work: it may double before the next look.
-        let few = self.keep_idle.load(Ordering::Relaxed);
-        let above = few.max(2 * self.kept.load(Ordering::Relaxed));
-        self.trim_above.store(above, Ordering::Relaxed);
+        let above = self
+            .keep_idle
+            .load(relaxed)
+            .max(2 * self.kept.load(relaxed));
+        trim_above.store(above, relaxed);
     }
 }
 

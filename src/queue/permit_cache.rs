@@ -129,18 +129,11 @@ impl PermitCache {
         Ok(())
     }
 
-    /// Permits come back to the calling thread's word or the semaphore. Under a
-    /// lock: whether who waits must be served after it.
+    /// Permits come back to the word of a thread or the semaphore. Under a lock: whether
+    /// who waits must be served after it.
     #[inline]
     #[must_use]
-    pub(super) fn put(&self, n: u32) -> bool {
-        self.put_by(thread_number(), n)
-    }
-
-    /// [`put`](Self::put), to a thread's word.
-    #[inline]
-    #[must_use]
-    pub(super) fn put_by(&self, thread: u64, n: u32) -> bool {
+    pub(super) fn put(&self, thread: u64, n: u32) -> bool {
         match self.word(thread) {
             Some(word) => self.put_to(word, n),
             None => self.permits().put(n),

@@ -56,36 +56,36 @@ impl<T> Conversation<T> {
     ///
     /// As [`send`](Self::send), with all the messages.
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
-        let message: Vec<T> = messages.into_iter().collect();
-        let shared = self.pin.queue();
-        match shared.permits(&self.pin, message.len()) {
-            Ok(permits) => self.send_several(message, permits),
+        let messages: Vec<T> = messages.into_iter().collect();
+        let permits = self.pin.queue().permits(&self.pin, messages.len());
+        self.send_several(None, messages, permits)
+    }
+
+    /// Sends what has its permits, in a tier if one is said.
+    #[inline(always)]
+    pub(super) fn send_several<M: Messages<T>>(
+        &self,
+        tier: Option<u32>,
+        message: M,
+        permits: Result<Permits<'_>, SendReason>,
+    ) -> Result<(), SendError<M>> {
+        match permits {
+            Ok(permits) => {
+                let shared = self.pin.queue();
+                shared.send_permitted(&self.pin, tier, message, permits, ())
+            }
             Err(reason) => Err(SendError { message, reason }),
         }
     }
-
-    /// Sends what has its permits.
-    pub(super) fn send_several(
-        &self,
-        messages: Vec<T>,
-        permits: Permits<'_>,
-    ) -> Result<(), SendError<Vec<T>>> {
-        let (shared, group) = (self.pin.queue(), &self.pin);
-        let mut mailbox = group.lock();
-        if messages.is_empty() || !mailbox.sends_plainly() {
-            drop(mailbox);
-            return shared.send_special(group, (None, messages), (permits, ()));
-        }
-        group.append_all(&mut mailbox, messages.into_iter());
-        permits.keep();
-        if mailbox.phase == Phase::Idle {
-            let posted = shared.submit(group, &mut mailbox, false);
-            drop(mailbox);
-            shared.posted(posted);
-        }
-        Ok(())
-    }
 }
+
+/// Messages that are sent as one.
+pub(crate) trait Messages<T>:
+    AsRef<[T]> + IntoIterator<Item = T, IntoIter: ExactSizeIterator>
+{
+}
+
+impl<T, M: AsRef<[T]> + IntoIterator<Item = T, IntoIter: ExactSizeIterator>> Messages<T> for M {}
 
 impl<T> Mailbox<T> {
     /// Whether a send is an append, and a token if the group was idle.
@@ -138,44 +138,49 @@ impl<T> Shared<T> {
     /// Sends what could not be sent at once; `taken`: its permit is.
     #[cold]
     #[inline(never)]
-    fn send_one<H>(
+    pub(super) fn send_one<H>(
         &self,
         to: (&GroupRef<T>, Option<u32>),
         message: T,
         taken: bool,
         held: H,
     ) -> Result<(), SendError<T>> {
-        let permits = taken.then(|| self.capacity.taken(1));
-        let posted = self.send_quietly(to, message, permits, held)?;
-        self.posted(posted);
-        Ok(())
+        let permits = match taken {
+            true => Ok(self.capacity.taken(1)),
+            false => self.permits(to.0, 1),
+        };
+        match permits {
+            Ok(permits) => {
+                let sent = self.send_permitted(to.0, to.1, [message], permits, held);
+                sent.map_err(SendError::single)
+            }
+            Err(reason) => Err(SendError { message, reason }),
+        }
     }
 
-    /// Sends a message, in a tier if one is said, with the permits that it has, or
-    /// if there is room: what is to be done after.
-    #[inline]
-    pub(super) fn send_quietly<H>(
+    /// Sends what has its permits, in a tier if one is said.
+    fn send_permitted<M: Messages<T>, H>(
         &self,
-        (group, tier): (&GroupRef<T>, Option<u32>),
-        mut message: T,
-        permits: Option<Permits<'_>>,
+        group: &GroupRef<T>,
+        tier: Option<u32>,
+        message: M,
+        permits: Permits<'_>,
         held: H,
-    ) -> Result<Posted, SendError<T>> {
-        let permits = match permits.map_or_else(|| self.permits(group, 1), Ok) {
-            Ok(permits) => permits,
-            Err(reason) => return Err(SendError { message, reason }),
-        };
-        if tier.is_none() {
-            match self.send_plain(group, message) {
-                Ok(posted) => {
-                    permits.keep();
-                    return Ok(posted);
-                }
-                Err(back) => message = back,
-            }
+    ) -> Result<(), SendError<M>> {
+        let mut mailbox = group.lock();
+        let plain = tier.is_none() && !message.as_ref().is_empty();
+        if !plain || !mailbox.sends_plainly() {
+            drop(mailbox);
+            return self.send_special(group, (tier, message), (permits, held));
         }
-        let sent = self.send_special(group, (tier, [message]), (permits, held));
-        sent.map(|()| Posted::Kept).map_err(SendError::single)
+        group.append_all(&mut mailbox, message.into_iter());
+        permits.keep();
+        if mailbox.phase == Phase::Idle {
+            let posted = self.submit(group, &mut mailbox, false);
+            drop((mailbox, held));
+            self.posted(posted);
+        }
+        Ok(())
     }
 
     #[inline]
@@ -205,7 +210,7 @@ impl<T> Shared<T> {
     /// Sends by every rule what has its permits, as an event, in which `held` is
     /// dropped.
     #[cold]
-    pub(crate) fn send_special<M: IntoIterator<Item = T, IntoIter: ExactSizeIterator>, H>(
+    pub(crate) fn send_special<M: Messages<T>, H>(
         &self,
         group: &GroupRef<T>,
         (tier, message): (Option<u32>, M),
@@ -226,7 +231,7 @@ impl<T> Shared<T> {
     }
 
     /// Puts messages last in a group, by every rule.
-    pub(super) fn put<M: IntoIterator<Item = T, IntoIter: ExactSizeIterator>>(
+    pub(super) fn put<M: Messages<T>>(
         &self,
         state: &mut State<T>,
         group: &GroupRef<T>,
@@ -246,13 +251,7 @@ impl<T> Shared<T> {
             return Err(SendError { message, reason });
         }
         let tier = tier.unwrap_or(last);
-        let tiered = mailbox.flags & TIERED != 0;
-        let messages = message.into_iter();
-        if tiered {
-            group.append_in(&mut mailbox, tier, messages);
-        } else {
-            group.append_all(&mut mailbox, messages);
-        }
+        group.append_in(&mut mailbox, tier, message.into_iter());
         let age = match mailbox.phase {
             Phase::Idle => Age::New,
             _ => Age::Same,

@@ -87,16 +87,18 @@ impl<T> Shared<T> {
         &self,
         mut messages: impl Iterator<Item = (&'a Conversation<T>, T)>,
     ) -> Result<(), ((&'a Conversation<T>, T), SendReason)> {
-        let mut posted = Posted::Kept;
-        let sent = messages.try_for_each(|(to, message)| {
-            let sent = self.send_at_once(&to.pin, message);
-            let sent = sent.or_else(|(message, taken)| {
-                let permits = taken.then(|| self.capacity.taken(1));
-                self.send_quietly((&to.pin, None), message, permits, ())
-            });
-            let sent = sent.map(|more| posted = posted.max(more));
-            sent.map_err(|refused| ((to, refused.message), refused.reason))
-        });
+        let (mut posted, mut sent) = (Posted::Kept, Ok(()));
+        while sent.is_ok()
+            && let Some((to, message)) = messages.next()
+        {
+            match self.send_at_once(&to.pin, message) {
+                Ok(more) => posted = posted.max(more),
+                Err((message, taken)) => {
+                    let one = self.send_one((&to.pin, None), message, taken, ());
+                    sent = one.map_err(|refused| ((to, refused.message), refused.reason));
+                }
+            }
+        }
         self.posted(posted);
         sent
     }

@@ -1,11 +1,13 @@
-//! The wait for room, and then the send.
+//! The wait for room, and then the send, or a permit kept for one.
 //!
 //! Invariant: what is to be sent stays in its wait until it is in the queue, so
 //! that no error loses it.
 
+use std::fmt;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::group::CLOSED;
 use crate::semaphore::{Acquire, TryAcquireError};
 use crate::wait::{Op, Wait, sealed};
 
@@ -13,86 +15,33 @@ use super::capacity::{Capacity, Permits, number};
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
 
-/// What is to be sent once there is room for it.
-pub trait Pending: sealed::Sealed {
-    /// What comes back if it is not sent.
-    type Message;
-    /// What comes of it: nothing, where a message was sent.
-    type Sent;
-    /// What says why it was not sent, with the message.
-    type Refused: From<SendError<Self::Message>>;
-
-    /// Sends it, with its permits.
-    #[doc(hidden)]
-    fn send(self, permits: Permits<'_>) -> Result<Self::Sent, Self::Refused>;
-
-    #[doc(hidden)]
-    fn into_message(self) -> Self::Message;
-
-    /// It waits for room: whatever has come free and was not given back is given back now.
-    #[doc(hidden)]
-    fn waits(&self) {}
-}
-
-/// What is to be sent on a conversation: `M` is one message `T`, or a `Vec` of
-/// several, all or none.
-pub struct ToSend<'a, T, M> {
-    conversation: &'a Conversation<T>,
-    tier: Option<u32>,
-    message: M,
-}
-
-impl<T, M> sealed::Sealed for ToSend<'_, T, M> {}
-
-impl<T> Pending for ToSend<'_, T, T> {
-    type Message = T;
-    type Sent = ();
-    type Refused = SendError<T>;
-
-    fn send(self, permits: Permits<'_>) -> Result<(), SendError<T>> {
-        let pin = &self.conversation.pin;
-        let to = (&**pin, self.tier);
-        let sent = pin
-            .queue()
-            .send_quietly(to, self.message, Some(permits), ());
-        sent.map(|posted| pin.queue().posted(posted))
-    }
-
-    fn into_message(self) -> T {
-        self.message
-    }
-}
-
-impl<T> Pending for ToSend<'_, T, Vec<T>> {
-    type Message = Vec<T>;
-    type Sent = ();
-    type Refused = SendError<Vec<T>>;
-
-    fn send(self, permits: Permits<'_>) -> Result<(), SendError<Vec<T>>> {
-        self.conversation.send_several(self.message, permits)
-    }
-
-    fn into_message(self) -> Vec<T> {
-        self.message
-    }
-}
-
-/// A wait for room for what is to be sent, on a conversation or
-/// [by key](crate::keyed::ByKey).
-pub struct Sending<'a, P> {
+/// A wait for room for a message `M`, or several, on a conversation or by key; or for
+/// what else stands in a queue. `O` is what it is sent by, `R` what comes of it.
+pub struct Sending<'a, O, M, R> {
     /// `None` once it is sent or given back.
-    pub(crate) pending: Option<P>,
+    pending: Option<(O, M)>,
     capacity: &'a Capacity,
     permits: usize,
     /// `None` where there is always room.
     request: Option<Acquire<'a>>,
+    finish: Finish<O, M, R>,
+    /// It waits for room: whatever has come free and was not given back is given back now.
+    pub(crate) waits: fn(&O),
 }
 
+/// Sends it, with its permits; or gives it back, for a reason.
+pub(crate) type Finish<O, M, R> = fn(O, M, Result<Permits<'_>, SendReason>) -> R;
+
+/// The wait for room of `M`, one message or several, on a conversation; with its tier, if
+/// one is said.
+type ToSend<'a, T, M> =
+    Sending<'a, (Option<u32>, &'a Conversation<T>), M, Result<(), SendError<M>>>;
+
 /// The wait of [`Conversation::send_wait`].
-pub type SendWait<'a, T> = Sending<'a, ToSend<'a, T, T>>;
+pub type SendWait<'a, T> = ToSend<'a, T, T>;
 
 /// The wait of [`Conversation::send_all_wait`].
-pub type SendAllWait<'a, T> = Sending<'a, ToSend<'a, T, Vec<T>>>;
+pub type SendAllWait<'a, T> = ToSend<'a, T, Vec<T>>;
 
 impl<T> Conversation<T> {
     /// Sends a message as soon as the queue has room for it, in the tier of the
@@ -153,7 +102,16 @@ impl<T> Conversation<T> {
     ///
     /// As [`send`](Self::send) where there is room.
     pub fn send_wait(&self, message: T) -> Wait<SendWait<'_, T>> {
-        self.wait_to_send(1, message)
+        let capacity = &self.pin.queue().capacity;
+        Sending::wait(
+            capacity,
+            1,
+            ((None, self), message),
+            |(tier, to), one, permits| {
+                let sent = to.send_several(tier, [one], permits);
+                sent.map_err(SendError::single)
+            },
+        )
     }
 
     /// As [`send_wait`](Self::send_wait), for several messages as one, with
@@ -165,58 +123,57 @@ impl<T> Conversation<T> {
     /// they are more than the queue's capacity.
     pub fn send_all_wait(&self, messages: impl IntoIterator<Item = T>) -> Wait<SendAllWait<'_, T>> {
         let messages: Vec<T> = messages.into_iter().collect();
-        self.wait_to_send(messages.len(), messages)
-    }
-
-    fn wait_to_send<M>(&self, permits: usize, message: M) -> Wait<Sending<'_, ToSend<'_, T, M>>>
-    where
-        for<'a> ToSend<'a, T, M>: Pending,
-    {
-        let pending = ToSend {
-            conversation: self,
-            tier: None,
-            message,
-        };
-        Sending::wait(&self.pin.queue().capacity, permits, pending)
+        let (capacity, permits) = (&self.pin.queue().capacity, messages.len());
+        let pending = ((None, self), messages);
+        Sending::wait(capacity, permits, pending, |(tier, to), all, permits| {
+            to.send_several(tier, all, permits)
+        })
     }
 }
 
-impl<'a, P: Pending> Sending<'a, P> {
-    pub(crate) fn wait(capacity: &'a Capacity, permits: usize, pending: P) -> Wait<Self> {
+impl<'a, O, M, R> Sending<'a, O, M, R> {
+    pub(crate) fn wait(
+        capacity: &'a Capacity,
+        permits: usize,
+        pending: (O, M),
+        finish: Finish<O, M, R>,
+    ) -> Wait<Self> {
         let semaphore = capacity.permits();
         Wait::new(Self {
             pending: Some(pending),
             capacity,
             permits,
             request: semaphore.map(|semaphore| semaphore.request(number(permits))),
+            finish,
+            waits: |_| (),
         })
     }
 
-    fn send(&mut self, permits: Permits<'_>) -> Result<P::Sent, P::Refused> {
-        self.pending.take().expect(HERE).send(permits)
+    fn finish(&mut self, permits: Result<Permits<'_>, SendReason>) -> R {
+        let (by, message) = self.pending.take().expect(HERE);
+        (self.finish)(by, message, permits)
     }
 
     /// It leaves the line, if it is in it, and gives the message back.
-    fn leave(&mut self, reason: SendReason) -> Result<P::Sent, P::Refused> {
+    fn leave(&mut self, reason: SendReason) -> R {
         self.cancel();
-        let message = self.pending.take().expect(HERE).into_message();
-        Err(SendError { message, reason }.into())
+        self.finish(Err(reason))
     }
 }
 
 const HERE: &str = "what has not been sent is here";
 
-impl<P> sealed::Sealed for Sending<'_, P> {}
+impl<O, M, R> sealed::Sealed for Sending<'_, O, M, R> {}
 
 // Nothing in it is ever pinned.
-impl<P> Unpin for Sending<'_, P> {}
+impl<O, M, R> Unpin for Sending<'_, O, M, R> {}
 
-impl<P: Pending> Op for Sending<'_, P> {
-    type Output = Result<P::Sent, P::Refused>;
+impl<O, M, R> Op for Sending<'_, O, M, R> {
+    type Output = R;
 
     fn at_once(&mut self) -> Option<Self::Output> {
         let permits = self.capacity.take(self.permits).ok()?;
-        Some(self.send(permits))
+        Some(self.finish(Ok(permits)))
     }
 
     /// For a thread that waits without a deadline: the rule of handlers.
@@ -229,7 +186,7 @@ impl<P: Pending> Op for Sending<'_, P> {
             };
         }
         let permit = self.request.as_mut()?.attempt()?.ok()?;
-        Some(self.send(Permits(Some(permit))))
+        Some(self.finish(Ok(Permits(Some(permit)))))
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -238,11 +195,11 @@ impl<P: Pending> Op for Sending<'_, P> {
             None => Poll::Ready(Ok(None)),
         };
         match permit {
-            Poll::Ready(Ok(permit)) => Poll::Ready(self.send(Permits(permit))),
+            Poll::Ready(Ok(permit)) => Poll::Ready(self.finish(Ok(Permits(permit)))),
             Poll::Ready(Err(error)) => Poll::Ready(self.leave(TryAcquireError::from(error).into())),
             Poll::Pending => {
                 self.capacity.waited_for();
-                self.pending.iter().for_each(P::waits);
+                self.pending.iter().for_each(|(by, _)| (self.waits)(by));
                 Poll::Pending
             }
         }
@@ -255,12 +212,13 @@ impl<P: Pending> Op for Sending<'_, P> {
     }
 }
 
-impl<P: Pending> Wait<Sending<'_, P>> {
+impl<O, M, R> Wait<Sending<'_, O, M, R>> {
     /// Gives up, and gives back what was not sent; nothing if it was sent, or
     /// given back before.
-    pub fn into_message(mut self) -> Option<P::Message> {
+    pub fn into_message(mut self) -> Option<M> {
         self.cancel();
-        self.op_mut().pending.take().map(P::into_message)
+        let (_, message) = self.op_mut().pending.take()?;
+        Some(message)
     }
 
     /// As [`wait_timeout`](Wait::wait_timeout), but the message comes back.
@@ -268,7 +226,7 @@ impl<P: Pending> Wait<Sending<'_, P>> {
     /// # Errors
     ///
     /// As the wait itself, and [`SendReason::TimedOut`].
-    pub fn give_back_after(self, timeout: Duration) -> Result<P::Sent, P::Refused> {
+    pub fn give_back_after(self, timeout: Duration) -> R {
         // The clock is read only by a wait that must wait.
         self.give_back(|| Instant::now().checked_add(timeout))
     }
@@ -278,25 +236,108 @@ impl<P: Pending> Wait<Sending<'_, P>> {
     /// # Errors
     ///
     /// As the wait itself, and [`SendReason::TimedOut`].
-    pub fn give_back_at(self, deadline: Instant) -> Result<P::Sent, P::Refused> {
+    pub fn give_back_at(self, deadline: Instant) -> R {
         self.give_back(|| Some(deadline))
     }
 
-    fn give_back(
-        mut self,
-        deadline: impl FnOnce() -> Option<Instant>,
-    ) -> Result<P::Sent, P::Refused> {
+    fn give_back(mut self, deadline: impl FnOnce() -> Option<Instant>) -> R {
         let sent = self.wait_at_most(deadline);
         sent.unwrap_or_else(|_| self.op_mut().leave(SendReason::TimedOut))
     }
 }
 
-impl<T> Wait<SendWait<'_, T>> {
+impl<O, M, R> Wait<Sending<'_, (Option<u32>, O), M, R>> {
     /// Sends it in this tier. See [`Conversation::send_in`].
     pub fn in_tier(mut self, tier: u32) -> Self {
-        if let Some(one) = &mut self.op_mut().pending {
-            one.tier = Some(tier);
+        if let Some((to, _)) = &mut self.op_mut().pending {
+            to.0 = Some(tier);
         }
         self
+    }
+}
+
+/// A permit of the queue's capacity for one message of a [`Conversation`], which
+/// can then be sent at once. Dropped unused, the permit is given back.
+#[must_use = "dropped, the permit is given back"]
+pub struct Reserved<'a, T> {
+    conversation: &'a Conversation<T>,
+}
+
+/// The wait of [`Conversation::reserve`].
+pub type Reserve<'a, T> =
+    Sending<'a, &'a Conversation<T>, (), Result<Reserved<'a, T>, SendError<()>>>;
+
+impl<T> Conversation<T> {
+    /// Waits until the queue has room for a message, and keeps it: for a message
+    /// that is costly to make, or is sent where nobody can wait. All that is said of
+    /// [`send_wait`](Self::send_wait) holds.
+    ///
+    /// ```
+    /// use conversant::limit::Limit;
+    /// use conversant::queue::Queue;
+    ///
+    /// let queue = Queue::builder().capacity(1).build()?;
+    /// let conversation = queue.lane(1, Limit::Unlimited)?.conversation()?;
+    /// let reserved = conversation.reserve().wait()?;
+    /// assert!(conversation.send("no room").is_err());
+    /// reserved.send("has its room")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`] if the queue is closed, before or meanwhile, or the calling
+    /// thread may not wait for it.
+    pub fn reserve(&self) -> Wait<Reserve<'_, T>> {
+        let capacity = &self.pin.queue().capacity;
+        Sending::wait(capacity, 1, (self, ()), |to, message, permits| {
+            let reserved = permits.and_then(|permits| to.keep(permits));
+            reserved.map_err(|reason| SendError { message, reason })
+        })
+    }
+
+    /// [`reserve`](Self::reserve), if there is room now that nobody waits for.
+    ///
+    /// # Errors
+    ///
+    /// [`SendReason`], if there is none.
+    pub fn try_reserve(&self) -> Result<Reserved<'_, T>, SendReason> {
+        self.keep(self.pin.queue().capacity.take(1)?)
+    }
+
+    /// Keeps a permit, unless there is nothing to use it for any more: a queue without a
+    /// capacity has no word that says so.
+    fn keep(&self, permits: Permits<'_>) -> Result<Reserved<'_, T>, SendReason> {
+        if self.pin.lock().flags & CLOSED != 0 {
+            return Err(SendReason::Closed);
+        }
+        permits.keep();
+        Ok(Reserved { conversation: self })
+    }
+}
+
+impl<T> Reserved<'_, T> {
+    /// Sends the message, as [`Conversation::send`] would.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`] with the message, if the queue has been closed meanwhile.
+    pub fn send(self, message: T) -> Result<(), SendError<T>> {
+        let pin = &self.conversation.pin;
+        // The permit is the message's.
+        std::mem::forget(self);
+        pin.queue().send_one((pin, None), message, true, ())
+    }
+}
+
+impl<T> Drop for Reserved<'_, T> {
+    fn drop(&mut self) {
+        self.conversation.pin.queue().capacity.release(1);
+    }
+}
+
+impl<T> fmt::Debug for Reserved<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reserved").finish_non_exhaustive()
     }
 }

@@ -57,12 +57,12 @@ pub(crate) struct Shared<T> {
     /// Whether somebody may still receive this message, where not all are
     /// wanted to the end. Of this crate, never the user's.
     pub(super) wanted: OnceLock<fn(&T) -> bool>,
-    /// Groups that are kept by key, and how many have a receive that finds
-    /// nothing look for idle ones.
+    /// Groups that are kept by key, and how many have who finds nothing to receive look
+    /// for idle ones, and who makes one more.
     pub(super) kept: AtomicUsize,
-    /// So many are not worth forgetting.
+    /// So many are not worth forgetting, in sum.
     pub(super) keep_idle: AtomicUsize,
-    pub(super) trim_above: AtomicUsize,
+    pub(super) trim_above: [AtomicUsize; 2],
     /// Told apart from all other queues by this number.
     pub(super) number: u64,
 }
@@ -89,7 +89,7 @@ impl<T> Shared<T> {
             wanted: OnceLock::new(),
             kept: AtomicUsize::new(0),
             keep_idle: AtomicUsize::new(0),
-            trim_above: AtomicUsize::new(0),
+            trim_above: Default::default(),
             number: unique(),
         })
     }

@@ -57,8 +57,8 @@ pub(super) struct State<T> {
     moves: Vec<Move<T>>,
     /// What the submissions were last told of sleepers.
     pub(super) asleep: bool,
-    /// Units of a cap may come back with a token.
-    capped: bool,
+    /// Some lane has a cap: units of it may come back with a token.
+    pub(super) capped: bool,
     /// The level of all groups so far: with another one tokens may overtake.
     pub(super) level: Option<u8>,
 }
@@ -102,12 +102,6 @@ impl<T> State<T> {
             true => NoMore::Drained,
             false => NoMore::OnlyPoisoned,
         })
-    }
-
-    /// Some lane has a cap.
-    pub(super) fn use_caps(&mut self, submissions: &Submissions<T>) {
-        self.capped = true;
-        submissions.units.make_words();
     }
 
     /// The groups of a lane. O(groups).

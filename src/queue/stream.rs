@@ -13,15 +13,15 @@ use super::Queue;
 use super::handles::Conversation;
 use super::receive::Receive;
 use super::refuse::{SendError, SendReason};
-use super::reserved::{Reserve, Reserved};
+use super::send_wait::{Reserve, Reserved};
 use super::turn::Turn;
 
 /// The turns of a queue, one after the other. See [`Queue::turns`].
 #[must_use = "a stream does nothing until it is polled"]
 pub struct TurnStream<'q, T> {
     queue: &'q Queue<T>,
+    /// `None` once it has ended.
     receive: Option<Wait<Receive<'q, T>>>,
-    ended: bool,
 }
 
 impl<T> Queue<T> {
@@ -55,8 +55,7 @@ impl<T> Queue<T> {
     pub fn turns(&self) -> TurnStream<'_, T> {
         TurnStream {
             queue: self,
-            receive: None,
-            ended: false,
+            receive: Some(self.receive()),
         }
     }
 }
@@ -65,21 +64,18 @@ impl<'q, T> Stream for TurnStream<'q, T> {
     type Item = Turn<'q, T>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Turn<'q, T>>> {
-        if self.ended {
+        let Some(receive) = &mut self.receive else {
             return Poll::Ready(None);
-        }
-        let queue = self.queue;
-        let receive = self.receive.get_or_insert_with(|| queue.receive());
-        let received = ready!(Pin::new(receive).poll(cx));
-        self.receive = None;
-        self.ended = received.is_err();
-        Poll::Ready(received.ok())
+        };
+        let received = ready!(Pin::new(receive).poll(cx)).ok();
+        self.receive = received.as_ref().map(|_| self.queue.receive());
+        Poll::Ready(received)
     }
 }
 
 impl<T> FusedStream for TurnStream<'_, T> {
     fn is_terminated(&self) -> bool {
-        self.ended
+        self.receive.is_none()
     }
 }
 
@@ -88,13 +84,8 @@ impl<T> FusedStream for TurnStream<'_, T> {
 #[must_use = "a sink does nothing until it is polled"]
 pub struct SendSink<'a, T> {
     conversation: &'a Conversation<T>,
-    room: Room<'a, T>,
-}
-
-enum Room<'a, T> {
-    Unasked,
-    Asked(Wait<Reserve<'a, T>>),
-    Given(Reserved<'a, T>),
+    asked: Option<Wait<Reserve<'a, T>>>,
+    given: Option<Reserved<'a, T>>,
 }
 
 impl<T> Conversation<T> {
@@ -122,7 +113,8 @@ impl<T> Conversation<T> {
     pub fn sink(&self) -> SendSink<'_, T> {
         SendSink {
             conversation: self,
-            room: Room::Unasked,
+            asked: None,
+            given: None,
         }
     }
 }
@@ -132,23 +124,20 @@ impl<T> Sink<T> for SendSink<'_, T> {
     type Error = SendError<Option<T>>;
 
     fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        let conversation = self.conversation;
-        if let Room::Unasked = self.room {
-            self.room = Room::Asked(conversation.reserve());
+        if self.given.is_none() {
+            let conversation = self.conversation;
+            let asked = self.asked.get_or_insert_with(|| conversation.reserve());
+            let reserved = ready!(Pin::new(asked).poll(cx));
+            self.asked = None;
+            self.given = Some(reserved.map_err(|error| refused(None, error.reason))?);
         }
-        let Room::Asked(asked) = &mut self.room else {
-            return Poll::Ready(Ok(()));
-        };
-        let reserved = ready!(Pin::new(asked).poll(cx));
-        self.room = Room::Unasked;
-        self.room = Room::Given(reserved.map_err(|error| refused(None, error.reason))?);
         Poll::Ready(Ok(()))
     }
 
     fn start_send(mut self: Pin<&mut Self>, message: T) -> Result<(), Self::Error> {
-        let sent = match std::mem::replace(&mut self.room, Room::Unasked) {
-            Room::Given(reserved) => reserved.send(message),
-            Room::Unasked | Room::Asked(_) => self.conversation.send(message),
+        let sent = match self.given.take() {
+            Some(reserved) => reserved.send(message),
+            None => self.conversation.send(message),
         };
         sent.map_err(|error| refused(Some(error.message), error.reason))
     }
@@ -169,14 +158,15 @@ fn refused<T>(message: Option<T>, reason: SendReason) -> SendError<Option<T>> {
 impl<T> fmt::Debug for TurnStream<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("TurnStream");
-        out.field("ended", &self.ended).finish_non_exhaustive()
+        out.field("ended", &self.receive.is_none())
+            .finish_non_exhaustive()
     }
 }
 
 impl<T> fmt::Debug for SendSink<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("SendSink");
-        let is_ready = matches!(self.room, Room::Given(_));
-        out.field("is_ready", &is_ready).finish_non_exhaustive()
+        out.field("is_ready", &self.given.is_some())
+            .finish_non_exhaustive()
     }
 }

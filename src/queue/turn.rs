@@ -14,9 +14,8 @@ use super::GroupRef;
 use super::batch::Batch;
 use super::delivery::Delivery;
 use super::id::GroupId;
-use super::live::{LIVE, Live};
 use super::shared::Shared;
-use super::special;
+use super::special::{self, LIVE, Live};
 
 /// The queue of a turn: borrowed, or kept.
 type Owner<'q, T> = Cow<'q, Arc<Shared<T>>>;

@@ -20,7 +20,7 @@
 //! Memory ordering: who counts releases what it did, and who takes the word
 //! acquires it.
 
-use crate::sync::{Apart, AtomicU64, OnceLock, Ordering, model_size};
+use crate::sync::{Apart, AtomicU64, Ordering, model_size};
 
 const WORDS: usize = model_size(8, 1);
 
@@ -31,15 +31,13 @@ const COUNT: u64 = OPEN - 1;
 /// See the [module](self).
 #[derive(Default)]
 pub(super) struct Units {
-    words: OnceLock<Box<[Apart<AtomicU64>; WORDS]>>,
+    words: Box<[Apart<AtomicU64>; WORDS]>,
 }
 
 impl Units {
     /// A unit of this lane comes back; true if a token has to tell.
     pub(super) fn give_back(&self, lane: u32) -> bool {
-        let Some((word, of_lane)) = self.word(lane) else {
-            return true;
-        };
+        let (word, of_lane) = self.word(lane);
         let counted = |old| match old {
             0 => Some(of_lane),
             _ if old & !COUNT == of_lane => Some(old + 1),
@@ -52,9 +50,7 @@ impl Units {
 
     /// The units that were counted for this lane.
     pub(super) fn take(&self, lane: u32) -> u32 {
-        let Some((word, of_lane)) = self.word(lane) else {
-            return 0;
-        };
+        let (word, of_lane) = self.word(lane);
         // Relaxed: what was counted before a token was posted is seen by who
         // has the token; and nobody else takes the word from its lane.
         if word.load(Ordering::Relaxed) & !COUNT != of_lane {
@@ -65,14 +61,9 @@ impl Units {
 
     /// The word for a lane, and what it has while it is of it, but for the count.
     #[inline]
-    fn word(&self, lane: u32) -> Option<(&AtomicU64, u64)> {
-        let words = self.words.get()?;
+    fn word(&self, lane: u32) -> (&AtomicU64, u64) {
+        let words = &self.words;
         let word = &words[lane as usize % words.len()].0;
-        Some((word, u64::from(lane) << 32 | OPEN))
-    }
-
-    /// A lane has a cap: there are words from now on.
-    pub(super) fn make_words(&self) {
-        self.words.get_or_init(Box::default);
+        (word, u64::from(lane) << 32 | OPEN)
     }
 }

@@ -2,8 +2,8 @@
 
 use std::future::Future;
 
-use crate::queue::{Pending, Permits, SendError, Sending};
-use crate::wait::{Wait, sealed};
+use crate::queue::{Finish, Permits, SendReason, Sending};
+use crate::wait::Wait;
 
 use super::cell::{Function, Program};
 use super::handles::{Caller, Place};
@@ -11,46 +11,11 @@ use super::reject::Rejected;
 use super::spawn::Stage;
 use super::task::Task;
 
-/// What is to be submitted, while it waits for room.
-pub struct ToSubmit<'a, P> {
-    caller: &'a Caller,
-    place: Place<'a>,
-    program: P,
-}
-
 /// The wait of [`Caller::exec_wait`] and [`Caller::spawn_wait`].
-pub type Submitting<'a, P> = Sending<'a, ToSubmit<'a, P>>;
+pub type Submitting<'a, F, R, E> = Sending<'a, (&'a Caller, Place<'a>), F, Submitted<F, R, E>>;
 
-impl<P> sealed::Sealed for ToSubmit<'_, P> {}
-
-impl<P: Program> Pending for ToSubmit<'_, P> {
-    type Message = P::Given;
-    type Sent = Task<P::Ok, P::Error>;
-    type Refused = Rejected<P::Given>;
-
-    fn send(self, permits: Permits<'_>) -> Result<Self::Sent, Self::Refused> {
-        let Self { caller, place, .. } = self;
-        caller.submit_one(place, self.program, Some(permits))
-    }
-
-    fn into_message(self) -> P::Given {
-        self.program.back()
-    }
-
-    /// From now on each ending is told at once.
-    fn waits(&self) {
-        self.caller.shared.read_exact(|_| ());
-    }
-}
-
-impl<F> From<SendError<F>> for Rejected<F> {
-    fn from(error: SendError<F>) -> Self {
-        Self {
-            task: error.message,
-            reason: error.reason.into(),
-        }
-    }
-}
+/// What comes of a submission.
+type Submitted<F, R, E> = Result<Task<R, E>, Rejected<F>>;
 
 impl Caller {
     /// Submits a task as soon as its caller has room for it: at most
@@ -82,17 +47,15 @@ impl Caller {
     /// # Errors
     ///
     /// As [`exec_with`](Self::exec_with), but that a full caller is waited for.
-    pub fn exec_wait<'a, F, R, E>(
-        &'a self,
-        place: Place<'a>,
-        f: F,
-    ) -> Wait<Submitting<'a, Function<F>>>
+    pub fn exec_wait<'a, F, R, E>(&'a self, place: Place<'a>, f: F) -> Wait<Submitting<'a, F, R, E>>
     where
         F: FnOnce() -> Result<R, E> + Send + 'static,
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.when_there_is_room(place, Function(f))
+        self.when_there_is_room(place, f, |(caller, place), f, permits| {
+            caller.submit_permitted(place, Function(f), permits)
+        })
     }
 
     /// As [`exec_wait`](Self::exec_wait), of a future.
@@ -104,25 +67,41 @@ impl Caller {
         &'a self,
         place: Place<'a>,
         future: F,
-    ) -> Wait<Submitting<'a, Stage<F>>>
+    ) -> Wait<Submitting<'a, F, R, E>>
     where
         F: Future<Output = Result<R, E>> + Send + 'static,
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.when_there_is_room(place, Stage::New(future))
+        self.when_there_is_room(place, future, |(caller, place), future, permits| {
+            caller.submit_permitted(place, Stage::New(future), permits)
+        })
     }
 
-    fn when_there_is_room<'a, P: Program>(
+    fn when_there_is_room<'a, F, R>(
         &'a self,
         place: Place<'a>,
+        task: F,
+        submit: Finish<(&'a Self, Place<'a>), F, R>,
+    ) -> Wait<Sending<'a, (&'a Self, Place<'a>), F, R>> {
+        let mut wait = Sending::wait(&self.capacity, 1, ((self, place), task), submit);
+        // From then on each ending is told at once.
+        wait.op_mut().waits = |(caller, _)| caller.shared.read_exact(|_| ());
+        wait
+    }
+
+    fn submit_permitted<P: Program>(
+        &self,
+        place: Place<'_>,
         program: P,
-    ) -> Wait<Submitting<'a, P>> {
-        let pending = ToSubmit {
-            caller: self,
-            place,
-            program,
-        };
-        Sending::wait(&self.capacity, 1, pending)
+        permits: Result<Permits<'_>, SendReason>,
+    ) -> Submitted<P::Given, P::Ok, P::Error> {
+        match permits {
+            Ok(permits) => self.submit_one(place, program, Some(permits)),
+            Err(reason) => Err(Rejected {
+                task: program.back(),
+                reason: reason.into(),
+            }),
+        }
     }
 }

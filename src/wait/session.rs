@@ -204,7 +204,7 @@ impl<S> Guarded<S> {
     #[inline(never)]
     fn lock_held(&self) -> MutexGuard<'_, S> {
         let mut pauses = 32;
-        while pauses <= MOST_PAUSES {
+        while pauses < PAUSES_END {
             (0..pauses).for_each(|_| spin_loop());
             if let Some(guard) = self.0.try_lock() {
                 return guard;
@@ -226,8 +226,8 @@ impl<S> Guarded<S> {
     }
 }
 
-/// The longest pause between two looks, in steps of the processor. None in a model.
-const MOST_PAUSES: usize = model_size(512, 0);
+/// No pause between two looks has so many steps; in a model there is none.
+const PAUSES_END: usize = model_size(1024, 1);
 
 /// The state, locked, with what is to be done after unlocking.
 #[must_use]

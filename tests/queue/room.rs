@@ -13,29 +13,27 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use conversant::limit::Limit;
-use conversant::queue::{
-    Conversation, Lane, Pending, Queue, SendError, SendReason, Sending, ToSend,
-};
+use conversant::queue::{Conversation, Lane, Queue, SendError, SendReason, Sending};
 use conversant::wait::{Wait, WaitCounts};
 
 use queue_support::{Bell, conversation, poll, serve, take};
 
 /// A send that waits, polled by hand, with its bell.
-struct Waiting<'a, P: Pending> {
-    wait: Wait<Sending<'a, P>>,
+struct Waiting<'a, O, M, S> {
+    wait: Wait<Sending<'a, O, M, Result<S, SendError<M>>>>,
     bell: Arc<Bell>,
     waker: Waker,
 }
 
-impl<'a, P: Pending> Waiting<'a, P> {
-    fn of(wait: Wait<Sending<'a, P>>) -> Self {
+impl<'a, O, M, S> Waiting<'a, O, M, S> {
+    fn of(wait: Wait<Sending<'a, O, M, Result<S, SendError<M>>>>) -> Self {
         let (bell, waker) = Bell::new();
         let mut waiting = Self { wait, bell, waker };
         assert!(waiting.poll().is_pending());
         waiting
     }
 
-    fn poll(&mut self) -> Poll<Result<P::Sent, P::Refused>> {
+    fn poll(&mut self) -> Poll<Result<S, SendError<M>>> {
         poll(&mut self.wait, &self.waker)
     }
 
@@ -44,10 +42,7 @@ impl<'a, P: Pending> Waiting<'a, P> {
     }
 
     /// What it was refused for, with the message.
-    fn refused<M>(&mut self) -> (M, SendReason)
-    where
-        P: Pending<Refused = SendError<M>>,
-    {
+    fn refused(&mut self) -> (M, SendReason) {
         match self.poll() {
             Poll::Ready(Err(error)) => (error.message, error.reason),
             other => panic!("refused, not {}", other.is_ready()),
@@ -55,8 +50,9 @@ impl<'a, P: Pending> Waiting<'a, P> {
     }
 }
 
-type OneWaits<'a, T> = Waiting<'a, ToSend<'a, T, T>>;
-type AllWait<'a, T> = Waiting<'a, ToSend<'a, T, Vec<T>>>;
+type To<'a, T> = (Option<u32>, &'a Conversation<T>);
+type OneWaits<'a, T> = Waiting<'a, To<'a, T>, T, ()>;
+type AllWait<'a, T> = Waiting<'a, To<'a, T>, Vec<T>, ()>;
 
 fn one<T>(conversation: &Conversation<T>, message: T) -> OneWaits<'_, T> {
     Waiting::of(conversation.send_wait(message))
@@ -66,7 +62,7 @@ fn all<T>(conversation: &Conversation<T>, messages: impl IntoIterator<Item = T>)
     Waiting::of(conversation.send_all_wait(messages))
 }
 
-fn rings<P: Pending, const N: usize>(waiting: [&Waiting<'_, P>; N]) -> [usize; N] {
+fn rings<O, M, S, const N: usize>(waiting: [&Waiting<'_, O, M, S>; N]) -> [usize; N] {
     waiting.map(|w| w.bell.rings())
 }
 

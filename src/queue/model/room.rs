@@ -9,7 +9,7 @@ use super::{detached, receive_one};
 use crate::limit::Limit;
 use crate::queue::permit_cache::PermitCache;
 use crate::queue::{Conversation, Detached, Queue, SendReason};
-use crate::sync::{Arc, AtomicBool, Ordering, explore, spawn};
+use crate::sync::{Arc, AtomicBool, Ordering, explore, spawn, thread_number};
 
 /// A queue of one place, two conversations, and the delivery that has the place.
 #[allow(clippy::type_complexity)]
@@ -160,7 +160,7 @@ fn a_cached_permit_brings_what_was_done_before_it() {
         || {
             let cache = Arc::new(PermitCache::new(1).unwrap());
             // The first opens the word, the second takes what is available.
-            assert!(cache.permits().take(1) && !cache.put(1));
+            assert!(cache.permits().take(1) && !cache.put(thread_number(), 1));
             cache.take(1).unwrap();
             let done = Arc::new(AtomicBool::new(false));
             let worker = spawn({
@@ -168,7 +168,7 @@ fn a_cached_permit_brings_what_was_done_before_it() {
                 move || {
                     // Relaxed: the word orders it.
                     done.store(true, Ordering::Relaxed);
-                    assert!(!cache.put(1));
+                    assert!(!cache.put(thread_number(), 1));
                 }
             });
             let taker = spawn({

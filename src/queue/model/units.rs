@@ -79,7 +79,6 @@ fn a_unit_that_only_counted_brings_what_was_done_before_it() {
             use crate::queue::units::Units;
             use crate::sync::{Arc, AtomicBool, Ordering};
             let units = Arc::new(Units::default());
-            units.make_words();
             let done = Arc::new(AtomicBool::new(false));
             assert!(units.give_back(0));
             let worker = spawn({

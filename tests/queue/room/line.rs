@@ -200,4 +200,6 @@ fn the_tier_is_that_of_the_moment_and_can_be_said() {
     assert!(next.is_sent());
     assert_eq!(tiers(&queue), (7, 3));
     assert_eq!(tiers(&queue), (7, 5));
+    wide.send_all_wait([6, 7]).in_tier(8).wait().unwrap();
+    assert_eq!([tiers(&queue), tiers(&queue)], [(8, 6), (8, 7)]);
 }
