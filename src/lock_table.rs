@@ -65,7 +65,7 @@
 //! or re-entrant takes no lock at all.
 //!
 //! A resource takes memory while somebody holds it, waits for it, or keeps its intent; an empty table
-//! about 4 KiB, and room for a few resources in each shard.
+//! about 8 KiB, with room for one resource in each shard.
 //!
 //! # Memory ordering
 //!

@@ -11,6 +11,7 @@ use crate::modes::Mode;
 use crate::slab::Key;
 use crate::sync::Arc;
 
+#[repr(C)]
 pub(super) struct Index<K> {
     pub(super) entries: Entries<K>,
     /// Who keeps an intent on what.
