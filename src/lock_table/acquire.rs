@@ -113,7 +113,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         let result = match self.take() {
             Ok(Room::Busy) => self.acquire(&mut None),
             Ok(Room::Free) => Poll::Ready(Ok(())),
-            Ok(Room::Held | Room::Revoked) => Poll::Pending,
+            Ok(Room::Held | Room::Kept | Room::Revoked) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         };
         match result {
@@ -181,7 +181,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             match self.take() {
                 Ok(Room::Free) => return Some(Ok(())),
                 Ok(Room::Busy) => return None,
-                Ok(Room::Held | Room::Revoked) => {}
+                Ok(Room::Held | Room::Kept | Room::Revoked) => {}
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -217,8 +217,8 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
                 waits.abort(id);
                 return Some(Outcome::Closed);
             }
-            let mut locked = shards.lock(path.hashes());
-            let Some(busy) = path.advance(waits, &mut locked, id, gone) else {
+            let mut locked = path.lock(shards, id, gone);
+            let Some(busy) = path.advance(waits, &mut locked, id) else {
                 return Some(Outcome::Granted);
             };
             waits.enqueue(&mut locked, (id, busy), waker.take()?);
@@ -254,7 +254,7 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
     fn at_once(&mut self) -> Option<Self::Output> {
         match self.take() {
             Ok(Room::Free) => Some(Ok(())),
-            Ok(Room::Held | Room::Busy | Room::Revoked) => None,
+            Ok(Room::Held | Room::Busy | Room::Kept | Room::Revoked) => None,
             Err(error) => Some(Err(error)),
         }
     }
@@ -266,7 +266,7 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
         match self.take() {
             Ok(Room::Free) => Some(Ok(())),
             Ok(Room::Busy) => None,
-            Ok(Room::Held | Room::Revoked) => self.back_off(),
+            Ok(Room::Held | Room::Kept | Room::Revoked) => self.back_off(),
             Err(error) => Some(Err(error)),
         }
     }
