@@ -195,14 +195,15 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             owner.give_up_kept();
         }
         // From here on the table may hold something that is not in our holds.
-        owner.pending = true;
+        (owner.pending, owner.seated) = (true, true);
         let begins = !std::mem::replace(begun, true);
         let (id, locks, retries) = (owner.id, owner.holds.real, owner.retries);
         let (path, gone) = (&mut owner.path, &mut owner.holds.gone);
-        let shards = &owner.shared.shards;
+        let (shards, owners) = (&owner.shared.shards, &owner.shared.owners);
         let outcome = owner.shared.with_state(|waits, wakes| {
             if begins {
-                waits.begin(id, locks, retries);
+                let standing = owners.get(id).expect("an owner that lives");
+                waits.begin(id, standing, (locks, retries));
             }
             match waits.take_outcome(id) {
                 None if waits.is_waiting(id) => {
