@@ -19,7 +19,7 @@ use super::name::Name;
 use crate::modes::Mode;
 use crate::slab::Key;
 
-/// So many slots stay.
+/// So many slots stay, once they are there, while few of them are used.
 const FEW: usize = 4;
 /// The end of a chain.
 const END: u32 = u32::MAX;
@@ -308,10 +308,10 @@ impl<K> Entries<K> {
         }
     }
 
-    /// Gives memory back: the entries move together, and room for a few stays.
+    /// Gives memory back: the entries move together. Where there are none, the one in front will do.
     #[cold]
     fn shrink(&mut self) {
-        let room = (2 * self.len).max(FEW);
+        let room = 2 * self.len;
         let old = mem::replace(&mut self.slots, Vec::with_capacity(room));
         self.slots
             .extend(old.into_iter().filter(|entry| !entry.is_free()));
