@@ -235,7 +235,8 @@ impl<K, S> LockTable<K, S> {
     }
 
     /// How many resources, owners and waits there are, and how many deadlocks there were:
-    /// O(1), but for the lock of every shard, taken together with that of those who wait.
+    /// O(1), but for the lock of every shard, taken together with that of those who wait, and of each
+    /// part of the owners.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.look(|waits, locked| Counts {
