@@ -57,7 +57,11 @@
 //! if it were not there: nobody sees it, and who is in conflict with it takes it away, O(owners that
 //! keep one there). To use it again, and to let it rest, is one exchange of a word of the owner's own.
 //! It goes with the owner, and when somebody takes a [`snapshot`](LockTable::snapshot) or asks for
-//! [`len`](LockTable::len).
+//! [`len`](LockTable::len). So whoever has many small transactions has an owner for each thread or
+//! session, and [renews](Owner::renew) it; an owner made for each one locks the root itself, twice.
+//!
+//! To make an owner, to renew and to drop it takes a lock that is the thread's own, and counts in one
+//! word that all share.
 //!
 //! Only where somebody has to wait, and at a resource that somebody waits for, is there one lock for
 //! the whole table: there a step costs O(q) in the queue as well, and the search for a deadlock at
@@ -65,7 +69,7 @@
 //! or re-entrant takes no lock at all.
 //!
 //! A resource takes memory while somebody holds it, waits for it, or keeps its intent; an empty table
-//! about 4 KiB, and room for a few resources in each shard.
+//! about 12 KiB, with room for one resource in each shard.
 //!
 //! # Memory ordering
 //!
@@ -96,8 +100,10 @@ mod merge;
 mod name;
 mod node;
 mod owner;
+mod owners;
 mod path;
 mod plain;
+mod seats;
 mod shards;
 mod slots;
 mod step;
@@ -114,6 +120,7 @@ use self::index::Index;
 use self::name::Gone;
 pub use self::node::Cause;
 pub use self::owner::{Owner, Savepoint};
+use self::owners::Owners;
 use self::shards::{Locked, Shards};
 pub use self::view::{Counts, ResourceView, Snapshot, WaiterView};
 use self::wait_table::{DeferredDrop, Outcome, WaitTable};
@@ -135,8 +142,11 @@ pub struct LockTable<K, S = RandomState> {
     shared: Arc<Shared<K, S>>,
 }
 
+/// Apart from the count of handles, which owners that come and go change.
+#[repr(align(128))]
 struct Shared<K, S> {
     shards: Arc<Shards<K>>,
+    owners: Owners,
     wait_table: Guarded<WaitTable<K>>,
     hasher: S,
     /// As in the wait table; for requests that do not lock it.
@@ -158,6 +168,7 @@ impl<K, S> LockTable<K, S> {
         let shared = Shared {
             wait_table: Guarded::new(WaitTable::new(shards.clone())),
             shards,
+            owners: Owners::new(),
             hasher,
             closed: AtomicBool::new(false),
         };
@@ -193,10 +204,9 @@ impl<K, S> LockTable<K, S> {
     /// assert!(!locks.set_priority(id, 6));
     /// ```
     pub fn set_priority(&self, owner: OwnerId, priority: i32) -> bool {
-        self.shared
-            .wait_table
-            .lock()
-            .set_priority(owner.0, priority)
+        let mut waits = self.shared.wait_table.lock();
+        waits.set_priority(owner.0, priority);
+        self.shared.owners.set_priority(owner.0, priority)
     }
 
     /// Closes the table for good: everybody who waits gets an error, and so does every later
@@ -225,13 +235,14 @@ impl<K, S> LockTable<K, S> {
     }
 
     /// How many resources, owners and waits there are, and how many deadlocks there were:
-    /// O(1), but for the lock of every shard, taken together with that of those who wait.
+    /// O(1), but for the lock of every shard, taken together with that of those who wait, and of each
+    /// part of the owners.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.look(|waits, locked| Counts {
             resources: locked.len(),
             contended: waits.nodes.len(),
-            owners: waits.owners.len(),
+            owners: self.shared.owners.len(),
             locks: waits.waits,
             deadlocks: waits.found,
         })
@@ -260,7 +271,8 @@ impl<K: Clone, S> LockTable<K, S> {
     /// + waiters times those in their way).
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<K> {
-        let (views, owners) = self.look(|waits, locked| (waits.view(locked), waits.owners.len()));
+        let owners = || self.shared.owners.len();
+        let (views, owners) = self.look(|waits, locked| (waits.view(locked), owners()));
         let resources = views.into_iter().map(ResourceView::from_shared).collect();
         Snapshot { resources, owners }
     }
@@ -325,9 +337,7 @@ impl<K, S: Default> Default for LockTable<K, S> {
 impl<K, S> fmt::Debug for LockTable<K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("LockTable");
-        if let Some(session) = self.shared.wait_table.try_lock() {
-            debug.field("owners", &session.owners.len());
-        }
+        debug.field("owners", &self.shared.owners.len());
         if let Some(resources) = self.shared.shards.try_len() {
             debug.field("resources", &resources);
         }

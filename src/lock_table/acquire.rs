@@ -113,7 +113,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         let result = match self.take() {
             Ok(Room::Busy) => self.acquire(&mut None),
             Ok(Room::Free) => Poll::Ready(Ok(())),
-            Ok(Room::Held | Room::Revoked) => Poll::Pending,
+            Ok(Room::Held | Room::Kept | Room::Revoked) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         };
         match result {
@@ -181,7 +181,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             match self.take() {
                 Ok(Room::Free) => return Some(Ok(())),
                 Ok(Room::Busy) => return None,
-                Ok(Room::Held | Room::Revoked) => {}
+                Ok(Room::Held | Room::Kept | Room::Revoked) => {}
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -195,14 +195,15 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             owner.give_up_kept();
         }
         // From here on the table may hold something that is not in our holds.
-        owner.pending = true;
+        (owner.pending, owner.seated) = (true, true);
         let begins = !std::mem::replace(begun, true);
         let (id, locks, retries) = (owner.id, owner.holds.real, owner.retries);
         let (path, gone) = (&mut owner.path, &mut owner.holds.gone);
-        let shards = &owner.shared.shards;
+        let (shards, owners) = (&owner.shared.shards, &owner.shared.owners);
         let outcome = owner.shared.with_state(|waits, wakes| {
             if begins {
-                waits.begin(id, locks, retries);
+                let standing = owners.get(id).expect("an owner that lives");
+                waits.begin(id, standing, (locks, retries));
             }
             match waits.take_outcome(id) {
                 None if waits.is_waiting(id) => {
@@ -217,8 +218,8 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
                 waits.abort(id);
                 return Some(Outcome::Closed);
             }
-            let mut locked = shards.lock(path.hashes());
-            let Some(busy) = path.advance(waits, &mut locked, id, gone) else {
+            let mut locked = path.lock(shards, id, gone);
+            let Some(busy) = path.advance(waits, &mut locked, id) else {
                 return Some(Outcome::Granted);
             };
             waits.enqueue(&mut locked, (id, busy), waker.take()?);
@@ -254,7 +255,7 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
     fn at_once(&mut self) -> Option<Self::Output> {
         match self.take() {
             Ok(Room::Free) => Some(Ok(())),
-            Ok(Room::Held | Room::Busy | Room::Revoked) => None,
+            Ok(Room::Held | Room::Busy | Room::Kept | Room::Revoked) => None,
             Err(error) => Some(Err(error)),
         }
     }
@@ -266,7 +267,7 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
         match self.take() {
             Ok(Room::Free) => Some(Ok(())),
             Ok(Room::Busy) => None,
-            Ok(Room::Held | Room::Revoked) => self.back_off(),
+            Ok(Room::Held | Room::Kept | Room::Revoked) => self.back_off(),
             Err(error) => Some(Err(error)),
         }
     }

@@ -12,17 +12,19 @@
 //!      +---------------+-----------------------+   somebody conflicts, or its owner gives it up
 //! ```
 //!
-//! Protocol: begin and revoke happen under the lock of the root's shard. The owner takes it and lets
-//! it rest under the locks of what it locks below, so that nobody sees one without the other; the
-//! root's shard is not touched. Who revokes an idle one takes its owner out of the holders; a used one
-//! stays a holder like any other, which its owner learns when it wants to let it rest.
+//! Protocol: the owner takes it and lets it rest under the locks of what it locks below, so that
+//! nobody sees one without the other; the root's shard is not touched. It begins, and is given up by
+//! its owner, under the lock of the root's shard. Somebody else revokes it under the locks of all
+//! shards: so those who change it exclude each other, and its owner pays a load and a store. Who
+//! revokes an idle one takes its owner out of the holders; a used one stays a holder like any other,
+//! which its owner learns when it wants to let it rest.
 //!
 //! Invariants:
 //! 1. The word is in one list if it is idle or used, else in none.
 //! 2. Nobody waits for a resource that has a word in its list: who must wait has revoked them all.
 //!
-//! Memory ordering: `rest` (release) pairs with `revoke` (acquire), and so what the owner did below
-//! the root happens before what is granted after it; `take` orders nothing, as nobody was there.
+//! Memory ordering: that of the locks. Who revokes has the lock under which it was let rest last, and
+//! so what the owner did below the root happens before what is granted after it.
 
 use crate::sync::{AtomicU8, Ordering};
 
@@ -37,38 +39,42 @@ impl Bias {
         Self(AtomicU8::new(REVOKED))
     }
 
-    fn change(&self, from: u8, to: u8, success: Ordering) -> bool {
-        let word = &self.0;
-        word.compare_exchange(from, to, success, Ordering::Relaxed)
-            .is_ok()
+    /// Relaxed: under a lock, see the header.
+    #[inline]
+    fn change(&self, from: u8, to: u8) -> bool {
+        let changes = self.0.load(Ordering::Relaxed) == from;
+        if changes {
+            self.0.store(to, Ordering::Relaxed);
+        }
+        changes
     }
 
-    /// False if it is revoked.
+    /// By its owner. False if it is revoked.
     #[inline]
     pub(super) fn take(&self) -> bool {
-        self.change(IDLE, USED, Ordering::Relaxed)
+        self.change(IDLE, USED)
     }
 
-    /// False if it is revoked.
+    /// By its owner. False if it is revoked.
     #[inline]
     pub(super) fn rest(&self) -> bool {
-        // Pairs with `revoke` and `revoke_idle`.
-        self.change(USED, IDLE, Ordering::Release)
+        self.change(USED, IDLE)
     }
 
     /// Whether it was idle.
     pub(super) fn revoke(&self) -> bool {
-        // Pairs with `rest`.
-        self.0.swap(REVOKED, Ordering::Acquire) == IDLE
+        self.revoke_idle() || {
+            self.0.store(REVOKED, Ordering::Relaxed);
+            false
+        }
     }
 
     /// Revokes it if it is idle.
     pub(super) fn revoke_idle(&self) -> bool {
-        // Pairs with `rest`.
-        self.change(IDLE, REVOKED, Ordering::Acquire)
+        self.change(IDLE, REVOKED)
     }
 
-    /// By its owner, under the lock of the root's shard.
+    /// By its owner.
     pub(super) fn begin(&self) {
         self.0.store(IDLE, Ordering::Relaxed);
     }

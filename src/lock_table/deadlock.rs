@@ -22,6 +22,8 @@ use std::collections::{HashMap, VecDeque};
 
 use super::error::{Deadlock, Link, OwnerId, Report};
 use super::node::{Node, Request};
+use super::owners::Standing;
+use super::seats::Seats;
 use super::wait_table::{DeferredDrop, Outcome, OwnerState, WaitTable};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
@@ -64,7 +66,10 @@ impl<K> WaitTable<K> {
     fn victim(&self, circle: &[Key]) -> Key {
         let rank = |owner: &&Key| {
             let state = self.owners.get(**owner);
-            state.map(|s| (s.priority, s.retries, s.locks, Reverse(s.born)))
+            state.map(|s| {
+                let Standing { priority, born } = s.standing;
+                (priority, s.retries, s.locks, Reverse(born))
+            })
         };
         let victim = circle.iter().min_by_key(rank);
         *victim.expect("a circle has owners")
@@ -132,7 +137,7 @@ impl<K> WaitTable<K> {
 
 struct Search<'a, K> {
     nodes: &'a Slab<Node<K>>,
-    owners: &'a mut Slab<OwnerState<K>>,
+    owners: &'a mut Seats<OwnerState<K>>,
     number: u64,
     start: Key,
     frontier: VecDeque<(Key, Option<usize>)>,

@@ -1,12 +1,15 @@
 //! The entries of one shard: each in a slot, in a chain of those whose hashes end alike.
 //!
 //! A slot is used again without a block of its own; who remembers where its entry stood finds it
-//! there, without a look along the chain.
+//! there, without a look along the chain. One stands in front of the slots, and in no chain: where a
+//! shard has one entry, as most have, all that comes and goes with it is on one cache line, beside that
+//! of the lock, if names have at most eight bytes. On one line with the lock it would be taken away by
+//! those who wait for that.
 //!
 //! Invariants:
 //! 1. A slot with an entry is in the chain of its hash, every other in the list of the free, once.
-//! 2. A stamp is given once, and a free slot has none: so an id whose stamp its slot does not have
-//!    is of an entry that stands elsewhere, or is gone.
+//! 2. A stamp is given once, and where there is no entry there is none: so an id whose stamp its slot
+//!    does not have is of an entry that stands elsewhere, or is gone.
 //! 3. There are at least as many chains as slots; their number is a power of two.
 
 use std::mem;
@@ -16,30 +19,38 @@ use super::name::Name;
 use crate::modes::Mode;
 use crate::slab::Key;
 
-/// So many slots stay.
+/// So many slots stay, once they are there, while few of them are used.
 const FEW: usize = 4;
 /// The end of a chain.
 const END: u32 = u32::MAX;
+/// The one in front of the slots.
+const FRONT: u32 = END - 1;
 /// What a free slot has.
 const NO_STAMP: u64 = 0;
 
+/// `born` begins a cache line, after the shard's lock and what goes before it here.
+#[repr(C)]
 pub(super) struct Entries<K> {
     chains: Vec<u32>,
     slots: Vec<Entry<K>>,
     free: u32,
-    len: usize,
     /// How many entries there ever were.
     born: u64,
+    front: Entry<K>,
+    /// How many stand in slots.
+    len: usize,
 }
 
+/// What changes with a first and last holder comes first.
+#[repr(C)]
 pub(super) struct Entry<K> {
     pub(super) id: NodeId,
-    next: u32,
     pub(super) name: Name<K>,
     /// Empty while it is busy.
     pub(super) holders: Holders,
     /// Its node in the wait table, while somebody waits for it.
     pub(super) busy: Option<Key>,
+    next: u32,
 }
 
 /// One entry, and never another one: finds it without the user's `Eq`.
@@ -53,8 +64,8 @@ pub(super) struct NodeId {
 
 impl NodeId {
     #[inline]
-    fn new(hash: u64, stamp: u64, slot: u32) -> Self {
-        let place = hash << 32 | u64::from(slot);
+    const fn new(hash: u64, stamp: u64, slot: u32) -> Self {
+        let place = hash << 32 | slot as u64;
         Self { stamp, place }
     }
 
@@ -71,6 +82,38 @@ impl NodeId {
 }
 
 impl<K> Entry<K> {
+    /// None.
+    const fn new() -> Self {
+        Self {
+            id: NodeId::new(0, NO_STAMP, 0),
+            name: Name::None,
+            holders: Holders::new(),
+            busy: None,
+            next: END,
+        }
+    }
+
+    #[inline]
+    fn is_free(&self) -> bool {
+        self.id.stamp == NO_STAMP
+    }
+
+    /// Begins, held by one.
+    #[inline(always)]
+    fn begin(&mut self, id: NodeId, name: K, owner: Key, mode: Mode) {
+        self.id = id;
+        self.name = Name::Own(name);
+        self.holders.set_first(owner, mode);
+    }
+
+    /// Ends, and leaves its name.
+    #[inline(always)]
+    fn end(&mut self) -> Name<K> {
+        debug_assert!(self.holders.is_empty() && self.busy.is_none());
+        self.id.stamp = NO_STAMP;
+        mem::replace(&mut self.name, Name::None)
+    }
+
     #[inline]
     pub(super) fn is(&self, hash: u64, key: &K) -> bool
     where
@@ -98,16 +141,17 @@ impl Eq for NodeId {}
 impl<K> Entries<K> {
     pub(super) const fn new() -> Self {
         Self {
+            born: NO_STAMP,
+            front: Entry::new(),
             chains: Vec::new(),
             slots: Vec::new(),
             free: END,
             len: 0,
-            born: 0,
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.len
+        self.len + usize::from(!self.front.is_free())
     }
 
     /// How many there is room for.
@@ -117,8 +161,8 @@ impl<K> Entries<K> {
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<K>> {
-        let slots = self.slots.iter_mut();
-        slots.filter(|slot| slot.id.stamp != NO_STAMP)
+        let all = std::iter::once(&mut self.front).chain(&mut self.slots);
+        all.filter(|entry| !entry.is_free())
     }
 
     /// Of those with this hash.
@@ -129,7 +173,7 @@ impl<K> Entries<K> {
         is_it: impl Fn(&Entry<K>) -> bool,
     ) -> Option<&mut Entry<K>> {
         let slot = self.slot_of(hash, is_it)?;
-        Some(&mut self.slots[slot as usize])
+        Some(self.at(slot))
     }
 
     #[inline]
@@ -141,6 +185,9 @@ impl<K> Entries<K> {
     /// Where an entry is.
     #[inline]
     pub(super) fn slot(&self, id: NodeId) -> Option<u32> {
+        if self.front.id.stamp == id.stamp {
+            return Some(FRONT);
+        }
         match self.slots.get(id.slot() as usize) {
             Some(entry) if entry.id.stamp == id.stamp => Some(id.slot()),
             _ => self.moved(id),
@@ -149,23 +196,34 @@ impl<K> Entries<K> {
 
     #[inline]
     pub(super) fn at(&mut self, slot: u32) -> &mut Entry<K> {
-        &mut self.slots[slot as usize]
+        match slot {
+            FRONT => &mut self.front,
+            _ => &mut self.slots[slot as usize],
+        }
     }
 
     /// Of a resource that has none.
     #[inline(always)]
     pub(super) fn insert(&mut self, hash: u64, name: K, owner: Key, mode: Mode) -> NodeId {
+        self.born += 1;
+        if !self.front.is_free() {
+            return self.insert_in_slot(hash, name, owner, mode);
+        }
+        let id = NodeId::new(hash, self.born, FRONT);
+        self.front.begin(id, name, owner, mode);
+        id
+    }
+
+    #[inline(never)]
+    fn insert_in_slot(&mut self, hash: u64, name: K, owner: Key, mode: Mode) -> NodeId {
         if self.free == END {
             self.grow();
         }
-        self.born += 1;
         let slot = self.free;
         let chain = chain_of(hash, &self.chains);
         let entry = &mut self.slots[slot as usize];
         let id = NodeId::new(hash, self.born, slot);
-        entry.id = id;
-        entry.name = Name::Own(name);
-        entry.holders.set_first(owner, mode);
+        entry.begin(id, name, owner, mode);
         self.free = mem::replace(&mut entry.next, mem::replace(&mut self.chains[chain], slot));
         self.len += 1;
         id
@@ -174,11 +232,17 @@ impl<K> Entries<K> {
     /// Of one that nobody holds or waits for.
     #[inline(always)]
     pub(super) fn remove(&mut self, slot: u32) -> Name<K> {
+        match slot {
+            FRONT => self.front.end(),
+            _ => self.remove_from_slot(slot),
+        }
+    }
+
+    #[inline(never)]
+    fn remove_from_slot(&mut self, slot: u32) -> Name<K> {
         let entry = &mut self.slots[slot as usize];
-        debug_assert!(entry.holders.is_empty() && entry.busy.is_none());
         let hash = entry.id.hash();
-        entry.id.stamp = NO_STAMP;
-        let name = mem::replace(&mut entry.name, Name::None);
+        let name = entry.end();
         let next = mem::replace(&mut entry.next, mem::replace(&mut self.free, slot));
         let chain = chain_of(hash, &self.chains);
         if self.chains[chain] == slot {
@@ -196,6 +260,17 @@ impl<K> Entries<K> {
     /// Where the one of those with this hash is.
     #[inline(always)]
     pub(super) fn slot_of(&self, hash: u64, is_it: impl Fn(&Entry<K>) -> bool) -> Option<u32> {
+        if is_it(&self.front) {
+            return Some(FRONT);
+        }
+        match self.len {
+            0 => None,
+            _ => self.find_in_slots(hash, is_it),
+        }
+    }
+
+    #[inline(never)]
+    fn find_in_slots(&self, hash: u64, is_it: impl Fn(&Entry<K>) -> bool) -> Option<u32> {
         let mut slot = *self.chains.get(chain_of(hash, &self.chains))?;
         // There is no slot at the end.
         while let Some(entry) = self.slots.get(slot as usize) {
@@ -225,27 +300,21 @@ impl<K> Entries<K> {
     #[cold]
     fn grow(&mut self) {
         let slot = self.slots.len();
-        assert!(slot < END as usize, "there are too many resources");
-        self.slots.push(Entry {
-            id: NodeId::new(0, NO_STAMP, 0),
-            next: END,
-            name: Name::None,
-            holders: Holders::default(),
-            busy: None,
-        });
+        assert!(slot < FRONT as usize, "there are too many resources");
+        self.slots.push(Entry::new());
         self.free = slot as u32;
         if self.chains.len() < self.slots.len() {
             self.chain_anew();
         }
     }
 
-    /// Gives memory back: the entries move together, and room for a few stays.
+    /// Gives memory back: the entries move together. Where there are none, the one in front will do.
     #[cold]
     fn shrink(&mut self) {
-        let room = (2 * self.len).max(FEW);
+        let room = 2 * self.len;
         let old = mem::replace(&mut self.slots, Vec::with_capacity(room));
         self.slots
-            .extend(old.into_iter().filter(|slot| slot.id.stamp != NO_STAMP));
+            .extend(old.into_iter().filter(|entry| !entry.is_free()));
         for (slot, entry) in self.slots.iter_mut().enumerate() {
             entry.id = NodeId::new(entry.id.hash(), entry.id.stamp, slot as u32);
         }
@@ -258,7 +327,7 @@ impl<K> Entries<K> {
         let chains = self.slots.len().max(FEW).next_power_of_two();
         self.chains = vec![END; chains];
         for (slot, entry) in self.slots.iter_mut().enumerate() {
-            if entry.id.stamp != NO_STAMP {
+            if !entry.is_free() {
                 let chain = chain_of(entry.id.hash(), &self.chains);
                 entry.next = mem::replace(&mut self.chains[chain], slot as u32);
             }

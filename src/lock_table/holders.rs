@@ -16,6 +16,7 @@ use crate::slab::Key;
 const FEW: usize = 3;
 
 #[derive(Default)]
+#[repr(C)]
 pub(super) struct Holders {
     few: [Option<(Key, Mode)>; FEW],
     many: Option<Box<Many>>,
@@ -28,6 +29,13 @@ struct Many {
 }
 
 impl Holders {
+    pub(super) const fn new() -> Self {
+        Self {
+            few: [None; FEW],
+            many: None,
+        }
+    }
+
     /// Of an owner, where nobody is.
     #[inline]
     pub(super) fn set_first(&mut self, owner: Key, mode: Mode) {

@@ -317,6 +317,19 @@ impl<K> Holds<K> {
         (needed.is_none() && self.kept.node == Some(node)).then_some(true)
     }
 
+    /// What was granted last, if no more is held than that and a parent that can rest then.
+    pub(super) fn only(&self) -> Option<HoldId> {
+        let id = self.slots.last()?;
+        let HoldKind::Real { mode, parent, .. } = self.slots.get(id).kind else {
+            return None;
+        };
+        let only = match parent {
+            None => self.real == 1,
+            Some(parent) => self.real == 2 && self.parent_rests(parent, mode) == Some(true),
+        };
+        only.then_some(id)
+    }
+
     /// That child has gone, and the parent rests if it can.
     #[inline]
     pub(super) fn leave_parent(&mut self, parent: HoldId, mode: Mode, rests: bool) {

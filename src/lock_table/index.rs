@@ -11,6 +11,7 @@ use crate::modes::Mode;
 use crate::slab::Key;
 use crate::sync::Arc;
 
+#[repr(C)]
 pub(super) struct Index<K> {
     pub(super) entries: Entries<K>,
     /// Who keeps an intent on what.
@@ -26,6 +27,8 @@ pub(super) enum Room {
     Busy,
     /// Somebody holds a conflicting mode.
     Held,
+    /// Or may only keep it: look again with all shards locked.
+    Kept,
     /// The root that was kept is not any more: ask for it, too.
     Revoked,
 }
@@ -44,14 +47,12 @@ impl<K> Index<K> {
         }
     }
 
-    /// The entry, and whether an owner can have it in this mode now. Who keeps an intent that is in
-    /// the way and does not use it has it no more.
+    /// The entry, and whether an owner can have it in this mode now.
     #[inline]
     pub(super) fn look(
         &mut self,
         (hash, is_it): (u64, impl Fn(&Entry<K>) -> bool),
         (owner, mode): (Key, Mode),
-        gone: &mut Gone<K>,
     ) -> (Option<NodeId>, Room) {
         let Some(found) = self.entries.find(hash, is_it) else {
             return (None, Room::Free);
@@ -63,12 +64,14 @@ impl<K> Index<K> {
         if found.holders.fit(owner, mode) {
             return (Some(id), Room::Free);
         }
-        self.revoke(id, (owner, mode), gone)
+        let kept = self.biases.iter().any(|(at, ..)| *at == id);
+        (Some(id), if kept { Room::Kept } else { Room::Held })
     }
 
-    /// Who is in the way and keeps an intent that it does not use has it no more.
+    /// With all shards locked: who is in the way and keeps an intent that it does not use has it no
+    /// more.
     #[cold]
-    fn revoke(
+    pub(super) fn revoke(
         &mut self,
         id: NodeId,
         (owner, mode): (Key, Mode),

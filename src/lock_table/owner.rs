@@ -7,6 +7,7 @@ use super::error::{OwnerId, ReleaseError};
 use super::hold::HoldId;
 use super::holds::Holds;
 use super::index::spread;
+use super::kept::Due;
 use super::path::Path;
 use super::{Resource, Shared};
 use crate::modes::Mode;
@@ -30,6 +31,8 @@ pub struct Owner<K, S = RandomState> {
     pub(super) retries: u32,
     /// A request was begun and neither committed nor put back.
     pub(super) pending: bool,
+    /// The wait table knows of it.
+    pub(super) seated: bool,
     /// Of the current request.
     pub(super) path: Path<K>,
 }
@@ -43,13 +46,14 @@ pub struct Savepoint {
 
 impl<K, S> Owner<K, S> {
     pub(super) fn new(shared: Arc<Shared<K, S>>, priority: i32) -> Self {
-        let id = shared.wait_table.lock().register(priority);
+        let id = shared.owners.register(priority);
         Self {
             shared,
             id,
             holds: Holds::new(),
             retries: 0,
             pending: false,
+            seated: false,
             path: Path::new(),
         }
     }
@@ -61,12 +65,11 @@ impl<K, S> Owner<K, S> {
     }
 
     /// Of the owners in a deadlock, one of the lowest priority gives up. It is as when the owner was
-    /// made, or as [`set_priority`](super::LockTable::set_priority) has left it. Takes the lock of
-    /// those who wait.
+    /// made, or as [`set_priority`](super::LockTable::set_priority) has left it.
     #[must_use]
     pub fn priority(&self) -> i32 {
-        let priority = self.shared.wait_table.lock().priority(self.id);
-        priority.expect("an owner that lives")
+        let standing = self.shared.owners.get(self.id);
+        standing.expect("an owner that lives").priority
     }
 
     /// A moment to which [`release_to`](Self::release_to) can go back. It costs nothing, and may be
@@ -130,10 +133,42 @@ impl<K, S> Owner<K, S> {
         self.retries = retries;
     }
 
+    /// [`release_all`](Self::release_all), for another piece of work: its age counts from now on.
+    ///
+    /// Whoever has one owner for each thread or session, and renews it where a transaction ends,
+    /// leaves a hot root alone: the next transaction finds its intent kept.
+    ///
+    /// ```
+    /// # use conversant::lock_table::{LockError, LockTable, Resource};
+    /// # use conversant::modes::Mode;
+    /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// # struct Name(u32);
+    /// # impl Resource for Name {
+    /// #     fn parent(&self) -> Option<Self> {
+    /// #         (self.0 > 0).then_some(Name(0))
+    /// #     }
+    /// # }
+    /// let locks = LockTable::new();
+    /// let mut owner = locks.owner(0);
+    /// for leaf in 1..4 {
+    ///     owner.lock(&Name(leaf), Mode::X).wait()?;
+    ///     owner.renew();
+    ///     assert!(owner.holdings().next().is_none());
+    /// }
+    /// # Ok::<(), LockError<Name>>(())
+    /// ```
+    pub fn renew(&mut self) {
+        self.release_all();
+        self.shared.owners.renew(self.id);
+    }
+
     /// Releases all that it holds, whatever the counts; as dropping it does.
     pub fn release_all(&mut self) {
         self.retries = 0;
         self.abort_pending();
+        if self.holds.only().is_some_and(|id| self.release_plain(id)) {
+            return;
+        }
         self.holds.clear();
         self.enter();
     }
@@ -230,12 +265,19 @@ impl<K, S> Drop for Owner<K, S> {
     fn drop(&mut self) {
         // All at once, before the drop of any name can panic.
         let changes = self.holds.all();
-        self.shared.with_state(|waits, _| {
+        let Holds { kept, gone, .. } = &mut self.holds;
+        kept.due = Due::Nothing;
+        let shared = &*self.shared;
+        if !self.seated && shared.shards.lower(self.id, &changes, kept, gone) {
+            return shared.owners.unregister(self.id);
+        }
+        shared.with_state(|waits, _| {
             if self.pending {
                 waits.abort(self.id);
             }
             waits.lower(self.id, &changes);
             waits.unregister(self.id);
+            shared.owners.unregister(self.id);
         });
     }
 }

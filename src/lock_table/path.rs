@@ -152,7 +152,7 @@ impl<K: Resource> Path<K> {
         gone: &mut Gone<K>,
     ) -> Room {
         let raised = self.steps.iter().position(|step| step.raised().is_some());
-        match raised.map(|first| &mut self.steps[first..]) {
+        let room = match raised.map(|first| &mut self.steps[first..]) {
             None => Room::Free,
             Some([one]) => {
                 let mut locked = shards.lock_one(one.hash);
@@ -162,20 +162,40 @@ impl<K: Resource> Path<K> {
                 let mut locked = shards.lock(self.hashes());
                 take(&mut self.steps, &mut locked, asks, gone)
             }
+        };
+        match room {
+            Room::Kept => take(&mut self.steps, &mut shards.lock_all(), asks, gone),
+            _ => room,
         }
     }
 
-    /// Takes step after step as far as can be had now. Gives the node that cannot, and the mode.
+    /// The shards of what is left to be taken, looked through: nobody keeps anything there that is in
+    /// the way.
     ///
-    /// The user's `Eq` runs first: if it panics, nothing has been taken by this call.
+    /// The user's `Eq` runs here: if it panics, nothing has been taken.
+    pub(super) fn lock<'a>(
+        &mut self,
+        shards: &'a Shards<K>,
+        owner: Key,
+        gone: &mut Gone<K>,
+    ) -> Locked<'a, K> {
+        let mut locked = shards.lock(self.hashes());
+        if look(&mut self.steps[self.at..], &mut locked, owner, gone) == Room::Kept {
+            drop(locked);
+            locked = shards.lock_all();
+            look(&mut self.steps[self.at..], &mut locked, owner, gone);
+        }
+        locked
+    }
+
+    /// Takes step after step as far as can be had now, where it has looked. Gives the node that
+    /// cannot, and the mode.
     pub(super) fn advance(
         &mut self,
         waits: &mut WaitTable<K>,
         locked: &mut Locked<'_, K>,
         owner: Key,
-        gone: &mut Gone<K>,
     ) -> Option<(NodeId, Mode)> {
-        look(&mut self.steps[self.at..], locked, owner, gone);
         while let Some(step) = self.steps.get_mut(self.at) {
             if let Some(mode) = step.raised() {
                 if let Some(id) = step.node {
@@ -257,8 +277,13 @@ fn look<K: Eq>(
             Some(id) => entry.id == id,
             None => entry.is(hash, key),
         };
-        let index = locked.index(hash);
-        let (node, found) = index.look((hash, is_it), (owner, mode), gone);
+        let (mut node, mut found) = locked.index(hash).look((hash, is_it), (owner, mode));
+        if found == Room::Kept
+            && locked.is_all()
+            && let Some(id) = node
+        {
+            (node, found) = locked.index(hash).revoke(id, (owner, mode), gone);
+        }
         step.node = node;
         room = room.max(found);
     }

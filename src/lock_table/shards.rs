@@ -51,6 +51,9 @@ pub(super) struct Locked<'a, K>([Option<Guard<'a, Index<K>>>; SHARDS]);
 /// What has locked all that an operation needs.
 pub(super) trait Reach<K> {
     fn index(&mut self, hash: u64) -> &mut Index<K>;
+
+    /// Whether that is all there is.
+    fn is_all(&self) -> bool;
 }
 
 // Only `Eq` is the user's under these locks: if it panics, nothing has changed.
@@ -153,6 +156,10 @@ impl<K> Reach<K> for Guard<'_, Index<K>> {
     fn index(&mut self, _: u64) -> &mut Index<K> {
         self
     }
+
+    fn is_all(&self) -> bool {
+        false
+    }
 }
 
 impl<K> Reach<K> for Locked<'_, K> {
@@ -160,6 +167,10 @@ impl<K> Reach<K> for Locked<'_, K> {
     fn index(&mut self, hash: u64) -> &mut Index<K> {
         let shard = self.0[shard_of(hash)].as_mut();
         shard.expect("it was asked for")
+    }
+
+    fn is_all(&self) -> bool {
+        self.0.iter().all(Option::is_some)
     }
 }
 

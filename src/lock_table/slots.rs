@@ -91,6 +91,12 @@ impl<K> Slots<K> {
         hold.is_of(key).then_some(self.recent)
     }
 
+    /// The hold that was made last, if it is there.
+    pub(super) fn last(&self) -> Option<HoldId> {
+        let hold = self.slots.get(self.recent as usize)?;
+        hold.key.is_some().then_some(self.recent)
+    }
+
     /// The root that is kept and idle, or the parent of the hold that was made last, if that is this
     /// one's.
     #[inline]

@@ -9,6 +9,7 @@ mod hierarchy;
 mod many;
 mod names;
 mod oracle;
+mod owners;
 mod parents;
 mod plain;
 mod queue;

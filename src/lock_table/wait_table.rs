@@ -26,6 +26,8 @@ use super::entries::NodeId;
 use super::error::Report;
 use super::name::Name;
 use super::node::{Node, Request};
+use super::owners::Standing;
+use super::seats::Seats;
 use super::shards::{Locked, Reach, Shards};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
@@ -35,8 +37,7 @@ use crate::wait::{Spare, WaitCounts, WakeBatch};
 pub(super) struct WaitTable<K> {
     pub(super) nodes: Slab<Node<K>>,
     shards: Arc<Shards<K>>,
-    pub(super) owners: Slab<OwnerState<K>>,
-    born: u64,
+    pub(super) owners: Seats<OwnerState<K>>,
     dirty: Vec<Key>,
     /// The owners that wait, and those whose wait has an outcome.
     pub(super) waits: WaitCounts,
@@ -48,11 +49,9 @@ pub(super) struct WaitTable<K> {
     closed: bool,
 }
 
-/// The state of one owner.
+/// The state of one owner that has had to come here.
 pub(super) struct OwnerState<K> {
-    pub(super) priority: i32,
-    /// The younger, the higher.
-    pub(super) born: u64,
+    pub(super) standing: Standing,
     /// How many resources it holds in the table, while an operation is under way.
     pub(super) locks: u64,
     /// How often it has begun anew after it gave up.
@@ -91,8 +90,7 @@ impl<K> WaitTable<K> {
         Self {
             nodes: Slab::new(),
             shards,
-            owners: Slab::new(),
-            born: 0,
+            owners: Seats::new(),
             dirty: Vec::new(),
             waits: WaitCounts::default(),
             found: 0,
@@ -103,37 +101,16 @@ impl<K> WaitTable<K> {
         }
     }
 
-    pub(super) fn register(&mut self, priority: i32) -> Key {
-        self.born += 1;
-        self.owners.insert(OwnerState {
-            priority,
-            born: self.born,
-            locks: 0,
-            retries: 0,
-            wait: None,
-            done: Vec::new(),
-            reached: 0,
-            from: None,
-        })
-    }
-
-    pub(super) fn priority(&self, owner: Key) -> Option<i32> {
-        Some(self.owners.get(owner)?.priority)
-    }
-
-    /// False if the owner is gone.
-    pub(super) fn set_priority(&mut self, owner: Key, priority: i32) -> bool {
-        let state = self.owners.get_mut(owner);
-        state.is_some_and(|state| {
-            state.priority = priority;
-            true
-        })
+    pub(super) fn set_priority(&mut self, owner: Key, priority: i32) {
+        if let Some(state) = self.owners.get_mut(owner) {
+            state.standing.priority = priority;
+        }
     }
 
     /// An owner that holds nothing and waits for nothing is gone.
     pub(super) fn unregister(&mut self, owner: Key) {
         let state = self.owners.remove(owner);
-        debug_assert!(state.is_some_and(|state| state.wait.is_none()));
+        debug_assert!(state.is_none_or(|state| state.wait.is_none()));
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -144,7 +121,7 @@ impl<K> WaitTable<K> {
     pub(super) fn close(&mut self) -> Vec<Key> {
         self.closed = true;
         let waiting = self.owners.iter().filter(|(_, state)| state.wait.is_some());
-        waiting.map(|(owner, _)| owner).collect()
+        waiting.map(|(owner, _)| *owner).collect()
     }
 
     /// Raises what an owner holds of an entry, if it need not wait.
@@ -230,10 +207,21 @@ impl<K> WaitTable<K> {
 
     /// A new operation of one who holds so many resources, after so many retries: the last one has
     /// what it asked for.
-    pub(super) fn begin(&mut self, owner: Key, locks: u64, retries: u32) {
-        let state = self.owner_mut(owner);
-        (state.locks, state.retries) = (locks, retries);
-        state.done.clear();
+    pub(super) fn begin(&mut self, owner: Key, standing: Standing, (locks, retries): (u64, u32)) {
+        if let Some(state) = self.owners.get_mut(owner) {
+            (state.locks, state.retries, state.standing) = (locks, retries, standing);
+            return state.done.clear();
+        }
+        let state = OwnerState {
+            standing,
+            locks,
+            retries,
+            wait: None,
+            done: Vec::new(),
+            reached: 0,
+            from: None,
+        };
+        self.owners.insert(owner, state);
     }
 
     /// The operation has failed or given up: leaves the queue and puts back what it took.
@@ -311,9 +299,7 @@ impl<K> WaitTable<K> {
     }
 
     pub(super) fn owner_mut(&mut self, owner: Key) -> &mut OwnerState<K> {
-        self.owners
-            .get_mut(owner)
-            .expect("an owner that is registered")
+        self.owners.get_mut(owner).expect("an owner that has begun")
     }
 
     /// A wait has its outcome, and its owner has not looked.

@@ -63,6 +63,7 @@ const PATHS: &[(&str, Path)] = &[
     ("gate-step", gate),
     ("lock-table-key", |n| lock_table(n, Name::Root, Mode::S)),
     ("lock-table-path", |n| lock_table(n, Name::Leaf(7), Mode::X)),
+    ("lock-table-owner", lock_table_owner),
     ("task-detached", |n| tasks(n, 0)),
     ("task-in-a-serial-group", |n| tasks(n, 8)),
     ("task-awaited", awaited),
@@ -469,6 +470,17 @@ fn lock_table(rounds: usize, name: Name, mode: Mode) -> usize {
         let name = black_box(name);
         owner.lock(&name, mode).wait().expect("no deadlock");
         owner.release(&name).expect("it was granted");
+    }
+    1
+}
+
+/// As `lock_table` of a leaf, by a new owner each.
+fn lock_table_owner(rounds: usize) -> usize {
+    let locks = LockTable::with_hasher(BuildHasherDefault::<Multiply>::default());
+    for _ in 0..rounds {
+        let mut owner = locks.owner(0);
+        let leaf = black_box(Name::Leaf(7));
+        owner.lock(&leaf, Mode::X).wait().expect("no deadlock");
     }
     1
 }

@@ -16,7 +16,7 @@ use anyhow::{Result, ensure};
 use conversant::intent::IntentLock;
 use conversant::modes::Mode;
 
-use self::keyed::{Lockable, Mutexes, Naive, Table};
+use self::keyed::{Lockable, Mutexes, Naive, Owners, Renewed, Table};
 use self::words::{Std, Striped, Tokio, Word};
 use crate::contender::{Cell, Contender, Entry, Role, Sample};
 use crate::race::race;
@@ -25,7 +25,8 @@ use crate::work::{Draw, work};
 const TABLE: &str = "conversant LockTable, by key";
 const HANDLE: &str = "conversant IntentLock";
 const STRIPES: &str = "conversant IntentLock, striped";
-const STRIPED_ROOT: &str = "conversant LockTable, striped root";
+const OWNERS: &str = "conversant LockTable, an owner each";
+const RENEWED: &str = "conversant LockTable, owner renewed";
 const WORD: &str = "count word";
 const PARKING_LOT: &str = "parking_lot RwLock";
 const MUTEX: &str = "parking_lot Mutex";
@@ -124,7 +125,7 @@ pub fn cells() -> Vec<Cell> {
             hold: 0,
         };
         let cell = Cell::new("L6", title, move || on_leaves(shape)).target(TABLE, 0.75, MANAGER);
-        cells.push(cell.target(STRIPED_ROOT, 0.5, MANAGER));
+        cells.push(cell.target(TABLE, 0.5, MANAGER));
     }
     cells
 }
@@ -163,6 +164,8 @@ fn on_leaves(shape: Shape) -> Vec<Entry> {
     vec![
         entry("dense words", Role::Limit, Word::new(LEAVES), shape),
         entry(TABLE, Role::Ours, Table::new(), shape),
+        entry(RENEWED, Role::Ours, Renewed::new(), shape),
+        entry(OWNERS, Role::Ours, Owners::new(), shape),
         entry(MANAGER, Role::Peer, Naive::default(), shape),
         entry(
             "DashMap of mutexes, leaf only",

@@ -44,6 +44,52 @@ impl Locks for Table {
     }
 }
 
+/// Ours; each turn has an owner of its own, as a transaction has.
+pub struct Owners(LockTable<At, FxBuildHasher>);
+
+impl Owners {
+    pub fn new() -> Self {
+        Self(LockTable::with_hasher(FxBuildHasher))
+    }
+}
+
+impl Locks for Owners {
+    type Seat<'a> = &'a LockTable<At, FxBuildHasher>;
+
+    fn seat(&self) -> Self::Seat<'_> {
+        &self.0
+    }
+
+    fn with(table: &mut Self::Seat<'_>, at: At, mode: Mode, f: impl FnOnce()) {
+        let mut owner = table.owner(0);
+        owner.lock(&at, mode).wait().expect("no deadlock");
+        f();
+    }
+}
+
+/// Ours; each thread has one owner for all its turns, of which each is a transaction.
+pub struct Renewed(Table);
+
+impl Renewed {
+    pub fn new() -> Self {
+        Self(Table::new())
+    }
+}
+
+impl Locks for Renewed {
+    type Seat<'a> = Owner<At, FxBuildHasher>;
+
+    fn seat(&self) -> Self::Seat<'_> {
+        self.0.seat()
+    }
+
+    fn with(owner: &mut Self::Seat<'_>, at: At, mode: Mode, f: impl FnOnce()) {
+        owner.lock(&at, mode).wait().expect("no deadlock");
+        f();
+        owner.renew();
+    }
+}
+
 /// What one writes first: counts by mode in a map under one mutex, gone when nobody is there.
 #[derive(Default)]
 pub struct Naive {
