@@ -87,7 +87,7 @@ fn run(tasks: &[Task]) -> Result<Vec<Record>, Box<dyn Error>> {
 /// In order of their starts.
 fn order(mut records: Vec<Record>) -> Vec<String> {
     records.sort_by_key(|record| record.run.map(|run| run.start));
-    let name = |record: Record| format!("{}{}.{}", record.caller, record.tier, record.id);
+    let name = |Record { task, .. }| format!("{}{}.{}", task.caller, task.tier, task.id);
     records.into_iter().map(name).collect()
 }
 

@@ -49,7 +49,9 @@ use std::time::Duration;
 use crate::backlog::GroupKey;
 use crate::error::{OutOfRange, Stalled};
 use crate::limit::{Bypass, Limit};
-use crate::scheduler::{CallerOptions, Core, Reason, Record, Status, Summary, SyncError, Synced};
+use crate::scheduler::{
+    CallerOptions, Core, Reason, Record, Run, Status, Summary, SyncError, Synced,
+};
 use crate::slab::Key;
 use crate::sync::{Arc, unique};
 use crate::timers::{Timer, Timers};
@@ -299,8 +301,7 @@ impl Simulation {
                 self.resting.insert(worker, rested);
             }
             if let Some(mut row) = record {
-                row.run.iter_mut().for_each(|run| run.end = end);
-                row.ending = ending;
+                (row.ended, row.ending) = (end, ending);
                 self.records.push(*row);
             }
         }
@@ -328,8 +329,12 @@ impl Simulation {
             self.core.retire(worker);
             return;
         };
-        let end = self.now.saturating_add(started.job.work().takes);
-        let running = Running(started.tag, started.job, started.record);
+        let (start, mut record) = (self.now, started.record);
+        let end = start.saturating_add(started.job.work().takes);
+        record.iter_mut().for_each(|row| {
+            row.run = Some(Run { worker, start, end });
+        });
+        let running = Running(started.tag, started.job, record);
         self.ends.push(Reverse((end, worker, running)));
     }
 
@@ -343,11 +348,13 @@ impl Simulation {
 
     /// Rows of tasks that ended without running.
     fn collect_unrun(&mut self) {
-        let unrun = self.core.ended.drain(..).filter_map(|ended| {
+        for ended in std::mem::take(&mut self.core.ended) {
             ended.job.ended();
-            ended.record.map(|row| *row)
-        });
-        self.records.extend(unrun);
+            if let Some(task) = ended.open {
+                self.core.dropped(task, ended.ending, &mut self.wakes);
+            }
+            self.records.extend(ended.record.map(|row| *row));
+        }
     }
 }
 

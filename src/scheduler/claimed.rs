@@ -1,6 +1,7 @@
 //! Tasks that a worker has prefetched: how they leave the line, and go back to it.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use crate::backlog::{Claim, GroupClaim, RunClaim, Spot};
 use crate::slab::Key;
@@ -28,7 +29,7 @@ impl<J: Body> Core<J> {
         };
         self.claimed(&mut claim);
         if self.rows {
-            let record = self.begin_record(&claim, None);
+            let record = self.begin_record(&claim, Duration::ZERO);
             to.push_back(Claimed::One(claim, record));
             return 1;
         }

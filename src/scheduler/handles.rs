@@ -13,6 +13,7 @@ use crate::sync::{Arc, AtomicBool};
 use crate::wait::Wait;
 
 use super::core::How;
+use super::log::GroupId;
 use super::shared::Shared;
 use super::task::Task;
 use super::waits::{Release, Synchronize};
@@ -260,6 +261,12 @@ impl Group {
         let key = self.key;
         self.shared
             .with_state(|state, _, _| state.core.backlog.bump(key, level));
+    }
+
+    /// What the [log](super::Builder::log) calls it.
+    #[must_use]
+    pub fn id(&self) -> GroupId {
+        GroupId(self.key)
     }
 
     /// Changes its standing level.

@@ -123,9 +123,8 @@ impl Submissions {
         for posted in posted.drain(..) {
             match posted.one {
                 Some(task) => {
-                    _ = state
-                        .core
-                        .submit_task(posted.caller, posted.placing, task, now)
+                    state.core.announce(posted.caller, 1);
+                    _ = state.core.place(posted.caller, posted.placing, task, now);
                 }
                 None => state.core.submit_run(posted.caller, posted.run),
             }

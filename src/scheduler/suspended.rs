@@ -25,8 +25,8 @@ use crate::slab::Key;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
-use super::outcome::Ending;
-use super::task_state::{Body, Ended, FutureState, Phase, Tag, Waiting};
+use super::outcome::{Ending, Run};
+use super::task_state::{Body, Ended, FutureState, Open, Phase, Tag, Waiting};
 
 /// Futures that were woken while they were polled, one after the other, in one lane: at least
 /// one, if there is a lane. For the time being their phase does not say where they are.
@@ -153,12 +153,11 @@ impl<J: Body> Core<J> {
         lane
     }
 
-    /// The tier of a future that has begun, and when that was.
+    /// What a future that has begun holds since, and its run, were it to end now.
     #[inline]
-    pub(super) fn begun_of(&self, task: &Waiting<J>) -> Option<(u32, Duration)> {
+    pub(super) fn begun_of(&self, task: &Waiting<J>, now: Duration) -> Option<(InFlight, Run)> {
         let future = self.future(task.future()?);
-        let (start, _) = future.begun?;
-        Some((future.tag.holds.tier, start))
+        Some((future.tag.holds, future.run(now)?))
     }
 
     /// When a task was queued.
@@ -209,30 +208,33 @@ impl<J: Body> Core<J> {
             }
         };
         let future = self.future(key);
-        let (run, InFlight { lane, tier, .. }) = (future.run(now), future.tag.holds);
-        let caller = self.caller_of(lane);
-        let record = self.record(&task, caller, tier, Ending::Cancelled, run);
+        let (run, holds) = (future.run(now), future.tag.holds);
+        let caller = self.caller_of(holds.lane);
+        let record = self.record(&task, holds, run, Ending::Cancelled, now);
         self.taken(&task, caller);
         self.future_mut(key).phase = Phase::Withdrawn;
-        self.dropping += 1;
+        self.underway += 1;
+        let open = Some((task.id(), caller, Some(key)));
         self.ended.push(Ended {
             job: task.job,
             ending: Ending::Cancelled,
             run,
             record,
-            begun: Some(key),
+            open,
         });
         true
     }
 
-    /// The future of a task that was withdrawn is gone.
-    pub(super) fn dropped(&mut self, key: Key, wakes: &mut WakeBatch) {
-        self.suspended -= 1;
-        self.dropping -= 1;
-        let tag = self.future(key).tag;
-        self.backlog.finish(tag.holds);
-        let caller = self.caller_of(tag.holds.lane);
-        self.conclude((tag.id, caller, Some(key)), Ending::Cancelled, wakes);
+    /// A task that ended without a worker was told, and what it was to run is gone.
+    pub(crate) fn dropped(&mut self, open: Open, ending: Ending, wakes: &mut WakeBatch) {
+        self.underway -= 1;
+        let future = open.2.map(|future| self.future(future));
+        if let Some(begun) = future.filter(|future| future.begun.is_some()) {
+            let holds = begun.tag.holds;
+            self.suspended -= 1;
+            self.backlog.finish(holds);
+        }
+        self.conclude(open, ending, wakes);
     }
 
     #[inline]

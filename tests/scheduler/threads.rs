@@ -11,6 +11,7 @@ mod futures_cancelled;
 mod groups;
 mod later;
 mod life;
+mod log;
 mod outcomes;
 mod pools;
 mod posted;

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use conversant::scheduler::{Caller, CallerOptions, How, Place, PoolError, Reason, Scheduler};
+use conversant::scheduler::{
+    Caller, CallerOptions, How, Place, PoolError, Reason, Record, Scheduler,
+};
 
 use crate::threads::stage::{Held, end, finishes, one_caller};
 
@@ -107,7 +109,7 @@ fn detached_ones_run_and_are_counted() {
 #[test]
 fn the_log_tells_when_detached_ones_came() {
     finishes(|| {
-        let (log, rows) = crossbeam_channel::bounded(10);
+        let (log, rows) = crossbeam_channel::bounded::<Record>(10);
         let scheduler = Scheduler::builder().workers(1).log(log).build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         let held = Held::start(&caller);
@@ -120,7 +122,7 @@ fn the_log_tells_when_detached_ones_came() {
         end(&scheduler);
         let rows: Vec<_> = rows.try_iter().collect();
         let [first, second] = [0, 1].map(|n: usize| rows[n].run.as_ref().unwrap());
-        let came = rows[1].queued;
+        let came = rows[1].task.queued;
         assert!(first.start + pause <= came && came <= first.end);
         assert!(first.end <= second.start && second.start <= second.end);
     });
