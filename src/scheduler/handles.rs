@@ -14,6 +14,7 @@ use crate::wait::Wait;
 
 use super::core::How;
 use super::log::GroupId;
+use super::posting::Row;
 use super::shared::Shared;
 use super::task::Task;
 use super::waits::{Release, Synchronize};
@@ -135,6 +136,7 @@ impl Caller {
             shared: Arc::clone(&self.shared),
             caller: self.key,
             key,
+            row: Row::default(),
         })
     }
 
@@ -252,6 +254,7 @@ pub struct Group {
     pub(super) shared: Arc<Shared>,
     pub(super) caller: Key,
     pub(super) key: GroupKey,
+    pub(super) row: Row,
 }
 
 impl Group {

@@ -77,12 +77,19 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// As many [submissions](Self::submit) of tasks that are alone and in tier 0, that have
-    /// the next numbers, and that no failure skips.
-    pub(super) fn submit_run(&mut self, caller: Key, run: Vec<Option<Waiting<J>>>) {
+    /// As many [submissions](Self::submit) of tasks of tier 0 that no failure skips: they are
+    /// alone, or of a group, of which the first may be bumped.
+    pub(super) fn submit_run(
+        &mut self,
+        caller: Key,
+        placing: Placing,
+        run: Vec<Option<Waiting<J>>>,
+    ) {
         self.announce(caller, run.len() as u64);
-        let lane = self.caller(caller).lane;
-        self.backlog.send_run(lane, run);
+        match placing.group {
+            Some(group) => self.backlog.send_several(group, placing.bump, run),
+            None => self.backlog.send_run(self.caller(caller).lane, run),
+        }
     }
 
     /// A task takes its place in line, behind those that are there.

@@ -9,7 +9,7 @@ use crate::sync::{Arc, Ordering::Relaxed};
 
 use super::batch::{Batch, Made};
 use super::cell::{Cell, Function, Job, Program};
-use super::handles::{Caller, Place};
+use super::handles::{Caller, Group, Place};
 use super::log::{Event, Record, TaskInfo};
 use super::outcome::TaskId;
 use super::reject::{Reason, Rejected};
@@ -208,7 +208,7 @@ impl Caller {
         let is_plain = placing.tier.is_none_or(|tier| tier == 0) && placing.after.is_zero();
         let is_plain = is_plain && self.shared.log.is_none();
         let posted = match is_plain {
-            true => self.post(placing, batch, timed),
+            true => self.post((placing, place.group), batch, timed),
             false => Err(batch.make()),
         };
         let name = match posted {
@@ -236,11 +236,16 @@ impl Caller {
 
     /// Posts all of them, or none: of tier 0, without a delay, and there is no log.
     #[inline]
-    fn post<B: Batch>(&self, placing: Placing, batch: B, timed: bool) -> Result<Name, B::Jobs> {
+    fn post<B: Batch>(
+        &self,
+        (placing, group): (Placing, Option<&Group>),
+        batch: B,
+        timed: bool,
+    ) -> Result<Name, B::Jobs> {
         let shared = &self.shared;
         let now = || timed.then(|| shared.origin.elapsed());
         let may_post = || self.may_post.load(Relaxed);
-        let to = (self.key, placing);
+        let to = (self.key, placing, group.map(|group| &group.row));
         let posted = shared.submissions.post(to, batch, now, may_post);
         posted.map(|(first, queued)| (first, queued.unwrap_or_default()))
     }

@@ -64,6 +64,7 @@ const PATHS: &[(&str, Path)] = &[
     ("lock-table-path", |n| lock_table(n, Name::Leaf(7), Mode::X)),
     ("task-detached", |n| tasks(n, 0)),
     ("task-in-a-serial-group", |n| tasks(n, 8)),
+    ("task-in-64-groups", |n| tasks(n, 64)),
     ("task-awaited", awaited),
     ("task-future", futures),
 ];

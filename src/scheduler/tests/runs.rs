@@ -68,7 +68,8 @@ impl World {
         let run = (first..).take(tasks);
         let run = run.map(|id| Some(Waiting::new(TaskId(id), true, 0, self.job())));
         let run = run.collect();
-        self.state.core.submit_run(self.caller, run);
+        let placing = Placing::default();
+        self.state.core.submit_run(self.caller, placing, run);
     }
 
     /// The same, of futures where it says so: these have no cells.
@@ -79,7 +80,8 @@ impl World {
             Some(Waiting::new(TaskId(id), false, 0, job))
         });
         let run = run.collect();
-        self.state.core.submit_run(self.caller, run);
+        let placing = Placing::default();
+        self.state.core.submit_run(self.caller, placing, run);
     }
 
     pub(super) fn submit(&mut self, group: Option<GroupKey>, tier: u32) {
