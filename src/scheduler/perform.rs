@@ -223,7 +223,7 @@ impl Wake for TaskWaker {
         let Self { shared, future } = &**self;
         if !wake_current(shared, *future) {
             let state = shared.state.lock();
-            shared.with_locked(state, true, |state, _, _| state.core.wake_task(*future));
+            shared.with_locked(state, true, |state, _, _| _ = state.core.wake_task(*future));
         }
     }
 }

@@ -100,6 +100,22 @@ impl<J: Body> Core<J> {
         }
     }
 
+    /// The same as one event; its worker looks for the next. Whether the future awaits.
+    pub(crate) fn suspend_one(
+        &mut self,
+        polled: ((Tag, J), bool),
+        n: u32,
+        times: (Duration, Duration),
+    ) -> bool {
+        self.workers.finished(n);
+        self.set_running(n, None);
+        let (mut woken, before) = (WokenRun::default(), self.suspended);
+        self.suspend(polled, n, times, &mut woken);
+        let awaits = woken.lane.is_none() && self.suspended > before;
+        self.enqueue_run(&mut woken);
+        awaits
+    }
+
     /// Those that were woken together wait for a worker.
     pub(super) fn enqueue_run(&mut self, run: &mut WokenRun<J>) {
         if let Some(lane) = run.lane.take() {
@@ -107,13 +123,19 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// A future is woken. One that a worker has is polled once more if it is not ready.
-    pub(super) fn wake_task(&mut self, key: Key) {
-        match self.futures.get_mut(key).map(|future| &mut future.phase) {
-            Some(Phase::Suspended(_)) => self.enqueue(key),
+    /// A future is woken. One that a worker has is polled once more if it is not ready. Whether it
+    /// awaited.
+    pub(crate) fn wake_task(&mut self, key: Key) -> bool {
+        let phase = self.futures.get_mut(key).map(|future| &mut future.phase);
+        match phase {
+            Some(Phase::Suspended(_)) => {
+                self.enqueue(key);
+                return true;
+            }
             Some(Phase::Claimed(woken)) => *woken = true,
             Some(Phase::InLine(_) | Phase::Withdrawn) | None => {}
         }
+        false
     }
 
     /// A suspended future waits for a worker.

@@ -235,7 +235,7 @@ pub(crate) struct Tag {
     /// For as long as the worker has it.
     pub(super) holds: InFlight,
     /// Its entry, if it is a future.
-    pub(super) future: Option<Key>,
+    pub(crate) future: Option<Key>,
 }
 
 impl Tag {

@@ -5,6 +5,7 @@ mod asynchronous;
 mod batches;
 mod callers;
 mod cancelling;
+mod driver;
 mod drops;
 mod futures;
 mod futures_cancelled;
