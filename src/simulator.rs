@@ -9,8 +9,8 @@
 //! # One instant
 //!
 //! What falls on one instant happens in this order: tasks arrive whose delay is over;
-//! tasks end, by worker; then what the owner does (submissions, settings) in the order of its calls;
-//! then, when time is next told to move, dispatch: the idle worker with the
+//! futures are woken; tasks end or begin to await, by worker; then what the owner does
+//! (submissions, settings) in the order of its calls; then, when time is next told to move, dispatch: the idle worker with the
 //! lowest number takes next, until none is idle or nothing is eligible. Tasks
 //! that take no time end at the same instant, and all of this goes on until
 //! nothing changes.
@@ -37,6 +37,7 @@
 //! ```
 
 mod control;
+mod driver;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
 mod work;
@@ -49,7 +50,9 @@ use std::time::Duration;
 use crate::backlog::GroupKey;
 use crate::error::{OutOfRange, Stalled};
 use crate::limit::{Bypass, Limit};
-use crate::scheduler::{CallerOptions, Core, Reason, Record, Status, Summary, SyncError, Synced};
+use crate::scheduler::{
+    CallerOptions, Core, Reason, Record, Run, Status, Summary, SyncError, Synced, Tag,
+};
 use crate::slab::Key;
 use crate::sync::{Arc, unique};
 use crate::timers::{Timer, Timers};
@@ -58,6 +61,7 @@ use crate::workers::Action;
 
 use work::{Job, Running};
 
+pub use driver::Driver;
 pub use work::{CallerId, GroupId, SimTask, Work};
 
 /// A scheduler in virtual time.
@@ -78,6 +82,8 @@ pub struct Simulation {
     /// Which worker will have rested long enough, and when.
     rests: Timers<u32>,
     resting: BTreeMap<u32, Timer>,
+    /// Which future is woken when.
+    pauses: Timers<Key>,
     records: Vec<Record>,
     wakes: WakeBatch,
 }
@@ -106,6 +112,7 @@ impl Simulation {
             ends: BinaryHeap::new(),
             rests: Timers::new(),
             resting: BTreeMap::new(),
+            pauses: Timers::new(),
             records: Vec::new(),
             wakes: WakeBatch::new(),
         })
@@ -273,38 +280,60 @@ impl Simulation {
         key
     }
 
-    /// When a task ends, or is due, next.
+    /// When a task ends, is due, or is woken, next.
     fn next_event(&self) -> Option<Duration> {
         self.next_end()
             .into_iter()
             .chain(self.core.next_due())
+            .chain(self.pauses.next())
             .min()
     }
 
-    /// Moves time: what is due then arrives, and the tasks that end then do, by worker.
+    /// Moves time: what is due then arrives, futures are woken, and the tasks that end then
+    /// do, by worker.
     fn move_to(&mut self, then: Duration) {
         self.now = then;
         self.core.advance(then, &mut self.wakes);
+        self.pauses.advance(then);
+        while let Some((_, future)) = self.pauses.due() {
+            self.core.wake_task(future);
+        }
         self.retire_rested();
         while self.next_end() == Some(then) {
             let Some(Reverse((end, worker, Running(tag, job, record)))) = self.ends.pop() else {
                 break;
             };
+            let awaits = job.awaits();
             let ending = job.work().ending;
-            job.ended();
-            self.core.finish(worker, tag, ending, end, &mut self.wakes);
+            match awaits {
+                Some(pause) => self.await_again(worker, (tag, job), pause),
+                None => {
+                    job.ended();
+                    self.core.finish(worker, tag, ending, end, &mut self.wakes);
+                }
+            }
             let _none = self.core.rest(worker, None);
             if let Some(idle) = self.idle {
                 let rested = self.rests.set(end.saturating_add(idle), worker);
                 self.resting.insert(worker, rested);
             }
-            if let Some(mut row) = record {
-                row.run.iter_mut().for_each(|run| run.end = end);
-                row.ending = ending;
+            if let Some(mut row) = record.filter(|_| awaits.is_none()) {
+                (row.ended, row.ending) = (end, ending);
                 self.records.push(*row);
             }
         }
         self.collect_unrun();
+    }
+
+    /// A future was polled, and awaits for so long.
+    fn await_again(&mut self, worker: u32, (tag, job): (Tag, Job), pause: Duration) {
+        let since = self.now.saturating_sub(job.work().takes);
+        let polled = ((tag, job.clone()), pause.is_zero());
+        let awaits =
+            self.core.suspend_one(polled, worker, (since, self.now)) && pause < Duration::MAX;
+        let wakes = tag.future.filter(|_| awaits);
+        let at = self.now.saturating_add(pause);
+        job.set_pause(wakes.map(|future| self.pauses.set(at, future)));
     }
 
     /// Idle workers take what is eligible; what takes no time ends at once.
@@ -328,8 +357,13 @@ impl Simulation {
             self.core.retire(worker);
             return;
         };
-        let end = self.now.saturating_add(started.job.work().takes);
-        let running = Running(started.tag, started.job, started.record);
+        let (start, mut record) = (self.now, started.record);
+        let end = start.saturating_add(started.job.work().takes);
+        record.iter_mut().for_each(|row| {
+            let start = row.run.map_or(start, |run| run.start);
+            row.run = Some(Run { worker, start, end });
+        });
+        let running = Running(started.tag, started.job, record);
         self.ends.push(Reverse((end, worker, running)));
     }
 
@@ -343,11 +377,14 @@ impl Simulation {
 
     /// Rows of tasks that ended without running.
     fn collect_unrun(&mut self) {
-        let unrun = self.core.ended.drain(..).filter_map(|ended| {
-            ended.job.ended();
-            ended.record.map(|row| *row)
-        });
-        self.records.extend(unrun);
+        for ended in std::mem::take(&mut self.core.ended) {
+            let pause = ended.job.ended().into_iter();
+            pause.for_each(|pause| _ = self.pauses.cancel(pause));
+            if let Some(task) = ended.open {
+                self.core.dropped(task, ended.ending, &mut self.wakes);
+            }
+            self.records.extend(ended.record.map(|row| *row));
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::limit::Limit;
 use crate::ready::Age;
 
 use super::messages::Message;
-use super::{Backlog, Claim, InFlight, Item, at};
+use super::{Backlog, Claim, GroupKey, InFlight, Item, Spot, at};
 
 /// A claimed message of a serial group, and those that were lent behind it.
 #[derive(Debug)]
@@ -29,6 +29,12 @@ impl<T> GroupClaim<T> {
             first: Some(claim),
             lent: lent.into_iter(),
         }
+    }
+
+    /// What was lent behind a message that is at work, and holds this.
+    pub fn behind(holds: InFlight, lent: Vec<(u64, T)>) -> Self {
+        let (first, lent) = (None, lent.into_iter());
+        Self { first, lent, holds }
     }
 
     /// How many are not at work yet.
@@ -78,29 +84,49 @@ impl<T> GroupClaim<T> {
 }
 
 impl<T: Item> Backlog<T> {
-    /// Lends those behind a claimed message of a serial group: at most so many, of its tier,
+    /// As [`send`](Self::send) of each, of the first with this bump, all into the group's last tier.
+    pub fn send_several(&mut self, group: GroupKey, bump: Option<u8>, items: Vec<Option<T>>) {
+        let mut items = items.into_iter().flatten();
+        let Some(first) = items.next() else {
+            return;
+        };
+        let (_, tier) = self.send(group, None, bump, first);
+        let messages = &mut at(&mut self.groups, group).messages;
+        for item in items {
+            item.waits_at(Spot::Group(group, messages.next_seq()));
+            messages.add(tier, item);
+        }
+    }
+
+    /// Whether anything could be lent behind what holds this: it is of a serial group in which
+    /// more waits, and no other lane has work.
+    #[inline]
+    pub fn has_behind(&self, holds: InFlight) -> bool {
+        let group = holds.group.and_then(|group| self.groups.get(group.0));
+        group.is_some_and(|g| !g.messages.is_empty() && g.limit == Limit::SERIAL)
+            && self.order.lanes.is_alone(holds.lane.index())
+    }
+
+    /// Lends those behind the one that holds this of a serial group: at most so many, of its tier,
     /// up to the first that `goes` refuses, each with its number. None of another group, and
     /// none while other lanes have work.
     #[inline]
     pub fn lend(
         &mut self,
-        claim: &Claim<T>,
+        holds: InFlight,
         most: usize,
         mut goes: impl FnMut(&T) -> bool,
     ) -> Vec<(u64, T)> {
         let mut lent = Vec::new();
-        let alone = self.order.lanes.is_alone(claim.lane.index());
-        let Some(group) = claim.group.filter(|_| alone) else {
+        let group = holds.group.filter(|_| self.has_behind(holds));
+        let Some(group) = group else {
             return lent;
         };
         let g = at(&mut self.groups, group);
-        if g.limit != Limit::SERIAL || g.messages.is_empty() {
-            return lent;
-        }
         lent.reserve(most.min(g.messages.len()));
         while lent.len() < most
             && let Some((_, next)) = &g.messages.first
-            && next.tier == claim.tier
+            && next.tier == holds.tier
             && goes(&next.item)
             && let Some((seq, message)) = g.messages.pop()
         {

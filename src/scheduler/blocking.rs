@@ -30,9 +30,9 @@ impl<J: Body> Core<J> {
         if blocked == 0 || blocked < self.workers.busy() as usize {
             return;
         }
-        // The end of a hold is an event, to which the rule is applied, and so is the drop of
-        // a future.
-        if self.is_held() || self.dropping > 0 {
+        // The end of a hold is an event, to which the rule is applied, and so is what follows
+        // when the log was told or a future dropped.
+        if self.is_held() || self.underway > 0 {
             return;
         }
         // What is due later, or woken from elsewhere, could go on on another worker.

@@ -1,47 +1,73 @@
 //! Tasks that a worker has prefetched: how they leave the line, and go back to it.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use crate::backlog::{Claim, GroupClaim, RunClaim, Spot};
+use crate::backlog::{GroupClaim, RunClaim, Spot};
 use crate::slab::Key;
 
 use super::caller::CallerState;
 use super::core::Core;
-use super::task_state::{Body, Claimed, Phase, Waiting};
+use super::outcome::TaskId;
+use super::task_state::{Body, Claimed, Phase, Tag, Waiting};
 
 impl<J: Body> Core<J> {
-    /// More for a worker that runs one already, into `to`: at most so many; how many.
+    /// More for a worker that runs one already, into `to`: at most so many of those that could
+    /// start now, and those that follow one of these in its serial group, `most` in all. How many
+    /// that could start, and how many in all.
     #[inline]
-    pub(super) fn prefetch(&mut self, most: usize, to: &mut VecDeque<Claimed<J>>) -> usize {
+    pub(super) fn prefetch(
+        &mut self,
+        turns: usize,
+        most: usize,
+        to: &mut VecDeque<Claimed<J>>,
+    ) -> (usize, usize) {
         if self.is_held() {
-            return 0;
+            return (0, 0);
         }
         if !self.rows
-            && let Some(run) = self.claim_run(most)
+            && let Some(run) = self.claim_run(turns.min(most))
         {
             let taken = run.len();
             to.push_back(Claimed::Run(run));
-            return taken;
+            return (taken, taken);
         }
         let Some(mut claim) = self.backlog.claim() else {
-            return 0;
+            return (0, 0);
         };
         self.claimed(&mut claim);
         if self.rows {
-            let record = self.begin_record(&claim, None);
+            let record = self.begin_record(&claim, Duration::ZERO);
             to.push_back(Claimed::One(claim, record));
-            return 1;
+            return (1, 1);
         }
-        let lent = match claim.group {
-            Some(_) if !claim.item.is_future() && !self.pressing => self.lend(&claim, most - 1),
-            _ => Vec::new(),
-        };
+        let lent = self.lend(Tag::of(&claim.item, claim.holds()), most - 1);
         if lent.is_empty() {
             to.push_back(Claimed::One(claim, None));
-            return 1;
+            return (1, 1);
         }
         let taken = 1 + lent.len();
         to.push_back(Claimed::Group(Box::new(GroupClaim::new(claim, lent))));
+        (1, taken)
+    }
+
+    /// Those that follow the one that the worker has just begun, in its serial group: how many.
+    #[inline]
+    pub(super) fn prefetch_behind(
+        &mut self,
+        first: Tag,
+        most: usize,
+        to: &mut VecDeque<Claimed<J>>,
+    ) -> usize {
+        if self.rows || self.is_held() {
+            return 0;
+        }
+        let lent = self.lend(first, most);
+        let taken = lent.len();
+        if taken > 0 {
+            let group = GroupClaim::behind(first.holds, lent);
+            to.push_back(Claimed::Group(Box::new(group)));
+        }
         taken
     }
 
@@ -54,7 +80,7 @@ impl<J: Body> Core<J> {
         let together = pair.is_some_and(|(a, b)| self.caller_of(a) == self.caller_of(b));
         let mut run = self.backlog.claim_run(together, |lane, first| {
             let caller = callers.get(by_lane[lane.index() as usize]);
-            goes_with(caller.expect("its tasks wait"), first, most)
+            goes_with(caller.expect("its tasks wait"), first.id(), most)
         })?;
         let (caller, holds) = (self.caller_of(run.lane), run.holds());
         self.all_taken(caller, run.iter().next(), run.len());
@@ -67,13 +93,17 @@ impl<J: Body> Core<J> {
         Some(run)
     }
 
-    /// Those behind the claimed task of a serial group.
+    /// Those behind the claimed task, if it is of a serial group and no future.
     #[inline]
-    fn lend(&mut self, claim: &Claim<Waiting<J>>, most: usize) -> Vec<(u64, Waiting<J>)> {
-        let caller = self.caller_of(claim.lane);
-        let (most, goes) = goes_with(self.caller(caller), &claim.item, most);
+    fn lend(&mut self, claimed: Tag, most: usize) -> Vec<(u64, Waiting<J>)> {
+        let Tag { id, holds, future } = claimed;
+        if future.is_some() || self.pressing || !self.backlog.has_behind(holds) {
+            return Vec::new();
+        }
+        let caller = self.caller_of(holds.lane);
+        let (most, goes) = goes_with(self.caller(caller), id, most);
         let goes = |task: &Waiting<J>| goes(task) && !task.is_future();
-        let lent = self.backlog.lend(claim, most, goes);
+        let lent = self.backlog.lend(holds, most, goes);
         self.all_taken(caller, lent.first().map(|(_, task)| task), lent.len());
         lent
     }
@@ -134,11 +164,11 @@ impl<J: Body> Core<J> {
 #[inline]
 fn goes_with<J: Body>(
     caller: &CallerState,
-    task: &Waiting<J>,
+    task: TaskId,
     most: usize,
 ) -> (usize, impl Fn(&Waiting<J>) -> bool + use<J>) {
     let (awaited, closed) = caller.awaited();
-    let covered = task.id() <= closed;
+    let covered = task <= closed;
     let most = awaited.map_or(most, |awaited| most.min(awaited));
     (most, move |other: &Waiting<J>| {
         (other.id() <= closed) == covered

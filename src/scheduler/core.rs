@@ -60,8 +60,9 @@ pub(crate) struct Core<J> {
     pub(super) unfinished: u64,
     /// Futures that wait to be woken.
     pub(super) suspended: u64,
-    /// Futures that were cancelled, and are being dropped.
-    pub(super) dropping: u64,
+    /// Tasks that the owner tells the log of or drops: each is placed, or counted, in an event
+    /// that follows.
+    pub(super) underway: u64,
     pub(super) closed: bool,
     /// The last of all tasks that are to be cancelled, those too that have begun.
     pub(super) cancelled: TaskId,
@@ -98,7 +99,7 @@ impl<J: Body> Core<J> {
             last: TaskId(0),
             unfinished: 0,
             suspended: 0,
-            dropping: 0,
+            underway: 0,
             closed: false,
             cancelled: TaskId(0),
             holds: 0,

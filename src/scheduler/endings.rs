@@ -12,7 +12,7 @@ use super::core::Core;
 use super::local_queue::Ran;
 use super::outcome::{Ending, TaskId};
 use super::stall::Target;
-use super::task_state::{Body, Tag};
+use super::task_state::{Body, Open, Tag};
 
 /// Tasks of one caller and tier that ended well one after the other, while nobody waited
 /// for just one of them: they are counted together.
@@ -160,7 +160,7 @@ impl<J: Body> Core<J> {
     #[inline]
     pub(super) fn conclude(
         &mut self,
-        (id, caller, future): (TaskId, Key, Option<Key>),
+        (id, caller, future): Open,
         ending: Ending,
         wakes: &mut WakeBatch,
     ) {

@@ -13,6 +13,8 @@ use crate::sync::{Arc, AtomicBool};
 use crate::wait::Wait;
 
 use super::core::How;
+use super::log::GroupId;
+use super::posting::Row;
 use super::shared::Shared;
 use super::task::Task;
 use super::waits::{Release, Synchronize};
@@ -134,6 +136,7 @@ impl Caller {
             shared: Arc::clone(&self.shared),
             caller: self.key,
             key,
+            row: Row::default(),
         })
     }
 
@@ -251,6 +254,7 @@ pub struct Group {
     pub(super) shared: Arc<Shared>,
     pub(super) caller: Key,
     pub(super) key: GroupKey,
+    pub(super) row: Row,
 }
 
 impl Group {
@@ -260,6 +264,12 @@ impl Group {
         let key = self.key;
         self.shared
             .with_state(|state, _, _| state.core.backlog.bump(key, level));
+    }
+
+    /// What the [log](super::Builder::log) calls it.
+    #[must_use]
+    pub fn id(&self) -> GroupId {
+        GroupId(self.key)
     }
 
     /// Changes its standing level.

@@ -4,8 +4,6 @@ use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
-use crate::sync::Arc;
-
 /// A task's number: from 1, in order of submission to its scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -148,23 +146,4 @@ pub struct Outcome<R, E> {
     pub queued: Duration,
     /// Where and when it ran; `None` if it never started.
     pub run: Option<Run>,
-}
-
-/// One row of the execution log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// The task.
-    pub id: TaskId,
-    /// Its caller's name.
-    pub caller: Arc<str>,
-    /// Its [label](super::Place::label), if it has one.
-    pub label: Option<Arc<str>>,
-    /// Its tier.
-    pub tier: u32,
-    /// When it was submitted, counted from the scheduler's beginning.
-    pub queued: Duration,
-    /// Where and when it ran; `None` if it never started.
-    pub run: Option<Run>,
-    /// How it ended.
-    pub ending: Ending,
 }

@@ -11,7 +11,8 @@ use super::bodies::Bodies;
 use super::cell::{Course, Job, Runner};
 use super::current::{as_task, wake_current};
 use super::local_queue::{LocalQueue, Ran, Went};
-use super::outcome::{Ending, Record, Run};
+use super::log::{Event, Record};
+use super::outcome::{Ending, Run};
 use super::shared::Shared;
 use super::task_state::{Started, Tag};
 
@@ -158,6 +159,12 @@ impl Performance<'_> {
             self.run.start = self.shared.origin.elapsed();
             self.run.end = self.run.start;
         }
+        if let Some(record) = self.record.as_mut().filter(|record| record.run.is_none()) {
+            record.run = Some(self.run);
+            let (task, at) = (record.task.clone(), self.run.start);
+            let worker = self.run.worker;
+            self.shared.tell(Event::Started { task, worker, at });
+        }
     }
 }
 
@@ -170,8 +177,9 @@ impl Runner for Performance<'_> {
         }
         if let Some(mut record) = self.record.take() {
             record.run = Some(self.run);
+            record.ended = self.run.end;
             record.ending = ending;
-            self.shared.log(*record);
+            self.shared.tell(Event::Ended(*record));
         }
         self.run
     }
@@ -215,7 +223,7 @@ impl Wake for TaskWaker {
         let Self { shared, future } = &**self;
         if !wake_current(shared, *future) {
             let state = shared.state.lock();
-            shared.with_locked(state, true, |state, _, _| state.core.wake_task(*future));
+            shared.with_locked(state, true, |state, _, _| _ = state.core.wake_task(*future));
         }
     }
 }

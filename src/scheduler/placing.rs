@@ -44,23 +44,31 @@ impl<J: Body> Core<J> {
         job: J,
         queued: Duration,
     ) -> Location {
-        let id = TaskId(self.last.0 + 1);
+        let id = self.announce(caller, 1);
         let task = Waiting::new(id, placing.named, nanos(queued), job);
-        self.submit_task(caller, placing, task, queued)
+        self.place(caller, placing, task, queued)
     }
 
-    /// The same of a task that has the next number.
+    /// So many tasks come, which count from now on: the number of the first. Each is to be
+    /// [placed](Self::place).
     #[inline]
-    pub(super) fn submit_task(
+    pub(super) fn announce(&mut self, caller: Key, tasks: u64) -> TaskId {
+        let first = TaskId(self.last.0 + 1);
+        self.last.0 += tasks;
+        self.unfinished += tasks;
+        self.caller_mut(caller).submitted(tasks);
+        first
+    }
+
+    /// A task that was announced takes its place: where it waits.
+    #[inline]
+    pub(super) fn place(
         &mut self,
         caller: Key,
         placing: Placing,
         task: Waiting<J>,
         queued: Duration,
     ) -> Location {
-        self.last.0 += 1;
-        self.unfinished += 1;
-        self.caller_mut(caller).submitted(1);
         // Nobody waits for it yet.
         let nobody = &mut WakeBatch::new();
         match placing.after.is_zero() {
@@ -69,16 +77,19 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// As many [submissions](Self::submit) of tasks that are alone and in tier 0, that have
-    /// the next numbers, and that no failure skips.
-    pub(super) fn submit_run(&mut self, caller: Key, run: Vec<Option<Waiting<J>>>) {
-        let tasks = run.len() as u64;
-        self.last.0 += tasks;
-        self.unfinished += tasks;
-        let c = self.caller_mut(caller);
-        c.submitted(tasks);
-        let lane = c.lane;
-        self.backlog.send_run(lane, run);
+    /// As many [submissions](Self::submit) of tasks of tier 0 that no failure skips: they are
+    /// alone, or of a group, of which the first may be bumped.
+    pub(super) fn submit_run(
+        &mut self,
+        caller: Key,
+        placing: Placing,
+        run: Vec<Option<Waiting<J>>>,
+    ) {
+        self.announce(caller, run.len() as u64);
+        match placing.group {
+            Some(group) => self.backlog.send_several(group, placing.bump, run),
+            None => self.backlog.send_run(self.caller(caller).lane, run),
+        }
     }
 
     /// A task takes its place in line, behind those that are there.
@@ -123,7 +134,8 @@ impl<J: Body> Core<J> {
     /// Takes back a task that waits as if it had never been submitted, but that
     /// its group keeps its tier and bump; `None` if it does not wait any more.
     pub(crate) fn retract(&mut self, at: Location, wakes: &mut WakeBatch) -> Option<J> {
-        let (task, caller, _) = self.take_out(at)?;
+        let (task, holds) = self.take_out(at)?;
+        let caller = self.caller_of(holds.lane);
         self.taken(&task, caller);
         let entry = task.future().into_iter();
         entry.for_each(|future| _ = self.futures.remove(future));

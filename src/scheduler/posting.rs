@@ -2,13 +2,17 @@
 //! `submissions`.
 
 use crate::slab::Key;
+use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 use super::bodies::Bodies;
 use super::local_queue::Work;
 use super::task_state::{Placing, Waiting};
 
-/// What the state does not know: a task, or several of one caller that are alone, one after
-/// the other.
+/// The list is not longer than that: then who submits takes it in.
+pub(super) const MOST: usize = 1024;
+
+/// What the state does not know: a task; or several of one caller that are alone, one after
+/// the other; or several of a group, of which only the first may be bumped.
 pub(super) struct Posted {
     pub(super) caller: Key,
     pub(super) placing: Placing,
@@ -18,6 +22,16 @@ pub(super) struct Posted {
 }
 
 impl Posted {
+    #[inline]
+    pub(super) fn new(caller: Key, placing: Placing, task: Waiting<Work>) -> Self {
+        Self {
+            caller,
+            placing,
+            one: Some(task),
+            run: Vec::new(),
+        }
+    }
+
     /// Whether others of this caller that are alone may join.
     #[inline]
     pub(super) fn takes(&self, caller: Key) -> bool {
@@ -28,10 +42,29 @@ impl Posted {
     #[inline]
     pub(super) fn push(&mut self, task: Waiting<Work>) {
         if self.one.is_some() {
-            self.run = Vec::with_capacity(64);
+            self.run = Vec::with_capacity(if self.placing.is_alone() { 64 } else { 8 });
             self.run.push(self.one.take());
         }
         self.run.push(Some(task));
+    }
+}
+
+/// Where in the list of submissions a group's last task is: that list, and the place. Looked at
+/// and changed under the lock of the list.
+#[derive(Debug, Default)]
+pub(super) struct Row(AtomicU64);
+
+impl Row {
+    /// In that list.
+    #[inline]
+    pub(super) fn get(&self, list: u64) -> Option<usize> {
+        let row = self.0.load(Relaxed);
+        (row / MOST as u64 == list).then_some(row as usize % MOST)
+    }
+
+    #[inline]
+    pub(super) fn set(&self, list: u64, at: usize) {
+        self.0.store(list * MOST as u64 + at as u64, Relaxed);
     }
 }
 

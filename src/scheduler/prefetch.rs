@@ -203,22 +203,29 @@ impl State {
     fn fill(&mut self, n: u32, most: u32, first: &Started<Work>) -> Option<Arc<LocalQueue>> {
         let workers = u64::from(self.core.workers.max());
         let most = u64::from(most.min(self.claims));
+        // Of those that could start now; what is behind them in their groups could not.
         let share = (self.core.startable(most * workers) + 1) / workers;
-        let most = share.min(most);
-        if most <= 1 {
+        if share.min(most) <= 1 {
             return None;
         }
         let queue = self.queue(n);
         let mut local = queue.lock();
-        let mut taken = 1;
+        let (mut turns, mut taken) = (1, 1);
+        // One that somebody is blocked for is not among several: its ending is told.
+        let blocked = !self.core.stalls.is_empty();
+        if !blocked {
+            let behind = most as usize - 1;
+            taken += self
+                .core
+                .prefetch_behind(first.tag, behind, &mut local.waiting) as u64;
+        }
         // An ending that somebody waits for must not wait until another task has run.
-        while taken < most && !self.core.pressing {
-            // One that somebody is blocked for is not among several: its ending is told.
-            let blocked = !self.core.stalls.is_empty();
-            let several = if blocked { 1 } else { most - taken };
-            match self.core.prefetch(several as usize, &mut local.waiting) {
-                0 => break,
-                more => taken += more as u64,
+        while turns < share && taken < most && !self.core.pressing {
+            let several = if blocked { 1 } else { (most - taken) as usize };
+            let share = (share - turns) as usize;
+            match self.core.prefetch(share, several, &mut local.waiting) {
+                (0, _) => break,
+                (more, all) => (turns, taken) = (turns + more as u64, taken + all as u64),
             }
         }
         if taken == 1 {

@@ -4,8 +4,6 @@ use std::fmt;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::Sender;
-
 use crate::queue::Capacity;
 use crate::slab::Key;
 use crate::sync::{Arc, Tally};
@@ -13,7 +11,7 @@ use crate::wait::{Guarded, Session, WakeBatch, drop_quietly, look_twice};
 
 use super::cell::Job;
 use super::core::How;
-use super::outcome::Record;
+use super::log::{Event, Log, tell};
 use super::pool::Host;
 use super::prefetch::State;
 use super::submissions::Submissions;
@@ -29,7 +27,7 @@ pub(super) struct Shared {
     pub(super) idle: Duration,
     /// How long what a worker takes at once may last it.
     pub(super) claim_time: Duration,
-    pub(super) log: Option<Sender<Record>>,
+    pub(super) log: Option<Box<dyn Log>>,
     pub(super) lost: Tally,
     pub(super) origin: Instant,
 }
@@ -149,17 +147,10 @@ impl Shared {
         }
     }
 
-    /// Tells how a task ended that no worker ended. Who is to be woken for that.
-    fn tell(&self, ended: &mut Ended<Arc<dyn Job>>) -> Option<Waker> {
-        if let Some(record) = ended.record.take() {
-            self.log(*record);
-        }
-        ended.job.end_unrun(ended.ending, ended.run)
-    }
-
-    pub(super) fn log(&self, record: Record) {
+    /// Tells the log, if there is one.
+    pub(super) fn tell(&self, event: Event) {
         if let Some(log) = &self.log
-            && log.try_send(record).is_err()
+            && !tell(&**log, event)
         {
             self.lost.count();
         }
@@ -196,7 +187,8 @@ impl Aftermath<'_> {
         }
     }
 
-    /// The rows are sent here, and the endings told, before the first waker is woken.
+    /// The endings are told here, before the first waker is woken, but for those that count
+    /// only in an event that [follows](Self::follow).
     #[cold]
     fn take(&mut self, state: &mut State, wakes: &mut WakeBatch) {
         let rest = self.rest.get_or_insert_default();
@@ -205,8 +197,8 @@ impl Aftermath<'_> {
         // Taken whole: many may be skipped at once, and the room they took is
         // given back.
         let mut ended = std::mem::take(&mut state.core.ended);
-        for ended in ended.iter_mut().filter(|ended| ended.begun.is_none()) {
-            wakes.extend(self.shared.tell(ended));
+        for ended in ended.iter().filter(|ended| ended.open.is_none()) {
+            wakes.extend(ended.job.end_unrun(ended.ending, ended.run));
         }
         rest.ended.append(&mut ended);
     }
@@ -219,14 +211,20 @@ impl Aftermath<'_> {
         for n in rest.to_start {
             (self.shared.start)(self.shared, n);
         }
-        for mut ended in rest.ended {
-            ended.job.discard();
-            if let Some(task) = ended.begun {
-                drop(WakeBatch::from(self.shared.tell(&mut ended)));
-                self.shared
-                    .with_state(|state, wakes, _| state.core.dropped(task, wakes));
+        for ended in rest.ended {
+            let Ended {
+                job, ending, run, ..
+            } = ended;
+            job.discard();
+            if let Some(record) = ended.record {
+                self.shared.tell(Event::Ended(*record));
             }
-            drop_quietly(ended.job);
+            if let Some(task) = ended.open {
+                drop(WakeBatch::from(job.end_unrun(ending, run)));
+                self.shared
+                    .with_state(|state, wakes, _| state.core.dropped(task, ending, wakes));
+            }
+            drop_quietly(job);
         }
     }
 }

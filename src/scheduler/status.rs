@@ -26,7 +26,7 @@ pub struct Status {
     pub waiting: Vec<WaitingTask>,
     /// The callers that exist.
     pub callers: Vec<CallerStatus>,
-    /// Rows of the execution log that found its channel full or closed.
+    /// Events that the log did not take, or at which it panicked.
     pub log_lost: u64,
 }
 

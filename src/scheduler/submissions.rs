@@ -31,18 +31,17 @@ use super::batch::Batch;
 use super::bodies::Bodies;
 use super::local_queue::Work;
 use super::outcome::TaskId;
-use super::posting::{Posted, Posting};
+use super::posting::{MOST, Posted, Posting, Row};
 use super::prefetch::State;
 use super::task_state::{Kind, Placing, Waiting, nanos};
 
-/// The list is not longer than that: then who submits takes it in.
-const MOST: usize = 1024;
 /// Bodies that stay when nothing is there any more.
 const FEW: usize = 64;
 
-#[derive(Default)]
 struct List {
     open: bool,
+    /// Which list it is: another one whenever it was taken in.
+    number: u64,
     posted: Vec<Posted>,
     /// How many tasks they are.
     len: usize,
@@ -52,6 +51,20 @@ struct List {
     last: TaskId,
     /// For those that are to be posted.
     bodies: Bodies,
+}
+
+impl List {
+    fn new(number: u64, bodies: Bodies) -> Self {
+        Self {
+            open: false,
+            number,
+            posted: Vec::new(),
+            len: 0,
+            looked: 0,
+            last: TaskId::default(),
+            bodies,
+        }
+    }
 }
 
 /// The list of submissions, on cache lines of its own.
@@ -65,7 +78,7 @@ pub(super) struct Submissions {
 impl Submissions {
     pub(super) fn new() -> Self {
         Self {
-            list: Mutex::new(List::default()),
+            list: Mutex::new(List::new(1, Bodies::default())),
             has_bodies: AtomicBool::new(false),
         }
     }
@@ -75,12 +88,12 @@ impl Submissions {
     #[inline]
     pub(super) fn post<B: Batch>(
         &self,
-        (caller, placing): (Key, Placing),
+        (caller, placing, row): (Key, Placing, Option<&Row>),
         mut batch: B,
         now: impl FnOnce() -> Option<Duration>,
         may_post: impl Fn() -> bool,
     ) -> Result<(TaskId, Option<Duration>), B::Jobs> {
-        let to = (caller, placing, batch.kind());
+        let to = (caller, placing, row, batch.kind());
         let has_room = |list: &List, tasks| list.open && list.len + tasks <= MOST && may_post();
         if self.has_bodies.load(Relaxed) {
             let list = &mut *self.list.lock();
@@ -116,6 +129,7 @@ impl Submissions {
             let list = &mut *self.list.lock();
             std::mem::swap(&mut list.posted, &mut posted);
             (list.len, list.looked) = (0, nanos(now));
+            list.number += 1;
             self.leave_bodies(list, state);
             list.open = open;
             state.posting.open = open;
@@ -123,11 +137,12 @@ impl Submissions {
         for posted in posted.drain(..) {
             match posted.one {
                 Some(task) => {
-                    _ = state
-                        .core
-                        .submit_task(posted.caller, posted.placing, task, now)
+                    state.core.announce(posted.caller, 1);
+                    _ = state.core.place(posted.caller, posted.placing, task, now);
                 }
-                None => state.core.submit_run(posted.caller, posted.run),
+                None => state
+                    .core
+                    .submit_run(posted.caller, posted.placing, posted.run),
             }
         }
         state.posting.buffer = posted;
@@ -153,10 +168,7 @@ impl Submissions {
                 list.bodies.take_in(&mut state.posting.bodies);
                 list.bodies.truncate(FEW);
                 let bodies = std::mem::take(&mut list.bodies);
-                *list = List {
-                    bodies,
-                    ..List::default()
-                };
+                *list = List::new(list.number + 1, bodies);
                 state.posting = Posting::default();
             }
             return state.core.last == last;
@@ -186,7 +198,7 @@ impl List {
     #[inline(always)]
     fn put(
         &mut self,
-        (caller, placing, kind): (Key, Placing, Kind),
+        (caller, placing, row, kind): (Key, Placing, Option<&Row>, Kind),
         jobs: &mut impl ExactSizeIterator<Item = Work>,
         queued: Option<Duration>,
     ) -> (TaskId, Option<Duration>) {
@@ -196,17 +208,26 @@ impl List {
         for job in jobs {
             self.last.0 += 1;
             let task = Waiting::of(self.last, kind, at, job);
-            match self.posted.last_mut() {
-                Some(last) if placing.is_alone() && last.takes(caller) => last.push(task),
-                _ => self.posted.push(Posted {
-                    caller,
-                    placing,
-                    one: Some(task),
-                    run: Vec::new(),
-                }),
+            match (row, self.posted.last_mut()) {
+                (Some(row), _) => self.put_in_group(row, (caller, placing), task),
+                (None, Some(last)) if placing.is_alone() && last.takes(caller) => last.push(task),
+                _ => self.posted.push(Posted::new(caller, placing, task)),
             }
         }
         (first, queued)
+    }
+
+    /// Behind those of its group, if a bump does not set it apart.
+    #[inline(never)]
+    fn put_in_group(&mut self, row: &Row, (caller, placing): (Key, Placing), task: Waiting<Work>) {
+        let others = row.get(self.number).filter(|_| placing.bump.is_none());
+        match others {
+            Some(at) => self.posted[at].push(task),
+            None => {
+                row.set(self.number, self.posted.len());
+                self.posted.push(Posted::new(caller, placing, task));
+            }
+        }
     }
 }
 

@@ -9,12 +9,13 @@ use crate::sync::{Arc, Ordering::Relaxed};
 
 use super::batch::{Batch, Made};
 use super::cell::{Cell, Function, Job, Program};
-use super::handles::{Caller, Place};
+use super::handles::{Caller, Group, Place};
+use super::log::{Event, Record, TaskInfo};
 use super::outcome::TaskId;
 use super::reject::{Reason, Rejected};
 use super::solo::Solo;
 use super::task::Task;
-use super::task_state::{Kind, Location, Placing};
+use super::task_state::{Body, Kind, Location, Placing, Waiting, nanos};
 
 impl Caller {
     /// Submits a task in tier 0 and a group of its own.
@@ -205,8 +206,9 @@ impl Caller {
             named: timed,
         };
         let is_plain = placing.tier.is_none_or(|tier| tier == 0) && placing.after.is_zero();
+        let is_plain = is_plain && self.shared.log.is_none();
         let posted = match is_plain {
-            true => self.post(placing, batch, timed),
+            true => self.post((placing, place.group), batch, timed),
             false => Err(batch.make()),
         };
         let name = match posted {
@@ -232,40 +234,94 @@ impl Caller {
         self.capacity.take(tasks)
     }
 
-    /// Posts all of them, or none: of tier 0, without a delay.
+    /// Posts all of them, or none: of tier 0, without a delay, and there is no log.
     #[inline]
-    fn post<B: Batch>(&self, placing: Placing, batch: B, timed: bool) -> Result<Name, B::Jobs> {
+    fn post<B: Batch>(
+        &self,
+        (placing, group): (Placing, Option<&Group>),
+        batch: B,
+        timed: bool,
+    ) -> Result<Name, B::Jobs> {
         let shared = &self.shared;
-        let timed = timed || shared.log.is_some();
         let now = || timed.then(|| shared.origin.elapsed());
         let may_post = || self.may_post.load(Relaxed);
-        let to = (self.key, placing);
+        let to = (self.key, placing, group.map(|group| &group.row));
         let posted = shared.submissions.post(to, batch, now, may_post);
         posted.map(|(first, queued)| (first, queued.unwrap_or_default()))
     }
 
-    /// The same as an event.
+    /// The same as an event; or as two, of which the log is told in between.
     #[inline(never)]
     fn submit_now(
         &self,
         placing: Placing,
         jobs: impl ExactSizeIterator<Item = Arc<dyn Job>>,
     ) -> Result<Name, Refusal> {
+        if self.shared.log.is_none() {
+            return self.place_now(placing, jobs, None);
+        }
+        let jobs: Vec<_> = jobs.collect();
+        let announced = self.shared.with_state(|state, _, now| {
+            state.core.admits(self.key, &placing)?;
+            let first = state.core.announce(self.key, jobs.len() as u64);
+            state.core.underway += jobs.len() as u64;
+            let holds = state.core.would_hold(self.key, &placing);
+            let label = jobs.first().and_then(|job| job.label());
+            Ok(state.core.info(first, label, holds, now))
+        });
+        let first = match announced {
+            Ok(first) => first,
+            Err(reason) => return Err((reason, jobs)),
+        };
+        let ids = (first.id.0..).take(jobs.len()).map(TaskId);
+        let infos = ids.map(|id| TaskInfo {
+            id,
+            ..first.clone()
+        });
+        let tell = |event| self.shared.tell(event);
+        infos.clone().map(Event::Queued).for_each(tell);
+        let placed = self.place_now(placing, jobs.into_iter(), Some((first.id, first.queued)));
+        if placed.is_err() {
+            let gone = infos.map(|task| Record::unrun(task, self.shared.origin.elapsed()));
+            gone.map(Event::Ended).for_each(tell);
+        }
+        placed
+    }
+
+    /// Puts tasks where they wait, that were announced if they have a name already.
+    fn place_now(
+        &self,
+        placing: Placing,
+        jobs: impl ExactSizeIterator<Item = Arc<dyn Job>>,
+        announced: Option<Name>,
+    ) -> Result<Name, Refusal> {
         let mut these = Vec::new();
         let submitted = self.shared.with_state(|state, wakes, now| {
-            if let Err(reason) = state.core.admits(self.key, &placing) {
-                return Err((reason, jobs));
-            }
-            let first = TaskId(state.core.last.0 + 1);
-            let alone = !state.core.has_workers();
-            for job in jobs {
-                let at = state.core.submit(self.key, placing, job, now);
+            let core = &mut state.core;
+            let (first, queued) = match announced {
+                Some(name) => name,
+                None => match core.admits(self.key, &placing) {
+                    Ok(()) => (core.announce(self.key, jobs.len() as u64), now),
+                    Err(reason) => return Err((reason, jobs)),
+                },
+            };
+            let alone = !core.has_workers();
+            for (id, job) in (first.0..).map(TaskId).zip(jobs) {
+                let task = Waiting::new(id, placing.named, nanos(queued), job);
+                let at = core.place(self.key, placing, task, queued);
                 these.extend(alone.then_some(at));
+                if announced.is_some() {
+                    core.underway -= 1;
+                    // It has been meanwhile.
+                    if core.is_cancelled(id, self.key) {
+                        core.cancel(at, now, wakes);
+                    }
+                }
             }
-            if state.core.is_undercut(self.key) {
+            if core.is_undercut(self.key) {
                 state.exact(wakes);
             }
-            Ok((first, now))
+            Ok((first, queued))
         });
         let name = submitted.map_err(|(reason, jobs)| (reason, jobs.collect()))?;
         match self.take_stranded(&these) {

@@ -25,8 +25,8 @@ use crate::slab::Key;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
-use super::outcome::Ending;
-use super::task_state::{Body, Ended, FutureState, Phase, Tag, Waiting};
+use super::outcome::{Ending, Run};
+use super::task_state::{Body, Ended, FutureState, Open, Phase, Tag, Waiting};
 
 /// Futures that were woken while they were polled, one after the other, in one lane: at least
 /// one, if there is a lane. For the time being their phase does not say where they are.
@@ -100,6 +100,22 @@ impl<J: Body> Core<J> {
         }
     }
 
+    /// The same as one event; its worker looks for the next. Whether the future awaits.
+    pub(crate) fn suspend_one(
+        &mut self,
+        polled: ((Tag, J), bool),
+        n: u32,
+        times: (Duration, Duration),
+    ) -> bool {
+        self.workers.finished(n);
+        self.set_running(n, None);
+        let (mut woken, before) = (WokenRun::default(), self.suspended);
+        self.suspend(polled, n, times, &mut woken);
+        let awaits = woken.lane.is_none() && self.suspended > before;
+        self.enqueue_run(&mut woken);
+        awaits
+    }
+
     /// Those that were woken together wait for a worker.
     pub(super) fn enqueue_run(&mut self, run: &mut WokenRun<J>) {
         if let Some(lane) = run.lane.take() {
@@ -107,13 +123,19 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// A future is woken. One that a worker has is polled once more if it is not ready.
-    pub(super) fn wake_task(&mut self, key: Key) {
-        match self.futures.get_mut(key).map(|future| &mut future.phase) {
-            Some(Phase::Suspended(_)) => self.enqueue(key),
+    /// A future is woken. One that a worker has is polled once more if it is not ready. Whether it
+    /// awaited.
+    pub(crate) fn wake_task(&mut self, key: Key) -> bool {
+        let phase = self.futures.get_mut(key).map(|future| &mut future.phase);
+        match phase {
+            Some(Phase::Suspended(_)) => {
+                self.enqueue(key);
+                return true;
+            }
             Some(Phase::Claimed(woken)) => *woken = true,
             Some(Phase::InLine(_) | Phase::Withdrawn) | None => {}
         }
+        false
     }
 
     /// A suspended future waits for a worker.
@@ -153,12 +175,11 @@ impl<J: Body> Core<J> {
         lane
     }
 
-    /// The tier of a future that has begun, and when that was.
+    /// What a future that has begun holds since, and its run, were it to end now.
     #[inline]
-    pub(super) fn begun_of(&self, task: &Waiting<J>) -> Option<(u32, Duration)> {
+    pub(super) fn begun_of(&self, task: &Waiting<J>, now: Duration) -> Option<(InFlight, Run)> {
         let future = self.future(task.future()?);
-        let (start, _) = future.begun?;
-        Some((future.tag.holds.tier, start))
+        Some((future.tag.holds, future.run(now)?))
     }
 
     /// When a task was queued.
@@ -209,30 +230,33 @@ impl<J: Body> Core<J> {
             }
         };
         let future = self.future(key);
-        let (run, InFlight { lane, tier, .. }) = (future.run(now), future.tag.holds);
-        let caller = self.caller_of(lane);
-        let record = self.record(&task, caller, tier, Ending::Cancelled, run);
+        let (run, holds) = (future.run(now), future.tag.holds);
+        let caller = self.caller_of(holds.lane);
+        let record = self.record(&task, holds, run, Ending::Cancelled, now);
         self.taken(&task, caller);
         self.future_mut(key).phase = Phase::Withdrawn;
-        self.dropping += 1;
+        self.underway += 1;
+        let open = Some((task.id(), caller, Some(key)));
         self.ended.push(Ended {
             job: task.job,
             ending: Ending::Cancelled,
             run,
             record,
-            begun: Some(key),
+            open,
         });
         true
     }
 
-    /// The future of a task that was withdrawn is gone.
-    pub(super) fn dropped(&mut self, key: Key, wakes: &mut WakeBatch) {
-        self.suspended -= 1;
-        self.dropping -= 1;
-        let tag = self.future(key).tag;
-        self.backlog.finish(tag.holds);
-        let caller = self.caller_of(tag.holds.lane);
-        self.conclude((tag.id, caller, Some(key)), Ending::Cancelled, wakes);
+    /// A task that ended without a worker was told, and what it was to run is gone.
+    pub(crate) fn dropped(&mut self, open: Open, ending: Ending, wakes: &mut WakeBatch) {
+        self.underway -= 1;
+        let future = open.2.map(|future| self.future(future));
+        if let Some(begun) = future.filter(|future| future.begun.is_some()) {
+            let holds = begun.tag.holds;
+            self.suspended -= 1;
+            self.backlog.finish(holds);
+        }
+        self.conclude(open, ending, wakes);
     }
 
     #[inline]

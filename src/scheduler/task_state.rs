@@ -8,7 +8,8 @@ use crate::slab::Key;
 use crate::sync::Arc;
 use crate::timers::Timer;
 
-use super::outcome::{Ending, Record, Run, TaskId};
+use super::log::Record;
+use super::outcome::{Ending, Run, TaskId};
 
 /// What the core asks of what is to be run.
 pub(crate) trait Body {
@@ -234,7 +235,7 @@ pub(crate) struct Tag {
     /// For as long as the worker has it.
     pub(super) holds: InFlight,
     /// Its entry, if it is a future.
-    pub(super) future: Option<Key>,
+    pub(crate) future: Option<Key>,
 }
 
 impl Tag {
@@ -369,6 +370,10 @@ pub(crate) struct Ended<J> {
     pub(crate) ending: Ending,
     pub(crate) run: Option<Run>,
     pub(crate) record: Option<Box<Record>>,
-    /// It is a future that had begun: the task ends when that is dropped.
-    pub(super) begun: Option<Key>,
+    /// It is not counted before it is told and dropped: if there is a log, or it is a future
+    /// that had begun.
+    pub(crate) open: Option<Open>,
 }
+
+/// A task, its caller, and its entry if it is a future.
+pub(crate) type Open = (TaskId, Key, Option<Key>);

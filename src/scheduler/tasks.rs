@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use crate::backlog::{Claim, InFlight};
+use crate::backlog::{Claim, InFlight, Spot};
 use crate::error::Stale;
 use crate::slab::Key;
+use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
-use super::outcome::{Ending, Record, Run, TaskId};
-use super::task_state::{Body, Ended, Later, Location, Phase, Running, Started, Waiting};
+use super::log::{GroupId, Record, TaskInfo};
+use super::outcome::{Ending, Run, TaskId};
+use super::task_state::{Body, Ended, Later, Location, Phase, Placing, Running, Started, Waiting};
 
 impl<J: Body> Core<J> {
     /// Worker `n` has claimed a task, which starts.
@@ -20,7 +22,7 @@ impl<J: Body> Core<J> {
         now: Duration,
     ) -> Started<J> {
         self.claimed(&mut claim);
-        let record = self.begin_record(&claim, Some((n, now)));
+        let record = self.begin_record(&claim, now);
         let started = Started::only(claim, record, now);
         self.set_running(n, Some(Running::of(&started)));
         started
@@ -36,46 +38,68 @@ impl<J: Body> Core<J> {
         self.running[index] = running;
     }
 
-    /// The log's row for a task that ends so; `None` if nobody keeps a log.
+    /// The log's row for a task that holds this, or would, and ends so; `None` if nobody keeps
+    /// a log.
     pub(super) fn record(
         &self,
         task: &Waiting<J>,
-        caller: Key,
-        tier: u32,
-        ending: Ending,
+        holds: InFlight,
         run: Option<Run>,
+        ending: Ending,
+        ended: Duration,
     ) -> Option<Box<Record>> {
         self.rows.then(|| {
+            let (label, queued) = (task.job.label(), self.queued_of(task));
+            let task = self.info(task.id(), label, holds, queued);
             Box::new(Record {
-                id: task.id(),
-                caller: self.caller(caller).name.clone(),
-                label: task.job.label().cloned(),
-                tier,
-                queued: self.queued_of(task),
+                task,
                 run,
+                ended,
                 ending,
             })
         })
     }
 
-    /// The row of a task that a worker has; with who runs it now, if it starts.
+    /// What the log is told of a task that holds this, or would.
+    pub(super) fn info(
+        &self,
+        id: TaskId,
+        label: Option<&Arc<str>>,
+        holds: InFlight,
+        queued: Duration,
+    ) -> TaskInfo {
+        TaskInfo {
+            id,
+            caller: Arc::clone(&self.caller(self.caller_of(holds.lane)).name),
+            label: label.cloned(),
+            tier: holds.tier,
+            group: holds.group.map(GroupId),
+            queued,
+        }
+    }
+
+    /// What a task that goes there would hold.
+    pub(super) fn would_hold(&self, caller: Key, placing: &Placing) -> InFlight {
+        InFlight {
+            lane: self.caller(caller).lane,
+            group: placing.group,
+            tier: placing.tier.unwrap_or(0),
+        }
+    }
+
+    /// The row of a task that a worker has; with its run so far, if it is a future that has
+    /// begun.
     pub(super) fn begin_record(
         &self,
         claim: &Claim<Waiting<J>>,
-        starts: Option<(u32, Duration)>,
+        now: Duration,
     ) -> Option<Box<Record>> {
         if !self.rows {
             return None;
         }
-        let begun = self.begun_of(&claim.item);
-        let tier = begun.map_or(claim.tier, |(tier, _)| tier);
-        let run = starts.map(|(worker, now)| Run {
-            worker,
-            start: begun.map_or(now, |(_, start)| start),
-            end: now,
-        });
-        let caller = self.caller_of(claim.lane);
-        self.record(&claim.item, caller, tier, Ending::Ok, run)
+        let begun = self.begun_of(&claim.item, now);
+        let (holds, run) = begun.map_or((claim.holds(), None), |(holds, run)| (holds, Some(run)));
+        self.record(&claim.item, holds, run, Ending::Ok, now)
     }
 
     /// A worker has the task.
@@ -119,7 +143,8 @@ impl<J: Body> Core<J> {
     /// it is.
     pub(super) fn each_waiting(&self, mut tell: impl FnMut(&Waiting<J>, Key, u32, Location)) {
         for (spot, lane, tier, task) in self.backlog.iter() {
-            let tier = self.begun_of(task).map_or(tier, |(tier, _)| tier);
+            let begun = self.begun_of(task, Duration::ZERO);
+            let tier = begun.map_or(tier, |(holds, _)| holds.tier);
             let at = task.future().map_or(Location::Line(spot), Location::Future);
             tell(task, self.caller_of(lane), tier, at);
         }
@@ -217,25 +242,30 @@ impl<J: Body> Core<J> {
         {
             return self.withdraw_begun(future, now);
         }
-        let Some((task, caller, tier)) = self.take_out(at) else {
+        let Some((task, holds)) = self.take_out(at) else {
             return false;
         };
-        let record = self.record(&task, caller, tier, ending, None);
+        let caller = self.caller_of(holds.lane);
+        let record = self.record(&task, holds, None, ending, now);
         self.taken(&task, caller);
-        let (id, future) = (task.id(), task.future());
+        let this = (task.id(), caller, task.future());
+        let open = record.is_some().then_some(this);
         self.ended.push(Ended {
             job: task.job,
             ending,
             run: None,
             record,
-            begun: None,
+            open,
         });
-        self.conclude((id, caller, future), ending, wakes);
+        match open {
+            Some(_) => self.underway += 1,
+            None => self.conclude(this, ending, wakes),
+        }
         true
     }
 
-    /// Takes a task that has not begun out of where it waits: its caller, and its tier.
-    pub(super) fn take_out(&mut self, at: Location) -> Option<(Waiting<J>, Key, u32)> {
+    /// Takes a task that has not begun out of where it waits, and what it would have held.
+    pub(super) fn take_out(&mut self, at: Location) -> Option<(Waiting<J>, InFlight)> {
         let spot = match at {
             Location::Line(spot) => spot,
             Location::Later(timer) => {
@@ -246,14 +276,18 @@ impl<J: Body> Core<J> {
                 } = self.clock.timers.cancel(timer)?;
                 let pinned = placing.group.into_iter();
                 pinned.for_each(|group| self.backlog.unpin(group));
-                return Some((task, caller, placing.tier.unwrap_or(0)));
+                return Some((task, self.would_hold(caller, &placing)));
             }
             Location::Future(future) => match self.futures.get(future)?.phase {
                 Phase::InLine(spot) => spot,
                 _ => return None,
             },
         };
+        let group = match spot {
+            Spot::Group(group, _) => Some(group),
+            Spot::Alone(..) => None,
+        };
         let (task, lane, tier) = self.backlog.take_out(spot)?;
-        Some((task, self.caller_of(lane), tier))
+        Some((task, InFlight { lane, group, tier }))
     }
 }

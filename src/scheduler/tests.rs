@@ -6,6 +6,7 @@ mod endings;
 mod first;
 mod later;
 mod lent;
+mod log;
 mod prefetch;
 mod runs;
 mod suspended;

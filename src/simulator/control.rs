@@ -25,6 +25,20 @@ impl Simulation {
         cancelled
     }
 
+    /// Wakes a task that is a future and awaits, as whatever it awaits would: false if it does
+    /// not await. One that is polled just now does not await next.
+    pub fn wake(&mut self, task: &SimTask) -> bool {
+        let Some(Location::Future(future)) = self.find(task) else {
+            return false;
+        };
+        let awaits = self.core.wake_task(future);
+        let pause = task.job.set_pause(None);
+        pause
+            .into_iter()
+            .for_each(|pause| _ = self.pauses.cancel(pause));
+        awaits
+    }
+
     /// Where a task of this simulation is to be looked for, if it has not ended.
     fn find(&self, task: &SimTask) -> Option<Location> {
         let task = Some(task).filter(|task| task.number == self.number);

@@ -8,6 +8,7 @@ use crate::backlog::GroupKey;
 use crate::scheduler::{Body, Ending, Location, Placing, Record, Tag, TaskId};
 use crate::slab::Key;
 use crate::sync::{Arc, Mutex};
+use crate::timers::Timer;
 
 /// A caller of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,13 +26,28 @@ pub struct SimTask {
     pub(super) id: TaskId,
 }
 
-/// What is to be run, and where it waits: nowhere, once it has ended.
+/// What is to be run, and how far it has come.
 #[derive(Clone, Debug)]
-pub(super) struct Job(Arc<(Work, Mutex<Option<Location>>)>);
+pub(super) struct Job(Arc<(Work, Mutex<Progress>)>);
+
+#[derive(Debug, Default)]
+struct Progress {
+    /// Where it waits: nowhere, once it has ended.
+    location: Option<Location>,
+    /// How often it is still to await.
+    awaits: u32,
+    /// What wakes it.
+    pause: Option<Timer>,
+}
 
 impl Job {
     pub(super) fn new(work: Work) -> Self {
-        Self(Arc::new((work, Mutex::new(None))))
+        let awaits = work.awaits.map_or(0, |(_, times)| times);
+        let progress = Progress {
+            awaits,
+            ..Progress::default()
+        };
+        Self(Arc::new((work, Mutex::new(progress))))
     }
 
     pub(super) fn work(&self) -> Work {
@@ -39,17 +55,35 @@ impl Job {
     }
 
     pub(super) fn location(&self) -> Option<Location> {
-        *self.0.1.lock()
+        self.0.1.lock().location
     }
 
-    pub(super) fn ended(&self) {
-        *self.0.1.lock() = None;
+    /// What would have woken it.
+    pub(super) fn ended(&self) -> Option<Timer> {
+        std::mem::take(&mut *self.0.1.lock()).pause
+    }
+
+    /// It was polled: how long it awaits now, if it does.
+    pub(super) fn awaits(&self) -> Option<Duration> {
+        let (pause, _) = self.0.0.awaits?;
+        let progress = &mut *self.0.1.lock();
+        progress.awaits = progress.awaits.checked_sub(1)?;
+        Some(pause)
+    }
+
+    /// This wakes it from now on: what did before.
+    pub(super) fn set_pause(&self, pause: Option<Timer>) -> Option<Timer> {
+        std::mem::replace(&mut self.0.1.lock().pause, pause)
     }
 }
 
 impl Body for Job {
     fn moved(&self, to: Location) {
-        *self.0.1.lock() = Some(to);
+        self.0.1.lock().location = Some(to);
+    }
+
+    fn is_future(&self) -> bool {
+        self.0.0.awaits.is_some()
     }
 }
 
@@ -82,6 +116,8 @@ pub struct Work {
     pub(super) takes: Duration,
     pub(super) ending: Ending,
     pub(super) placing: Placing,
+    /// If it is a future: for how long, and how often.
+    pub(super) awaits: Option<(Duration, u32)>,
     /// Its group, whose simulation is checked when it is submitted.
     pub(super) group: Option<GroupId>,
 }
@@ -93,8 +129,35 @@ impl Work {
             takes,
             ending: Ending::Ok,
             placing: Placing::default(),
+            awaits: None,
             group: None,
         }
+    }
+
+    /// It is a future that awaits so often, for `pause` each time: as one that was
+    /// [spawned](crate::scheduler::Caller::spawn) it keeps no worker meanwhile. Each of its polls,
+    /// one more than that, takes what the work [takes](Self::takes). Without a pause it wakes itself
+    /// while it is polled; a pause of [`Duration::MAX`] lasts until it is [woken](super::Simulation::wake).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use conversant::scheduler::CallerOptions;
+    /// use conversant::simulator::{Simulation, Work};
+    ///
+    /// let second = Duration::from_secs(1);
+    /// let mut sim = Simulation::new(1)?;
+    /// let caller = sim.caller("web", CallerOptions::default())?;
+    /// for _ in 0..2 {
+    ///     sim.submit(caller, Work::takes(second).awaits(10 * second, 1))?;
+    /// }
+    /// sim.run();
+    /// // Both await at once: polls at 0 and 1, then at 11 and 12.
+    /// assert_eq!(sim.now(), 13 * second);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn awaits(self, pause: Duration, times: u32) -> Self {
+        let awaits = Some((pause, times));
+        Self { awaits, ..self }
     }
 
     /// It fails in the end.

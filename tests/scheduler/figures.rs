@@ -4,6 +4,7 @@
 
 mod control;
 mod failures;
+mod futures;
 mod gate;
 mod order;
 mod sim;

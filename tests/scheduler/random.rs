@@ -203,7 +203,11 @@ impl World {
     fn tier_of(&self, id: u64) -> u32 {
         let status = self.sim.status();
         let mut waiting = status.waiting.iter().map(|t| (t.id, t.tier));
-        let row = self.sim.records().last().map(|row| (row.id, row.tier));
+        let row = self
+            .sim
+            .records()
+            .last()
+            .map(|row| (row.task.id, row.task.tier));
         let (_, tier) = waiting
             .find(|(task, _)| task.get() == id)
             .or(row.filter(|(task, _)| task.get() == id))
@@ -328,7 +332,7 @@ impl World {
             let nothing = Err(SyncError::NothingOutstanding);
             assert_eq!(self.sim.synchronize(self.callers[n]), nothing);
             let rows = self.sim.records().iter();
-            let mine: Vec<&Record> = rows.filter(|row| *row.caller == *name(n)).collect();
+            let mine: Vec<&Record> = rows.filter(|row| *row.task.caller == *name(n)).collect();
             assert!(agree(&self.summed[n], &mine), "{:?}", self.summed[n]);
         }
         assert_eq!(self.sim.records().len(), self.known.len(), "each once");
@@ -338,11 +342,11 @@ impl World {
     fn in_order_within_groups(&self) {
         let mut last: HashMap<(usize, usize), (u64, Duration)> = HashMap::new();
         let mut ran: Vec<_> = self.sim.records().iter().collect();
-        ran.sort_by_key(|row| row.id);
+        ran.sort_by_key(|row| row.task.id);
         for row in ran {
-            let known = self.of(row.id.get());
+            let known = self.of(row.task.id.get());
             if let (Some(group), Some(run)) = (known.group, row.run) {
-                let before = last.insert((known.caller, group), (row.id.get(), run.start));
+                let before = last.insert((known.caller, group), (row.task.id.get(), run.start));
                 assert!(before.is_none_or(|(_, start)| start <= run.start));
             }
         }

@@ -66,6 +66,7 @@ const PATHS: &[(&str, Path)] = &[
     ("lock-table-owner", lock_table_owner),
     ("task-detached", |n| tasks(n, 0)),
     ("task-in-a-serial-group", |n| tasks(n, 8)),
+    ("task-in-64-groups", |n| tasks(n, 64)),
     ("task-awaited", awaited),
     ("task-future", futures),
 ];

@@ -146,7 +146,7 @@ impl<'a> Live<'a> {
 
     /// Takes the outcome of a task whose row of the execution log has come.
     fn settle(&mut self, record: Record, progress: &mut Progress) {
-        let (number, task) = &mut self.tasks[record.id.get() as usize - 1];
+        let (number, task) = &mut self.tasks[record.task.id.get() as usize - 1];
         let mut task = task.take().expect("a task ends once");
         let outcome = task.outcome().wait().expect("this is no reader");
         let (verdict, output) = match outcome.verdict {

@@ -51,7 +51,7 @@ pub(super) fn simulate(
     }
     let mut finished = not_begun(list);
     for record in sim.take_records() {
-        let number = arrivals[record.id.get() as usize - 1];
+        let number = arrivals[record.task.id.get() as usize - 1];
         let done = &mut finished[number as usize];
         done.ran = record.run.map(ran);
         done.verdict = Verdict::Ok;

@@ -17,7 +17,7 @@ fn lend(
     most: usize,
     goes: impl FnMut(&u64) -> bool,
 ) -> Result<GroupClaim<u64>, Claim<u64>> {
-    let lent = backlog.lend(&claim, most, goes);
+    let lent = backlog.lend(claim.holds(), most, goes);
     match lent.is_empty() {
         true => Err(claim),
         false => Ok(GroupClaim::new(claim, lent)),

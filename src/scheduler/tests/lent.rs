@@ -9,7 +9,7 @@ use crate::scheduler::cell::{Function, Job};
 use crate::scheduler::local_queue::{Ran, Went};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::solo::Solo;
-use crate::scheduler::task_state::{Claimed, Tag, Waiting};
+use crate::scheduler::task_state::{Claimed, Placing, Tag, Waiting};
 
 /// What a worker takes at once is covered by a synchronize, or is not.
 #[test]
@@ -21,7 +21,7 @@ fn what_is_lent_is_covered_as_the_first_is() {
     world.synchronize();
     (0..4).for_each(|_| world.submit(Some(group), 0));
     let mut claimed = VecDeque::new();
-    assert!(world.state.core.prefetch(20, &mut claimed) > 1);
+    assert!(world.state.core.prefetch(20, 20, &mut claimed).1 > 1);
     let Some(Claimed::Group(lent)) = claimed.pop_front() else {
         panic!("several of a group");
     };
@@ -37,7 +37,7 @@ fn three_and_a_group(world: &mut World) -> Worker {
     let group = world.serial_group();
     (0..5).for_each(|_| world.submit(Some(group), 0));
     world.post(8);
-    world.claim(1, 20).unwrap()
+    world.claim(1, 12).unwrap()
 }
 
 #[test]
@@ -57,6 +57,29 @@ fn who_has_lent_tasks_gives_them_back_in_their_order() {
         let mut order = world.drain();
         order.retain(|&id| id <= 8);
         assert_eq!(order, (begun + 1..=8).collect::<Vec<_>>());
+        world.check_empty();
+    }
+}
+
+/// It is one of them itself: those behind it are lent with it.
+#[test]
+fn who_begins_a_group_has_what_is_behind_and_gives_it_back() {
+    for begun in 1..=5 {
+        let mut world = World::new(1);
+        let group = world.serial_group();
+        (0..5).for_each(|_| world.submit(Some(group), 0));
+        world.post(3);
+        let mut worker = world.claim(1, 9).unwrap();
+        (1..begun).for_each(|_| assert!(worker.next()));
+        assert_eq!(worker.id(), begun);
+        world.state.exact(&mut world.wakes);
+        let core = &mut world.state.core;
+        let unfinished = 8 - (begun - 1);
+        assert_eq!((core.unfinished, core.backlog.in_flight()), (unfinished, 1));
+        assert!(!worker.next() && world.finish(&worker, Ending::Ok).is_none());
+        let mut order = world.drain();
+        order.retain(|&id| id <= 5);
+        assert_eq!(order, (begun + 1..=5).collect::<Vec<_>>());
         world.check_empty();
     }
 }
@@ -122,7 +145,11 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
             let job: Arc<dyn Job> = Arc::new(Solo::new(Function(|| Ok::<_, ()>(())), label));
             Some(Waiting::new(TaskId(id), false, 0, job))
         });
-        world.state.core.submit_run(world.caller, run.collect());
+        let placing = Placing::default();
+        world
+            .state
+            .core
+            .submit_run(world.caller, placing, run.collect());
         let taken = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
         let queue = taken.queue.unwrap();
         let ran = |id, end| Ran {

@@ -321,6 +321,7 @@ fn a_synchronize_does_not_wait_for_a_later_task() {
 fn who_takes_the_last_that_a_synchronize_covers_brings_in_the_others() {
     for cancels in [false, true] {
         let mut world = World::with_tasks(2, 8, 1);
+        world.state.core.rows = false;
         let options = CallerOptions::default();
         let other = world.state.core.add_caller(Arc::from("other"), &options);
         let main = std::mem::replace(&mut world.caller, other.unwrap());

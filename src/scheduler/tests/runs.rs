@@ -67,8 +67,8 @@ impl World {
         let first = self.state.core.last.0 + 1;
         let run = (first..).take(tasks);
         let run = run.map(|id| Some(Waiting::new(TaskId(id), true, 0, self.job())));
-        let run = run.collect();
-        self.state.core.submit_run(self.caller, run);
+        let (alone, run) = (Placing::default(), run.collect());
+        self.state.core.submit_run(self.caller, alone, run);
     }
 
     /// The same, of futures where it says so: these have no cells.
@@ -78,8 +78,8 @@ impl World {
             let job = if future { awaits() } else { self.job() };
             Some(Waiting::new(TaskId(id), false, 0, job))
         });
-        let run = run.collect();
-        self.state.core.submit_run(self.caller, run);
+        let (alone, run) = (Placing::default(), run.collect());
+        self.state.core.submit_run(self.caller, alone, run);
     }
 
     pub(super) fn submit(&mut self, group: Option<GroupKey>, tier: u32) {

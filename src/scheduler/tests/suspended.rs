@@ -11,7 +11,7 @@ use crate::scheduler::core::Core;
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::stall::Target;
 use crate::scheduler::suspended::WokenRun;
-use crate::scheduler::task_state::{Body, Claimed, Location, Placing, Started, Tag};
+use crate::scheduler::task_state::{Body, Claimed, Ended, Location, Placing, Started, Tag};
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 
@@ -108,7 +108,13 @@ impl World {
     }
 
     fn dropped(&mut self, task: TaskId) {
-        self.core.dropped(self.entries[&task], &mut self.wakes);
+        let at = self
+            .core
+            .ended
+            .iter()
+            .rposition(|ended| ended.open.is_some_and(|open| open.0 == task));
+        let Ended { open, ending, .. } = self.core.ended.remove(at.unwrap());
+        self.core.dropped(open.unwrap(), ending, &mut self.wakes);
     }
 
     fn has_ended(&self, task: TaskId) -> bool {
@@ -157,9 +163,9 @@ fn one_that_is_cancelled_in_line_or_awaiting_leaves_nothing() {
         assert!(world.cancel(task));
         world.wake(task);
         assert_eq!((world.counts(), world.claim()), ((0, 1, 1), None));
-        let dropped = world.core.ended.pop().unwrap();
+        let ended = world.core.ended.last().unwrap();
         assert_eq!(
-            (dropped.begun, dropped.ending),
+            (ended.open.unwrap().2, ended.ending),
             (Some(world.entries[&task]), Ending::Cancelled)
         );
         assert!(!world.has_ended(task), "before its future is gone");
@@ -228,7 +234,7 @@ fn one_that_a_worker_gives_back_stands_where_it_stood() {
     }
     assert_eq!(world.claim(), Some(woken[0]));
     let mut prefetched = VecDeque::new();
-    assert_eq!(world.core.prefetch(1, &mut prefetched), 1);
+    assert_eq!(world.core.prefetch(1, 1, &mut prefetched), (1, 1));
     let prefetched = prefetched.pop_front().unwrap();
     let Claimed::One(claim, _) = &prefetched else {
         panic!("it is in no run");

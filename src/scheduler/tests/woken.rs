@@ -102,8 +102,11 @@ fn each_of_those_that_were_woken_together_is_found_where_it_stands() {
     assert!(world.state.core.waits(at(1)) && world.state.core.waits(at(4)));
     world.state.core.bump(at(5), 7).unwrap();
     assert!(world.state.core.cancel(at(4), NOW, &mut world.wakes));
-    let gone = world.state.core.ended.pop().unwrap().begun.unwrap();
-    world.state.core.dropped(gone, &mut world.wakes);
+    let gone = world.state.core.ended.pop().unwrap();
+    world
+        .state
+        .core
+        .dropped(gone.open.unwrap(), gone.ending, &mut world.wakes);
     assert_eq!(end_some(&mut world), [5, 6, 1, 2]);
     let summary = world.summary();
     assert_eq!((summary.ok, summary.cancelled), (5, 1));

@@ -166,7 +166,7 @@ fn a_group_that_goes_down_in_tier_is_refused_at_submission() {
         .unwrap();
     sim.run();
     assert_eq!(
-        sim.records()[1].tier,
+        sim.records()[1].task.tier,
         200,
         "without a tier: the group's last"
     );
@@ -199,6 +199,6 @@ fn a_closed_tier_holds_no_worker() {
         submit(&mut sim, other, 0, 1);
     }
     sim.advance_to(secs(10));
-    let others = sim.records().iter().filter(|r| &*r.caller == "other");
+    let others = sim.records().iter().filter(|r| &*r.task.caller == "other");
     assert_eq!(others.count(), 20, "two workers were free for the other");
 }

@@ -49,7 +49,7 @@ fn e1_order_of_service_and_who_serves() {
     let of = |worker| -> Vec<u64> {
         let rows = sim.records().iter();
         let mine = rows.filter(|row| row.run.is_some_and(|run| run.worker == worker));
-        mine.map(|row| row.id.get() - 1).take(9).collect()
+        mine.map(|row| row.task.id.get() - 1).take(9).collect()
     };
     assert_eq!(of(1), [0, 90, 60, 40, 20, 1, 3, 5, 7]);
     assert_eq!(of(2), [80, 70, 50, 30, 10, 2, 4, 6, 8]);

@@ -41,14 +41,14 @@ pub(crate) fn submit_tier(sim: &mut Simulation, caller: CallerId, row: (u32, u64
 /// The rows by the number of their task.
 pub(crate) fn by_id(sim: &Simulation) -> Vec<Record> {
     let mut rows = sim.records().to_vec();
-    rows.sort_by_key(|row| row.id);
+    rows.sort_by_key(|row| row.task.id);
     rows
 }
 
 /// Start and end of the task of this number, from 1.
 pub(crate) fn span(sim: &Simulation, id: u64) -> (Duration, Duration) {
     let rows = sim.records().iter();
-    let row = rows.clone().find(|row| row.id.get() == id);
+    let row = rows.clone().find(|row| row.task.id.get() == id);
     let run = row.and_then(|row| row.run).expect("it ran");
     (run.start, run.end)
 }
@@ -58,7 +58,10 @@ pub(crate) fn span(sim: &Simulation, id: u64) -> (Duration, Duration) {
 pub(crate) fn order_of_starts(sim: &Simulation) -> Vec<u64> {
     let runs = sim.records().iter();
     let mut starts: Vec<(Duration, u32, u64)> = runs
-        .filter_map(|row| row.run.map(|run| (run.start, run.worker, row.id.get())))
+        .filter_map(|row| {
+            row.run
+                .map(|run| (run.start, run.worker, row.task.id.get()))
+        })
         .collect();
     starts.sort();
     starts.into_iter().map(|(.., id)| id).collect()

@@ -30,12 +30,12 @@ fn a1_ten_rows_with_ids_queue_times_starts_workers_and_ends() {
         .for_each(|row| submit_tier(&mut sim, caller, row));
     sim.run();
     let rows = by_id(&sim);
-    let ids: Vec<u64> = rows.iter().map(|row| row.id.get()).collect();
+    let ids: Vec<u64> = rows.iter().map(|row| row.task.id.get()).collect();
     assert_eq!(ids, (1..=10).collect::<Vec<_>>());
     for row in &rows {
-        assert_eq!(row.queued, tenths(5), "queue time is the submission's");
+        assert_eq!(row.task.queued, tenths(5), "queue time is the submission's");
         assert_eq!(row.ending, Ending::Ok);
-        assert_eq!(&*row.caller, "main");
+        assert_eq!(&*row.task.caller, "main");
     }
     let ran: Vec<(u32, Duration, Duration)> = rows
         .iter()
@@ -258,7 +258,7 @@ fn weights_share_the_workers() {
     }
     sim.advance_to(secs(16) - tenths(1));
     let rows = sim.records().iter();
-    let heavy = rows.filter(|row| &*row.caller == "three").count();
+    let heavy = rows.filter(|row| &*row.task.caller == "three").count();
     // 15 ended: one, three three three, one, ...
     assert_eq!((sim.records().len(), heavy), (15, 11));
 }

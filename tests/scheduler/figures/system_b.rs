@@ -15,7 +15,7 @@ fn b1_each_task_is_claimed_once_and_a_worker_goes_on_at_once() {
     }
     sim.run();
     let mut rows = by_id(&sim);
-    let ids: Vec<u64> = rows.iter().map(|row| row.id.get()).collect();
+    let ids: Vec<u64> = rows.iter().map(|row| row.task.id.get()).collect();
     assert_eq!(ids, (1..=10).collect::<Vec<_>>(), "each exactly once");
     for worker in 1..=3 {
         rows.sort_by_key(|row| row.run.unwrap().start);
@@ -39,7 +39,7 @@ fn b2_two_workers_ten_tasks() {
         let status = sim.status();
         let running: Vec<u64> = status.running.iter().map(|t| t.id.get()).collect();
         let pending: Vec<u64> = status.waiting.iter().map(|t| t.id.get()).collect();
-        let finished: Vec<u64> = by_id(&sim).iter().map(|row| row.id.get()).collect();
+        let finished: Vec<u64> = by_id(&sim).iter().map(|row| row.task.id.get()).collect();
         assert_eq!(finished, [1, 2, 3, 4, 5, 6]);
         assert_eq!((running, pending), (vec![7, 8], vec![9, 10]));
     }

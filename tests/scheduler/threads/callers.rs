@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::scheduler::{
-    Caller, CallerOptions, How, OnFailure, Place, Reason, Scheduler, SyncError, Synchronize,
-    Verdict,
+    Caller, CallerOptions, How, OnFailure, Place, Reason, Record, Scheduler, SyncError,
+    Synchronize, Verdict,
 };
 use conversant::wait::Wait;
 
@@ -289,7 +289,7 @@ fn as_many_at_once_as_the_cap_allows() {
 fn a_task_of_another_caller_does_not_wait_for_a_long_list() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
-        let (log, rows) = crossbeam_channel::bounded(1000);
+        let (log, rows) = crossbeam_channel::bounded::<Record>(1000);
         drop((scheduler, caller));
         let scheduler = Scheduler::builder().workers(1).log(log).build().unwrap();
         let hold = scheduler.hold();
@@ -300,7 +300,7 @@ fn a_task_of_another_caller_does_not_wait_for_a_long_list() {
         drop(hold);
         end(&scheduler);
         let rows: Vec<_> = rows.try_iter().collect();
-        let at = rows.iter().position(|row| &*row.caller == "one");
+        let at = rows.iter().position(|row| &*row.task.caller == "one");
         assert_eq!((rows.len(), at), (601, Some(1)));
     });
 }

@@ -10,7 +10,7 @@ use std::thread;
 
 use conversant::limit::Limit;
 use conversant::scheduler::{
-    Caller, CallerOptions, How, OutcomeError, Place, Reason, Scheduler, Task, Verdict, Why,
+    Caller, CallerOptions, How, OutcomeError, Place, Reason, Record, Scheduler, Task, Verdict, Why,
 };
 
 use crate::threads::stage::{Held, Job, capped, end, finishes, gives, one_caller, shared, until};
@@ -405,7 +405,7 @@ fn a_pool_s_worker_leaves_and_comes_back_for_it() {
 #[test]
 fn the_log_has_one_row_from_the_first_poll_to_the_end() {
     finishes(|| {
-        let (log, rows) = crossbeam_channel::unbounded();
+        let (log, rows) = crossbeam_channel::unbounded::<Record>();
         let builder = Scheduler::builder().workers(1).log(log);
         let scheduler = builder.build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
@@ -415,7 +415,10 @@ fn the_log_has_one_row_from_the_first_poll_to_the_end() {
         let run = task.outcome().wait().unwrap().run.unwrap();
         assert!(run.start <= between.start && between.end <= run.end);
         end(&scheduler);
-        let rows: Vec<_> = rows.try_iter().map(|row| (row.id.get(), row.run)).collect();
+        let rows: Vec<_> = rows
+            .try_iter()
+            .map(|row| (row.task.id.get(), row.run))
+            .collect();
         assert_eq!(rows, [(2, Some(between)), (1, Some(run))]);
     });
 }

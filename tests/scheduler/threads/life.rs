@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::scheduler::{
-    CallerError, CallerOptions, How, Place, Reason, Scheduler, Verdict, Why,
+    CallerError, CallerOptions, How, Place, Reason, Record, Scheduler, Verdict, Why,
 };
 
 use crate::threads::stage::{Held, end, finishes, gives, one_caller, scheduler};
@@ -105,7 +105,7 @@ fn dropping_the_scheduler_lets_its_tasks_end() {
 #[test]
 fn a_hold_makes_a_batch_one_instant() {
     finishes(|| {
-        let (log, rows) = crossbeam_channel::bounded(100);
+        let (log, rows) = crossbeam_channel::bounded::<Record>(100);
         let scheduler = Scheduler::builder().workers(1).log(log).build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         let outer = scheduler.hold();
@@ -130,7 +130,7 @@ fn a_hold_makes_a_batch_one_instant() {
         );
         drop(inner);
         caller.synchronize().wait().unwrap();
-        let order: Vec<u64> = rows.try_iter().map(|row| row.id.get()).collect();
+        let order: Vec<u64> = rows.try_iter().map(|row| row.task.id.get()).collect();
         assert_eq!(order, [3, 2, 1]);
         end(&scheduler);
     });

@@ -142,7 +142,7 @@ fn detached_tasks_run_and_what_they_gave_is_dropped() {
 #[test]
 fn the_log_has_a_row_for_each_task_before_a_synchronize_returns() {
     finishes(|| {
-        let (log, rows) = crossbeam_channel::bounded(1000);
+        let (log, rows) = crossbeam_channel::bounded::<Record>(1000);
         let scheduler = Scheduler::builder().workers(3).log(log).build().unwrap();
         let caller = scheduler.caller("main", Default::default()).unwrap();
         for round in 0..50 {
@@ -154,15 +154,15 @@ fn the_log_has_a_row_for_each_task_before_a_synchronize_returns() {
             }
             caller.synchronize().wait().unwrap();
             let rows: Vec<_> = rows.try_iter().collect();
-            let mut ids: Vec<u64> = rows.iter().map(|row| row.id.get()).collect();
+            let mut ids: Vec<u64> = rows.iter().map(|row| row.task.id.get()).collect();
             ids.sort_unstable();
             let expected = round * 4 + 1..=round * 4 + 4;
             assert_eq!(ids, expected.collect::<Vec<_>>());
             for row in rows {
                 let run = row.run.expect("it ran");
-                assert!(row.queued <= run.start && run.start <= run.end);
+                assert!(row.task.queued <= run.start && run.start <= run.end);
                 assert!((1..=3).contains(&run.worker));
-                assert_eq!((row.ending, &*row.caller), (Ending::Ok, "main"));
+                assert_eq!((row.ending, &*row.task.caller), (Ending::Ok, "main"));
             }
         }
         end(&scheduler);
@@ -186,7 +186,7 @@ impl Wake for Looks {
 fn the_rows_of_tasks_that_never_ran_are_there_before_anybody_is_told() {
     use conversant::scheduler::{CallerOptions, OnFailure};
     finishes(|| {
-        let (log, rows) = crossbeam_channel::bounded(10_000);
+        let (log, rows) = crossbeam_channel::bounded::<Record>(10_000);
         let scheduler = Scheduler::builder().workers(2).log(log).build().unwrap();
         let options = CallerOptions {
             on_failure: OnFailure::SkipHigherTiers,
@@ -219,7 +219,7 @@ fn the_rows_of_tasks_that_never_ran_are_there_before_anybody_is_told() {
 #[test]
 fn a_full_or_closed_log_loses_rows_and_counts_them() {
     finishes(|| {
-        let (log, rows) = crossbeam_channel::bounded(2);
+        let (log, rows) = crossbeam_channel::bounded::<Record>(2);
         let scheduler = Scheduler::builder().workers(2).log(log).build().unwrap();
         let caller = scheduler.caller("main", Default::default()).unwrap();
         (0..5).for_each(|n| gives(&caller, n).detach());

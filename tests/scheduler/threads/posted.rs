@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use conversant::scheduler::{Caller, CallerOptions, How, Place, PoolError, Reason, Scheduler};
+use conversant::limit::Limit;
+use conversant::scheduler::{
+    Builder, Caller, CallerOptions, Event, How, Place, PoolError, Reason, Record, Scheduler,
+};
 
 use crate::threads::stage::{Held, end, finishes, one_caller};
 
@@ -107,7 +110,7 @@ fn detached_ones_run_and_are_counted() {
 #[test]
 fn the_log_tells_when_detached_ones_came() {
     finishes(|| {
-        let (log, rows) = crossbeam_channel::bounded(10);
+        let (log, rows) = crossbeam_channel::bounded::<Record>(10);
         let scheduler = Scheduler::builder().workers(1).log(log).build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         let held = Held::start(&caller);
@@ -120,7 +123,7 @@ fn the_log_tells_when_detached_ones_came() {
         end(&scheduler);
         let rows: Vec<_> = rows.try_iter().collect();
         let [first, second] = [0, 1].map(|n: usize| rows[n].run.as_ref().unwrap());
-        let came = rows[1].queued;
+        let came = rows[1].task.queued;
         assert!(first.start + pause <= came && came <= first.end);
         assert!(first.end <= second.start && second.start <= second.end);
     });
@@ -186,5 +189,52 @@ fn what_a_detached_task_gave_may_panic_when_it_is_dropped() {
         let summary = caller.synchronize().wait().unwrap();
         assert_eq!((summary.ok, summary.failed, summary.panicked), (12, 10, 0));
         end(&scheduler);
+    });
+}
+
+/// In the order in which they start that were submitted while the only worker was busy, to
+/// groups or alone, and of which some were bumped. With a log none of them is posted.
+fn order(seed: u64, builder: Builder) -> Vec<u64> {
+    let scheduler = builder.workers(1).claims(1).build().unwrap();
+    let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+    let limits = [Limit::SERIAL, Limit::AtMost(2), Limit::Unlimited];
+    let groups = limits.map(|limit| caller.group(limit, 100).unwrap());
+    let held = Held::start(&caller);
+    let ran = Arc::new(Mutex::new(Vec::new()));
+    let mut drawn = seed;
+    let mut draw = |below: u64| {
+        drawn = drawn
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (drawn >> 33) % below
+    };
+    for n in 0..40 {
+        let mut place = Place::new();
+        if let Some(group) = groups.get(draw(4) as usize) {
+            place = place.group(group);
+        }
+        if draw(5) == 0 {
+            place = place.bump(draw(3) as u8);
+        }
+        let ran = Arc::clone(&ran);
+        let runs = move || {
+            ran.lock().unwrap().push(n);
+            Ok::<_, ()>(())
+        };
+        caller.exec_detached(place, runs).unwrap();
+    }
+    held.finish();
+    end(&scheduler);
+    std::mem::take(&mut *ran.lock().unwrap())
+}
+
+#[test]
+fn posted_ones_start_in_the_order_of_those_that_are_not() {
+    finishes(|| {
+        for seed in 1..100 {
+            let posted = order(seed, Scheduler::builder());
+            let told = order(seed, Scheduler::builder().log(|_: Event| ()));
+            assert_eq!(posted, told, "{seed}");
+        }
     });
 }

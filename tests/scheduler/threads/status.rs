@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use conversant::limit::Limit;
-use conversant::scheduler::{CallerOptions, Place, Scheduler, Status, TaskId, Why};
+use conversant::scheduler::{CallerOptions, Place, Record, Scheduler, Status, TaskId, Why};
 
 use crate::threads::stage::{Held, capped, end, finishes, gives, one_caller, scheduler};
 
@@ -122,7 +122,7 @@ fn debug_never_blocks_and_says_little() {
 #[test]
 fn a_label_is_told_everywhere() {
     finishes(|| {
-        let (log, rows) = crossbeam_channel::bounded(10);
+        let (log, rows) = crossbeam_channel::bounded::<Record>(10);
         let builder = Scheduler::builder().workers(1).log(log);
         let scheduler = builder.build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
@@ -148,7 +148,10 @@ fn a_label_is_told_everywhere() {
         held.finish();
         end(&scheduler);
         drop((plain, posted, two, later));
-        let mut told: Vec<_> = rows.try_iter().map(|row| (row.id, row.label)).collect();
+        let mut told: Vec<_> = rows
+            .try_iter()
+            .map(|row| (row.task.id, row.task.label))
+            .collect();
         told.sort_unstable();
         let told = told.iter().map(|(_, label)| label.as_deref());
         assert!(told.eq([Some("runs"), None, waits, both, both, Some("later")]));

@@ -1,0 +1,40 @@
+//! A log that is being told, and tasks that wait.
+
+use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::yield_now;
+
+use crate::scheduler::shared::Shared;
+use crate::scheduler::{Event, How, Scheduler};
+
+/// A task waits for one that is counted, and comes when the log has been told of it.
+#[test]
+fn nobody_is_stalled_while_the_log_is_told() {
+    let there: Arc<OnceLock<Weak<Shared>>> = Arc::default();
+    let known = Arc::clone(&there);
+    let (go, may_go) = channel();
+    let log = move |event: Event| {
+        if matches!(&event, Event::Queued(task) if &*task.caller == "late") {
+            go.send(()).unwrap();
+            let shared = known.get().unwrap().upgrade().unwrap();
+            while shared.state.lock().core.stalls.blocked() == 0 {
+                yield_now();
+            }
+        }
+    };
+    let scheduler = Scheduler::builder().workers(2).log(log).build().unwrap();
+    there.set(Arc::downgrade(&scheduler.shared)).unwrap();
+    let [caller, late] = ["early", "late"].map(|name| {
+        let caller = scheduler.caller(name, Default::default());
+        caller.unwrap()
+    });
+    let other = late.clone();
+    let waits = caller.exec(move || {
+        may_go.recv().unwrap();
+        other.synchronize().wait()
+    });
+    late.exec(|| Ok::<_, ()>(())).unwrap().detach();
+    let summary = waits.unwrap().outcome().wait().unwrap().verdict;
+    assert_eq!(summary.ok().map(|summary| summary.ok), Some(1));
+    scheduler.shutdown(How::Drain).wait().unwrap();
+}

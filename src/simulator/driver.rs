@@ -1,0 +1,333 @@
+//! One program text for the simulated and the real scheduler.
+
+use std::future::Future;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::error::{OutOfRange, Stale};
+use crate::limit::Limit;
+use crate::scheduler::{
+    Caller, CallerError, CallerOptions, Group, Place, Reason, Rejected, Scheduler, Summary,
+    SyncError, Task,
+};
+use crate::wait::{Op, Wait, sealed};
+
+use super::{CallerId, GroupId, SimTask, Simulation, Work};
+
+/// What a policy drives: a [`Simulation`], or a `&`[`Scheduler`].
+///
+/// A policy is a function over any `D: Driver`: who submits what, when, with which weights,
+/// caps, groups, tiers and bumps. Simulated, each task takes the time that its [`Work`] says and
+/// ends as that says; on a scheduler what is handed in with it is run. The decisions are those of
+/// the same core. Exactly the same they are where the tasks take the same time, with
+/// [`claims(1)`](crate::scheduler::Builder::claims).
+///
+/// ```
+/// use std::time::Duration;
+/// use conversant::limit::Limit;
+/// use conversant::scheduler::{CallerOptions, Scheduler};
+/// use conversant::simulator::{Driver, Simulation, Work};
+///
+/// fn policy<D: Driver>(driver: &mut D) -> Result<u64, Box<dyn std::error::Error>> {
+///     let etl = driver.caller("etl", CallerOptions::default())?;
+///     let ledger = driver.group(&etl, Limit::SERIAL, 100)?;
+///     let hour = Work::takes(Duration::from_secs(3600));
+///     for tier in [0, 1] {
+///         driver.submit(&etl, Some(&ledger), hour.tier(tier), || Ok(()))?;
+///     }
+///     Ok(driver.synchronize(&etl)?.ok)
+/// }
+///
+/// let mut sim = Simulation::new(1)?;
+/// let scheduler = Scheduler::builder().workers(1).build()?;
+/// assert_eq!((policy(&mut sim)?, policy(&mut &scheduler)?), (2, 2));
+/// assert_eq!(sim.now(), Duration::from_secs(7200));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Driver {
+    /// One who submits.
+    type Caller;
+
+    /// A group of a caller's tasks.
+    type Group;
+
+    /// A task, by which to bump or cancel it.
+    type Task;
+
+    /// A new caller.
+    ///
+    /// # Errors
+    ///
+    /// [`CallerError`]: a number is out of range, or the scheduler is shut down.
+    fn caller(&mut self, name: &str, options: CallerOptions) -> Result<Self::Caller, CallerError>;
+
+    /// A new group of a caller.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for its limit.
+    fn group(
+        &mut self,
+        caller: &Self::Caller,
+        limit: Limit,
+        level: u8,
+    ) -> Result<Self::Group, OutOfRange>;
+
+    /// Submits a task to this group of the caller, or alone: `work` says where it goes and,
+    /// simulated, what becomes of it; the scheduler runs `f`, a simulation drops it.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason`], also for a `work` that names a group.
+    fn submit<F>(
+        &mut self,
+        caller: &Self::Caller,
+        group: Option<&Self::Group>,
+        work: Work,
+        f: F,
+    ) -> Result<Self::Task, Reason>
+    where
+        F: FnOnce() -> Result<(), String> + Send + 'static;
+
+    /// The same with a future; `work` [says](Work::awaits) how often it awaits.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](Self::submit).
+    fn spawn<F>(
+        &mut self,
+        caller: &Self::Caller,
+        group: Option<&Self::Group>,
+        work: Work,
+        future: F,
+    ) -> Result<Self::Task, Reason>
+    where
+        F: Future<Output = Result<(), String>> + Send + 'static;
+
+    /// What `f` submits arrives at one instant.
+    fn at_once<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R;
+
+    /// Bumps the group of a task.
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] if the task has ended.
+    fn bump(&mut self, caller: &Self::Caller, task: &Self::Task, level: u8) -> Result<(), Stale>;
+
+    /// Cancels a task if it has not started: true if so.
+    fn cancel(&mut self, task: &Self::Task) -> bool;
+
+    /// Changes a caller's cap; 0 is a pause.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for a limit above [`Limit::MAX`].
+    fn set_cap(&mut self, caller: &Self::Caller, cap: Limit) -> Result<(), OutOfRange>;
+
+    /// Changes a group's limit; 0 is a pause.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] for a limit above [`Limit::MAX`].
+    fn set_limit(&mut self, group: &Self::Group, limit: Limit) -> Result<(), OutOfRange>;
+
+    /// Changes a group's standing level.
+    fn set_level(&mut self, group: &Self::Group, level: u8);
+
+    /// Changes the most workers.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] outside 1 to 1024.
+    fn set_workers(&mut self, max: u32) -> Result<(), OutOfRange>;
+
+    /// Waits for all that the caller has submitted since its last synchronize.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError`].
+    fn synchronize(&mut self, caller: &Self::Caller) -> Result<Summary, SyncError>;
+
+    /// Lets so much time pass: a scheduler's thread waits.
+    fn pass(&mut self, time: Duration);
+}
+
+impl Driver for Simulation {
+    type Caller = CallerId;
+    type Group = GroupId;
+    type Task = SimTask;
+
+    fn caller(&mut self, name: &str, options: CallerOptions) -> Result<CallerId, CallerError> {
+        let caller = Self::caller(self, name, options);
+        caller.map_err(CallerError::OutOfRange)
+    }
+
+    fn group(&mut self, caller: &CallerId, limit: Limit, level: u8) -> Result<GroupId, OutOfRange> {
+        Self::group(self, *caller, limit, level)
+    }
+
+    fn submit<F>(
+        &mut self,
+        caller: &CallerId,
+        group: Option<&GroupId>,
+        work: Work,
+        _: F,
+    ) -> Result<SimTask, Reason> {
+        let place = group
+            .into_iter()
+            .fold(work, |work, group| work.group(*group));
+        Self::submit(self, *caller, place)
+    }
+
+    fn spawn<F>(
+        &mut self,
+        caller: &CallerId,
+        group: Option<&GroupId>,
+        work: Work,
+        _: F,
+    ) -> Result<SimTask, Reason> {
+        Driver::submit(self, caller, group, work, || Ok(()))
+    }
+
+    fn at_once<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        // Time does not move.
+        f(self)
+    }
+
+    fn bump(&mut self, _: &CallerId, task: &SimTask, level: u8) -> Result<(), Stale> {
+        Self::bump(self, task, level)
+    }
+
+    fn cancel(&mut self, task: &SimTask) -> bool {
+        Self::cancel(self, task)
+    }
+
+    fn set_cap(&mut self, caller: &CallerId, cap: Limit) -> Result<(), OutOfRange> {
+        Self::set_cap(self, *caller, cap)
+    }
+
+    fn set_limit(&mut self, group: &GroupId, limit: Limit) -> Result<(), OutOfRange> {
+        Self::set_limit(self, *group, limit)
+    }
+
+    fn set_level(&mut self, group: &GroupId, level: u8) {
+        Self::set_level(self, *group, level);
+    }
+
+    fn set_workers(&mut self, max: u32) -> Result<(), OutOfRange> {
+        Self::set_workers(self, max)
+    }
+
+    fn synchronize(&mut self, caller: &CallerId) -> Result<Summary, SyncError> {
+        Self::synchronize(self, *caller)
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.advance_to(self.now().saturating_add(time));
+    }
+}
+
+impl Driver for &Scheduler {
+    type Caller = Caller;
+    type Group = Group;
+    type Task = Task<(), String>;
+
+    fn caller(&mut self, name: &str, options: CallerOptions) -> Result<Caller, CallerError> {
+        Scheduler::caller(self, name, options)
+    }
+
+    fn group(&mut self, caller: &Caller, limit: Limit, level: u8) -> Result<Group, OutOfRange> {
+        caller.group(limit, level)
+    }
+
+    fn submit<F>(
+        &mut self,
+        caller: &Caller,
+        group: Option<&Group>,
+        work: Work,
+        f: F,
+    ) -> Result<Self::Task, Reason>
+    where
+        F: FnOnce() -> Result<(), String> + Send + 'static,
+    {
+        let task = caller.exec_with(place(group, work)?, f);
+        task.map_err(|Rejected { reason, .. }| reason)
+    }
+
+    fn spawn<F>(
+        &mut self,
+        caller: &Caller,
+        group: Option<&Group>,
+        work: Work,
+        future: F,
+    ) -> Result<Self::Task, Reason>
+    where
+        F: Future<Output = Result<(), String>> + Send + 'static,
+    {
+        let task = caller.spawn_with(place(group, work)?, future);
+        task.map_err(|Rejected { reason, .. }| reason)
+    }
+
+    fn at_once<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        let _hold = self.hold();
+        f(self)
+    }
+
+    fn bump(&mut self, caller: &Caller, task: &Self::Task, level: u8) -> Result<(), Stale> {
+        caller.bump(task, level)
+    }
+
+    fn cancel(&mut self, task: &Self::Task) -> bool {
+        task.cancel()
+    }
+
+    fn set_cap(&mut self, caller: &Caller, cap: Limit) -> Result<(), OutOfRange> {
+        caller.set_cap(cap)
+    }
+
+    fn set_limit(&mut self, group: &Group, limit: Limit) -> Result<(), OutOfRange> {
+        group.set_limit(limit)
+    }
+
+    fn set_level(&mut self, group: &Group, level: u8) {
+        group.set_level(level);
+    }
+
+    fn set_workers(&mut self, max: u32) -> Result<(), OutOfRange> {
+        Scheduler::set_workers(self, max)
+    }
+
+    fn synchronize(&mut self, caller: &Caller) -> Result<Summary, SyncError> {
+        caller.synchronize().wait()
+    }
+
+    fn pass(&mut self, time: Duration) {
+        _ = Wait::new(Never).wait_timeout(time);
+    }
+}
+
+/// Where a scheduler puts it.
+fn place(group: Option<&Group>, work: Work) -> Result<Place<'_>, Reason> {
+    if work.group.is_some() {
+        return Err(Reason::ForeignGroup);
+    }
+    let mut place = Place::new().after(work.placing.after);
+    place = work.placing.tier.into_iter().fold(place, Place::tier);
+    place = work.placing.bump.into_iter().fold(place, Place::bump);
+    Ok(group.into_iter().fold(place, Place::group))
+}
+
+/// What never comes.
+struct Never;
+
+impl sealed::Sealed for Never {}
+
+impl Op for Never {
+    type Output = ();
+
+    fn poll(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+
+    fn cancel(&mut self) {}
+}

@@ -1,0 +1,116 @@
+//! Futures in virtual time: what they keep while they await, and what wakes them.
+
+use std::time::Duration;
+
+use conversant::error::Stalled;
+use conversant::limit::Limit;
+use conversant::scheduler::{Ending, SyncError, Why};
+use conversant::simulator::Work;
+
+use super::sim::{one_caller, secs, span};
+
+/// Polls of a second at 0 and 1, then at 11 and 12; a task in between.
+#[test]
+fn one_that_awaits_keeps_no_worker() {
+    let (mut sim, caller) = one_caller(1);
+    for _ in 0..2 {
+        let awaits = Work::takes(secs(1)).awaits(secs(10), 1);
+        sim.submit(caller, awaits).unwrap();
+    }
+    sim.submit(caller, Work::takes(secs(3))).unwrap();
+    sim.advance_to(secs(8));
+    let why: Vec<_> = sim.status().waiting.iter().map(|task| task.why).collect();
+    assert_eq!(why, [Why::Suspended; 2]);
+    sim.run();
+    let spans = [1, 2, 3].map(|id| span(&sim, id));
+    let expected = [(0, 12), (1, 13), (2, 5)];
+    assert_eq!(spans, expected.map(|(start, end)| (secs(start), secs(end))));
+    assert_eq!(sim.records().len(), 3, "one row each");
+}
+
+#[test]
+fn it_keeps_its_unit_of_its_group() {
+    let (mut sim, caller) = one_caller(2);
+    let group = sim.group(caller, Limit::SERIAL, 100).unwrap();
+    let awaits = Work::takes(secs(1)).awaits(secs(2), 2);
+    sim.submit(caller, awaits.group(group)).unwrap();
+    sim.submit(caller, Work::takes(secs(1)).group(group))
+        .unwrap();
+    assert_eq!(sim.synchronize(caller).unwrap().ok, 2);
+    assert_eq!(span(&sim, 1), (secs(0), secs(7)));
+    assert_eq!(span(&sim, 2), (secs(7), secs(8)));
+}
+
+#[test]
+fn one_without_a_pause_takes_turns_with_those_that_wait() {
+    let (mut sim, caller) = one_caller(1);
+    for _ in 0..2 {
+        let yields = Work::takes(secs(1)).awaits(Duration::ZERO, 1);
+        sim.submit(caller, yields.failing()).unwrap();
+    }
+    sim.submit(caller, Work::takes(secs(1))).unwrap();
+    let summary = sim.synchronize(caller).unwrap();
+    assert_eq!((summary.failed, sim.now()), (2, secs(5)));
+    let spans = [1, 2, 3].map(|id| span(&sim, id));
+    let expected = [(0, 3), (1, 5), (3, 4)];
+    assert_eq!(spans, expected.map(|(start, end)| (secs(start), secs(end))));
+}
+
+#[test]
+fn one_that_is_woken_by_its_owner_goes_on() {
+    let (mut sim, caller) = one_caller(1);
+    let awaits = Work::takes(secs(1)).awaits(Duration::MAX, 1);
+    let task = sim.submit(caller, awaits).unwrap();
+    assert!(!sim.wake(&task), "it has not begun");
+    let stalled = Err(SyncError::Stalled(Stalled));
+    assert_eq!(sim.synchronize(caller), stalled);
+    assert_eq!(sim.now(), secs(1));
+    assert!(sim.wake(&task) && !sim.wake(&task));
+    assert_eq!(sim.synchronize(caller).unwrap().ok, 1);
+    assert_eq!(
+        (span(&sim, 1), sim.wake(&task)),
+        ((secs(0), secs(2)), false)
+    );
+}
+
+/// Nothing is left of the pause then.
+#[test]
+fn one_that_is_woken_early_goes_on_then() {
+    let (mut sim, caller) = one_caller(1);
+    let awaits = Work::takes(secs(1)).awaits(secs(100), 1);
+    let task = sim.submit(caller, awaits).unwrap();
+    sim.advance_to(secs(4));
+    assert!(sim.wake(&task));
+    sim.run();
+    assert_eq!((span(&sim, 1), sim.now()), ((secs(0), secs(5)), secs(5)));
+}
+
+#[test]
+fn one_that_is_woken_while_it_is_polled_does_not_await_next() {
+    let (mut sim, caller) = one_caller(1);
+    let awaits = Work::takes(secs(2)).awaits(secs(100), 1);
+    let task = sim.submit(caller, awaits).unwrap();
+    sim.advance_to(secs(1));
+    assert!(!sim.wake(&task));
+    sim.run();
+    assert_eq!((span(&sim, 1), sim.now()), ((secs(0), secs(4)), secs(4)));
+}
+
+#[test]
+fn one_that_is_cancelled_where_it_awaits_leaves_nothing() {
+    let (mut sim, caller) = one_caller(1);
+    let awaits = Work::takes(secs(1)).awaits(secs(100), 1);
+    let tasks = [awaits; 2].map(|work| sim.submit(caller, work).unwrap());
+    sim.advance_to(secs(3));
+    assert!(sim.cancel(&tasks[0]) && !sim.cancel(&tasks[0]));
+    sim.cancel_all(caller);
+    assert_eq!(sim.synchronize(caller).unwrap().cancelled, 2);
+    sim.run();
+    assert_eq!(sim.now(), secs(3));
+    let rows = sim.records().iter();
+    let rows: Vec<_> = rows
+        .map(|row| (row.run.unwrap().start, row.ended, row.ending))
+        .collect();
+    let expected = |start| (secs(start), secs(3), Ending::Cancelled);
+    assert_eq!(rows, [expected(0), expected(1)]);
+}

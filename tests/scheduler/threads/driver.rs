@@ -1,0 +1,168 @@
+//! One program text, simulated and on a scheduler.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use conversant::limit::Limit;
+use conversant::scheduler::{CallerOptions, Event, Reason, Record, Scheduler};
+use conversant::simulator::{Driver, Simulation, Work};
+
+use crate::threads::stage::{end, finishes};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A future that wakes itself so often.
+async fn yields(mut times: u32) -> Result<(), String> {
+    poll_fn(|cx| {
+        cx.waker().wake_by_ref();
+        match times {
+            0 => Poll::Ready(()),
+            _ => {
+                times -= 1;
+                Poll::Pending
+            }
+        }
+    })
+    .await;
+    Ok(())
+}
+
+/// Two callers, tiers, groups, bumps, levels, limits, cancels, failures and futures, as drawn.
+fn policy<D: Driver>(driver: &mut D, seed: u64) {
+    let mut drawn = seed;
+    let mut draw = |below: u64| {
+        drawn = drawn
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (drawn >> 33) % below
+    };
+    let callers = [1, 3].map(|weight| {
+        let options = CallerOptions {
+            weight,
+            ..CallerOptions::default()
+        };
+        let caller = driver.caller(["one", "three"][usize::from(weight == 3)], options);
+        let caller = caller.unwrap();
+        let group = |limit, level| driver.group(&caller, limit, level).unwrap();
+        let groups = [Limit::SERIAL, Limit::Unlimited].map(|limit| (limit, 100));
+        let mut group = group;
+        let groups = groups.map(|(limit, level)| group(limit, level));
+        (caller, groups)
+    });
+    for _ in 0..3 {
+        driver.at_once(|driver| {
+            let mut tasks = Vec::new();
+            for _ in 0..12 {
+                let (caller, groups) = &callers[draw(2) as usize];
+                let group = groups.get(draw(3) as usize);
+                let mut work = Work::takes(SECOND);
+                if group.is_none() {
+                    work = work.tier(draw(2) as u32);
+                }
+                if draw(4) == 0 {
+                    work = work.bump(draw(3) as u8);
+                }
+                let times = draw(3) as u32;
+                let task = match draw(4) {
+                    0 => {
+                        let work = work.awaits(Duration::ZERO, times);
+                        driver.spawn(caller, group, work, yields(times))
+                    }
+                    1 => driver.submit(caller, group, work.failing(), || Err(String::new())),
+                    _ => driver.submit(caller, group, work, || Ok(())),
+                };
+                tasks.push((caller, task.unwrap()));
+            }
+            let (caller, task) = &tasks[draw(12) as usize];
+            driver.bump(caller, task, 9).unwrap();
+            assert!(driver.cancel(&tasks[draw(12) as usize].1));
+            let (caller, groups) = &callers[draw(2) as usize];
+            driver.set_level(&groups[draw(2) as usize], draw(256) as u8);
+            driver.set_limit(&groups[0], Limit::AtMost(1)).unwrap();
+            driver
+                .set_cap(caller, Limit::AtMost(1 + draw(3) as u32))
+                .unwrap();
+        });
+        for (caller, _) in &callers {
+            _ = driver.synchronize(caller);
+        }
+    }
+}
+
+fn order(mut rows: Vec<Record>) -> Vec<(u64, u32, Option<usize>, String)> {
+    rows.sort_by_key(|row| row.task.id);
+    let mut starts: Vec<_> = rows.iter().filter_map(|row| Some(row.run?.start)).collect();
+    starts.sort();
+    let row = |row: Record| {
+        let place = row
+            .run
+            .map(|run| starts.iter().position(|&at| at == run.start).unwrap());
+        let Record { task, ending, .. } = row;
+        (task.id.get(), task.tier, place, ending.to_string())
+    };
+    rows.into_iter().map(row).collect()
+}
+
+#[test]
+fn one_program_text_simulated_and_run_comes_to_the_same() {
+    finishes(|| {
+        for seed in 1..60 {
+            let mut sim = Simulation::new(1).unwrap();
+            policy(&mut sim, seed);
+            let (log, rows) = crossbeam_channel::unbounded::<Record>();
+            let scheduler = Scheduler::builder().workers(1).claims(1).log(log).build();
+            let scheduler = scheduler.unwrap();
+            policy(&mut &scheduler, seed);
+            end(&scheduler);
+            let run = rows.try_iter().collect();
+            assert_eq!(order(sim.take_records()), order(run), "{seed}");
+        }
+    });
+}
+
+#[test]
+fn time_passes_in_both() {
+    finishes(|| {
+        fn delayed<D: Driver>(driver: &mut D) {
+            let caller = driver.caller("main", CallerOptions::default()).unwrap();
+            driver.set_workers(2).unwrap();
+            let work = Work::takes(Duration::ZERO);
+            driver.submit(&caller, None, work, || Ok(())).unwrap();
+            driver.pass(Duration::from_millis(2));
+            driver
+                .submit(&caller, None, work.after(Duration::from_millis(3)), || {
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!(driver.synchronize(&caller).unwrap().ok, 2);
+        }
+        let mut sim = Simulation::new(1).unwrap();
+        delayed(&mut sim);
+        assert_eq!(sim.now(), Duration::from_millis(5));
+        let (log, events) = crossbeam_channel::unbounded::<Event>();
+        let scheduler = Scheduler::builder().workers(1).log(log).build().unwrap();
+        delayed(&mut &scheduler);
+        end(&scheduler);
+        let starts = events.try_iter().filter_map(|event| match event {
+            Event::Started { at, .. } => Some(at),
+            _ => None,
+        });
+        let starts: Vec<_> = starts.collect();
+        assert!(starts[1] >= Duration::from_millis(5));
+        assert_eq!(scheduler.workers().max, 2);
+    });
+}
+
+#[test]
+fn a_work_that_names_a_group_is_for_a_simulation() {
+    let mut sim = Simulation::new(1).unwrap();
+    let caller = sim.caller("main", CallerOptions::default()).unwrap();
+    let group = sim.group(caller, Limit::SERIAL, 100).unwrap();
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let driver = &mut &scheduler;
+    let caller = driver.caller("main", CallerOptions::default()).unwrap();
+    let work = Work::takes(SECOND).group(group);
+    let refused = driver.submit(&caller, None, work, || Ok(()));
+    assert_eq!(refused.unwrap_err(), Reason::ForeignGroup);
+}
