@@ -95,6 +95,8 @@ pub(crate) struct Rare<T> {
     pub(crate) counted: Option<u32>,
     /// The message that somebody looks at.
     pub(crate) peeked: Option<Head>,
+    /// What the embedder knows it by.
+    pub(crate) tag: u64,
     /// The most units at once.
     pub(crate) limit: Limit,
     /// Units of detached deliveries.
@@ -304,12 +306,18 @@ impl<T> Mailbox<T> {
                 last_tier: 0,
                 counted: None,
                 peeked: None,
+                tag: 0,
                 limit: Limit::SERIAL,
                 detached: 0,
                 more_pins: 0,
                 high: 0,
             })
         })
+    }
+
+    /// What the embedder knows it by, 0 if nothing was said.
+    pub(crate) fn tag(&self) -> u64 {
+        self.rare.as_ref().map_or(0, |rare| rare.tag)
     }
 
     /// The level it is bumped to, and when.

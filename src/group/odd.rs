@@ -176,7 +176,7 @@ impl<T> Mailbox<T> {
     /// Gives up the block of what is rare, if nothing is in it.
     pub(crate) fn close_up(&mut self) {
         let empty = |rare: &mut Box<Rare<T>>| {
-            let kept = rare.high > 0 || rare.more_pins > 0 || rare.detached > 0;
+            let kept = rare.high > 0 || rare.more_pins > 0 || rare.detached > 0 || rare.tag > 0;
             let odd = !rare.odd.is_empty() || rare.fronts > 0;
             !kept && !odd && rare.last_tier == 0 && rare.limit == Limit::SERIAL
         };

@@ -92,6 +92,8 @@ pub struct LaneStatus {
 pub struct GroupStatus {
     /// Its name.
     pub id: GroupId,
+    /// Its [tag](super::Conversation::set_tag), or 0.
+    pub tag: u64,
     /// The most messages in flight at once.
     pub limit: Limit,
     /// Its standing level.
@@ -234,6 +236,7 @@ fn status<T>(
     let claimed = state.is_claimed(&mailbox);
     let status = GroupStatus {
         id: shared.id(group.key()),
+        tag: mailbox.tag(),
         limit: mailbox.limit(),
         level: mailbox.level,
         // A turn that is about to begin has used it up.

@@ -110,6 +110,12 @@ impl<'q, T> Turn<'q, T> {
         self.shared.id(self.live.group().key())
     }
 
+    /// The group's [tag](super::Conversation::set_tag), 0 if it was given none.
+    #[must_use]
+    pub fn tag(&self) -> u64 {
+        self.live.group().lock().tag()
+    }
+
     /// The group's next message, to be [completed](Delivery::complete): a delivery that
     /// is dropped was *not* done, and its message is delivered again.
     ///

@@ -18,6 +18,35 @@ fn keyed(queue: &Queue<u32>) -> Keyed<&'static str, u32> {
 }
 
 #[test]
+fn a_tag_stays_and_comes_with_each_turn() {
+    let (queue, lane) = plain();
+    let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
+    one.set_tag(7);
+    let limited = lane.group(2, 100).unwrap();
+    limited.set_tag(u64::MAX);
+    for _ in 0..2 {
+        for conversation in [&one, &two, &limited.conversation().unwrap()] {
+            conversation.send(1).unwrap();
+        }
+        let tags = [(); 3].map(|()| {
+            let mut turn = queue.try_receive().unwrap();
+            turn.next().unwrap().complete();
+            turn.tag()
+        });
+        assert_eq!(tags, [7, 0, u64::MAX]);
+        // The end of what was detached gives up what is rare and not in use.
+        one.send(1).unwrap();
+        let mut turn = queue.try_receive_from(one.group()).unwrap();
+        let detached = turn.next().unwrap().detach();
+        drop(turn);
+        detached.complete();
+    }
+    queue.group(one.group()).unwrap().set_tag(8);
+    let told = queue.groups().map(|group| group.tag);
+    assert_eq!(told.collect::<Vec<_>>(), [8, 0, u64::MAX]);
+}
+
+#[test]
 fn a_group_is_paused_and_goes_on_by_name() {
     let (queue, lane) = plain();
     let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
