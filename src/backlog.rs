@@ -257,6 +257,7 @@ impl<T: Item> Backlog<T> {
         let (old, (seq, message)) = (g.place, g.messages.pop()?);
         // It has started in its tier.
         g.head = None;
+        g.by_bump = old.bump().is_some();
         g.place.set_bump(None);
         g.in_flight += 1;
         self.order.join_and_settle(index, g, Age::New);

@@ -49,6 +49,8 @@ pub(super) struct Group<T> {
     pub(super) limit: Limit,
     pub(super) in_flight: u32,
     pub(super) level: u8,
+    /// Whether a bump brought forward the message claimed last: those behind it have none.
+    pub(super) by_bump: bool,
     /// Those who keep it.
     pub(super) pins: u32,
     /// The tier in which it counts: that of the message that waits first.
@@ -66,6 +68,7 @@ impl<T> Group<T> {
             limit,
             in_flight: 0,
             level,
+            by_bump: false,
             pins: 1,
             head: None,
             place: Place::default(),

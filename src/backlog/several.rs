@@ -99,11 +99,11 @@ impl<T: Item> Backlog<T> {
     }
 
     /// Whether anything could be lent behind what holds this: it is of a serial group in which
-    /// more waits, and no other lane has work.
+    /// more waits, no bump brought it forward, and no other lane has work.
     #[inline]
     pub fn has_behind(&self, holds: InFlight) -> bool {
         let group = holds.group.and_then(|group| self.groups.get(group.0));
-        group.is_some_and(|g| !g.messages.is_empty() && g.limit == Limit::SERIAL)
+        group.is_some_and(|g| !g.messages.is_empty() && g.limit == Limit::SERIAL && !g.by_bump)
             && self.order.lanes.is_alone(holds.lane.index())
     }
 

@@ -164,8 +164,8 @@ impl Twins {
         let behind = behind
             .take_while(|(n, of)| *of == tier && goes(n))
             .take(most);
-        let serial = self.limit == Limit::SERIAL;
-        let expected: Vec<_> = behind.map(|&(n, _)| n).filter(|_| serial).collect();
+        let lends = self.limit == Limit::SERIAL && ours.old.bump().is_none();
+        let expected: Vec<_> = behind.map(|&(n, _)| n).filter(|_| lends).collect();
         self.working = Some((ours.holds(), theirs));
         match lend(&mut self.subject, ours, most, goes) {
             Ok(lent) => {
@@ -290,6 +290,19 @@ fn one_that_is_alone_lends_nothing() {
     backlog.send_alone(other, 0, Some(0), 9);
     let alone = std::iter::from_fn(|| backlog.claim()).find(|claim| claim.group.is_none());
     assert!(lend(&mut backlog, alone.unwrap(), 9, |_| true).is_err());
+}
+
+/// A bump is for the next one only.
+#[test]
+fn what_a_bump_brought_forward_lends_nothing() {
+    let (mut backlog, group, _) = five();
+    assert!(backlog.bump(group, 200));
+    let first = backlog.claim().unwrap();
+    let first = lend(&mut backlog, first, 9, |_| true).unwrap_err();
+    backlog.finish(first.holds());
+    let second = backlog.claim().unwrap();
+    let lent = lend(&mut backlog, second, 9, |_| true).unwrap();
+    assert!(lent.iter().eq(&[2, 3, 4, 5]));
 }
 
 /// Sent, bumped and given back while others are lent.
