@@ -35,9 +35,9 @@ fn a_tag_stays_and_comes_with_each_turn() {
         });
         tags.sort_unstable();
         assert_eq!(tags, [0, 7, u64::MAX]);
-        // In a lane with tiers the end of a turn gives up what is rare and not in use.
-        two.send_in(1, 1).unwrap();
-        assert_eq!(serve(&queue), [1]);
+        // A group that is drained gives up what is rare and not in use.
+        one.send(2).unwrap();
+        assert_eq!(queue.drain(one.group()), Ok(vec![2]));
     }
     queue.group(one.group()).unwrap().set_tag(8);
     let told = queue.groups().map(|group| group.tag);
