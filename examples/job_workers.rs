@@ -23,7 +23,7 @@ fn work(jobs: &JobQueue<u32, String>, done: &Mutex<BTreeMap<String, u32>>) {
             if fails {
                 claim.fail().ok();
             } else if let Ok(taken) = claim.complete() {
-                let name = taken.job.to_string();
+                let name = taken.job;
                 assert_eq!(
                     done.lock().unwrap().insert(name, attempt),
                     None,

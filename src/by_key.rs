@@ -15,8 +15,8 @@
 //!
 //! 1. The run is in order, and so is the tree. Which of their first items is first is
 //!    compared when it is asked.
-//! 2. An item is in one order at most, and stays where it is as long; whose it is is not
-//!    checked.
+//! 2. An item is in one order at most, and does not move while it is in it. Which order
+//!    that is, is not checked.
 //!
 //! # Cost
 //!

@@ -72,8 +72,9 @@
 //! [`push`](JobQueue::push), [`why`](JobQueue::why), and the claims. It must
 //! not call the queue. If it panics the panic goes on, that one operation has
 //! done nothing, and the queue goes on; completing, giving back, limits, leases and
-//! other keys compare nothing. Keys, jobs and wakers are dropped, and wakers woken,
-//! without the lock; they may call the queue. A waker that panics stops nobody:
+//! other keys compare nothing. Keys, jobs and wakers are dropped, jobs cloned, and wakers
+//! woken without the lock; they may call the queue. A job is cloned by [`JobQueue::get`], and
+//! where it is to be had by value while a claim whose lease ran out shows it still. A waker that panics stops nobody:
 //! all others are woken, and the call that woke it goes on.
 //!
 //! # Memory ordering
@@ -287,6 +288,10 @@ impl<K, J> JobQueue<K, J> {
     /// again; the dead stay.
     ///
     /// Cost: O(n log n) under the lock.
+    ///
+    /// # Panics
+    ///
+    /// As [`remove_all`](Self::remove_all).
     pub fn shutdown(&self) -> Vec<Taken<K, J>> {
         let waited = self.shared().shut(false);
         waited.into_iter().map(push::taken).collect()
@@ -328,7 +333,7 @@ impl<K, J> fmt::Debug for JobQueue<K, J> {
 
 /// What may cross threads, and why.
 ///
-/// A job is shared by the queue and its claims (after a lease has run out,
+/// With a lease a job is shared by the queue and its claims (after it has run out,
 /// several), which lend it out by reference: it must be `Send` and `Sync`. Keys
 /// are compared under the lock alone: they must be `Send`.
 const _: () = {

@@ -14,12 +14,12 @@
 //!
 //! # Protocol
 //!
-//! Every change of a job's state goes through `set_state`, which keeps
-//! all counts exact and compares no keys. A job that should be in an order and is not
+//! A job's change of state is counted by `Home::count` and `Jobs::count`, which compare no
+//! keys. A job that should be in an order and is not
 //! yet, and a group that should have a front and has none, are noted as dirty; the
-//! next claim inserts them (`update_lines`). So the user's `Ord` runs in
-//! `find_position` and `update_lines` alone, and there before anything has changed or
-//! in between two whole changes.
+//! next claim inserts them (`update_lines`). So the user's `Ord` runs in `find_position`,
+//! `update_lines` and `why`, and where a claim asks for the first of a line: before anything
+//! has changed, or in between two whole changes.
 //!
 //! # Invariants
 //!
@@ -41,8 +41,8 @@
 //!
 //! O(log d) comparisons expected where a job is inserted, d being how many come behind
 //! it, in its group and among those that could be claimed in its tenant: blocked jobs of
-//! other groups are not in either. The rest is O(1), but for names, dates, `why`, lists
-//! and snapshots.
+//! other groups are not in either. A claim compares once where jobs came late. The rest is
+//! O(1), but for names, dates, `why`, lists and snapshots.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
@@ -188,8 +188,8 @@ impl<K, J> Jobs<K, J> {
         self.change(at, old, state, None);
     }
 
-    /// A job's state changes, and it is inserted at its position if that is known: the one
-    /// place where counts do. Inlined, since most know both states.
+    /// A job's state changes, and it is inserted at its position if that is known. Inlined,
+    /// since most know both states.
     #[inline(always)]
     fn change(&mut self, at: u32, old: State, state: State, position: Option<InOrder>) {
         let job = self.jobs.by_index_mut(at).expect(PINNED);

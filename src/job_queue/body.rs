@@ -45,9 +45,9 @@ impl<J> Body<J> {
     #[inline]
     pub(super) fn lend(stored: &mut Stored<J>, clone: Option<Clones<J>>) -> Stored<J> {
         let lent = match (stored.take()?, clone) {
-            (Self::Own(job), None) => return Some(Self::Own(job)),
+            (body, None) => return Some(body),
             (Self::Own(job), Some(clone)) => Arc::new(Lent { job, clone }),
-            (Self::Shared(lent), _) => lent,
+            (Self::Shared(lent), Some(_)) => lent,
         };
         *stored = Some(Self::Shared(Arc::clone(&lent)));
         Some(Self::Shared(lent))

@@ -25,7 +25,7 @@ use super::shared::Shared;
 /// whatever it does gives the error [`Expired`] and changes nothing. The job itself stays
 /// readable.
 ///
-/// Every method takes the queue's lock once, but `deref`.
+/// Every method that asks or changes the queue takes its lock once.
 ///
 /// It borrows its queue, or owns it: see [`into_owned`](Self::into_owned).
 #[must_use = "dropping a claim gives its job back"]

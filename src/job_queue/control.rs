@@ -80,6 +80,10 @@ impl<K, J> JobQueue<K, J> {
     /// # Errors
     ///
     /// [`Refused`] if there is no such job any more, or it is claimed.
+    ///
+    /// # Panics
+    ///
+    /// As [`Claim::complete`](super::Claim::complete); the job is out.
     pub fn remove(&self, id: JobId) -> Result<Taken<K, J>, Refused> {
         let id = self.shared().key(id)?;
         let removed = self.shared().with_state(|state| state.jobs.remove(id));
@@ -106,6 +110,10 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// [`ReplaceError`] with the new job if there is no such job any more, or it is
     /// claimed.
+    ///
+    /// # Panics
+    ///
+    /// As [`Claim::complete`](super::Claim::complete); the new job is in.
     pub fn replace(&self, id: JobId, job: J) -> Result<J, ReplaceError<J>> {
         let mut job = Some(Body::Own(job));
         let replaced = self.shared().key(id).and_then(|id| {
@@ -134,8 +142,8 @@ impl<K, J> JobQueue<K, J> {
     }
 
     /// The jobs of this scope, in whatever state, in the order in which they were
-    /// pushed. What [`why`](Self::why) and [`get`](Self::get) say of them tells one
-    /// from another, and [`remove_all`](Self::remove_all) takes out what was found.
+    /// pushed. What [`why`](Self::why) and, of those that are not claimed,
+    /// [`get`](Self::get) say of them tells one from another, and [`remove_all`](Self::remove_all) takes out what was found.
     ///
     /// Cost: O(n log n) in all jobs of the queue, under the lock.
     #[must_use]
@@ -160,6 +168,10 @@ impl<K, J> JobQueue<K, J> {
     /// assert_eq!(queue.remove_all(to_ann).len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Claim::complete`](super::Claim::complete); what was taken out is dropped.
     pub fn remove_all(&self, ids: impl IntoIterator<Item = JobId>) -> Vec<Taken<K, J>> {
         let ids = ids.into_iter().filter_map(|id| self.shared().key(id).ok());
         let ids: Vec<_> = ids.collect();
@@ -174,6 +186,10 @@ impl<K, J> JobQueue<K, J> {
     /// pushed. Those that are claimed or dead stay.
     ///
     /// Cost: as [`list`](Self::list).
+    ///
+    /// # Panics
+    ///
+    /// As [`remove_all`](Self::remove_all).
     pub fn drain(&self, scope: &Scope) -> Vec<Taken<K, J>> {
         let drained = self.shared().with_state(|state| state.jobs.drain(scope));
         drained.into_iter().map(taken).collect()

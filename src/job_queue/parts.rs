@@ -164,7 +164,7 @@ impl<K, J, S> Part<K, J, S> {
     }
 
     /// The place of a job here, for [`JobQueue::push_all`]: no name is looked up. It is
-    /// good as long as the handle lives, or a job keeps the name.
+    /// good as long as the handle lives, or a job or a setting keeps the name.
     ///
     /// ```
     /// use conversant::job_queue::{JobQueue, Terms};

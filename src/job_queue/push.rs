@@ -30,8 +30,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Cost: O(log n). By a [handle](Self::tenant) the
-    /// names are not looked up.
+    /// Cost: O(log n). By a [handle](Self::tenant) the names are not looked up.
     ///
     /// # Errors
     ///
@@ -226,7 +225,7 @@ pub enum PushReason {
     /// This job of the same tenant has the same
     /// [unique name](super::Terms::unique).
     Duplicate(JobId),
-    /// Its [place](super::Part::place) is that of a handle that is gone, or of another
+    /// Its [place](super::Part::place) is by the handle of a name that is gone, or of another
     /// queue.
     Stale,
 }

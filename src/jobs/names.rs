@@ -151,14 +151,14 @@ impl Place {
         Self::default()
     }
 
-    /// Of this tenant.
+    /// Of this tenant. A place by handle forgets the handle, and is in no group.
     pub fn tenant(mut self, tenant: impl Into<Name>) -> Self {
         *self.names().0 = tenant.into();
         self
     }
 
     /// In this group of its tenant; the same name under another tenant is
-    /// another group.
+    /// another group. A place by handle forgets the handle, and is of the default tenant.
     pub fn group(mut self, group: impl Into<Name>) -> Self {
         *self.names().1 = Some(group.into());
         self

@@ -105,11 +105,11 @@ impl<K, J> Jobs<K, J> {
     pub fn eligible_of(&self, of: Option<Pinned>) -> u64 {
         let open = match of {
             None => self.open,
-            Some(pinned) => {
-                let (tenant, group) = pinned.home();
-                let tenant = self.tenant(tenant);
-                let counted = group.map(|group| u64::from(self.group(group).counted));
-                counted.map_or(tenant.counted, |counted| counted.min(tenant.counted))
+            Some(Pinned { tenant, group }) => {
+                // Gone where only a wait that was forgotten still asks for it.
+                let tenant = self.tenants.get(tenant).map_or(0, |tenant| tenant.counted);
+                let counted = |group| self.groups.get(group).map_or(0, |group| group.counted);
+                group.map_or(tenant, |group| tenant.min(u64::from(counted(group))))
             }
         };
         open.min(u64::from(self.limit.room(self.running)))

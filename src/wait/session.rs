@@ -193,7 +193,8 @@ impl<S> Guarded<S> {
     }
 
     /// The same, where who holds the mutex may do much under it: looks again after longer
-    /// and longer pauses, as each look takes its line away, and then sleeps.
+    /// and longer pauses, as each look takes its cache
+    /// line away, and then sleeps.
     #[inline]
     pub(crate) fn lock_patiently(&self) -> Session<'_, S> {
         let guard = self.0.try_lock();

@@ -292,3 +292,24 @@ fn a_place_by_handle_is_good_while_its_name_is_kept_and_in_its_queue() {
     let id = queue.push(6, 66, named.group("c")).unwrap();
     assert_eq!(queue.list(&Scope::group("c")), [id]);
 }
+
+#[test]
+fn a_wait_for_a_part_that_is_forgotten_asks_for_nothing() {
+    let queue = JobQueue::new();
+    for with_group in [false, true] {
+        let shop = queue.tenant("shop");
+        let group = shop.group("a");
+        let waits = match with_group {
+            false => [shop.claim(1), shop.claim(1)],
+            true => [group.claim(1), group.claim(1)],
+        };
+        let woken = Arc::new(Woken(AtomicUsize::new(0)));
+        for mut wait in waits {
+            assert!(poll(&mut wait, &woken).is_pending());
+            std::mem::forget(wait);
+        }
+        drop((group, shop));
+        queue.push(1, 11, Place::new().tenant("other")).unwrap();
+        assert_eq!(queue.try_claim(9).remove(0).complete().unwrap().job, 11);
+    }
+}

@@ -148,7 +148,9 @@ fn a_job_is_cloned_only_if_it_is_shown_elsewhere() {
     assert_eq!((&*claim, queue.get(id)), (&Counted(0), None));
     claim.give_back().unwrap();
     assert_eq!(queue.get(id), Some(Counted(1)));
-    assert_eq!(first(&queue).complete().unwrap().job, Counted(0));
+    let claim = first(&queue);
+    assert_eq!(queue.get(id), None, "whoever looked before");
+    assert_eq!(claim.complete().unwrap().job, Counted(0));
 
     let id = push();
     let mut late = queue.try_claim_until(1, Duration::from_secs(1));
