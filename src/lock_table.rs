@@ -54,14 +54,16 @@
 //!
 //! A hot root does not: an owner that locks below the same root again and again *keeps* the intent on
 //! it. From the second time in a row that the intent is not needed any more it stays in the table, as
-//! if it were not there: nobody sees it, and who is in conflict with it takes it away, O(owners that
-//! keep one there). To use it again, and to let it rest, is one exchange of a word of the owner's own.
+//! if it were not there: nobody sees it, and who is in conflict with it takes it away, with the locks
+//! of all shards and in O(owners that keep one there). To use it again, and to let it rest, is a load
+//! and a store of a word of the owner's own, under the lock of what it locks below.
 //! It goes with the owner, and when somebody takes a [`snapshot`](LockTable::snapshot) or asks for
 //! [`len`](LockTable::len). So whoever has many small transactions has an owner for each thread or
 //! session, and [renews](Owner::renew) it; an owner made for each one locks the root itself, twice.
 //!
-//! To make an owner, to renew and to drop it takes a lock that is the thread's own, and counts in one
-//! word that all share.
+//! To make an owner, to renew and to drop it takes a lock that every sixteenth thread shares, of the
+//! thread that made it, and counts in one word that all share; the drop of one that has waited also
+//! the lock of those who wait.
 //!
 //! Only where somebody has to wait, and at a resource that somebody waits for, is there one lock for
 //! the whole table: there a step costs O(q) in the queue as well, and the search for a deadlock at

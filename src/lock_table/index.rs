@@ -1,6 +1,7 @@
 //! One shard of the index: an entry per resource, found by its hash.
 //!
-//! Invariant: nothing of the user's runs in here but `Eq` in `look`, which changes nothing. Names
+//! Invariant: nothing of the user's runs in here but `Eq` where an entry is
+//! looked for, which changes nothing. Names
 //! that are no longer needed are given out; none is cloned.
 
 use super::bias::Bias;

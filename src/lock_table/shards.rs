@@ -23,7 +23,8 @@
 //! 1. There is an entry exactly while the resource has a holder or a request; who keeps an intent
 //!    (`bias`) is a holder.
 //! 2. An entry becomes busy, and quiet again, only under the lock of the wait table.
-//! 3. Nothing of the user's runs in here but `Eq` in `find`, which changes nothing. Names that are
+//! 3. Nothing of the user's runs in here but `Eq` where an entry is looked for, which
+//!    changes nothing. Names that are
 //!    no longer needed are given out, to be dropped unlocked; none is cloned.
 
 use std::panic::{RefUnwindSafe, UnwindSafe};

@@ -133,8 +133,8 @@ impl Builder {
     /// Tells a [`Log`] when each task is queued, started and ended: a closure, or a channel of
     /// the crate `crossbeam-channel`, version 0.5. Of one task it is told in this order: of the
     /// beginning before that, and of the end before anybody else. What is lost is counted in the
-    /// status. A task that is refused since no worker could be started is told as cancelled;
-    /// those that go unrun with the scheduler itself are not told.
+    /// status. A task that is refused since no worker could be started is told as cancelled, when
+    /// it does not count any more; those that go unrun with the scheduler itself are not told.
     ///
     /// With a log a submission takes the scheduler's lock twice; without one it costs nothing.
     ///

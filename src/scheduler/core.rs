@@ -234,12 +234,18 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// Once nothing more will come, who finds nothing leaves.
+    /// Once nothing more will come, who finds nothing leaves. What is on its way to its place
+    /// may be a task with a delay.
     #[inline]
     pub(super) fn close_workers(&mut self) {
-        if self.closed && self.clock.is_empty() {
+        if self.closed && self.underway == 0 && self.clock.is_empty() {
             self.workers.close();
         }
+    }
+
+    /// A task that a worker has is to end as soon as it can.
+    pub fn tell_to_end(&mut self, task: TaskId) {
+        self.told_to_end.insert(task);
     }
 
     /// Whether there is something to do for a worker that comes.

@@ -262,8 +262,9 @@ impl Group {
     /// bumped; used up when that task starts.
     pub fn bump(&self, level: u8) {
         let key = self.key;
+        // What a worker has taken along goes back first: one of these may be its next task.
         self.shared
-            .with_state(|state, _, _| state.core.backlog.bump(key, level));
+            .with_state(|state, wakes, _| state.exact(wakes).backlog.bump(key, level));
     }
 
     /// What the [log](super::Builder::log) calls it.

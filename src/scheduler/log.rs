@@ -2,7 +2,7 @@
 //!
 //! No event is told under a lock. A task that is submitted is counted and told before it takes
 //! its place in line, so that nobody starts it or ends it meanwhile; one that ends without a
-//! worker is told before its end counts.
+//! worker is told before its end counts, but for one that is refused.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;

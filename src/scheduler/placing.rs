@@ -69,7 +69,7 @@ impl<J: Body> Core<J> {
         task: Waiting<J>,
         queued: Duration,
     ) -> Location {
-        // Nobody waits for it yet.
+        // Nobody waits for it yet; with a log, what it skips is told later.
         let nobody = &mut WakeBatch::new();
         match placing.after.is_zero() {
             true => self.arrive(caller, task, placing, queued, nobody),

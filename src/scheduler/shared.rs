@@ -215,10 +215,10 @@ impl Aftermath<'_> {
             let Ended {
                 job, ending, run, ..
             } = ended;
-            job.discard();
             if let Some(record) = ended.record {
                 self.shared.tell(Event::Ended(*record));
             }
+            job.discard();
             if let Some(task) = ended.open {
                 drop(WakeBatch::from(job.end_unrun(ending, run)));
                 self.shared

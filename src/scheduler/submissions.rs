@@ -13,7 +13,7 @@
 //! 2. Every event closes the list while it lasts, but for those of a worker that looks
 //!    for its next task, and for wake-ups. So whoever is told that a caller is released,
 //!    or that tiers are in use, sees all that was posted before.
-//! 3. Tasks have their numbers in the order of the list, behind all that the state knows.
+//! 3. Tasks have their numbers in the order of each row, behind all that the state knows.
 //!
 //! Memory ordering: that of the two locks. `may_post` of a caller changes only while the
 //! list is closed, and is read under its lock while it is open. `has_bodies` is a hint, and

@@ -74,7 +74,7 @@ impl<R, E> Task<R, E> {
             let core = state.exact_for(at, wakes);
             let cancelled = core.cancel(at, now, wakes);
             if !cancelled && !self.has_ended() {
-                core.told_to_end.insert(self.id);
+                core.tell_to_end(self.id);
             }
             cancelled
         })

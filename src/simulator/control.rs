@@ -17,10 +17,14 @@ impl Simulation {
         self.core.bump(at, level)
     }
 
-    /// Cancels a task if it has not started: true if so.
+    /// Cancels a task if it has not started, or is a future that awaits: true if so. One that
+    /// is polled is cancelled when it awaits next.
     pub fn cancel(&mut self, task: &SimTask) -> bool {
         let at = self.find(task);
         let cancelled = at.is_some_and(|at| self.core.cancel(at, self.now, &mut self.wakes));
+        if at.is_some() && !cancelled {
+            self.core.tell_to_end(task.id);
+        }
         self.collect_unrun();
         cancelled
     }
@@ -45,7 +49,7 @@ impl Simulation {
         task?.job.location()
     }
 
-    /// Cancels all of a caller's tasks that have not started.
+    /// Cancels all of a caller's tasks that have not started, and its futures that await.
     pub fn cancel_all(&mut self, caller: CallerId) {
         let caller = self.key(caller);
         for (.., at) in self.core.waiting_up_to(TaskId::LAST, Some(caller)) {

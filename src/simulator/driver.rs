@@ -114,7 +114,7 @@ pub trait Driver {
     /// [`Stale`] if the task has ended.
     fn bump(&mut self, caller: &Self::Caller, task: &Self::Task, level: u8) -> Result<(), Stale>;
 
-    /// Cancels a task if it has not started: true if so.
+    /// Cancels a task if it has not started, or is a future that awaits: true if so.
     fn cancel(&mut self, task: &Self::Task) -> bool;
 
     /// Changes a caller's cap; 0 is a pause.
@@ -173,10 +173,13 @@ impl Driver for Simulation {
         work: Work,
         _: F,
     ) -> Result<SimTask, Reason> {
-        let place = group
+        if work.group.is_some() {
+            return Err(Reason::ForeignGroup);
+        }
+        let work = group
             .into_iter()
             .fold(work, |work, group| work.group(*group));
-        Self::submit(self, *caller, place)
+        Self::submit(self, *caller, work)
     }
 
     fn spawn<F>(

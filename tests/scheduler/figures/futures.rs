@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use conversant::error::Stalled;
 use conversant::limit::Limit;
-use conversant::scheduler::{Ending, SyncError, Why};
-use conversant::simulator::Work;
+use conversant::scheduler::{Ending, Reason, SyncError, Why};
+use conversant::simulator::{Driver, Work};
 
 use super::sim::{one_caller, secs, span};
 
@@ -94,6 +94,26 @@ fn one_that_is_woken_while_it_is_polled_does_not_await_next() {
     assert!(!sim.wake(&task));
     sim.run();
     assert_eq!((span(&sim, 1), sim.now()), ((secs(0), secs(4)), secs(4)));
+}
+
+#[test]
+fn one_that_is_cancelled_while_it_is_polled_ends_where_it_awaits() {
+    let (mut sim, caller) = one_caller(1);
+    let awaits = Work::takes(secs(2)).awaits(secs(100), 1);
+    let task = sim.submit(caller, awaits).unwrap();
+    sim.advance_to(secs(1));
+    assert!(!sim.cancel(&task), "a worker has it");
+    assert_eq!(sim.synchronize(caller).unwrap().cancelled, 1);
+    assert_eq!(sim.now(), secs(2));
+}
+
+#[test]
+fn a_driver_takes_no_work_that_names_a_group_itself() {
+    let (mut sim, caller) = one_caller(1);
+    let group = sim.group(caller, Limit::SERIAL, 100).unwrap();
+    let work = Work::takes(secs(1)).group(group);
+    let refused = Driver::submit(&mut sim, &caller, None, work, || Ok(()));
+    assert_eq!(refused.map(drop), Err(Reason::ForeignGroup));
 }
 
 #[test]

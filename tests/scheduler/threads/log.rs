@@ -1,13 +1,15 @@
 //! What a log is told, by whom, and in which order.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
+use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::scheduler::{
     Caller, CallerOptions, Ending, Event, How, Log, Place, PoolError, Reason, Record, Scheduler,
-    TaskId,
+    TaskId, Verdict,
 };
 
 use crate::threads::stage::{end, finishes, gives};
@@ -207,6 +209,41 @@ fn a_log_may_use_the_scheduler() {
         assert_eq!(caller.synchronize().wait().unwrap().tasks, 2);
         assert_eq!(other.synchronize().wait().unwrap().ok, 5);
         end(scheduler);
+    });
+}
+
+/// While it is told the queue is closed, and no worker has a reason to stay but this.
+#[test]
+fn a_task_with_a_delay_has_a_worker_though_it_is_told_of_a_shutdown() {
+    finishes(|| {
+        let there: Arc<OnceLock<(Scheduler, Caller)>> = Arc::default();
+        let (known, started) = (Arc::downgrade(&there), Arc::new(AtomicUsize::new(0)));
+        let threads = started.clone();
+        let scheduler = Scheduler::builder()
+            .workers(1)
+            .on_thread_start(move |_| _ = threads.fetch_add(1, Ordering::Relaxed))
+            .log(move |event: Event| {
+                if let Event::Queued(_) = event {
+                    let there = known.upgrade().expect("it is used");
+                    let (scheduler, _) = there.get().expect("it was made");
+                    let ended = scheduler.shutdown(How::Drain).wait_timeout(Duration::ZERO);
+                    assert!(ended.is_err(), "it waits for the task");
+                }
+            })
+            .build()
+            .unwrap();
+        let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+        let (scheduler, caller) = there.get_or_init(|| (scheduler, caller));
+        let later = Place::new().after(Duration::from_millis(50));
+        let mut task = caller.exec_with(later, || Ok::<_, ()>(7)).unwrap();
+        assert!(matches!(
+            task.outcome().wait().unwrap().verdict,
+            Verdict::Ok(7)
+        ));
+        end(scheduler);
+        // Else one after the other begins and leaves, until it is due.
+        let started = started.load(Ordering::Relaxed);
+        assert!(started <= 2, "{started}");
     });
 }
 
