@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::scheduler::{
-    Builder, Caller, CallerOptions, Event, How, Place, PoolError, Reason, Record, Scheduler,
+    Builder, Caller, CallerOptions, Event, How, Place, PoolError, Reason, Record, Scheduler, Why,
 };
 
 use crate::threads::stage::{Held, end, finishes, one_caller};
@@ -236,5 +236,29 @@ fn posted_ones_start_in_the_order_of_those_that_are_not() {
             let told = order(seed, Scheduler::builder().log(|_: Event| ()));
             assert_eq!(posted, told, "{seed}");
         }
+    });
+}
+
+/// It was taken in meanwhile: what is in its place now is another group's.
+#[test]
+fn one_posted_later_does_not_join_the_group_that_has_its_place_now() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let [one, two] = [(); 2].map(|()| caller.group(Limit::SERIAL, 100).unwrap());
+        let held = Held::start(&caller);
+        let post = |group| {
+            let task = caller.exec_with(Place::new().group(group), || Ok::<_, ()>(()));
+            task.unwrap()
+        };
+        // Whoever cancels takes all in.
+        assert!(post(&one).cancel());
+        post(&two).detach();
+        let third = post(&one);
+        let waiting = scheduler.status().waiting;
+        let why = waiting.iter().find(|task| task.id == third.id());
+        assert_eq!(why.map(|task| task.why), Some(Why::Worker));
+        third.detach();
+        held.finish();
+        end(&scheduler);
     });
 }
