@@ -384,7 +384,8 @@ impl<K: Ord, J> Jobs<K, J> {
     }
 }
 
-/// A dirty list that grew beyond this is freed when it is empty.
+/// A dirty list that grew beyond this is freed when it is empty, and rid of what has gone when
+/// there are fewer jobs.
 const DIRTY_KEPT: usize = 256;
 
 const PINNED: &str = "jobs pin their names, and lists hold living jobs";

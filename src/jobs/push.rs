@@ -4,8 +4,8 @@ use crate::by_key::{Links, Position};
 use crate::slab::Key;
 
 use super::home::{Home, InOrder};
-use super::records::{Group, Job, State, Tenant};
-use super::{Jobs, Name, PINNED, Place, Refused, Scope, Terms, To};
+use super::records::{Dirty, Group, Job, State, Tenant};
+use super::{DIRTY_KEPT, Jobs, Name, PINNED, Place, Refused, Scope, Terms, To};
 
 /// Where a new job goes: all comparisons are made. Valid until the next change.
 #[derive(Debug)]
@@ -81,6 +81,9 @@ impl<K: Ord, J> Jobs<K, J> {
         }
         let state = self.wait_until(id, due);
         self.change(at, State::Uncounted, state, position.in_order);
+        if self.dirty.len() > DIRTY_KEPT + 4 * self.jobs.len() {
+            self.purge_dirty();
+        }
         id
     }
 }
@@ -93,6 +96,16 @@ impl<K, J> Jobs<K, J> {
         } else {
             State::Later(self.timers.set(due, id))
         }
+    }
+
+    /// Where nobody claims, what was dirty and has gone would stay.
+    #[cold]
+    fn purge_dirty(&mut self) {
+        let (jobs, groups) = (&self.jobs, &self.groups);
+        self.dirty.retain(|dirty| match *dirty {
+            Dirty::Job(job) => jobs.get(job).is_some(),
+            Dirty::Group(group) => groups.get(group).is_some(),
+        });
     }
 
     pub(super) fn add_tenant(&mut self, name: Name) -> u32 {

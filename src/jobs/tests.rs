@@ -187,3 +187,26 @@ fn names_used_once_leave_nothing() {
     assert_eq!((jobs.total(), jobs.timers.len()), (0, 0));
     assert!(jobs.heap_bytes() < 100_000, "{}", jobs.heap_bytes());
 }
+
+/// A job that came due, and a group whose first was taken out: the next claim would have
+/// put them in order.
+#[test]
+fn what_leaves_while_nobody_claims_leaves_nothing() {
+    let mut jobs = Jobs::new(Limit::SERIAL, Retry::default());
+    for n in 1..=1_000u64 {
+        let later = Place::new().due(Duration::from_secs(n));
+        let ids = [
+            add(&mut jobs, n, later, n),
+            add(&mut jobs, n, Place::new().group(n), n),
+            add(&mut jobs, n, Place::new().group(n), n),
+        ];
+        jobs.advance(Duration::from_secs(n));
+        for id in ids {
+            jobs.remove(id).unwrap();
+        }
+    }
+    assert!(jobs.dirty.len() < 2 * DIRTY_KEPT, "{}", jobs.dirty.len());
+    add(&mut jobs, 7, Place::new(), 7);
+    assert_eq!(jobs.claim(None, 9, None).len(), 1);
+    assert!(jobs.dirty.is_empty());
+}
