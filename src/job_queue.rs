@@ -74,8 +74,8 @@
 //! done nothing, and the queue goes on; completing, giving back, limits, leases and
 //! other keys compare nothing. Keys, jobs and wakers are dropped, jobs cloned, and wakers
 //! woken without the lock; they may call the queue. A job is cloned by [`JobQueue::get`], and
-//! where it is to be had by value while a claim whose lease ran out shows it still. A waker that panics stops nobody:
-//! all others are woken, and the call that woke it goes on.
+//! where it is to be had by value while a claim whose lease ran out shows it still. A waker
+//! that panics stops nobody: all others are woken, and the call that woke it goes on.
 //!
 //! # Memory ordering
 //!
@@ -294,7 +294,7 @@ impl<K, J> JobQueue<K, J> {
     /// As [`remove_all`](Self::remove_all).
     pub fn shutdown(&self) -> Vec<Taken<K, J>> {
         let waited = self.shared().shut(false);
-        waited.into_iter().map(push::taken).collect()
+        waited.into_iter().map(body::taken).collect()
     }
 }
 

@@ -154,9 +154,9 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
 
 impl<K, T, S> Keyed<K, T, S> {
     /// Keeps up to so many idle groups, for the next messages of their keys; 1,024
-    /// by default. All that send by key into one queue share the sum of their bounds. A group costs 69 bytes beside its place in the map. Making one
-    /// anew costs several times a send: where keys come back, keep as many as
-    /// there are.
+    /// by default. All that send by key into one queue share the sum of their bounds.
+    /// A group costs 69 bytes beside its place in the map. Making one anew costs
+    /// several times a send: where keys come back, keep as many as there are.
     #[must_use]
     pub fn keep_idle(mut self, groups: usize) -> Self {
         // The bounds of all that send into the queue have a sum.

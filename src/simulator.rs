@@ -10,7 +10,8 @@
 //!
 //! What falls on one instant happens in this order: tasks arrive whose delay is over;
 //! futures are woken; tasks end or begin to await, by worker; then what the owner does
-//! (submissions, settings) in the order of its calls; then, when time is next told to move, dispatch: the idle worker with the
+//! (submissions, settings) in the order of its calls; then, when time is next told to
+//! move, dispatch: the idle worker with the
 //! lowest number takes next, until none is idle or nothing is eligible. Tasks
 //! that take no time end at the same instant, and all of this goes on until
 //! nothing changes.

@@ -7,6 +7,7 @@
 
 use std::ops::Deref;
 
+use crate::jobs::Taken;
 use crate::sync::Arc;
 
 /// A job.
@@ -71,4 +72,16 @@ impl<J> Deref for Body<J> {
             Self::Shared(lent) => &lent.job,
         }
     }
+}
+
+/// What no claim has.
+pub(super) fn unwrapped<J>(job: Stored<J>) -> J {
+    job.expect("no claim has it").into_job()
+}
+
+/// The same, of jobs that were taken out.
+pub(super) fn taken<K, J>(taken: Taken<K, Stored<J>>) -> Taken<K, J> {
+    let Taken { key, job, attempts } = taken;
+    let job = unwrapped(job);
+    Taken { key, job, attempts }
 }

@@ -9,9 +9,8 @@ use std::time::Duration;
 use crate::jobs::{Expired, Name, Pick, Taken, Unclaim};
 use crate::sync::{Arc, panicking};
 
-use super::body::{Body, Stored};
+use super::body::{Body, Stored, unwrapped};
 use super::id::JobId;
-use super::push::unwrapped;
 use super::shared::Shared;
 
 /// A claimed job, with one unit of its group's, its tenant's and the queue's

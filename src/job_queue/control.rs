@@ -9,10 +9,9 @@ use crate::limit::Limit;
 use crate::wait::sealed;
 
 use super::JobQueue;
-use super::body::Body;
+use super::body::{Body, taken, unwrapped};
 use super::builder::{ReplaceError, RequeueError};
 use super::id::JobId;
-use super::push::{taken, unwrapped};
 
 impl<K, J> JobQueue<K, J> {
     /// Changes a limit: how many jobs of this scope may be claimed at once.

@@ -9,7 +9,7 @@ use crate::queue::{Permits, SendReason};
 use crate::slab::Key;
 
 use super::JobQueue;
-use super::body::{Body, Stored};
+use super::body::{Body, Stored, unwrapped};
 use super::id::JobId;
 use super::shared::{Shared, State};
 
@@ -68,7 +68,9 @@ impl<K: Ord, J> JobQueue<K, J> {
         let mut withdrawn = Vec::new();
         let permits = shared.capacity.take(entering.len());
         let pushed = permits.map_err(PushReason::from).and_then(|permits| {
-            let pushed = shared.with_state(|state| state.enter_all(&mut entering, &mut withdrawn));
+            let pushed = shared.with_state(|state| {
+                state.enter_all((&mut entering, shared.number), &mut withdrawn)
+            });
             let ids = pushed.map_err(|refused| shared.reason(refused))?;
             permits.keep();
             Ok(ids.into_iter().map(|id| shared.name(id)).collect())
@@ -101,7 +103,7 @@ impl<K: Ord, J> Shared<K, J> {
             }
         };
         let mut entering = Some((key, Some(Body::Own(job)), place));
-        let pushed = self.with_state(|state| state.enter(&mut entering));
+        let pushed = self.with_state(|state| state.enter(&mut entering, self.number));
         match pushed {
             Ok(id) => {
                 permits.keep();
@@ -126,18 +128,6 @@ impl<K, J> Shared<K, J> {
     }
 }
 
-/// What no claim has.
-pub(super) fn unwrapped<J>(job: Stored<J>) -> J {
-    job.expect("no claim has it").into_job()
-}
-
-/// The same, of jobs that were taken out.
-pub(super) fn taken<K, J>(taken: Taken<K, Stored<J>>) -> Taken<K, J> {
-    let Taken { key, job, attempts } = taken;
-    let job = unwrapped(job);
-    Taken { key, job, attempts }
-}
-
 /// A job on its way in; `None` once it is.
 pub(super) type Entering<K, J> = Option<(K, Stored<J>, Place)>;
 
@@ -156,10 +146,10 @@ impl From<Closed> for Refusal {
 }
 
 impl<K: Ord, J> State<K, J> {
-    fn enter(&mut self, entering: &mut Entering<K, J>) -> Result<Key, Refusal> {
+    fn enter(&mut self, entering: &mut Entering<K, J>, queue: u64) -> Result<Key, Refusal> {
         self.open()?;
         let (key, _, place) = entering.as_ref().expect(ONCE);
-        if !self.jobs.is_there(place, self.number) {
+        if !self.jobs.is_there(place, queue) {
             return Err(Refusal::Stale);
         }
         if let Some(other) = self.jobs.duplicate(place) {
@@ -174,7 +164,7 @@ impl<K: Ord, J> State<K, J> {
     /// come out again, into `withdrawn`.
     fn enter_all(
         &mut self,
-        entering: &mut [Entering<K, J>],
+        (entering, queue): (&mut [Entering<K, J>], u64),
         withdrawn: &mut Vec<Taken<K, Stored<J>>>,
     ) -> Result<Vec<Key>, Refusal> {
         withdrawn.reserve(entering.len());
@@ -186,7 +176,7 @@ impl<K: Ord, J> State<K, J> {
         };
         all.state.open()?;
         for job in entering {
-            let id = all.state.enter(job)?;
+            let id = all.state.enter(job, queue)?;
             all.ids.push(id);
         }
         Ok(std::mem::take(&mut all.ids))

@@ -53,8 +53,6 @@ pub(super) struct Shared<K, J> {
 }
 
 pub(super) struct State<K, J> {
-    /// Of the queue.
-    pub(super) number: u64,
     pub(super) jobs: Jobs<K, Stored<J>>,
     /// Those that wait for any job.
     claims: Waiters<()>,
@@ -78,9 +76,7 @@ impl<K, J> Shared<K, J> {
         lease: Option<(Duration, Clones<J>)>,
         capacity: Capacity,
     ) -> Self {
-        let number = unique();
         let state = State {
-            number,
             jobs,
             claims: Waiters::new(),
             part_claims: BTreeMap::new(),
@@ -91,7 +87,7 @@ impl<K, J> Shared<K, J> {
         };
         Self {
             state: Guarded::new(state),
-            number,
+            number: unique(),
             lease,
             dropped: Tally::new(),
             capacity,

@@ -2,7 +2,7 @@
 
 use super::Mode::{self, Is, Ix, S, Six, U, X};
 
-/// The table of the specification, by hand: rows and columns IS S U IX SIX X.
+/// The table of the specification, written out: rows and columns IS S U IX SIX X.
 const ORDER: [Mode; 6] = [Is, S, U, Ix, Six, X];
 const TABLE: [&str; 6] = ["YYYYY-", "YYY---", "YY----", "Y--Y--", "Y-----", "------"];
 

@@ -8,7 +8,7 @@ use conversant::limit::Limit;
 use conversant::scheduler::{CallerOptions, Event, Reason, Record, Scheduler};
 use conversant::simulator::{Driver, Simulation, Work};
 
-use crate::threads::stage::{end, finishes};
+use crate::threads::stage::{draws, end, finishes};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -30,13 +30,7 @@ async fn yields(mut times: u32) -> Result<(), String> {
 
 /// Two callers, tiers, groups, bumps, levels, limits, cancels, failures and futures, as drawn.
 fn policy<D: Driver>(driver: &mut D, seed: u64) {
-    let mut drawn = seed;
-    let mut draw = |below: u64| {
-        drawn = drawn
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (drawn >> 33) % below
-    };
+    let mut draw = draws(seed);
     let callers = [1, 3].map(|weight| {
         let options = CallerOptions {
             weight,

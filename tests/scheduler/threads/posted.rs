@@ -8,7 +8,7 @@ use conversant::scheduler::{
     Builder, Caller, CallerOptions, Event, How, Place, PoolError, Reason, Record, Scheduler, Why,
 };
 
-use crate::threads::stage::{Held, end, finishes, one_caller};
+use crate::threads::stage::{Held, draws, end, finishes, one_caller};
 
 /// Whoever closes gives up waiting, while the only worker is busy.
 fn refused_after(close: impl FnOnce(&Scheduler, &Caller) -> bool + Send + 'static) {
@@ -201,13 +201,7 @@ fn order(seed: u64, builder: Builder) -> Vec<u64> {
     let groups = limits.map(|limit| caller.group(limit, 100).unwrap());
     let held = Held::start(&caller);
     let ran = Arc::new(Mutex::new(Vec::new()));
-    let mut drawn = seed;
-    let mut draw = |below: u64| {
-        drawn = drawn
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (drawn >> 33) % below
-    };
+    let mut draw = draws(seed);
     for n in 0..40 {
         let mut place = Place::new();
         if let Some(group) = groups.get(draw(4) as usize) {

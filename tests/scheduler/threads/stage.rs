@@ -115,3 +115,14 @@ pub(crate) fn shared<T>(value: T) -> (Arc<T>, Arc<T>) {
     let one = Arc::new(value);
     (Arc::clone(&one), one)
 }
+
+/// Numbers below what is asked for, the same for a seed in every run.
+pub(crate) fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut drawn = seed;
+    move |below| {
+        drawn = drawn
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (drawn >> 33) % below
+    }
+}
