@@ -67,7 +67,7 @@ impl Order {
 
     /// The position of an item that compares to the others as `compare` says;
     /// behind its equals.
-    #[inline]
+    #[inline(always)]
     pub fn position(
         &self,
         items: &impl Items,
@@ -84,7 +84,7 @@ impl Order {
     }
 
     /// Inserts an item where [`position`](Self::position) said.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, items: &mut impl Items, position: Position, item: u32) {
         match position {
             Position::First => self.extend(items, LEFT, item),
@@ -94,7 +94,7 @@ impl Order {
     }
 
     /// The run becomes longer on this side.
-    #[inline]
+    #[inline(always)]
     fn extend(&mut self, items: &mut impl Items, side: usize, item: u32) {
         let end = self.ends[side];
         *items.links_mut(item) = Links::beside(side, end);
@@ -106,7 +106,7 @@ impl Order {
     }
 
     /// Takes an item out.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, items: &mut impl Items, item: u32) {
         let links = items.links_mut(item);
         let Some(neighbours) = links.neighbours() else {

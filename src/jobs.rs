@@ -44,7 +44,6 @@
 //! other groups are not in either. A claim compares once where jobs came late. The rest is
 //! O(1), but for names, dates, `why`, lists and snapshots.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::by_key::{Order, Position};
@@ -69,12 +68,12 @@ pub use claims::{Expired, Pick, Unclaim};
 use names::To;
 pub use names::{Name, Place, Scope, Terms};
 pub use pins::Pinned;
-pub use push::Taken;
+pub use push::{NotPushed, Taken};
 pub use settings::Refused;
 pub use status::{GroupStatus, TenantStatus, Why};
 
 use home::{Home, InOrder};
-use records::{Dirty, Group, Job, State, Tenant};
+use records::{Dirty, Group, Job, Rank, State, Tenant, compare, rank};
 
 /// Jobs, and which of them is next.
 #[derive(Debug)]
@@ -182,36 +181,23 @@ impl<K, J> Jobs<K, J> {
         self.tenants.by_index_mut(at).expect(PINNED)
     }
 
-    /// A job's state changes.
+    /// A job's state changes. If it is ready then, it is inserted later.
     fn set_state(&mut self, at: u32, state: State) {
-        let old = self.job(at).state;
-        self.change(at, old, state, None);
-    }
-
-    /// A job's state changes, and it is inserted at its position if that is known. Inlined,
-    /// since most know both states.
-    #[inline(always)]
-    fn change(&mut self, at: u32, old: State, state: State, position: Option<InOrder>) {
         let job = self.jobs.by_index_mut(at).expect(PINNED);
-        debug_assert_eq!(job.state, old, "the state that is left");
-        job.state = state;
+        let states = (std::mem::replace(&mut job.state, state), state);
         let (tenant, was_in) = (job.tenant, job.links.is_in());
-        let is_in = was_in || position.is_some();
         let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
-        if let Some(position) = position {
-            home.insert(&mut self.jobs, at, position);
-        } else if old.is_ready() && was_in && !state.is_ready() {
+        if was_in && !state.is_ready() {
             home.remove(&mut self.jobs, at);
         }
-        let balance = home.count(&mut self.jobs, &mut self.dirty, (old, state));
-        self.count(tenant, balance, (old, state));
+        let balance = home.count(&mut self.jobs, &mut self.dirty, states);
+        self.count(tenant, balance, states);
         match state {
-            State::Later(_) => self.later += 1,
             State::Dead(number) => {
                 let key = self.jobs.key_at(at).expect(PINNED);
                 self.dead.insert(number, key);
             }
-            State::Ready if !is_in => self.mark_dirty(at),
+            State::Ready if !was_in => self.mark_dirty(at),
             _ => {}
         }
     }
@@ -224,11 +210,9 @@ impl<K, J> Jobs<K, J> {
         self.waiting =
             self.waiting + usize::from(state.is_waiting()) - usize::from(old.is_waiting());
         self.running = self.running + u32::from(state.is_claimed()) - u32::from(old.is_claimed());
+        self.later = self.later + usize::from(state.is_later()) - usize::from(old.is_later());
         match old {
-            State::Later(timer) => {
-                self.later -= 1;
-                _ = self.timers.cancel(timer);
-            }
+            State::Later(timer) => _ = self.timers.cancel(timer),
             State::Claimed {
                 lease: Some(lease), ..
             } => _ = self.timers.cancel(lease),
@@ -305,17 +289,20 @@ impl<K: Ord, J> Jobs<K, J> {
 
     /// The first dirty one is this group: its first job becomes its front, if it lacks
     /// one.
+    #[inline]
     fn update_group(&mut self, key: Key) {
-        let group = self.groups.get(key);
-        let first = group.filter(|group| group.lacks_front());
-        let compare = |one, other| self.compare(one, other);
-        if let Some(at) = first.and_then(|group| group.order.head(compare)) {
-            let job = self.jobs.by_index(at).expect(PINNED);
-            let position = self.in_line(&job.key, job.sequence, Some(job.tenant));
-            let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
-            home.come_first(&mut self.jobs, at, position);
-        } else if let Some(group) = self.groups.get_mut(key) {
-            group.dirty = false;
+        if let Some(group) = self.groups.get_mut(key) {
+            let jobs = &self.jobs;
+            let lacks_front = group.lacks_front();
+            let first = || group.order.head(|one, other| compare(jobs, one, other));
+            if let Some(at) = lacks_front.then(first).flatten() {
+                let tenant = self.tenants.by_index_mut(group.tenant).expect(PINNED);
+                let position = rank(jobs, at).position(jobs, &tenant.line);
+                let group = Some((key, group));
+                Home { tenant, group }.come_first(&mut self.jobs, at, position);
+            } else {
+                group.dirty = false;
+            }
         }
         self.dirty.pop_front();
     }
@@ -325,10 +312,8 @@ impl<K: Ord, J> Jobs<K, J> {
         let at = key.index();
         let job = self.jobs.get(key);
         let waits = job.filter(|job| job.state.is_ready() && !job.links.is_in());
-        let position = waits.map(|job| {
-            let home = (Some(job.tenant), job.group);
-            self.in_order(&job.key, job.sequence, home)
-        });
+        let in_order = |job: &Job<K, J>| self.in_order(job.rank(), (Some(job.tenant), job.group));
+        let position = waits.map(in_order);
         self.dirty.pop_front();
         if let Some(job) = self.jobs.get_mut(key) {
             job.dirty = false;
@@ -342,45 +327,24 @@ impl<K: Ord, J> Jobs<K, J> {
     }
 
     /// Where a job belongs that is ready.
-    fn in_order(&self, key: &K, sequence: u64, home: (Option<u32>, Option<u32>)) -> InOrder {
+    #[inline(always)]
+    fn in_order(&self, rank: Rank<'_, K>, home: (Option<u32>, Option<u32>)) -> InOrder {
         let (tenant, group) = home;
         if let Some(group) = group.map(|group| self.group(group)) {
-            let compare = |other| self.order(key, sequence, other);
-            let position = group.order.position(&self.jobs, compare);
+            let position = rank.position(&self.jobs, &group.order);
             // Behind another of its order it is behind the front too.
             let is_behind = position == Position::Last && !group.order.is_empty();
             let is_first = !is_behind
                 && match group.front {
-                    Some(front) => compare(front).is_lt(),
+                    Some(front) => rank.compare(&self.jobs, front).is_lt(),
                     None => group.order.is_empty() && group.limit.room(group.running) > 0,
                 };
             if !is_first {
                 return InOrder::Group(position);
             }
         }
-        InOrder::Line(self.in_line(key, sequence, tenant))
-    }
-
-    /// Where it belongs in its tenant's line.
-    #[inline]
-    fn in_line(&self, key: &K, sequence: u64, tenant: Option<u32>) -> Position {
         let line = tenant.map_or(&Order::EMPTY, |tenant| &self.tenant(tenant).line);
-        line.position(&self.jobs, |other| self.order(key, sequence, other))
-    }
-
-    /// How a job compares to another.
-    #[inline]
-    fn compare(&self, one: u32, other: u32) -> Ordering {
-        let job = self.job(one);
-        self.order(&job.key, job.sequence, other)
-    }
-
-    /// How a place compares to that of a job.
-    #[inline]
-    fn order(&self, key: &K, sequence: u64, other: u32) -> Ordering {
-        let other = self.job(other);
-        key.cmp(&other.key)
-            .then_with(|| sequence.cmp(&other.sequence))
+        InOrder::Line(rank.position(&self.jobs, line))
     }
 }
 

@@ -105,7 +105,7 @@ impl Tree {
     /// behind its equals.
     ///
     /// The only method that runs code of the caller's.
-    #[inline]
+    #[inline(never)]
     pub(super) fn position(
         self,
         items: &impl Items,
@@ -150,6 +150,7 @@ impl Tree {
     }
 
     /// Inserts an item where [`position`](Self::position) said.
+    #[inline(never)]
     pub(super) fn insert(&mut self, items: &mut impl Items, position: Position, item: u32) {
         let Position { parent, side } = position;
         *items.links_mut(item) = Links {
@@ -175,6 +176,7 @@ impl Tree {
     }
 
     /// Takes an item out.
+    #[inline(never)]
     pub(super) fn remove(&mut self, items: &mut impl Items, item: u32) {
         let Links { parent, child } = *items.links(item);
         let beside = |side: usize, items: &_| match extreme(items, child[1 - side], side) {

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use crate::error::{Closed, Stale, TimedOut};
-use crate::jobs::{Place, Taken};
+use crate::jobs::{NotPushed, Place, Taken};
 use crate::queue::{Permits, SendReason};
 use crate::slab::Key;
 
@@ -122,8 +122,8 @@ impl<K, J> Shared<K, J> {
     fn reason(&self, refused: Refusal) -> PushReason {
         match refused {
             Refusal::Closed => PushReason::Closed,
-            Refusal::Duplicate(of) => PushReason::Duplicate(self.name(of)),
-            Refusal::Stale => PushReason::Stale,
+            Refusal::NotPushed(NotPushed::Duplicate(of)) => PushReason::Duplicate(self.name(of)),
+            Refusal::NotPushed(NotPushed::Stale) => PushReason::Stale,
         }
     }
 }
@@ -135,8 +135,7 @@ pub(super) type Entering<K, J> = Option<(K, Stored<J>, Place)>;
 #[derive(Clone, Copy)]
 pub(super) enum Refusal {
     Closed,
-    Duplicate(Key),
-    Stale,
+    NotPushed(NotPushed),
 }
 
 impl From<Closed> for Refusal {
@@ -145,17 +144,17 @@ impl From<Closed> for Refusal {
     }
 }
 
+impl From<NotPushed> for Refusal {
+    fn from(why: NotPushed) -> Self {
+        Self::NotPushed(why)
+    }
+}
+
 impl<K: Ord, J> State<K, J> {
     fn enter(&mut self, entering: &mut Entering<K, J>, queue: u64) -> Result<Key, Refusal> {
         self.open()?;
         let (key, _, place) = entering.as_ref().expect(ONCE);
-        if !self.jobs.is_there(place, queue) {
-            return Err(Refusal::Stale);
-        }
-        if let Some(other) = self.jobs.duplicate(place) {
-            return Err(Refusal::Duplicate(other));
-        }
-        let position = self.jobs.find_position(key, place);
+        let position = self.jobs.find_position(key, place, queue)?;
         let (key, job, place) = entering.take().expect(ONCE);
         Ok(self.jobs.push(position, key, place, job))
     }

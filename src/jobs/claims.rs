@@ -8,7 +8,7 @@ use crate::slab::Key;
 use crate::timers::Timer;
 
 use super::home::Home;
-use super::records::State;
+use super::records::{State, compare};
 use super::{Jobs, Name, PINNED, Pinned, Taken};
 
 /// The claim is over: its lease ran out, and the job has gone back. Nothing has
@@ -81,7 +81,7 @@ impl<K: Ord, J> Jobs<K, J> {
         } else {
             let tenant = of.map_or_else(|| self.ring.current(), |(tenant, _)| Some(tenant));
             let line = &self.tenant(tenant?).line;
-            line.head(|one, other| self.compare(one, other))?
+            line.head(|one, other| compare(&self.jobs, one, other))?
         };
         if of.is_none() {
             self.ring.served(&mut self.tenants);
@@ -141,16 +141,18 @@ impl<K, J> Jobs<K, J> {
     /// The lease of a claim that still holds.
     #[inline]
     fn held(&self, pick: Pick) -> Result<Option<Timer>, Expired> {
-        match self.jobs.get(pick.id).map(|job| job.state) {
-            Some(State::Claimed { claim, lease }) if claim == pick.number => Ok(lease),
+        match self.jobs.get(pick.id).map(|job| &job.state) {
+            Some(&State::Claimed { claim, lease }) if claim == pick.number => Ok(lease),
             _ => Err(Expired),
         }
     }
 
     /// The job is done.
+    #[inline]
     pub fn complete(&mut self, pick: Pick) -> Result<Taken<K, J>, Expired> {
-        self.held(pick)?;
-        Ok(self.end(pick.id))
+        let lease = self.held(pick)?;
+        let claim = pick.number;
+        Ok(self.end(pick.id, State::Claimed { claim, lease }))
     }
 
     /// The job is not done; whether it is dead now. One attempt is counted.

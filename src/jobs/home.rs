@@ -29,9 +29,18 @@ impl<'a> Home<'a> {
         groups: &'a mut Slab<Group>,
         tenants: &'a mut Slab<Tenant>,
     ) -> Self {
+        Self::at((job.tenant, job.group), groups, tenants)
+    }
+
+    #[inline(always)]
+    pub(super) fn at(
+        (tenant, group): (u32, Option<u32>),
+        groups: &'a mut Slab<Group>,
+        tenants: &'a mut Slab<Tenant>,
+    ) -> Self {
         Self {
-            tenant: tenants.by_index_mut(job.tenant).expect(PINNED),
-            group: job.group.map(|group| groups.entry_at(group).expect(PINNED)),
+            tenant: tenants.by_index_mut(tenant).expect(PINNED),
+            group: group.map(|group| groups.entry_at(group).expect(PINNED)),
         }
     }
 

@@ -193,6 +193,15 @@ impl Place {
         self
     }
 
+    /// Whether it says a group.
+    #[inline]
+    pub(super) fn has_group(&self) -> bool {
+        match &self.home {
+            To::Named { group, .. } => group.is_some(),
+            To::Pinned { at, .. } => at.group.is_some(),
+        }
+    }
+
     /// Where a handle of this queue keeps it.
     #[inline]
     pub(crate) fn pinned(queue: u64, at: Pinned, terms: Terms) -> Self {

@@ -2,7 +2,7 @@
 
 use crate::slab::Key;
 
-use super::{Jobs, Name, PINNED, Place, Scope, To};
+use super::{Jobs, Name, NotPushed, PINNED, Place, Scope, To};
 
 /// A tenant, or a group of one, that is kept until it is unpinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,16 +57,29 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// The tenant and the group that are there for this place.
+    /// The tenant and the group that are there for this place: one by handle is as long as
+    /// its name is kept.
     #[inline]
-    pub(super) fn known(&self, place: &Place) -> (Option<u32>, Option<u32>) {
-        match &place.home {
-            To::Pinned { at, .. } => {
-                let (tenant, group) = at.home();
-                (Some(tenant), group)
+    pub(super) fn known(
+        &self,
+        place: &Place,
+        queue: u64,
+    ) -> Result<(Option<u32>, Option<u32>), NotPushed> {
+        let (of, at) = match &place.home {
+            To::Pinned { queue, at } => (*queue, *at),
+            To::Named { tenant, group } => {
+                return Ok(self.find_names(Some(tenant), group.as_ref()));
             }
-            To::Named { tenant, group } => self.find_names(Some(tenant), group.as_ref()),
-        }
+        };
+        let is_kept = match at.group {
+            Some(group) => self.groups.get(group).is_some(),
+            None => self.tenants.get(at.tenant).is_some(),
+        };
+        let (tenant, group) = at.home();
+        let is_there = of == queue && is_kept;
+        is_there
+            .then_some((Some(tenant), group))
+            .ok_or(NotPushed::Stale)
     }
 
     pub(super) fn find_names(
@@ -78,27 +91,6 @@ impl<K, J> Jobs<K, J> {
         let groups = tenant.map(|tenant| &self.tenant(tenant).groups);
         let group = groups.and_then(|groups| groups.get(group?).copied());
         (tenant, group)
-    }
-
-    /// Whether this place is there, in this queue: one by handle is as long as its name is
-    /// kept.
-    #[inline]
-    pub fn is_there(&self, place: &Place, queue: u64) -> bool {
-        match place.home {
-            To::Named { .. } => true,
-            To::Pinned { queue: of, .. } if of != queue => false,
-            To::Pinned { at, .. } => match at.group {
-                Some(group) => self.groups.get(group).is_some(),
-                None => self.tenants.get(at.tenant).is_some(),
-            },
-        }
-    }
-
-    /// The job that has the unique name of this place.
-    pub fn duplicate(&self, place: &Place) -> Option<Key> {
-        let name = place.terms.unique.as_deref()?;
-        let tenant = self.known(place).0?;
-        self.tenant(tenant).unique.get(name).copied()
     }
 
     /// How many jobs of this tenant or group, or of all, could be claimed now.

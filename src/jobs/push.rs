@@ -1,11 +1,22 @@
 //! Jobs come in, move and leave.
 
+use std::time::Duration;
+
 use crate::by_key::{Links, Position};
 use crate::slab::Key;
 
 use super::home::{Home, InOrder};
-use super::records::{Dirty, Group, Job, State, Tenant};
+use super::records::{Dirty, Group, Job, Rank, State, Tenant};
 use super::{DIRTY_KEPT, Jobs, Name, PINNED, Place, Refused, Scope, Terms, To};
+
+/// Why a job cannot be pushed. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotPushed {
+    /// Its place is by the handle of a name that is gone, or of another queue.
+    Stale,
+    /// This job of its tenant has its unique name.
+    Duplicate(Key),
+}
 
 /// Where a new job goes: all comparisons are made. Valid until the next change.
 #[derive(Debug)]
@@ -29,45 +40,63 @@ pub struct Taken<K, J> {
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// Finds the position of a new job. Runs the user's `Ord`, changes nothing.
-    #[inline]
-    pub fn find_position(&self, key: &K, place: &Place) -> JobPosition {
-        let home @ (tenant, group) = self.known(place);
-        let is_new = matches!(place.home, To::Named { group: Some(_), .. }) && group.is_none();
+    /// Finds the position of a new job of this queue. Runs the user's `Ord`, changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If its place is not there, or another job has its unique name.
+    #[inline(always)]
+    pub fn find_position(
+        &self,
+        key: &K,
+        place: &Place,
+        queue: u64,
+    ) -> Result<JobPosition, NotPushed> {
+        let home @ (tenant, group) = self.known(place, queue)?;
+        if let Some(name) = &place.terms.unique
+            && let Some(tenant) = tenant
+            && let Some(&other) = self.tenant(tenant).unique.get(&**name)
+        {
+            return Err(NotPushed::Duplicate(other));
+        }
+        let is_new = group.is_none() && place.has_group();
         let in_order = || match is_new && self.group_limit.room(0) == 0 {
             true => InOrder::Group(Position::First),
-            false => self.in_order(key, self.last + 1, home),
+            false => {
+                let sequence = self.last + 1;
+                self.in_order(Rank { key, sequence }, home)
+            }
         };
-        JobPosition {
+        Ok(JobPosition {
             tenant,
             group,
             in_order: (place.terms.due <= self.timers.now()).then(in_order),
-        }
+        })
     }
 
     /// Puts a job in at its position. Compares nothing.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, position: JobPosition, key: K, place: Place, data: J) -> Key {
-        let Terms {
-            due,
-            attempts,
-            unique,
-        } = place.terms;
-        let (tenant, group) = match place.home {
-            To::Pinned { at, .. } => at.home(),
+        let home @ (tenant, group) = match place.home {
+            To::Pinned { .. } => (position.tenant.expect(PINNED), position.group),
             To::Named { tenant, group } => {
                 let tenant = position.tenant.unwrap_or_else(|| self.add_tenant(tenant));
                 let add_group = |name| self.add_group(tenant, name);
                 (tenant, position.group.or_else(|| group.map(add_group)))
             }
         };
+        let Terms {
+            due,
+            attempts,
+            unique,
+        } = place.terms;
         let sequence = self.number();
-        let id = self.jobs.insert_with(|_| Job {
+        let id = self.jobs.insert(Job {
             key,
             sequence,
             tenant,
             group,
-            state: State::Uncounted,
+            state: State::Ready,
             attempts: 0,
             most_attempts: attempts,
             unique: unique.clone(),
@@ -75,12 +104,18 @@ impl<K: Ord, J> Jobs<K, J> {
             dirty: false,
             data,
         });
-        let at = id.index();
         if let Some(name) = unique {
             self.tenant_mut(tenant).unique.insert(*name, id);
         }
-        let state = self.wait_until(id, due);
-        self.change(at, State::Uncounted, state, position.in_order);
+        let Some(in_order) = position.in_order else {
+            self.begins_later(id, due);
+            return id;
+        };
+        let mut home = Home::at(home, &mut self.groups, &mut self.tenants);
+        home.insert(&mut self.jobs, id.index(), in_order);
+        let states = (State::Uncounted, State::Ready);
+        let balance = home.count(&mut self.jobs, &mut self.dirty, states);
+        self.count(tenant, balance, states);
         if self.dirty.len() > DIRTY_KEPT + 4 * self.jobs.len() {
             self.purge_dirty();
         }
@@ -89,8 +124,20 @@ impl<K: Ord, J> Jobs<K, J> {
 }
 
 impl<K, J> Jobs<K, J> {
+    /// A new job is not due yet.
+    #[cold]
+    fn begins_later(&mut self, id: Key, due: Duration) {
+        let state = State::Later(self.timers.set(due, id));
+        let job = self.jobs.get_mut(id).expect(PINNED);
+        job.state = state;
+        let (tenant, states) = (job.tenant, (State::Uncounted, state));
+        let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
+        let balance = home.count(&mut self.jobs, &mut self.dirty, states);
+        self.count(tenant, balance, states);
+    }
+
     /// The state of one that waits, and is due then.
-    pub(super) fn wait_until(&mut self, id: Key, due: std::time::Duration) -> State {
+    pub(super) fn wait_until(&mut self, id: Key, due: Duration) -> State {
         if due <= self.timers.now() {
             State::Ready
         } else {
@@ -189,17 +236,20 @@ impl<K, J> Jobs<K, J> {
     /// A job that nobody has ends.
     fn take_out(&mut self, id: Key) -> Taken<K, J> {
         let job = self.jobs.by_index(id.index()).expect(PINNED);
+        let state = job.state;
         if job.links.is_in() {
             let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
             home.remove(&mut self.jobs, id.index());
         }
-        self.end(id)
+        self.end(id, state)
     }
 
-    /// A job ends that is in no order.
-    pub(super) fn end(&mut self, id: Key) -> Taken<K, J> {
+    /// A job ends that has this state, and is in no order.
+    #[inline(always)]
+    pub(super) fn end(&mut self, id: Key, state: State) -> Taken<K, J> {
         let job = self.jobs.remove(id).expect(PINNED);
-        let states = (job.state, State::Uncounted);
+        debug_assert_eq!(job.state, state, "the state that is left");
+        let states = (state, State::Uncounted);
         let mut home = Home::of(&job, &mut self.groups, &mut self.tenants);
         let balance = home.count(&mut self.jobs, &mut self.dirty, states);
         let is_last = home.is_last();

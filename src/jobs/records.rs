@@ -1,8 +1,9 @@
 //! What the policy knows of a job, a group and a tenant.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::by_key::{self, Items, Order};
+use crate::by_key::{self, Items, Order, Position};
 use crate::limit::Limit;
 use crate::ring::{Link, Links};
 use crate::slab::{Key, Slab};
@@ -30,6 +31,49 @@ pub(super) struct Job<K, J> {
     pub(super) data: J,
 }
 
+/// What the order goes by.
+pub(super) struct Rank<'a, K> {
+    pub(super) key: &'a K,
+    pub(super) sequence: u64,
+}
+
+impl<K, J> Job<K, J> {
+    #[inline]
+    pub(super) fn rank(&self) -> Rank<'_, K> {
+        Rank {
+            key: &self.key,
+            sequence: self.sequence,
+        }
+    }
+}
+
+/// That of a job which is there.
+#[inline]
+pub(super) fn rank<K, J>(jobs: &Slab<Job<K, J>>, at: u32) -> Rank<'_, K> {
+    jobs.by_index(at).expect(PINNED).rank()
+}
+
+/// How one job compares to another. Here the user's `Ord` runs, and nowhere else.
+#[inline]
+pub(super) fn compare<K: Ord, J>(jobs: &Slab<Job<K, J>>, one: u32, other: u32) -> Ordering {
+    rank(jobs, one).compare(jobs, other)
+}
+
+impl<K: Ord> Rank<'_, K> {
+    #[inline]
+    pub(super) fn compare<J>(&self, jobs: &Slab<Job<K, J>>, other: u32) -> Ordering {
+        let other = rank(jobs, other);
+        let by_key = self.key.cmp(other.key);
+        by_key.then_with(|| self.sequence.cmp(&other.sequence))
+    }
+
+    /// Where it belongs in an order.
+    #[inline]
+    pub(super) fn position<J>(&self, jobs: &Slab<Job<K, J>>, order: &Order) -> Position {
+        order.position(jobs, |other| self.compare(jobs, other))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// It waits, and is due.
@@ -53,6 +97,11 @@ impl State {
     #[inline]
     pub(super) fn is_waiting(self) -> bool {
         matches!(self, Self::Ready | Self::Later(_))
+    }
+
+    #[inline]
+    pub(super) fn is_later(self) -> bool {
+        matches!(self, Self::Later(_))
     }
 
     #[inline]

@@ -155,9 +155,8 @@ impl<K: Ord, J> Jobs<K, J> {
         if group.front == Some(at) {
             return 0;
         }
-        let order = group
-            .order
-            .before(&self.jobs, |other| self.compare(at, other));
+        let rank = self.job(at).rank();
+        let order = (group.order).before(&self.jobs, |other| rank.compare(&self.jobs, other));
         u32::from(group.front.is_some()) + order as u32
     }
 }

@@ -17,7 +17,7 @@ fn at(seconds: u64) -> Duration {
 }
 
 fn add<K: Ord, J>(jobs: &mut Jobs<K, J>, key: K, place: Place, job: J) -> Key {
-    let position = jobs.find_position(&key, &place);
+    let position = jobs.find_position(&key, &place, 0).expect("no duplicate");
     jobs.push(position, key, place, job)
 }
 
@@ -68,7 +68,7 @@ impl<K: Ord, J> Jobs<K, J> {
         let running = jobs().filter(|job| matches!(job.state, State::Claimed { .. }));
         assert_eq!(tenant.running as usize, running.count());
         for part in tenant.line.parts(&self.jobs) {
-            assert!(part.is_sorted_by(|&one, &next| self.compare(one, next).is_lt()));
+            assert!(part.is_sorted_by(|&one, &next| compare(&self.jobs, one, next).is_lt()));
             for index in part {
                 let job = self.job(index);
                 assert!(job.tenant == at && job.links.is_in() && job.state == State::Ready);
@@ -96,7 +96,7 @@ impl<K: Ord, J> Jobs<K, J> {
         for part in group.order.parts(&self.jobs) {
             in_order += part.len();
             let all: Vec<u32> = group.front.into_iter().chain(part).collect();
-            assert!(all.is_sorted_by(|&one, &next| self.compare(one, next).is_lt()));
+            assert!(all.is_sorted_by(|&one, &next| compare(&self.jobs, one, next).is_lt()));
             for index in all {
                 let job = self.job(index);
                 assert!(job.group == Some(at) && job.links.is_in() && job.state == State::Ready);

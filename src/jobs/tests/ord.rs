@@ -1,6 +1,7 @@
 //! A key whose comparison panics at the n-th call, for every n.
 
 use std::cell::Cell;
+use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
