@@ -17,7 +17,7 @@
 //! A job's change of state is counted by `Home::count` and `Jobs::count`, which compare no
 //! keys. A job that should be in an order and is not
 //! yet, and a group that should have a front and has none, are noted as dirty; the
-//! next claim inserts them (`update_lines`). So the user's `Ord` runs in `find_position`,
+//! next claim inserts them (`update_lines`). So the user's `Ord` runs in `push`,
 //! `update_lines` and `why`, and where a claim asks for the first of a line: before anything
 //! has changed, or in between two whole changes.
 //!
@@ -67,8 +67,9 @@ mod tests;
 pub use claims::{Expired, Pick, Unclaim};
 use names::To;
 pub use names::{Name, Place, Scope, Terms};
+use pins::Known;
 pub use pins::Pinned;
-pub use push::{NotPushed, Taken};
+pub use push::{Entering, NotPushed, Taken};
 pub use settings::Refused;
 pub use status::{GroupStatus, TenantStatus, Why};
 
@@ -328,8 +329,7 @@ impl<K: Ord, J> Jobs<K, J> {
 
     /// Where a job belongs that is ready.
     #[inline(always)]
-    fn in_order(&self, rank: Rank<'_, K>, home: (Option<u32>, Option<u32>)) -> InOrder {
-        let (tenant, group) = home;
+    fn in_order(&self, rank: Rank<'_, K>, (tenant, group): Known) -> InOrder {
         if let Some(group) = group.map(|group| self.group(group)) {
             let position = rank.position(&self.jobs, &group.order);
             // Behind another of its order it is behind the front too.
@@ -352,4 +352,5 @@ impl<K: Ord, J> Jobs<K, J> {
 /// there are fewer jobs.
 const DIRTY_KEPT: usize = 256;
 
+const ONCE: &str = "a job enters once";
 const PINNED: &str = "jobs pin their names, and lists hold living jobs";

@@ -135,10 +135,9 @@ impl Ring {
         self.len -= 1;
     }
 
-    /// The current lane took one turn.
+    /// The current lane took one turn; its link.
     #[inline(always)]
-    pub fn served(&mut self, links: &mut impl Links) {
-        let link = links.link_mut(self.current);
+    pub fn served(&mut self, link: &mut Link) {
         link.credit -= 1;
         if link.credit == 0 {
             link.credit = link.weight;

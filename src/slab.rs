@@ -185,7 +185,7 @@ impl<T> Slab<T> {
     }
 
     /// Takes a value out, or nothing if the key is stale.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, key: Key) -> Option<T> {
         let number = key.index >> SHIFT;
         let at = (key.index & MASK) as u16;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use crate::error::{Closed, Stale, TimedOut};
-use crate::jobs::{NotPushed, Place, Taken};
+use crate::jobs::{Entering, NotPushed, Place, Taken};
 use crate::queue::{Permits, SendReason};
 use crate::slab::Key;
 
@@ -128,9 +128,6 @@ impl<K, J> Shared<K, J> {
     }
 }
 
-/// A job on its way in; `None` once it is.
-pub(super) type Entering<K, J> = Option<(K, Stored<J>, Place)>;
-
 /// Why a job is not in, as the policy knows it.
 #[derive(Clone, Copy)]
 pub(super) enum Refusal {
@@ -151,19 +148,16 @@ impl From<NotPushed> for Refusal {
 }
 
 impl<K: Ord, J> State<K, J> {
-    fn enter(&mut self, entering: &mut Entering<K, J>, queue: u64) -> Result<Key, Refusal> {
+    fn enter(&mut self, entering: &mut Entering<K, Stored<J>>, queue: u64) -> Result<Key, Refusal> {
         self.open()?;
-        let (key, _, place) = entering.as_ref().expect(ONCE);
-        let position = self.jobs.find_position(key, place, queue)?;
-        let (key, job, place) = entering.take().expect(ONCE);
-        Ok(self.jobs.push(position, key, place, job))
+        Ok(self.jobs.push(entering, queue)?)
     }
 
     /// All or none: if one is refused or a comparison panics, those that are in
     /// come out again, into `withdrawn`.
     fn enter_all(
         &mut self,
-        (entering, queue): (&mut [Entering<K, J>], u64),
+        (entering, queue): (&mut [Entering<K, Stored<J>>], u64),
         withdrawn: &mut Vec<Taken<K, Stored<J>>>,
     ) -> Result<Vec<Key>, Refusal> {
         withdrawn.reserve(entering.len());
@@ -181,8 +175,6 @@ impl<K: Ord, J> State<K, J> {
         Ok(std::mem::take(&mut all.ids))
     }
 }
-
-const ONCE: &str = "it enters once";
 
 /// Jobs that come out again unless all of them get in.
 struct AllOrNone<'a, K, J> {

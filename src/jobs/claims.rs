@@ -73,29 +73,37 @@ impl<K: Ord, J> Jobs<K, J> {
         std::mem::take(&mut claiming.picks)
     }
 
+    #[inline]
     fn claim_one(&mut self, of: Option<Pinned>, lease: Option<Duration>) -> Option<Pick> {
         self.update_lines();
-        let of = of.map(Pinned::home);
-        let at = if let Some((_, Some(group))) = of {
-            self.group(group).front?
+        let part = of.map(Pinned::home);
+        let (current, of_group) = part.or_else(|| Some((self.ring.current()?, None)))?;
+        let tenant = self.tenants.by_index_mut(current).expect(PINNED);
+        let at = if let Some(group) = of_group {
+            self.groups.by_index(group).expect(PINNED).front?
         } else {
-            let tenant = of.map_or_else(|| self.ring.current(), |(tenant, _)| Some(tenant));
-            let line = &self.tenant(tenant?).line;
-            line.head(|one, other| compare(&self.jobs, one, other))?
+            let first = |one, other| compare(&self.jobs, one, other);
+            tenant.line.head(first)?
         };
         if of.is_none() {
-            self.ring.served(&mut self.tenants);
+            self.ring.served(&mut tenant.link);
         }
-        let number = self.number();
+        self.last += 1;
+        let number = self.last;
         let (id, job) = self.jobs.entry_at(at).expect(PINNED);
-        let (tenant, attempts, claim) = (job.tenant, job.attempts, number);
+        let attempts = job.attempts;
         let lease = lease.map(|until| self.timers.set(until, id));
-        job.state = State::Claimed { claim, lease };
-        let states = (State::Ready, job.state);
-        let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
+        let state = State::Claimed {
+            claim: number,
+            lease,
+        };
+        job.state = state;
+        let group = (job.group).map(|group| self.groups.entry_at(group).expect(PINNED));
+        let mut home = Home { tenant, group };
         home.remove(&mut self.jobs, at);
+        let states = (State::Ready, state);
         let balance = home.count(&mut self.jobs, &mut self.dirty, states);
-        self.count(tenant, balance, states);
+        self.count(current, balance, states);
         Some(Pick {
             id,
             attempts,

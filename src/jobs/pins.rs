@@ -11,6 +11,9 @@ pub struct Pinned {
     pub(super) group: Option<Key>,
 }
 
+/// A tenant, and a group of it, as far as they are there.
+pub(super) type Known = (Option<u32>, Option<u32>);
+
 impl Pinned {
     /// Where its tenant is, and its group if it is one.
     #[inline]
@@ -57,36 +60,50 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// The tenant and the group that are there for this place: one by handle is as long as
-    /// its name is kept.
+    /// What is there for this place: by handle, as long as its name is kept.
     #[inline]
-    pub(super) fn known(
-        &self,
-        place: &Place,
-        queue: u64,
-    ) -> Result<(Option<u32>, Option<u32>), NotPushed> {
-        let (of, at) = match &place.home {
-            To::Pinned { queue, at } => (*queue, *at),
-            To::Named { tenant, group } => {
-                return Ok(self.find_names(Some(tenant), group.as_ref()));
+    pub(super) fn known(&self, place: &Place, queue: u64) -> Result<Known, NotPushed> {
+        match &place.home {
+            To::Named { tenant, group } => Ok(self.find_names(Some(tenant), group.as_ref())),
+            &To::Pinned { queue: of, at } => {
+                let is_kept = match at.group {
+                    Some(group) => self.groups.get(group).is_some(),
+                    None => self.tenants.get(at.tenant).is_some(),
+                };
+                let (tenant, group) = at.home();
+                let is_there = of == queue && is_kept;
+                let known = is_there.then_some((Some(tenant), group));
+                known.ok_or(NotPushed::Stale)
             }
-        };
-        let is_kept = match at.group {
-            Some(group) => self.groups.get(group).is_some(),
-            None => self.tenants.get(at.tenant).is_some(),
-        };
-        let (tenant, group) = at.home();
-        let is_there = of == queue && is_kept;
-        is_there
-            .then_some((Some(tenant), group))
-            .ok_or(NotPushed::Stale)
+        }
     }
 
-    pub(super) fn find_names(
-        &self,
-        tenant: Option<&Name>,
-        group: Option<&Name>,
-    ) -> (Option<u32>, Option<u32>) {
+    /// The same, where what is not there is made.
+    #[inline]
+    pub(super) fn home(&mut self, known: Known, to: To) -> (u32, Option<u32>) {
+        match (known, to) {
+            ((Some(tenant), group), To::Pinned { .. }) => (tenant, group),
+            (
+                (tenant, group),
+                To::Named {
+                    tenant: of,
+                    group: name,
+                },
+            ) => {
+                let tenant = tenant.unwrap_or_else(|| self.add_tenant(of));
+                let add_group = |name| self.add_group(tenant, name);
+                (tenant, group.or_else(|| name.map(add_group)))
+            }
+            ((None, _), To::Pinned { .. }) => unreachable!("a handle keeps its tenant"),
+        }
+    }
+
+    /// The job of a tenant that has this unique name.
+    pub(super) fn named(&self, tenant: Option<u32>, name: &Name) -> Option<Key> {
+        self.tenant(tenant?).unique.get(name).copied()
+    }
+
+    pub(super) fn find_names(&self, tenant: Option<&Name>, group: Option<&Name>) -> Known {
         let tenant = tenant.and_then(|name| self.names.get(name).copied());
         let groups = tenant.map(|tenant| &self.tenant(tenant).groups);
         let group = groups.and_then(|groups| groups.get(group?).copied());

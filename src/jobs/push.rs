@@ -6,8 +6,9 @@ use crate::by_key::{Links, Position};
 use crate::slab::Key;
 
 use super::home::{Home, InOrder};
+use super::pins::Known;
 use super::records::{Dirty, Group, Job, Rank, State, Tenant};
-use super::{DIRTY_KEPT, Jobs, Name, PINNED, Place, Refused, Scope, Terms, To};
+use super::{DIRTY_KEPT, Jobs, Name, ONCE, PINNED, Place, Refused, Scope, Terms};
 
 /// Why a job cannot be pushed. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,15 +19,8 @@ pub enum NotPushed {
     Duplicate(Key),
 }
 
-/// Where a new job goes: all comparisons are made. Valid until the next change.
-#[derive(Debug)]
-#[must_use]
-pub struct JobPosition {
-    tenant: Option<u32>,
-    group: Option<u32>,
-    /// If it is due.
-    in_order: Option<InOrder>,
-}
+/// A job on its way in, with its key and its place; `None` once it is in.
+pub type Entering<K, J> = Option<(K, J, Place)>;
 
 /// A job that was taken out, by value.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,56 +34,47 @@ pub struct Taken<K, J> {
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// Finds the position of a new job of this queue. Runs the user's `Ord`, changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// If its place is not there, or another job has its unique name.
+    /// Puts a job in that is not refused. Runs the user's `Ord`; if that panics, nothing has
+    /// changed.
     #[inline(always)]
-    pub fn find_position(
-        &self,
-        key: &K,
-        place: &Place,
-        queue: u64,
-    ) -> Result<JobPosition, NotPushed> {
-        let home @ (tenant, group) = self.known(place, queue)?;
+    pub fn push(&mut self, entering: &mut Entering<K, J>, queue: u64) -> Result<Key, NotPushed> {
+        let (key, _, place) = entering.as_ref().expect(ONCE);
+        let known = self.known(place, queue)?;
         if let Some(name) = &place.terms.unique
-            && let Some(tenant) = tenant
-            && let Some(&other) = self.tenant(tenant).unique.get(&**name)
+            && let Some(other) = self.named(known.0, name)
         {
             return Err(NotPushed::Duplicate(other));
         }
-        let is_new = group.is_none() && place.has_group();
-        let in_order = || match is_new && self.group_limit.room(0) == 0 {
-            true => InOrder::Group(Position::First),
-            false => {
-                let sequence = self.last + 1;
-                self.in_order(Rank { key, sequence }, home)
-            }
-        };
-        Ok(JobPosition {
-            tenant,
-            group,
-            in_order: (place.terms.due <= self.timers.now()).then(in_order),
-        })
+        let is_due = place.terms.due <= self.timers.now();
+        let in_order = is_due.then(|| self.new_in_order(key, place, known));
+        let (key, data, place) = entering.take().expect(ONCE);
+        let home = self.home(known, place.home);
+        Ok(self.insert(key, (home, in_order), place.terms, data))
     }
 
-    /// Puts a job in at its position. Compares nothing.
+    /// Where a new job belongs that is due.
     #[inline(always)]
-    pub fn push(&mut self, position: JobPosition, key: K, place: Place, data: J) -> Key {
-        let home @ (tenant, group) = match place.home {
-            To::Pinned { .. } => (position.tenant.expect(PINNED), position.group),
-            To::Named { tenant, group } => {
-                let tenant = position.tenant.unwrap_or_else(|| self.add_tenant(tenant));
-                let add_group = |name| self.add_group(tenant, name);
-                (tenant, position.group.or_else(|| group.map(add_group)))
-            }
-        };
-        let Terms {
-            due,
-            attempts,
-            unique,
-        } = place.terms;
+    fn new_in_order(&self, key: &K, place: &Place, known: Known) -> InOrder {
+        let is_new = known.1.is_none() && place.has_group();
+        if is_new && self.group_limit.room(0) == 0 {
+            return InOrder::Group(Position::First);
+        }
+        let sequence = self.last + 1;
+        self.in_order(Rank { key, sequence }, known)
+    }
+}
+
+impl<K, J> Jobs<K, J> {
+    /// Puts a job in, at its position if it is due.
+    #[inline(always)]
+    fn insert(
+        &mut self,
+        key: K,
+        (home, in_order): ((u32, Option<u32>), Option<InOrder>),
+        terms: Terms,
+        data: J,
+    ) -> Key {
+        let (tenant, group) = home;
         let sequence = self.number();
         let id = self.jobs.insert(Job {
             key,
@@ -98,17 +83,17 @@ impl<K: Ord, J> Jobs<K, J> {
             group,
             state: State::Ready,
             attempts: 0,
-            most_attempts: attempts,
-            unique: unique.clone(),
+            most_attempts: terms.attempts,
+            unique: terms.unique.clone(),
             links: Links::OUT,
             dirty: false,
             data,
         });
-        if let Some(name) = unique {
+        if let Some(name) = terms.unique {
             self.tenant_mut(tenant).unique.insert(*name, id);
         }
-        let Some(in_order) = position.in_order else {
-            self.begins_later(id, due);
+        let Some(in_order) = in_order else {
+            self.begins_later(id, terms.due);
             return id;
         };
         let mut home = Home::at(home, &mut self.groups, &mut self.tenants);
@@ -121,9 +106,7 @@ impl<K: Ord, J> Jobs<K, J> {
         }
         id
     }
-}
 
-impl<K, J> Jobs<K, J> {
     /// A new job is not due yet.
     #[cold]
     fn begins_later(&mut self, id: Key, due: Duration) {

@@ -17,8 +17,8 @@ fn at(seconds: u64) -> Duration {
 }
 
 fn add<K: Ord, J>(jobs: &mut Jobs<K, J>, key: K, place: Place, job: J) -> Key {
-    let position = jobs.find_position(&key, &place, 0).expect("no duplicate");
-    jobs.push(position, key, place, job)
+    let pushed = jobs.push(&mut Some((key, job, place)), 0);
+    pushed.expect("no duplicate")
 }
 
 impl<K: Ord, J> Jobs<K, J> {

@@ -1,6 +1,7 @@
 //! A turn begins, or is taken back as if it never had.
 
 use crate::ready::Stands;
+use crate::ring::Links;
 
 use super::{Lane, LaneKey, Lanes};
 
@@ -107,7 +108,7 @@ impl<G: Stands> Lanes<G> {
         if let Some(tiered) = &mut lane.tiered {
             tiered.tiers.start(tiered.front);
         }
-        self.ring.served(&mut self.lanes);
+        self.ring.served(self.lanes.link_mut(current));
         self.begun += 1;
         Some(Begun {
             group,
@@ -147,7 +148,10 @@ impl<G: Stands> Lanes<G> {
         }
         match lone {
             true => lane.link.served_alone(turns),
-            false => (0..of_credit).for_each(|_| self.ring.served(&mut self.lanes)),
+            false => {
+                let link = self.lanes.link_mut(current);
+                (0..of_credit).for_each(|_| self.ring.served(link));
+            }
         }
         self.begun += u64::from(turns);
         self.settle(current);

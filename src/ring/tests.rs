@@ -41,7 +41,7 @@ impl Lanes {
     fn turns(&mut self, count: usize) -> Vec<u32> {
         let turn = |_| {
             let lane = self.ring.current().unwrap();
-            self.ring.served(&mut self.links);
+            self.ring.served(self.links.link_mut(lane));
             lane
         };
         (0..count).map(turn).collect()
