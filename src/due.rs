@@ -38,11 +38,15 @@ impl Dates {
         self.origin.map(|origin| origin.elapsed())
     }
 
-    /// The next date is this one.
+    /// The next date is what `next` says, which is asked if somebody waits.
     #[inline]
-    pub(crate) fn update(&mut self, next: Option<Duration>, wakes: &mut WakeBatch) {
-        if next != self.last {
-            self.change(next, wakes);
+    pub(crate) fn update(
+        &mut self,
+        next: impl FnOnce() -> Option<Duration>,
+        wakes: &mut WakeBatch,
+    ) {
+        if !self.waiters.is_empty() {
+            self.change(next(), wakes);
         }
     }
 

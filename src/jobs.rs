@@ -87,6 +87,8 @@ pub struct Jobs<K, J> {
     ring: Ring,
     timers: Timers<Key>,
     dirty: VecDeque<Dirty>,
+    /// An empty list, for the next claim.
+    picks: Vec<Pick>,
     /// In the order in which they died.
     dead: BTreeMap<u64, Key>,
     /// Up to which death somebody was told.
@@ -115,6 +117,7 @@ impl<K, J> Jobs<K, J> {
             ring: Ring::default(),
             timers: Timers::new(),
             dirty: VecDeque::new(),
+            picks: Vec::new(),
             dead: BTreeMap::new(),
             told: 0,
             limit: Limit::Unlimited,

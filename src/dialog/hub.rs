@@ -61,7 +61,7 @@ impl<S> Hub<S> {
             state.timers.advance(now);
         }
         let timer = state.timers.set_after(delay, side);
-        state.dates.update(state.timers.next(), wakes);
+        state.dates.update(|| state.timers.next(), wakes);
         timer
     }
 

@@ -59,11 +59,13 @@ impl<'q, K: Ord, J> Asked<'q, K, J> {
         let lease = self.until.or_else(|| self.shared.lease.map(own));
         let (until, clone) = lease.unzip();
         let picks = state.jobs.claim(self.of, self.n, until);
-        let claim = |pick: Pick| {
+        let claim = |&pick: &Pick| {
             let body = Body::lend(state.jobs.claimed_data(pick.id), clone);
             Claim::new(Cow::Borrowed(self.shared), pick, body)
         };
-        picks.into_iter().map(claim).collect()
+        let claims = picks.iter().map(claim).collect();
+        state.jobs.reuse(picks);
+        claims
     }
 }
 

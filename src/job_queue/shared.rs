@@ -182,8 +182,15 @@ impl<K, J> State<K, J> {
     }
 
     /// Notifies by the waking rule; false if the batch is full and more are due.
+    #[inline]
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
-        self.dates.update(self.jobs.next_due(), wakes);
+        self.dates.update(|| self.jobs.next_due(), wakes);
+        (self.claims.is_empty() && self.part_claims.is_empty() || self.notify_claims(wakes))
+            && (self.watchers.is_empty() || self.notify_watchers(wakes))
+    }
+
+    #[inline(never)]
+    fn notify_claims(&mut self, wakes: &mut WakeBatch) -> bool {
         let finished = self.finished();
         let due = |jobs: u64| match usize::try_from(jobs) {
             Ok(jobs) if !finished => jobs,
@@ -197,7 +204,6 @@ impl<K, J> State<K, J> {
                 let due = due(jobs.eligible_of(Some(of)));
                 claims.notify_up_to(due, wakes)
             })
-            && (self.watchers.is_empty() || self.notify_watchers(wakes))
     }
 
     /// A claim that found nothing waits. As [`Waiters::enqueue`].

@@ -62,15 +62,23 @@ impl<K: Ord, J> Jobs<K, J> {
     /// of tenants may have moved on.
     pub fn claim(&mut self, of: Option<Pinned>, n: usize, lease: Option<Duration>) -> Vec<Pick> {
         let n = n.min(usize::try_from(self.eligible_of(of)).unwrap_or(n));
-        let mut claiming = Claiming {
-            jobs: self,
-            picks: Vec::with_capacity(n),
-        };
+        let mut picks = std::mem::take(&mut self.picks);
+        picks.reserve(n);
+        let mut claiming = Claiming { jobs: self, picks };
         for _ in 0..n {
             let pick = claiming.jobs.claim_one(of, lease);
             claiming.picks.extend(pick);
         }
         std::mem::take(&mut claiming.picks)
+    }
+
+    /// The list of a claim is used for the next one, unless it has grown large.
+    #[inline]
+    pub fn reuse(&mut self, mut picks: Vec<Pick>) {
+        picks.clear();
+        if picks.capacity() <= PICKS_KEPT {
+            self.picks = picks;
+        }
     }
 
     #[inline]
@@ -111,6 +119,9 @@ impl<K: Ord, J> Jobs<K, J> {
         })
     }
 }
+
+/// A list of so many picks is kept for the next claim.
+const PICKS_KEPT: usize = 64;
 
 /// What has been claimed so far; unclaimed if a comparison panics.
 struct Claiming<'a, K, J> {

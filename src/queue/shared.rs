@@ -326,7 +326,7 @@ impl<T> State<T> {
     #[inline]
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
         let Suspended { timers, dates, .. } = &mut self.suspended;
-        dates.update(timers.next(), wakes);
+        dates.update(|| timers.next(), wakes);
         (self.receives.is_empty() || self.receives.notify_up_to(self.due(), wakes))
             && (self.named.is_empty() || self.notify_named(wakes))
             && (self.watchers.is_empty() || self.notify_watchers(wakes))

@@ -36,7 +36,7 @@ impl<T> Clock<T> {
     /// Tells who keeps the time from outside of the next date.
     #[inline]
     pub(super) fn tell(&mut self, wakes: &mut WakeBatch) {
-        self.dates.update(self.timers.next(), wakes);
+        self.dates.update(|| self.timers.next(), wakes);
     }
 
     /// Whether a worker is wanted to keep the time: one, or none.
