@@ -102,7 +102,9 @@ impl<T> Shared<T> {
             .keep_idle
             .load(relaxed)
             .max(2 * self.kept.load(relaxed));
-        trim_above.store(above, relaxed);
+        // A receive that finds nothing looks after a burst, and ends the senders' bound of it.
+        let of_both = &self.trim_above[usize::from(makes)..];
+        of_both.iter().for_each(|most| most.store(above, relaxed));
     }
 }
 

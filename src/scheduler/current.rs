@@ -66,15 +66,15 @@ impl Drop for Working {
 /// ```
 #[must_use]
 pub fn is_cancelled() -> bool {
+    // A thread that runs no task may be ending, and its worker be gone.
+    let Some(tag) = TASK.with(Cell::get) else {
+        return false;
+    };
     let worker = WORKER.with(|worker| worker.borrow().clone());
-    TASK.with(Cell::get)
-        .zip(worker)
-        .is_some_and(|(tag, (shared, _))| {
-            let state = shared.state.lock();
-            state
-                .core
-                .is_cancelled(tag.id, state.core.caller_of(tag.holds.lane))
-        })
+    worker.is_some_and(|(shared, _)| {
+        let core = &shared.state.lock().core;
+        core.is_cancelled(tag.id, core.caller_of(tag.holds.lane))
+    })
 }
 
 /// The worker whose task the calling thread runs, if it is one of `shared`'s.

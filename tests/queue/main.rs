@@ -22,6 +22,7 @@ mod counts;
 mod dropped;
 mod figures;
 mod keyed;
+mod keyed_idle;
 mod keyed_room;
 mod line;
 mod linearizable;

@@ -1,5 +1,6 @@
 //! A cancel cancels: nothing starts between its batches, whoever panics.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -276,4 +277,26 @@ fn a_task_that_runs_is_told() {
             end(&scheduler);
         }
     });
+}
+
+/// What asks when its thread ends, and the scheduler's part of the thread has ended.
+struct AsksAtTheEnd;
+
+impl Drop for AsksAtTheEnd {
+    fn drop(&mut self) {
+        assert!(!is_cancelled());
+    }
+}
+
+#[test]
+fn a_thread_that_ends_runs_no_task() {
+    thread_local! {
+        static LAST: Cell<Option<AsksAtTheEnd>> = const { Cell::new(None) };
+    }
+    let asks = || {
+        // The first to be used is the last to be dropped.
+        LAST.set(Some(AsksAtTheEnd));
+        assert!(!is_cancelled());
+    };
+    thread::spawn(asks).join().unwrap();
 }

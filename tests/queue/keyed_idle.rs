@@ -1,0 +1,81 @@
+//! Sending by key: how many idle groups are kept.
+
+use crate::queue_support;
+
+use conversant::keyed::Keyed;
+use conversant::limit::Limit;
+use conversant::queue::{Delivery, Queue};
+
+use queue_support::serve;
+
+fn keyed(queue: &Queue<u32>) -> Keyed<u32, u32> {
+    Keyed::new(queue.lane(1, Limit::Unlimited).expect("the queue is open"))
+}
+
+/// Whoever reads, and however: of keys that are at rest a bounded number is kept.
+#[test]
+fn idle_keys_are_forgotten_by_a_receive_that_finds_nothing() {
+    for waits in [false, true] {
+        let queue = Queue::new();
+        let orders = keyed(&queue);
+        for key in 0..10_000_u32 {
+            orders.send(key, key).unwrap();
+        }
+        assert_eq!(serve(&queue).len(), 10_000);
+        if waits {
+            let late = queue.receive().wait_timeout(std::time::Duration::ZERO);
+            assert!(late.is_err());
+        }
+        let kept = queue.snapshot().lanes[0].groups.len();
+        assert!(kept <= 1024, "{kept}");
+        assert!(orders.is_empty());
+    }
+}
+
+/// What a burst let the senders keep ends with it.
+#[test]
+fn a_burst_raises_the_bound_of_idle_keys_while_it_is_there() {
+    let queue = Queue::new();
+    let orders = keyed(&queue).keep_idle(10);
+    for key in 0..1_000 {
+        orders.send(key, key).unwrap();
+    }
+    assert_eq!(serve(&queue).len(), 1_000);
+    let mut most = 0;
+    for key in 1_000..2_000 {
+        orders.send(key, key).unwrap();
+        // No receive finds nothing.
+        let mut turn = queue.try_receive().unwrap();
+        assert_eq!(turn.next().map(Delivery::complete), Some(key));
+        drop(turn);
+        most = most.max(queue.counts().groups);
+    }
+    assert!(most <= 32, "{most} groups, all idle but one");
+}
+
+/// So many may stay, whether or not others are at work; with a few more a shard
+/// has them forgotten.
+#[test]
+fn idle_keys_are_kept_up_to_a_number() {
+    for at_once in [true, false] {
+        let queue = Queue::new();
+        let orders = keyed(&queue).keep_idle(20_000);
+        let groups = || queue.snapshot().lanes[0].groups.len();
+        for _ in 0..2 {
+            for key in 0..10_000_u32 {
+                orders.send(key, key).unwrap();
+                if !at_once {
+                    assert_eq!(serve(&queue), [key]);
+                }
+            }
+            let left = serve(&queue).len();
+            assert_eq!(left, if at_once { 10_000 } else { 0 });
+            assert_eq!(groups(), 10_000);
+        }
+        for key in 10_000..40_000 {
+            orders.send(key, key).unwrap();
+            assert_eq!(serve(&queue).len(), 1);
+        }
+        assert!(groups() <= 20_000, "{}", groups());
+    }
+}
