@@ -72,7 +72,9 @@
 //! [`push`](JobQueue::push), [`why`](JobQueue::why), and the claims. It must
 //! not call the queue. If it panics the panic goes on, that one operation has
 //! done nothing, and the queue goes on; completing, giving back, limits, leases and
-//! other keys compare nothing. Keys, jobs and wakers are dropped, jobs cloned, and wakers
+//! other keys compare nothing. A key that can never be compared, as a float that is none,
+//! has each claim panic until its job is [removed](JobQueue::remove): check keys before
+//! they are pushed. Keys, jobs and wakers are dropped, jobs cloned, and wakers
 //! woken without the lock; they may call the queue. A job is cloned by [`JobQueue::get`], and
 //! where it is to be had by value while a claim whose lease ran out shows it still. A waker
 //! that panics stops nobody: all others are woken, and the call that woke it goes on.
@@ -88,6 +90,7 @@
 //! One mutex, and for a [capacity](Builder::capacity) an exchange of a word for each
 //! push and each job that is gone. O(log n) a job in every operation but snapshots,
 //! lists and shutdown; of the jobs that are blocked only those of the same group count.
+//! What has become due is put in order by the next claim, all of it.
 //! Nothing of a tenant or group is left when its last job is gone, unless something was
 //! set for it.
 

@@ -143,7 +143,8 @@ use shared::Shared;
 
 /// A scheduler. Dropping it shuts it down without waiting: it takes no more
 /// tasks, and does those that it has; tasks that are paused when the last handle
-/// goes are dropped unrun.
+/// goes are dropped unrun. A [`Task`] is such a handle: a wait for the outcome of a task that
+/// is paused then never ends.
 pub struct Scheduler {
     shared: Arc<Shared>,
 }
@@ -298,7 +299,8 @@ const _: () = {
     both::<Status>();
 };
 
-/// Keeps tasks from starting; see [`Scheduler::hold`].
+/// Keeps tasks from starting, for ever if it is forgotten (`mem::forget`); see
+/// [`Scheduler::hold`].
 #[derive(Debug)]
 #[must_use = "dropping it lets tasks start"]
 pub struct Hold<'a> {

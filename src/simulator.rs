@@ -146,7 +146,7 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] for its limit.
+    /// [`OutOfRange`] for its limit. Panics for a caller of another simulation.
     pub fn group(
         &mut self,
         caller: CallerId,
@@ -163,7 +163,7 @@ impl Simulation {
     /// # Errors
     ///
     /// [`Reason`]: its tier goes down in its group, or the group is another
-    /// caller's.
+    /// caller's. Panics for a caller of another simulation.
     pub fn submit(&mut self, caller: CallerId, work: Work) -> Result<SimTask, Reason> {
         let caller = self.key(caller);
         let mut placing = work.placing;

@@ -37,7 +37,7 @@ pub use crate::due::Timed;
 /// the next date, and when an earlier one is set. A date may be served late by as much
 /// as the thread is late to run, never early. From its start on a back-off counts from
 /// the failure, a lease from its claim and a dialog's timer from its setting, by the
-/// clock; without a ticker from the last time told.
+/// clock, also when it is dropped again; of what never had a ticker, from the last time told.
 #[derive(Debug)]
 #[must_use = "dropping it ends it"]
 pub struct Ticker {

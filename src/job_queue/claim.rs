@@ -20,6 +20,7 @@ use super::shared::Shared;
 /// is dropped the job goes back to the place of its key, one more attempt
 /// counted, and [`Counts::dropped`](super::Counts::dropped) says so, by which a
 /// `complete` that was forgotten is found; dropped by a panic it [fails](Self::fail).
+/// A claim that is forgotten itself (`mem::forget`) keeps its job, unless it has a lease.
 /// It may outlive the queue, and its lease: then the job has gone back without it, and
 /// whatever it does gives the error [`Expired`] and changes nothing. The job itself stays
 /// readable.

@@ -14,7 +14,8 @@ use super::special::{self, Live};
 /// [`Turn::next_batch`](super::Turn::next_batch).
 ///
 /// Dropped, all that was not completed goes back to its place, with the attempt
-/// of its first message counted: the one at which its reader failed.
+/// of its first message counted: the one at which its reader failed. Forgotten
+/// (`mem::forget`), all but the first are lost, and keep their room of a capacity.
 #[must_use = "dropping a batch gives it back"]
 pub struct Batch<'t, T> {
     shared: &'t Arc<Shared<T>>,

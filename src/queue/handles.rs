@@ -264,7 +264,8 @@ impl<T> Conversation<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// A key of a [`Keyed`](crate::keyed::Keyed) that was forgotten has 0 again.
+    /// For a key: `queue.group(keyed.group(&key)?)?.set_tag(1)`. One that was
+    /// [forgotten](crate::keyed::Keyed::keep_idle) meanwhile has 0 again.
     ///
     /// Cost: a short lock, and some 120 bytes in a group that has nothing else that is rare.
     pub fn set_tag(&self, tag: u64) {

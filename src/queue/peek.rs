@@ -23,7 +23,8 @@ use super::{GroupRef, Queue, special};
 ///
 /// [`drain`](Queue::drain) and [`shutdown`](Queue::shutdown) leave the message
 /// here; it waits again after the look, or is dropped if its queue or its side of
-/// a [dialog](crate::dialog) is gone by then.
+/// a [dialog](crate::dialog) is gone by then. One that is forgotten (`mem::forget`)
+/// keeps its group for ever.
 #[must_use = "dropping it ends the look"]
 pub struct Peek<T> {
     shared: Arc<Shared<T>>,

@@ -91,7 +91,8 @@ impl<'q, T> Turn<'q, T> {
 /// The most turns that are claimed under one lock.
 const MOST: usize = 32;
 
-/// Turns that were claimed together. See [`Queue::receive_many`].
+/// Turns that were claimed together. See [`Queue::receive_many`]. Forgotten
+/// (`mem::forget`), those that were not asked for keep their groups for ever.
 #[must_use = "what is not asked for is begun and ended"]
 pub struct Turns<'q, T> {
     shared: &'q Arc<Shared<T>>,
