@@ -108,6 +108,8 @@ mod task_state;
 mod tasks;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
+#[cfg(feature = "tracing")]
+mod trace;
 mod waits;
 mod worker;
 
@@ -133,6 +135,8 @@ pub use reject::{CallerError, Reason, Rejected, SyncError};
 pub use room::Submitting;
 pub use status::{CallerStatus, RunningTask, Status, WaitingTask, Why, WorkersStatus};
 pub use task::{OutcomeError, OutcomeOp, Task};
+#[cfg(feature = "tracing")]
+pub use trace::Tracing;
 pub use waits::{Drained, Release, Shutdown, Synchronize};
 
 pub(crate) use caller::Synced;

@@ -10,6 +10,7 @@ use crate::limit::Limit;
 use crate::queue::Capacity;
 use crate::slab::Key;
 use crate::sync::{Arc, AtomicBool};
+use crate::trace;
 use crate::wait::Wait;
 
 use super::core::How;
@@ -206,7 +207,9 @@ impl Caller {
             }
             let at = task.location();
             state.exact_for(at, wakes).bump(at, level)
-        })
+        })?;
+        trace::task_bumped(task.id.get(), level);
+        Ok(())
     }
 
     /// Changes the cap; lowering it leaves a debt that endings pay, 0 pauses.
@@ -265,6 +268,7 @@ impl Group {
         // What a worker has taken along goes back first: one of these may be its next task.
         self.shared
             .with_state(|state, wakes, _| state.exact(wakes).backlog.bump(key, level));
+        trace::tasks_bumped(&self.id(), level);
     }
 
     /// What the [log](super::Builder::log) calls it.
@@ -290,7 +294,11 @@ impl Group {
         let set = self
             .shared
             .with_state(|state, wakes, _| state.exact(wakes).backlog.set_limit(key, limit));
-        set.unwrap_or(Ok(()))
+        set.unwrap_or(Ok(()))?;
+        if limit == Limit::AtMost(0) {
+            trace::tasks_paused(&self.id());
+        }
+        Ok(())
     }
 }
 
