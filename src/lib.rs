@@ -39,9 +39,9 @@
 //! but those of a [`scheduler::Scheduler`] without a pool of yours; below it nothing
 //! reads the clock but waits with a time-out, and a moment of looking before sleep.
 //!
-//! What the words mean, what is guaranteed and when not to use it: see `README.md`;
-//! how the crate is built: `docs/house.md`.
-//! How to model-check what you build on it: `docs/model-checking.md`.
+//! What the words mean, what is guaranteed and when not to use it: see `README.md`. How to
+//! model-check what you build on it: `docs/model-checking.md`. How the crate is built:
+//! `docs/house.md` in its repository.
 //!
 //! # Features
 //!
