@@ -28,6 +28,8 @@ mod run;
 mod several;
 mod spot;
 
+use std::fmt;
+
 use crate::error::{OutOfRange, TierGoesDown};
 use crate::lanes::{Lane, LaneKey};
 use crate::limit::{Bypass, Limit};
@@ -50,6 +52,12 @@ mod tests;
 /// A group's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupKey(Key);
+
+impl fmt::Display for GroupKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
 
 /// A message taken from its group, with one unit of every limit.
 #[derive(Debug)]

@@ -49,7 +49,7 @@ use std::fmt;
 use self::word::{Fast, Word};
 use crate::sync::Arc;
 use crate::tiers::Tiers;
-use crate::wait::{Guarded, Wait, Waiters};
+use crate::wait::{Guarded, Op, Wait, Waiters};
 
 mod enter;
 #[cfg(all(test, loom))]
@@ -59,7 +59,7 @@ mod state;
 mod tests;
 mod word;
 
-pub use self::enter::Enter;
+use self::enter::Enter;
 
 /// Lets tickets of the lowest tier enter together, and those of the next when they have left.
 ///
@@ -242,7 +242,7 @@ impl<G: Handle> Ticket<G> {
     ///
     /// A wait that is dropped or times out changes nothing: the ticket stays outstanding and can try
     /// again.
-    pub fn enter(&mut self) -> Wait<Enter<'_, G>> {
+    pub fn enter(&mut self) -> Wait<impl Op<Output = ()>> {
         Wait::new(Enter::new(self))
     }
 

@@ -63,7 +63,7 @@ mod tests;
 use std::fmt;
 
 pub use self::error::{Deadlock, NotWeaker, WouldBlock};
-pub use self::guard::{Convert, Guard, Handle, OwnedGuard};
+pub use self::guard::{Guard, Handle, OwnedGuard};
 pub use self::request::{Lock, LockOwned, Request};
 pub use self::snapshot::{Counts, Snapshot, Standing, WaiterState};
 

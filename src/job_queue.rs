@@ -128,7 +128,6 @@ pub use id::JobId;
 pub use jobs::{
     Expired, GroupStatus, Name, Place, Refused, Scope, Taken, TenantStatus, Terms, Why,
 };
-pub use next_dead::NextDead;
 pub use parts::{JobGroup, OfGroup, OfTenant, Part, Tenant};
 pub use push::{PushAllError, PushError, PushReason};
 pub use push_wait::{PushWait, ToPush};

@@ -39,9 +39,9 @@
 //! but those of a [`scheduler::Scheduler`] without a pool of yours; below it nothing
 //! reads the clock but waits with a time-out, and a moment of looking before sleep.
 //!
-//! What the words mean, what is guaranteed and when not to use it: see `README.md`;
-//! how the crate is built: `docs/house.md`.
-//! How to model-check what you build on it: `docs/model-checking.md`.
+//! What the words mean, what is guaranteed and when not to use it: see `README.md`. How to
+//! model-check what you build on it: `docs/model-checking.md`. How the crate is built:
+//! `docs/house.md` in its repository.
 //!
 //! # Features
 //!
@@ -51,7 +51,32 @@
 //!
 //! Off by default: `futures` makes a queue a `Stream` of turns (`Queue::turns`) and a
 //! conversation a `Sink` (`Conversation::sink`); with `serde` all snapshots, counts and
-//! statuses can be serialized.
+//! statuses can be serialized; `tracing` tells the subscribers of the crate of that name what
+//! is rare.
+//!
+//! # Events for `tracing`
+//!
+//! | target | level | event | fields |
+//! |---|---|---|---|
+//! | `conversant::queue` | debug | `bumped`: a group | `group`, `tag`, `level` |
+//! | | debug | `blocked`: a group was paused by a limit of 0 | `group`, `tag`, `why` |
+//! | | debug | `blocked`: a group backs off after a failure | and `number` of the message, `attempts` |
+//! | | warn | `poisoned`: a group | `group`, `tag`, `number`, `attempts` |
+//! | `conversant::scheduler` | trace | `queued`, `started`, `ended`: a task, by the log `scheduler::Tracing` | see there |
+//! | | debug | `bumped`: a group, or a task | `group` or `task`, `level` |
+//! | | debug | `blocked`: a group was paused by a limit of 0 | `group`, `why` |
+//! | | debug | `blocked`: a task waits for others, and its thread sleeps | `task`, `worker`, `why` |
+//! | | warn | `deadlock`: such a wait gives up, as nothing could go on | `task`, `worker` |
+//! | `conversant::lock_table` | debug | `blocked`: an owner begins to wait | `owner`, `mode` |
+//! | | warn | `deadlock`: told by the victim where it gets the error | `victim`, `cycle` |
+//!
+//! A queue tells nothing of each message, so that sending and receiving cost what they cost
+//! without the feature. Keys and resources are not told, since they need not print: a queue's
+//! group has a [tag](queue::Conversation::set_tag) for that.
+//!
+//! A subscriber is called under no lock of the crate, when the operation is done. If it panics,
+//! the event is lost and nothing else. It may use the crate; but one that bumps a group whenever
+//! a group is bumped never comes to an end.
 
 #![deny(unsafe_code)]
 // What only a part that is left out uses, or the benches.
@@ -61,7 +86,8 @@
         feature = "internals",
         feature = "jobs",
         feature = "locks",
-        feature = "scheduler"
+        feature = "scheduler",
+        feature = "tracing"
     )),
     allow(dead_code, unused_imports)
 )]
@@ -92,6 +118,7 @@ mod workers;
 pub mod modes;
 
 mod due;
+mod trace;
 mod turnstile;
 pub mod wait;
 

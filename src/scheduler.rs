@@ -57,7 +57,7 @@
 //! worker does nothing else. If every running task is blocked in an untimed
 //! [`wait`](crate::wait::Wait::wait) of the same scheduler and no task can
 //! start, nor one with a delay later on another worker, the newest such wait gives
-//! the error [`Stalled`](crate::error::Stalled).
+//! the error [`Stalled`].
 //! Only `wait()` on the thread that runs the task counts: a timed wait, or a
 //! task that is awaited elsewhere, does not. Two schedulers whose tasks wait for
 //! each other hang, as neither knows of the other: in such tasks wait with
@@ -108,6 +108,8 @@ mod task_state;
 mod tasks;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
+#[cfg(feature = "tracing")]
+mod trace;
 mod waits;
 mod worker;
 
@@ -115,16 +117,16 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::due::{Dates, Timed};
-use crate::error::{Closed, OutOfRange};
+use crate::error::{Closed, OutOfRange, Stalled};
 use crate::queue::Capacity;
 use crate::sync::Arc;
-use crate::wait::{Wait, sealed};
+use crate::wait::{Op, Wait, sealed};
 
 pub use builder::Builder;
 pub use caller::{CallerOptions, OnFailure, Summary};
 pub use core::How;
 pub use current::is_cancelled;
-pub use first::{First, first};
+pub use first::first;
 pub use handles::{Caller, Group, Place};
 pub use log::{Event, GroupId, Log, Record, TaskInfo};
 pub use outcome::{Ending, Outcome, Run, TaskId, Verdict};
@@ -132,14 +134,16 @@ pub use pool::{Pool, PoolError};
 pub use reject::{CallerError, Reason, Rejected, SyncError};
 pub use room::Submitting;
 pub use status::{CallerStatus, RunningTask, Status, WaitingTask, Why, WorkersStatus};
-pub use task::{OutcomeError, OutcomeOp, Task};
-pub use waits::{Drained, Release, Shutdown, Synchronize};
+pub use task::{OutcomeError, Task};
+#[cfg(feature = "tracing")]
+pub use trace::Tracing;
 
 pub(crate) use caller::Synced;
 pub(crate) use core::Core;
 pub(crate) use task_state::{Body, Location, Placing, Tag};
 
 use shared::Shared;
+use waits::Drained;
 
 /// A scheduler. Dropping it shuts it down without waiting: it takes no more
 /// tasks, and does those that it has; tasks that are paused when the last handle
@@ -240,10 +244,10 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// [`Stalled`](crate::error::Stalled), as for [`Task::outcome`]: a task that
+    /// [`Stalled`], as for [`Task::outcome`]: a task that
     /// waits for the shutdown of its own scheduler waits for itself.
-    pub fn shutdown(&self, how: How) -> Wait<Shutdown<'_>> {
-        Wait::new(Shutdown::new(&self.shared, None, how, drop))
+    pub fn shutdown(&self, how: How) -> Wait<impl Op<Output = Result<(), Stalled>>> {
+        Wait::new(Drained::new(&self.shared, None, how, drop))
     }
 
     /// At the end of the scope, or while a panic unwinds it, [shuts down](Self::shutdown)

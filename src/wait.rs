@@ -81,7 +81,7 @@ pub use self::parker::wakeups;
 
 pub(crate) use self::{
     list::{Removed, Ticket, Waiters},
-    session::{Guarded, Session, Spare, WakeBatch, drop_quietly},
+    session::{Guarded, Session, Spare, WakeBatch, contained, drop_quietly},
 };
 
 /// Closes [`Op`] to other crates.

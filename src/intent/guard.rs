@@ -104,7 +104,7 @@ impl<L: Handle> Guard<L> {
     /// assert_eq!(guard.mode(), Mode::Six);
     /// # Ok::<(), conversant::intent::Deadlock>(())
     /// ```
-    pub fn convert(&mut self, mode: Mode) -> Wait<Convert<'_, L>> {
+    pub fn convert(&mut self, mode: Mode) -> Wait<impl Op<Output = Result<(), Deadlock>>> {
         self.cancel_conversion();
         let asked = self.mode.join(mode);
         Wait::new(Convert::new(self, asked))

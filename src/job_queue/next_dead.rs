@@ -32,7 +32,7 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// [`Closed`] if the queue is closed, nothing waits and nothing is claimed, and
     /// somebody was told of each dead job.
-    pub fn next_dead(&self) -> Wait<NextDead<'_, K, J>> {
+    pub fn next_dead(&self) -> Wait<impl Op<Output = Result<JobId, Closed>>> {
         Wait::new(NextDead {
             shared: self.shared(),
             ticket: None,

@@ -6,12 +6,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::Resource;
-use super::error::{Deadlock, LockError, TryLockError};
+use super::error::{Deadlock, LockError, OwnerId, Owners, TryLockError};
 use super::index::Room;
 use super::owner::Owner;
 use super::wait_table::Outcome;
 use crate::modes::Mode;
 use crate::sync::{model_size, spin_loop, yield_now};
+use crate::trace;
 use crate::wait::{Op, Wait, look_twice, sealed};
 
 /// How long a thread spins before it joins the queue. By time, since a pause instruction takes from 4
@@ -200,6 +201,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         let (id, locks, retries) = (owner.id, owner.holds.real, owner.retries);
         let (path, gone) = (&mut owner.path, &mut owner.holds.gone);
         let (shards, owners) = (&owner.shared.shards, &owner.shared.owners);
+        let mut queued = None;
         let outcome = owner.shared.with_state(|waits, wakes| {
             if begins {
                 let standing = owners.get(id).expect("an owner that lives");
@@ -222,20 +224,29 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             let Some(busy) = path.advance(waits, &mut locked, id) else {
                 return Some(Outcome::Granted);
             };
-            waits.enqueue(&mut locked, (id, busy), waker.take()?);
+            let waker = waker.take()?;
+            queued = Some(busy.1);
+            waits.enqueue(&mut locked, (id, busy), waker);
             drop(locked);
             waits.break_cycles(id, wakes).map(Outcome::Deadlock)
         });
         let result = match outcome {
-            None => return Poll::Pending,
+            None => {
+                if let Some(mode) = queued {
+                    trace::owner_blocked(&OwnerId(id), &mode);
+                }
+                return Poll::Pending;
+            }
             Some(Outcome::Granted) => {
                 path.commit(&mut owner.holds);
                 Ok(())
             }
             Some(Outcome::Closed) => Err(LockError::Closed),
-            Some(Outcome::Deadlock(report)) => Err(LockError::Deadlock(Box::new(
-                Deadlock::from_report(&report),
-            ))),
+            Some(Outcome::Deadlock(report)) => {
+                trace::deadlock(&report.victim, &Owners(&report.cycle));
+                let deadlock = Deadlock::from_report(&report);
+                Err(LockError::Deadlock(Box::new(deadlock)))
+            }
         };
         owner.pending = false;
         owner.holds.gone.drop_all();

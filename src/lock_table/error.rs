@@ -137,6 +137,18 @@ impl<K: fmt::Debug> fmt::Display for Deadlock<K> {
     }
 }
 
+/// The owners of a cycle: printed also where the resources cannot be.
+pub(super) struct Owners<'a, K>(pub(super) &'a [Link<K>]);
+
+impl<K> fmt::Display for Owners<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for link in self.0 {
+            write!(f, "{} -> ", link.owner)?;
+        }
+        self.0.first().map_or(Ok(()), |first| first.owner.fmt(f))
+    }
+}
+
 impl<K: fmt::Debug> fmt::Display for LockError<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

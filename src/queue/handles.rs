@@ -8,6 +8,7 @@ use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::{Age, STANDING_LEVEL};
 use crate::sync::{Arc, Ordering};
+use crate::trace;
 
 use super::id::GroupId;
 use super::refuse::LaneError;
@@ -285,7 +286,7 @@ impl<T> KeepsGroups<T> for Shared<T> {
 }
 
 /// What is changed about a group.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Limit(Limit),
     Level(u8),
@@ -295,9 +296,11 @@ impl<T> Shared<T> {
     /// Changes a group; `held`, a lock, is dropped when that is done, before any waker
     /// runs.
     pub(crate) fn change_holding<H>(&self, group: &GroupRef<T>, change: Change, held: H) {
-        self.with_state(|state| {
+        let paused = self.with_state(|state| {
             let _held = held;
             self.change_group(state, group, |_, mailbox| {
+                let paused = Change::Limit(Limit::AtMost(0));
+                let pauses = change == paused && mailbox.limit() != Limit::AtMost(0);
                 match change {
                     Change::Limit(limit) => mailbox.change_room(|rare| rare.limit = limit),
                     Change::Level(level) => {
@@ -305,9 +308,12 @@ impl<T> Shared<T> {
                         mailbox.level = level;
                     }
                 }
-                ((), Age::Same)
-            });
+                (pauses.then(|| mailbox.tag()), Age::Same)
+            })
         });
+        if let Some(tag) = paused {
+            trace::group_paused(&self.id(group.key()), tag);
+        }
     }
 
     /// Bumps a group: under its lock alone, but for some that have other flags.
@@ -322,27 +328,32 @@ impl<T> Shared<T> {
         if same || mailbox.phase == Phase::Ended {
             return;
         }
+        let tag = mailbox.tag();
         let posted = self.submissions.bump(&mut mailbox, level);
         drop(mailbox);
         self.posted(posted);
+        trace::group_bumped(&self.id(group.key()), tag, level);
     }
 
     #[cold]
     fn bump_special(&self, group: &GroupRef<T>, level: u8) {
-        self.with_state(|state| {
+        let bumped = self.with_state(|state| {
             let mailbox = self.lock_group(state, group);
             let same = mailbox.bump().is_some_and(|(old, _)| old == level);
             // One that was claimed uses its bump up at once.
             if same || mailbox.phase == Phase::Ended || state.is_claimed(&mailbox) {
-                return;
+                return None;
             }
             drop(mailbox);
             self.change_group(state, group, |state, mailbox| {
                 mailbox.rare().bump = (level, state.mint(&self.submissions));
                 mailbox.flags |= BUMPED;
-                ((), Age::Same)
-            });
+                (Some(mailbox.tag()), Age::Same)
+            })
         });
+        if let Some(tag) = bumped {
+            trace::group_bumped(&self.id(group.key()), tag, level);
+        }
     }
 }
 

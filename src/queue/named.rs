@@ -48,7 +48,10 @@ impl<T> Queue<T> {
     /// [`NoTurn`] if nothing comes from the group: it, or its queue's last work,
     /// has ended. A group of [dialogs](crate::dialog) that is empty in a closed
     /// queue may still be told of ends and errors, until the queue is finished.
-    pub fn receive_from(&self, group: GroupId) -> Wait<ReceiveFrom<'_, T>> {
+    pub fn receive_from(
+        &self,
+        group: GroupId,
+    ) -> Wait<impl Op<Output = Result<Turn<'_, T>, NoTurn>>> {
         let shared = self.shared();
         Wait::new(ReceiveFrom {
             shared,

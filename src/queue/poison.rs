@@ -77,7 +77,7 @@ impl<T> Queue<T> {
     ///
     /// [`NoMore`] if the queue is closed, nothing that could fail is left, and
     /// somebody was told of each poisoned group.
-    pub fn next_poisoned(&self) -> Wait<NextPoisoned<'_, T>> {
+    pub fn next_poisoned(&self) -> Wait<impl Op<Output = Result<Poisoned, NoMore>>> {
         Wait::new(NextPoisoned {
             shared: self.shared(),
             ticket: None,

@@ -5,12 +5,13 @@
 use std::mem::ManuallyDrop;
 
 use crate::group::{
-    BARE, BUMPED, CAPPED, Guard, Mailbox, PEEKED, POISONED, Phase, STARTED, SUSPENDED, SWEPT,
-    TIERED, Taken,
+    BACKING_OFF, BARE, BUMPED, CAPPED, Flags, Guard, Mailbox, PEEKED, POISONED, Phase, STARTED,
+    SUSPENDED, SWEPT, TIERED, Taken, ordinal,
 };
 
 use crate::ready::Age;
 use crate::sync::Arc;
+use crate::trace;
 
 use super::capacity::number;
 use super::holders::Holder;
@@ -189,6 +190,7 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
         return;
     };
     let failed = shared.failed(failed);
+    let message = (failed.place(), failed.attempts);
     let group = live.group.as_ref().expect(LIVE);
     if behind.len() == 0 && shared.built.retry.is_plain(failed.attempts) {
         let mut mailbox = group.lock();
@@ -197,13 +199,30 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
         }
     }
     live.counted = false;
-    shared.with_group(group, |state, mailbox| {
+    let suspended = shared.with_group(group, |state, mailbox| {
         let counted = is_started(mailbox);
-        let behind = behind.rev().map(|taken| (taken, false, false));
-        let all = behind.chain([(failed, counted, true)]);
-        all.for_each(|one| give_back(shared, state, group, mailbox, one));
-        ((), Age::Same)
+        for taken in behind.rev() {
+            give_back(shared, state, group, mailbox, (taken, false, false));
+        }
+        let flag = give_back(shared, state, group, mailbox, (failed, counted, true));
+        ((flag, mailbox.tag()), Age::Same)
     });
+    tell_failed(shared, group, message, suspended);
+}
+
+/// A message was given back, and its group has this flag from now on, if any. Under no lock.
+fn tell_failed<T>(
+    shared: &Shared<T>,
+    group: &GroupRef<T>,
+    (place, attempts): (u64, u32),
+    (flag, tag): (Flags, u64),
+) {
+    let (group, message) = (shared.id(group.key()), ordinal(place));
+    match flag {
+        BACKING_OFF => trace::group_backs_off(&group, tag, message, attempts),
+        POISONED => trace::group_poisoned(&group, tag, message, attempts),
+        _ => {}
+    }
 }
 
 /// Whether the message taken out counts as started, which it does no more in its turn.
@@ -213,14 +232,15 @@ fn is_started<T>(mailbox: &mut Mailbox<T>) -> bool {
 }
 
 /// Puts a message back under both locks, unless nobody will ever receive it. `counted`:
-/// it counts as started; `failed`: its attempt counts.
+/// it counts as started; `failed`: its attempt counts. The flag by which that suspends the
+/// group, if it does.
 pub(super) fn give_back<T>(
     shared: &Shared<T>,
     state: &mut State<T>,
     group: &GroupRef<T>,
     mailbox: &mut Mailbox<T>,
     (taken, counted, failed): (Taken<T>, bool, bool),
-) {
+) -> Flags {
     let (lane, tier) = (mailbox.lane.index(), taken.tier);
     if !shared.wants(&taken.message) {
         shared.free(state, 1);
@@ -228,11 +248,12 @@ pub(super) fn give_back<T>(
         if counted {
             _ = state.lanes.tiers(lane).finish(tier);
         }
-        return;
+        return 0;
     }
+    let mut flag = 0;
     let (place, attempts) = (taken.place(), taken.attempts);
     if failed && mailbox.flags & POISONED == 0 {
-        let flag = state
+        flag = state
             .suspended
             .failed(shared.built.retry, group.key(), (place, attempts));
         if flag == POISONED {
@@ -247,6 +268,7 @@ pub(super) fn give_back<T>(
         state.count_head(mailbox);
         _ = state.lanes.tiers(lane).leave(tier);
     }
+    flag
 }
 
 /// Ends a turn.
@@ -288,7 +310,8 @@ pub(super) fn end_detached<T>(
     failed: Option<Taken<T>>,
 ) {
     let failed = failed.map(|taken| shared.failed(taken));
-    shared.with_group(group, |state, mailbox| {
+    let message = failed.as_ref().map(|taken| (taken.place(), taken.attempts));
+    let suspended = shared.with_group(group, |state, mailbox| {
         // Taken out of line for this.
         let ready = mailbox.phase == Phase::Idle && group.waiting() > 0;
         mailbox.change_room(|rare| rare.detached -= 1);
@@ -300,12 +323,17 @@ pub(super) fn end_detached<T>(
             mailbox.ticket = state.mint(&shared.submissions);
         }
         let counted = mailbox.flags & TIERED != 0;
+        let mut flag = 0;
         if let Some(failed) = failed {
-            give_back(shared, state, group, mailbox, (failed, counted, true));
+            flag = give_back(shared, state, group, mailbox, (failed, counted, true));
         } else if counted {
             _ = state.lanes.tiers(lane).finish(tier);
         }
         let stays = ready && mailbox.flags & SUSPENDED == 0;
-        ((), if stays { Age::Same } else { Age::New })
+        let age = if stays { Age::Same } else { Age::New };
+        ((flag, mailbox.tag()), age)
     });
+    if let Some(message) = message {
+        tell_failed(shared, group, message, suspended);
+    }
 }

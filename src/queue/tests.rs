@@ -1,6 +1,7 @@
 //! What only the inside of a queue can see.
 
 use super::holders::Holders;
+use super::named::ReceiveFrom;
 use super::submissions::{Posted, Submissions, Token};
 use super::*;
 use crate::wait::Wait;

@@ -5,7 +5,9 @@ use std::task::Waker;
 
 use crate::slab::Key;
 use crate::sync::{Arc, per_thread};
+use crate::trace;
 
+use super::outcome::TaskId;
 use super::shared::Shared;
 use super::stall::Target;
 use super::task_state::Tag;
@@ -79,11 +81,16 @@ pub fn is_cancelled() -> bool {
 
 /// The worker whose task the calling thread runs, if it is one of `shared`'s.
 pub(super) fn current(shared: &Arc<Shared>) -> Option<u32> {
-    TASK.with(Cell::get)?;
+    Some(current_task(shared)?.1)
+}
+
+/// That task, and the worker.
+fn current_task(shared: &Arc<Shared>) -> Option<(TaskId, u32)> {
+    let task = TASK.with(Cell::get)?.id;
     WORKER.with(|worker| {
         let worker = worker.borrow();
         let (whose, n) = worker.as_ref()?;
-        Arc::ptr_eq(whose, shared).then_some(*n)
+        Arc::ptr_eq(whose, shared).then_some((task, *n))
     })
 }
 
@@ -116,13 +123,18 @@ pub(super) fn block(
     waker: &Waker,
     has_come: impl FnOnce() -> bool,
 ) {
-    if let Some(n) = current(shared) {
-        shared.with_state(|state, wakes, _| {
+    if let Some((task, n)) = current_task(shared) {
+        let blocked = shared.with_state(|state, wakes, _| {
             let core = state.exact(wakes);
-            if !has_come() {
+            let blocked = !has_come();
+            if blocked {
                 core.block(n, targets, waker);
             }
+            blocked
         });
+        if blocked {
+            trace::task_blocked(task.get(), n);
+        }
     }
 }
 
@@ -133,7 +145,9 @@ pub(super) fn is_stalled(shared: &Arc<Shared>) -> bool {
 
 /// The calling thread is awake again.
 pub(super) fn unblock(shared: &Arc<Shared>) {
-    if let Some(n) = current(shared) {
-        shared.with_state(|state, _, _| state.core.stalls.unblock(n));
+    if let Some((task, n)) = current_task(shared)
+        && shared.with_state(|state, _, _| state.core.stalls.unblock(n))
+    {
+        trace::task_stalled(task.get(), n);
     }
 }

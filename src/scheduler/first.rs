@@ -40,10 +40,13 @@ use super::task::{OutcomeError, OutcomeOp, Task};
 /// [`OutcomeError`] as for [`Task::outcome`]; [`Nothing`](OutcomeError::Nothing) if there
 /// is no task at all. If it is [`Taken`](OutcomeError::Taken), the outcome of one of them
 /// was taken before: remove that task from the list.
-pub fn first<R, E>(tasks: &mut [Task<R, E>]) -> Wait<First<'_, R, E>> {
+pub fn first<R, E>(tasks: &mut [Task<R, E>]) -> Wait<impl Op<Output = Ended<R, E>>> {
     let blocked = false;
     Wait::new(First { tasks, blocked })
 }
+
+/// Which has ended, and its outcome.
+type Ended<R, E> = Result<(usize, Outcome<R, E>), OutcomeError>;
 
 /// The wait of [`first`].
 #[derive(Debug)]
@@ -61,7 +64,7 @@ impl<R, E> First<'_, R, E> {
 }
 
 impl<R, E> Op for First<'_, R, E> {
-    type Output = Result<(usize, Outcome<R, E>), OutcomeError>;
+    type Output = Ended<R, E>;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if self.tasks.is_empty() {

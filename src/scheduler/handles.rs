@@ -5,19 +5,22 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::backlog::GroupKey;
-use crate::error::{OutOfRange, Stale};
+use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::Limit;
 use crate::queue::Capacity;
 use crate::slab::Key;
 use crate::sync::{Arc, AtomicBool};
-use crate::wait::Wait;
+use crate::trace;
+use crate::wait::{Op, Wait};
 
+use super::caller::Summary;
 use super::core::How;
 use super::log::GroupId;
 use super::posting::Row;
+use super::reject::SyncError;
 use super::shared::Shared;
 use super::task::Task;
-use super::waits::{Release, Synchronize};
+use super::waits::{Drained, Synchronize};
 
 /// Where a task goes, and when: its tier, its group, its bump, its delay.
 #[derive(Clone, Copy, Debug, Default)]
@@ -148,9 +151,9 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// [`SyncError`](super::SyncError): nothing outstanding, another synchronize under way, or
+    /// [`SyncError`]: nothing outstanding, another synchronize under way, or
     /// stalled.
-    pub fn synchronize(&self) -> Wait<Synchronize<'_>> {
+    pub fn synchronize(&self) -> Wait<impl Op<Output = Result<Summary, SyncError>>> {
         Wait::new(Synchronize::new(&self.shared, self.key, false))
     }
 
@@ -159,8 +162,8 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// As there, but for [`NothingOutstanding`](super::SyncError::NothingOutstanding).
-    pub fn synchronize_all(&self) -> Wait<Synchronize<'_>> {
+    /// As there, but for [`NothingOutstanding`](SyncError::NothingOutstanding).
+    pub fn synchronize_all(&self) -> Wait<impl Op<Output = Result<Summary, SyncError>>> {
         Wait::new(Synchronize::new(&self.shared, self.key, true))
     }
 
@@ -175,9 +178,9 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// [`Stalled`](crate::error::Stalled) as for [`Task::outcome`].
-    pub fn release(&self, how: How) -> Wait<Release<'_>> {
-        Wait::new(Release::new(&self.shared, Some(self.key), how, identity))
+    /// [`Stalled`] as for [`Task::outcome`].
+    pub fn release(&self, how: How) -> Wait<impl Op<Output = Result<Summary, Stalled>>> {
+        Wait::new(Drained::new(&self.shared, Some(self.key), how, identity))
     }
 
     /// Cancels all that it has submitted and that has not started, and its futures
@@ -206,7 +209,9 @@ impl Caller {
             }
             let at = task.location();
             state.exact_for(at, wakes).bump(at, level)
-        })
+        })?;
+        trace::task_bumped(task.id.get(), level);
+        Ok(())
     }
 
     /// Changes the cap; lowering it leaves a debt that endings pay, 0 pauses.
@@ -265,6 +270,7 @@ impl Group {
         // What a worker has taken along goes back first: one of these may be its next task.
         self.shared
             .with_state(|state, wakes, _| state.exact(wakes).backlog.bump(key, level));
+        trace::tasks_bumped(&self.id(), level);
     }
 
     /// What the [log](super::Builder::log) calls it.
@@ -290,7 +296,11 @@ impl Group {
         let set = self
             .shared
             .with_state(|state, wakes, _| state.exact(wakes).backlog.set_limit(key, limit));
-        set.unwrap_or(Ok(()))
+        set.unwrap_or(Ok(()))?;
+        if limit == Limit::AtMost(0) {
+            trace::tasks_paused(&self.id());
+        }
+        Ok(())
     }
 }
 

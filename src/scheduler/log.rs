@@ -4,6 +4,7 @@
 //! its place in line, so that nobody starts it or ends it meanwhile; one that ends without a
 //! worker is told before its end counts, but for one that is refused.
 
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -149,3 +150,9 @@ impl Record {
 /// it to another group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub(crate) GroupKey);
+
+impl fmt::Display for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

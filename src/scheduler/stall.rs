@@ -49,9 +49,11 @@ impl Stalls {
         });
     }
 
-    /// It is awake.
-    pub(super) fn unblock(&mut self, worker: u32) {
+    /// It is awake; whether it was told to give up.
+    pub(super) fn unblock(&mut self, worker: u32) -> bool {
+        let stalled = self.is_stalled(worker);
         self.0.retain(|b| b.worker != worker);
+        stalled
     }
 
     /// What was waited for has come: those who waited for it are not blocked.

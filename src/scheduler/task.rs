@@ -51,7 +51,7 @@ impl<R, E> Task<R, E> {
     /// the thread that runs a task of the same scheduler, all running tasks are
     /// blocked so and none can start: the task is untouched and can be waited
     /// for again. [`OutcomeError::Taken`] if the outcome was taken before.
-    pub fn outcome(&mut self) -> Wait<OutcomeOp<'_, R, E>> {
+    pub fn outcome(&mut self) -> Wait<impl Op<Output = Result<Outcome<R, E>, OutcomeError>>> {
         Wait::new(OutcomeOp::new(self))
     }
 

@@ -115,12 +115,6 @@ pub struct Drained<'a, R> {
     gives: fn(Summary) -> R,
 }
 
-/// The wait of [`Caller::release`](super::Caller::release).
-pub type Release<'a> = Drained<'a, Summary>;
-
-/// The wait of [`Scheduler::shutdown`](super::Scheduler::shutdown).
-pub type Shutdown<'a> = Drained<'a, ()>;
-
 impl<'a, R> Drained<'a, R> {
     pub(super) fn new(
         shared: &'a Arc<Shared>,

@@ -24,7 +24,7 @@ use crate::sync::{MODELLED, Mutex, MutexGuard, const_fn, model_size, panicking, 
 
 /// Runs what is the user's, and says whether it did not panic. In a model the
 /// panic goes on: it may be the verdict of the checker.
-fn contained(run: impl FnOnce()) -> bool {
+pub(crate) fn contained(run: impl FnOnce()) -> bool {
     // Unwind safe: `run` leaves what it shares with us whole before it runs
     // anything of the user's.
     let Err(payload) = catch_unwind(AssertUnwindSafe(run)) else {

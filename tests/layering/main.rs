@@ -19,7 +19,7 @@ const FLOORS: &[&[&str]] = &[
         "modes", "ready", "by_key", "ring", "tiers", "timers", "retry", "workers", "lanes",
         "backlog", "jobs",
     ],
-    &["wait", "due", "turnstile"],
+    &["wait", "due", "trace", "turnstile"],
     &["semaphore", "gate", "intent", "group"],
     &["queue", "keyed", "job_queue", "lock_table"],
     &["dialog", "scheduler", "simulator", "ticker", "prelude"],
@@ -279,6 +279,7 @@ fn check_primitives(file: &str, source: &str) -> Vec<String> {
             "std" | "core" | "alloc" => matches!(second, "sync" | "thread" | "*" | "self" | ""),
             "parking_lot" | "loom" | "shuttle" | "thread_local" => true,
             "crossbeam_channel" => owner(file) != "scheduler",
+            "tracing" => !matches!(file, "trace.rs" | "scheduler/trace.rs"),
             _ => false,
         }
     };

@@ -9,7 +9,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use proptest::prelude::*;
 
 use super::IntentLock;
-use crate::intent::{Convert, Deadlock, Guard, Lock};
+use crate::intent::guard::Convert;
+use crate::intent::{Deadlock, Guard, Lock};
 use crate::limit::Bypass;
 use crate::modes::Mode;
 use crate::wait::{Op, Wait};

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::scheduler::{
-    Caller, CallerOptions, How, OnFailure, Place, Reason, Record, Scheduler, SyncError,
-    Synchronize, Verdict,
+    Caller, CallerOptions, How, OnFailure, Place, Reason, Record, Scheduler, Summary, SyncError,
+    Verdict,
 };
-use conversant::wait::Wait;
+use conversant::wait::{Op, Wait};
 
 use crate::threads::stage::{Held, capped, end, finishes, gives, one_caller, scheduler, until};
 
 /// A synchronize that has drawn its line.
-fn begun(caller: &Caller) -> Wait<Synchronize<'_>> {
+fn begun(caller: &Caller) -> Wait<impl Op<Output = Result<Summary, SyncError>>> {
     let mut synced = caller.synchronize();
     let mut cx = Context::from_waker(Waker::noop());
     assert!(Pin::new(&mut synced).poll(&mut cx).is_pending());

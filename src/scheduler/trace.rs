@@ -1,0 +1,63 @@
+//! A log for who uses the crate `tracing`.
+
+use super::log::{Event, Log};
+
+/// A [`Log`] that gives its events to the subscribers of the crate `tracing`, version 0.1.
+///
+/// Each is told at level `TRACE`, with the target `conversant::scheduler`, as `queued`, `started`
+/// or `ended`. Its fields are `task`, `caller`, `label`, `tier` and `group`; where it started also
+/// the `worker`, and how long the task had `waited`; where it ended the `ending`, and the `worker`
+/// and how long the task `ran`, if it did. What is not there is left out.
+///
+/// A subscriber is called by whoever submits, runs or ends the task, as [`Log::tell`] says, so
+/// with that thread's dispatcher; if it panics, the event is counted as
+/// [lost](super::Status::log_lost).
+///
+/// ```
+/// use conversant::scheduler::{CallerOptions, How, Scheduler, Tracing};
+///
+/// let scheduler = Scheduler::builder().workers(1).log(Tracing).build()?;
+/// let caller = scheduler.caller("main", CallerOptions::default())?;
+/// // Told as "ended", with `ending` "failed", to the subscriber that the program has set.
+/// caller.exec(|| Err::<(), _>("no file"))?.detach();
+/// scheduler.shutdown(How::Drain).wait()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tracing;
+
+/// An event of this name, with what all of them tell of a task.
+macro_rules! tell {
+    ($name:literal, $task:expr, $($more:tt)*) => {
+        tracing::trace!(
+            target: "conversant::scheduler",
+            task = $task.id.get(),
+            caller = &*$task.caller,
+            label = $task.label.as_deref(),
+            tier = $task.tier,
+            group = $task.group.map(tracing::field::display),
+            $($more)*
+            $name
+        )
+    };
+}
+
+impl Log for Tracing {
+    fn tell(&self, event: Event) -> bool {
+        match event {
+            Event::Queued(task) => tell!("queued", task,),
+            Event::Started { task, worker, at } => {
+                let waited = at.saturating_sub(task.queued);
+                tell!("started", task, worker, ?waited,);
+            }
+            Event::Ended(record) => {
+                let run = record.run.as_ref();
+                let worker = run.map(|run| run.worker);
+                let ran = run.map(|run| run.end.saturating_sub(run.start));
+                let ran = ran.map(tracing::field::debug);
+                tell!("ended", record.task, worker, ran, ending = %record.ending,);
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,6 @@
+//! What the subscribers of the crate `tracing` are told.
+
+mod locks;
+mod queue;
+mod recorder;
+mod scheduler;

@@ -1,0 +1,165 @@
+//! A scheduler tells of each task if it is asked to; of bumps, pauses and waits in any case.
+
+use std::mem::forget;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use conversant::error::Stalled;
+use conversant::scheduler::{
+    Builder, Caller, CallerOptions, How, OutcomeError, Place, Scheduler, Tracing, Verdict,
+};
+
+use super::recorder::Recorder;
+
+/// A scheduler whose workers' threads the recorder hears, and its only caller.
+fn heard_by(recorder: &Recorder, builder: Builder) -> (Scheduler, Caller) {
+    let recorder = recorder.clone();
+    let builder = builder.on_thread_start(move |_| forget(recorder.listen()));
+    let scheduler = builder.build().unwrap();
+    let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+    (scheduler, caller)
+}
+
+fn one() -> Builder {
+    Scheduler::builder().workers(1)
+}
+
+fn ok() -> Result<(), ()> {
+    Ok(())
+}
+
+#[test]
+fn each_task_is_told_by_the_log() {
+    let recorder = Recorder::default();
+    let _guard = recorder.listen();
+    let (scheduler, caller) = heard_by(&recorder, one().log(Tracing));
+    let group = caller.group(1, 100).unwrap();
+    let place = Place::new().tier(2).group(&group).label("a label");
+    let task = caller.exec_with(place, || Err::<(), _>("no file")).unwrap();
+    let who = format!(
+        "task=1 caller=main label=a label tier=2 group={}",
+        group.id()
+    );
+    task.detach();
+    scheduler.shutdown(How::Drain).wait().unwrap();
+    let told = [
+        format!("TRACE scheduler queued {who}"),
+        format!("TRACE scheduler started {who} worker=1 waited"),
+        format!("TRACE scheduler ended {who} worker=1 ran ending=failed"),
+    ];
+    assert_eq!(recorder.heard(), told);
+}
+
+#[test]
+fn what_is_not_there_is_left_out() {
+    let recorder = Recorder::default();
+    let _guard = recorder.listen();
+    let (scheduler, caller) = heard_by(&recorder, one().log(Tracing));
+    caller.set_cap(0).unwrap();
+    let task = caller.exec(ok).unwrap();
+    assert!(task.cancel());
+    scheduler.shutdown(How::Drain).wait().unwrap();
+    let who = "task=1 caller=main tier=0";
+    let told = [
+        format!("TRACE scheduler queued {who}"),
+        format!("TRACE scheduler ended {who} ending=cancelled"),
+    ];
+    assert_eq!(recorder.heard(), told);
+}
+
+#[test]
+fn a_subscriber_that_panics_is_counted_and_the_task_runs() {
+    let recorder = Recorder::default();
+    let _guard = recorder.listen();
+    recorder.then(|_| panic!("a subscriber's"));
+    let (scheduler, caller) = heard_by(&recorder, one().log(Tracing));
+    let mut task = caller.exec(ok).unwrap();
+    assert_eq!(task.outcome().wait().unwrap().verdict.ok(), Some(()));
+    assert_eq!(scheduler.status().log_lost, 3);
+}
+
+#[test]
+fn bumps_and_pauses_are_told_without_a_log() {
+    let recorder = Recorder::default();
+    let _guard = recorder.listen();
+    let (scheduler, caller) = heard_by(&recorder, one());
+    let group = caller.group(1, 100).unwrap();
+    group.set_limit(0).unwrap();
+    let task = caller.exec_with(Place::new().group(&group), ok).unwrap();
+    group.bump(3);
+    caller.bump(&task, 4).unwrap();
+    let told = [
+        format!("DEBUG scheduler blocked group={} why=paused", group.id()),
+        format!("DEBUG scheduler bumped group={} level=3", group.id()),
+        "DEBUG scheduler bumped task=1 level=4".to_owned(),
+    ];
+    assert_eq!(recorder.heard(), told);
+    group.set_limit(1).unwrap();
+    caller.synchronize().wait().unwrap();
+    assert!(caller.bump(&task, 5).is_err());
+    scheduler.shutdown(How::Drain).wait().unwrap();
+    assert!(recorder.heard().is_empty());
+}
+
+#[test]
+fn a_task_that_waits_is_told_and_that_it_gives_up() {
+    let recorder = Recorder::default();
+    let (_scheduler, caller) = heard_by(&recorder, one());
+    let same = caller.clone();
+    // No worker is left for what it waits for.
+    let waits = move || same.exec(ok).unwrap().outcome().wait().map(|_| ());
+    let outcome = caller.exec(waits).unwrap().outcome().wait().unwrap();
+    let told = [
+        "DEBUG scheduler blocked task=1 worker=1 why=waits for others",
+        "WARN scheduler deadlock task=1 worker=1",
+    ];
+    assert_eq!(recorder.heard(), told);
+    let stalled = OutcomeError::Stalled(Stalled);
+    assert!(matches!(outcome.verdict, Verdict::Failed(e) if e == stalled));
+}
+
+#[test]
+fn a_wait_that_comes_to_its_end_is_no_deadlock() {
+    let recorder = Recorder::default();
+    let (_scheduler, caller) = heard_by(&recorder, Scheduler::builder().workers(2));
+    let (go, may_go) = channel();
+    let go = Mutex::new(go);
+    // The other task goes on when it is told that this one waits.
+    recorder.then(move |_| go.lock().unwrap().send(()).unwrap());
+    let other = caller.exec(move || may_go.recv()).unwrap();
+    let other = Mutex::new(other);
+    let waits = move || other.lock().unwrap().outcome().wait().map(|_| ());
+    let outcome = caller.exec(waits).unwrap().outcome().wait().unwrap();
+    assert_eq!(outcome.verdict.ok(), Some(()));
+    let heard = recorder.heard();
+    assert!(
+        heard.len() == 1 && heard[0].contains("blocked task=2"),
+        "{heard:?}"
+    );
+}
+
+#[test]
+fn no_lock_is_held() {
+    let recorder = Recorder::default();
+    let _guard = recorder.listen();
+    let (scheduler, caller) = heard_by(&recorder, one().log(Tracing));
+    let scheduler = Arc::new(scheduler);
+    let there = OnceLock::<Weak<Scheduler>>::new();
+    there.set(Arc::downgrade(&scheduler)).unwrap();
+    recorder.then(move |_| {
+        let scheduler = there.get().unwrap().upgrade().unwrap();
+        _ = scheduler.status();
+    });
+    let group = caller.group(1, 100).unwrap();
+    group.set_limit(0).unwrap();
+    let task = caller.exec_with(Place::new().group(&group), ok).unwrap();
+    group.bump(3);
+    caller.bump(&task, 4).unwrap();
+    task.cancel();
+    let same = caller.clone();
+    let waits = move || same.exec(ok).unwrap().outcome().wait().map(|_| ());
+    caller.exec(waits).unwrap().outcome().wait().unwrap();
+    caller.synchronize().wait().unwrap();
+    // Three of what is rare, two of the cancelled task, the wait and its end, three each of two.
+    assert_eq!(recorder.heard().len(), 3 + 2 + 2 + 2 * 3);
+}
