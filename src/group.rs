@@ -93,6 +93,8 @@ pub(crate) struct Rare<T> {
     /// The tier that it counts in, in a lane with tiers: that of its first
     /// message.
     pub(crate) counted: Option<u32>,
+    /// Tiers came into use while its turn was live, and count one started message.
+    pub(crate) swept: bool,
     /// The message that somebody looks at.
     pub(crate) peeked: Option<Head>,
     /// What the embedder knows it by.
@@ -305,6 +307,7 @@ impl<T> Mailbox<T> {
                 bump: (0, 0),
                 last_tier: 0,
                 counted: None,
+                swept: false,
                 peeked: None,
                 tag: 0,
                 limit: Limit::SERIAL,

@@ -31,9 +31,6 @@ pub(crate) const UNPINNED: Flags = 1 << 11;
 pub(crate) const BARE: Flags = 1 << 12;
 /// It was claimed in a lane with tiers: its first message has started.
 pub(crate) const STARTED: Flags = 1 << 13;
-/// Tiers came into use while its turn was live, and count one started message.
-pub(crate) const SWEPT: Flags = 1 << 14;
-
 /// Detached deliveries have all units of its limit.
 pub(super) const FULL: Flags = 1 << 15;
 

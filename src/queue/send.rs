@@ -4,9 +4,7 @@
 //! group ready. A flag of the group sends it through the policy lock.
 
 use crate::error::TierGoesDown;
-use crate::group::{
-    BUMPED, CLOSED, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, SWEPT, TIERED,
-};
+use crate::group::{BUMPED, CLOSED, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, TIERED};
 use crate::lanes::LaneKey;
 use crate::ready::Age;
 use crate::sync::Ordering;
@@ -287,7 +285,7 @@ impl<T> Shared<T> {
                 state.lanes.change_head(index, None, Some(0));
             }
             if mailbox.phase == Phase::Held && started > mailbox.detached() {
-                mailbox.flags |= SWEPT;
+                mailbox.rare().swept = true;
             }
         }
         state.lanes.settle(index);

@@ -5,8 +5,8 @@
 use std::mem::ManuallyDrop;
 
 use crate::group::{
-    BARE, BUMPED, CAPPED, Guard, Mailbox, PEEKED, POISONED, Phase, STARTED, SUSPENDED, SWEPT,
-    TIERED, Taken,
+    BARE, BUMPED, CAPPED, Guard, Mailbox, PEEKED, POISONED, Phase, STARTED, SUSPENDED, TIERED,
+    Taken,
 };
 
 use crate::ready::Age;
@@ -153,8 +153,7 @@ fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool 
 
 /// A turn whose message was taken before tiers came into use, and is done.
 fn settle_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
-    if mailbox.flags & SWEPT != 0 {
-        mailbox.flags &= !SWEPT;
+    if mailbox.flags & TIERED != 0 && std::mem::take(&mut mailbox.rare().swept) {
         _ = state.lanes.tiers(mailbox.lane.index()).finish(0);
     }
 }
@@ -208,8 +207,11 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
 
 /// Whether the message taken out counts as started, which it does no more in its turn.
 fn is_started<T>(mailbox: &mut Mailbox<T>) -> bool {
-    mailbox.flags &= !SWEPT;
-    mailbox.flags & TIERED != 0
+    let tiered = mailbox.flags & TIERED != 0;
+    if tiered {
+        mailbox.rare().swept = false;
+    }
+    tiered
 }
 
 /// Puts a message back under both locks, unless nobody will ever receive it. `counted`:
