@@ -28,6 +28,7 @@
 //! without the lock, as a hint.
 
 mod block;
+mod bounds;
 mod fifo;
 mod flags;
 mod lock;
@@ -51,6 +52,7 @@ use crate::slab::Key;
 use fifo::Fifo;
 use odd::FRONT;
 
+pub(crate) use bounds::{Admitted, GROUP, LANE, bound, of_bound};
 pub(crate) use flags::*;
 #[cfg(any(loom, shuttle))]
 pub(crate) use lock::model::{Guard, Lock};
@@ -103,6 +105,8 @@ pub(crate) struct Rare<T> {
     pub(crate) limit: Limit,
     /// Units of detached deliveries.
     pub(crate) detached: u32,
+    /// Capacities.
+    bounds: Option<Box<bounds::Bounds>>,
     /// Pins but one.
     more_pins: u32,
     /// The upper half of the number of the first plain message.
@@ -312,6 +316,7 @@ impl<T> Mailbox<T> {
                 tag: 0,
                 limit: Limit::SERIAL,
                 detached: 0,
+                bounds: None,
                 more_pins: 0,
                 high: 0,
             })

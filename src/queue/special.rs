@@ -5,13 +5,14 @@
 use std::mem::ManuallyDrop;
 
 use crate::group::{
-    BARE, BUMPED, CAPPED, Guard, Mailbox, PEEKED, POISONED, Phase, STARTED, SUSPENDED, TIERED,
-    Taken,
+    BARE, BOUNDED, BUMPED, CAPPED, Guard, Mailbox, PEEKED, POISONED, Phase, STARTED, SUSPENDED,
+    TIERED, Taken,
 };
 
 use crate::ready::Age;
 use crate::sync::Arc;
 
+use super::bounds;
 use super::capacity::number;
 use super::holders::Holder;
 use super::shared::Shared;
@@ -74,6 +75,9 @@ pub(super) fn begin<T>(
     if mailbox.may_take() {
         taken = group.take(&mut mailbox);
     }
+    if mailbox.flags & BOUNDED != 0 {
+        bounds::count_taken(group, mailbox);
+    }
     (taken, false)
 }
 
@@ -113,6 +117,9 @@ pub(super) fn take_next<T>(shared: &Shared<T>, live: &mut Live<T>) -> bool {
     if live.taken.is_some() && !live.unit {
         live.unit = true;
         mailbox.flags &= !BARE;
+    }
+    if mailbox.flags & BOUNDED != 0 {
+        bounds::count_taken(group, mailbox);
     }
     live.taken.is_some()
 }
@@ -192,7 +199,9 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
     if behind.len() == 0 && shared.built.retry.is_plain(failed.attempts) {
         let mut mailbox = group.lock();
         if mailbox.is_plain_but(BARE) && shared.wants(&failed.message) {
-            return group.put_back(&mut mailbox, failed);
+            group.put_back(&mut mailbox, failed);
+            _ = mailbox.count_waiting(group.waiting());
+            return;
         }
     }
     live.counted = false;
