@@ -41,7 +41,8 @@
 // the group, which it makes if there is none. A group that has become idle
 // stays for the next message of its key, until one more is made, or a receive
 // finds nothing, while much is kept: up to `keep_idle` idle groups stay, and all
-// whose limit or level was changed. Lock order: shard, then the queue's, or `names`.
+// whose limit, level or capacity was changed, or for which a send waits. Lock order:
+// shard, then the queue's, or `names`.
 //
 // Invariants:
 // 1. All outstanding messages of a key are in one group: whoever makes a group

@@ -51,7 +51,7 @@ impl<T> Conversation<T> {
     /// makes room, as in a bounded channel, and one that is given back waits again,
     /// whether there is room or not. Those of a poisoned group wait, and so does one that
     /// somebody looks at. A full group refuses what is sent at once, as
-    /// [`GroupFull`](SendReason::GroupFull), and what waits to be
+    /// [`GroupFull`](super::SendReason::GroupFull), and what waits to be
     /// [sent](Self::send_wait) or [reserved](Self::reserve) has room in its order, first in
     /// the group, then in the lane, then in the queue.
     ///
@@ -81,8 +81,8 @@ impl<T> Conversation<T> {
     /// # Handlers
     ///
     /// Who holds the turn of a full group and waits for room in it waits for itself, for
-    /// ever. In a queue with a capacity of its own [`wait()`](Wait::wait) gives
-    /// [`OwnQueue`](SendReason::OwnQueue) then.
+    /// ever. In a queue with a capacity of its own [`wait()`](crate::wait::Wait::wait) gives
+    /// [`OwnQueue`](super::SendReason::OwnQueue) then.
     ///
     /// # Cost
     ///
