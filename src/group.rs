@@ -28,6 +28,7 @@
 //! without the lock, as a hint.
 
 mod block;
+mod bounds;
 mod fifo;
 mod flags;
 mod lock;
@@ -51,6 +52,7 @@ use crate::slab::Key;
 use fifo::Fifo;
 use odd::FRONT;
 
+pub(crate) use bounds::{Admitted, GROUP, LANE, bound, of_bound};
 pub(crate) use flags::*;
 #[cfg(any(loom, shuttle))]
 pub(crate) use lock::model::{Guard, Lock};
@@ -93,6 +95,8 @@ pub(crate) struct Rare<T> {
     /// The tier that it counts in, in a lane with tiers: that of its first
     /// message.
     pub(crate) counted: Option<u32>,
+    /// Tiers came into use while its turn was live, and count one started message.
+    pub(crate) swept: bool,
     /// The message that somebody looks at.
     pub(crate) peeked: Option<Head>,
     /// What the embedder knows it by.
@@ -101,6 +105,8 @@ pub(crate) struct Rare<T> {
     pub(crate) limit: Limit,
     /// Units of detached deliveries.
     pub(crate) detached: u32,
+    /// Capacities.
+    bounds: Option<Box<bounds::Bounds>>,
     /// Pins but one.
     more_pins: u32,
     /// The upper half of the number of the first plain message.
@@ -305,10 +311,12 @@ impl<T> Mailbox<T> {
                 bump: (0, 0),
                 last_tier: 0,
                 counted: None,
+                swept: false,
                 peeked: None,
                 tag: 0,
                 limit: Limit::SERIAL,
                 detached: 0,
+                bounds: None,
                 more_pins: 0,
                 high: 0,
             })

@@ -41,7 +41,8 @@
 // the group, which it makes if there is none. A group that has become idle
 // stays for the next message of its key, until one more is made, or a receive
 // finds nothing, while much is kept: up to `keep_idle` idle groups stay, and all
-// whose limit or level was changed. Lock order: shard, then the queue's, or `names`.
+// whose limit, level or capacity was changed, or for which a send waits. Lock order:
+// shard, then the queue's, or `names`.
 //
 // Invariants:
 // 1. All outstanding messages of a key are in one group: whoever makes a group
@@ -51,6 +52,7 @@
 mod control;
 mod map;
 mod names;
+mod send_wait;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
@@ -58,18 +60,20 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
+use crate::group::Admitted;
 use crate::limit::Limit;
 use crate::queue::{
-    GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Permits, SendError, SendReason, Sending,
-    Shared, if_idle, waiting_in,
+    Change, GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Permits, SendError, SendReason, Shared,
+    if_idle, waiting_in,
 };
 use crate::ready::STANDING_LEVEL;
 // Shared ownership and no more: nothing is synchronized by it.
 use crate::sync::{Apart, Mutex, MutexGuard, WakeArc as Arc, model_size};
-use crate::wait::Wait;
 
 use map::{Entry, KeyMap, Made};
 use names::Names;
+
+pub use send_wait::KeyedSendWait;
 
 /// A power of two.
 const SHARDS: usize = model_size(64, 4);
@@ -88,9 +92,8 @@ pub struct Keyed<K, T, S = RandomState> {
     few: usize,
 }
 
-/// The wait of [`Keyed::send_wait`]; with its tier, if one is said.
-pub type KeyedSendWait<'a, K, T, S> =
-    Sending<'a, (Option<u32>, (&'a Keyed<K, T, S>, u64, K)), T, Result<(), SendError<T>>>;
+/// Permits of the queue, and those of the group and lane of a send that has waited.
+type Permitted<'a> = (Permits<'a>, Option<&'a mut Admitted>);
 
 /// A key's group, its shard, and what is to be dropped when that is unlocked: a key that
 /// was known already, or with a group that is not needed.
@@ -104,7 +107,8 @@ struct Shards<K, T> {
     maps: [Apart<Mutex<KeyMap<K, T>>>; SHARDS],
     queue: crate::sync::Arc<Shared<T>>,
     names: Names<K>,
-    made: Made,
+    made: (Limit, u8),
+    capacity: Mutex<Limit>,
 }
 
 impl<K: Send + 'static, T: Send + 'static> Keyed<K, T> {
@@ -133,12 +137,13 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
         Ok(Self::build(lane, (limit, level), hasher))
     }
 
-    fn build(lane: Lane<T>, made: Made, hasher: S) -> Self {
+    fn build(lane: Lane<T>, made: (Limit, u8), hasher: S) -> Self {
         let shards = Arc::new(Shards {
             maps: std::array::from_fn(|_| Apart(Mutex::new(KeyMap::new()))),
             queue: lane.shared.clone(),
             names: Names::new(),
             made,
+            capacity: Mutex::new(Limit::Unlimited),
         });
         let number = lane.shared.register(shards.clone(), false);
         let keyed = Self {
@@ -201,7 +206,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     ///
     /// # Errors
     ///
-    /// [`SendError`] with the message, if the queue is closed or full.
+    /// [`SendError`] with the message, if the queue is closed, or it, the group or the lane
+    /// is full.
     #[inline]
     pub fn send(&self, key: K, message: T) -> Result<(), SendError<T>> {
         self.send_now(key, None, message)
@@ -217,48 +223,24 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         self.send_now(key, Some(tier), message)
     }
 
-    /// As [`send`](Self::send), as soon as the queue has room, by all that is said
-    /// of [`Conversation::send_wait`](crate::queue::Conversation::send_wait).
-    /// [`in_tier`](Wait::in_tier) says a tier.
-    ///
-    /// # Errors
-    ///
-    /// [`SendError`] with the message, if the queue is closed, or the thread may
-    /// not wait; the key is dropped.
-    pub fn send_wait(&self, key: K, message: T) -> Wait<KeyedSendWait<'_, K, T, S>> {
-        let to = (self, self.hasher.hash_one(&key), key);
-        let capacity = &self.queue().capacity;
-        Sending::wait(
-            capacity,
-            1,
-            ((None, to), message),
-            |(tier, to), message, permits| {
-                let (keyed, hash, key) = to;
-                keyed.send_permitted((hash, key), tier, message, permits)
-            },
-        )
-    }
-
     #[inline]
     fn send_now(&self, key: K, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
         let hash = self.hasher.hash_one(&key);
-        let permits = self.queue().capacity.take(1);
-        self.send_permitted((hash, key), tier, message, permits)
+        match self.queue().capacity.take(1) {
+            Ok(permits) => self.send_permitted((hash, key), (tier, message), (permits, None)),
+            Err(reason) => Err(SendError { message, reason }),
+        }
     }
 
-    /// Sends what has its permit.
+    /// Sends what has its permit of the queue, and those of its group and lane if it has
+    /// waited for them.
     #[inline]
     fn send_permitted(
         &self,
         (hash, key): (u64, K),
-        tier: Option<u32>,
-        mut message: T,
-        permits: Result<Permits<'_>, SendReason>,
+        (tier, mut message): (Option<u32>, T),
+        (permits, admitted): Permitted<'_>,
     ) -> Result<(), SendError<T>> {
-        let permits = match permits {
-            Ok(permits) => permits,
-            Err(reason) => return Err(SendError { message, reason }),
-        };
         let shard = self.shards.map(hash).lock();
         if tier.is_none()
             && let Some(group) = shard.find(hash, &key)
@@ -278,7 +260,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
             return Err(SendError { message, reason });
         };
         let message = (tier, [message]);
-        let sent = self.queue().send_special(&group, message, (permits, shard));
+        let permits = (permits, admitted);
+        let sent = self.queue().send_special(&group, message, permits, shard);
         self.queue().trim(true);
         sent.map_err(SendError::single)
     }
@@ -298,8 +281,12 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         drop(shard);
         // An event of the queue, which may run wakers: under no lock. Dropped under
         // none, also if an `Eq` panics.
-        let (limit, level) = self.shards.made;
+        let (limit, level, capacity) = self.shards.made();
         let group = self.lane.add_group(limit, level)?;
+        if capacity != Limit::Unlimited {
+            let change = Change::Capacity(capacity);
+            self.queue().change_holding(&group, change, ());
+        }
         let entry = Entry { hash, key, group };
         let mut shard = self.shards.map(hash).lock();
         if let Some(group) = shard.find(hash, &entry.key) {
@@ -339,9 +326,14 @@ impl<K, T> Shards<K, T> {
         &self.maps[(hash >> 32) as usize % SHARDS].0
     }
 
+    fn made(&self) -> Made {
+        let (limit, level) = self.made;
+        (limit, level, *self.capacity.lock())
+    }
+
     /// Lets go of what is idle. Under no lock.
     fn forget_idle(&self) {
-        self.forget_in_all(|map| map.take_idle(self.made));
+        self.forget_in_all(|map| map.take_idle(self.made()));
     }
 
     /// Lets go of what `take` takes out of each map. Under no lock.

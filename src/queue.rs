@@ -71,6 +71,9 @@
 //!   and R in how many of these interruptions another group reset the lane's
 //!   count. The proof is in `docs/fairness.md`. Waiting in *time* is bounded only
 //!   where caps leave a reader free.
+//! - A queue holds no more messages than its [capacity](Builder::capacity), and in a group or
+//!   lane with [one](Conversation::set_capacity) no more wait than that says. Sends that
+//!   wait have room in the order in which they began to.
 //! - One waiting receive is woken for each turn that could begin. One that is
 //!   woken and never polled keeps at most one turn from the others.
 //!
@@ -116,9 +119,11 @@
 //! for each send and each message done, and a count at the beginning and the end
 //! of a turn. That word is one for all while the capacity is below 2,048 or less
 //! than half of it is free; else threads cache permits, in eight words of
-//! up to 63, and no send is refused while one of these has permits enough.
+//! up to 63, and no send is refused while one of these has permits enough. A capacity of a
+//! group or a lane costs its groups two locks and some words more for each message.
 
 mod batch;
+mod bounds;
 mod builder;
 mod capacity;
 mod delivery;
@@ -134,9 +139,11 @@ mod permit_cache;
 mod poison;
 mod receive;
 mod refuse;
+mod reserve;
 mod send;
 mod send_many;
 mod send_wait;
+mod set_capacity;
 mod shared;
 mod snapshot;
 mod special;
@@ -153,26 +160,28 @@ mod units;
 use std::fmt;
 
 use crate::error::OutOfRange;
-use crate::group::CLOSED;
 pub(crate) use crate::group::GroupKey;
+use crate::group::{CLOSED, GROUP};
 use crate::limit::Limit;
 use crate::sync::{Arc, Ordering};
 
 pub use batch::{Batch, Completed};
+pub(crate) use bounds::{bound_of, checked};
 pub use builder::Builder;
 pub(crate) use capacity::{Capacity, Permits};
 pub use delivery::{Delivery, Detached};
 pub(crate) use handles::Change;
 pub use handles::{Conversation, Group, Lane};
 pub use id::GroupId;
-pub(crate) use observers::{Observer, Side, if_idle, waiting_in};
+pub(crate) use observers::{Observer, Side, if_idle, pins_of, waiting_in};
 pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveMany, Turns};
 pub use refuse::{LaneError, NoMore, NoTurn, SendError, SendReason, TryReceive, Why};
+pub use reserve::{Reserve, Reserved};
 pub use send_many::Addressed;
 pub(crate) use send_wait::Finish;
-pub use send_wait::{Reserve, Reserved, SendAllWait, SendWait, Sending};
+pub use send_wait::{SendAllWait, SendWait, Sending};
 pub(crate) use shared::{KEPT_IDLE, Shared};
 pub use snapshot::{Counts, GroupStatus, LaneStatus, Snapshot};
 use state::State;
@@ -321,16 +330,20 @@ impl<T> Drop for Owner<T> {
 impl<T> Shared<T> {
     /// Refuses all that is sent from now on, and does `then` in the same event.
     fn close<R>(&self, then: impl FnOnce(&mut State<T>) -> R) -> R {
+        let mut bounds = Vec::new();
         let result = self.with_state(|state| {
             if !std::mem::replace(&mut state.closed, true) {
+                bounds.extend(state.lane_bounds.values().cloned());
                 for group in state.groups.all() {
                     let mut mailbox = self.lock_group(state, &group);
+                    bounds.extend(mailbox.bound(GROUP));
                     mailbox.flags |= CLOSED;
                     state.count_closed(&group, &mut mailbox);
                 }
             }
             then(state)
         });
+        bounds.iter().for_each(|bound| bound.close());
         self.capacity.close();
         result
     }

@@ -34,7 +34,7 @@ pub enum Refused {
     /// The peer's queue is closed.
     PeerGone,
     /// As many messages as the capacity of the peer's queue wait there or are
-    /// in flight, or the room is promised to others.
+    /// in flight, or the room is promised to others; or its group or lane is full.
     Full,
 }
 

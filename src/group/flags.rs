@@ -31,15 +31,14 @@ pub(crate) const UNPINNED: Flags = 1 << 11;
 pub(crate) const BARE: Flags = 1 << 12;
 /// It was claimed in a lane with tiers: its first message has started.
 pub(crate) const STARTED: Flags = 1 << 13;
-/// Tiers came into use while its turn was live, and count one started message.
-pub(crate) const SWEPT: Flags = 1 << 14;
-
+/// It or its lane has a capacity: what waits is counted.
+pub(crate) const BOUNDED: Flags = 1 << 14;
 /// Detached deliveries have all units of its limit.
 pub(super) const FULL: Flags = 1 << 15;
 
 /// Sends are not plain, whatever the phase.
-pub(crate) const SEND_SPECIAL: Flags = TIERED | CLOSED;
+pub(crate) const SEND_SPECIAL: Flags = TIERED | CLOSED | BOUNDED;
 /// Suspended after a failure.
 pub(crate) const SUSPENDED: Flags = POISONED | BACKING_OFF;
-/// What does not matter to a plain step.
-pub(super) const HARMLESS: Flags = CAPPED | UNPINNED | ODD | FULL | FAR;
+/// What does not matter to a plain step, but that a message which goes back is counted.
+pub(super) const HARMLESS: Flags = CAPPED | UNPINNED | ODD | FULL | FAR | BOUNDED;

@@ -177,7 +177,7 @@ impl<T> Mailbox<T> {
     pub(crate) fn close_up(&mut self) {
         let empty = |rare: &mut Box<Rare<T>>| {
             let kept = rare.high > 0 || rare.more_pins > 0 || rare.detached > 0 || rare.tag > 0;
-            let odd = !rare.odd.is_empty() || rare.fronts > 0;
+            let odd = !rare.odd.is_empty() || rare.fronts > 0 || rare.bounds.is_some();
             !kept && !odd && rare.last_tier == 0 && rare.limit == Limit::SERIAL
         };
         if self.flags & !super::HARMLESS == 0 && self.rare.as_mut().is_some_and(empty) {

@@ -230,8 +230,8 @@ impl From<SendReason> for PushReason {
             SendReason::Closed => Self::Closed,
             SendReason::AboveCapacity => Self::AboveCapacity,
             SendReason::TimedOut => Self::TimedOut,
-            // The last two are of a queue's handlers and tiers: never of a push.
-            SendReason::Full | SendReason::OwnQueue | SendReason::TierGoesDown(_) => Self::Full,
+            // The others are of a queue's parts, handlers and tiers: never of a push.
+            _ => Self::Full,
         }
     }
 }

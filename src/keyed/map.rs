@@ -4,10 +4,10 @@
 use hashbrown::HashTable;
 
 use crate::limit::Limit;
-use crate::queue::{GroupKey, Pinned, if_idle};
+use crate::queue::{GroupKey, Pinned, if_idle, pins_of};
 
-/// Limit and level of a group as it is made.
-pub(super) type Made = (Limit, u8);
+/// Limit, level and capacity of a group as it is made.
+pub(super) type Made = (Limit, u8, Limit);
 
 pub(super) struct KeyMap<K, T> {
     entries: HashTable<Entry<K, T>>,
@@ -58,11 +58,11 @@ impl<K, T> KeyMap<K, T> {
         all.map(|entry| (entry.group.key(), &entry.key))
     }
 
-    /// Takes out what is idle, and of the limit and level as it is `made`.
+    /// Takes out what is idle, as it is `made`, and of which nobody else has a pin.
     pub(super) fn take_idle(&mut self, made: Made) -> Vec<Entry<K, T>> {
         let idle = self
             .entries
-            .extract_if(|entry| if_idle(&entry.group) == Some(made));
+            .extract_if(|entry| if_idle(&entry.group) == Some(made) && pins_of(&entry.group) == 1);
         let idle = idle.collect();
         self.entries.shrink_to(2 * self.len(), |entry| entry.hash);
         idle

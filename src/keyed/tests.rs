@@ -9,7 +9,7 @@ use crate::limit::Limit;
 use crate::queue::{GroupId, GroupRef, Lane, Pinned, Queue};
 use crate::wait::tests::heap::held_by_this_thread;
 
-const MADE: Made = (Limit::SERIAL, 100);
+const MADE: Made = (Limit::SERIAL, 100, Limit::Unlimited);
 
 fn queue() -> (Queue<u8>, Lane<u8>) {
     let queue = Queue::new();

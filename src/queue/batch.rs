@@ -3,10 +3,11 @@
 use std::iter::Chain;
 use std::{fmt, option, vec};
 
-use crate::group::{TIERED, Taken};
+use crate::group::{BOUNDED, TIERED, Taken};
 use crate::sync::Arc;
 
 use super::GroupRef;
+use super::bounds;
 use super::shared::Shared;
 use super::special::{self, Live};
 
@@ -46,6 +47,9 @@ impl<'t, T> Batch<'t, T> {
         let more = group.waiting().min(most);
         let mut rest = Vec::with_capacity(more as usize);
         group.take_many(&mut mailbox, more, &mut rest);
+        if mailbox.flags & BOUNDED != 0 {
+            bounds::count_taken(group, mailbox);
+        }
         rest
     }
 

@@ -53,7 +53,9 @@ impl<T> Builder<T> {
     /// counted; no limit by default. A full queue refuses what is
     /// [sent](super::Conversation::send) at once, also by its own handlers;
     /// [`send_wait`](super::Conversation::send_wait) waits for room. Ends,
-    /// errors and timers of [dialogs](crate::dialog) ask for no room.
+    /// errors and timers of [dialogs](crate::dialog) ask for no room. One that fills it
+    /// holds up all others, unless groups or lanes have
+    /// [capacities](super::Conversation::set_capacity) of their own.
     pub fn capacity(mut self, capacity: impl Into<Limit>) -> Self {
         self.capacity = capacity.into();
         self

@@ -16,7 +16,7 @@
 use crate::error::OutOfRange;
 use crate::limit::Limit;
 use crate::semaphore::{Permit, Semaphore};
-use crate::sync::thread_number;
+use crate::sync::{AtomicBool, Ordering, thread_number};
 use crate::turnstile::Turnstile;
 
 use super::holders::{Holder, Holders};
@@ -27,6 +27,8 @@ use super::refuse::SendReason;
 #[derive(Debug)]
 pub(crate) struct Capacity {
     bounded: Option<Box<(PermitCache, Holders)>>,
+    /// A group or a lane has, or had, a capacity.
+    parts: AtomicBool,
 }
 
 /// What is to be sent has them; dropped, they are given back.
@@ -45,13 +47,23 @@ impl Permits<'_> {
 
 impl Capacity {
     pub(crate) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
-        let Limit::AtMost(most) = capacity else {
-            return Ok(Self { bounded: None });
-        };
-        OutOfRange::check("capacity", most, 1, Limit::MAX)?;
-        let bounded = (PermitCache::new(most)?, Holders::new());
-        let bounded = Some(Box::new(bounded));
-        Ok(Self { bounded })
+        let mut bounded = None;
+        if let Limit::AtMost(most) = capacity {
+            OutOfRange::check("capacity", most, 1, Limit::MAX)?;
+            bounded = Some(Box::new((PermitCache::new(most)?, Holders::new())));
+        }
+        let parts = AtomicBool::new(false);
+        Ok(Self { bounded, parts })
+    }
+
+    /// Sends that wait look for capacities of groups and lanes from now on.
+    pub(crate) fn use_parts(&self) {
+        // Relaxed: what is sent after the capacity was set sees it.
+        self.parts.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_parts(&self) -> bool {
+        self.parts.load(Ordering::Relaxed)
     }
 
     #[inline]

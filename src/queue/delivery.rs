@@ -4,7 +4,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
-use crate::group::{BARE, CAPPED, Phase, SWEPT, Taken};
+use crate::group::{BARE, CAPPED, Phase, Taken};
 use crate::sync::Arc;
 
 use super::Pinned;
@@ -86,8 +86,11 @@ impl<'t, T> Delivery<'t, T> {
         (live.unit, live.counted, live.plain) = (false, false, false);
         let group = live.group();
         let mut mailbox = group.lock();
-        mailbox.change_room(|rare| rare.detached += 1);
-        mailbox.flags = mailbox.flags & !SWEPT | BARE;
+        mailbox.change_room(|rare| {
+            rare.detached += 1;
+            rare.swept = false;
+        });
+        mailbox.flags |= BARE;
         let pin = group.pin(&mut mailbox);
         drop(mailbox);
         let pin = pin.unwrap_or_else(|| special::pin(shared, group));

@@ -3,13 +3,14 @@
 use std::fmt;
 
 use crate::error::{Closed, OutOfRange, Stale};
-use crate::group::{BUMPED, CAPPED, Flags, KeepsGroups, Mailbox, Phase, Pin, TIERED};
+use crate::group::{BUMPED, CAPPED, Flags, KeepsGroups, LANE, Mailbox, Phase, Pin, TIERED};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::{Age, STANDING_LEVEL};
 use crate::sync::{Arc, Ordering};
 use crate::trace;
 
+use super::bounds::{self, Changed};
 use super::id::GroupId;
 use super::refuse::LaneError;
 use super::shared::Shared;
@@ -153,7 +154,10 @@ impl<T> Lane<T> {
                 shared.submissions.mix();
             }
             state.lanes.add_group(self.key);
-            let mailbox = Mailbox::new(self.key, limit, level, flags);
+            let mut mailbox = Mailbox::new(self.key, limit, level, flags);
+            if let Some(bound) = state.lane_bounds.get(&self.key.index()) {
+                _ = mailbox.set_bound(0, LANE, Some(Arc::clone(bound)));
+            }
             Ok(state.groups.add(mailbox, shared))
         })
     }
@@ -161,8 +165,10 @@ impl<T> Lane<T> {
 
 impl<T> Drop for Lane<T> {
     fn drop(&mut self) {
-        self.shared
-            .with_state(|state| state.lanes.end_lane(self.key));
+        self.shared.with_state(|state| {
+            state.lanes.end_lane(self.key);
+            state.let_go_of_bound(self.key);
+        });
     }
 }
 
@@ -290,27 +296,36 @@ impl<T> KeepsGroups<T> for Shared<T> {
 pub(crate) enum Change {
     Limit(Limit),
     Level(u8),
+    Capacity(Limit),
 }
 
 impl<T> Shared<T> {
     /// Changes a group; `held`, a lock, is dropped when that is done, before any waker
     /// runs.
     pub(crate) fn change_holding<H>(&self, group: &GroupRef<T>, change: Change, held: H) {
-        let paused = self.with_state(|state| {
+        if let Change::Capacity(_) = change {
+            self.capacity.use_parts();
+        }
+        let (paused, changed) = self.with_state(|state| {
             let _held = held;
             self.change_group(state, group, |_, mailbox| {
                 let paused = Change::Limit(Limit::AtMost(0));
                 let pauses = change == paused && mailbox.limit() != Limit::AtMost(0);
+                let mut changed = Changed::No;
                 match change {
                     Change::Limit(limit) => mailbox.change_room(|rare| rare.limit = limit),
                     Change::Level(level) => {
                         self.submissions.mix();
                         mailbox.level = level;
                     }
+                    Change::Capacity(capacity) => {
+                        changed = bounds::change(mailbox, group.waiting(), capacity);
+                    }
                 }
-                (pauses.then(|| mailbox.tag()), Age::Same)
+                ((pauses.then(|| mailbox.tag()), changed), Age::Same)
             })
         });
+        changed.finish();
         if let Some(tag) = paused {
             trace::group_paused(&self.id(group.key()), tag);
         }

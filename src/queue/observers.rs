@@ -7,7 +7,7 @@
 //! and no waker runs under either.
 
 use crate::error::Closed;
-use crate::group::{POISONED, Phase, Taken};
+use crate::group::{Admitted, POISONED, Phase, Taken};
 use crate::limit::Limit;
 use crate::ready::Age;
 use crate::sync::{Arc, Mutex, Ordering, WakeArc, unique};
@@ -27,11 +27,16 @@ pub(crate) trait Observer: Send + Sync {
     fn trim(&self) {}
 }
 
-/// The limit and the level of a group of which nothing waits or is in flight.
-pub(crate) fn if_idle<T>(group: &GroupRef<T>) -> Option<(Limit, u8)> {
-    let mailbox = group.lock();
+/// The limit, the level and the capacity of a group of which nothing waits or is in flight.
+pub(crate) fn if_idle<T>(group: &GroupRef<T>) -> Option<(Limit, u8, Limit)> {
+    let mut mailbox = group.lock();
     let idle = mailbox.phase == Phase::Idle && mailbox.detached() == 0;
-    idle.then(|| (mailbox.limit(), mailbox.level))
+    idle.then(|| (mailbox.limit(), mailbox.level, mailbox.own_bound().0))
+}
+
+/// Who keeps a group though nothing of it is left.
+pub(crate) fn pins_of<T>(group: &GroupRef<T>) -> u32 {
+    group.lock().pins()
 }
 
 /// How many wait in a group.
@@ -187,7 +192,8 @@ impl<T> Side<T> {
                     ((), if rises { Age::New } else { Age::Same })
                 });
             } else {
-                let sent = shared.put(state, group, None, [event]);
+                let past = &mut Admitted::default();
+                let sent = shared.put(state, group, (None, [event]), past);
                 debug_assert!(sent.is_ok(), "the last tier does not go down");
             }
             Ok(())

@@ -32,10 +32,15 @@ pub enum SendReason {
     /// The queue holds as many messages as its capacity, or the room is promised
     /// to others.
     Full,
-    /// So many at once are more than the queue's capacity.
+    /// As many messages wait in the group as its
+    /// [capacity](super::Conversation::set_capacity), or the room is promised to others.
+    GroupFull,
+    /// As many wait in the lane's groups as [its](super::Lane::set_capacity).
+    LaneFull,
+    /// So many at once are more than the capacity of the queue, the lane or the group.
     AboveCapacity,
-    /// The queue is full, and the thread that was to wait for room holds a turn
-    /// or a delivery of it: the room might never come.
+    /// There is no room, and the thread that was to wait for it holds a turn
+    /// or a delivery of the queue: the room might never come.
     OwnQueue,
     /// There was no room in time.
     TimedOut,
@@ -202,7 +207,9 @@ impl fmt::Display for SendReason {
         match self {
             Self::Closed => Closed.fmt(f),
             Self::Full => f.write_str("the queue is full"),
-            Self::AboveCapacity => f.write_str("more than the queue ever holds"),
+            Self::GroupFull => f.write_str("the group is full"),
+            Self::LaneFull => f.write_str("the lane is full"),
+            Self::AboveCapacity => f.write_str("more than there is ever room for"),
             Self::OwnQueue => f.write_str("the queue is full, and served by who would wait"),
             Self::TimedOut => TimedOut.fmt(f),
             Self::TierGoesDown(error) => error.fmt(f),

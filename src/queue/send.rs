@@ -5,13 +5,14 @@
 
 use crate::error::TierGoesDown;
 use crate::group::{
-    BUMPED, CLOSED, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, SWEPT, TIERED,
+    Admitted, BOUNDED, BUMPED, CLOSED, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, TIERED,
 };
 use crate::lanes::LaneKey;
 use crate::ready::Age;
 use crate::sync::Ordering;
 
 use super::GroupRef;
+use super::bounds::admit;
 use super::capacity::Permits;
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
@@ -27,7 +28,8 @@ impl<T> Conversation<T> {
     ///
     /// # Errors
     ///
-    /// [`SendError`] with the message, if the queue is closed or full.
+    /// [`SendError`] with the message, if the queue is closed, or it, the group or the lane
+    /// is full.
     #[inline(always)]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         self.pin.queue().send_holding(&self.pin, message, ())
@@ -46,7 +48,7 @@ impl<T> Conversation<T> {
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
         let to = (&*self.pin, Some(tier));
-        self.pin.queue().send_one(to, message, false, ())
+        self.pin.queue().send_one(to, message, (false, None), ())
     }
 
     /// Sends all of them as [`send`](Self::send) would, with nothing of others
@@ -58,21 +60,23 @@ impl<T> Conversation<T> {
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         let messages: Vec<T> = messages.into_iter().collect();
         let permits = self.pin.queue().permits(&self.pin, messages.len());
-        self.send_several(None, messages, permits)
+        self.send_several(None, messages, permits, None)
     }
 
-    /// Sends what has its permits, in a tier if one is said.
+    /// Sends what has its permits of the queue, in a tier if one is said. `admitted`: it has
+    /// waited for those of its group and lane, and has what it needs.
     #[inline(always)]
     pub(super) fn send_several<M: Messages<T>>(
         &self,
         tier: Option<u32>,
         message: M,
         permits: Result<Permits<'_>, SendReason>,
+        admitted: Option<&mut Admitted>,
     ) -> Result<(), SendError<M>> {
         match permits {
             Ok(permits) => {
                 let shared = self.pin.queue();
-                shared.send_permitted(&self.pin, tier, message, permits, ())
+                shared.send_permitted(&self.pin, tier, message, permits, admitted, ())
             }
             Err(reason) => Err(SendError { message, reason }),
         }
@@ -91,12 +95,16 @@ impl<T> Mailbox<T> {
     /// Whether a send is an append, and a token if the group was idle.
     #[inline]
     pub(super) fn sends_plainly(&self) -> bool {
-        self.flags == 0
-            || self.flags & SEND_SPECIAL == 0
-                && match self.phase {
-                    Phase::Idle => self.is_plain_but(BUMPED),
-                    phase => phase != Phase::Ended,
-                }
+        self.flags == 0 || self.flags & SEND_SPECIAL == 0 && self.appends()
+    }
+
+    /// The same, but for what makes a send special.
+    #[inline]
+    fn appends(&self) -> bool {
+        match self.phase {
+            Phase::Idle => self.is_plain_but(BUMPED),
+            phase => phase != Phase::Ended,
+        }
     }
 }
 
@@ -116,7 +124,7 @@ impl<T> Shared<T> {
                 self.posted(posted);
                 Ok(())
             }
-            Err((message, taken)) => self.send_one((group, None), message, taken, held),
+            Err((message, taken)) => self.send_one((group, None), message, (taken, None), held),
         }
     }
 
@@ -135,14 +143,15 @@ impl<T> Shared<T> {
         sent.map_err(|message| (message, true))
     }
 
-    /// Sends what could not be sent at once; `taken`: its permit is.
+    /// Sends what could not be sent at once; `taken`: its permit is; `admitted`: as
+    /// [above](Conversation::send_several).
     #[cold]
     #[inline(never)]
     pub(super) fn send_one<H>(
         &self,
         to: (&GroupRef<T>, Option<u32>),
         message: T,
-        taken: bool,
+        (taken, admitted): (bool, Option<&mut Admitted>),
         held: H,
     ) -> Result<(), SendError<T>> {
         let permits = match taken {
@@ -151,7 +160,7 @@ impl<T> Shared<T> {
         };
         match permits {
             Ok(permits) => {
-                let sent = self.send_permitted(to.0, to.1, [message], permits, held);
+                let sent = self.send_permitted(to.0, to.1, [message], permits, admitted, held);
                 sent.map_err(SendError::single)
             }
             Err(reason) => Err(SendError { message, reason }),
@@ -165,13 +174,14 @@ impl<T> Shared<T> {
         tier: Option<u32>,
         message: M,
         permits: Permits<'_>,
+        admitted: Option<&mut Admitted>,
         held: H,
     ) -> Result<(), SendError<M>> {
         let mut mailbox = group.lock();
         let plain = tier.is_none() && !message.as_ref().is_empty();
         if !plain || !mailbox.sends_plainly() {
             drop(mailbox);
-            return self.send_special(group, (tier, message), (permits, held));
+            return self.send_special(group, (tier, message), (permits, admitted), held);
         }
         group.append_all(&mut mailbox, message.into_iter());
         permits.keep();
@@ -207,22 +217,44 @@ impl<T> Shared<T> {
         Ok(self.submit(&group, &mut mailbox, false))
     }
 
-    /// Sends by every rule what has its permits, as an event, in which `held` is
-    /// dropped.
+    /// Sends by every rule what has its permits of the queue, as an event, in which `held`
+    /// is dropped.
     #[cold]
     pub(crate) fn send_special<M: Messages<T>, H>(
         &self,
         group: &GroupRef<T>,
         (tier, message): (Option<u32>, M),
-        (permits, held): (Permits<'_>, H),
+        (permits, admitted): (Permits<'_>, Option<&mut Admitted>),
+        held: H,
     ) -> Result<(), SendError<M>> {
+        let mut taken = Admitted::default();
+        let admitted = match admitted {
+            Some(admitted) => admitted,
+            None => {
+                let refused = admit(group, message.as_ref().len(), &mut taken);
+                if let Err(reason) = refused {
+                    drop(held);
+                    return Err(SendError { message, reason });
+                }
+                &mut taken
+            }
+        };
+        let message = match self.send_bounded(group, (tier, message), admitted) {
+            Ok(posted) => {
+                permits.keep();
+                drop(held);
+                self.posted(posted);
+                return Ok(());
+            }
+            Err(message) => message,
+        };
         let sent = self.with_state(|state| {
             let _held = held;
             if state.closed {
                 let reason = SendReason::Closed;
                 return Err(SendError { message, reason });
             }
-            self.put(state, group, tier, message)
+            self.put(state, group, (tier, message), admitted)
         });
         if sent.is_ok() {
             permits.keep();
@@ -230,13 +262,34 @@ impl<T> Shared<T> {
         sent
     }
 
-    /// Puts messages last in a group, by every rule.
+    /// Sends in the plain case but for capacities, or gives the message back.
+    fn send_bounded<M: Messages<T>>(
+        &self,
+        group: &GroupRef<T>,
+        (tier, message): (Option<u32>, M),
+        admitted: &mut Admitted,
+    ) -> Result<Posted, M> {
+        let (mut mailbox, messages) = (group.lock(), message.as_ref().len());
+        let special = mailbox.flags & (SEND_SPECIAL & !BOUNDED) != 0;
+        if special || tier.is_some() || messages == 0 || !mailbox.appends() {
+            return Err(message);
+        }
+        group.append_all(&mut mailbox, message.into_iter());
+        mailbox.bring_in(admitted, messages);
+        if mailbox.phase != Phase::Idle {
+            return Ok(Posted::Kept);
+        }
+        Ok(self.submit(group, &mut mailbox, false))
+    }
+
+    /// Puts messages last in a group, by every rule, with these permits of its group and
+    /// lane.
     pub(super) fn put<M: Messages<T>>(
         &self,
         state: &mut State<T>,
         group: &GroupRef<T>,
-        tier: Option<u32>,
-        message: M,
+        (tier, message): (Option<u32>, M),
+        admitted: &mut Admitted,
     ) -> Result<(), SendError<M>> {
         if tier.is_some_and(|tier| tier > 0) {
             let lane = group.lock().lane;
@@ -250,8 +303,9 @@ impl<T> Shared<T> {
             let reason = SendReason::TierGoesDown(TierGoesDown { last, asked });
             return Err(SendError { message, reason });
         }
-        let tier = tier.unwrap_or(last);
+        let (tier, messages) = (tier.unwrap_or(last), message.as_ref().len());
         group.append_in(&mut mailbox, tier, message.into_iter());
+        mailbox.bring_in(admitted, messages);
         let age = match mailbox.phase {
             Phase::Idle => Age::New,
             _ => Age::Same,
@@ -287,7 +341,7 @@ impl<T> Shared<T> {
                 state.lanes.change_head(index, None, Some(0));
             }
             if mailbox.phase == Phase::Held && started > mailbox.detached() {
-                mailbox.flags |= SWEPT;
+                mailbox.rare().swept = true;
             }
         }
         state.lanes.settle(index);

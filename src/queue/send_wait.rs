@@ -3,14 +3,14 @@
 //! Invariant: what is to be sent stays in its wait until it is in the queue, so
 //! that no error loses it.
 
-use std::fmt;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
-use crate::group::CLOSED;
+use crate::group::Admitted;
 use crate::semaphore::{Acquire, TryAcquireError};
 use crate::wait::{Op, Wait, sealed};
 
+use super::bounds::{Admission, Bound, bound_of};
 use super::capacity::{Capacity, Permits, number};
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
@@ -24,13 +24,16 @@ pub struct Sending<'a, O, M, R> {
     permits: usize,
     /// `None` where there is always room.
     request: Option<Acquire<'a>>,
+    /// What it waits for before the queue.
+    admission: Admission<O>,
     finish: Finish<O, M, R>,
     /// It waits for room: whatever has come free and was not given back is given back now.
     pub(crate) waits: fn(&O),
 }
 
-/// Sends it, with its permits; or gives it back, for a reason.
-pub(crate) type Finish<O, M, R> = fn(O, M, Result<Permits<'_>, SendReason>) -> R;
+/// Sends it, with its permits of the queue and those of its group and lane; or gives it
+/// back, for a reason.
+pub(crate) type Finish<O, M, R> = fn(O, M, Result<Permits<'_>, SendReason>, &mut Admitted) -> R;
 
 /// The wait for room of `M`, one message or several, on a conversation; with its tier, if
 /// one is said.
@@ -44,8 +47,9 @@ pub type SendWait<'a, T> = ToSend<'a, T, T>;
 pub type SendAllWait<'a, T> = ToSend<'a, T, Vec<T>>;
 
 impl<T> Conversation<T> {
-    /// Sends a message as soon as the queue has room for it, in the tier of the
-    /// group's last message then; [`in_tier`](Wait::in_tier) says another.
+    /// Sends a message as soon as there is room for it in the group, its lane and the queue,
+    /// for which it waits one after the other; in the tier of the group's last message
+    /// then, or of that which [`in_tier`](Wait::in_tier) says.
     ///
     /// Sends that wait are served in the order in which they began to; an
     /// immediate [`send`](Self::send) is refused as long as those in line want
@@ -103,15 +107,16 @@ impl<T> Conversation<T> {
     /// As [`send`](Self::send) where there is room.
     pub fn send_wait(&self, message: T) -> Wait<SendWait<'_, T>> {
         let capacity = &self.pin.queue().capacity;
-        Sending::wait(
+        let wait = Sending::wait(
             capacity,
             1,
             ((None, self), message),
-            |(tier, to), one, permits| {
-                let sent = to.send_several(tier, [one], permits);
+            |(tier, to), one, permits, admitted| {
+                let sent = to.send_several(tier, [one], permits, Some(admitted));
                 sent.map_err(SendError::single)
             },
-        )
+        );
+        wait.within(|(_, to), which| bound_of(&to.pin, which))
     }
 
     /// As [`send_wait`](Self::send_wait), for several messages as one, with
@@ -125,9 +130,15 @@ impl<T> Conversation<T> {
         let messages: Vec<T> = messages.into_iter().collect();
         let (capacity, permits) = (&self.pin.queue().capacity, messages.len());
         let pending = ((None, self), messages);
-        Sending::wait(capacity, permits, pending, |(tier, to), all, permits| {
-            to.send_several(tier, all, permits)
-        })
+        let wait = Sending::wait(
+            capacity,
+            permits,
+            pending,
+            |(tier, to), all, permits, admitted| {
+                to.send_several(tier, all, permits, Some(admitted))
+            },
+        );
+        wait.within(|(_, to), which| bound_of(&to.pin, which))
     }
 }
 
@@ -144,6 +155,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
             capacity,
             permits,
             request: semaphore.map(|semaphore| semaphore.request(number(permits))),
+            admission: Admission::new(),
             finish,
             waits: |_| (),
         })
@@ -151,7 +163,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
 
     fn finish(&mut self, permits: Result<Permits<'_>, SendReason>) -> R {
         let (by, message) = self.pending.take().expect(HERE);
-        (self.finish)(by, message, permits)
+        (self.finish)(by, message, permits, &mut self.admission.admitted)
     }
 
     /// It leaves the line, if it is in it, and gives the message back.
@@ -172,6 +184,9 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
     type Output = R;
 
     fn at_once(&mut self) -> Option<Self::Output> {
+        if self.admission.may_wait(self.capacity) {
+            return None;
+        }
         let permits = self.capacity.take(self.permits).ok()?;
         Some(self.finish(Ok(permits)))
     }
@@ -185,11 +200,21 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
                 Poll::Pending => Some(self.leave(SendReason::OwnQueue)),
             };
         }
+        if self.admission.may_wait(self.capacity) {
+            return None;
+        }
         let permit = self.request.as_mut()?.attempt()?.ok()?;
         Some(self.finish(Ok(Permits(Some(permit)))))
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.admission.may_wait(self.capacity)
+            && let Some((by, _)) = &mut self.pending
+            && let Err(reason) = ready!(self.admission.poll(cx, by, self.permits))
+        {
+            return Poll::Ready(self.leave(reason));
+        }
+        self.admission.is_over();
         let permit = match &mut self.request {
             Some(request) => request.poll(cx).map(|granted| granted.map(Some)),
             None => Poll::Ready(Ok(None)),
@@ -209,10 +234,17 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         if let Some(request) = &mut self.request {
             request.cancel();
         }
+        self.admission.cancel();
     }
 }
 
 impl<O, M, R> Wait<Sending<'_, O, M, R>> {
+    /// It waits for room in a group and its lane first.
+    pub(crate) fn within(mut self, bound: Bound<O>) -> Self {
+        self.op_mut().admission.bound = Some(bound);
+        self
+    }
+
     /// Gives up, and gives back what was not sent; nothing if it was sent, or
     /// given back before.
     pub fn into_message(mut self) -> Option<M> {
@@ -253,91 +285,5 @@ impl<O, M, R> Wait<Sending<'_, (Option<u32>, O), M, R>> {
             to.0 = Some(tier);
         }
         self
-    }
-}
-
-/// A permit of the queue's capacity for one message of a [`Conversation`], which
-/// can then be sent at once. Dropped unused, the permit is given back.
-#[must_use = "dropped, the permit is given back"]
-pub struct Reserved<'a, T> {
-    conversation: &'a Conversation<T>,
-}
-
-/// The wait of [`Conversation::reserve`].
-pub type Reserve<'a, T> =
-    Sending<'a, &'a Conversation<T>, (), Result<Reserved<'a, T>, SendError<()>>>;
-
-impl<T> Conversation<T> {
-    /// Waits until the queue has room for a message, and keeps it: for a message
-    /// that is costly to make, or is sent where nobody can wait. All that is said of
-    /// [`send_wait`](Self::send_wait) holds.
-    ///
-    /// ```
-    /// use conversant::limit::Limit;
-    /// use conversant::queue::Queue;
-    ///
-    /// let queue = Queue::builder().capacity(1).build()?;
-    /// let conversation = queue.lane(1, Limit::Unlimited)?.conversation()?;
-    /// let reserved = conversation.reserve().wait()?;
-    /// assert!(conversation.send("no room").is_err());
-    /// reserved.send("has its room")?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`SendError`] if the queue is closed, before or meanwhile, or the calling
-    /// thread may not wait for it.
-    pub fn reserve(&self) -> Wait<Reserve<'_, T>> {
-        let capacity = &self.pin.queue().capacity;
-        Sending::wait(capacity, 1, (self, ()), |to, message, permits| {
-            let reserved = permits.and_then(|permits| to.keep(permits));
-            reserved.map_err(|reason| SendError { message, reason })
-        })
-    }
-
-    /// [`reserve`](Self::reserve), if there is room now that nobody waits for.
-    ///
-    /// # Errors
-    ///
-    /// [`SendReason`], if there is none.
-    pub fn try_reserve(&self) -> Result<Reserved<'_, T>, SendReason> {
-        self.keep(self.pin.queue().capacity.take(1)?)
-    }
-
-    /// Keeps a permit, unless there is nothing to use it for any more: a queue without a
-    /// capacity has no word that says so.
-    fn keep(&self, permits: Permits<'_>) -> Result<Reserved<'_, T>, SendReason> {
-        if self.pin.lock().flags & CLOSED != 0 {
-            return Err(SendReason::Closed);
-        }
-        permits.keep();
-        Ok(Reserved { conversation: self })
-    }
-}
-
-impl<T> Reserved<'_, T> {
-    /// Sends the message, as [`Conversation::send`] would.
-    ///
-    /// # Errors
-    ///
-    /// [`SendError`] with the message, if the queue has been closed meanwhile.
-    pub fn send(self, message: T) -> Result<(), SendError<T>> {
-        let pin = &self.conversation.pin;
-        // The permit is the message's.
-        std::mem::forget(self);
-        pin.queue().send_one((pin, None), message, true, ())
-    }
-}
-
-impl<T> Drop for Reserved<'_, T> {
-    fn drop(&mut self) {
-        self.conversation.pin.queue().capacity.release(1);
-    }
-}
-
-impl<T> fmt::Debug for Reserved<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reserved").finish_non_exhaustive()
     }
 }

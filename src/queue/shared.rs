@@ -29,6 +29,7 @@ use crate::sync::{
 use crate::wait::{Guarded, Session, WakeBatch};
 
 use super::GroupRef;
+use super::bounds;
 use super::builder::Builder;
 use super::capacity::Capacity;
 use super::id::GroupId;
@@ -125,10 +126,14 @@ impl<T> Shared<T> {
         session.collect(&self.submissions);
         result = change(&mut session);
         let serve = std::mem::take(&mut session.serve);
+        let freed = (!session.freed.is_empty()).then(|| std::mem::take(&mut session.freed));
         let unwanted = std::mem::take(&mut session.unwanted);
         self.wake_due(session);
         if serve {
             self.capacity.serve();
+        }
+        if let Some(freed) = freed {
+            bounds::serve(freed);
         }
         drop(unwanted);
         result

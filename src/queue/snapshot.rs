@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::group::POISONED;
+use crate::group::{POISONED, of_bound};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::wait::WaitCounts;
@@ -76,6 +76,10 @@ pub struct LaneStatus {
     pub weight: u32,
     /// The most messages in flight at once.
     pub cap: Limit,
+    /// The most messages that may wait in its groups.
+    pub capacity: Limit,
+    /// Sends that wait for it.
+    pub sends: WaitCounts,
     /// Messages in flight.
     pub in_flight: u32,
     /// The tier that is open, if anything is outstanding.
@@ -96,6 +100,10 @@ pub struct GroupStatus {
     pub tag: u64,
     /// The most messages in flight at once.
     pub limit: Limit,
+    /// The most messages that may wait in it.
+    pub capacity: Limit,
+    /// Sends that wait for that.
+    pub sends: WaitCounts,
     /// Its standing level.
     pub level: u8,
     /// The level that its next turn is bumped to.
@@ -202,9 +210,13 @@ impl<T> Queue<T> {
             let lanes = state.lanes.iter().map(|(key, lane)| {
                 let (outstanding, groups) = by_lane.remove(&key).unwrap_or_default();
                 let untiered = outstanding && !lane.is_tiered();
+                let bound = state.lane_bounds.get(&key.index());
+                let (capacity, sends) = of_bound(bound.map(|bound| &**bound));
                 LaneStatus {
                     weight: lane.link.weight,
                     cap: lane.cap,
+                    capacity,
+                    sends,
                     in_flight: groups.iter().map(|group| group.in_flight).sum(),
                     open_tier: lane.open_tier().or(untiered.then_some(0)),
                     ending: lane.ending,
@@ -232,12 +244,15 @@ fn status<T>(
     state: &mut State<T>,
     group: &GroupRef<T>,
 ) -> (GroupStatus, LaneKey, bool) {
-    let mailbox = shared.lock_group(state, group);
+    let mut mailbox = shared.lock_group(state, group);
     let claimed = state.is_claimed(&mailbox);
+    let (capacity, sends) = mailbox.own_bound();
     let status = GroupStatus {
         id: shared.id(group.key()),
         tag: mailbox.tag(),
         limit: mailbox.limit(),
+        capacity,
+        sends,
         level: mailbox.level,
         // A turn that is about to begin has used it up.
         bump: mailbox.bump().filter(|_| !claimed).map(|(level, _)| level),

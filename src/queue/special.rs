@@ -5,14 +5,15 @@
 use std::mem::ManuallyDrop;
 
 use crate::group::{
-    BACKING_OFF, BARE, BUMPED, CAPPED, Flags, Guard, Mailbox, PEEKED, POISONED, Phase, STARTED,
-    SUSPENDED, SWEPT, TIERED, Taken, ordinal,
+    BACKING_OFF, BARE, BOUNDED, BUMPED, CAPPED, Flags, Guard, Mailbox, PEEKED, POISONED, Phase,
+    STARTED, SUSPENDED, TIERED, Taken, ordinal,
 };
 
 use crate::ready::Age;
 use crate::sync::Arc;
 use crate::trace;
 
+use super::bounds;
 use super::capacity::number;
 use super::holders::Holder;
 use super::shared::Shared;
@@ -75,6 +76,9 @@ pub(super) fn begin<T>(
     if mailbox.may_take() {
         taken = group.take(&mut mailbox);
     }
+    if mailbox.flags & BOUNDED != 0 {
+        bounds::count_taken(group, mailbox);
+    }
     (taken, false)
 }
 
@@ -115,6 +119,9 @@ pub(super) fn take_next<T>(shared: &Shared<T>, live: &mut Live<T>) -> bool {
         live.unit = true;
         mailbox.flags &= !BARE;
     }
+    if mailbox.flags & BOUNDED != 0 {
+        bounds::count_taken(group, mailbox);
+    }
     live.taken.is_some()
 }
 
@@ -154,8 +161,7 @@ fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool 
 
 /// A turn whose message was taken before tiers came into use, and is done.
 fn settle_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
-    if mailbox.flags & SWEPT != 0 {
-        mailbox.flags &= !SWEPT;
+    if mailbox.flags & TIERED != 0 && std::mem::take(&mut mailbox.rare().swept) {
         _ = state.lanes.tiers(mailbox.lane.index()).finish(0);
     }
 }
@@ -195,7 +201,9 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
     if behind.len() == 0 && shared.built.retry.is_plain(failed.attempts) {
         let mut mailbox = group.lock();
         if mailbox.is_plain_but(BARE) && shared.wants(&failed.message) {
-            return group.put_back(&mut mailbox, failed);
+            group.put_back(&mut mailbox, failed);
+            _ = mailbox.count_waiting(group.waiting());
+            return;
         }
     }
     live.counted = false;
@@ -227,8 +235,11 @@ fn tell_failed<T>(
 
 /// Whether the message taken out counts as started, which it does no more in its turn.
 fn is_started<T>(mailbox: &mut Mailbox<T>) -> bool {
-    mailbox.flags &= !SWEPT;
-    mailbox.flags & TIERED != 0
+    let tiered = mailbox.flags & TIERED != 0;
+    if tiered {
+        mailbox.rare().swept = false;
+    }
+    tiered
 }
 
 /// Puts a message back under both locks, unless nobody will ever receive it. `counted`:

@@ -14,15 +14,17 @@ use std::collections::BTreeMap;
 
 use crate::error::Closed;
 use crate::group::{
-    CLOSED, COUNTED, Group, GroupKey, Groups, Mailbox, NAMED, PEEKED, POISONED, Phase, STARTED,
-    TIERED, UNPINNED,
+    BOUNDED, CLOSED, COUNTED, Group, GroupKey, Groups, LANE, Mailbox, NAMED, PEEKED, POISONED,
+    Phase, STARTED, TIERED, UNPINNED, bound,
 };
 use crate::lanes::{LaneKey, Lanes};
-use crate::limit::Bypass;
+use crate::limit::{Bypass, Limit};
 use crate::ready::{Age, Stands};
-use crate::sync::WakeArc;
+use crate::semaphore::Semaphore;
+use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
 
+use super::bounds::Changed;
 use super::refuse::NoMore;
 use super::submissions::{FEW, MIXED, MOVED, Move, Submissions, Token};
 use super::suspended::Suspended;
@@ -49,6 +51,10 @@ pub(super) struct State<T> {
     pub(super) sent_to_ended: u64,
     /// Permits came back that somebody waits for: to be served after the event.
     pub(super) serve: bool,
+    /// The same of capacities of groups and lanes.
+    pub(super) freed: Vec<Option<Arc<Semaphore>>>,
+    /// The capacities of lanes, by their index.
+    pub(super) lane_bounds: BTreeMap<u32, Arc<Semaphore>>,
     /// What came back and nobody will ever receive: to be dropped after the event.
     pub(super) unwanted: Vec<T>,
     /// The other list of the submissions, empty between events.
@@ -80,6 +86,8 @@ impl<T> State<T> {
             draining: 0,
             sent_to_ended: 0,
             serve: false,
+            freed: Vec::new(),
+            lane_bounds: BTreeMap::new(),
             unwanted: Vec::new(),
             spare: Vec::new(),
             moves: Vec::new(),
@@ -212,6 +220,9 @@ impl<T> State<T> {
         age: Age,
     ) {
         let lane = mailbox.lane.index();
+        if mailbox.flags & BOUNDED != 0 {
+            self.freed.extend(mailbox.count_waiting(group.waiting()));
+        }
         self.count_head(mailbox);
         if matches!(mailbox.phase, Phase::Idle | Phase::Blocked) {
             self.stand(submissions, group, mailbox, age);
@@ -224,6 +235,7 @@ impl<T> State<T> {
             self.sent_to_ended += group.sent(mailbox);
             self.groups.remove(group, mailbox);
             self.lanes.remove_group(mailbox.lane);
+            self.let_go_of_bound(mailbox.lane);
         } else if idle {
             mailbox.close_up();
         }
@@ -280,6 +292,36 @@ impl<T> State<T> {
                 true => self.draining += 1,
                 false => self.draining -= 1,
             }
+        }
+    }
+    /// Changes the capacity of a lane.
+    pub(super) fn change_lane(&mut self, lane: LaneKey, capacity: Limit) -> Changed {
+        let bounds = &mut self.lane_bounds;
+        let (new, changed) = match (bounds.get(&lane.index()).cloned(), capacity) {
+            (None, Limit::Unlimited) => return Changed::No,
+            (Some(old), Limit::AtMost(most)) => return Changed::To(old, most),
+            (Some(old), Limit::Unlimited) => {
+                bounds.remove(&lane.index());
+                (None, Changed::Gone(old))
+            }
+            (None, Limit::AtMost(most)) => {
+                // Nobody is let in before all that waits is counted.
+                let new = bound(0);
+                bounds.insert(lane.index(), Arc::clone(&new));
+                (Some(Arc::clone(&new)), Changed::To(new, most))
+            }
+        };
+        for group in self.groups_of(lane) {
+            let mut mailbox = group.lock();
+            _ = mailbox.set_bound(group.waiting(), LANE, new.clone());
+        }
+        changed
+    }
+
+    /// A group or a handle of the lane has gone, and with the last of them the lane.
+    pub(super) fn let_go_of_bound(&mut self, lane: LaneKey) {
+        if !self.lane_bounds.is_empty() && self.lanes.get(lane).is_none() {
+            self.lane_bounds.remove(&lane.index());
         }
     }
 }

@@ -13,7 +13,7 @@ use super::Queue;
 use super::handles::Conversation;
 use super::receive::Receive;
 use super::refuse::{SendError, SendReason};
-use super::send_wait::{Reserve, Reserved};
+use super::reserve::{Reserve, Reserved};
 use super::turn::Turn;
 
 /// The turns of a queue, one after the other. See [`Queue::turns`].

@@ -232,6 +232,7 @@ impl<T> Turn<'_, T> {
             mailbox.flags &= !BARE;
             if let Some(taken) = live.taken.take() {
                 group.put_back(mailbox, taken);
+                _ = mailbox.count_waiting(group.waiting());
             }
             let unit = live.unit_goes_by_token(shared, mailbox);
             if waiting > 0 {

@@ -60,7 +60,11 @@ impl From<SendReason> for Reason {
     fn from(reason: SendReason) -> Self {
         match reason {
             SendReason::Closed => Self::Closed,
-            SendReason::Full | SendReason::OwnQueue => Self::Full,
+            // Groups and lanes of a scheduler have no capacity.
+            SendReason::Full
+            | SendReason::OwnQueue
+            | SendReason::GroupFull
+            | SendReason::LaneFull => Self::Full,
             SendReason::AboveCapacity => Self::AboveCapacity,
             SendReason::TimedOut => Self::TimedOut,
             SendReason::TierGoesDown(down) => Self::TierGoesDown(down),

@@ -53,7 +53,7 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.when_there_is_room(place, f, |(caller, place), f, permits| {
+        self.when_there_is_room(place, f, |(caller, place), f, permits, _| {
             caller.submit_permitted(place, Function(f), permits)
         })
     }
@@ -73,7 +73,7 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.when_there_is_room(place, future, |(caller, place), future, permits| {
+        self.when_there_is_room(place, future, |(caller, place), future, permits, _| {
             caller.submit_permitted(place, Stage::New(future), permits)
         })
     }

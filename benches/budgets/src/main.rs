@@ -39,6 +39,8 @@ const PATHS: &[(&str, Path)] = &[
     ("cap-claim-32", |n| alone(n, &Capped, 32)),
     ("capacity-claim-1", |n| alone(n, &Bounded, 1)),
     ("capacity-claim-32", |n| alone(n, &Bounded, 32)),
+    ("group-capacity-claim-1", |n| alone(n, &GroupBounded, 1)),
+    ("group-capacity-claim-32", |n| alone(n, &GroupBounded, 32)),
     ("bumps-1-percent-claim-32", |n| alone(n, &Bumps, 32)),
     ("give-backs-1-percent-claim-32", |n| {
         alone(n, &GiveBacks, 32)
@@ -104,6 +106,11 @@ trait Kind {
         Limit::Unlimited
     }
 
+    /// Of each group.
+    fn group_capacity(&self) -> Limit {
+        Limit::Unlimited
+    }
+
     /// Messages in a turn.
     fn quantum(&self) -> u32 {
         16
@@ -127,6 +134,7 @@ struct Levels;
 struct Lanes;
 struct Capped;
 struct Bounded;
+struct GroupBounded;
 struct Bumps;
 struct GiveBacks;
 struct Short;
@@ -161,6 +169,12 @@ impl Kind for Bounded {
     }
 }
 
+impl Kind for GroupBounded {
+    fn group_capacity(&self) -> Limit {
+        Limit::AtMost(4)
+    }
+}
+
 impl Kind for Bumps {
     fn bumps(&self, message: usize) -> bool {
         message.is_multiple_of(100)
@@ -187,6 +201,10 @@ fn queue(kind: &impl Kind) -> (Queue<u64>, Vec<Conversation<u64>>) {
     let conversation = |group| {
         let lane = &lanes[kind.lane(group)];
         let group = lane.group(Limit::SERIAL, kind.level(group)).expect("open");
+        let capacity = kind.group_capacity();
+        if capacity != Limit::Unlimited {
+            group.set_capacity(capacity).expect("in range");
+        }
         group.conversation().expect("open")
     };
     let conversations = (0..GROUPS).map(conversation).collect();

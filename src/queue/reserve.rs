@@ -1,0 +1,113 @@
+//! Room that is kept for a message before there is one.
+
+use std::fmt;
+use std::mem::take;
+
+use crate::group::{Admitted, CLOSED};
+use crate::wait::Wait;
+
+use super::bounds::{admit, bound_of};
+use super::capacity::Permits;
+use super::handles::Conversation;
+use super::refuse::{SendError, SendReason};
+use super::send_wait::Sending;
+
+/// Room for one message of a [`Conversation`], which can then be sent at once. Dropped
+/// unused, the room is given back.
+#[must_use = "dropped, the room is given back"]
+pub struct Reserved<'a, T> {
+    conversation: &'a Conversation<T>,
+    admitted: Admitted,
+}
+
+/// The wait of [`Conversation::reserve`].
+pub type Reserve<'a, T> =
+    Sending<'a, &'a Conversation<T>, (), Result<Reserved<'a, T>, SendError<()>>>;
+
+impl<T> Conversation<T> {
+    /// Waits until there is room for a message in the group, its lane and the queue, and
+    /// keeps it: for a message that is costly to make, or is sent where nobody can wait. All
+    /// that is said of [`send_wait`](Self::send_wait) holds.
+    ///
+    /// ```
+    /// use conversant::limit::Limit;
+    /// use conversant::queue::Queue;
+    ///
+    /// let queue = Queue::builder().capacity(1).build()?;
+    /// let conversation = queue.lane(1, Limit::Unlimited)?.conversation()?;
+    /// let reserved = conversation.reserve().wait()?;
+    /// assert!(conversation.send("no room").is_err());
+    /// reserved.send("has its room")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`] if the queue is closed, before or meanwhile, or the calling
+    /// thread may not wait for it.
+    pub fn reserve(&self) -> Wait<Reserve<'_, T>> {
+        let capacity = &self.pin.queue().capacity;
+        let wait = Sending::wait(capacity, 1, (self, ()), |to, message, permits, admitted| {
+            let reserved = permits.and_then(|permits| to.keep(permits, take(admitted)));
+            reserved.map_err(|reason| SendError { message, reason })
+        });
+        wait.within(|to, which| bound_of(&to.pin, which))
+    }
+
+    /// [`reserve`](Self::reserve), if there is room now that nobody waits for.
+    ///
+    /// # Errors
+    ///
+    /// [`SendReason`], if there is none.
+    pub fn try_reserve(&self) -> Result<Reserved<'_, T>, SendReason> {
+        let mut admitted = Admitted::default();
+        admit(&self.pin, 1, &mut admitted)?;
+        self.keep(self.pin.queue().capacity.take(1)?, admitted)
+    }
+
+    /// Keeps a permit, unless there is nothing to use it for any more: a queue without a
+    /// capacity has no word that says so.
+    fn keep(
+        &self,
+        permits: Permits<'_>,
+        admitted: Admitted,
+    ) -> Result<Reserved<'_, T>, SendReason> {
+        if self.pin.lock().flags & CLOSED != 0 {
+            return Err(SendReason::Closed);
+        }
+        permits.keep();
+        let conversation = self;
+        Ok(Reserved {
+            conversation,
+            admitted,
+        })
+    }
+}
+
+impl<T> Reserved<'_, T> {
+    /// Sends the message, as [`Conversation::send`] would.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`] with the message, if the queue has been closed meanwhile.
+    pub fn send(mut self, message: T) -> Result<(), SendError<T>> {
+        let pin = &self.conversation.pin;
+        let mut admitted = take(&mut self.admitted);
+        // The permit is the message's.
+        std::mem::forget(self);
+        let has = (true, Some(&mut admitted));
+        pin.queue().send_one((pin, None), message, has, ())
+    }
+}
+
+impl<T> Drop for Reserved<'_, T> {
+    fn drop(&mut self) {
+        self.conversation.pin.queue().capacity.release(1);
+    }
+}
+
+impl<T> fmt::Debug for Reserved<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reserved").finish_non_exhaustive()
+    }
+}

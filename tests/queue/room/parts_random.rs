@@ -1,0 +1,501 @@
+//! Capacities of groups, a lane and a queue under random events, against lists.
+
+use conversant::limit::Limit::{AtMost, Unlimited};
+use conversant::queue::{Detached, Reserved};
+
+use crate::queue_support::Random;
+
+use super::*;
+
+const GROUPS: usize = 3;
+const LANE: usize = GROUPS;
+const QUEUE: usize = GROUPS + 1;
+/// The places in `Naive::levels` of what a message of a group needs, in order.
+const fn levels(group: usize) -> [usize; 3] {
+    [group, LANE, QUEUE]
+}
+
+/// One in line or granted: its number, and what it asks for.
+type InLine = (usize, usize);
+
+#[derive(Default)]
+struct Level {
+    limit: Option<usize>,
+    /// How often it began to have one.
+    times: usize,
+    held: usize,
+    line: Vec<InLine>,
+    /// Granted to those who have not looked since, and in which of the times.
+    granted: Vec<(InLine, usize)>,
+    /// Refused since the limit fell below what they ask for.
+    refused: Vec<usize>,
+}
+
+enum Answer {
+    /// In which of the level's times.
+    Granted(usize),
+    InLine,
+    AboveCapacity,
+}
+
+impl Level {
+    fn is_above(&self, n: usize) -> bool {
+        self.limit.is_some_and(|limit| limit > 0 && n > limit)
+    }
+
+    fn covers(&self, ahead: &[InLine], n: usize) -> bool {
+        let ahead: usize = ahead.iter().map(|one| one.1).sum();
+        self.limit
+            .is_none_or(|limit| self.held + ahead + n <= limit)
+    }
+
+    fn admits(&self, n: usize) -> bool {
+        self.covers(&self.line, n)
+    }
+
+    fn ask(&mut self, number: usize, n: usize) -> Answer {
+        if let Some(at) = self.granted.iter().position(|one| one.0.0 == number) {
+            return Answer::Granted(self.granted.remove(at).1);
+        }
+        let at = self.line.iter().position(|one| one.0 == number);
+        if self.refused.contains(&number) || self.is_above(n) {
+            return Answer::AboveCapacity;
+        }
+        let ahead = &self.line[..at.unwrap_or(self.line.len())];
+        if self.covers(ahead, n) {
+            self.held += n;
+            self.line.retain(|one| one.0 != number);
+            return Answer::Granted(self.times);
+        }
+        if at.is_none() {
+            self.line.push((number, n));
+        }
+        Answer::InLine
+    }
+
+    /// It waits no more.
+    fn leave(&mut self, number: usize) {
+        self.line.retain(|one| one.0 != number);
+        if let Some(at) = self.granted.iter().position(|one| one.0.0 == number) {
+            let ((_, n), time) = self.granted.remove(at);
+            self.give_up(n, Some(time));
+        }
+    }
+
+    fn give_up(&mut self, n: usize, time: Option<usize>) {
+        if time == Some(self.times) && self.limit.is_some() {
+            self.held -= n;
+        }
+    }
+
+    fn settle(&mut self) {
+        while let Some(&(number, n)) = self.line.first()
+            && self.covers(&[], n)
+        {
+            self.line.remove(0);
+            self.held += n;
+            self.granted.push(((number, n), self.times));
+        }
+    }
+
+    fn set(&mut self, limit: Option<usize>, waiting: usize) {
+        if self.limit.is_none() && limit.is_some() {
+            self.times += 1;
+            self.held = waiting;
+        }
+        self.limit = limit;
+        if limit.is_none() {
+            self.line.clear();
+            self.refused.clear();
+        }
+        let above = |one: &InLine| limit.is_some_and(|limit| limit > 0 && one.1 > limit);
+        let refused = self.line.extract_if(.., |one| above(one));
+        self.refused.extend(refused.map(|one| one.0));
+    }
+}
+
+/// What one has been granted of a group and its lane: which time of theirs.
+type Has = [Option<usize>; 2];
+
+#[derive(Default)]
+struct Naive {
+    levels: [Level; GROUPS + 2],
+    waiting: [usize; GROUPS],
+}
+
+impl Naive {
+    fn settle(&mut self) {
+        self.levels.iter_mut().for_each(Level::settle);
+    }
+
+    /// What a send at once is told.
+    fn verdict(&self, group: usize, n: usize, queue_first: bool) -> Option<SendReason> {
+        let reasons = [
+            SendReason::GroupFull,
+            SendReason::LaneFull,
+            SendReason::Full,
+        ];
+        let mut order = vec![0, 1, 2];
+        if queue_first {
+            order = vec![2, 0, 1];
+        }
+        order.into_iter().find_map(|which| {
+            let level = &self.levels[levels(group)[which]];
+            match () {
+                () if level.is_above(n) => Some(SendReason::AboveCapacity),
+                () if !level.admits(n) => Some(reasons[which]),
+                () => None,
+            }
+        })
+    }
+
+    fn enter(&mut self, group: usize, n: usize, has: Has) {
+        self.waiting[group] += n;
+        for (which, time) in has.into_iter().enumerate() {
+            let level = &mut self.levels[levels(group)[which]];
+            if level.limit.is_some() && time != Some(level.times) {
+                level.held += n;
+            }
+        }
+    }
+
+    /// Permits that no message has come with.
+    fn give_up(&mut self, group: usize, n: usize, has: Has) {
+        for (which, time) in has.into_iter().enumerate() {
+            self.levels[levels(group)[which]].give_up(n, time);
+        }
+    }
+
+    fn granted(&self, group: usize) -> Has {
+        [0, 1].map(|which| {
+            let level = &self.levels[levels(group)[which]];
+            level.limit.map(|_| level.times)
+        })
+    }
+
+    fn taken(&mut self, group: usize, n: usize) {
+        self.waiting[group] -= n;
+        let granted = self.granted(group);
+        self.give_up(group, n, granted);
+        self.settle();
+    }
+
+    fn back(&mut self, group: usize, n: usize) {
+        self.enter(group, n, [None, None]);
+    }
+
+    fn done(&mut self, n: usize) {
+        self.levels[QUEUE].held -= n;
+        self.settle();
+    }
+
+    fn set(&mut self, level: usize, limit: Option<usize>) {
+        let waiting = match level {
+            LANE => self.waiting.iter().sum(),
+            group => self.waiting[group],
+        };
+        self.levels[level].set(limit, waiting);
+        self.settle();
+    }
+}
+
+/// A send that waits: for which level, and what it has.
+struct Waits<'a> {
+    number: usize,
+    group: usize,
+    n: usize,
+    stage: usize,
+    has: Has,
+    waiting: AllWait<'a, usize>,
+    rings: usize,
+}
+
+impl Waits<'_> {
+    /// What a poll gives, by the lists.
+    fn expect(&mut self, naive: &mut Naive) -> Poll<Result<(), SendReason>> {
+        while self.stage < 3 {
+            let level = &mut naive.levels[levels(self.group)[self.stage]];
+            let granted = level.granted.iter().any(|one| one.0.0 == self.number);
+            if self.stage < 2 && level.limit.is_none() && !granted {
+                self.stage += 1;
+                continue;
+            }
+            match level.ask(self.number, self.n) {
+                Answer::InLine => return Poll::Pending,
+                Answer::AboveCapacity => {
+                    naive.give_up(self.group, self.n, self.has);
+                    return Poll::Ready(Err(SendReason::AboveCapacity));
+                }
+                Answer::Granted(time) if self.stage < 2 => self.has[self.stage] = Some(time),
+                Answer::Granted(_) => {}
+            }
+            self.stage += 1;
+        }
+        naive.enter(self.group, self.n, self.has);
+        Poll::Ready(Ok(()))
+    }
+
+    /// One poll: whether it is over.
+    fn poll(&mut self, naive: &mut Naive) -> bool {
+        let expected = self.expect(naive);
+        let polled = self.waiting.poll();
+        self.rings = self.waiting.bell.rings();
+        naive.settle();
+        match (polled, expected) {
+            (Poll::Pending, Poll::Pending) => false,
+            (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => true,
+            (Poll::Ready(Err(error)), Poll::Ready(Err(reason))) => {
+                assert_eq!((error.message.len(), error.reason), (self.n, reason));
+                true
+            }
+            (polled, expected) => panic!("{polled:?}, and by the lists {expected:?}"),
+        }
+    }
+
+    /// Whether it must have been told since its last poll.
+    fn is_told(&self, naive: &Naive) -> bool {
+        let level = &naive.levels[levels(self.group)[self.stage]];
+        // One that is not there any more was granted or refused, or is to look again.
+        level.line.iter().all(|one| one.0 != self.number)
+    }
+}
+
+struct World<'a> {
+    queue: &'a Queue<usize>,
+    lane: &'a Lane<usize>,
+    to: &'a [Conversation<usize>],
+    naive: Naive,
+    waits: Vec<Waits<'a>>,
+    hands: Vec<(usize, Detached<usize>)>,
+    kept: Vec<(usize, Has, Reserved<'a, usize>)>,
+    random: Random,
+}
+
+impl<'a> World<'a> {
+    fn of(&self, group: conversant::queue::GroupId) -> usize {
+        let found = self.to.iter().position(|to| to.group() == group);
+        found.unwrap()
+    }
+
+    fn send(&mut self, number: usize) {
+        let (group, n) = (self.random.below(GROUPS), 1 + self.random.below(2));
+        let expected = self.naive.verdict(group, n, true);
+        let sent = match n {
+            1 => self.to[group].send(number).map_err(|error| error.reason),
+            n => {
+                let sent = self.to[group].send_all(vec![number; n]);
+                sent.map_err(|error| error.reason)
+            }
+        };
+        assert_eq!(sent.err(), expected);
+        if expected.is_none() {
+            self.naive.levels[QUEUE].held += n;
+            self.naive.enter(group, n, [None, None]);
+        }
+    }
+
+    fn wait(&mut self, number: usize) {
+        let (group, n) = (self.random.below(GROUPS), 1 + self.random.below(3));
+        let wait = self.to[group].send_all_wait(vec![number; n]);
+        let (bell, waker) = Bell::new();
+        let mut waits = Waits {
+            number,
+            group,
+            n,
+            stage: 0,
+            has: [None, None],
+            waiting: Waiting { wait, bell, waker },
+            rings: 0,
+        };
+        if !waits.poll(&mut self.naive) {
+            self.waits.push(waits);
+        }
+    }
+
+    fn receive(&mut self) {
+        let most = 1 + self.random.below(4);
+        let Ok(mut turn) = self.queue.try_receive() else {
+            return;
+        };
+        let group = self.of(turn.group());
+        // The first is taken out with the claim.
+        self.naive.taken(group, 1);
+        if self.random.below(3) == 0 {
+            let Some(batch) = turn.next_batch(most) else {
+                unreachable!("the first is there")
+            };
+            let (len, done) = (batch.len(), self.random.below(most + 1));
+            self.naive.taken(group, len - 1);
+            let done = batch.complete_up_to(done).len();
+            self.naive.done(done);
+            self.naive.back(group, len - done);
+        } else {
+            let one = turn.next().expect("the first is there");
+            match self.random.below(4) {
+                0 => {
+                    one.give_back();
+                    self.naive.back(group, 1);
+                }
+                1 => {
+                    one.complete();
+                    self.naive.done(1);
+                }
+                _ => self.hands.push((group, one.detach())),
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        if self.hands.is_empty() {
+            return;
+        }
+        let at = self.random.below(self.hands.len());
+        let (group, hand) = self.hands.swap_remove(at);
+        if self.random.below(3) == 0 {
+            drop(hand);
+            self.naive.back(group, 1);
+        } else {
+            hand.complete();
+            self.naive.done(1);
+        }
+    }
+
+    fn reserve(&mut self, number: usize) {
+        if self.kept.is_empty() || self.random.below(2) == 0 {
+            let group = self.random.below(GROUPS);
+            let expected = self.naive.verdict(group, 1, false);
+            let reserved = self.to[group].try_reserve();
+            assert_eq!(reserved.as_ref().err(), expected.as_ref());
+            if let Ok(reserved) = reserved {
+                let has = self.naive.granted(group);
+                for (which, _) in has.iter().enumerate().filter(|(_, has)| has.is_some()) {
+                    self.naive.levels[levels(group)[which]].held += 1;
+                }
+                self.naive.levels[QUEUE].held += 1;
+                self.kept.push((group, has, reserved));
+            }
+            return;
+        }
+        let at = self.random.below(self.kept.len());
+        let (group, has, reserved) = self.kept.swap_remove(at);
+        if self.random.below(2) == 0 {
+            reserved.send(number).unwrap();
+            self.naive.enter(group, 1, has);
+        } else {
+            drop(reserved);
+            self.naive.give_up(group, 1, has);
+            self.naive.done(1);
+        }
+    }
+
+    fn set(&mut self) {
+        let limit = [None, Some(0), Some(1), Some(2), Some(4), Some(6)][self.random.below(6)];
+        let capacity = limit.map_or(Unlimited, |limit| AtMost(limit as u32));
+        let level = self.random.below(GROUPS + 1);
+        match level {
+            LANE => self.lane.set_capacity(capacity).unwrap(),
+            group => self.to[group].set_capacity(capacity).unwrap(),
+        }
+        self.naive.set(level, limit);
+    }
+
+    fn take_out(&mut self) {
+        let group = self.random.below(GROUPS);
+        let id = self.to[group].group();
+        if self.random.below(2) == 0 {
+            drop(self.queue.try_peek(id));
+            return;
+        }
+        let n = self.queue.drain(id).unwrap().len();
+        assert_eq!(n, self.naive.waiting[group]);
+        self.naive.taken(group, n);
+        self.naive.done(n);
+    }
+
+    fn step(&mut self, number: usize) {
+        match self.random.below(16) {
+            0 | 1 => self.send(number),
+            2..=4 => self.wait(number),
+            5..=7 => self.receive(),
+            8 | 9 => self.finish(),
+            10 => self.reserve(number),
+            11 => self.set(),
+            12 if self.random.below(4) == 0 => self.take_out(),
+            13 if !self.waits.is_empty() => {
+                let gone = self.waits.remove(self.random.below(self.waits.len()));
+                for level in levels(gone.group) {
+                    self.naive.levels[level].leave(gone.number);
+                }
+                self.naive.give_up(gone.group, gone.n, gone.has);
+                drop(gone);
+            }
+            _ if !self.waits.is_empty() => {
+                let at = self.random.below(self.waits.len());
+                if self.waits[at].poll(&mut self.naive) {
+                    self.waits.remove(at);
+                }
+            }
+            _ => {}
+        }
+        self.naive.settle();
+        for (to, waiting) in self.to.iter().zip(self.naive.waiting) {
+            assert_eq!(self.queue.waiting_in(to.group()), Ok(waiting));
+        }
+        for one in &self.waits {
+            let told = one.waiting.bell.rings() > one.rings;
+            assert!(told || !one.is_told(&self.naive), "{} sleeps", one.number);
+        }
+    }
+
+    /// All who wait can go on in the end.
+    fn end(&mut self) {
+        self.kept.clear();
+        self.hands.clear();
+        self.lane.set_capacity(Unlimited).unwrap();
+        for to in self.to {
+            to.set_capacity(Unlimited).unwrap();
+        }
+        while !self.waits.is_empty() {
+            let before = self.waits.len();
+            serve(self.queue);
+            self.waits.retain_mut(|one| !one.waiting.is_sent());
+            assert!(self.waits.len() < before, "one is stuck");
+        }
+        serve(self.queue);
+        assert_eq!(held(self.queue), 0);
+        for to in self.to {
+            to.set_capacity(2).unwrap();
+            to.send_all([1, 2]).unwrap();
+            assert_eq!(to.send(3).unwrap_err().reason, SendReason::GroupFull);
+            serve(self.queue);
+        }
+    }
+}
+
+#[test]
+fn as_lists_have_it() {
+    for seed in 0..400 {
+        let capacity = AtMost(8);
+        let builder = Queue::builder().capacity(capacity);
+        let queue = builder.attempts(Unlimited).build().unwrap();
+        let lane = queue.lane(1, Unlimited).unwrap();
+        let to: Vec<_> = (0..GROUPS)
+            .map(|_| conversation(&lane, Unlimited, 100))
+            .collect();
+        // From now on waits look.
+        to[0].set_capacity(Unlimited).unwrap();
+        let mut world = World {
+            queue: &queue,
+            lane: &lane,
+            to: &to,
+            naive: Naive::default(),
+            waits: Vec::new(),
+            hands: Vec::new(),
+            kept: Vec::new(),
+            random: Random(seed),
+        };
+        world.naive.levels[QUEUE].limit = Some(8);
+        (0..300).for_each(|number| world.step(number));
+        world.end();
+    }
+}
