@@ -18,8 +18,10 @@
 //!    not exist.
 //!
 //! Cost: O(1) a call, and O(log n) where a group comes back into line under
-//! an old age (after a pause) or a lane has several tiers outstanding.
+//! an old age (after a pause) or a lane has several tiers outstanding; O(its groups)
+//! for a lane's first message above tier 0.
 
+mod by_lane;
 mod group;
 mod member;
 mod messages;
@@ -128,7 +130,7 @@ impl<T: Item> Backlog<T> {
     }
 
     /// A message of this tier is to come: if it is the lane's first above tier 0, tiers are
-    /// counted from now on, and what is there is of tier 0. O(groups) then, else O(1).
+    /// counted from now on, and what is there is of tier 0. O(its groups) then, else O(1).
     #[inline]
     fn use_tiers(&mut self, lane: LaneKey, tier: u32) {
         if tier > 0 && !self.lane(lane).is_tiered() {
@@ -139,7 +141,7 @@ impl<T: Item> Backlog<T> {
     #[cold]
     fn count_tiers(&mut self, lane: LaneKey) {
         let mut waiting = self.lane(lane).standing();
-        for (_, g) in self.groups.iter().filter(|(_, g)| g.lane == lane) {
+        for (_, g) in self.groups_of(lane) {
             // The others wait, but do not stand there.
             waiting += u64::from(g.head.is_some() && !g.is_ready());
         }
@@ -172,7 +174,9 @@ impl<T: Item> Backlog<T> {
     ) -> Result<GroupKey, OutOfRange> {
         let limit = limit.checked()?;
         self.order.lanes.add_group(lane);
-        Ok(GroupKey(self.groups.insert(Group::new(lane, limit, level))))
+        let key = self.groups.insert(Group::new(lane, limit, level));
+        self.link(lane, key.index());
+        Ok(GroupKey(key))
     }
 
     /// One more owner of the group.
@@ -369,8 +373,10 @@ impl<T: Item> Backlog<T> {
         let is_over = |g: &Group<T>| g.pins == 0 && g.is_idle();
         if self.groups.get(group.0).is_some_and(is_over) {
             let gone = self.groups.remove(group.0);
-            gone.into_iter()
-                .for_each(|gone| self.order.lanes.remove_group(gone.lane));
+            gone.into_iter().for_each(|gone| {
+                self.unlink(&gone);
+                self.order.lanes.remove_group(gone.lane);
+            });
         }
     }
 }

@@ -26,6 +26,7 @@ use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::ready::{Entry, Line, Position, Stands};
 use crate::ring::{Link, Links, MAX_WEIGHT, Ring};
+use crate::slab::NO_INDEX;
 
 use tiered::Tiered;
 
@@ -55,6 +56,8 @@ pub struct Lane<G> {
     pub(crate) link: Link,
     /// Its groups, and its handle while that is there: without one it goes.
     pins: u32,
+    /// The first of its groups, if the owner keeps a list of them.
+    pub(crate) first_group: u32,
     /// Its handle is gone.
     pub(crate) ending: bool,
     tiered: Option<Box<Tiered<G>>>,
@@ -70,6 +73,7 @@ impl<G: Stands> Lane<G> {
             overtaken: 0,
             link: Link::new(weight),
             pins: 1,
+            first_group: NO_INDEX,
             ending: false,
             tiered: None,
         }
@@ -376,7 +380,7 @@ impl<G: Stands> Lanes<G> {
     }
 
     #[inline]
-    fn lane_mut(&mut self, lane: u32) -> &mut Lane<G> {
+    pub(crate) fn lane_mut(&mut self, lane: u32) -> &mut Lane<G> {
         self.lanes[lane as usize].as_mut().expect(PINNED)
     }
 }

@@ -25,16 +25,18 @@ use std::num::NonZeroU32;
 
 mod pages;
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use pages::{Pages, context_of, key_of, remove};
 
+/// No slot has this index.
+pub const NO_INDEX: u32 = u32::MAX;
 /// Slots in one chunk.
 pub const CHUNK: usize = 256;
 
 const SHIFT: u32 = CHUNK.trailing_zeros();
 const MASK: u32 = CHUNK as u32 - 1;
-/// Places that can be used; the last one is left out, so that no index is `u32::MAX`.
+/// Places that can be used; the last one is left out, for [`NO_INDEX`].
 const PLACES: usize = (u32::MAX >> SHIFT) as usize;
 const NO_SLOT: u16 = u16::MAX;
 /// A place with a floor from here on is not forgotten.
@@ -66,7 +68,7 @@ impl Key {
         Some(Self { index, generation })
     }
 
-    /// The slot's number: dense, reused, never `u32::MAX`.
+    /// The slot's number: dense, reused, never [`NO_INDEX`].
     #[inline]
     pub fn index(self) -> u32 {
         self.index
@@ -267,6 +269,8 @@ impl<T> Slab<T> {
         chunks.flat_map(|(first, place)| {
             let slots = (first..).zip(place.chunk.iter().flat_map(|chunk| chunk.iter()));
             slots.filter_map(|(index, slot)| {
+                #[cfg(all(test, not(any(loom, shuttle))))]
+                tests::visited();
                 let generation = slot.generation;
                 Some((Key { index, generation }, slot.value.as_ref()?))
             })

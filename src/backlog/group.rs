@@ -3,6 +3,7 @@
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::Position;
+use crate::slab::NO_INDEX;
 
 use super::messages::Messages;
 
@@ -53,6 +54,9 @@ pub(super) struct Group<T> {
     pub(super) by_bump: bool,
     /// Those who keep it.
     pub(super) pins: u32,
+    /// Those before and behind it in the list of its lane's groups, by index.
+    pub(super) prev: u32,
+    pub(super) next: u32,
     /// The tier in which it counts: that of the message that waits first.
     pub(super) head: Option<u32>,
     /// Where it stands in line, if it does.
@@ -70,6 +74,8 @@ impl<T> Group<T> {
             level,
             by_bump: false,
             pins: 1,
+            prev: NO_INDEX,
+            next: NO_INDEX,
             head: None,
             place: Place::default(),
             messages: Messages::new(),

@@ -161,20 +161,18 @@ impl<T: Item> Backlog<T> {
         }
     }
 
-    /// All that waits, each with its lane and tier, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = (Spot, LaneKey, u32, &T)> {
-        let grouped = self.groups.iter().flat_map(|(key, group)| {
-            let spot = move |seq| Spot::Group(GroupKey(key), seq);
+    /// All that waits in a lane, each with its tier, in no order. O(its groups and what waits).
+    pub fn waiting_in(&self, lane: LaneKey) -> impl Iterator<Item = (Spot, u32, &T)> {
+        let grouped = self.groups_of(lane).flat_map(|(key, group)| {
+            let spot = move |seq| Spot::Group(key, seq);
             let messages = group.messages.iter();
-            messages.map(move |(seq, m)| (spot(seq), group.lane, m.tier, &m.item))
+            messages.map(move |(seq, m)| (spot(seq), m.tier, &m.item))
         });
-        let alone = self.order.lanes.iter().flat_map(|(key, lane)| {
-            lane.members().flat_map(move |(tier, member)| {
-                let spot = move |place| Spot::Alone(key, tier, place);
-                member
-                    .alone()
-                    .map(move |(place, item)| (spot(place), key, tier, item))
-            })
+        let alone = self.lane(lane).members().flat_map(move |(tier, member)| {
+            let spot = move |place| Spot::Alone(lane, tier, place);
+            member
+                .alone()
+                .map(move |(place, item)| (spot(place), tier, item))
         });
         grouped.chain(alone)
     }

@@ -263,6 +263,12 @@ impl CallerState {
         self.current.unfinished + closing.map_or(0, |c| c.epoch.unfinished)
     }
 
+    /// Those of them that no worker has.
+    pub(super) fn waiting(&self) -> u64 {
+        let closing = self.closing.as_ref();
+        self.current.waiting + closing.map_or(0, |c| c.epoch.waiting)
+    }
+
     /// What became of all that no synchronize has covered.
     pub(super) fn summary(&self) -> Summary {
         self.current.summary

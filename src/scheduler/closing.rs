@@ -81,7 +81,7 @@ impl<J: Body> Core<J> {
         J: Clone,
     {
         let mut jobs = Vec::new();
-        self.each_waiting(|task, _, _, _| jobs.push(task.job.clone()));
+        self.each_waiting(None, |task, _, _, _| jobs.push(task.job.clone()));
         jobs
     }
 

@@ -48,8 +48,8 @@ impl Of {
 impl<J: Body> Core<J> {
     /// A running task ended; its worker looks for the next. If that skips other
     /// tasks of its caller they are skipped here, under the same lock, before a
-    /// higher tier can start: O(tasks of all callers), for a failure in a
-    /// lower tier than any before.
+    /// higher tier can start: as many steps as [`each_waiting`](Self::each_waiting), for a
+    /// failure in a lower tier than any before.
     pub(crate) fn finish(
         &mut self,
         n: u32,

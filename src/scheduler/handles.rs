@@ -188,8 +188,9 @@ impl Caller {
     /// goes on: what is submitted later runs. The handles of what was cancelled, and the
     /// next [`synchronize`](Self::synchronize), tell of it.
     ///
-    /// Cost: O(its waiting tasks), under the scheduler's lock a few at a time;
-    /// meanwhile no task of any caller starts.
+    /// Cost: O(its groups and waiting tasks), and if some of these are not due or await,
+    /// O(all callers' tasks that are not due or await) too. It looks for them under the
+    /// scheduler's lock and cancels a few at a time; meanwhile no task of any caller starts.
     pub fn cancel_all(&self) {
         self.shared.cancel_all(Some(self.key));
     }

@@ -168,7 +168,7 @@ impl<J: Body> Core<J> {
         });
         let running = running.collect();
         let mut waiting = Vec::new();
-        self.each_waiting(|task, caller, tier, at| {
+        self.each_waiting(None, |task, caller, tier, at| {
             waiting.push(WaitingTask {
                 id: task.id(),
                 caller: self.caller(caller).name.clone(),

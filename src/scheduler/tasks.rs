@@ -123,15 +123,15 @@ impl<J: Body> Core<J> {
     }
 
     /// The tasks that no worker has and that are not later than `last`, oldest first: of
-    /// this caller, or of all. O(tasks of all).
+    /// this caller, or of all. As many steps as [`each_waiting`](Self::each_waiting).
     pub(crate) fn waiting_up_to(
         &self,
         last: TaskId,
         of: Option<Key>,
     ) -> Vec<(TaskId, u32, Location)> {
         let mut these = Vec::new();
-        self.each_waiting(|task, caller, tier, at| {
-            if task.id() <= last && of.is_none_or(|of| of == caller) {
+        self.each_waiting(of, |task, _, tier, at| {
+            if task.id() <= last {
                 these.push((task.id(), tier, at));
             }
         });
@@ -139,25 +139,53 @@ impl<J: Body> Core<J> {
         these
     }
 
-    /// Tells of each task that no worker has, in no order: its caller, its tier, and where
-    /// it is.
-    pub(super) fn each_waiting(&self, mut tell: impl FnMut(&Waiting<J>, Key, u32, Location)) {
-        for (spot, lane, tier, task) in self.backlog.iter() {
-            let begun = self.begun_of(task, Duration::ZERO);
-            let tier = begun.map_or(tier, |(holds, _)| holds.tier);
-            let at = task.future().map_or(Location::Line(spot), Location::Future);
-            tell(task, self.caller_of(lane), tier, at);
-        }
-        for (timer, later) in self.clock.timers.iter() {
-            let tier = later.placing.tier.unwrap_or(0);
-            tell(&later.task, later.caller, tier, Location::Later(timer));
-        }
-        for (key, future) in self.futures.iter() {
-            let InFlight { lane, tier, .. } = future.tag.holds;
-            if let Phase::Suspended(task) = &future.phase {
-                tell(task, self.caller_of(lane), tier, Location::Future(key));
+    /// Tells of each task that no worker has, of this caller or of all, in no order: its
+    /// caller, its tier, and where it is.
+    ///
+    /// Cost: O(the caller's groups and tasks that wait); if any of these is not due or
+    /// awaits, O(all of these) too.
+    pub(super) fn each_waiting(
+        &self,
+        of: Option<Key>,
+        mut tell: impl FnMut(&Waiting<J>, Key, u32, Location),
+    ) {
+        let one = of.and_then(|caller| Some((caller, self.callers.get(caller)?)));
+        let all = of.is_none().then(|| self.callers.iter());
+        let mut left = 0;
+        for (caller, c) in one.into_iter().chain(all.into_iter().flatten()) {
+            left += c.waiting();
+            for lane in [Some(c.lane), c.woken_lane].into_iter().flatten() {
+                for (spot, tier, task) in self.backlog.waiting_in(lane) {
+                    left -= 1;
+                    let begun = self.begun_of(task, Duration::ZERO);
+                    let tier = begun.map_or(tier, |(holds, _)| holds.tier);
+                    let at = task.future().map_or(Location::Line(spot), Location::Future);
+                    tell(task, caller, tier, at);
+                }
             }
         }
+        let is_right = |caller| of.is_none_or(|of| of == caller);
+        let others = self.elsewhere().filter(|&(_, caller, ..)| is_right(caller));
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        for (task, caller, tier, at) in others.take(left) {
+            tell(task, caller, tier, at);
+        }
+    }
+
+    /// The tasks that are not due and the futures that await.
+    fn elsewhere(&self) -> impl Iterator<Item = (&Waiting<J>, Key, u32, Location)> {
+        let timers = self.clock.timers.iter().map(|(timer, later)| {
+            let tier = later.placing.tier.unwrap_or(0);
+            (&later.task, later.caller, tier, Location::Later(timer))
+        });
+        let futures = self.futures.iter().filter_map(|(key, future)| {
+            let InFlight { lane, tier, .. } = future.tag.holds;
+            let Phase::Suspended(task) = &future.phase else {
+                return None;
+            };
+            Some((task, self.caller_of(lane), tier, Location::Future(key)))
+        });
+        timers.chain(futures)
     }
 
     /// Skips what waits in the caller in too high a tier.

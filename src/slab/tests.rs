@@ -2,8 +2,23 @@ mod pages;
 
 use super::{CHUNK, Key, NO_SLOT, Place, Slab, Slot, WORN};
 use proptest::prelude::*;
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
+
+std::thread_local! {
+    static VISITED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How many slots this thread has visited one after the other: for tests that somebody does
+/// not search a slab.
+pub(crate) fn slots_visited() -> u64 {
+    VISITED.get()
+}
+
+pub(super) fn visited() {
+    VISITED.set(VISITED.get() + 1);
+}
 
 /// Whose generations begin with this one.
 fn slab_at<T>(generation: u32) -> Slab<T> {

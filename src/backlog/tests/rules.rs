@@ -5,6 +5,7 @@ use super::world::{Op, Setup, World};
 use crate::backlog::{Backlog, Blocked};
 use crate::lanes::tests::bound::Watch;
 use crate::limit::{Bypass, Limit};
+use crate::slab::tests::slots_visited;
 use crate::wait::tests::heap::held_by_this_thread;
 
 fn world(bypass: Bypass, lanes: &[(u32, Limit)], groups: &[(usize, u8)], watch: Watch) -> World {
@@ -296,4 +297,24 @@ fn many_lanes_and_groups_used_once_leave_nothing_behind() {
     assert!(backlog.claim().is_none() && is_empty(&backlog));
     let kept = held_by_this_thread() - before;
     assert!(kept < 200_000, "{kept} bytes are kept");
+}
+
+#[test]
+fn the_first_tier_of_a_lane_is_no_matter_of_the_groups_of_others() {
+    let mut backlog = Backlog::new(Bypass::default());
+    let groups: Vec<_> = (0..100)
+        .map(|_| {
+            let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
+            backlog.add_group(lane, Limit::AtMost(0), 100).unwrap()
+        })
+        .collect();
+    let before = slots_visited();
+    for &group in &groups {
+        let lane = backlog.lane_of(group).unwrap();
+        backlog.send(group, None, None, 0);
+        backlog.send_alone(lane, 1, None, 1);
+        // What is paused waits in tier 0, and so nothing of tier 1 starts.
+        assert_eq!(backlog.why_alone(lane, 1), Blocked::Tier);
+    }
+    assert_eq!(slots_visited(), before);
 }

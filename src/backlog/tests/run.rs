@@ -1,7 +1,7 @@
 //! Runs, beside the same messages sent one by one.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use proptest::collection::vec;
@@ -227,20 +227,14 @@ impl Twins {
         let (subject, singles) = (&mut self.subject, &mut self.singles);
         agree(subject, singles, &self.lanes);
         assert_eq!(subject.waiting(), self.waiting.len() as u64);
-        let mut there: Vec<_> = subject
-            .iter()
-            .map(|(spot, lane, tier, told)| {
+        for &lane in &self.lanes {
+            let there = subject.waiting_in(lane).map(|(spot, tier, told)| {
                 assert_eq!(Some(spot), told.1.get());
-                (told.0, lane, tier)
-            })
-            .collect();
-        there.sort_unstable();
-        let mut theirs: Vec<_> = singles
-            .iter()
-            .map(|(_, lane, tier, n)| (*n, lane, tier))
-            .collect();
-        theirs.sort_unstable();
-        assert_eq!(there, theirs);
+                (told.0, tier)
+            });
+            let theirs = singles.waiting_in(lane).map(|(_, tier, &n)| (n, tier));
+            assert_eq!(there.collect::<BTreeSet<_>>(), theirs.collect());
+        }
         for &n in &self.waiting {
             let spot = self.sent[n].1.get().unwrap();
             assert!(subject.waits(spot), "{n} waits");

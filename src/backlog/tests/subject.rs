@@ -1,5 +1,7 @@
 //! A backlog as the world sees it, beside the model.
 
+use std::collections::BTreeSet;
+
 use super::is_empty;
 use crate::backlog::{Backlog, Claim, GroupKey};
 use crate::error::TierGoesDown;
@@ -155,6 +157,13 @@ impl Subject {
             let same = !there.is_tiered() || there.open_tier() == lane.open;
             assert!(same, "lane {l}");
             assert_eq!(there.in_use as usize, model.lane_in_flight(l));
+            let listed = backlog.groups_of(key).map(|(group, _)| group);
+            let groups = model.in_lane(l).map(|g| self.groups[g]);
+            assert_eq!(
+                listed.collect::<BTreeSet<_>>(),
+                groups.collect(),
+                "lane {l}"
+            );
         }
         let ring = model.ring.iter().map(|&(l, _)| self.lanes[l].index());
         assert!(

@@ -1,11 +1,11 @@
 //! The counts of futures that await, and their turns among the others, without threads.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::limit::Bypass;
+use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::CallerOptions;
 use crate::scheduler::core::Core;
 use crate::scheduler::outcome::{Ending, TaskId};
@@ -13,6 +13,7 @@ use crate::scheduler::stall::Target;
 use crate::scheduler::suspended::WokenRun;
 use crate::scheduler::task_state::{Body, Claimed, Ended, Location, Placing, Started, Tag};
 use crate::slab::Key;
+use crate::slab::tests::slots_visited;
 use crate::wait::WakeBatch;
 
 const NOW: Duration = Duration::ZERO;
@@ -274,4 +275,61 @@ fn who_waits_is_stalled_beside_one_that_awaits_but_not_beside_one_that_is_droppe
             assert!(!world.core.stalls.is_stalled(1) && world.has_ended(awaits));
         }
     }
+}
+
+/// Callers with a task of each kind: one that awaits, one that was woken, one of a group, one that
+/// is alone, one that is not due; and one more caller, whose tasks are all in line.
+fn of_each_kind(world: &mut World, callers: u32) -> (Vec<(Key, BTreeSet<TaskId>)>, Key) {
+    let mut all: Vec<_> = (0..=callers)
+        .map(|_| (world.caller(1), BTreeSet::new()))
+        .collect();
+    for (caller, tasks) in &mut all {
+        for _ in 0..2 {
+            let task = world.submit(*caller);
+            assert_eq!(world.claim(), Some(task));
+            world.suspend(task);
+            tasks.insert(task);
+        }
+    }
+    for (caller, tasks) in &mut all {
+        let group = world.core.add_group(*caller, Limit::SERIAL, 100).unwrap();
+        let (group, after) = (Some(group), Duration::from_secs(1));
+        let alone = Placing::default();
+        for placing in [
+            alone,
+            Placing { group, ..alone },
+            Placing { after, ..alone },
+        ] {
+            world.core.submit(*caller, placing, Awaits, NOW);
+            tasks.insert(world.core.last);
+        }
+        world.wake(*tasks.first().unwrap());
+    }
+    let (more, tasks) = all.pop().unwrap();
+    world.wake(*tasks.iter().nth(1).unwrap());
+    let due = world.core.waiting_up_to(TaskId::LAST, Some(more)).pop();
+    assert!(world.core.cancel(due.unwrap().2, NOW, &mut world.wakes));
+    (all, more)
+}
+
+#[test]
+fn what_waits_in_one_caller_is_found_wherever_it_is() {
+    let mut world = World::new();
+    let (all, more) = of_each_kind(&mut world, 3);
+    for (caller, tasks) in all {
+        let found = world.core.waiting_up_to(TaskId::LAST, Some(caller));
+        let found = found.into_iter().map(|(task, ..)| task);
+        assert_eq!(found.collect::<BTreeSet<_>>(), tasks);
+    }
+    let found = |of| world.core.waiting_up_to(TaskId::LAST, of).len();
+    assert_eq!((found(Some(more)), found(None)), (4, 3 * 5 + 4));
+}
+
+#[test]
+fn a_caller_all_of_whose_tasks_are_in_line_is_searched_alone() {
+    let mut world = World::new();
+    let (_, more) = of_each_kind(&mut world, 3);
+    let before = slots_visited();
+    let found = world.core.waiting_up_to(TaskId::LAST, Some(more));
+    assert_eq!((found.len(), slots_visited()), (4, before));
 }

@@ -1,0 +1,49 @@
+//! The groups of each lane, linked in a list in their slots: what is asked of one lane
+//! looks at no other.
+//!
+//! Invariant: a group is in the list of its lane, and in no other, for as long as it exists.
+//!
+//! Cost: O(1) to link and to unlink.
+
+use crate::lanes::LaneKey;
+
+use super::group::Group;
+use super::{Backlog, GroupKey};
+
+impl<T> Backlog<T> {
+    /// A new group is the first of its lane.
+    #[inline]
+    pub(super) fn link(&mut self, lane: LaneKey, index: u32) {
+        let first = &mut self.order.lanes.lane_mut(lane.index()).first_group;
+        let next = std::mem::replace(first, index);
+        if let Some(g) = self.groups.by_index_mut(next) {
+            g.prev = index;
+        }
+        if let Some(g) = self.groups.by_index_mut(index) {
+            g.next = next;
+        }
+    }
+
+    /// A group is gone, and its lane is still there.
+    #[inline]
+    pub(super) fn unlink(&mut self, gone: &Group<T>) {
+        match self.groups.by_index_mut(gone.prev) {
+            Some(g) => g.next = gone.next,
+            None => self.order.lanes.lane_mut(gone.lane.index()).first_group = gone.next,
+        }
+        if let Some(g) = self.groups.by_index_mut(gone.next) {
+            g.prev = gone.prev;
+        }
+    }
+
+    /// The groups of a lane, the newest first.
+    pub(super) fn groups_of(&self, lane: LaneKey) -> impl Iterator<Item = (GroupKey, &Group<T>)> {
+        let mut next = self.order.lanes.lane(lane.index()).first_group;
+        std::iter::from_fn(move || {
+            let key = GroupKey(self.groups.key_at(next)?);
+            let g = self.groups.by_index(next)?;
+            next = g.next;
+            Some((key, g))
+        })
+    }
+}
