@@ -36,9 +36,9 @@
 // 2. The list of a tier is there only while somebody waits in it.
 // 3. A ticket counts as inside from the look that finds its tier open until it is dropped; a
 //    notification alone holds nothing.
-// 4. The counts of the open tier are in the word, or with SLOW under the lock; which tier is open, if
-//    another has tickets too, and whether it drains, changes under the lock alone. So one who finds
-//    under the lock that it must wait is found by whoever opens its tier.
+// 4. The counts of the open tier are in the word, or with SLOW under the lock; which tier is open,
+//    if another has tickets too, and whether it drains, changes under the lock alone. So one who
+//    finds under the lock that it must wait is found by whoever opens its tier.
 // 5. SLOW is set before the state is changed, and cleared only by what that says: a panic in
 //    between leaves the counts there, and the gate slower, not wrong.
 
@@ -90,11 +90,11 @@ use self::enter::Enter;
 ///
 /// # Cost
 ///
-/// To join the open tier, to enter it and to leave it is one exchange of one word; the last to leave
-/// a tier takes a short lock, and so does a join of another. Opening a tier is O(log t) with t tiers
-/// outstanding, and O(waiters in it). With more than 16,383 tickets of the open tier outside or
-/// inside, everything takes the lock. A tier that nobody waits in costs nothing. Clones are handles
-/// to the same gate.
+/// To join the open tier, to enter it and to leave it is one exchange of one word; the last to
+/// leave a tier takes a short lock, and so does a join of another. Opening a tier is O(log t) with
+/// t tiers outstanding, and O(waiters in it). With more than 16,383 tickets of the open tier
+/// outside or inside, everything takes the lock. A tier that nobody waits in costs nothing. Clones
+/// are handles to the same gate.
 ///
 /// All workers write the one word: who has several small tasks of a tier does them with one ticket.
 ///
@@ -177,14 +177,14 @@ impl TierGate {
         }
     }
 
-    /// One more ticket of this tier is outstanding from now on. Never waits for a tier: tickets join
-    /// in the order of the calls.
+    /// One more ticket of this tier is outstanding from now on. Never waits for a tier: tickets
+    /// join in the order of the calls.
     pub fn join(&self, tier: u32) -> Ticket {
         Ticket::join(self.clone(), tier)
     }
 
-    /// [`join`](Self::join) without a handle: cheaper by an increment and a decrement of a count that
-    /// all handles share.
+    /// [`join`](Self::join) without a handle: cheaper by an increment and a decrement of a count
+    /// that all handles share.
     pub fn join_ref(&self, tier: u32) -> Ticket<&Self> {
         Ticket::join(self, tier)
     }
@@ -236,12 +236,13 @@ impl<G: Handle> Ticket<G> {
         self.entered
     }
 
-    /// Waits until its tier is open, and enters. Gives its result at once if it has entered already.
+    /// Waits until its tier is open, and enters. Gives its result at once if it has entered
+    /// already.
     ///
     /// # Cancel safety
     ///
-    /// A wait that is dropped or times out changes nothing: the ticket stays outstanding and can try
-    /// again.
+    /// A wait that is dropped or times out changes nothing: the ticket stays outstanding and can
+    /// try again.
     pub fn enter(&mut self) -> Wait<impl Op<Output = ()>> {
         Wait::new(Enter::new(self))
     }

@@ -30,14 +30,15 @@
 //! | lock rows, tables and whatever holds them | [`lock_table::LockTable`], one lock: [`intent::IntentLock`] |
 //! | try a policy in virtual time | [`simulator::Simulation`] |
 //! | have two sides talk | [`dialog::Dialogs`] |
-//! | count permits | [`semaphore::Semaphore`] |
-//! | pass tiers without tasks | [`gate::TierGate`] |
-//! | have what is due happen by itself | [`ticker::Ticker`] |
+//! | bound how many do something at once | [`semaphore::Semaphore`] |
+//! | let threads or tasks of yours pass tier by tier | [`gate::TierGate`] |
+//! | keep the time of back-offs, leases and timers | [`ticker::Ticker`] |
 //!
 //! Each module begins with what it does for you and an example. Whatever may have to
-//! wait returns a [`wait::Wait`]: a future, or `wait()` for a thread. No thread starts
-//! but those of a [`scheduler::Scheduler`] without a pool of yours; below it nothing
-//! reads the clock but waits with a time-out, and a moment of looking before sleep.
+//! wait returns a [`wait::Wait`]: a future, or `wait()` for a thread. The crate starts
+//! threads only for a [`scheduler::Scheduler`] without a pool of yours, and for a
+//! `Ticker`. Everything else reads the clock only where a wait has a time-out, and in the
+//! microseconds for which a thread looks again before it sleeps.
 //!
 //! What the words mean, what is guaranteed and when not to use it: see `README.md`. How to
 //! model-check what you build on it: `docs/model-checking.md`. How the crate is built:

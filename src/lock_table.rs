@@ -3,8 +3,8 @@
 //!
 //! The protocol is that of J. Gray, R. Lorie, G. Putzolu and I. Traiger, "Granularity of Locks and
 //! Degrees of Consistency in a Shared Data Base" (1976): before a resource is locked, its ancestors
-//! are, in intent modes, from root to leaf; they are released from leaf to root. The modes are those
-//! of [`modes`](crate::modes); the queue's rule for conversions, soft edges in the search for
+//! are, in intent modes, from root to leaf; they are released from leaf to root. The modes are
+//! those of [`modes`](crate::modes); the queue's rule for conversions, soft edges in the search for
 //! deadlocks, and what a savepoint gives back are this crate's own.
 //!
 //! ```
@@ -45,33 +45,35 @@
 //!
 //! # Bounds
 //!
-//! The resources are spread over 32 shards with a lock each. With h ancestors, a request or a release
-//! holds the locks of the shards of h + 1 resources for O(h) steps, each O(log n) in the holders of a
-//! resource that has more than three. It allocates nothing, once the owner and the shards have seen a
-//! few; names that own memory are cloned twice, or three times where that takes more than one shard.
-//! Nobody sleeps on the lock of a shard: who finds it taken gives its processor away, also while
-//! somebody looks at the whole table. All that is at one resource meets at one lock.
+//! The resources are spread over 32 shards with a lock each. With h ancestors, a request or a
+//! release holds the locks of the shards of h + 1 resources for O(h) steps, each O(log n) in the
+//! holders of a resource that has more than three. It allocates nothing, once the owner and the
+//! shards have seen a few; names that own memory are cloned twice, or three times where that takes
+//! more than one shard. Nobody sleeps on the lock of a shard: who finds it taken gives its
+//! processor away, also while somebody looks at the whole table. All that is at one resource meets
+//! at one lock.
 //!
-//! A hot root does not: an owner that locks below the same root again and again *keeps* the intent on
-//! it. From the second time in a row that the intent is not needed any more it stays in the table, as
-//! if it were not there: nobody sees it, and who is in conflict with it takes it away, with the locks
-//! of all shards and in O(owners that keep one there). To use it again, and to let it rest, is a load
-//! and a store of a word of the owner's own, under the lock of what it locks below.
-//! It goes with the owner, and when somebody takes a [`snapshot`](LockTable::snapshot) or asks for
-//! [`len`](LockTable::len). So whoever has many small transactions has an owner for each thread or
-//! session, and [renews](Owner::renew) it; an owner made for each one locks the root itself, twice.
+//! A hot root does not: an owner that locks below the same root again and again *keeps* the intent
+//! on it. From the second time in a row that the intent is not needed any more it stays in the
+//! table, as if it were not there: nobody sees it, and who is in conflict with it takes it away,
+//! with the locks of all shards and in O(owners that keep one there). To use it again, and to let
+//! it rest, is a load and a store of a word of the owner's own, under the lock of what it locks
+//! below. It goes with the owner, and when somebody takes a [`snapshot`](LockTable::snapshot) or
+//! asks for [`len`](LockTable::len). So whoever has many small transactions has an owner for each
+//! thread or session, and [renews](Owner::renew) it; an owner made for each one locks the root
+//! itself, twice.
 //!
-//! To make an owner, to renew and to drop it takes a lock that every sixteenth thread shares, of the
-//! thread that made it, and counts in one word that all share; the drop of one that has waited also
-//! the lock of those who wait.
+//! To make an owner, to renew and to drop it takes a lock that every sixteenth thread shares, of
+//! the thread that made it, and counts in one word that all share; the drop of one that has waited
+//! also the lock of those who wait.
 //!
-//! Only where somebody has to wait, and at a resource that somebody waits for, is there one lock for
-//! the whole table: there a step costs O(q) in the queue as well, and the search for a deadlock at
-//! most the sum of holders and waiters over the resources that it reaches. A request that is covered
-//! or re-entrant takes no lock at all.
+//! Only where somebody has to wait, and at a resource that somebody waits for, is there one lock
+//! for the whole table: there a step costs O(q) in the queue as well, and the search for a deadlock
+//! at most the sum of holders and waiters over the resources that it reaches. A request that is
+//! covered or re-entrant takes no lock at all.
 //!
-//! A resource takes memory while somebody holds it, waits for it, or keeps its intent; an empty table
-//! about 12 KiB, with room for one resource in each shard.
+//! A resource takes memory while somebody holds it, waits for it, or keeps its intent; an empty
+//! table about 12 KiB, with room for one resource in each shard.
 //!
 //! # Memory ordering
 //!
@@ -236,9 +238,9 @@ impl<K, S> LockTable<K, S> {
         self.counts().resources
     }
 
-    /// How many resources, owners and waits there are, and how many deadlocks there were:
-    /// O(1), but for the lock of every shard, taken together with that of those who wait, and of each
-    /// part of the owners.
+    /// How many resources, owners and waits there are, and how many deadlocks there were: O(1), but
+    /// for the lock of every shard, taken together with that of those who wait, and of each part of
+    /// the owners.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.look(|waits, locked| Counts {

@@ -1,20 +1,20 @@
 //! Slots behind copyable keys that a stale key never opens again.
 //!
-//! State: slots stand in chunks of [`CHUNK`]; a key's index is `place * CHUNK + slot`, where a place
-//! is a position in the directory. Every chunk threads its own free slots, last in, first out, which
-//! keeps them warm.
+//! State: slots stand in chunks of [`CHUNK`]; a key's index is `place * CHUNK + slot`, where a
+//! place is a position in the directory. Every chunk threads its own free slots, last in, first
+//! out, which keeps them warm.
 //!
 //! Invariants:
 //! 1. A pair of index and generation is issued once. A slot counts its generation up when its value
 //!    leaves, and is retired at the last one. A freed chunk leaves the largest generation of its
-//!    slots, none of which was issued, as the `floor` of the next chunk there; a place whose floor is
-//!    the last generation is used up.
+//!    slots, none of which was issued, as the `floor` of the next chunk there; a place whose floor
+//!    is the last generation is used up.
 //! 2. `open` lists the places of chunks with a free slot.
 //! 3. At most one chunk is empty, and then it is at `spare`: so a value which comes and goes at the
 //!    edge of a chunk does not allocate each time.
 //! 4. No place below `vacant` could take a chunk and has none.
-//! 5. Without a value nothing is allocated but a chunk at the first place that can take one, and the
-//!    directory up to the last worn place.
+//! 5. Without a value nothing is allocated but a chunk at the first place that can take one, and
+//!    the directory up to the last worn place.
 //!
 //! Wear: places at the end of the directory without a chunk are forgotten, and the slab's `floor`
 //! rises above theirs; but those at half of their generations are remembered, at 16 bytes each. So
@@ -113,8 +113,8 @@ impl<T> Place<T> {
 
 /// Values in numbered slots, each addressed by a [`Key`] that no later value ever matches.
 ///
-/// Inserting, looking up and removing are O(1) amortised, but that freeing a chunk looks through the
-/// list of those with a free slot. Chunks without a value are freed, all but one. At most
+/// Inserting, looking up and removing are O(1) amortised, but that freeing a chunk looks through
+/// the list of those with a free slot. Chunks without a value are freed, all but one. At most
 /// `256 * (2^24 - 1)` values fit. The slab never drops a value itself except when it is dropped.
 pub struct Slab<T> {
     places: Vec<Place<T>>,

@@ -185,8 +185,8 @@ mod model {
     use std::ops::{Deref, DerefMut};
     use std::sync::PoisonError;
 
-    /// loom takes a SeqCst load or read-modify-write for an AcqRel one. Where an argument rests on the
-    /// single order of such, this stands between the two in the model; elsewhere it is nothing.
+    /// loom takes a SeqCst load or read-modify-write for an AcqRel one. Where an argument rests on
+    /// the single order of such, this stands between the two in the model; elsewhere it is nothing.
     pub(crate) fn model_fence() {
         fence(Ordering::SeqCst);
     }

@@ -3,10 +3,11 @@
 //! # The rule
 //!
 //! A task is *outstanding* from its arrival until it has finished or is gone; it waits or it runs.
-//! One tier is open. It stays open until none of its tasks runs and either none of it is outstanding
-//! or a lower tier has one; then the lowest outstanding tier opens. While a lower tier is
-//! outstanding the open tier *drains*: it starts nothing new. So a late arrival in a lower tier
-//! waits for one drain at most, and endless arrivals in lower tiers hold back a higher one for ever.
+//! One tier is open. It stays open until none of its tasks runs and either none of it is
+//! outstanding or a lower tier has one; then the lowest outstanding tier opens. While a lower tier
+//! is outstanding the open tier *drains*: it starts nothing new. So a late arrival in a lower tier
+//! waits for one drain at most, and endless arrivals in lower tiers hold back a higher one for
+//! ever.
 //!
 //! # Invariants
 //!

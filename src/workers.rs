@@ -148,9 +148,9 @@ impl Workers {
         !self.idle.is_empty() || self.live() < self.max
     }
 
-    /// Whether more work calls for nobody: as many as there may be are busy, or one that
-    /// was started or woken comes and no other would be started. Then [`next_action`](Self::next_action)
-    /// has nothing to say, whatever is eligible.
+    /// Whether more work calls for nobody: as many as there may be are busy, or one that was
+    /// started or woken comes and no other would be started. Then
+    /// [`next_action`](Self::next_action) has nothing to say, whatever is eligible.
     #[inline]
     pub fn needs_nobody(&self) -> bool {
         let live = self.live();

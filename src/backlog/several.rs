@@ -84,7 +84,8 @@ impl<T> GroupClaim<T> {
 }
 
 impl<T: Item> Backlog<T> {
-    /// As [`send`](Self::send) of each, of the first with this bump, all into the group's last tier.
+    /// As [`send`](Self::send) of each, of the first with this bump, all into the group's last
+    /// tier.
     pub fn send_several(&mut self, group: GroupKey, bump: Option<u8>, items: Vec<Option<T>>) {
         let mut items = items.into_iter().flatten();
         let Some(first) = items.next() else {

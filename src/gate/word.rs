@@ -17,8 +17,8 @@
 //! writes what that says.
 //!
 //! Memory ordering: a leave is Release and pairs with the Acquire of every later enter. They are
-//! read-modify-writes, which continue its release sequence; who writes under the lock has read by an
-//! Acquire and writes by a Release.
+//! read-modify-writes, which continue its release sequence; who writes under the lock has read by
+//! an Acquire and writes by a Release.
 
 use std::fmt;
 
@@ -267,7 +267,8 @@ impl Word {
         let one_inside = if enters { INSIDE - OUTSIDE } else { 0 };
         let more = if more { MORE } else { 0 };
         let next = ((u64::from(tier) << TIER) | (count * OUTSIDE) | more) + one_inside;
-        // Both: it is a leave, and an enter for the one and for those whom the lock's owner notifies.
+        // Both: it is a leave, and an enter for the one and for those whom the lock's owner
+        // notifies.
         self.0
             .compare_exchange(before.0, next, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()

@@ -140,9 +140,9 @@ impl<K, J> JobQueue<K, J> {
         rekeyed.map(|()| key)
     }
 
-    /// The jobs of this scope, in whatever state, in the order in which they were
-    /// pushed. What [`why`](Self::why) and, of those that are not claimed,
-    /// [`get`](Self::get) say of them tells one from another, and [`remove_all`](Self::remove_all) takes out what was found.
+    /// The jobs of this scope, in whatever state, in the order in which they were pushed. What
+    /// [`why`](Self::why) and, of those that are not claimed, [`get`](Self::get) say of them tells
+    /// one from another, and [`remove_all`](Self::remove_all) takes out what was found.
     ///
     /// Cost: O(n log n) in all jobs of the queue, under the lock.
     #[must_use]

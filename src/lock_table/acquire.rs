@@ -15,8 +15,8 @@ use crate::sync::{model_size, spin_loop, yield_now};
 use crate::trace;
 use crate::wait::{Op, Wait, look_twice, sealed};
 
-/// How long a thread spins before it joins the queue. By time, since a pause instruction takes from 4
-/// to 140 cycles.
+/// How long a thread spins before it joins the queue. By time, since a pause instruction takes from
+/// 4 to 140 cycles.
 const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
 /// The first pauses are too short to be timed.
@@ -43,16 +43,17 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// already goes ahead, just before the first that waits for what it holds. So a request waits
     /// for those who hold and those ahead, and is not overtaken by later ones without end.
     ///
-    /// Its position is that of the moment it joins the queue: at the first poll. A thread that blocks
-    /// without a deadline spins for about two microseconds before, as long as nobody waits there.
+    /// Its position is that of the moment it joins the queue: at the first poll. A thread that
+    /// blocks without a deadline spins for about two microseconds before, as long as nobody waits
+    /// there.
     ///
     /// # Errors
     ///
     /// [`LockError::Deadlock`] if the wait closed a cycle, or another one did later, and this owner
-    /// was chosen to give up: lowest priority, then fewest [retries](Self::retry), then fewest locks in
-    /// the table, then youngest. [`Closed`](LockError::Closed), also for what would be covered;
-    /// [`TooDeep`](LockError::TooDeep). The owner then holds what it held before, and no intent for
-    /// what it did not get.
+    /// was chosen to give up: lowest priority, then fewest [retries](Self::retry), then fewest
+    /// locks in the table, then youngest. [`Closed`](LockError::Closed), also for what would be
+    /// covered; [`TooDeep`](LockError::TooDeep). The owner then holds what it held before, and no
+    /// intent for what it did not get.
     ///
     /// # Cancel safety
     ///
@@ -61,8 +62,9 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ///
     /// # Panics
     ///
-    /// Hashing, `parent` and `clone` run before anything is locked, at the first poll; `Eq` runs under
-    /// the table's locks as well, and must not use the table. If one of them panics, nothing has changed.
+    /// Hashing, `parent` and `clone` run before anything is locked, at the first poll; `Eq` runs
+    /// under the table's locks as well, and must not use the table. If one of them panics, nothing
+    /// has changed.
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
         self.abort_pending();
         Wait::new(Lock::new(self, Some((resource.clone(), mode))))
@@ -70,10 +72,10 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
 
     /// [`lock`](Self::lock) of several resources, all or none.
     ///
-    /// Where they share a resource or an ancestor, the modes are joined. They are taken by depth and
-    /// hash, so that owners which hold nothing else and lock only so do not deadlock, unless two
-    /// resources of one depth have the same hash; then, as always, it is detected. Of no resources
-    /// it is granted at once.
+    /// Where they share a resource or an ancestor, the modes are joined. They are taken by depth
+    /// and hash, so that owners which hold nothing else and lock only so do not deadlock, unless
+    /// two resources of one depth have the same hash; then, as always, it is detected. Of no
+    /// resources it is granted at once.
     ///
     /// # Errors
     ///

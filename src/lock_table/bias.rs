@@ -1,9 +1,9 @@
 //! The intent on a root that its owner keeps after its last use, until somebody is in conflict with
-//! it: biased locking, as R. Johnson, I. Pandis and A. Ailamaki have it for hot roots ("Improving OLTP
-//! Scalability using Speculative Lock Inheritance", 2009).
+//! it: biased locking, as R. Johnson, I. Pandis and A. Ailamaki have it for hot roots ("Improving
+//! OLTP Scalability using Speculative Lock Inheritance", 2009).
 //!
-//! State: a word that the owner shares with the shard of the root. While it is idle or used, the owner
-//! stands among the holders of the root, and the word in the shard's list.
+//! State: a word that the owner shares with the shard of the root. While it is idle or used, the
+//! owner stands among the holders of the root, and the word in the shard's list.
 //!
 //! ```text
 //!            begin                take
@@ -13,18 +13,18 @@
 //! ```
 //!
 //! Protocol: the owner takes it and lets it rest under the locks of what it locks below, so that
-//! nobody sees one without the other; the root's shard is not touched. It begins, and is given up by
-//! its owner, under the lock of the root's shard. Somebody else revokes it under the locks of all
-//! shards: so those who change it exclude each other, and its owner pays a load and a store. Who
-//! revokes an idle one takes its owner out of the holders; a used one stays a holder like any other,
-//! which its owner learns when it wants to let it rest.
+//! nobody sees one without the other; the root's shard is not touched. It begins, and is given up
+//! by its owner, under the lock of the root's shard. Somebody else revokes it under the locks of
+//! all shards: so those who change it exclude each other, and its owner pays a load and a store.
+//! Who revokes an idle one takes its owner out of the holders; a used one stays a holder like any
+//! other, which its owner learns when it wants to let it rest.
 //!
 //! Invariants:
 //! 1. The word is in one list if it is idle or used, else in none.
 //! 2. Nobody waits for a resource that has a word in its list: who must wait has revoked them all.
 //!
-//! Memory ordering: that of the locks. Who revokes has the lock under which it was let rest last, and
-//! so what the owner did below the root happens before what is granted after it.
+//! Memory ordering: that of the locks. Who revokes has the lock under which it was let rest last,
+//! and so what the owner did below the root happens before what is granted after it.
 
 use crate::sync::{AtomicU8, Ordering};
 

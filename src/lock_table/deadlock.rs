@@ -5,17 +5,17 @@
 //! who hold a conflicting mode (hard edges) and to those ahead with a conflicting request
 //! (soft edges). An owner that does not wait leads nowhere.
 //!
-//! Why only there: edges come to be when a request is put in a queue (from its owner, and to it from
-//! those it was put ahead of) and when something is granted (to an owner that waits no more). So a
-//! circle is closed only by an owner that begins to wait, and passes through it. A grant out of the
-//! queue adds none: the granted mode is compatible with every request that it overtook. Under one
-//! lock what the search sees is what is, so that no circle is missed and none is made up.
+//! Why only there: edges come to be when a request is put in a queue (from its owner, and to it
+//! from those it was put ahead of) and when something is granted (to an owner that waits no more).
+//! So a circle is closed only by an owner that begins to wait, and passes through it. A grant out
+//! of the queue adds none: the granted mode is compatible with every request that it overtook.
+//! Under one lock what the search sees is what is, so that no circle is missed and none is made up.
 //!
-//! Most who begin to wait are waited for by nobody: that is looked at first, so that who joins a long
-//! queue does not search it.
+//! Most who begin to wait are waited for by nobody: that is looked at first, so that who joins a
+//! long queue does not search it.
 //!
-//! The victim's request fails and what it had taken for it is put back; what it held before it keeps.
-//! The search is repeated until no circle is left.
+//! The victim's request fails and what it had taken for it is put back; what it held before it
+//! keeps. The search is repeated until no circle is left.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};

@@ -1,15 +1,15 @@
 //! The entries of one shard: each in a slot, in a chain of those whose hashes end alike.
 //!
 //! A slot is used again without a block of its own; who remembers where its entry stood finds it
-//! there, without a look along the chain. One stands in front of the slots, and in no chain: where a
-//! shard has one entry, as most have, all that comes and goes with it is on one cache line, beside that
-//! of the lock, if names have at most eight bytes. On one line with the lock it would be taken away by
-//! those who wait for that.
+//! there, without a look along the chain. One stands in front of the slots, and in no chain: where
+//! a shard has one entry, as most have, all that comes and goes with it is on one cache line,
+//! beside that of the lock, if names have at most eight bytes. On one line with the lock it would
+//! be taken away by those who wait for that.
 //!
 //! Invariants:
 //! 1. A slot with an entry is in the chain of its hash, every other in the list of the free, once.
-//! 2. A stamp is given once, and where there is no entry there is none: so an id whose stamp its slot
-//!    does not have is of an entry that stands elsewhere, or is gone.
+//! 2. A stamp is given once, and where there is no entry there is none: so an id whose stamp its
+//!    slot does not have is of an entry that stands elsewhere, or is gone.
 //! 3. There are at least as many chains as slots; their number is a power of two.
 
 use std::mem;
@@ -57,8 +57,8 @@ pub(super) struct Entry<K> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeId {
     stamp: u64,
-    /// Half of its hash, and where it stood when it was made. In two words, as what is written in small
-    /// parts and read whole has to wait.
+    /// Half of its hash, and where it stood when it was made. In two words, as what is written in
+    /// small parts and read whole has to wait.
     place: u64,
 }
 
@@ -308,7 +308,8 @@ impl<K> Entries<K> {
         }
     }
 
-    /// Gives memory back: the entries move together. Where there are none, the one in front will do.
+    /// Gives memory back: the entries move together. Where there are none, the one in front will
+    /// do.
     #[cold]
     fn shrink(&mut self) {
         let room = 2 * self.len;

@@ -1,7 +1,7 @@
 //! What one owner holds of one resource, as it sees it.
 //!
-//! State: the grants by name, and how many of the owner's other holds rest on this one. What follows
-//! from a change of it for the others is the business of `holds`.
+//! State: the grants by name, and how many of the owner's other holds rest on this one. What
+//! follows from a change of it for the others is the business of `holds`.
 
 use super::entries::NodeId;
 use super::grants::Grants;

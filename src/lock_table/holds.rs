@@ -241,8 +241,8 @@ impl<K> Holds<K> {
         self.gone.push(Name::Own(named.1));
     }
 
-    /// A root is not needed any more. Worth keeping is what is left twice in a row: then it stays in
-    /// the table, for another if need be.
+    /// A root is not needed any more. Worth keeping is what is left twice in a row: then it stays
+    /// in the table, for another if need be.
     fn leave_root(&mut self, named: (u64, K), node: NodeId, mode: Mode) {
         let again = self.kept.left(named.0, mode);
         if self.kept.node == Some(node) {
@@ -297,8 +297,8 @@ impl<K> Holds<K> {
         }
     }
 
-    /// Without a child that is held in this mode: true if the parent is not needed and can rest, as it
-    /// is kept; false if it is needed as before.
+    /// Without a child that is held in this mode: true if the parent is not needed and can rest, as
+    /// it is kept; false if it is needed as before.
     #[inline]
     pub(super) fn parent_rests(&self, parent: HoldId, mode: Mode) -> Option<bool> {
         let hold = self.slots.get(parent);

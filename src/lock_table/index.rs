@@ -135,8 +135,8 @@ impl<K> Index<K> {
         }
     }
 
-    /// Lowers what an owner holds, and gives the name if that was the last of the entry; or the node
-    /// if the entry is busy. What the owner kept may have been taken away before.
+    /// Lowers what an owner holds, and gives the name if that was the last of the entry; or the
+    /// node if the entry is busy. What the owner kept may have been taken away before.
     #[inline(always)]
     pub(super) fn lower(
         &mut self,
@@ -161,8 +161,8 @@ impl<K> Index<K> {
         Ok(self.vacated(slot))
     }
 
-    /// As `lower` to nothing of what its owner does not keep, if the entry is not busy, and what the
-    /// owner keeps can rest.
+    /// As `lower` to nothing of what its owner does not keep, if the entry is not busy, and what
+    /// the owner keeps can rest.
     #[inline(always)]
     pub(super) fn give_back(
         &mut self,

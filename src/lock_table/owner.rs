@@ -19,8 +19,8 @@ use crate::sync::Arc;
 ///
 /// It waits for one request at a time, by the type system: a wait borrows it. An owner never
 /// conflicts with itself: what it asks for is joined with what it holds. Each grant is counted, and
-/// takes a [`release`](Self::release) of its own; the joined mode stays until the last of them, or a
-/// [`downgrade`](Self::downgrade).
+/// takes a [`release`](Self::release) of its own; the joined mode stays until the last of them, or
+/// a [`downgrade`](Self::downgrade).
 ///
 /// Dropping it releases all that it holds.
 pub struct Owner<K, S = RandomState> {
@@ -64,8 +64,8 @@ impl<K, S> Owner<K, S> {
         OwnerId(self.id)
     }
 
-    /// Of the owners in a deadlock, one of the lowest priority gives up. It is as when the owner was
-    /// made, or as [`set_priority`](super::LockTable::set_priority) has left it.
+    /// Of the owners in a deadlock, one of the lowest priority gives up. It is as when the owner
+    /// was made, or as [`set_priority`](super::LockTable::set_priority) has left it.
     #[must_use]
     pub fn priority(&self) -> i32 {
         let standing = self.shared.owners.get(self.id);
@@ -214,8 +214,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// # Errors
     ///
     /// [`ReleaseError::NotHeld`]; [`NotWeaker`](ReleaseError::NotWeaker) if what was granted does
-    /// not cover `mode`; [`StillCovers`](ReleaseError::StillCovers) if `mode` does not cover what is
-    /// covered below. Nothing has changed then.
+    /// not cover `mode`; [`StillCovers`](ReleaseError::StillCovers) if `mode` does not cover what
+    /// is covered below. Nothing has changed then.
     pub fn downgrade(&mut self, resource: &K, mode: Mode) -> Result<(), ReleaseError> {
         self.abort_pending();
         let id = self.find(resource).ok_or(ReleaseError::NotHeld)?;

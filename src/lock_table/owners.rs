@@ -1,7 +1,7 @@
 //! Who there is: an id for each owner, its priority and its age.
 //!
-//! A thread that makes an owner enters it in a part of its own, so that owners come and go without a
-//! lock that all share; the count that gives the age is all that they share.
+//! A thread that makes an owner enters it in a part of its own, so that owners come and go without
+//! a lock that all share; the count that gives the age is all that they share.
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 

@@ -3,10 +3,10 @@
 //! State: a step per resource asked for and per ancestor of one, by (depth, hash): from root to
 //! leaf, and two paths that meet take what both want in the same order, save for equal hashes.
 //!
-//! Protocol: made without a lock, from what the owner holds, which cannot change meanwhile. Hashing,
-//! comparing, cloning and asking for parents are the user's code. Then `take` gets all of it from
-//! the index, if nobody is in the way; else `advance` takes steps under the lock of the wait table,
-//! until one has to wait in a queue.
+//! Protocol: made without a lock, from what the owner holds, which cannot change meanwhile.
+//! Hashing, comparing, cloning and asking for parents are the user's code. Then `take` gets all of
+//! it from the index, if nobody is in the way; else `advance` takes steps under the lock of the
+//! wait table, until one has to wait in a queue.
 
 use super::bias::Bias;
 use super::entries::{Entry, NodeId};
@@ -169,8 +169,8 @@ impl<K: Resource> Path<K> {
         }
     }
 
-    /// The shards of what is left to be taken, looked through: nobody keeps anything there that is in
-    /// the way.
+    /// The shards of what is left to be taken, looked through: nobody keeps anything there that is
+    /// in the way.
     ///
     /// The user's `Eq` runs here: if it panics, nothing has been taken.
     pub(super) fn lock<'a>(
@@ -213,8 +213,8 @@ impl<K: Resource> Path<K> {
     }
 }
 
-/// Adds the way to one resource, from the first ancestor that is held well enough, or from the root.
-/// Whether nothing on it is held below that one. None if the resource is too deep.
+/// Adds the way to one resource, from the first ancestor that is held well enough, or from the
+/// root. Whether nothing on it is held below that one. None if the resource is too deep.
 #[inline]
 fn walk<K: Resource>(
     steps: &mut Vec<Step<K>>,

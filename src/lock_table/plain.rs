@@ -1,9 +1,9 @@
 //! What most requests and releases are: of one resource, in one shard, without a path.
 //!
-//! A request is plain if its owner holds nothing of the resource, and of the parent, if there is one,
-//! what it needs: in the table, or kept. A release is plain if it gives all of a hold back on which
-//! nothing rests, and the parent is then held as before, or kept. What is not plain, or meets somebody,
-//! changes nothing here and goes by `path` and `holds`, which know all rules.
+//! A request is plain if its owner holds nothing of the resource, and of the parent, if there is
+//! one, what it needs: in the table, or kept. A release is plain if it gives all of a hold back on
+//! which nothing rests, and the parent is then held as before, or kept. What is not plain, or meets
+//! somebody, changes nothing here and goes by `path` and `holds`, which know all rules.
 
 use std::hash::BuildHasher;
 

@@ -1,8 +1,9 @@
 //! The index of all resources that somebody holds or waits for, in shards with a lock each.
 //!
 //! State: an entry per resource, found by its hash. A *quiet* one has its holders in place: nobody
-//! waits for it, and who takes or releases it needs the lock of its shard and nothing else. One that
-//! somebody waits for is *busy*: its holders and its queue are in the wait table, under its lock.
+//! waits for it, and who takes or releases it needs the lock of its shard and nothing else. One
+//! that somebody waits for is *busy*: its holders and its queue are in the wait table, under its
+//! lock.
 //!
 //! ```text
 //!   absent <----------> quiet ----------------------> busy
@@ -13,11 +14,12 @@
 //!
 //! Protocol: the lock of the wait table is taken before those of the shards, and these by ascending
 //! number. An operation on several resources holds all of their shards at once, so that nobody sees
-//! one half of it. Whoever meets a busy entry without the wait table unlocks, and begins anew with it.
+//! one half of it. Whoever meets a busy entry without the wait table unlocks, and begins anew with
+//! it.
 //!
-//! The lock of a shard is that of a group, on which nobody sleeps: a pair is one read-modify-write. It
-//! is held for a few steps and the user's `Eq`; who looks at all of the table holds all of them for
-//! longer, and who needs one meanwhile gives its processor away.
+//! The lock of a shard is that of a group, on which nobody sleeps: a pair is one read-modify-write.
+//! It is held for a few steps and the user's `Eq`; who looks at all of the table holds all of them
+//! for longer, and who needs one meanwhile gives its processor away.
 //!
 //! Invariants:
 //! 1. There is an entry exactly while the resource has a holder or a request; who keeps an intent
@@ -102,8 +104,8 @@ impl<K> Shards<K> {
         lens.sum()
     }
 
-    /// Lowers what an owner holds of these, or takes it away, if none of them is busy, and does what
-    /// is due about what it keeps; else changes nothing and says false.
+    /// Lowers what an owner holds of these, or takes it away, if none of them is busy, and does
+    /// what is due about what it keeps; else changes nothing and says false.
     #[inline]
     pub(super) fn lower(
         &self,
@@ -186,7 +188,8 @@ impl<K> Locked<'_, K> {
     }
 }
 
-/// The shard of a hash that is spread: by the upper bits of the half by whose lower bits the index goes.
+/// The shard of a hash that is spread: by the upper bits of the half by whose lower bits the index
+/// goes.
 #[inline]
 fn shard_of(hash: u64) -> usize {
     (hash >> 27) as usize % SHARDS

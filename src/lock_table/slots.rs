@@ -97,8 +97,8 @@ impl<K> Slots<K> {
         hold.key.is_some().then_some(self.recent)
     }
 
-    /// The root that is kept and idle, or the parent of the hold that was made last, if that is this
-    /// one's.
+    /// The root that is kept and idle, or the parent of the hold that was made last, if that is
+    /// this one's.
     #[inline]
     pub(super) fn above_recent(&self, key: &K) -> Option<HoldId>
     where

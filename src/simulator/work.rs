@@ -136,8 +136,9 @@ impl Work {
 
     /// It is a future that awaits so often, for `pause` each time: as one that was
     /// [spawned](crate::scheduler::Caller::spawn) it keeps no worker meanwhile. Each of its polls,
-    /// one more than that, takes what the work [takes](Self::takes). Without a pause it wakes itself
-    /// while it is polled; a pause of [`Duration::MAX`] lasts until it is [woken](super::Simulation::wake).
+    /// one more than that, takes what the work [takes](Self::takes). Without a pause it wakes
+    /// itself while it is polled; a pause of [`Duration::MAX`] lasts until it is
+    /// [woken](super::Simulation::wake).
     ///
     /// ```
     /// use std::time::Duration;

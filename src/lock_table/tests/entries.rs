@@ -1,4 +1,5 @@
-//! Entries in slots: whatever comes and goes, each is found by its id and by its name, and no other.
+//! Entries in slots: whatever comes and goes, each is found by its id and by its name, and no
+//! other.
 
 use std::collections::BTreeMap;
 

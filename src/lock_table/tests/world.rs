@@ -1,6 +1,6 @@
-//! Four owners over four resources and the naive manager beside them: after each step the table must
-//! hold and queue exactly what that does, and every deadlock must be one. It uses the public face of
-//! the table only, and is also what the fuzzer runs.
+//! Four owners over four resources and the naive manager beside them: after each step the table
+//! must hold and queue exactly what that does, and every deadlock must be one. It uses the public
+//! face of the table only, and is also what the fuzzer runs.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
