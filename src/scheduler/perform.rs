@@ -77,22 +77,16 @@ pub(super) fn perform(
         let is_plain = performance.tag.future.is_none();
         let plain = queue.filter(|_| is_plain && matches!(ended, Ok(Ending::Ok)));
         let end = performance.run.end;
-        if let Some((id, next)) = plain.and_then(|queue| queue.next_joined(end)) {
+        if let Some((id, group, next)) = plain.and_then(|queue| queue.next_joined(end)) {
             performance.kept.tell();
             performance.run.start = end;
-            (performance.tag.id, job) = (id, next);
+            let tag = &mut performance.tag;
+            (tag.id, tag.holds.group, job) = (id, group, next);
             continue;
         }
         let went = ended.map_or_else(|job| Went::Suspended(job, woken), Went::Ended);
         let queue = queue.filter(|_| !went.has_failed());
-        let mut ran = Ran {
-            tag: performance.tag,
-            tasks: 1,
-            handed_on: false,
-            went,
-            start: performance.run.start,
-            end,
-        };
+        let mut ran = Ran::one(performance.tag, went, performance.run.start, end);
         let Some(next) = queue.and_then(|queue| queue.next_of_run(&mut ran)) else {
             return ran;
         };
