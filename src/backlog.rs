@@ -283,16 +283,21 @@ impl<T: Item> Backlog<T> {
     /// after the other.
     pub fn complete_each(&mut self, lane: LaneKey, tier: u32, groups: &[GroupKey]) {
         self.order.finish(lane, tier, groups.len() as u32);
+        let mut pinned = true;
         for group in groups {
             let g = at(&mut self.groups, *group);
             let ready = g.is_ready();
             g.in_flight -= 1;
-            if !ready {
+            pinned &= g.pins > 0;
+            // With nothing in it, it becomes ready when something comes.
+            if !ready && g.head.is_some() {
                 self.order.rejoin(group.0.index(), g, Age::New);
             }
         }
         self.order.lanes.settle(lane.index());
-        groups.iter().for_each(|&group| self.reap(group));
+        if !pinned {
+            groups.iter().for_each(|&group| self.reap(group));
+        }
     }
 
     /// The message goes back to its place, its group to its old position with the

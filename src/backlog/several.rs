@@ -16,6 +16,9 @@ use super::messages::Message;
 use super::order::Order;
 use super::{Backlog, Claim, GroupKey, InFlight, Item, Spot, at};
 
+/// More are claimed at once if need be.
+const MANY: usize = 64;
+
 /// Messages of serial groups of one lane and tier: of each group those that were lent, behind
 /// one that was claimed, or that is at work.
 #[derive(Debug)]
@@ -125,6 +128,9 @@ impl<T: Item> Backlog<T> {
                 return false;
             };
             let (before, lane) = (parts.len(), g.lane);
+            if before == 0 {
+                parts.reserve(turns.min(MANY));
+            }
             g.lend(GroupKey(key), tier, &mut parts, |_, item| goes(lane, item));
             let [first, behind @ ..] = &mut parts[before..] else {
                 return false;

@@ -134,14 +134,15 @@ impl Submissions {
             state.posting.open = open;
         }
         for posted in posted.drain(..) {
-            match posted.one {
-                Some(task) => {
-                    state.core.announce(posted.caller, 1);
-                    _ = state.core.place(posted.caller, posted.placing, task, now);
-                }
-                None => state
-                    .core
-                    .submit_run(posted.caller, posted.placing, posted.run),
+            let Posted {
+                caller,
+                placing,
+                one,
+                run,
+            } = posted;
+            match one {
+                Some(task) => state.core.submit_one(caller, placing, task),
+                None => state.core.submit_run(caller, placing, run),
             }
         }
         state.posting.buffer = posted;
