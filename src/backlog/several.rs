@@ -16,7 +16,7 @@ use super::messages::Message;
 use super::order::Order;
 use super::{Backlog, Claim, GroupKey, InFlight, Item, Spot, at};
 
-/// More are claimed at once if need be.
+/// Room is made for so many at first.
 const MANY: usize = 64;
 
 /// Messages of serial groups of one lane and tier: of each group those that were lent, behind
@@ -36,7 +36,7 @@ pub struct GroupClaim<T> {
 struct Part<T> {
     group: GroupKey,
     seq: u64,
-    /// Its group's before it was claimed; 0 if it was lent.
+    /// When its group had become ready; 0 if it was lent.
     ticket: u64,
     item: T,
 }
