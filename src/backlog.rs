@@ -287,16 +287,29 @@ impl<T: Item> Backlog<T> {
     /// A message of `tier` that was taken from `group` is done. A group that was
     /// not in line until now takes its place as the youngest.
     pub fn complete(&mut self, group: GroupKey, tier: u32) {
-        let g = at(&mut self.groups, group);
-        let ready = g.is_ready();
-        g.in_flight -= 1;
-        self.order.finish(g.lane, tier, 1);
-        if ready {
-            self.order.lanes.settle(g.lane.index());
-        } else {
-            self.order.join_and_settle(group.0.index(), g, Age::New);
+        let lane = at(&mut self.groups, group).lane;
+        self.complete_each(lane, tier, &[group]);
+    }
+
+    /// As [`complete`](Self::complete) of a message of each of these groups of this lane, one
+    /// after the other.
+    pub fn complete_each(&mut self, lane: LaneKey, tier: u32, groups: &[GroupKey]) {
+        self.order.finish(lane, tier, groups.len() as u32);
+        let mut pinned = true;
+        for group in groups {
+            let g = at(&mut self.groups, *group);
+            let ready = g.is_ready();
+            g.in_flight -= 1;
+            pinned &= g.pins > 0;
+            // With nothing in it, it becomes ready when something comes.
+            if !ready && g.head.is_some() {
+                self.order.rejoin(group.0.index(), g, Age::New);
+            }
         }
-        self.reap(group);
+        self.order.lanes.settle(lane.index());
+        if !pinned {
+            groups.iter().for_each(|&group| self.reap(group));
+        }
     }
 
     /// The message goes back to its place, its group to its old position with the

@@ -225,6 +225,13 @@ impl<G: Stands> Line<G> {
         n
     }
 
+    /// Takes the first as long as `take` takes it, at most so many: how many, 0 if the order of
+    /// tickets is not the order of rank.
+    #[inline]
+    pub fn pop_while(&mut self, most: usize, take: impl FnMut(&G) -> bool) -> usize {
+        self.row.pop_while(most, take)
+    }
+
     #[inline(never)]
     fn pop_ranked(&mut self, oldest_first: bool) -> Option<(G, bool)> {
         let ranked = self.ranked.as_mut()?;

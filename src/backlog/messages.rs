@@ -44,11 +44,6 @@ impl<T> Messages<T> {
         self.first.is_none()
     }
 
-    /// How many wait.
-    pub(super) fn len(&self) -> usize {
-        self.behind + usize::from(self.first.is_some())
-    }
-
     /// The tier of the one that waits first.
     #[inline]
     pub(super) fn head_tier(&self) -> Option<u32> {

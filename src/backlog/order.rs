@@ -47,9 +47,16 @@ impl<T> Order<T> {
         }
     }
 
-    /// Puts a group that is in no line where it belongs, and settles its lane.
+    /// As [`rejoin`](Self::rejoin), and settles its lane.
     #[inline]
     pub(super) fn join_and_settle(&mut self, index: u32, g: &mut Group<T>, age: Age) {
+        self.rejoin(index, g, age);
+        self.lanes.settle(g.lane.index());
+    }
+
+    /// Puts a group that is in no line where it belongs. To be settled.
+    #[inline]
+    pub(super) fn rejoin(&mut self, index: u32, g: &mut Group<T>, age: Age) {
         let age = self.count_head(g, age);
         if age == Age::New {
             g.place.ticket = self.mint();
@@ -58,7 +65,6 @@ impl<T> Order<T> {
             let member = Member::Group(index);
             self.join(g.lane, tier, &g.place, g.level, age, member);
         }
-        self.lanes.settle(g.lane.index());
     }
 
     /// Who is in no line joins one at its place. To be settled.

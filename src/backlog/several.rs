@@ -1,45 +1,51 @@
-//! Messages of a serial group that one reader takes together, to do them one after the other.
+//! Messages of serial groups that one reader takes together, to do them one after the other.
 //!
-//! The first is claimed. The others are lent: for the group, its lane and its tier they wait
-//! until it is their turn, but nobody else finds them. What the first holds is held by the one
-//! at work, and completed after the last.
+//! The first of each group is claimed. Those behind it are lent: for the group, its lane and its
+//! tier they wait until it is their turn, but nobody else finds them. What the first holds is held
+//! by the one at work, and completed after the last of the group.
 
 use std::vec::IntoIter;
 
+use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::Age;
 
+use super::group::{Group, Place};
+use super::member::Member;
 use super::messages::Message;
+use super::order::Order;
 use super::{Backlog, Claim, GroupKey, InFlight, Item, Spot, at};
 
-/// A claimed message of a serial group, and those that were lent behind it.
+/// Room is made for so many at first.
+const MANY: usize = 64;
+
+/// Messages of serial groups of one lane and tier: of each group those that were lent, behind
+/// one that was claimed, or that is at work.
 #[derive(Debug)]
 pub struct GroupClaim<T> {
-    /// `None` once it is at work.
-    first: Option<Claim<T>>,
-    lent: IntoIter<(u64, T)>,
+    parts: IntoIter<Part<T>>,
+    /// What the one at work holds, or the first will.
     holds: InFlight,
+    /// How often the first had been overtaken.
+    overtaken: u32,
+    /// One of them, or one before them, is at work.
+    begun: bool,
+}
+
+#[derive(Debug)]
+struct Part<T> {
+    group: GroupKey,
+    seq: u64,
+    /// When its group had become ready; 0 if it was lent.
+    ticket: u64,
+    item: T,
 }
 
 impl<T> GroupClaim<T> {
-    /// A claim, with what was lent for it.
-    pub fn new(claim: Claim<T>, lent: Vec<(u64, T)>) -> Self {
-        Self {
-            holds: claim.holds(),
-            first: Some(claim),
-            lent: lent.into_iter(),
-        }
-    }
-
-    /// What was lent behind a message that is at work, and holds this.
-    pub fn behind(holds: InFlight, lent: Vec<(u64, T)>) -> Self {
-        let (first, lent) = (None, lent.into_iter());
-        Self { first, lent, holds }
-    }
-
     /// How many are not at work yet.
+    #[inline]
     pub fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.lent.len()
+        self.parts.len()
     }
 
     /// Whether all are at work, or have been.
@@ -55,31 +61,31 @@ impl<T> GroupClaim<T> {
     }
 
     /// Takes the next.
+    #[inline]
     pub fn pop(&mut self) -> Option<T> {
-        match self.first.take() {
-            Some(first) => Some(first.item),
-            None => Some(self.lent.next()?.1),
-        }
+        let Part { group, item, .. } = self.parts.next()?;
+        (self.holds.group, self.overtaken, self.begun) = (Some(group), 0, true);
+        Some(item)
     }
 
-    /// Takes the next if it takes over what the one before held.
+    /// Takes the next if one of them, or one before them, is at work.
     #[inline]
     pub fn pop_joined(&mut self) -> Option<T> {
-        match self.first {
-            Some(_) => None,
-            None => Some(self.lent.next()?.1),
+        match self.begun {
+            true => self.pop(),
+            false => None,
         }
     }
 
-    /// Whether the next takes over what the one before held.
+    /// Whether the next takes over what the one at work holds.
     pub fn goes_on(&self) -> bool {
-        self.first.is_none() && self.lent.len() > 0
+        let next = self.parts.as_slice().first();
+        self.begun && next.is_some_and(|next| next.ticket == 0)
     }
 
     /// All that are not at work yet.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        let first = self.first.iter().map(|first| &first.item);
-        first.chain(self.lent.as_slice().iter().map(|(_, item)| item))
+        self.parts.as_slice().iter().map(|part| &part.item)
     }
 }
 
@@ -99,6 +105,54 @@ impl<T: Item> Backlog<T> {
         }
     }
 
+    /// As [`claim`](Self::claim) of the groups that are next, of at most so many, as long as they
+    /// are serial, with all that is lent behind each; and how many these are. What `goes`
+    /// refuses stays where it is, with all behind it. `None` if that is the first, if several
+    /// lanes have work, or where the order is not that of age.
+    #[inline]
+    pub fn claim_groups(
+        &mut self,
+        turns: usize,
+        mut goes: impl FnMut(LaneKey, &T) -> bool,
+    ) -> Option<(GroupClaim<T>, usize)> {
+        let Order { lanes, clock } = &mut self.order;
+        let groups = &mut self.groups;
+        // There is no other in a lane that is next without tiers.
+        let tier = 0;
+        let mut parts = Vec::new();
+        let (lane, turns, overtaken) = lanes.begin_while(turns, |member| {
+            let &Member::Group(index) = member else {
+                return false;
+            };
+            let group = groups.entry_at(index);
+            let Some((key, g)) = group.filter(|(_, g)| g.limit == Limit::SERIAL) else {
+                return false;
+            };
+            let (before, lane) = (parts.len(), g.lane);
+            if before == 0 {
+                parts.reserve(turns.min(MANY));
+            }
+            g.lend(GroupKey(key), tier, &mut parts, |_, item| goes(lane, item));
+            let [first, behind @ ..] = &mut parts[before..] else {
+                return false;
+            };
+            *clock += 1;
+            first.ticket = std::mem::replace(&mut g.place.ticket, *clock);
+            let lent = (!behind.is_empty()).then_some(tier);
+            (g.head, g.by_bump) = (lent.or(g.messages.head_tier()), false);
+            g.in_flight += 1;
+            true
+        })?;
+        let group = parts.first().map(|part| part.group);
+        let claim = GroupClaim {
+            parts: parts.into_iter(),
+            holds: InFlight { lane, group, tier },
+            overtaken,
+            begun: false,
+        };
+        Some((claim, turns))
+    }
+
     /// Whether anything could be lent behind what holds this: it is of a serial group in which
     /// more waits, no bump brought it forward, and no other lane has work.
     #[inline]
@@ -109,45 +163,89 @@ impl<T: Item> Backlog<T> {
     }
 
     /// Lends those behind the one that holds this of a serial group: at most so many, of its tier,
-    /// up to the first that `goes` refuses, each with its number. None of another group, and
-    /// none while other lanes have work.
+    /// up to the first that `goes` refuses. None of another group, and none while other lanes
+    /// have work.
     #[inline]
     pub fn lend(
         &mut self,
         holds: InFlight,
         most: usize,
         mut goes: impl FnMut(&T) -> bool,
-    ) -> Vec<(u64, T)> {
-        let mut lent = Vec::new();
-        let group = holds.group.filter(|_| self.has_behind(holds));
-        let Some(group) = group else {
-            return lent;
-        };
-        let g = at(&mut self.groups, group);
-        lent.reserve(most.min(g.messages.len()));
-        while lent.len() < most
-            && let Some((_, next)) = &g.messages.first
-            && next.tier == holds.tier
-            && goes(&next.item)
-            && let Some((seq, message)) = g.messages.pop()
-        {
-            lent.push((seq, message.item));
+    ) -> GroupClaim<T> {
+        let mut parts = Vec::new();
+        if let Some(group) = holds.group.filter(|_| self.has_behind(holds)) {
+            let g = at(&mut self.groups, group);
+            g.lend(group, holds.tier, &mut parts, |n, item| {
+                n < most && goes(item)
+            });
         }
-        lent
+        let (parts, overtaken, begun) = (parts.into_iter(), 0, true);
+        GroupClaim {
+            parts,
+            holds,
+            overtaken,
+            begun,
+        }
     }
 
     /// Those that are not at work wait again, where they waited.
     pub fn give_back(&mut self, claim: GroupClaim<T>) {
-        let GroupClaim { first, lent, holds } = claim;
-        let group = holds.group.expect("it is a group's");
-        let g = at(&mut self.groups, group);
-        for (seq, item) in lent.rev() {
-            let tier = holds.tier;
-            g.messages.put(seq, Message { tier, item });
+        let InFlight { lane, tier, .. } = claim.holds;
+        let first = claim.parts.as_slice().first();
+        let behind = first.filter(|part| part.ticket == 0).map(|part| part.group);
+        for (n, part) in claim.parts.enumerate().rev() {
+            let Part {
+                group,
+                seq,
+                ticket,
+                item,
+            } = part;
+            if ticket == 0 {
+                let messages = &mut at(&mut self.groups, group).messages;
+                messages.put(seq, Message { tier, item });
+                continue;
+            }
+            let overtaken = if n == 0 { claim.overtaken } else { 0 };
+            self.unclaim(Claim {
+                lane,
+                group: Some(group),
+                seq,
+                tier,
+                item,
+                old: Place::new(ticket),
+                overtaken: Some(overtaken),
+            });
         }
-        match first {
-            Some(first) => self.unclaim(first),
-            None => self.order.join_and_settle(group.0.index(), g, Age::Same),
+        if let Some(group) = behind {
+            let g = at(&mut self.groups, group);
+            self.order.join_and_settle(group.0.index(), g, Age::Same);
+        }
+    }
+}
+
+impl<T> Group<T> {
+    /// Moves what waits first to `parts`, as long as it is of this tier and `goes`, which is told
+    /// how many are there.
+    #[inline]
+    fn lend(
+        &mut self,
+        group: GroupKey,
+        tier: u32,
+        parts: &mut Vec<Part<T>>,
+        mut goes: impl FnMut(usize, &T) -> bool,
+    ) {
+        while let Some((_, next)) = &self.messages.first
+            && next.tier == tier
+            && goes(parts.len(), &next.item)
+            && let Some((seq, Message { item, .. })) = self.messages.pop()
+        {
+            let ticket = 0;
+            parts.push(Part {
+                group,
+                seq,
+                ticket,
+                item,
+            });
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod alone;
 mod figures;
+mod groups;
 mod line;
 mod rules;
 mod run;

@@ -37,6 +37,24 @@ impl<G: Stands> Lanes<G> {
         popped.unwrap_or(0)
     }
 
+    /// As [`pop_plain`](Self::pop_plain) as long as `take` takes who is next, for at most so
+    /// many and as far as the cap has room: the lane, how many, and how often the first had
+    /// been overtaken.
+    #[inline]
+    pub fn begin_while(
+        &mut self,
+        most: usize,
+        take: impl FnMut(&G) -> bool,
+    ) -> Option<(LaneKey, usize, u32)> {
+        let current = self.ring.current()?;
+        let (turns, overtaken) = self.begin_alone(|lane| {
+            let room = lane.cap.room(lane.in_use) as usize;
+            let turns = lane.line.pop_while(room.min(most), take);
+            (turns > 0).then_some(((turns, lane.overtaken), turns as u32))
+        })?;
+        Some((LaneKey(current), turns, overtaken))
+    }
+
     /// `pop` takes some of the oldest out of the only lane of the ring, if that has
     /// no tiers, and says how many.
     #[inline(always)]

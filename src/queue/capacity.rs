@@ -109,7 +109,7 @@ impl Capacity {
     }
 
     #[inline]
-    pub(super) fn is_limited(&self) -> bool {
+    pub(crate) fn is_limited(&self) -> bool {
         self.bounded.is_some()
     }
 

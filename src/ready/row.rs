@@ -86,6 +86,23 @@ impl<G: Stands> Row<G> {
         Some(entry)
     }
 
+    /// Takes the first as long as `take` takes it, at most so many: how many.
+    #[inline]
+    pub(super) fn pop_while(&mut self, most: usize, mut take: impl FnMut(&G) -> bool) -> usize {
+        let mut n = 0;
+        while n < most
+            && let Some(Entry {
+                group: Some(next), ..
+            }) = self.entries.front()
+            && take(next)
+        {
+            self.entries.pop_front();
+            self.tidy();
+            n += 1;
+        }
+        n
+    }
+
     /// Takes the first out of several that stand there as one.
     #[inline(always)]
     fn split(&mut self, at: usize) -> Option<Entry<G>> {

@@ -14,14 +14,18 @@ use super::task_state::Kind;
 /// Tasks that are to be posted together.
 pub(super) trait Batch: Sized {
     type Jobs: ExactSizeIterator<Item = Work>;
+    type Bodies;
 
     fn len(&self) -> usize;
 
     /// What all of them are.
     fn kind(&self) -> Kind;
 
-    /// In bodies that were kept, if these are enough.
-    fn fill(self, bodies: &mut Bodies) -> Result<Self::Jobs, Self>;
+    /// Takes bodies that were kept, if these are enough.
+    fn take_bodies(&self, kept: &mut Bodies) -> Option<Self::Bodies>;
+
+    /// In these bodies.
+    fn fill(self, bodies: Self::Bodies) -> Self::Jobs;
 
     /// In new ones.
     fn make(self) -> Self::Jobs;
@@ -32,6 +36,7 @@ pub(super) struct Made<I>(pub(super) I, pub(super) Kind);
 
 impl<I: ExactSizeIterator<Item = Work>> Batch for Made<I> {
     type Jobs = I;
+    type Bodies = ();
 
     fn len(&self) -> usize {
         self.0.len()
@@ -42,8 +47,13 @@ impl<I: ExactSizeIterator<Item = Work>> Batch for Made<I> {
     }
 
     #[inline]
-    fn fill(self, _: &mut Bodies) -> Result<I, Self> {
-        Ok(self.0)
+    fn take_bodies(&self, _: &mut Bodies) -> Option<()> {
+        Some(())
+    }
+
+    #[inline]
+    fn fill(self, (): ()) -> I {
+        self.0
     }
 
     #[inline]
@@ -54,6 +64,7 @@ impl<I: ExactSizeIterator<Item = Work>> Batch for Made<I> {
 
 impl<P: Program> Batch for Solo<P> {
     type Jobs = Once<Work>;
+    type Bodies = Work;
 
     #[inline]
     fn len(&self) -> usize {
@@ -66,8 +77,13 @@ impl<P: Program> Batch for Solo<P> {
     }
 
     #[inline]
-    fn fill(self, bodies: &mut Bodies) -> Result<Self::Jobs, Self> {
-        bodies.fill(self).map(once)
+    fn take_bodies(&self, kept: &mut Bodies) -> Option<Work> {
+        kept.take::<P>()
+    }
+
+    #[inline]
+    fn fill(self, body: Work) -> Self::Jobs {
+        once(self.put_into(body))
     }
 
     #[inline]
@@ -78,6 +94,7 @@ impl<P: Program> Batch for Solo<P> {
 
 impl<P: Program> Batch for Vec<Solo<P>> {
     type Jobs = IntoIter<Work>;
+    type Bodies = Vec<Work>;
 
     fn len(&self) -> usize {
         self.len()
@@ -87,15 +104,14 @@ impl<P: Program> Batch for Vec<Solo<P>> {
         Kind::of(&self[0], false)
     }
 
-    fn fill(self, bodies: &mut Bodies) -> Result<Self::Jobs, Self> {
-        if !bodies.has::<P>(self.len()) {
-            return Err(self);
-        }
-        let filled = self.into_iter().map(|task| match bodies.fill(task) {
-            Ok(job) => job,
-            Err(task) => Arc::new(task),
-        });
-        Ok(filled.collect::<Vec<_>>().into_iter())
+    fn take_bodies(&self, kept: &mut Bodies) -> Option<Vec<Work>> {
+        kept.take_many::<P>(self.len())
+    }
+
+    fn fill(self, bodies: Vec<Work>) -> Self::Jobs {
+        let filled = self.into_iter().zip(bodies);
+        let filled = filled.map(|(task, body)| task.put_into(body));
+        filled.collect::<Vec<_>>().into_iter()
     }
 
     fn make(self) -> Self::Jobs {

@@ -11,8 +11,6 @@
 
 use std::any::{Any, TypeId};
 
-use crate::sync::Arc;
-
 use super::cell::Program;
 use super::local_queue::Work;
 use super::solo::Solo;
@@ -95,34 +93,26 @@ impl Bodies {
         self.rows.retain(|row| !row.bodies.is_empty());
     }
 
-    /// Whether there are so many for tasks like this one.
-    pub(super) fn has<P: Program>(&self, many: usize) -> bool {
-        let row = self.of::<P>().map(|at| &self.rows[at]);
-        row.is_some_and(|row| row.bodies.len() >= many)
+    /// So many for tasks of this type, if they are there.
+    pub(super) fn take_many<P: Program>(&mut self, many: usize) -> Option<Vec<Work>> {
+        let bodies = self.of::<P>()?;
+        let taken = bodies.split_off(bodies.len().checked_sub(many)?);
+        self.len -= many;
+        Some(taken)
     }
 
+    /// One for a task of this type, if it is there.
     #[inline]
-    fn of<P: Program>(&self) -> Option<usize> {
-        let of = TypeId::of::<Solo<P>>();
-        self.rows.iter().position(|row| row.of == of)
-    }
-
-    /// Puts a task into a body, if there is one for it.
-    #[inline]
-    #[allow(clippy::result_large_err, reason = "inlined, it is moved nowhere")]
-    pub(super) fn fill<P: Program>(&mut self, task: Solo<P>) -> Result<Work, Solo<P>> {
-        let row = self.of::<P>().map(|at| &mut self.rows[at]);
-        let Some(mut body) = row.and_then(|row| row.bodies.pop()) else {
-            return Err(task);
-        };
+    pub(super) fn take<P: Program>(&mut self) -> Option<Work> {
+        let taken = self.of::<P>()?.pop()?;
         self.len -= 1;
-        let any = Arc::get_mut(&mut body).map(|body| body as &mut dyn Any);
-        match any.and_then(|any| any.downcast_mut::<Solo<P>>()) {
-            Some(empty) => {
-                *empty = task;
-                Ok(body)
-            }
-            None => Err(task),
-        }
+        Some(taken)
+    }
+
+    #[inline]
+    fn of<P: Program>(&mut self) -> Option<&mut Vec<Work>> {
+        let of = TypeId::of::<Solo<P>>();
+        let row = self.rows.iter_mut().find(|row| row.of == of);
+        row.map(|row| &mut row.bodies)
     }
 }

@@ -32,41 +32,45 @@ impl<J: Body> Core<J> {
             to.push_back(Claimed::Run(run));
             return (taken, taken);
         }
+        if !self.rows
+            && most > 1
+            && let Some((groups, turns)) = self.claim_groups(turns, most)
+        {
+            let taken = groups.len();
+            to.push_back(Claimed::Groups(groups));
+            return (turns, taken);
+        }
         let Some(mut claim) = self.backlog.claim() else {
             return (0, 0);
         };
         self.claimed(&mut claim);
-        if self.rows {
-            let record = self.begin_record(&claim, Duration::ZERO);
-            to.push_back(Claimed::One(claim, record));
-            return (1, 1);
-        }
-        let lent = self.lend(Tag::of(&claim.item, claim.holds()), most - 1);
-        if lent.is_empty() {
-            to.push_back(Claimed::One(claim, None));
-            return (1, 1);
-        }
-        let taken = 1 + lent.len();
-        to.push_back(Claimed::Group(Box::new(GroupClaim::new(claim, lent))));
-        (1, taken)
+        let record = self.begin_record(&claim, Duration::ZERO);
+        let first = Tag::of(&claim.item, claim.holds());
+        to.push_back(Claimed::One(claim, record));
+        (1, 1 + self.prefetch_behind(first, most - 1, to))
     }
 
-    /// Those that follow the one that the worker has just begun, in its serial group: how many.
+    /// Those that follow one that the worker has, in its serial group, if that is no future: how
+    /// many.
     #[inline]
     pub(super) fn prefetch_behind(
         &mut self,
-        first: Tag,
+        Tag { id, holds, future }: Tag,
         most: usize,
         to: &mut VecDeque<Claimed<J>>,
     ) -> usize {
-        if self.rows || self.is_held() {
+        let alone = self.rows || future.is_some() || self.pressing || self.is_held();
+        if alone || !self.backlog.has_behind(holds) {
             return 0;
         }
-        let lent = self.lend(first, most);
+        let caller = self.caller_of(holds.lane);
+        let (most, goes) = goes_with(self.caller(caller), id, most);
+        let goes = |task: &Waiting<J>| goes(task) && !task.is_future();
+        let lent = self.backlog.lend(holds, most, goes);
+        self.all_taken(caller, lent.iter().next(), lent.len());
         let taken = lent.len();
         if taken > 0 {
-            let group = GroupClaim::behind(first.holds, lent);
-            to.push_back(Claimed::Group(Box::new(group)));
+            to.push_back(Claimed::Groups(lent));
         }
         taken
     }
@@ -93,19 +97,28 @@ impl<J: Body> Core<J> {
         Some(run)
     }
 
-    /// Those behind the claimed task, if it is of a serial group and no future.
+    /// Those of serial groups, of at most so many, and at most so many tasks; and how many
+    /// groups these are.
     #[inline]
-    fn lend(&mut self, claimed: Tag, most: usize) -> Vec<(u64, Waiting<J>)> {
-        let Tag { id, holds, future } = claimed;
-        if future.is_some() || self.pressing || !self.backlog.has_behind(holds) {
-            return Vec::new();
-        }
-        let caller = self.caller_of(holds.lane);
-        let (most, goes) = goes_with(self.caller(caller), id, most);
-        let goes = |task: &Waiting<J>| goes(task) && !task.is_future();
-        let lent = self.backlog.lend(holds, most, goes);
-        self.all_taken(caller, lent.first().map(|(_, task)| task), lent.len());
-        lent
+    fn claim_groups(
+        &mut self,
+        turns: usize,
+        most: usize,
+    ) -> Option<(GroupClaim<Waiting<J>>, usize)> {
+        let (callers, by_lane) = (&self.callers, &self.by_lane);
+        let mut limits = None;
+        let (groups, turns) = self.backlog.claim_groups(turns, |lane, task| {
+            let (left, goes) = limits.get_or_insert_with(|| {
+                let caller = callers.get(by_lane[lane.index() as usize]);
+                goes_with(caller.expect("its tasks wait"), task.id(), most)
+            });
+            let goes = *left > 0 && goes(task) && !task.is_future();
+            *left -= usize::from(goes);
+            goes
+        })?;
+        let caller = self.caller_of(groups.holds().lane);
+        self.all_taken(caller, groups.iter().next(), groups.len());
+        Some((groups, turns))
     }
 
     /// A worker has these tasks of one epoch, of which it has had none.
@@ -133,10 +146,10 @@ impl<J: Body> Core<J> {
                     .for_each(|(spot, task)| self.waits_again(task, spot));
                 self.backlog.unclaim_run(run);
             }
-            Claimed::Group(group) => {
-                let caller = self.caller_of(group.holds().lane);
-                self.all_returned(caller, group.iter().next(), group.len());
-                self.backlog.give_back(*group);
+            Claimed::Groups(groups) => {
+                let caller = self.caller_of(groups.holds().lane);
+                self.all_returned(caller, groups.iter().next(), groups.len());
+                self.backlog.give_back(groups);
             }
         }
     }

@@ -20,6 +20,7 @@ use super::posting::Row;
 use super::reject::SyncError;
 use super::shared::Shared;
 use super::task::Task;
+use super::task_state::Placing;
 use super::waits::{Drained, Synchronize};
 
 /// Where a task goes, and when: its tier, its group, its bump, its delay.
@@ -37,6 +38,18 @@ impl<'a> Place<'a> {
     #[inline]
     pub(super) fn shared_label(&self) -> Option<Arc<str>> {
         self.label.map(Arc::from)
+    }
+
+    /// The same, for the core.
+    #[inline]
+    pub(super) fn placing(self, named: bool) -> Placing {
+        Placing {
+            tier: self.tier,
+            group: self.group.map(|group| group.key),
+            bump: self.bump,
+            after: self.after,
+            named,
+        }
     }
 
     /// Tier 0 (or the group's last), a group of its own, no bump.

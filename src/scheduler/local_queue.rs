@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::backlog::GroupKey;
 use crate::sync::{Arc, Mutex, MutexGuard};
 
 use super::cell::Job;
@@ -21,11 +22,29 @@ pub(super) struct Ran {
     pub(super) tag: Tag,
     /// How many it stands for: those up to this one that [joined](LocalQueue::next_joined).
     pub(super) tasks: u32,
+    /// Of how many groups the last was among those that joined.
+    pub(super) groups: u32,
     /// The next task has taken over what it held.
     pub(super) handed_on: bool,
     pub(super) went: Went,
     pub(super) start: Duration,
     pub(super) end: Duration,
+}
+
+impl Ran {
+    /// One task.
+    #[inline]
+    pub(super) fn one(tag: Tag, went: Went, start: Duration, end: Duration) -> Self {
+        Self {
+            tag,
+            tasks: 1,
+            groups: 0,
+            handed_on: false,
+            went,
+            start,
+            end,
+        }
+    }
 }
 
 /// How that went.
@@ -49,9 +68,20 @@ pub(super) struct Local {
     pub(super) past: Vec<Ran>,
     /// The task that started last.
     pub(super) running: Option<Running>,
-    /// How many ended well in whose place that is, and the last of them.
-    joined: (u32, TaskId),
+    /// Those that ended well in whose place that is.
+    joined: Joined,
+    /// The groups of which the last joined, in the order of `past`.
+    pub(super) groups: Vec<GroupKey>,
     pub(super) waiting: VecDeque<Claimed<Work>>,
+}
+
+/// Tasks in whose place the one that runs is.
+#[derive(Default)]
+struct Joined {
+    tasks: u32,
+    /// Of how many groups the last is among them.
+    groups: u32,
+    last: TaskId,
 }
 
 /// The rows, behind their lock.
@@ -87,22 +117,28 @@ impl LocalQueue {
 
     /// The next of the tasks that were claimed together, if the last one was another of them,
     /// and neither is a future: it takes the place of the last one, which ended well at `end`.
+    /// Its number, its group, and itself.
     #[inline]
-    pub(super) fn next_joined(&self, end: Duration) -> Option<(TaskId, Work)> {
+    pub(super) fn next_joined(&self, end: Duration) -> Option<(TaskId, Option<GroupKey>, Work)> {
         let local = &mut *self.0.lock();
         let claimed = local.waiting.front_mut()?;
-        let task = claimed.pop_joined()?;
+        let (task, group) = claimed.pop_joined()?;
         if claimed.is_empty() {
             local.waiting.pop_front();
         }
         let (id, running) = (task.id(), local.running.as_mut()?);
-        local.joined.0 += 1;
-        local.joined.1 = std::mem::replace(&mut running.tag.id, id);
+        local.joined.tasks += 1;
+        local.joined.last = std::mem::replace(&mut running.tag.id, id);
+        if running.tag.holds.group != group {
+            local.joined.groups += 1;
+            local.groups.extend(running.tag.holds.group);
+            running.tag.holds.group = group;
+        }
         running.start = end;
         if task.has_label() || running.label.is_some() {
             running.label = task.job.label().cloned();
         }
-        Some((id, task.job))
+        Some((id, group, task.job))
     }
 
     /// The next of a run, as [`next`](Self::next), if the last one, which did not fail, was
@@ -154,13 +190,18 @@ impl Local {
 
     /// Those in whose place the one that runs is have run.
     pub(super) fn note_joined(&mut self) {
-        let (tasks, id) = std::mem::take(&mut self.joined);
+        let Joined {
+            tasks,
+            groups,
+            last,
+        } = std::mem::take(&mut self.joined);
         let Some(Running { tag, start, .. }) = self.running.as_ref().filter(|_| tasks > 0) else {
             return;
         };
         self.past.push(Ran {
-            tag: Tag { id, ..*tag },
+            tag: Tag { id: last, ..*tag },
             tasks,
+            groups,
             handed_on: tag.holds.group.is_some(),
             went: Went::Ended(Ending::Ok),
             start: *start,

@@ -73,26 +73,35 @@ pub(super) fn perform(
     };
     loop {
         let (course, woken) = performance.perform(&mut job);
-        let ended = performance.let_go(job, course);
+        let went = match course {
+            Course::Suspended => {
+                performance.run.end = shared.origin.elapsed();
+                Went::Suspended(job, woken)
+            }
+            Course::Spent => {
+                performance.ended(Ending::Ok);
+                performance.kept.bodies.put(job);
+                Went::Ended(Ending::Ok)
+            }
+            Course::Ended(ending) => {
+                // What nobody asks for goes here, while the task is not reported: where
+                // that waits for its scheduler, this task waits.
+                as_task(performance.tag, || drop_quietly(job));
+                Went::Ended(ending)
+            }
+        };
         let is_plain = performance.tag.future.is_none();
-        let plain = queue.filter(|_| is_plain && matches!(ended, Ok(Ending::Ok)));
+        let plain = queue.filter(|_| is_plain && matches!(went, Went::Ended(Ending::Ok)));
         let end = performance.run.end;
-        if let Some((id, next)) = plain.and_then(|queue| queue.next_joined(end)) {
+        if let Some((id, group, next)) = plain.and_then(|queue| queue.next_joined(end)) {
             performance.kept.tell();
             performance.run.start = end;
-            (performance.tag.id, job) = (id, next);
+            let tag = &mut performance.tag;
+            (tag.id, tag.holds.group, job) = (id, group, next);
             continue;
         }
-        let went = ended.map_or_else(|job| Went::Suspended(job, woken), Went::Ended);
         let queue = queue.filter(|_| !went.has_failed());
-        let mut ran = Ran {
-            tag: performance.tag,
-            tasks: 1,
-            handed_on: false,
-            went,
-            start: performance.run.start,
-            end,
-        };
+        let mut ran = Ran::one(performance.tag, went, performance.run.start, end);
         let Some(next) = queue.and_then(|queue| queue.next_of_run(&mut ran)) else {
             return ran;
         };
@@ -113,28 +122,6 @@ struct Performance<'a> {
 }
 
 impl Performance<'_> {
-    /// How it ended; it is let go of then.
-    #[inline(always)]
-    fn let_go(&mut self, job: Arc<dyn Job>, course: Course) -> Result<Ending, Arc<dyn Job>> {
-        match course {
-            Course::Spent => {
-                self.ended(Ending::Ok);
-                self.kept.bodies.put(job);
-                Ok(Ending::Ok)
-            }
-            Course::Ended(ending) => {
-                // What nobody asks for goes here, while the task is not reported: where
-                // that waits for its scheduler, this task waits.
-                as_task(self.tag, || drop_quietly(job));
-                Ok(ending)
-            }
-            Course::Suspended => {
-                self.run.end = self.shared.origin.elapsed();
-                Err(job)
-            }
-        }
-    }
-
     /// Runs one; and whether it was woken by itself meanwhile.
     #[inline]
     fn perform(&mut self, job: &mut Arc<dyn Job>) -> (Course, bool) {

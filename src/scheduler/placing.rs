@@ -77,6 +77,14 @@ impl<J: Body> Core<J> {
         }
     }
 
+    /// As a [submission](Self::submit) of a task of tier 0 that no failure skips.
+    pub(super) fn submit_one(&mut self, caller: Key, placing: Placing, task: Waiting<J>) {
+        self.announce(caller, 1);
+        let Placing { group, bump, .. } = placing;
+        let lane = self.caller(caller).lane;
+        self.backlog.send_to(lane, group, None, bump, task);
+    }
+
     /// As many [submissions](Self::submit) of tasks of tier 0 that no failure skips: they are
     /// alone, or of a group, of which the first may be bumped.
     pub(super) fn submit_run(

@@ -42,10 +42,15 @@ impl Posted {
     #[inline]
     pub(super) fn push(&mut self, task: Waiting<Work>) {
         if self.one.is_some() {
-            self.run = Vec::with_capacity(if self.placing.is_alone() { 64 } else { 8 });
-            self.run.push(self.one.take());
+            self.begin_run();
         }
         self.run.push(Some(task));
+    }
+
+    #[inline(never)]
+    fn begin_run(&mut self) {
+        self.run = Vec::with_capacity(if self.placing.is_alone() { 64 } else { 8 });
+        self.run.push(self.one.take());
     }
 }
 

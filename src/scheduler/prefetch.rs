@@ -40,6 +40,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::backlog::{GroupKey, InFlight};
 use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
@@ -148,14 +149,16 @@ impl State {
         let mut next = None;
         self.core.set_running(n, None);
         if self.is_filled(n) {
-            let mut local = self.queues[n as usize].queue.lock();
+            let local = &mut *self.queues[n as usize].queue.lock();
             ran.handed_on = local.goes_on();
             local.note_joined();
-            report(&mut self.core, n, local.past.drain(..).chain([ran]), wakes);
+            let all = local.past.drain(..).chain([ran]);
+            report(&mut self.core, n, all, &local.groups, wakes);
+            local.groups.clear();
             local.running = None;
             next = local.start_next(now);
         } else {
-            report(&mut self.core, n, [ran], wakes);
+            report(&mut self.core, n, [ran], &[], wakes);
         }
         if let Some(first) = next {
             let queue = Some(self.queue(n));
@@ -290,7 +293,11 @@ impl State {
         let mut local = queue.lock();
         local.note_joined();
         // With their memory.
-        report(&mut self.core, n, std::mem::take(&mut local.past), wakes);
+        let (past, groups) = (
+            std::mem::take(&mut local.past),
+            std::mem::take(&mut local.groups),
+        );
+        report(&mut self.core, n, past, &groups, wakes);
         self.core.set_running(n, local.running.take());
         for claimed in std::mem::take(&mut local.waiting).into_iter().rev() {
             self.core.unclaim(claimed);
@@ -305,16 +312,23 @@ impl State {
     }
 }
 
-/// The core records what worker `n` has run.
+/// The core records what worker `n` has run, and that these groups are free.
 fn report(
     core: &mut Core<Work>,
     n: u32,
     all: impl IntoIterator<Item = Ran>,
+    mut groups: &[GroupKey],
     wakes: &mut WakeBatch,
 ) {
     let (mut series, mut woken) = (Series::default(), WokenRun::default());
     // Not a loop: a chain is quicker from inside.
     all.into_iter().for_each(|ran| {
+        if ran.groups > 0 {
+            let (free, others) = groups.split_at(ran.groups as usize);
+            let InFlight { lane, tier, .. } = ran.tag.holds;
+            core.backlog.complete_each(lane, tier, free);
+            groups = others;
+        }
         if matches!(ran.went, Went::Ended(Ending::Ok))
             && core.end_in_series(&ran, &mut series, wakes)
         {

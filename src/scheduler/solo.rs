@@ -1,6 +1,7 @@
 //! The body of a task that nobody will ask for: what it gives is dropped as soon as it is
 //! there, and nothing is kept of where it waits.
 
+use std::any::Any;
 use std::mem::needs_drop;
 use std::task::Waker;
 
@@ -8,6 +9,7 @@ use crate::sync::{Arc, Mutex};
 use crate::wait::drop_quietly;
 
 use super::cell::{Course, Job, Program, Runner, attempt};
+use super::local_queue::Work;
 use super::outcome::{Ending, Run, Verdict};
 use super::task_state::Body;
 
@@ -32,6 +34,22 @@ impl<P> Solo<P> {
 
     pub(super) fn take(&self) -> Option<P> {
         self.program.lock().take()
+    }
+}
+
+impl<P: Program> Solo<P> {
+    /// The same in this body, if that is empty, nobody's and of its type, else in a new one.
+    #[inline]
+    pub(super) fn put_into(self, mut body: Work) -> Work {
+        let any = Arc::get_mut(&mut body).map(|body| body as &mut dyn Any);
+        match any.and_then(|any| any.downcast_mut::<Self>()) {
+            Some(empty) => {
+                let Self { label, program } = self;
+                (empty.label, *empty.program.get_mut()) = (label, program.into_inner());
+                body
+            }
+            None => Arc::new(self),
+        }
     }
 }
 

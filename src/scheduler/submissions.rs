@@ -88,19 +88,18 @@ impl Submissions {
     #[inline]
     pub(super) fn post<B: Batch>(
         &self,
-        (caller, placing, row): (Key, Placing, Option<&Row>),
-        mut batch: B,
+        to: To<'_, impl Fn() -> Placing>,
+        batch: B,
         now: impl FnOnce() -> Option<Duration>,
         may_post: impl Fn() -> bool,
     ) -> Result<(TaskId, Option<Duration>), B::Jobs> {
-        let to = (caller, placing, row, batch.kind());
+        let kind = batch.kind();
         let has_room = |list: &List, tasks| list.open && list.len + tasks <= MOST && may_post();
         if self.has_bodies.load(Relaxed) {
             let list = &mut *self.list.lock();
             if has_room(list, batch.len()) {
-                match batch.fill(&mut list.bodies) {
-                    Ok(mut jobs) => return Ok(list.put(to, &mut jobs, now())),
-                    Err(unfilled) => batch = unfilled,
+                if let Some(bodies) = batch.take_bodies(&mut list.bodies) {
+                    return Ok(list.put(&to, kind, &mut batch.fill(bodies), now()));
                 }
                 // Until there are others. The allocator is asked under no lock.
                 self.has_bodies.store(false, Relaxed);
@@ -109,7 +108,7 @@ impl Submissions {
         let mut jobs = batch.make();
         let list = &mut *self.list.lock();
         match has_room(list, jobs.len()) {
-            true => Ok(list.put(to, &mut jobs, now())),
+            true => Ok(list.put(&to, kind, &mut jobs, now())),
             false => Err(jobs),
         }
     }
@@ -135,14 +134,15 @@ impl Submissions {
             state.posting.open = open;
         }
         for posted in posted.drain(..) {
-            match posted.one {
-                Some(task) => {
-                    state.core.announce(posted.caller, 1);
-                    _ = state.core.place(posted.caller, posted.placing, task, now);
-                }
-                None => state
-                    .core
-                    .submit_run(posted.caller, posted.placing, posted.run),
+            let Posted {
+                caller,
+                placing,
+                one,
+                run,
+            } = posted;
+            match one {
+                Some(task) => state.core.submit_one(caller, placing, task),
+                None => state.core.submit_run(caller, placing, run),
             }
         }
         state.posting.buffer = posted;
@@ -198,7 +198,8 @@ impl List {
     #[inline(always)]
     fn put(
         &mut self,
-        (caller, placing, row, kind): (Key, Placing, Option<&Row>, Kind),
+        to: &To<'_, impl Fn() -> Placing>,
+        kind: Kind,
         jobs: &mut impl ExactSizeIterator<Item = Work>,
         queued: Option<Duration>,
     ) -> (TaskId, Option<Duration>) {
@@ -208,10 +209,10 @@ impl List {
         for job in jobs {
             self.last.0 += 1;
             let task = Waiting::of(self.last, kind, at, job);
-            match (row, self.posted.last_mut()) {
-                (Some(row), _) => self.put_in_group(row, (caller, placing), task),
-                (None, Some(last)) if placing.is_alone() && last.takes(caller) => last.push(task),
-                _ => self.posted.push(Posted::new(caller, placing, task)),
+            match (to.row, self.posted.last_mut()) {
+                (Some(row), _) => self.put_in_group(row, to, task),
+                (None, Some(last)) if !to.bumped && last.takes(to.caller) => last.push(task),
+                _ => self.posted.push(to.posted(task)),
             }
         }
         (first, queued)
@@ -219,15 +220,32 @@ impl List {
 
     /// Behind those of its group, if a bump does not set it apart.
     #[inline(never)]
-    fn put_in_group(&mut self, row: &Row, (caller, placing): (Key, Placing), task: Waiting<Work>) {
-        let others = row.get(self.number).filter(|_| placing.bump.is_none());
+    fn put_in_group(&mut self, row: &Row, to: &To<'_, impl Fn() -> Placing>, task: Waiting<Work>) {
+        let others = row.get(self.number).filter(|_| !to.bumped);
         match others {
             Some(at) => self.posted[at].push(task),
             None => {
                 row.set(self.number, self.posted.len());
-                self.posted.push(Posted::new(caller, placing, task));
+                self.posted.push(to.posted(task));
             }
         }
+    }
+}
+
+/// Where tasks are to be posted.
+pub(super) struct To<'a, F> {
+    pub(super) caller: Key,
+    /// If it is a group.
+    pub(super) row: Option<&'a Row>,
+    pub(super) bumped: bool,
+    /// All that is said of it.
+    pub(super) placing: F,
+}
+
+impl<F: Fn() -> Placing> To<'_, F> {
+    #[inline]
+    fn posted(&self, task: Waiting<Work>) -> Posted {
+        Posted::new(self.caller, (self.placing)(), task)
     }
 }
 

@@ -9,11 +9,12 @@ use crate::sync::{Arc, Ordering::Relaxed};
 
 use super::batch::{Batch, Made};
 use super::cell::{Cell, Function, Job, Program};
-use super::handles::{Caller, Group, Place};
+use super::handles::{Caller, Place};
 use super::log::{Event, Record, TaskInfo};
 use super::outcome::TaskId;
 use super::reject::{Reason, Rejected};
 use super::solo::Solo;
+use super::submissions::To;
 use super::task::Task;
 use super::task_state::{Body, Kind, Location, Placing, Waiting, nanos};
 
@@ -189,38 +190,33 @@ impl Caller {
         if batch.len() == 0 {
             return Ok(Name::default());
         }
-        let permits = match room.map_or_else(|| self.take_room(batch.len()), Ok) {
-            Ok(permits) => permits,
-            Err(reason) => return Err((reason.into(), batch.make().collect())),
-        };
+        let mut permits = room;
+        if permits.is_none() && self.capacity.is_limited() {
+            match self.take_room(batch.len()) {
+                Ok(taken) => permits = Some(taken),
+                Err(reason) => return Err((reason.into(), batch.make().collect())),
+            }
+        }
         if let Some(g) = place.group
             && (g.caller != self.key || !Arc::ptr_eq(&g.shared, &self.shared))
         {
             return Err((Reason::ForeignGroup, batch.make().collect()));
         }
-        let placing = Placing {
-            tier: place.tier,
-            group: place.group.map(|g| g.key),
-            bump: place.bump,
-            after: place.after,
-            named: timed,
-        };
-        let is_plain = placing.tier.is_none_or(|tier| tier == 0) && placing.after.is_zero();
+        let is_plain = place.tier.is_none_or(|tier| tier == 0) && place.after.is_zero();
         let is_plain = is_plain && self.shared.log.is_none();
         let posted = match is_plain {
-            true => self.post((placing, place.group), batch, timed),
+            true => self.post(place, batch, timed),
             false => Err(batch.make()),
         };
         let name = match posted {
             Ok(name) => name,
-            Err(jobs) => self.submit_now(placing, jobs)?,
+            Err(jobs) => self.submit_now(place.placing(timed), jobs)?,
         };
-        permits.keep();
+        permits.into_iter().for_each(Permits::keep);
         Ok(name)
     }
 
     /// Room for so many, also that of tasks whose endings only their workers know.
-    #[inline(always)]
     fn take_room(&self, tasks: usize) -> Result<Permits<'_>, SendReason> {
         match self.capacity.take(tasks) {
             Err(SendReason::Full) => self.take_after_endings(tasks),
@@ -236,16 +232,16 @@ impl Caller {
 
     /// Posts all of them, or none: of tier 0, without a delay, and there is no log.
     #[inline]
-    fn post<B: Batch>(
-        &self,
-        (placing, group): (Placing, Option<&Group>),
-        batch: B,
-        timed: bool,
-    ) -> Result<Name, B::Jobs> {
+    fn post<B: Batch>(&self, place: Place<'_>, batch: B, timed: bool) -> Result<Name, B::Jobs> {
         let shared = &self.shared;
-        let now = || timed.then(|| shared.origin.elapsed());
+        let now = move || timed.then(|| shared.origin.elapsed());
         let may_post = || self.may_post.load(Relaxed);
-        let to = (self.key, placing, group.map(|group| &group.row));
+        let to = To {
+            caller: self.key,
+            row: place.group.map(|group| &group.row),
+            bumped: place.bump.is_some(),
+            placing: move || place.placing(timed),
+        };
         let posted = shared.submissions.post(to, batch, now, may_post);
         posted.map(|(first, queued)| (first, queued.unwrap_or_default()))
     }

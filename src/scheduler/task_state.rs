@@ -281,8 +281,8 @@ pub(crate) enum Claimed<J> {
     One(Claim<Waiting<J>>, Option<Box<Record>>),
     /// Tasks that are alone.
     Run(RunClaim<Waiting<J>>),
-    /// Tasks of a serial group.
-    Group(Box<GroupClaim<Waiting<J>>>),
+    /// Tasks of serial groups.
+    Groups(GroupClaim<Waiting<J>>),
 }
 
 impl<J: Body> Claimed<J> {
@@ -292,13 +292,13 @@ impl<J: Body> Claimed<J> {
         match self {
             Self::One(..) => false,
             Self::Run(run) => run.is_empty(),
-            Self::Group(group) => group.is_empty(),
+            Self::Groups(groups) => groups.is_empty(),
         }
     }
 
     /// Whether its next task takes over what the one before it held.
     pub(super) fn goes_on(&self) -> bool {
-        matches!(self, Self::Group(group) if group.goes_on())
+        matches!(self, Self::Groups(groups) if groups.goes_on())
     }
 
     /// Its worker runs the next of several now.
@@ -306,7 +306,7 @@ impl<J: Body> Claimed<J> {
         let (task, holds) = match self {
             Self::One(..) => return None,
             Self::Run(run) => (run.pop()?, run.holds()),
-            Self::Group(group) => (group.pop()?, group.holds()),
+            Self::Groups(groups) => (groups.pop()?, groups.holds()),
         };
         Some(Started {
             tag: Tag::of(&task, holds),
@@ -316,14 +316,14 @@ impl<J: Body> Claimed<J> {
         })
     }
 
-    /// The same of one that is no future and not the first.
+    /// The same of one that is no future and not the first; and its group.
     #[inline]
-    pub(super) fn pop_joined(&mut self) -> Option<Waiting<J>> {
+    pub(super) fn pop_joined(&mut self) -> Option<(Waiting<J>, Option<GroupKey>)> {
         match self {
             Self::One(..) => None,
             // The ending of a future is its own.
-            Self::Run(run) => run.pop_joined(|task| !task.is_future()),
-            Self::Group(group) => group.pop_joined(),
+            Self::Run(run) => Some((run.pop_joined(|task| !task.is_future())?, None)),
+            Self::Groups(groups) => Some((groups.pop_joined()?, groups.holds().group)),
         }
     }
 
@@ -331,7 +331,7 @@ impl<J: Body> Claimed<J> {
     pub(super) fn pop_of_run(&mut self) -> Option<Waiting<J>> {
         match self {
             Self::Run(run) => run.pop_joined(|_| true),
-            Self::One(..) | Self::Group(_) => None,
+            Self::One(..) | Self::Groups(_) => None,
         }
     }
 

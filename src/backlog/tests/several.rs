@@ -10,25 +10,12 @@ use crate::backlog::{Backlog, Claim, GroupClaim, GroupKey, InFlight};
 use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 
-/// A claim with what is lent for it, or the claim if that is nothing.
-fn lend(
-    backlog: &mut Backlog<u64>,
-    claim: Claim<u64>,
-    most: usize,
-    goes: impl FnMut(&u64) -> bool,
-) -> Result<GroupClaim<u64>, Claim<u64>> {
-    let lent = backlog.lend(claim.holds(), most, goes);
-    match lent.is_empty() {
-        true => Err(claim),
-        false => Ok(GroupClaim::new(claim, lent)),
-    }
-}
-
 #[derive(Clone, Debug)]
 enum Op {
     Send(u32, Option<u8>),
-    /// So many at most, up to one that this divides.
-    Claim(usize, u64),
+    /// So many at most behind it, up to one that this divides; it is claimed with these, or
+    /// before.
+    Claim(usize, u64, bool),
     /// The next that was claimed is at work; the one before it is done.
     Next,
     /// Those that are not at work go back.
@@ -47,7 +34,7 @@ fn op() -> impl Strategy<Value = Op> {
     let limit = prop::sample::select(vec![Limit::SERIAL, Limit::AtMost(0), Limit::AtMost(2)]);
     prop_oneof![
         10 => (tier, bump).prop_map(|(tier, bump)| Op::Send(tier, bump)),
-        4 => (0..9usize, 5..30u64).prop_map(|(most, stop)| Op::Claim(most, stop)),
+        4 => (0..9usize, 5..30u64, any::<bool>()).prop_map(|(n, stop, with)| Op::Claim(n, stop, with)),
         8 => Just(Op::Next),
         2 => Just(Op::GiveBack),
         3 => Just(Op::End),
@@ -66,6 +53,8 @@ struct Twins {
     limit: Limit,
     /// Those that wait, by number, with their tiers; the item is the number.
     waiting: VecDeque<(u64, u32)>,
+    /// The first, if it was not claimed with them.
+    first: Option<Claim<u64>>,
     lent: Option<GroupClaim<u64>>,
     /// What was claimed, or is at work, here and there.
     working: Option<(InFlight, Claim<u64>)>,
@@ -87,6 +76,7 @@ impl Twins {
             group,
             limit: Limit::SERIAL,
             waiting: VecDeque::new(),
+            first: None,
             lent: None,
             working: None,
         }
@@ -102,17 +92,22 @@ impl Twins {
                 assert_eq!(ours, sent);
                 self.waiting.push_back(sent);
             }
-            Op::Claim(most, stop) => self.claim(most, stop),
+            Op::Claim(most, stop, with) => self.claim(most, stop, with),
             Op::Next => self.next(),
             Op::GiveBack => {
                 if let Some(lent) = self.lent.take() {
-                    let first = !lent.goes_on();
+                    let first = self.first.take();
+                    let claimed = first.is_some() || !lent.goes_on();
                     let tier = lent.holds().tier;
-                    let back: Vec<_> = lent.iter().map(|&n| (n, tier)).collect();
+                    let back = first.iter().map(|first| &first.item).chain(lent.iter());
+                    let back: Vec<_> = back.map(|&n| (n, tier)).collect();
                     let back = back.into_iter().rev();
                     back.for_each(|message| self.waiting.push_front(message));
                     self.subject.give_back(lent);
-                    if first {
+                    first
+                        .into_iter()
+                        .for_each(|first| self.subject.unclaim(first));
+                    if claimed {
                         let (_, claim) = self.working.take().unwrap();
                         self.single.unclaim(claim);
                     }
@@ -141,7 +136,27 @@ impl Twins {
         self.check();
     }
 
-    fn claim(&mut self, most: usize, stop: u64) {
+    fn claim(&mut self, most: usize, stop: u64, with: bool) {
+        let goes = |n: &u64| !n.is_multiple_of(stop);
+        if with && self.working.is_none() {
+            let mut left = most + 1;
+            let claimed = self.subject.claim_groups(9, |lane, n| {
+                let goes = left > 0 && goes(n);
+                left -= usize::from(goes);
+                assert_eq!(lane, self.lane);
+                goes
+            });
+            if let Some((ours, turns)) = claimed {
+                let theirs = self.single.claim().unwrap();
+                let (n, tier) = self.waiting.pop_front().unwrap();
+                assert_eq!((turns, theirs.item, tier), (1, n, 0));
+                let behind = self.take_behind(tier, most, goes);
+                assert!(ours.iter().eq([n].iter().chain(&behind)));
+                self.working = Some((ours.holds(), theirs));
+                self.lent = Some(ours);
+                return;
+            }
+        }
         let ours = self.subject.claim();
         let theirs = self.single.claim();
         assert_eq!(
@@ -159,34 +174,37 @@ impl Twins {
             self.single.finish(theirs.holds());
             return;
         }
-        let goes = |n: &u64| !n.is_multiple_of(stop);
-        let behind = self.waiting.iter();
-        let behind = behind
-            .take_while(|(n, of)| *of == tier && goes(n))
-            .take(most);
         let lends = self.limit == Limit::SERIAL && ours.old.bump().is_none();
-        let expected: Vec<_> = behind.map(|&(n, _)| n).filter(|_| lends).collect();
+        let expected = self.take_behind(tier, if lends { most } else { 0 }, goes);
         self.working = Some((ours.holds(), theirs));
-        match lend(&mut self.subject, ours, most, goes) {
-            Ok(lent) => {
-                assert_eq!(lent.len(), expected.len() + 1);
-                assert!(lent.iter().skip(1).eq(&expected) && !expected.is_empty());
-                self.waiting.drain(..expected.len());
-                self.lent = Some(lent);
-            }
-            Err(_) => assert!(expected.is_empty()),
+        let lent = self.subject.lend(ours.holds(), most, goes);
+        assert!(lent.iter().eq(&expected));
+        if !lent.is_empty() {
+            (self.first, self.lent) = (Some(ours), Some(lent));
         }
+    }
+
+    /// Those that wait first and that go, of this tier: so many at most.
+    fn take_behind(&mut self, tier: u32, most: usize, goes: impl Fn(&u64) -> bool) -> Vec<u64> {
+        let waiting = self.waiting.iter();
+        let behind = waiting.take_while(|(n, of)| *of == tier && goes(n));
+        let taken = behind.take(most).count();
+        self.waiting.drain(..taken).map(|(n, _)| n).collect()
     }
 
     fn next(&mut self) {
         let Some(lent) = &mut self.lent else {
             return;
         };
-        let goes_on = lent.goes_on();
-        let joined = lent.pop_joined();
-        let joins = joined.is_some();
-        assert_eq!(joins, goes_on);
-        let n = joined.or_else(|| lent.pop()).unwrap();
+        let (n, joins) = match self.first.take() {
+            Some(first) => (first.item, false),
+            None => {
+                let goes_on = lent.goes_on();
+                let joined = lent.pop_joined();
+                assert_eq!(joined.is_some(), goes_on);
+                (joined.or_else(|| lent.pop()).unwrap(), goes_on)
+            }
+        };
         if lent.is_empty() {
             self.lent = None;
         }
@@ -272,13 +290,13 @@ fn nothing_is_lent_while_another_lane_has_work() {
     backlog.send_alone(other, 0, None, 9);
     let first = backlog.claim().unwrap();
     assert_eq!(first.item, 1);
-    let first = lend(&mut backlog, first, 9, |_| true).unwrap_err();
+    assert!(backlog.lend(first.holds(), 9, |_| true).is_empty());
     let alone = backlog.claim().unwrap();
     assert_eq!(alone.item, 9);
     backlog.finish(alone.holds());
     // The other has nothing any more.
-    let lent = lend(&mut backlog, first, 3, |_| true).unwrap();
-    assert!(lent.iter().eq(&[1, 2, 3, 4]));
+    let lent = backlog.lend(first.holds(), 3, |_| true);
+    assert!(lent.iter().eq(&[2, 3, 4]));
     assert_eq!(backlog.first_in(group), Some(5));
 }
 
@@ -289,7 +307,7 @@ fn one_that_is_alone_lends_nothing() {
     backlog.finish(first.holds());
     backlog.send_alone(other, 0, Some(0), 9);
     let alone = std::iter::from_fn(|| backlog.claim()).find(|claim| claim.group.is_none());
-    assert!(lend(&mut backlog, alone.unwrap(), 9, |_| true).is_err());
+    assert!(backlog.lend(alone.unwrap().holds(), 9, |_| true).is_empty());
 }
 
 /// A bump is for the next one only.
@@ -298,19 +316,18 @@ fn what_a_bump_brought_forward_lends_nothing() {
     let (mut backlog, group, _) = five();
     assert!(backlog.bump(group, 200));
     let first = backlog.claim().unwrap();
-    let first = lend(&mut backlog, first, 9, |_| true).unwrap_err();
+    assert!(backlog.lend(first.holds(), 9, |_| true).is_empty());
     backlog.finish(first.holds());
     let second = backlog.claim().unwrap();
-    let lent = lend(&mut backlog, second, 9, |_| true).unwrap();
-    assert!(lent.iter().eq(&[2, 3, 4, 5]));
+    let lent = backlog.lend(second.holds(), 9, |_| true);
+    assert!(lent.iter().eq(&[3, 4, 5]));
 }
 
 /// Sent, bumped and given back while others are lent.
 #[test]
 fn what_goes_back_stands_before_what_came_meanwhile() {
     let (mut backlog, group, _) = five();
-    let first = backlog.claim().unwrap();
-    let mut lent = lend(&mut backlog, first, 9, |_| true).unwrap();
+    let (mut lent, _) = backlog.claim_groups(9, |_, _| true).unwrap();
     assert_eq!([lent.pop_joined(), lent.pop()], [None, Some(1)]);
     assert_eq!(lent.pop_joined(), Some(2));
     assert_eq!(backlog.send(group, Some(1), Some(3), 6), (6, 1));

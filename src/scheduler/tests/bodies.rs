@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
+use crate::scheduler::batch::Batch;
 use crate::scheduler::bodies::Bodies;
 use crate::scheduler::cell::{Course, Function, Job, Runner};
 use crate::scheduler::outcome::{Ending, Run};
@@ -61,11 +62,15 @@ fn put<const N: usize>(bodies: &mut Bodies, n: usize) {
 
 /// Whether there was a body for it; it runs all the same.
 fn fill<const N: usize>(bodies: &mut Bodies) -> bool {
-    let filled = bodies.fill(task::<N>());
-    let is_there = filled.is_ok();
-    let job = filled.unwrap_or_else(|task| Arc::new(task));
+    let task = task::<N>();
+    let Some(body) = task.take_bodies(bodies) else {
+        return false;
+    };
+    let at = Arc::as_ptr(&body).cast::<()>();
+    let job = task.put_into(body);
+    assert_eq!(Arc::as_ptr(&job).cast(), at, "of its type");
     assert!(spent(job).is_some());
-    is_there
+    true
 }
 
 #[test]

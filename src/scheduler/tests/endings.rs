@@ -78,9 +78,9 @@ fn while_somebody_waits_for_room_each_ending_is_told() {
         world.post(1);
         world.caller = roomy;
         if serial {
-            let group = world.serial_group();
-            (0..4).for_each(|_| world.submit(Some(group), 0));
-            world.post(4);
+            for group in [world.serial_group(), world.serial_group()] {
+                (0..4).for_each(|_| world.submit(Some(group), 0));
+            }
         } else {
             world.post(8);
         }

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::runs::{NOW, Worker, World};
+use super::runs::{NOW, Worker, World, awaits};
+use crate::backlog::{Blocked, GroupKey};
 use crate::scheduler::cell::{Function, Job};
 use crate::scheduler::local_queue::{Ran, Went};
 use crate::scheduler::outcome::{Ending, TaskId};
@@ -22,12 +23,27 @@ fn what_is_lent_is_covered_as_the_first_is() {
     (0..4).for_each(|_| world.submit(Some(group), 0));
     let mut claimed = VecDeque::new();
     assert!(world.state.core.prefetch(20, 20, &mut claimed).1 > 1);
-    let Some(Claimed::Group(lent)) = claimed.pop_front() else {
+    let Some(Claimed::Groups(lent)) = claimed.pop_front() else {
         panic!("several of a group");
     };
     assert!(lent.iter().map(Waiting::id).eq((1..=4).map(TaskId)));
-    world.state.core.unclaim(Claimed::Group(lent));
+    world.state.core.unclaim(Claimed::Groups(lent));
     assert_eq!(world.drain().len(), 12);
+    world.check_empty();
+}
+
+/// It runs the first itself.
+#[test]
+fn what_is_behind_the_first_is_covered_as_that_is() {
+    let mut world = World::new(1);
+    let group = world.serial_group();
+    (0..2).for_each(|_| world.submit(Some(group), 0));
+    world.post(2);
+    world.synchronize();
+    (0..2).for_each(|_| world.submit(Some(group), 0));
+    let worker = world.claim(1, 9).unwrap();
+    assert_eq!(world.rest(worker), [1, 2, 3, 4]);
+    assert_eq!(world.drain().len(), 2);
     world.check_empty();
 }
 
@@ -118,6 +134,116 @@ fn a_failure_among_lent_tasks_leaves_the_others_their_turn() {
     }
 }
 
+/// Six groups with tasks 1 and 2, 3 and 4, up to 11 and 12: the worker has all of them.
+fn six_groups(world: &mut World) -> (Vec<GroupKey>, Worker) {
+    let groups: Vec<_> = (0..6).map(|_| world.serial_group()).collect();
+    for &group in &groups {
+        (0..2).for_each(|_| world.submit(Some(group), 0));
+    }
+    let worker = world.claim(1, 12).unwrap();
+    (groups, worker)
+}
+
+#[test]
+fn groups_that_have_ended_are_free_and_those_not_begun_go_back() {
+    for begun in 1..=12 {
+        let mut world = World::new(1);
+        let (groups, mut worker) = six_groups(&mut world);
+        (1..begun).for_each(|_| assert!(worker.next()));
+        assert_eq!(worker.id(), begun);
+        let core = world.state.exact(&mut world.wakes);
+        let left = (core.unfinished, core.backlog.in_flight());
+        assert_eq!(left, (13 - begun, 1));
+        for (n, &group) in groups.iter().enumerate() {
+            // The number of its last.
+            let last = 2 * n as u64 + 2;
+            let why = match last {
+                _ if last < begun => Blocked::Empty,
+                _ if last <= begun + 1 => Blocked::GroupLimit,
+                _ => Blocked::InLine,
+            };
+            assert_eq!(core.backlog.why(group), why, "{begun} of group {n}");
+        }
+        let held = worker.tag.holds.group;
+        assert_eq!(held, Some(groups[(begun as usize - 1) / 2]));
+        assert!(!worker.next() && world.finish(&worker, Ending::Ok).is_none());
+        let mut order = world.drain();
+        order.sort_unstable();
+        assert!(order.into_iter().eq(begun + 1..=12));
+        assert_eq!(world.summary().ok, 12);
+        world.check_empty();
+    }
+}
+
+#[test]
+fn of_several_groups_a_worker_has_at_most_so_many_tasks() {
+    for most in 1..12 {
+        let mut world = World::new(1);
+        let (_, worker) = six_groups(&mut world);
+        world.state.exact(&mut world.wakes);
+        assert_eq!(world.rest(worker), [1]);
+        let worker = world.claim(1, most).unwrap();
+        assert!(world.rest(worker).len() as u32 == most);
+        world.drain();
+        world.check_empty();
+    }
+}
+
+/// It is claimed by itself, and has an entry.
+#[test]
+fn a_future_is_not_among_several_groups() {
+    let mut world = World::new(1);
+    world.post(1);
+    for future in [false, true, false] {
+        let group = Some(world.serial_group());
+        let placing = Placing {
+            group,
+            ..Placing::default()
+        };
+        let job = if future { awaits() } else { world.job() };
+        world.state.core.submit(world.caller, placing, job, NOW);
+    }
+    let mut worker = world.claim(1, 9).unwrap();
+    let is_future: Vec<_> = std::iter::from_fn(|| {
+        let future = worker.next().then_some(worker.tag.future)?;
+        Some(future.is_some())
+    })
+    .collect();
+    assert_eq!(is_future, [false, true, false]);
+    assert!(world.finish(&worker, Ending::Ok).is_none());
+    world.check_empty();
+}
+
+#[test]
+fn a_failure_in_one_of_several_groups_leaves_the_others_their_turn() {
+    for fails in 1..12 {
+        let mut world = World::new(1);
+        let (_, mut worker) = six_groups(&mut world);
+        (1..fails).for_each(|_| assert!(worker.next()));
+        let next = world.finish(&worker, Ending::Failed).unwrap();
+        assert_eq!(next.id(), fails + 1);
+        let groups = (12 - fails).div_ceil(2);
+        assert_eq!(world.state.core.backlog.in_flight(), groups);
+        assert!(world.rest(next).into_iter().eq(fails + 1..=12));
+        let summary = world.summary();
+        assert_eq!((summary.ok, summary.failed), (11, 1));
+        world.check_empty();
+    }
+}
+
+/// What came meanwhile came to the last first.
+#[test]
+fn groups_of_one_worker_take_their_next_turns_in_the_order_of_their_ends() {
+    let mut world = World::new(1);
+    let (groups, worker) = six_groups(&mut world);
+    for &group in groups.iter().rev() {
+        world.submit(Some(group), 0);
+    }
+    assert!(world.rest(worker).into_iter().eq(1..=12));
+    assert_eq!(world.drain(), [18, 17, 16, 15, 14, 13]);
+    world.check_empty();
+}
+
 /// One group behind another: what the last of each held is free.
 #[test]
 fn who_has_lent_tasks_of_two_groups_ends_with_both() {
@@ -152,16 +278,14 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
             .submit_run(world.caller, placing, run.collect());
         let taken = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
         let queue = taken.queue.unwrap();
-        let ran = |id, end| Ran {
-            tag: Tag {
-                id: TaskId(id),
+        let ran = |id, end| {
+            let id = TaskId(id);
+            let tag = Tag {
+                id,
                 ..taken.first.tag
-            },
-            tasks: 1,
-            handed_on: false,
-            went: Went::Ended(Ending::Ok),
-            start: NOW,
-            end: Duration::from_secs(end),
+            };
+            let end = Duration::from_secs(end);
+            Ran::one(tag, Went::Ended(Ending::Ok), NOW, end)
         };
         assert!(queue.next_joined(NOW).is_none() && queue.next_of_run(&mut ran(1, 2)).is_none());
         assert!(queue.next(&mut ran(1, 2)).is_some());

@@ -89,15 +89,7 @@ impl World {
     }
 
     fn ran(&self, n: usize, ending: Ending) -> Ran {
-        let (tag, start, end) = (self.tags[&n], self.now, self.now);
-        Ran {
-            tag,
-            tasks: 1,
-            handed_on: false,
-            went: Went::Ended(ending),
-            start,
-            end,
-        }
+        Ran::one(self.tags[&n], Went::Ended(ending), self.now, self.now)
     }
 
     pub(super) fn finish(&mut self, worker: u32, n: usize) -> Option<usize> {

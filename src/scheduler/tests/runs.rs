@@ -184,21 +184,15 @@ impl Worker {
     }
 
     pub(super) fn ran(&self, went: Went) -> Ran {
-        Ran {
-            tag: self.tag,
-            tasks: 1,
-            handed_on: false,
-            went,
-            start: NOW,
-            end: NOW,
-        }
+        Ran::one(self.tag, went, NOW, NOW)
     }
 
     /// What it runs ended well: it goes on with its local queue, if there is more.
     pub(super) fn next(&mut self) -> bool {
         let plain = self.queue.as_ref().filter(|_| self.tag.future.is_none());
         let joined = plain.and_then(|queue| queue.next_joined(NOW));
-        joined.map(|(id, _)| self.tag.id = id).is_some() || self.goes_on(Went::Ended(Ending::Ok))
+        let joins = |(id, group, _)| (self.tag.id, self.tag.holds.group) = (id, group);
+        joined.map(joins).is_some() || self.goes_on(Went::Ended(Ending::Ok))
     }
 
     pub(super) fn goes_on(&mut self, went: Went) -> bool {
