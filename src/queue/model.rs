@@ -3,6 +3,7 @@
 
 mod bumps;
 mod flags;
+mod parts;
 mod room;
 mod submissions;
 mod units;

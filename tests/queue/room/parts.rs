@@ -123,8 +123,9 @@ fn what_is_taken_out_makes_room() {
     drop(turn.next_batch(3).unwrap().complete());
     has_room(&wide, 2, full);
     turn.next().unwrap().complete();
-    drop(turn.next().unwrap().detach());
     has_room(&wide, 1, full);
+    drop(turn.next().unwrap().detach());
+    assert_eq!(reason(wide.send(0)), full);
     drop(turn);
     assert_eq!(queue.drain(wide.group()).unwrap().len(), 4);
     has_room(&wide, 4, full);
@@ -164,6 +165,30 @@ fn what_comes_back_waits_whether_there_is_room_or_not() {
     );
     assert_eq!(serve(&queue).len(), 3);
     has_room(&wide, 2, full);
+}
+
+/// By the group's next event it would be counted in any case: a change of the lane is none.
+#[test]
+fn what_comes_back_is_counted_at_once() {
+    let full = SendReason::LaneFull;
+    let (queue, lane) = plain();
+    let wide = lane.conversation().unwrap();
+    lane.set_capacity(2).unwrap();
+    wide.send_all([1, 2]).unwrap();
+    let mut turn = queue.try_receive().unwrap();
+    has_room(&wide, 1, full);
+    turn.next().unwrap().give_back();
+    lane.set_capacity(3).unwrap();
+    assert_eq!(reason(wide.send(0)), full);
+    drop(turn);
+    assert_eq!(serve(&queue).len(), 3);
+    has_room(&wide, 3, full);
+    let turn = queue.try_receive().unwrap();
+    has_room(&wide, 1, full);
+    drop(turn);
+    lane.set_capacity(4).unwrap();
+    assert_eq!(reason(wide.send(0)), full);
+    assert_eq!(serve(&queue).len(), 4);
 }
 
 #[test]
@@ -404,6 +429,7 @@ fn by_key_each_may_have_so_many() {
     assert_eq!(serve(&queue), [3]);
     // One that differs is remembered.
     assert!(orders.is_empty());
+    assert_eq!(queue.counts().groups, 1, "and no other");
     for n in 0..3 {
         orders.send("dead", n).unwrap();
     }
