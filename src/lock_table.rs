@@ -55,10 +55,10 @@
 //! A hot root does not: an owner that locks below the same root again and again *keeps* the intent on
 //! it. From the second time in a row that the intent is not needed any more it stays in the table, as
 //! if it were not there: nobody sees it, and who is in conflict with it takes it away, with the locks
-//! of all shards and in O(owners that keep one there). To use it again, and to let it rest, is a load
+//! of all shards and in O(owners that keep one on that root). To begin and to end it is O(log n) in
+//! those. To use it again, and to let it rest, is a load
 //! and a store of a word of the owner's own, under the lock of what it locks below.
-//! It goes with the owner, and when somebody takes a [`snapshot`](LockTable::snapshot) or asks for
-//! [`len`](LockTable::len). So whoever has many small transactions has an owner for each thread or
+//! It goes with the owner. So whoever has many small transactions has an owner for each thread or
 //! session, and [renews](Owner::renew) it; an owner made for each one locks the root itself, twice.
 //!
 //! To make an owner, to renew and to drop it takes a lock that every sixteenth thread shares, of the
@@ -118,8 +118,6 @@ mod tests;
 pub use self::acquire::Lock;
 pub use self::error::{Deadlock, Link, LockError, OwnerId, ReleaseError, TryLockError};
 pub use self::first_free::FirstFree;
-use self::index::Index;
-use self::name::Gone;
 pub use self::node::Cause;
 pub use self::owner::{Owner, Savepoint};
 use self::owners::Owners;
@@ -230,20 +228,21 @@ impl<K, S> LockTable<K, S> {
         self.shared.is_closed()
     }
 
-    /// How many resources somebody holds or waits for. Takes the lock of every shard, and that of
-    /// those who wait.
+    /// How many resources somebody holds or waits for. Locks and costs as
+    /// [`counts`](Self::counts).
     #[must_use]
     pub fn len(&self) -> usize {
         self.counts().resources
     }
 
-    /// How many resources, owners and waits there are, and how many deadlocks there were:
-    /// O(1), but for the lock of every shard, taken together with that of those who wait, and of each
-    /// part of the owners.
+    /// How many resources, owners and waits there are, and how many deadlocks there were. O(owners
+    /// that keep an intent), under the lock of every shard, taken together with that of those who wait,
+    /// and of each part of the owners. What is kept stays so: who asks often slows down nobody's next
+    /// transaction.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.look(|waits, locked| Counts {
-            resources: locked.len(),
+            resources: locked.in_use(),
             contended: waits.nodes.len(),
             owners: self.shared.owners.len(),
             locks: waits.waits,
@@ -251,14 +250,10 @@ impl<K, S> LockTable<K, S> {
         })
     }
 
-    /// At all of it, locked, without what is kept and not used.
+    /// At all of it, locked.
     fn look<R>(&self, look: impl FnOnce(&WaitTable<K>, &mut Locked<'_, K>) -> R) -> R {
-        // Declared first, so that it is dropped unlocked.
-        let mut gone = Gone::new();
         let waits = self.shared.wait_table.lock();
         let mut locked = self.shared.shards.lock_all();
-        let idle = |index: &mut Index<K>| index.revoke_idle(&mut gone);
-        locked.indices().for_each(idle);
         look(&waits, &mut locked)
     }
 

@@ -1,8 +1,9 @@
 //! What the table looks like at one moment.
 
+use super::bias::Biases;
 use super::entries::Entry;
 use super::error::OwnerId;
-
+use super::index::Index;
 use super::node::{Cause, Node, Request};
 use super::shards::Locked;
 use super::wait_table::WaitTable;
@@ -79,8 +80,7 @@ impl<K: Clone> ResourceView<K> {
 impl<K> WaitTable<K> {
     /// Of all that the index has, with all of it locked.
     pub(super) fn view(&self, locked: &mut Locked<'_, K>) -> Vec<ResourceView<Arc<K>>> {
-        let view = |entry: &mut Entry<K>| {
-            let resource = entry.name.share();
+        let view = |(biases, entry): (&Biases, &mut Entry<K>)| {
             let (holders, node) = match entry.busy {
                 None => (&entry.holders, None),
                 Some(node) => {
@@ -88,14 +88,24 @@ impl<K> WaitTable<K> {
                     (&node.holders, Some(node))
                 }
             };
-            let holders = holders.iter().map(|(owner, mode)| (OwnerId(owner), mode));
+            let idle = biases.idle_at(entry.id);
+            let holders = holders.iter().filter(|(owner, _)| !idle(*owner));
+            let holders: Vec<_> = holders
+                .map(|(owner, mode)| (OwnerId(owner), mode))
+                .collect();
+            if holders.is_empty() && node.is_none() {
+                return None;
+            }
             Some(ResourceView {
-                resource,
-                holders: holders.collect(),
+                resource: entry.name.share(),
+                holders,
                 waiters: node.map_or_else(Vec::new, Node::waiters),
             })
         };
-        let all = locked.indices().flat_map(|index| index.entries.iter_mut());
+        let all = locked.indices().flat_map(|Index { entries, biases }| {
+            let biases = &*biases;
+            entries.iter_mut().map(move |entry| (biases, entry))
+        });
         all.filter_map(view).collect()
     }
 }

@@ -261,7 +261,11 @@ impl<K> WaitTable<K> {
         let shards = self.shards.clone();
         let mut locked = shards.lock(changes.iter().map(|(id, _)| id.hash()));
         for &(id, mode) in changes {
-            match locked.index(id.hash()).lower(id, owner, mode) {
+            let index = locked.index(id.hash());
+            if mode.is_none() {
+                index.biases.end(id, owner);
+            }
+            match index.lower(id, owner, mode) {
                 Ok(name) => self.deferred.extend(name.map(DeferredDrop::Name)),
                 Err(node) => {
                     let found = self.nodes.get_mut(node).expect("the node of an entry");
