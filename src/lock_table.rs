@@ -82,7 +82,7 @@
 use std::fmt;
 use std::hash::{Hash, RandomState};
 
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::sync::{Arc, AtomicBool, Ordering, unique};
 use crate::wait::{Guarded, Session, WakeBatch};
 
 mod acquire;
@@ -146,6 +146,8 @@ pub struct LockTable<K, S = RandomState> {
 /// Apart from the count of handles, which owners that come and go change.
 #[repr(align(128))]
 struct Shared<K, S> {
+    /// No other table has it.
+    number: u64,
     shards: Arc<Shards<K>>,
     owners: Owners,
     wait_table: Guarded<WaitTable<K>>,
@@ -166,8 +168,10 @@ impl<K, S> LockTable<K, S> {
     /// An empty table whose resources are hashed by `hasher`.
     pub fn with_hasher(hasher: S) -> Self {
         let shards = Arc::new(Shards::new());
+        let number = unique();
         let shared = Shared {
-            wait_table: Guarded::new(WaitTable::new(shards.clone())),
+            wait_table: Guarded::new(WaitTable::new(number, shards.clone())),
+            number,
             shards,
             owners: Owners::new(),
             hasher,
@@ -185,7 +189,7 @@ impl<K, S> LockTable<K, S> {
     }
 
     /// Gives an owner another priority, which counts from the next deadlock on; it may wait
-    /// meanwhile. False if the owner is gone. Takes the lock of those who wait.
+    /// meanwhile. False if the owner is gone, or another table's. Takes the lock of those who wait.
     ///
     /// ```
     /// # use conversant::lock_table::{LockTable, Resource};
@@ -205,9 +209,12 @@ impl<K, S> LockTable<K, S> {
     /// assert!(!locks.set_priority(id, 6));
     /// ```
     pub fn set_priority(&self, owner: OwnerId, priority: i32) -> bool {
+        if owner.table != self.shared.number {
+            return false;
+        }
         let mut waits = self.shared.wait_table.lock();
-        waits.set_priority(owner.0, priority);
-        self.shared.owners.set_priority(owner.0, priority)
+        waits.set_priority(owner.key, priority);
+        self.shared.owners.set_priority(owner.key, priority)
     }
 
     /// Closes the table for good: everybody who waits gets an error, and so does every later

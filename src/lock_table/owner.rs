@@ -40,7 +40,7 @@ pub struct Owner<K, S = RandomState> {
 /// A moment in the life of an owner, to go back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint {
-    owner: Key,
+    owner: OwnerId,
     epoch: u64,
 }
 
@@ -61,7 +61,8 @@ impl<K, S> Owner<K, S> {
     /// What names it in snapshots and deadlocks.
     #[must_use]
     pub fn id(&self) -> OwnerId {
-        OwnerId(self.id)
+        let (table, key) = (self.shared.number, self.id);
+        OwnerId { table, key }
     }
 
     /// Of the owners in a deadlock, one of the lowest priority gives up. It is as when the owner was
@@ -76,7 +77,7 @@ impl<K, S> Owner<K, S> {
     /// forgotten.
     pub fn savepoint(&mut self) -> Savepoint {
         Savepoint {
-            owner: self.id,
+            owner: self.id(),
             epoch: self.holds.savepoint(),
         }
     }
@@ -87,9 +88,9 @@ impl<K, S> Owner<K, S> {
     ///
     /// # Errors
     ///
-    /// [`ReleaseError::Foreign`] if the savepoint is another owner's.
+    /// [`ReleaseError::Foreign`] if the savepoint is another owner's, of this table or of another.
     pub fn release_to(&mut self, savepoint: Savepoint) -> Result<(), ReleaseError> {
-        if savepoint.owner != self.id {
+        if savepoint.owner != self.id() {
             return Err(ReleaseError::Foreign);
         }
         self.abort_pending();

@@ -91,7 +91,7 @@ impl<K> WaitTable<K> {
             let idle = biases.idle_at(entry.id);
             let holders = holders.iter().filter(|(owner, _)| !idle(*owner));
             let holders: Vec<_> = holders
-                .map(|(owner, mode)| (OwnerId(owner), mode))
+                .map(|(owner, mode)| (self.name(owner), mode))
                 .collect();
             if holders.is_empty() && node.is_none() {
                 return None;
@@ -99,7 +99,7 @@ impl<K> WaitTable<K> {
             Some(ResourceView {
                 resource: entry.name.share(),
                 holders,
-                waiters: node.map_or_else(Vec::new, Node::waiters),
+                waiters: node.map_or_else(Vec::new, |node| self.waiters(node)),
             })
         };
         let all = locked.indices().flat_map(|Index { entries, biases }| {
@@ -108,21 +108,19 @@ impl<K> WaitTable<K> {
         });
         all.filter_map(view).collect()
     }
-}
 
-impl<K> Node<K> {
-    fn waiters(&self) -> Vec<WaiterView> {
+    fn waiters(&self, node: &Node<K>) -> Vec<WaiterView> {
         let waiter = |&request: &Request| {
-            let blockers = self.blockers(request);
+            let blockers = node.blockers(request);
             WaiterView {
-                owner: OwnerId(request.owner),
+                owner: self.name(request.owner),
                 asks: request.mode,
-                holds: self.holders.held(request.owner),
+                holds: node.holders.held(request.owner),
                 blocked_by: blockers
-                    .map(|(owner, mode, cause)| (OwnerId(owner), mode, cause))
+                    .map(|(owner, mode, cause)| (self.name(owner), mode, cause))
                     .collect(),
             }
         };
-        self.queue.iter().map(waiter).collect()
+        node.queue.iter().map(waiter).collect()
     }
 }
