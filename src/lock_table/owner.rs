@@ -105,7 +105,7 @@ impl<K, S> Owner<K, S> {
     /// begun anew more often do not give up: so whoever retries gets through at last.
     ///
     /// ```
-    /// use conversant::lock_table::{LockError, LockTable, Resource};
+    /// use conversant::lock_table::{LockError, LockTable, Owner, Resource};
     /// use conversant::modes::Mode;
     ///
     /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -117,14 +117,17 @@ impl<K, S> Owner<K, S> {
     /// # }
     /// let locks = LockTable::new();
     /// let mut owner = locks.owner(0);
-    /// let mut transfer = || loop {
-    ///     let both = [Name(1), Name(2)].map(|name| owner.lock(&name, Mode::X).wait());
-    ///     match both.into_iter().collect::<Result<Vec<()>, _>>() {
-    ///         Err(LockError::Deadlock(_)) => owner.retry(),
-    ///         other => return other,
-    ///     }
+    /// let both = |owner: &mut Owner<Name>| {
+    ///     owner.lock(&Name(1), Mode::X).wait()?;
+    ///     owner.lock(&Name(2), Mode::X).wait()
     /// };
-    /// transfer()?;
+    /// loop {
+    ///     match both(&mut owner) {
+    ///         Err(LockError::Deadlock(_)) => owner.retry(),
+    ///         other => break other?,
+    ///     }
+    /// }
+    /// assert_eq!(owner.holdings().count(), 2);
     /// owner.release_all();
     /// # Ok::<(), LockError<Name>>(())
     /// ```
@@ -244,9 +247,6 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         self.abort_pending();
         let hash = |key: &K| self.shared.hasher.hash_one(key);
         self.path.plan(asked, hash, &self.holds);
-        if self.path.gives_up {
-            self.give_up_kept();
-        }
     }
 
     #[inline]

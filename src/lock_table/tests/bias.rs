@@ -235,3 +235,16 @@ fn who_gives_one_up_keeps_another() {
     a.renew();
     take(&mut c, &path([2]), S);
 }
+
+#[test]
+fn a_request_that_is_not_polled_gives_nothing_up() {
+    let locks = LockTable::new();
+    let [mut a] = owners(&locks);
+    settle(&mut a, &path([1, 1]));
+    // Not as the kept intent has it.
+    drop(a.lock_many([(path([1]), S)]));
+    assert_eq!(entries(&locks), 1);
+    a.lock_many([(path([1]), S)]).wait().unwrap();
+    a.release_all();
+    assert_eq!(entries(&locks), 0);
+}
