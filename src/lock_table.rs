@@ -56,12 +56,11 @@
 //! A hot root does not: an owner that locks below the same root again and again *keeps* the intent
 //! on it. From the second time in a row that the intent is not needed any more it stays in the
 //! table, as if it were not there: nobody sees it, and who is in conflict with it takes it away,
-//! with the locks of all shards and in O(owners that keep one there). To use it again, and to let
-//! it rest, is a load and a store of a word of the owner's own, under the lock of what it locks
-//! below. It goes with the owner, and when somebody takes a [`snapshot`](LockTable::snapshot) or
-//! asks for [`len`](LockTable::len). So whoever has many small transactions has an owner for each
-//! thread or session, and [renews](Owner::renew) it; an owner made for each one locks the root
-//! itself, twice.
+//! with the locks of all shards and in O(owners that keep one on that root). To begin and to end it
+//! is O(log n) in those. To use it again, and to let it rest, is a load and a store of a word of
+//! the owner's own, under the lock of what it locks below. It goes with the owner. So whoever has
+//! many small transactions has an owner for each thread or session, and [renews](Owner::renew) it;
+//! an owner made for each one locks the root itself, twice.
 //!
 //! To make an owner, to renew and to drop it takes a lock that every sixteenth thread shares, of
 //! the thread that made it, and counts in one word that all share; the drop of one that has waited
@@ -84,7 +83,7 @@
 use std::fmt;
 use std::hash::{Hash, RandomState};
 
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::sync::{Arc, AtomicBool, Ordering, unique};
 use crate::wait::{Guarded, Session, WakeBatch};
 
 mod acquire;
@@ -120,8 +119,6 @@ mod tests;
 pub use self::acquire::Lock;
 pub use self::error::{Deadlock, Link, LockError, OwnerId, ReleaseError, TryLockError};
 pub use self::first_free::FirstFree;
-use self::index::Index;
-use self::name::Gone;
 pub use self::node::Cause;
 pub use self::owner::{Owner, Savepoint};
 use self::owners::Owners;
@@ -135,7 +132,8 @@ pub const MAX_DEPTH: usize = 64;
 /// What can be locked. The hierarchy comes from the names.
 ///
 /// `parent` must give the same for equal names, and lead to a root. If it does not, nothing is
-/// unsafe and no lock is granted against its compatibility, but intents may be missing.
+/// unsafe and no lock is granted against its compatibility, but intents may be missing. What is
+/// moved while it is held keeps the ancestors that it had, also for what is locked below it.
 pub trait Resource: Hash + Eq + Clone {
     /// What this is a part of; none for a root.
     fn parent(&self) -> Option<Self>;
@@ -149,6 +147,8 @@ pub struct LockTable<K, S = RandomState> {
 /// Apart from the count of handles, which owners that come and go change.
 #[repr(align(128))]
 struct Shared<K, S> {
+    /// No other table has it.
+    number: u64,
     shards: Arc<Shards<K>>,
     owners: Owners,
     wait_table: Guarded<WaitTable<K>>,
@@ -169,8 +169,10 @@ impl<K, S> LockTable<K, S> {
     /// An empty table whose resources are hashed by `hasher`.
     pub fn with_hasher(hasher: S) -> Self {
         let shards = Arc::new(Shards::new());
+        let number = unique();
         let shared = Shared {
-            wait_table: Guarded::new(WaitTable::new(shards.clone())),
+            wait_table: Guarded::new(WaitTable::new(number, shards.clone())),
+            number,
             shards,
             owners: Owners::new(),
             hasher,
@@ -188,7 +190,7 @@ impl<K, S> LockTable<K, S> {
     }
 
     /// Gives an owner another priority, which counts from the next deadlock on; it may wait
-    /// meanwhile. False if the owner is gone. Takes the lock of those who wait.
+    /// meanwhile. False if the owner is gone, or another table's. Takes the lock of those who wait.
     ///
     /// ```
     /// # use conversant::lock_table::{LockTable, Resource};
@@ -208,9 +210,12 @@ impl<K, S> LockTable<K, S> {
     /// assert!(!locks.set_priority(id, 6));
     /// ```
     pub fn set_priority(&self, owner: OwnerId, priority: i32) -> bool {
+        if owner.table != self.shared.number {
+            return false;
+        }
         let mut waits = self.shared.wait_table.lock();
-        waits.set_priority(owner.0, priority);
-        self.shared.owners.set_priority(owner.0, priority)
+        waits.set_priority(owner.key, priority);
+        self.shared.owners.set_priority(owner.key, priority)
     }
 
     /// Closes the table for good: everybody who waits gets an error, and so does every later
@@ -231,20 +236,21 @@ impl<K, S> LockTable<K, S> {
         self.shared.is_closed()
     }
 
-    /// How many resources somebody holds or waits for. Takes the lock of every shard, and that of
-    /// those who wait.
+    /// How many resources somebody holds or waits for. Locks and costs as
+    /// [`counts`](Self::counts).
     #[must_use]
     pub fn len(&self) -> usize {
         self.counts().resources
     }
 
-    /// How many resources, owners and waits there are, and how many deadlocks there were: O(1), but
-    /// for the lock of every shard, taken together with that of those who wait, and of each part of
-    /// the owners.
+    /// How many resources, owners and waits there are, and how many deadlocks there were. O(owners
+    /// that keep an intent), under the lock of every shard, taken together with that of those who
+    /// wait, and of each part of the owners. What is kept stays so: who asks often slows down
+    /// nobody's next transaction.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.look(|waits, locked| Counts {
-            resources: locked.len(),
+            resources: locked.in_use(),
             contended: waits.nodes.len(),
             owners: self.shared.owners.len(),
             locks: waits.waits,
@@ -252,14 +258,10 @@ impl<K, S> LockTable<K, S> {
         })
     }
 
-    /// At all of it, locked, without what is kept and not used.
+    /// At all of it, locked.
     fn look<R>(&self, look: impl FnOnce(&WaitTable<K>, &mut Locked<'_, K>) -> R) -> R {
-        // Declared first, so that it is dropped unlocked.
-        let mut gone = Gone::new();
         let waits = self.shared.wait_table.lock();
         let mut locked = self.shared.shards.lock_all();
-        let idle = |index: &mut Index<K>| index.revoke_idle(&mut gone);
-        locked.indices().for_each(idle);
         look(&waits, &mut locked)
     }
 

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::Resource;
-use super::error::{Deadlock, LockError, OwnerId, Owners, TryLockError};
+use super::error::{Deadlock, LockError, Owners, TryLockError};
 use super::index::Room;
 use super::owner::Owner;
 use super::wait_table::Outcome;
@@ -62,9 +62,9 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ///
     /// # Panics
     ///
-    /// Hashing, `parent` and `clone` run before anything is locked, at the first poll; `Eq` runs
-    /// under the table's locks as well, and must not use the table. If one of them panics, nothing
-    /// has changed.
+    /// `clone` runs in the call, and once more with hashing and `parent` at the first poll, before
+    /// anything is locked; `Eq` runs under the table's locks as well, and must not use the table.
+    /// If one of them panics, nothing has changed.
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
         self.abort_pending();
         Wait::new(Lock::new(self, Some((resource.clone(), mode))))
@@ -77,9 +77,14 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// two resources of one depth have the same hash; then, as always, it is detected. Of no
     /// resources it is granted at once.
     ///
-    /// # Errors
+    /// # Errors, cancel safety
     ///
     /// As for [`lock`](Self::lock).
+    ///
+    /// # Panics
+    ///
+    /// As for [`lock`](Self::lock), but hashing, `parent` and `clone` run in the call, and with them the
+    /// iterator, before anything is locked.
     pub fn lock_many(
         &mut self,
         resources: impl IntoIterator<Item = (K, Mode)>,
@@ -151,6 +156,9 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         }
         if owner.shared.is_closed() {
             return Err(LockError::Closed);
+        }
+        if std::mem::take(&mut owner.path.gives_up) {
+            owner.give_up_kept();
         }
         let mut taken = owner.take();
         if taken == Room::Revoked {
@@ -235,7 +243,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         let result = match outcome {
             None => {
                 if let Some(mode) = queued {
-                    trace::owner_blocked(&OwnerId(id), &mode);
+                    trace::owner_blocked(&owner.id(), &mode);
                 }
                 return Poll::Pending;
             }

@@ -3,7 +3,8 @@
 //! OLTP Scalability using Speculative Lock Inheritance", 2009).
 //!
 //! State: a word that the owner shares with the shard of the root. While it is idle or used, the
-//! owner stands among the holders of the root, and the word in the shard's list.
+//! owner stands among the holders of the root, and the word in the shard's list. Who looks at the
+//! table passes over the idle ones.
 //!
 //! ```text
 //!            begin                take
@@ -26,13 +27,20 @@
 //! Memory ordering: that of the locks. Who revokes has the lock under which it was let rest last,
 //! and so what the owner did below the root happens before what is granted after it.
 
-use crate::sync::{AtomicU8, Ordering};
+use std::collections::BTreeMap;
+
+use super::entries::NodeId;
+use crate::slab::Key;
+use crate::sync::{Arc, AtomicU8, Ordering};
 
 const REVOKED: u8 = 0;
 const IDLE: u8 = 1;
 const USED: u8 = 2;
 
 pub(super) struct Bias(AtomicU8);
+
+/// Those of one shard: who keeps an intent on which entry.
+pub(super) struct Biases(BTreeMap<NodeId, BTreeMap<Key, Arc<Bias>>>);
 
 impl Bias {
     pub(super) fn new() -> Self {
@@ -61,21 +69,70 @@ impl Bias {
         self.change(USED, IDLE)
     }
 
+    fn is_idle(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == IDLE
+    }
+
+    /// By its owner: whether it is in a list.
+    #[inline]
+    pub(super) fn is_listed(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != REVOKED
+    }
+
     /// Whether it was idle.
-    pub(super) fn revoke(&self) -> bool {
-        self.revoke_idle() || {
-            self.0.store(REVOKED, Ordering::Relaxed);
-            false
+    fn revoke(&self) -> bool {
+        let idle = self.is_idle();
+        self.0.store(REVOKED, Ordering::Relaxed);
+        idle
+    }
+}
+
+impl Biases {
+    pub(super) const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// By its owner, which holds no more than an intent.
+    pub(super) fn begin(&mut self, id: NodeId, owner: Key, bias: &Arc<Bias>) {
+        bias.0.store(IDLE, Ordering::Relaxed);
+        self.0.entry(id).or_default().insert(owner, bias.clone());
+    }
+
+    /// By its owner, if it keeps one there.
+    pub(super) fn end(&mut self, id: NodeId, owner: Key) {
+        let Some(all) = self.0.get_mut(&id) else {
+            return;
+        };
+        if let Some(bias) = all.remove(&owner) {
+            bias.revoke();
+        }
+        if all.is_empty() {
+            self.0.remove(&id);
         }
     }
 
-    /// Revokes it if it is idle.
-    pub(super) fn revoke_idle(&self) -> bool {
-        self.change(IDLE, REVOKED)
+    pub(super) fn any_at(&self, id: NodeId) -> bool {
+        self.0.contains_key(&id)
     }
 
-    /// By its owner.
-    pub(super) fn begin(&self) {
-        self.0.store(IDLE, Ordering::Relaxed);
+    /// All of an entry. Gives whose were idle.
+    pub(super) fn revoke_all(&mut self, id: NodeId) -> impl Iterator<Item = Key> {
+        let all = self.0.remove(&id).into_iter().flatten();
+        all.filter_map(|(owner, bias)| bias.revoke().then_some(owner))
+    }
+
+    /// Whose are idle at an entry.
+    pub(super) fn idle_at(&self, id: NodeId) -> impl Fn(Key) -> bool {
+        let all = self.0.get(&id);
+        move |owner| all.is_some_and(|all| all.get(&owner).is_some_and(|bias| bias.is_idle()))
+    }
+
+    /// The entries at which all of them are idle, and how many those are.
+    pub(super) fn all_idle(&self) -> impl Iterator<Item = (NodeId, usize)> {
+        let idle = self
+            .0
+            .iter()
+            .filter(|(_, all)| all.values().all(|bias| bias.is_idle()));
+        idle.map(|(id, all)| (*id, all.len()))
     }
 }

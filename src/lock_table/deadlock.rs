@@ -20,7 +20,7 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 
-use super::error::{Deadlock, Link, OwnerId, Report};
+use super::error::{Deadlock, Link, Report};
 use super::node::{Node, Request};
 use super::owners::Standing;
 use super::seats::Seats;
@@ -44,7 +44,7 @@ impl<K> WaitTable<K> {
             let cycle = self.describe(&circle);
             let victim = self.victim(&circle);
             let report = Arc::new(Deadlock {
-                victim: OwnerId(victim),
+                victim: self.name(victim),
                 cycle,
             });
             if self.reports.len() == REMEMBERED {
@@ -122,11 +122,11 @@ impl<K> WaitTable<K> {
             let request = Request { owner, mode: asks };
             let (_, in_mode, cause) = node.blockers(request).find(|b| b.0 == blocked_by)?;
             Some(Link {
-                owner: OwnerId(owner),
+                owner: self.name(owner),
                 resource: node.key.clone(),
                 asks,
                 holds: node.holders.held(owner),
-                blocked_by: OwnerId(blocked_by),
+                blocked_by: self.name(blocked_by),
                 in_mode,
                 cause,
             })

@@ -12,6 +12,7 @@
 //!    slot does not have is of an entry that stands elsewhere, or is gone.
 //! 3. There are at least as many chains as slots; their number is a power of two.
 
+use std::cmp::Ordering;
 use std::mem;
 
 use super::holders::Holders;
@@ -137,6 +138,18 @@ impl PartialEq for NodeId {
 }
 
 impl Eq for NodeId {}
+
+impl PartialOrd for NodeId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for NodeId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.stamp, self.hash()).cmp(&(other.stamp, other.hash()))
+    }
+}
 
 impl<K> Entries<K> {
     pub(super) const fn new() -> Self {

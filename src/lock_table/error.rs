@@ -8,10 +8,15 @@ use crate::modes::Mode;
 use crate::slab::Key;
 use crate::sync::Arc;
 
-/// Names an owner, also after it is gone: no later owner of the table has the same.
+/// Names an owner, also after it is gone. It never names another owner, of this table or of any
+/// other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct OwnerId(pub(super) Key);
+pub struct OwnerId {
+    /// The table's number.
+    pub(super) table: u64,
+    pub(super) key: Key,
+}
 
 /// Why a request was not granted. The owner holds what it held before it asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,13 +105,14 @@ impl<K: Clone> Deadlock<K> {
 
 impl fmt::Debug for OwnerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        fmt::Display::fmt(self, f)
     }
 }
 
+/// The table's number, and a name in it.
 impl fmt::Display for OwnerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        write!(f, "{}.{:?}", self.table, self.key)
     }
 }
 

@@ -47,6 +47,11 @@ impl Holders {
         self.many.is_none() && self.few.iter().all(Option::is_none)
     }
 
+    pub(super) fn len(&self) -> usize {
+        let few = self.few.iter().flatten().count();
+        few + self.many.as_ref().map_or(0, |many| many.map.len())
+    }
+
     /// Of an owner that held nothing.
     #[inline]
     pub(super) fn add(&mut self, owner: Key, mode: Mode) {

@@ -103,6 +103,9 @@ impl<K> Holds<K> {
                 self.count(id, false);
                 let hold = self.slots.get_mut(id);
                 self.real -= u64::from(hold.is_real());
+                if !hold.is_real() && step.cover.is_none() {
+                    hold.depth = step.depth;
+                }
                 hold.kind = kind;
                 if let Some((mode, times)) = step.asked {
                     hold.grants.push(self.epoch, mode, times);
@@ -199,6 +202,8 @@ impl<K> Holds<K> {
                 }
                 return;
             };
+            // No more than it had, whatever rests on it: nobody has been asked.
+            let target = target.map(|target| target.meet(mode));
             if let Some(mode) = target {
                 hold.kind = HoldKind::Real { node, mode, parent };
                 self.count(at, true);

@@ -4,19 +4,18 @@
 //! looked for, which changes nothing. Names
 //! that are no longer needed are given out; none is cloned.
 
-use super::bias::Bias;
+use super::bias::{Bias, Biases};
 use super::entries::{Entries, Entry, NodeId};
 use super::holders::Holders;
 use super::name::{Gone, Name};
 use crate::modes::Mode;
 use crate::slab::Key;
-use crate::sync::Arc;
 
 #[repr(C)]
 pub(super) struct Index<K> {
     pub(super) entries: Entries<K>,
     /// Who keeps an intent on what.
-    biases: Vec<(NodeId, Key, Arc<Bias>)>,
+    pub(super) biases: Biases,
 }
 
 /// What who asks finds without the wait table: of several, the last of these.
@@ -44,7 +43,7 @@ impl<K> Index<K> {
     pub(super) const fn new() -> Self {
         Self {
             entries: Entries::new(),
-            biases: Vec::new(),
+            biases: Biases::new(),
         }
     }
 
@@ -65,7 +64,7 @@ impl<K> Index<K> {
         if found.holders.fit(owner, mode) {
             return (Some(id), Room::Free);
         }
-        let kept = self.biases.iter().any(|(at, ..)| *at == id);
+        let kept = self.biases.any_at(id);
         (Some(id), if kept { Room::Kept } else { Room::Held })
     }
 
@@ -82,12 +81,9 @@ impl<K> Index<K> {
             return (None, Room::Free);
         };
         let holders = &mut self.entries.at(slot).holders;
-        self.biases.retain(|(at, kept_by, bias)| {
-            if *at == id && bias.revoke() {
-                holders.set(*kept_by, None);
-            }
-            *at != id
-        });
+        for idle in self.biases.revoke_all(id) {
+            holders.set(idle, None);
+        }
         if holders.is_empty() {
             gone.push(self.entries.remove(slot));
             return (None, Room::Free);
@@ -109,34 +105,19 @@ impl<K> Index<K> {
         }
     }
 
-    /// Revokes those that are not used.
-    pub(super) fn revoke_idle(&mut self, gone: &mut Gone<K>) {
-        for at in (0..self.biases.len()).rev() {
-            if self.biases[at].2.revoke_idle() {
-                let (id, owner, _) = self.biases.swap_remove(at);
-                if let Ok(Some(name)) = self.lower(id, owner, None) {
-                    gone.push(name);
-                }
-            }
-        }
-    }
-
-    /// From now on this owner, which holds no more than an intent, keeps it.
-    pub(super) fn begin(&mut self, id: NodeId, owner: Key, bias: &Arc<Bias>) {
-        bias.begin();
-        self.biases.push((id, owner, bias.clone()));
-    }
-
-    #[cold]
-    fn unlist(&mut self, id: NodeId, owner: Key) {
-        let is_it = |(at, who, _): &(NodeId, Key, _)| (*at, *who) == (id, owner);
-        if let Some(at) = self.biases.iter().position(is_it) {
-            self.biases.swap_remove(at).2.revoke();
-        }
+    /// How many entries somebody holds or waits for: not those where all is kept and idle.
+    pub(super) fn in_use(&mut self) -> usize {
+        let Self { entries, biases } = self;
+        let mut all_of_it = |&(id, idle): &(NodeId, usize)| {
+            let entry = entries.get_mut(id);
+            entry.is_some_and(|entry| entry.holders.len() == idle)
+        };
+        let resting = biases.all_idle().filter(&mut all_of_it).count();
+        entries.len() - resting
     }
 
     /// Lowers what an owner holds, and gives the name if that was the last of the entry; or the
-    /// node if the entry is busy. What the owner kept may have been taken away before.
+    /// node if the entry is busy. What the owner kept has ended, or was taken away before.
     #[inline(always)]
     pub(super) fn lower(
         &mut self,
@@ -144,9 +125,6 @@ impl<K> Index<K> {
         owner: Key,
         mode: Option<Mode>,
     ) -> Result<Option<Name<K>>, Key> {
-        if mode.is_none() && !self.biases.is_empty() {
-            self.unlist(id, owner);
-        }
         let Some(slot) = self.entries.slot(id) else {
             return Ok(None);
         };

@@ -42,6 +42,12 @@ impl Kept {
         self.word.get_or_insert_with(|| Arc::new(Bias::new()))
     }
 
+    /// Whether it keeps any, in the table: to be asked under a lock.
+    #[inline]
+    pub(super) fn is_listed(&self) -> bool {
+        self.word.as_ref().is_some_and(|word| word.is_listed())
+    }
+
     /// A root is left; whether it was so the time before.
     #[inline]
     pub(super) fn left(&mut self, hash: u64, mode: Mode) -> bool {

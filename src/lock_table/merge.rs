@@ -21,16 +21,16 @@ pub(super) fn merged<K: Eq>(steps: Vec<Step<K>>) -> Vec<Step<K>> {
         let is_it = |&at: &usize| merged[at].hash == step.hash && merged[at].key == step.key;
         if let Some(&same) = known.find(step.hash, is_it) {
             positions[number] = same as u32;
+            let parent = step.parent.map(|parent| positions[parent as usize]);
+            // One less deep, so that no name is below itself.
+            let parent = parent.filter(|&up| merged[up as usize].depth < merged[same].depth);
             let found = &mut merged[same];
             found.asked = match (found.asked, step.asked) {
                 (Some((one, n)), Some((other, m))) => Some((one.join(other), n + m)),
                 (one, other) => one.or(other),
             };
             // What is held as it is has none; another way has more to do there.
-            let parent = step.parent.map(|parent| positions[parent as usize]);
-            found.parent = found
-                .parent
-                .or(parent.filter(|&parent| parent < same as u32));
+            found.parent = found.parent.or(parent);
         } else {
             // Less deep, so it has its position already.
             step.parent = step.parent.map(|parent| positions[parent as usize]);

@@ -40,7 +40,7 @@ pub struct Owner<K, S = RandomState> {
 /// A moment in the life of an owner, to go back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint {
-    owner: Key,
+    owner: OwnerId,
     epoch: u64,
 }
 
@@ -61,7 +61,8 @@ impl<K, S> Owner<K, S> {
     /// What names it in snapshots and deadlocks.
     #[must_use]
     pub fn id(&self) -> OwnerId {
-        OwnerId(self.id)
+        let (table, key) = (self.shared.number, self.id);
+        OwnerId { table, key }
     }
 
     /// Of the owners in a deadlock, one of the lowest priority gives up. It is as when the owner
@@ -76,7 +77,7 @@ impl<K, S> Owner<K, S> {
     /// forgotten.
     pub fn savepoint(&mut self) -> Savepoint {
         Savepoint {
-            owner: self.id,
+            owner: self.id(),
             epoch: self.holds.savepoint(),
         }
     }
@@ -87,9 +88,9 @@ impl<K, S> Owner<K, S> {
     ///
     /// # Errors
     ///
-    /// [`ReleaseError::Foreign`] if the savepoint is another owner's.
+    /// [`ReleaseError::Foreign`] if the savepoint is another owner's, of this table or of another.
     pub fn release_to(&mut self, savepoint: Savepoint) -> Result<(), ReleaseError> {
-        if savepoint.owner != self.id {
+        if savepoint.owner != self.id() {
             return Err(ReleaseError::Foreign);
         }
         self.abort_pending();
@@ -104,7 +105,7 @@ impl<K, S> Owner<K, S> {
     /// begun anew more often do not give up: so whoever retries gets through at last.
     ///
     /// ```
-    /// use conversant::lock_table::{LockError, LockTable, Resource};
+    /// use conversant::lock_table::{LockError, LockTable, Owner, Resource};
     /// use conversant::modes::Mode;
     ///
     /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -116,14 +117,17 @@ impl<K, S> Owner<K, S> {
     /// # }
     /// let locks = LockTable::new();
     /// let mut owner = locks.owner(0);
-    /// let mut transfer = || loop {
-    ///     let both = [Name(1), Name(2)].map(|name| owner.lock(&name, Mode::X).wait());
-    ///     match both.into_iter().collect::<Result<Vec<()>, _>>() {
-    ///         Err(LockError::Deadlock(_)) => owner.retry(),
-    ///         other => return other,
-    ///     }
+    /// let both = |owner: &mut Owner<Name>| {
+    ///     owner.lock(&Name(1), Mode::X).wait()?;
+    ///     owner.lock(&Name(2), Mode::X).wait()
     /// };
-    /// transfer()?;
+    /// loop {
+    ///     match both(&mut owner) {
+    ///         Err(LockError::Deadlock(_)) => owner.retry(),
+    ///         other => break other?,
+    ///     }
+    /// }
+    /// assert_eq!(owner.holdings().count(), 2);
     /// owner.release_all();
     /// # Ok::<(), LockError<Name>>(())
     /// ```
@@ -243,9 +247,6 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         self.abort_pending();
         let hash = |key: &K| self.shared.hasher.hash_one(key);
         self.path.plan(asked, hash, &self.holds);
-        if self.path.gives_up {
-            self.give_up_kept();
-        }
     }
 
     #[inline]

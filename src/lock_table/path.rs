@@ -129,8 +129,8 @@ impl<K: Resource> Path<K> {
     /// The cover that the hold has, or for a new one the uppermost that will do.
     fn cover(&self, at: usize, mode: Mode, holds: &Holds<K>) -> Option<HoldId> {
         let covers = |id: &HoldId| {
-            let own = holds.slots.get(*id).own();
-            own.is_some_and(|own| own.covers_below(mode))
+            let hold = holds.slots.get(*id);
+            hold.is_real() && hold.own().is_some_and(|own| own.covers_below(mode))
         };
         if let Some(id) = self.steps[at].hold
             && let HoldKind::Covered { by } = holds.slots.get(id).kind
@@ -223,7 +223,7 @@ fn walk<K: Resource>(
     holds: &Holds<K>,
 ) -> Option<bool> {
     let first = steps.len();
-    let (mut fresh, mut depth) = (true, 0);
+    let mut fresh = true;
     let (mut next, mut wanted) = (Some(key), mode);
     while let Some(key) = next.take() {
         if steps.len() - first > MAX_DEPTH {
@@ -234,30 +234,39 @@ fn walk<K: Resource>(
         step.hold = holds.slots.find(step.hash, step.key());
         step.idle = step.hold.is_some() && step.hold == holds.slots.idle;
         step.hold = step.hold.filter(|_| !step.idle);
-        if let Some(id) = step.hold
-            && fresh
-            && steps.len() > first
-            && holds.carries(id, wanted, mode)
-        {
-            depth = holds.slots.get(id).depth;
-        } else {
+        let carries = |id| holds.carries(id, wanted, mode);
+        if !(fresh && steps.len() > first && step.hold.is_some_and(carries)) {
             fresh &= step.hold.is_none();
             step.mode = Some(wanted);
             wanted = wanted.parent_needs();
-            next = step.key().parent();
+            next = parent(&step, holds);
         }
         steps.push(step);
     }
-    if depth as usize + steps.len() - first > MAX_DEPTH + 1 {
-        return None;
-    }
     steps[first].asked = Some((mode, 1));
     steps[first..].reverse();
+    let mut depth = 0;
     for (at, step) in steps.iter_mut().enumerate().skip(first) {
-        step.depth = depth + (at - first) as u32;
+        if let Some(held) = step.hold.map(|id| holds.slots.get(id))
+            && held.is_real()
+        {
+            depth = held.depth;
+        }
+        step.depth = depth;
         step.parent = (at > first).then(|| at as u32 - 1);
+        depth += 1;
     }
-    Some(fresh)
+    (depth as usize <= MAX_DEPTH + 1).then_some(fresh)
+}
+
+/// What a step is a part of. What is held in the table stands where it stood when it was granted,
+/// whatever its name says now: its intents are held there.
+#[inline]
+fn parent<K: Resource>(step: &Step<K>, holds: &Holds<K>) -> Option<K> {
+    match step.hold.map(|id| holds.slots.get(id).kind) {
+        Some(HoldKind::Real { parent, .. }) => holds.slots.get(parent?).key.clone(),
+        _ => step.key().parent(),
+    }
 }
 
 /// Looks for the entries of these. What is in the way of any of them.

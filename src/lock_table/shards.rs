@@ -138,11 +138,15 @@ fn lower<K>(
     if !alone && changes.iter().any(&mut busy) || kept.due == Due::Rest && !kept.word().rest() {
         return false;
     }
+    let keeps = kept.is_listed();
     for &(id, mode) in changes {
         let index = locked.index(id.hash());
         if kept.due == Due::Begin(id) && mode.is_none() {
-            index.begin(id, owner, kept.word());
+            index.biases.begin(id, owner, kept.word());
             continue;
+        }
+        if keeps && mode.is_none() {
+            index.biases.end(id, owner);
         }
         match index.lower(id, owner, mode) {
             Ok(None) => {}
@@ -183,8 +187,9 @@ impl<K> Locked<'_, K> {
         self.0.iter_mut().flatten().map(|guard| &mut **guard)
     }
 
-    pub(super) fn len(&mut self) -> usize {
-        self.indices().map(|index| index.entries.len()).sum()
+    /// How many entries somebody holds or waits for.
+    pub(super) fn in_use(&mut self) -> usize {
+        self.indices().map(Index::in_use).sum()
     }
 }
 

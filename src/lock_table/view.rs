@@ -1,8 +1,9 @@
 //! What the table looks like at one moment.
 
+use super::bias::Biases;
 use super::entries::Entry;
 use super::error::OwnerId;
-
+use super::index::Index;
 use super::node::{Cause, Node, Request};
 use super::shards::Locked;
 use super::wait_table::WaitTable;
@@ -79,8 +80,7 @@ impl<K: Clone> ResourceView<K> {
 impl<K> WaitTable<K> {
     /// Of all that the index has, with all of it locked.
     pub(super) fn view(&self, locked: &mut Locked<'_, K>) -> Vec<ResourceView<Arc<K>>> {
-        let view = |entry: &mut Entry<K>| {
-            let resource = entry.name.share();
+        let view = |(biases, entry): (&Biases, &mut Entry<K>)| {
             let (holders, node) = match entry.busy {
                 None => (&entry.holders, None),
                 Some(node) => {
@@ -88,31 +88,39 @@ impl<K> WaitTable<K> {
                     (&node.holders, Some(node))
                 }
             };
-            let holders = holders.iter().map(|(owner, mode)| (OwnerId(owner), mode));
+            let idle = biases.idle_at(entry.id);
+            let holders = holders.iter().filter(|(owner, _)| !idle(*owner));
+            let holders: Vec<_> = holders
+                .map(|(owner, mode)| (self.name(owner), mode))
+                .collect();
+            if holders.is_empty() && node.is_none() {
+                return None;
+            }
             Some(ResourceView {
-                resource,
-                holders: holders.collect(),
-                waiters: node.map_or_else(Vec::new, Node::waiters),
+                resource: entry.name.share(),
+                holders,
+                waiters: node.map_or_else(Vec::new, |node| self.waiters(node)),
             })
         };
-        let all = locked.indices().flat_map(|index| index.entries.iter_mut());
+        let all = locked.indices().flat_map(|Index { entries, biases }| {
+            let biases = &*biases;
+            entries.iter_mut().map(move |entry| (biases, entry))
+        });
         all.filter_map(view).collect()
     }
-}
 
-impl<K> Node<K> {
-    fn waiters(&self) -> Vec<WaiterView> {
+    fn waiters(&self, node: &Node<K>) -> Vec<WaiterView> {
         let waiter = |&request: &Request| {
-            let blockers = self.blockers(request);
+            let blockers = node.blockers(request);
             WaiterView {
-                owner: OwnerId(request.owner),
+                owner: self.name(request.owner),
                 asks: request.mode,
-                holds: self.holders.held(request.owner),
+                holds: node.holders.held(request.owner),
                 blocked_by: blockers
-                    .map(|(owner, mode, cause)| (OwnerId(owner), mode, cause))
+                    .map(|(owner, mode, cause)| (self.name(owner), mode, cause))
                     .collect(),
             }
         };
-        self.queue.iter().map(waiter).collect()
+        node.queue.iter().map(waiter).collect()
     }
 }

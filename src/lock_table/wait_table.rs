@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 use super::entries::NodeId;
-use super::error::Report;
+use super::error::{OwnerId, Report};
 use super::name::Name;
 use super::node::{Node, Request};
 use super::owners::Standing;
@@ -35,6 +35,8 @@ use crate::sync::Arc;
 use crate::wait::{Spare, WaitCounts, WakeBatch};
 
 pub(super) struct WaitTable<K> {
+    /// The table's own.
+    number: u64,
     pub(super) nodes: Slab<Node<K>>,
     shards: Arc<Shards<K>>,
     pub(super) owners: Seats<OwnerState<K>>,
@@ -86,8 +88,9 @@ pub(super) enum DeferredDrop<K> {
 }
 
 impl<K> WaitTable<K> {
-    pub(super) fn new(shards: Arc<Shards<K>>) -> Self {
+    pub(super) fn new(number: u64, shards: Arc<Shards<K>>) -> Self {
         Self {
+            number,
             nodes: Slab::new(),
             shards,
             owners: Seats::new(),
@@ -99,6 +102,11 @@ impl<K> WaitTable<K> {
             deferred: Vec::new(),
             closed: false,
         }
+    }
+
+    pub(super) fn name(&self, key: Key) -> OwnerId {
+        let table = self.number;
+        OwnerId { table, key }
     }
 
     pub(super) fn set_priority(&mut self, owner: Key, priority: i32) {
@@ -261,7 +269,11 @@ impl<K> WaitTable<K> {
         let shards = self.shards.clone();
         let mut locked = shards.lock(changes.iter().map(|(id, _)| id.hash()));
         for &(id, mode) in changes {
-            match locked.index(id.hash()).lower(id, owner, mode) {
+            let index = locked.index(id.hash());
+            if mode.is_none() {
+                index.biases.end(id, owner);
+            }
+            match index.lower(id, owner, mode) {
                 Ok(name) => self.deferred.extend(name.map(DeferredDrop::Name)),
                 Err(node) => {
                     let found = self.nodes.get_mut(node).expect("the node of an entry");

@@ -65,7 +65,8 @@ const PATHS: &[(&str, Path)] = &[
     ("gate-step", gate),
     ("lock-table-key", |n| lock_table(n, Name::Root, Mode::S)),
     ("lock-table-path", |n| lock_table(n, Name::Leaf(7), Mode::X)),
-    ("lock-table-owner", lock_table_owner),
+    ("lock-table-owner", |n| lock_table_owner(n, 0)),
+    ("lock-table-beside-1000", |n| lock_table_owner(n, 1000)),
     ("task-detached", |n| tasks(n, 0)),
     ("task-in-a-serial-group", |n| tasks(n, 8)),
     ("task-in-64-groups", |n| tasks(n, 64)),
@@ -493,9 +494,18 @@ fn lock_table(rounds: usize, name: Name, mode: Mode) -> usize {
     1
 }
 
-/// As `lock_table` of a leaf, by a new owner each.
-fn lock_table_owner(rounds: usize) -> usize {
+/// As `lock_table` of a leaf, by a new owner each, beside those who keep the parent's intent.
+fn lock_table_owner(rounds: usize, beside: usize) -> usize {
     let locks = LockTable::with_hasher(BuildHasherDefault::<Multiply>::default());
+    let mut sessions: Vec<_> = (0..beside).map(|_| locks.owner(0)).collect();
+    for session in &mut sessions {
+        for _ in 0..2 {
+            let savepoint = session.savepoint();
+            let leaf = session.try_lock(&Name::Leaf(8), Mode::X);
+            leaf.expect("nobody else is there");
+            session.release_to(savepoint).expect("its own");
+        }
+    }
     for _ in 0..rounds {
         let mut owner = locks.owner(0);
         let leaf = black_box(Name::Leaf(7));

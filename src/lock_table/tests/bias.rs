@@ -1,6 +1,6 @@
 //! The intent on a root that an owner keeps: nobody sees it, and nobody waits for it.
 
-use super::super::{LockTable, Owner, TryLockError};
+use super::super::{LockTable, Owner, ResourceView, TryLockError};
 use super::{Path, Polled, free, owners, path, take};
 use crate::modes::Mode::{Is, Ix, S, X};
 
@@ -35,13 +35,8 @@ fn what_is_left_twice_is_kept_and_nobody_sees_it() {
     assert_eq!(a.holdings().count(), 2);
     a.release_all();
     assert_eq!(entries(&locks), 1, "kept again");
-    // To look revokes it.
-    assert!(locks.snapshot().resources.is_empty());
-    assert_eq!(entries(&locks), 0);
-    settle(&mut a, &path([1, 1]));
-    assert!(locks.is_empty());
-    settle(&mut a, &path([1, 1]));
-    assert_eq!(entries(&locks), 1);
+    assert!(locks.snapshot().resources.is_empty() && locks.is_empty());
+    assert_eq!(entries(&locks), 1, "whoever looks");
     drop(a);
     assert_eq!(entries(&locks), 0, "it goes with its owner");
 }
@@ -186,5 +181,70 @@ fn it_is_given_up_beside_one_who_waits() {
     a.release(&path([2, 1])).unwrap();
     waits.granted();
     b.release_all();
+    assert_eq!(entries(&locks), 0);
+}
+
+/// Who looks sees who uses it, and leaves the others as they are.
+#[test]
+fn who_looks_passes_over_it() {
+    let locks = LockTable::new();
+    let [mut a, mut b, mut c, mut d] = owners(&locks);
+    let mut all = [&mut a, &mut b, &mut c, &mut d];
+    for (n, owner) in (1..).zip(&mut all) {
+        settle(owner, &path([1, n]));
+    }
+    let seen = |roots: usize| {
+        let snapshot = locks.snapshot();
+        let root = |view: &&ResourceView<Path>| view.resource == path([1]);
+        let holders = snapshot.resources.iter().filter(root);
+        let holders: Vec<usize> = holders.map(|view| view.holders.len()).collect();
+        assert_eq!(snapshot.resources.len(), locks.len());
+        assert_eq!(holders, if roots > 0 { vec![roots] } else { vec![] });
+    };
+    seen(0);
+    for n in 0..4 {
+        take(all[n], &path([1, 9 + n as u32]), X);
+        seen(n + 1);
+    }
+    for owner in all {
+        owner.release_all();
+    }
+    seen(0);
+    assert_eq!(entries(&locks), 1);
+    drop(a);
+    take(&mut b, &path([1]), Is);
+    seen(1);
+    take(&mut c, &path([2]), X);
+    assert_eq!(locks.len(), 2);
+    drop((b, c, d));
+    assert_eq!(entries(&locks), 0);
+}
+
+/// Who conflicts where it was given up leaves alone what its owner keeps now.
+#[test]
+fn who_gives_one_up_keeps_another() {
+    let locks = LockTable::new();
+    let [mut a, mut b, mut c] = owners(&locks);
+    settle(&mut a, &path([1, 1]));
+    settle(&mut b, &path([1, 2]));
+    settle(&mut a, &path([2, 1]));
+    settle(&mut a, &path([2, 1]));
+    take(&mut b, &path([1, 2]), X);
+    assert_eq!(c.try_lock(&path([1]), S), BLOCKED);
+    take(&mut a, &path([2, 1]), X);
+    a.renew();
+    take(&mut c, &path([2]), S);
+}
+
+#[test]
+fn a_request_that_is_not_polled_gives_nothing_up() {
+    let locks = LockTable::new();
+    let [mut a] = owners(&locks);
+    settle(&mut a, &path([1, 1]));
+    // Not as the kept intent has it.
+    drop(a.lock_many([(path([1]), S)]));
+    assert_eq!(entries(&locks), 1);
+    a.lock_many([(path([1]), S)]).wait().unwrap();
+    a.release_all();
     assert_eq!(entries(&locks), 0);
 }

@@ -1,10 +1,10 @@
 //! Names whose parents are not what they were: each is entered once all the same.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use super::super::{LockTable, Resource, TryLockError};
-use crate::modes::Mode::{Is, S, X};
+use super::super::{LockTable, Owner, Resource, TryLockError};
+use crate::modes::Mode::{self, Is, Ix, S, Six, U, X};
 
 thread_local! {
     static PARENTS: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
@@ -63,4 +63,143 @@ fn whatever_the_parents_each_name_is_locked_once() {
         drop((a, b));
         assert!(locks.is_empty(), "{answers}");
     }
+}
+
+/// What is locked next has these ancestors. Its parent is asked for twice: it may be all that there
+/// is to do.
+fn below(ancestors: &[u32]) {
+    let parents = ancestors.iter().rev().chain(&ancestors[..1]);
+    PARENTS.set([0].iter().chain(parents).copied().collect());
+}
+
+/// What is covered is deeper than its cover, wherever that says that it stands: so it is given back
+/// first.
+#[test]
+fn what_is_covered_goes_before_its_cover() {
+    for ancestors in [&[2, 3][..], &[3, 2, 3]] {
+        let locks = LockTable::new();
+        let mut a = locks.owner(0);
+        let savepoint = a.savepoint();
+        below(ancestors);
+        take(&mut a, Fickle(1), X);
+        below(&[1]);
+        take(&mut a, Fickle(4), S);
+        assert_eq!(a.holdings().filter(|(.., real)| !real).count(), 1);
+        a.release_to(savepoint).unwrap();
+        assert!(locks.is_empty());
+    }
+}
+
+#[test]
+fn what_is_covered_covers_nothing() {
+    let locks = LockTable::new();
+    let mut a = locks.owner(0);
+    let savepoint = a.savepoint();
+    PARENTS.take();
+    take(&mut a, Fickle(1), X);
+    take(&mut a, Fickle(2), X);
+    below(&[1]);
+    take(&mut a, Fickle(3), S);
+    a.release(&Fickle(2)).unwrap();
+    // It has been moved away from its cover.
+    below(&[3]);
+    take(&mut a, Fickle(4), S);
+    assert_eq!((a.held(&Fickle(3)), locks.len()), (Some(S), 3));
+    a.release_to(savepoint).unwrap();
+    assert!(locks.is_empty());
+}
+
+/// A name that is said to be a root, and below another root, in one request.
+#[test]
+fn a_root_is_below_nothing() {
+    for name in 3..40 {
+        let locks = LockTable::new();
+        let mut a = locks.owner(0);
+        let savepoint = a.savepoint();
+        PARENTS.take();
+        take(&mut a, Fickle(1), S);
+        take(&mut a, Fickle(2), X);
+        a.release(&Fickle(1)).unwrap();
+        PARENTS.set(vec![2, 0]);
+        let twice = [(Fickle(name), S), (Fickle(name), S)];
+        assert_eq!(a.lock_many(twice).wait(), Ok(()));
+        a.release_to(savepoint).unwrap();
+        assert!(locks.is_empty());
+    }
+}
+
+thread_local! {
+    static MOVED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A directory in another, until it is moved or after it was, and what stands in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Name {
+    Root,
+    MovedOut,
+    MovedIn,
+    File,
+    Other,
+}
+
+impl Resource for Name {
+    fn parent(&self) -> Option<Self> {
+        match self {
+            Name::Root => None,
+            Name::MovedOut => (!MOVED.get()).then_some(Name::Root),
+            Name::MovedIn => MOVED.get().then_some(Name::Root),
+            Name::File => Some(Name::MovedOut),
+            Name::Other => Some(Name::Root),
+        }
+    }
+}
+
+fn take<K: Resource>(owner: &mut Owner<K>, name: K, mode: Mode) {
+    assert_eq!(owner.try_lock(&name, mode), Ok(()));
+}
+
+/// What is held keeps the ancestors that it had, also for what is locked below it later.
+#[test]
+fn what_is_moved_while_it_is_held_stays_where_it_was() {
+    MOVED.set(false);
+    let locks = LockTable::new();
+    let (mut a, mut b) = (locks.owner(0), locks.owner(0));
+    take(&mut a, Name::MovedOut, S);
+    take(&mut b, Name::Root, Six);
+    MOVED.set(true);
+    let refused = Err(TryLockError::WouldBlock);
+    assert_eq!(a.try_lock(&Name::File, U), refused);
+    assert_eq!(a.held(&Name::Root), Some(Is));
+    b.release_all();
+    take(&mut a, Name::File, U);
+    assert_eq!(a.held(&Name::Root), Some(Ix));
+    a.release(&Name::MovedOut).unwrap();
+    assert_eq!(b.try_lock(&Name::Root, Six), refused);
+    a.release(&Name::File).unwrap();
+    assert!(locks.is_empty());
+    // Nothing of it is held now.
+    take(&mut a, Name::File, X);
+    assert_eq!(locks.len(), 2);
+}
+
+/// A parent that its owner has kept, and that was taken away.
+#[test]
+fn what_is_moved_below_a_root_that_was_kept() {
+    MOVED.set(false);
+    let locks = LockTable::new();
+    let mut a = locks.owner(0);
+    take(&mut a, Name::Other, Six);
+    a.renew();
+    take(&mut a, Name::MovedIn, X);
+    let savepoint = a.savepoint();
+    take(&mut a, Name::Other, Six);
+    a.release_to(savepoint).unwrap();
+    take(&mut locks.owner(0), Name::Root, X);
+    MOVED.set(true);
+    let savepoint = a.savepoint();
+    take(&mut a, Name::MovedIn, Six);
+    a.release_to(savepoint).unwrap();
+    assert_eq!((locks.len(), a.holdings().count()), (1, 1));
+    take(&mut a, Name::Root, S);
+    assert_eq!(a.held(&Name::Root), Some(S));
 }

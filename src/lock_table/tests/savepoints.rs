@@ -135,3 +135,17 @@ fn grants_and_savepoints_in_turn_stay_small() {
     let hold = a.find(&r).unwrap();
     assert!(a.holds.slots.get(hold).grants.entries() <= 3);
 }
+
+#[test]
+fn owners_of_two_tables_are_told_apart() {
+    let (locks, others) = (LockTable::new(), LockTable::new());
+    let ([mut a], [mut b]) = (owners(&locks), owners(&others));
+    let savepoint = a.savepoint();
+    b.savepoint();
+    take(&mut b, &path([1]), X);
+    assert_eq!(b.release_to(savepoint), Err(ReleaseError::Foreign));
+    assert_eq!(b.held(&path([1])), Some(X));
+    assert_ne!(a.id(), b.id());
+    assert!(!locks.set_priority(b.id(), 7));
+    assert_eq!((a.priority(), b.priority()), (0, 0));
+}
