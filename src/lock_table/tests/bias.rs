@@ -202,9 +202,9 @@ fn who_looks_passes_over_it() {
         assert_eq!(holders, if roots > 0 { vec![roots] } else { vec![] });
     };
     seen(0);
-    for n in 0..4 {
-        take(all[n], &path([1, 9 + n as u32]), X);
-        seen(n + 1);
+    for (n, owner) in (1..).zip(&mut all) {
+        take(owner, &path([1, 9 + n]), X);
+        seen(n as usize);
     }
     for owner in all {
         owner.release_all();
