@@ -16,6 +16,7 @@
 //!    looks when it is done, or none could be started.
 //! 2. Workers are told to leave for good only when nothing is in `timers`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::slab::Key;
@@ -52,12 +53,12 @@ impl<J: Body> Core<J> {
 
     /// It is `now`: what is due arrives. The callers whose tasks those are.
     pub(crate) fn advance(&mut self, now: Duration, wakes: &mut WakeBatch) -> Vec<Key> {
-        let mut callers = Vec::new();
+        let (mut callers, mut seen) = (Vec::new(), BTreeSet::new());
         self.clock.timers.advance(now);
         while let Some((_, later)) = self.clock.timers.due() {
             let caller = later.caller;
             self.come(later, now, wakes);
-            if self.callers.get(caller).is_some() && !callers.contains(&caller) {
+            if self.callers.get(caller).is_some() && seen.insert(caller) {
                 callers.push(caller);
             }
         }
