@@ -84,7 +84,7 @@ impl<O> Admission<O> {
         Poll::Ready(Ok(()))
     }
 
-    /// It waits for the queue from now on, and for nothing else with that room in hand.
+    /// It has that room, and waits for the queue alone from now on.
     pub(super) fn is_over(&mut self) {
         self.which = LANE + 1;
     }
