@@ -81,7 +81,7 @@ impl<K, J> Jobs<K, J> {
             sequence,
             tenant,
             group,
-            state: State::Ready,
+            state: in_order.map_or(State::Uncounted, |_| State::Ready),
             attempts: 0,
             most_attempts: terms.attempts,
             unique: terms.unique.clone(),
@@ -93,7 +93,8 @@ impl<K, J> Jobs<K, J> {
             self.tenant_mut(tenant).unique.insert(*name, id);
         }
         let Some(in_order) = in_order else {
-            self.begins_later(id, terms.due);
+            let state = self.wait_until(id, terms.due);
+            self.set_state(id.index(), state);
             return id;
         };
         let mut home = Home::at(home, &mut self.groups, &mut self.tenants);
@@ -105,18 +106,6 @@ impl<K, J> Jobs<K, J> {
             self.purge_dirty();
         }
         id
-    }
-
-    /// A new job is not due yet.
-    #[cold]
-    fn begins_later(&mut self, id: Key, due: Duration) {
-        let state = State::Later(self.timers.set(due, id));
-        let job = self.jobs.get_mut(id).expect(PINNED);
-        job.state = state;
-        let (tenant, states) = (job.tenant, (State::Uncounted, state));
-        let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
-        let balance = home.count(&mut self.jobs, &mut self.dirty, states);
-        self.count(tenant, balance, states);
     }
 
     /// The state of one that waits, and is due then.
