@@ -15,7 +15,8 @@
 //!
 //! 1. The run is in order, and so is the tree. Which of their first items is first is
 //!    compared when it is asked.
-//! 2. An item is in one order at most, and does not move while it is in it. Which order
+//! 2. What stands beside an end of the run, on the outside, is not looked at.
+//! 3. An item is in one order at most, and does not move while it is in it. Which order
 //!    that is, is not checked.
 //!
 //! # Cost
@@ -109,18 +110,40 @@ impl Order {
     #[inline(always)]
     pub fn remove(&mut self, items: &mut impl Items, item: u32) {
         let links = items.links_mut(item);
-        let Some(neighbours) = links.neighbours() else {
+        if self.take_first(item, links) {
+            return;
+        }
+        let Some([before, next]) = links.neighbours() else {
             return self.late.remove(items, item);
         };
         *links = Links::OUT;
-        for side in [LEFT, RIGHT] {
-            match neighbours[side] {
-                NONE => self.ends[side] = neighbours[1 - side],
-                beside => items
-                    .links_mut(beside)
-                    .set_neighbour(1 - side, neighbours[1 - side]),
+        items.links_mut(before).set_neighbour(RIGHT, next);
+        if self.ends[RIGHT] == item {
+            self.ends[RIGHT] = before;
+        } else {
+            items.links_mut(next).set_neighbour(LEFT, before);
+        }
+    }
+
+    /// Takes the run's first item out, with these links; false if it is not that.
+    #[inline(always)]
+    pub fn take_first(&mut self, item: u32, links: &mut Links) -> bool {
+        let is_first = self.ends[LEFT] == item;
+        if is_first {
+            let next = std::mem::replace(links, Links::OUT).child[RIGHT];
+            match self.ends[RIGHT] == item {
+                true => self.ends = [NONE; 2],
+                false => self.ends[LEFT] = next,
             }
         }
+        is_first
+    }
+
+    /// Takes an item out and inserts it into another order, where its position is.
+    #[inline(always)]
+    pub fn pass(&mut self, to: &mut Self, items: &mut impl Items, (item, position): (u32, Position)) {
+        self.remove(items, item);
+        to.insert(items, position, item);
     }
 
     /// The first item. Which of two that is `compare` says.
@@ -143,9 +166,10 @@ impl Order {
     }
 
     fn run(&self, items: &impl Items) -> impl Iterator<Item = u32> {
-        let is_one = |&item: &u32| item != NONE;
-        let next = move |&item: &u32| Some(items.links(item).neighbours()?[RIGHT]).filter(is_one);
-        std::iter::successors(Some(self.ends[LEFT]).filter(is_one), next)
+        let [first, last] = self.ends;
+        let next = move |&item: &u32| Some(items.links(item).neighbours()?[RIGHT]);
+        let next = move |item: &u32| next(item).filter(|_| *item != last);
+        std::iter::successors(Some(first).filter(|&first| first != NONE), next)
     }
 
     /// The items of the run, and those of the tree, each in order.

@@ -189,6 +189,12 @@ impl<T> Slab<T> {
     /// Takes a value out, or nothing if the key is stale.
     #[inline(always)]
     pub fn remove(&mut self, key: Key) -> Option<T> {
+        self.remove_if(key, |_| true)
+    }
+
+    /// The same, and nothing if it is not meant.
+    #[inline(always)]
+    pub fn remove_if(&mut self, key: Key, is_meant: impl FnOnce(&T) -> bool) -> Option<T> {
         let number = key.index >> SHIFT;
         let at = (key.index & MASK) as u16;
         let place = self.places.get_mut(number as usize)?;
@@ -196,7 +202,7 @@ impl<T> Slab<T> {
         if slot.generation != key.generation {
             return None;
         }
-        let taken = slot.value.take()?;
+        let taken = slot.value.take_if(|value| is_meant(value))?;
         slot.generation = slot.generation.saturating_add(1);
         if slot.generation < NonZeroU32::MAX {
             if place.first_free == NO_SLOT {
@@ -211,6 +217,11 @@ impl<T> Slab<T> {
             self.emptied(number as usize);
         }
         Some(taken)
+    }
+
+    /// Takes a value out, whatever its generation.
+    pub fn take_at(&mut self, index: u32) -> Option<T> {
+        self.remove(self.key_at(index)?)
     }
 
     /// The value that `key` names, if it is still there.

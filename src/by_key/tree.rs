@@ -37,7 +37,7 @@ pub struct Links {
     /// `NONE` at the root of a tree, `IN_RUN` in a run, `OUTSIDE` in no order.
     parent: u32,
     /// At the left and at the right; in a run the neighbours.
-    child: [u32; 2],
+    pub(super) child: [u32; 2],
 }
 
 impl Links {

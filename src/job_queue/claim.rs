@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
-use crate::jobs::{Expired, Name, Pick, Taken, Unclaim};
+use crate::jobs::{Expired, Jobs, Name, Pick, Taken, Unclaim};
 use crate::sync::{Arc, panicking};
 
 use super::body::{Body, Stored, unwrapped};
@@ -51,6 +51,12 @@ impl<'q, K, J> Claim<'q, K, J> {
             body,
             over: false,
         }
+    }
+
+    /// As if the job had not been claimed.
+    pub(super) fn unpick(jobs: &mut Jobs<K, Stored<J>>, mut claim: Self) {
+        claim.over = true;
+        Body::put_back(&mut claim.body, jobs.unpick(claim.pick));
     }
 
     /// The same claim, which borrows nothing: for a thread or a task that may outlive

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::error::Closed;
-use crate::jobs::{Pick, Pinned};
+use crate::jobs::Pinned;
 use crate::sync::Arc;
 use crate::wait::{Op, Ticket, Wait, look_twice, sealed};
 
@@ -58,14 +58,11 @@ impl<'q, K: Ord, J> Asked<'q, K, J> {
         let own = |(lease, clone)| (state.jobs.now().saturating_add(lease), clone);
         let lease = self.until.or_else(|| self.shared.lease.map(own));
         let (until, clone) = lease.unzip();
-        let picks = state.jobs.claim(self.of, self.n, until);
-        let claim = |&pick: &Pick| {
-            let body = Body::lend(state.jobs.claimed_data(pick.id), clone);
+        let take = |pick, stored: &mut _| {
+            let body = Body::lend(stored, clone);
             Claim::new(Cow::Borrowed(self.shared), pick, body)
         };
-        let claims = picks.iter().map(claim).collect();
-        state.jobs.reuse(picks);
-        claims
+        state.jobs.claim((self.of, self.n, until), take, Claim::unpick)
     }
 }
 

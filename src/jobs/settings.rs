@@ -48,7 +48,7 @@ impl<K, J> Jobs<K, J> {
                 let tenant = self.tenant_named(name);
                 self.tenant_mut(tenant).limit = limit;
                 self.balance(tenant);
-                self.reap(tenant, None);
+                self.reap(self.tenant(tenant).own);
             }
             Scope::Group { tenant, group } => {
                 let tenant = self.tenant_named(tenant);
@@ -56,7 +56,7 @@ impl<K, J> Jobs<K, J> {
                 self.group_mut(group).limit = limit;
                 self.balance_group(group);
                 self.balance(tenant);
-                self.reap(tenant, Some(group));
+                self.reap(group);
             }
         }
         Ok(())
@@ -78,7 +78,7 @@ impl<K, J> Jobs<K, J> {
         OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
         let tenant = self.tenant_named(tenant);
         self.tenant_mut(tenant).link.weight = weight;
-        self.reap(tenant, None);
+        self.reap(self.tenant(tenant).own);
         Ok(())
     }
 
@@ -95,12 +95,11 @@ impl<K, J> Jobs<K, J> {
     /// A job that waits is due at this time instead.
     pub fn set_due(&mut self, id: Key, due: Duration) -> Result<(), Refused> {
         match self.jobs.get(id).ok_or(Refused::Stale)?.state {
-            State::Claimed { .. } => return Err(Refused::Claimed),
-            State::Dead(_) => return Err(Refused::Dead),
-            State::Ready | State::Later(_) | State::Uncounted => {}
+            State::Claimed => return Err(Refused::Claimed),
+            State::Dead => return Err(Refused::Dead),
+            State::Ready | State::Later | State::Uncounted => {}
         }
-        let state = self.wait_until(id, due);
-        self.set_state(id.index(), state);
+        self.wait_until(id, due);
         Ok(())
     }
 
@@ -132,7 +131,7 @@ impl<K, J> Jobs<K, J> {
     /// A dead job waits again, at its place, with all its attempts.
     pub fn requeue(&mut self, id: Key) -> Result<(), Refused> {
         let job = self.jobs.get_mut(id).ok_or(Refused::Stale)?;
-        if !matches!(job.state, State::Dead(_)) {
+        if job.state != State::Dead {
             return Err(Refused::Alive);
         }
         job.attempts = 0;
