@@ -74,7 +74,7 @@ pub use settings::Refused;
 pub use status::{GroupStatus, TenantStatus, Why};
 
 use home::{Home, InOrder};
-use records::{Dirty, Group, Job, Rank, Rare, State, Tenant, compare, rank};
+use records::{Dirty, Group, Job, Rank, Rare, State, Tenant, compare};
 
 /// Jobs, and which of them is next.
 #[derive(Debug)]
@@ -198,9 +198,9 @@ impl<K, J> Jobs<K, J> {
         }
         let mut home = Home::of(job.group, &mut self.groups, &mut self.tenants);
         if was_in && state != State::Ready {
-            home.remove(&mut self.jobs, at);
+            home.remove(&self.jobs, at);
         }
-        let balance = home.count(&mut self.jobs, &mut self.dirty, states);
+        let balance = home.count(&self.jobs, &mut self.dirty, states);
         let tenant = home.group.tenant;
         self.count(tenant, balance, states);
         if state == State::Ready && !was_in {
@@ -221,7 +221,7 @@ impl<K, J> Jobs<K, J> {
     /// What a group could have claimed has changed, perhaps.
     fn balance_group(&mut self, at: u32) {
         let mut home = Home::of(at, &mut self.groups, &mut self.tenants);
-        home.balance_group(&mut self.jobs, &mut self.dirty);
+        home.balance_group(&self.jobs, &mut self.dirty);
     }
 
     /// What a tenant could have claimed has changed, perhaps.
@@ -290,12 +290,11 @@ impl<K: Ord, J> Jobs<K, J> {
     #[inline(always)]
     fn update_group(&mut self, at: u32) {
         if let Some(group) = self.groups.by_index_mut(at) {
-            let jobs = &self.jobs;
-            let first = || group.order.head(|one, other| compare(jobs, one, other));
-            if let Some(first) = group.lacks_front().then(first).flatten() {
+            let lacks_front = group.lacks_front();
+            let first = || group.order.head(&self.jobs, compare);
+            if let Some(first) = lacks_front.then(first).flatten() {
                 let line = &mut self.tenants.by_index_mut(group.tenant).expect(PINNED).line;
-                let position = rank(jobs, first).position(jobs, line);
-                group.order.pass(line, &mut self.jobs, (first, position));
+                group.order.pass((&self.jobs, first), line, compare);
                 group.front = first;
             }
             group.dirty = false;
@@ -308,8 +307,11 @@ impl<K: Ord, J> Jobs<K, J> {
         let job = self.jobs.by_index(at);
         let waits = job.filter(|job| job.state == State::Ready && !job.links.is_in());
         let position = waits.map(|job| {
-            let tenant = self.group(job.group).tenant;
-            let known = (Some(tenant), Some(job.group));
+            let group = self.group(job.group);
+            let known = Known {
+                tenant: Some(group.tenant),
+                group: Some((job.group, group)),
+            };
             (job.group, self.in_order(job.rank(), known))
         });
         self.updated += 1;
@@ -318,15 +320,15 @@ impl<K: Ord, J> Jobs<K, J> {
         }
         if let Some((group, position)) = position {
             let mut home = Home::of(group, &mut self.groups, &mut self.tenants);
-            home.insert(&mut self.jobs, at, position);
-            home.balance_group(&mut self.jobs, &mut self.dirty);
+            home.insert(&self.jobs, at, position);
+            home.balance_group(&self.jobs, &mut self.dirty);
         }
     }
 
     /// Where a job belongs that is ready.
     #[inline(always)]
-    fn in_order(&self, rank: Rank<'_, K>, (tenant, group): Known) -> InOrder {
-        if let Some(group) = group.map(|group| self.group(group))
+    fn in_order(&self, rank: Rank<'_, K>, Known { tenant, group }: Known<'_>) -> InOrder {
+        if let Some((_, group)) = group
             && group.is_named
         {
             let position = rank.position(&self.jobs, &group.order);
@@ -335,7 +337,7 @@ impl<K: Ord, J> Jobs<K, J> {
             let is_first = !is_behind
                 && match group.front {
                     NO_INDEX => group.order.is_empty() && group.limit.room(group.running) > 0,
-                    front => rank.compare(&self.jobs, front).is_lt(),
+                    front => rank.compare(self.job(front)).is_lt(),
                 };
             if !is_first {
                 return InOrder::Group(position);

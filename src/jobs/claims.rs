@@ -82,19 +82,18 @@ impl<K: Ord, J> Jobs<K, J> {
             put_back,
         };
         for _ in 0..n {
-            let claim = claiming.jobs.claim_one(of, lease, &mut take);
-            claiming.claims.extend(claim);
+            let Claiming { jobs, claims, .. } = &mut claiming;
+            jobs.claim_one((of, lease), |pick, data| claims.push(take(pick, data)));
         }
         std::mem::take(&mut claiming.claims)
     }
 
     #[inline(always)]
-    fn claim_one<C>(
+    fn claim_one(
         &mut self,
-        of: Option<Pinned>,
-        lease: Option<Duration>,
-        take: &mut impl FnMut(Pick, &mut J) -> C,
-    ) -> Option<C> {
+        (of, lease): (Option<Pinned>, Option<Duration>),
+        take: impl FnOnce(Pick, &mut J),
+    ) -> Option<()> {
         self.update_lines();
         let part = of.map(|of| self.group(of.at()));
         let current = match part {
@@ -103,8 +102,7 @@ impl<K: Ord, J> Jobs<K, J> {
         };
         let of_group = part.filter(|part| part.is_named).map(|part| part.front);
         let tenant = self.tenants.by_index_mut(current).expect(PINNED);
-        let first = |one, other| compare(&self.jobs, one, other);
-        let at = of_group.or_else(|| tenant.line.head(first))?;
+        let at = of_group.or_else(|| tenant.line.head(&self.jobs, compare))?;
         if of.is_none() {
             self.ring.served(&mut tenant.link);
         }
@@ -116,25 +114,26 @@ impl<K: Ord, J> Jobs<K, J> {
             attempts: job.attempts,
             number: self.last,
         };
-        let claim = take(pick, &mut job.data);
+        take(pick, &mut job.data);
         let at_group = job.group;
         let group = self.groups.by_index_mut(at_group).expect(PINNED);
-        group.front = NO_INDEX;
-        if !tenant.line.take_first(at, &mut job.links) {
-            tenant.line.remove(&mut self.jobs, at);
+        if !tenant.line.take_first(at, &job.links) {
+            tenant.line.remove(&self.jobs, at);
         }
-        let states = (State::Ready, State::Claimed);
         let mut home = Home {
             at: at_group,
             group,
             tenant,
         };
-        let balance = home.count(&mut self.jobs, &mut self.dirty, states);
-        self.count(current, balance, states);
+        home.count_claim(&mut self.dirty);
+        (self.running, self.open) = (self.running + 1, self.open - 1);
+        if tenant.counted == 0 {
+            self.ring.leave(&mut self.tenants, current);
+        }
         if let Some(until) = lease {
             self.set_timer(id, until);
         }
-        Some(claim)
+        Some(())
     }
 }
 

@@ -32,7 +32,7 @@ impl<'a> Home<'a> {
 
     /// Takes a job out of the order that it is in.
     #[inline]
-    pub(super) fn remove<K, J>(&mut self, jobs: &mut Slab<Job<K, J>>, at: u32) {
+    pub(super) fn remove<K, J>(&mut self, jobs: &Slab<Job<K, J>>, at: u32) {
         if self.group.is_named && self.group.front != at {
             return self.group.order.remove(jobs, at);
         }
@@ -42,7 +42,7 @@ impl<'a> Home<'a> {
 
     /// Inserts a job. In front of its group's front it takes that one's place.
     #[inline(always)]
-    pub(super) fn insert<K, J>(&mut self, jobs: &mut Slab<Job<K, J>>, at: u32, position: InOrder) {
+    pub(super) fn insert<K, J>(&mut self, jobs: &Slab<Job<K, J>>, at: u32, position: InOrder) {
         match position {
             InOrder::Group(position) => self.group.order.insert(jobs, position, at),
             InOrder::Line(position) => {
@@ -60,7 +60,7 @@ impl<'a> Home<'a> {
     #[inline(always)]
     pub(super) fn count<K, J>(
         &mut self,
-        jobs: &mut Slab<Job<K, J>>,
+        jobs: &Slab<Job<K, J>>,
         dirty: &mut Vec<Dirty>,
         (old, state): (State, State),
     ) -> (u64, u64) {
@@ -83,7 +83,7 @@ impl<'a> Home<'a> {
     #[inline(always)]
     pub(super) fn balance_group<K, J>(
         &mut self,
-        jobs: &mut Slab<Job<K, J>>,
+        jobs: &Slab<Job<K, J>>,
         dirty: &mut Vec<Dirty>,
     ) {
         let Self { group, tenant, .. } = self;
@@ -93,15 +93,34 @@ impl<'a> Home<'a> {
         if counted == 0 {
             let front = std::mem::replace(&mut group.front, NO_INDEX);
             self.give_way(jobs, front);
-        } else if group.lacks_front() && !group.dirty {
-            group.dirty = true;
+        } else {
+            self.seek_front(dirty);
+        }
+    }
+
+    /// Counts a claim of what is no front any more; its unit was there at every limit.
+    #[inline(always)]
+    pub(super) fn count_claim(&mut self, dirty: &mut Vec<Dirty>) {
+        let Self { group, tenant, .. } = self;
+        (group.running, group.ready) = (group.running + 1, group.ready - 1);
+        (group.front, group.counted) = (NO_INDEX, group.counted - 1);
+        (tenant.units, tenant.counted) = (tenant.units - 1, tenant.counted - 1);
+        tenant.running += 1;
+        self.seek_front(dirty);
+    }
+
+    /// The next claim gives the group a front, if it lacks one.
+    #[inline(always)]
+    fn seek_front(&mut self, dirty: &mut Vec<Dirty>) {
+        if self.group.lacks_front() && !self.group.dirty {
+            self.group.dirty = true;
             dirty.push(Dirty::Group(self.at));
         }
     }
 
     /// One that is a front no more is the first of its group's order.
     #[inline(always)]
-    fn give_way<K, J>(&mut self, jobs: &mut Slab<Job<K, J>>, front: u32) {
+    fn give_way<K, J>(&mut self, jobs: &Slab<Job<K, J>>, front: u32) {
         if front != NO_INDEX {
             pass(&mut self.tenant.line, &mut self.group.order, jobs, front);
         }
@@ -109,7 +128,7 @@ impl<'a> Home<'a> {
 }
 
 #[inline(never)]
-fn pass<K, J>(line: &mut Order, order: &mut Order, jobs: &mut Slab<Job<K, J>>, at: u32) {
+fn pass<K, J>(line: &mut Order, order: &mut Order, jobs: &Slab<Job<K, J>>, at: u32) {
     line.remove(jobs, at);
     order.insert(jobs, Position::First, at);
 }

@@ -10,8 +10,11 @@ use super::{Jobs, Name, NotPushed, PINNED, Place, Rare, Scope, To};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pinned(Key);
 
-/// A tenant, and the [`Group`] of its jobs, as far as they are there.
-pub(super) type Known = (Option<u32>, Option<u32>);
+/// Where a job belongs, as far as it is there.
+pub(super) struct Known<'a> {
+    pub(super) tenant: Option<u32>,
+    pub(super) group: Option<(u32, &'a Group)>,
+}
 
 impl Pinned {
     /// The slot of its group.
@@ -57,36 +60,30 @@ impl<K, J> Jobs<K, J> {
 
     /// What is there for this place: by handle, as long as its name is kept.
     #[inline(always)]
-    pub(super) fn known(&self, place: &Place, queue: u64) -> Result<Known, NotPushed> {
+    pub(super) fn known(&self, place: &Place, queue: u64) -> Result<Known<'_>, NotPushed> {
         match &place.home {
             To::Named { tenant, group } => Ok(self.find(tenant, group.as_ref())),
             &To::Pinned { queue: of, at } => {
                 let kept = self.groups.get(at.0).filter(|_| of == queue);
                 let group = kept.ok_or(NotPushed::Stale)?;
-                Ok((Some(group.tenant), Some(at.at())))
+                Ok(Known {
+                    tenant: Some(group.tenant),
+                    group: Some((at.at(), group)),
+                })
             }
         }
     }
 
-    /// The group that is known, or is made.
-    #[inline(always)]
-    pub(super) fn home(&mut self, known: Known, to: To) -> u32 {
-        match (known, to) {
-            ((_, Some(group)), _) => group,
-            (
-                (tenant, None),
-                To::Named {
-                    tenant: of,
-                    group: name,
-                },
-            ) => {
-                let tenant = tenant.unwrap_or_else(|| self.add_tenant(of));
-                match name {
-                    Some(name) => self.add_group(tenant, name),
-                    None => self.tenant(tenant).own,
-                }
-            }
-            ((_, None), To::Pinned { .. }) => unreachable!("a handle keeps its group"),
+    /// The group that was not there for this place.
+    #[cold]
+    pub(super) fn make_home(&mut self, to: To) -> u32 {
+        let To::Named { tenant, group } = to else {
+            unreachable!("a handle keeps its group")
+        };
+        let tenant = self.tenant_named(tenant);
+        match group {
+            Some(group) => self.add_group(tenant, group),
+            None => self.tenant(tenant).own,
         }
     }
 
@@ -98,13 +95,14 @@ impl<K, J> Jobs<K, J> {
     }
 
     /// The tenant of this name, and its group, or that of its jobs without one.
-    pub(super) fn find(&self, tenant: &Name, group: Option<&Name>) -> Known {
-        let at = self.names.get(tenant).copied();
-        let group = at.map(|at| self.tenant(at)).and_then(|tenant| match group {
-            None => Some(tenant.own),
-            Some(name) => tenant.groups.get(name).copied(),
+    pub(super) fn find(&self, tenant: &Name, group: Option<&Name>) -> Known<'_> {
+        let tenant = self.names.get(tenant).copied();
+        let at = tenant.map(|at| self.tenant(at)).and_then(|of| match group {
+            None => Some(of.own),
+            Some(name) => of.groups.get(name).copied(),
         });
-        (at, group)
+        let group = at.map(|at| (at, self.group(at)));
+        Known { tenant, group }
     }
 
     /// How many jobs of this tenant or group, or of all, could be claimed now.

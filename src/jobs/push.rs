@@ -43,21 +43,25 @@ impl<K: Ord, J> Jobs<K, J> {
         let (key, _, place) = entering.as_ref().expect(ONCE);
         let known = self.known(place, queue)?;
         if let Some(rare) = &place.terms.rare
-            && let Some(other) = self.named(known.0, rare)
+            && let Some(other) = self.named(known.tenant, rare)
         {
             return Err(NotPushed::Duplicate(other));
         }
+        let group = known.group.map(|(at, _)| at);
         let is_due = place.terms.due <= self.timers.now();
         let in_order = is_due.then(|| self.new_in_order(key, place, known));
         let (key, data, place) = entering.take().expect(ONCE);
-        let group = self.home(known, place.home);
+        let group = match group {
+            Some(group) => group,
+            None => self.make_home(place.home),
+        };
         Ok(self.insert(key, (group, in_order), place.terms, data))
     }
 
     /// Where a new job belongs that is due.
     #[inline(always)]
-    fn new_in_order(&self, key: &K, place: &Place, known: Known) -> InOrder {
-        let is_new = known.1.is_none() && place.has_group();
+    fn new_in_order(&self, key: &K, place: &Place, known: Known<'_>) -> InOrder {
+        let is_new = known.group.is_none() && place.has_group();
         if is_new && self.group_limit.room(0) == 0 {
             return InOrder::Group(Position::First);
         }
@@ -72,24 +76,35 @@ impl<K, J> Jobs<K, J> {
     fn insert(
         &mut self,
         key: K,
-        (group, in_order): (u32, Option<InOrder>),
+        (at, in_order): (u32, Option<InOrder>),
         terms: Terms,
         data: J,
     ) -> Key {
         self.last += 1;
         let is_rare = terms.rare.is_some();
+        let group = self.groups.by_index_mut(at).expect(PINNED);
+        // Where the group could have no more claimed, nothing else changes.
+        let is_behind = matches!(in_order, Some(InOrder::Group(Position::Last)))
+            && group.limit.room(group.running) <= group.ready;
         let id = self.jobs.insert(Job {
             key,
             sequence: self.last,
             number: 0,
-            group,
+            group: at,
             attempts: 0,
-            links: Links::OUT,
+            links: match is_behind {
+                true => group.order.next_links(),
+                false => Links::out(),
+            },
             state: in_order.map_or(State::Uncounted, |_| State::Ready),
             dirty: false,
             rare: terms.rare,
             data,
         });
+        if is_behind {
+            group.order.push(&self.jobs, id.index());
+            (group.ready, group.members) = (group.ready + 1, group.members + 1);
+        }
         if is_rare {
             self.keep_unique(id);
         }
@@ -97,10 +112,13 @@ impl<K, J> Jobs<K, J> {
             self.wait_until(id, terms.due);
             return id;
         };
-        let mut home = Home::of(group, &mut self.groups, &mut self.tenants);
-        home.insert(&mut self.jobs, id.index(), in_order);
+        if is_behind {
+            return id;
+        }
+        let mut home = Home::of(at, &mut self.groups, &mut self.tenants);
+        home.insert(&self.jobs, id.index(), in_order);
         let states = (State::Uncounted, State::Ready);
-        let balance = home.count(&mut self.jobs, &mut self.dirty, states);
+        let balance = home.count(&self.jobs, &mut self.dirty, states);
         let tenant = home.group.tenant;
         self.count(tenant, balance, states);
         if self.dirty.len() > DIRTY_KEPT + 4 * self.jobs.len() {
@@ -160,8 +178,8 @@ impl<K, J> Jobs<K, J> {
         std::mem::swap(&mut job.key, key);
         if job.links.is_in() {
             let mut home = Home::of(job.group, &mut self.groups, &mut self.tenants);
-            home.remove(&mut self.jobs, id.index());
-            home.balance_group(&mut self.jobs, &mut self.dirty);
+            home.remove(&self.jobs, id.index());
+            home.balance_group(&self.jobs, &mut self.dirty);
             self.mark_dirty(id.index());
         }
         Ok(())
@@ -196,13 +214,14 @@ impl<K, J> Jobs<K, J> {
             Scope::Tenant(tenant) => Some((tenant, None)),
             Scope::Group { tenant, group } => Some((tenant, Some(group))),
         };
-        let known = of.map(|(tenant, group)| (self.find(tenant, group), group.is_some()));
+        let known = of.map(|(tenant, group)| self.find(tenant, group));
         let is_in = |job: &Job<K, J>| {
-            is_meant(job.state)
-                && known.is_none_or(|((tenant, group), is_of_group)| match is_of_group {
-                    true => group == Some(job.group),
-                    false => tenant == Some(self.group(job.group).tenant),
-                })
+            let is_of = |known: &Known<'_>| match known.group {
+                Some((group, of)) if of.is_named => group == job.group,
+                _ => of.is_some_and(|(_, group)| group.is_none())
+                    && known.tenant == Some(self.group(job.group).tenant),
+            };
+            is_meant(job.state) && known.as_ref().is_none_or(is_of)
         };
         let jobs = self.jobs.iter().filter(|(_, job)| is_in(job));
         let mut found: Vec<_> = jobs.map(|(id, job)| (job.sequence, id)).collect();
@@ -223,7 +242,7 @@ impl<K, J> Jobs<K, J> {
         let job = self.jobs.by_index(id.index()).expect(PINNED);
         if job.links.is_in() {
             let mut home = Home::of(job.group, &mut self.groups, &mut self.tenants);
-            home.remove(&mut self.jobs, id.index());
+            home.remove(&self.jobs, id.index());
         }
         let job = self.jobs.remove(id).expect(PINNED);
         if job.state == State::Dead {
@@ -238,7 +257,7 @@ impl<K, J> Jobs<K, J> {
     pub(super) fn ended(&mut self, job: Job<K, J>, state: State) -> Taken<K, J> {
         let states = (state, State::Uncounted);
         let mut home = Home::of(job.group, &mut self.groups, &mut self.tenants);
-        let balance = home.count(&mut self.jobs, &mut self.dirty, states);
+        let balance = home.count(&self.jobs, &mut self.dirty, states);
         let (tenant, is_last) = (home.group.tenant, home.group.members == 0);
         self.count(tenant, balance, states);
         if let Some(rare) = job.rare {

@@ -57,30 +57,24 @@ impl<K, J> Job<K, J> {
     }
 }
 
-/// That of a job which is there.
-#[inline]
-pub(super) fn rank<K, J>(jobs: &Slab<Job<K, J>>, at: u32) -> Rank<'_, K> {
-    jobs.by_index(at).expect(PINNED).rank()
-}
-
-/// How one job compares to another. Here the user's `Ord` runs, and nowhere else.
-#[inline]
-pub(super) fn compare<K: Ord, J>(jobs: &Slab<Job<K, J>>, one: u32, other: u32) -> Ordering {
-    rank(jobs, one).compare(jobs, other)
+/// How one job compares to another.
+#[inline(always)]
+pub(super) fn compare<K: Ord, J>(one: &Job<K, J>, other: &Job<K, J>) -> Ordering {
+    one.rank().compare(other)
 }
 
 impl<K: Ord> Rank<'_, K> {
-    #[inline]
-    pub(super) fn compare<J>(&self, jobs: &Slab<Job<K, J>>, other: u32) -> Ordering {
-        let other = rank(jobs, other);
-        let by_key = self.key.cmp(other.key);
+    /// Here the user's `Ord` runs, and nowhere else.
+    #[inline(always)]
+    pub(super) fn compare<J>(&self, other: &Job<K, J>) -> Ordering {
+        let by_key = self.key.cmp(&other.key);
         by_key.then_with(|| self.sequence.cmp(&other.sequence))
     }
 
     /// Where it belongs in an order.
-    #[inline]
+    #[inline(always)]
     pub(super) fn position<J>(&self, jobs: &Slab<Job<K, J>>, order: &Order) -> Position {
-        order.position(jobs, |other| self.compare(jobs, other))
+        order.position(jobs, |other| self.compare(other))
     }
 }
 
@@ -212,14 +206,16 @@ impl Tenant {
 }
 
 impl<K, J> Items for Slab<Job<K, J>> {
-    #[inline]
-    fn links(&self, job: u32) -> &by_key::Links {
-        &self.by_index(job).expect(PINNED).links
+    type Item = Job<K, J>;
+
+    #[inline(always)]
+    fn item(&self, job: u32) -> &Job<K, J> {
+        self.by_index(job).expect(PINNED)
     }
 
-    #[inline]
-    fn links_mut(&mut self, job: u32) -> &mut by_key::Links {
-        &mut self.by_index_mut(job).expect(PINNED).links
+    #[inline(always)]
+    fn links_of(job: &Job<K, J>) -> &by_key::Links {
+        &job.links
     }
 }
 

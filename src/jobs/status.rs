@@ -155,7 +155,7 @@ impl<K: Ord, J> Jobs<K, J> {
             return 0;
         }
         let rank = self.job(at).rank();
-        let order = (group.order).before(&self.jobs, |other| rank.compare(&self.jobs, other));
+        let order = (group.order).before(&self.jobs, |other| rank.compare(other));
         u32::from(group.front != NO_INDEX) + order as u32
     }
 }

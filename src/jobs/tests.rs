@@ -73,7 +73,7 @@ impl<K: Ord, J> Jobs<K, J> {
         let running = jobs().filter(|job| job.state == State::Claimed);
         assert_eq!(tenant.running as usize, running.count());
         for part in tenant.line.parts(&self.jobs) {
-            assert!(part.is_sorted_by(|&one, &next| compare(&self.jobs, one, next).is_lt()));
+            assert!(part.is_sorted_by(|&one, &next| compare(self.job(one), self.job(next)).is_lt()));
             for index in part {
                 let job = self.job(index);
                 assert!(job.links.is_in() && job.state == State::Ready);
@@ -101,7 +101,7 @@ impl<K: Ord, J> Jobs<K, J> {
         for part in group.order.parts(&self.jobs) {
             in_order += part.len();
             let all: Vec<u32> = front.into_iter().chain(part).collect();
-            assert!(all.is_sorted_by(|&one, &next| compare(&self.jobs, one, next).is_lt()));
+            assert!(all.is_sorted_by(|&one, &next| compare(self.job(one), self.job(next)).is_lt()));
             for index in all {
                 let job = self.job(index);
                 assert!(job.group == at && job.links.is_in() && job.state == State::Ready);
