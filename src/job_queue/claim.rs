@@ -197,8 +197,8 @@ impl<'q, K, J> Claim<'q, K, J> {
                 done.extend(claims.iter().map(complete));
             });
         }
-        let taken = |(claim, done): (&mut Self, Result<_, _>)| done.map(|done| claim.taken(done));
-        claims.iter_mut().zip(done).map(taken).collect()
+        let taken = |(done, claim): (Result<_, _>, &mut Self)| done.map(|done| claim.taken(done));
+        done.into_iter().zip(&mut claims).map(taken).collect()
     }
 
     /// The job is not done: it goes back to the place of its key, one more

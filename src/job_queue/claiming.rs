@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::error::Closed;
 use crate::jobs::Pinned;
 use crate::sync::Arc;
-use crate::wait::{Op, Ticket, Wait, look_twice, sealed};
+use crate::wait::{Op, Spare, Ticket, Wait, look_twice, sealed};
 
 use super::body::{Body, Clones};
 use super::claim::Claim;
@@ -83,11 +83,11 @@ impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
         let Self { asked, ticket } = self;
         let of = asked.of;
         look_twice(cx, |current, spare| {
+            let mut old = Spare::default();
             asked.shared.with_state(|state| {
                 let claims = asked.claim(state);
                 if !claims.is_empty() || state.finished() {
-                    let waker = state.withdraw(of, ticket);
-                    state.discard_waker(waker);
+                    old = Spare(state.withdraw(of, ticket));
                     let found = if claims.is_empty() {
                         Err(Closed)
                     } else {
@@ -103,11 +103,9 @@ impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
 
     fn cancel(&mut self) {
         let Self { asked, ticket } = self;
-        asked.shared.with_state(|state| {
-            // If it had been notified, the waking rule passes that on.
-            let waker = state.withdraw(asked.of, ticket);
-            state.discard_waker(waker);
-        });
+        // If it had been notified, the waking rule passes that on.
+        let withdraw = |state: &mut State<_, _>| Spare(state.withdraw(asked.of, ticket));
+        drop(asked.shared.with_state(withdraw));
     }
 }
 

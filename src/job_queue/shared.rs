@@ -94,21 +94,21 @@ impl<K, J> Shared<K, J> {
         }
     }
 
-    /// Runs `change` under the lock, then the waking rule, then the
+    /// Runs `change` under the lock, then the waking rule if somebody waits, then the
     /// wakers it gathered.
-    pub(super) fn with_state<'a, R>(
-        &'a self,
-        change: impl FnOnce(&mut Session<'a, State<K, J>>) -> R,
-    ) -> R {
-        let mut session = self.state.lock_patiently();
-        if let Some(now) = session.dates.now() {
-            session.jobs.tell(now);
+    #[inline]
+    pub(super) fn with_state<R>(&self, change: impl FnOnce(&mut State<K, J>) -> R) -> R {
+        let mut state = self.state.lock_patiently();
+        if let Some(now) = state.dates.now() {
+            state.jobs.tell(now);
         }
-        let before = session.jobs.total();
-        let result = change(&mut session);
-        let gone = before.saturating_sub(session.jobs.total());
-        session.settle(State::notify_due);
-        drop(session);
+        let before = state.jobs.total();
+        let result = change(&mut state);
+        let gone = before.saturating_sub(state.jobs.total());
+        match state.is_awaited() {
+            true => Session::over(state).settle(State::notify_due),
+            false => drop(state),
+        }
         if gone > 0 {
             self.capacity.release(gone);
         }
@@ -181,8 +181,15 @@ impl<K, J> State<K, J> {
         Ok((dead, None))
     }
 
-    /// Notifies by the waking rule; false if the batch is full and more are due.
+    /// Whether the waking rule is about anybody.
     #[inline]
+    fn is_awaited(&self) -> bool {
+        let nobody_claims = self.claims.is_empty() && self.part_claims.is_empty();
+        !nobody_claims || !self.watchers.is_empty() || self.dates.is_awaited()
+    }
+
+    /// Notifies by the waking rule; false if the batch is full and more are due.
+    #[cold]
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
         self.dates.update(|| self.jobs.next_due(), wakes);
         (self.claims.is_empty() && self.part_claims.is_empty() || self.notify_claims(wakes))

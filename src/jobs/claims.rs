@@ -85,7 +85,9 @@ impl<K: Ord, J> Jobs<K, J> {
             let Claiming { jobs, claims, .. } = &mut claiming;
             jobs.claim_one((of, lease), |pick, data| claims.push(take(pick, data)));
         }
-        std::mem::take(&mut claiming.claims)
+        let claims = std::mem::take(&mut claiming.claims);
+        std::mem::forget(claiming);
+        claims
     }
 
     #[inline(always)]
