@@ -63,7 +63,7 @@ impl<K: Ord, J> JobQueue<K, J> {
         jobs: impl IntoIterator<Item = (K, J, Place)>,
     ) -> Result<Vec<JobId>, PushAllError<K, J>> {
         let shared = self.shared();
-        let wrapped = |(key, job, place)| Some((key, Some(Body::Own(job)), place));
+        let wrapped = |(key, job, place)| (Some((key, Some(Body::Own(job)))), place);
         let mut entering: Vec<_> = jobs.into_iter().map(wrapped).collect();
         let permits = shared.capacity.take(entering.len());
         let pushed = permits.map_err(PushReason::from).and_then(|permits| {
@@ -74,8 +74,8 @@ impl<K: Ord, J> JobQueue<K, J> {
             Ok(ids)
         });
         pushed.map_err(|reason| {
-            let left = entering.into_iter().flatten();
-            let jobs = left.map(|(key, job, _)| (key, unwrapped(job))).collect();
+            let left = entering.into_iter().filter_map(|(job, _)| job);
+            let jobs = left.map(|(key, job)| (key, unwrapped(job))).collect();
             PushAllError { jobs, reason }
         })
     }
@@ -98,7 +98,7 @@ impl<K: Ord, J> Shared<K, J> {
                 return Err(PushError { key, job, reason });
             }
         };
-        let mut entering = Some((key, Some(Body::Own(job)), place));
+        let mut entering = (Some((key, Some(Body::Own(job)))), place);
         let pushed = self.with_state(|state| state.enter(&mut entering, self.number));
         match pushed {
             Ok(id) => {
@@ -106,7 +106,7 @@ impl<K: Ord, J> Shared<K, J> {
                 Ok(self.name(id))
             }
             Err(refused) => {
-                let (key, job, _) = entering.expect("what was refused is still here");
+                let (key, job) = entering.0.expect("what was refused is still here");
                 let (job, reason) = (unwrapped(job), self.reason(refused));
                 Err(PushError { key, job, reason })
             }
@@ -182,7 +182,7 @@ impl<K, J> Drop for AllOrNone<'_, K, J> {
     fn drop(&mut self) {
         for (id, entering) in self.ids.drain(..).zip(&mut *self.entering) {
             let taken = self.state.jobs.remove(id.key).ok();
-            *entering = taken.map(|taken| (taken.key, taken.job, Place::new()));
+            entering.0 = taken.map(|taken| (taken.key, taken.job));
         }
     }
 }

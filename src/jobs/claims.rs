@@ -183,8 +183,10 @@ impl<K, J> Jobs<K, J> {
     /// The job is done.
     #[inline(always)]
     pub fn complete(&mut self, pick: Pick) -> Result<Taken<K, J>, Expired> {
-        let done = self.jobs.remove_if(pick.id, |job| pick.is_of(job));
-        Ok(self.ended(done.ok_or(Expired)?, State::Claimed))
+        let Some(job) = self.jobs.remove_if(pick.id, |job| pick.is_of(job)) else {
+            return Err(Expired);
+        };
+        Ok(self.ended(job, State::Claimed))
     }
 
     /// The job was not claimed after all; its data.

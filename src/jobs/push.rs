@@ -21,8 +21,8 @@ pub enum NotPushed {
     Duplicate(Key),
 }
 
-/// A job on its way in, with its key and its place; `None` once it is in.
-pub type Entering<K, J> = Option<(K, J, Place)>;
+/// A job on its way in, with its key, `None` once it is in; and its place.
+pub type Entering<K, J> = (Option<(K, J)>, Place);
 
 /// A job that was taken out, by value.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,7 +40,8 @@ impl<K: Ord, J> Jobs<K, J> {
     /// changed.
     #[inline(always)]
     pub fn push(&mut self, entering: &mut Entering<K, J>, queue: u64) -> Result<Key, NotPushed> {
-        let (key, _, place) = entering.as_ref().expect(ONCE);
+        let (job, place) = entering;
+        let (key, _) = job.as_ref().expect(ONCE);
         let known = self.known(place, queue)?;
         if let Some(rare) = &place.terms.rare
             && let Some(other) = self.named(known.tenant, rare)
@@ -50,12 +51,12 @@ impl<K: Ord, J> Jobs<K, J> {
         let group = known.group.map(|(at, _)| at);
         let is_due = place.terms.due <= self.timers.now();
         let in_order = is_due.then(|| self.new_in_order(key, place, known));
-        let (key, data, place) = entering.take().expect(ONCE);
         let group = match group {
             Some(group) => group,
-            None => self.make_home(place.home),
+            None => self.make_home(std::mem::take(&mut place.home)),
         };
-        Ok(self.insert(key, (group, in_order), place.terms, data))
+        let entering = job.take().expect(ONCE);
+        Ok(self.insert(entering, (group, in_order), &mut place.terms))
     }
 
     /// Where a new job belongs that is due.
@@ -75,13 +76,13 @@ impl<K, J> Jobs<K, J> {
     #[inline(always)]
     fn insert(
         &mut self,
-        key: K,
+        (key, data): (K, J),
         (at, in_order): (u32, Option<InOrder>),
-        terms: Terms,
-        data: J,
+        terms: &mut Terms,
     ) -> Key {
         self.last += 1;
-        let is_rare = terms.rare.is_some();
+        let rare = terms.rare.take();
+        let is_rare = rare.is_some();
         let group = self.groups.by_index_mut(at).expect(PINNED);
         // Where the group could have no more claimed, nothing else changes.
         let is_behind = matches!(in_order, Some(InOrder::Group(Position::Last)))
@@ -98,7 +99,7 @@ impl<K, J> Jobs<K, J> {
             },
             state: in_order.map_or(State::Uncounted, |_| State::Ready),
             dirty: false,
-            rare: terms.rare,
+            rare,
             data,
         });
         if is_behind {
@@ -255,22 +256,27 @@ impl<K, J> Jobs<K, J> {
     /// A job has left that had this state, and is in no order.
     #[inline(always)]
     pub(super) fn ended(&mut self, job: Job<K, J>, state: State) -> Taken<K, J> {
+        let Job {
+            key,
+            data,
+            group,
+            attempts,
+            rare,
+            ..
+        } = job;
         let states = (state, State::Uncounted);
-        let mut home = Home::of(job.group, &mut self.groups, &mut self.tenants);
+        let mut home = Home::of(group, &mut self.groups, &mut self.tenants);
         let balance = home.count(&self.jobs, &mut self.dirty, states);
         let (tenant, is_last) = (home.group.tenant, home.group.members == 0);
         self.count(tenant, balance, states);
-        if let Some(rare) = job.rare {
+        if let Some(rare) = rare {
             self.forget(tenant, &rare);
         }
         if is_last {
-            self.reap(job.group);
+            self.reap(group);
         }
-        Taken {
-            key: job.key,
-            job: job.data,
-            attempts: job.attempts,
-        }
+        let job = data;
+        Taken { key, job, attempts }
     }
 
     /// A job's timer and its name are no more.

@@ -17,7 +17,7 @@ fn at(seconds: u64) -> Duration {
 }
 
 fn add<K: Ord, J>(jobs: &mut Jobs<K, J>, key: K, place: Place, job: J) -> Key {
-    let pushed = jobs.push(&mut Some((key, job, place)), 0);
+    let pushed = jobs.push(&mut (Some((key, job)), place), 0);
     pushed.expect("no duplicate")
 }
 
