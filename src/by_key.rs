@@ -93,38 +93,13 @@ impl Order {
     /// Inserts an item where [`position`](Self::position) said.
     #[inline(always)]
     pub fn insert(&mut self, items: &impl Items, position: Position, item: u32) {
-        match position {
-            Position::First => self.extend(items, LEFT, item),
-            Position::Last => self.extend(items, RIGHT, item),
-            Position::Late(position) => self.late.insert(items, position, item),
-        }
-    }
-
-    /// The run becomes longer on this side.
-    #[inline(always)]
-    fn extend(&mut self, items: &impl Items, side: usize, item: u32) {
-        self.link_end(side, (item, items.links(item)), |end| items.links(end));
-    }
-
-    /// The same, with the links of the item.
-    #[inline(always)]
-    fn link_end<'a>(
-        &mut self,
-        side: usize,
-        (item, links): (u32, &Links),
-        links_of: impl FnOnce(u32) -> &'a Links,
-    ) {
-        links.set_beside(side, self.ends[side]);
-        self.set_end(side, item, links_of);
-    }
-
-    /// The end of the run on this side is another item, beside the one before.
-    #[inline(always)]
-    fn set_end<'a>(&mut self, side: usize, item: u32, links_of: impl FnOnce(u32) -> &'a Links) {
-        match std::mem::replace(&mut self.ends[side], item) {
-            NONE => self.ends[1 - side] = item,
-            end => links_of(end).child[side].set(item),
-        }
+        let side = match position {
+            Position::First => LEFT,
+            Position::Last => RIGHT,
+            Position::Late(position) => return self.late.insert(items, position, item),
+        };
+        items.links(item).set_beside(side, self.ends[side]);
+        self.set_end(side, item, |end| items.links(end));
     }
 
     /// The links of an item that is to be [pushed](Self::push).
@@ -141,17 +116,12 @@ impl Order {
         self.set_end(RIGHT, item, |end| items.links(end));
     }
 
-    /// Takes an item out.
+    /// The run becomes longer on this side.
     #[inline(always)]
-    pub fn remove(&mut self, items: &impl Items, item: u32) {
-        self.take_out(items, (item, items.links(item)));
-    }
-
-    /// Takes an item out that has these links: the first of a run at once.
-    #[inline(always)]
-    fn take_out(&mut self, items: &impl Items, (item, links): (u32, &Links)) {
-        if !self.take_first(item, links) {
-            self.take_out_behind(items, (item, links));
+    fn set_end<'a>(&mut self, side: usize, item: u32, links_of: impl FnOnce(u32) -> &'a Links) {
+        match std::mem::replace(&mut self.ends[side], item) {
+            NONE => self.ends[1 - side] = item,
+            end => links_of(end).child[side].set(item),
         }
     }
 
@@ -169,9 +139,13 @@ impl Order {
         is_first
     }
 
-    /// The same, of one that is not the first of a run.
+    /// Takes an item out.
     #[inline(never)]
-    fn take_out_behind(&mut self, items: &impl Items, (item, links): (u32, &Links)) {
+    pub fn remove(&mut self, items: &impl Items, item: u32) {
+        let links = items.links(item);
+        if self.take_first(item, links) {
+            return;
+        }
         let Some([before, next]) = links.neighbours() else {
             return self.late.remove(items, item);
         };
@@ -188,21 +162,23 @@ impl Order {
     #[inline(always)]
     pub fn pass<I: Items>(
         &mut self,
-        (items, at): (&I, u32),
         to: &mut Self,
+        (items, at): (&I, u32),
         compare: impl Fn(&I::Item, &I::Item) -> Ordering,
     ) {
         let (item, last) = (items.item(at), to.last());
-        let links = I::links_of(item);
         let last = (last != NONE).then(|| items.item(last));
-        if last.is_some_and(|last| compare(item, last).is_lt()) {
-            let position = to.late.position(items, |other| compare(item, other));
-            self.take_out(items, (at, links));
-            to.late.insert(items, position, at);
-            return;
+        let is_late = last.is_some_and(|last| compare(item, last).is_lt());
+        let late = is_late.then(|| to.late.position(items, |other| compare(item, other)));
+        let links = I::links_of(item);
+        if !self.take_first(at, links) {
+            self.remove(items, at);
         }
-        self.take_out(items, (at, links));
-        to.link_end(RIGHT, (at, links), |_| I::links_of(last.expect("there is one")));
+        if let Some(position) = late {
+            return to.late.insert(items, position, at);
+        }
+        links.set_beside(RIGHT, to.ends[RIGHT]);
+        to.set_end(RIGHT, at, |_| I::links_of(last.expect("there is an end")));
     }
 
     /// The first item. Which of two that is `compare` says.

@@ -294,7 +294,7 @@ impl<K: Ord, J> Jobs<K, J> {
             let first = || group.order.head(&self.jobs, compare);
             if let Some(first) = lacks_front.then(first).flatten() {
                 let line = &mut self.tenants.by_index_mut(group.tenant).expect(PINNED).line;
-                group.order.pass((&self.jobs, first), line, compare);
+                group.order.pass(line, (&self.jobs, first), compare);
                 group.front = first;
             }
             group.dirty = false;

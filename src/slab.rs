@@ -181,7 +181,7 @@ impl<T> Slab<T> {
         place.live += 1;
         self.len += 1;
         if place.first_free == NO_SLOT {
-            self.open.pop();
+            self.open.pop().expect("the place was open");
         }
         key
     }

@@ -49,14 +49,19 @@ impl Items for Vec<Numbered> {
 }
 
 fn numbered(len: u32) -> Vec<Numbered> {
-    (0..len).map(|number| Numbered(number, Links::out())).collect()
+    (0..len)
+        .map(|number| Numbered(number, Links::out()))
+        .collect()
 }
 
 /// Checks the order against its items, each with its key; and its inner ones.
 fn check(items: &Vec<Numbered>, order: Order, expected: &[(u8, u32)]) {
     let place = |item| expected.iter().position(|other| other.1 == item).unwrap();
     let compare = |one, other| place(one).cmp(&place(other));
-    assert_eq!(order.head(items, |one, other| compare(one.0, other.0)), expected.first().map(|first| first.1));
+    assert_eq!(
+        order.head(items, |one, other| compare(one.0, other.0)),
+        expected.first().map(|first| first.1)
+    );
     assert_eq!(order.is_empty(), expected.is_empty());
     for (before, &(_, item)) in expected.iter().enumerate() {
         assert!(items.links(item).is_in());
@@ -138,7 +143,10 @@ fn near_the_end_is_found_at_once() {
     }
     assert!(compared < 110, "{compared}");
     for item in 0..=10_000 {
-        assert_eq!(order.head(&items, |one, other| one.0.cmp(&other.0)), Some(item));
+        assert_eq!(
+            order.head(&items, |one, other| one.0.cmp(&other.0)),
+            Some(item)
+        );
         order.remove(&items, item);
     }
     assert_eq!(order, Order::EMPTY);
@@ -149,7 +157,7 @@ fn near_the_end_is_found_at_once() {
 fn what_comes_in_order_is_in_the_run() {
     let items = numbered(5);
     let mut order = Order::EMPTY;
-    let mut add = |order: &mut Order, item: u32| {
+    let add = |order: &mut Order, item: u32| {
         let position = order.position(&items, |other| item.cmp(&other.0));
         order.insert(&items, position, item);
         position
@@ -160,7 +168,7 @@ fn what_comes_in_order_is_in_the_run() {
     for item in [1, 3] {
         order.remove(&items, item);
     }
-    let mut add = |order: &mut Order, item: u32| {
+    let add = |order: &mut Order, item: u32| {
         let position = order.position(&items, |other| item.cmp(&other.0));
         order.insert(&items, position, item);
         position

@@ -62,7 +62,9 @@ impl<'q, K: Ord, J> Asked<'q, K, J> {
             let body = Body::lend(stored, clone);
             Claim::new(Cow::Borrowed(self.shared), pick, body)
         };
-        state.jobs.claim((self.of, self.n, until), take, Claim::unpick)
+        state
+            .jobs
+            .claim((self.of, self.n, until), take, Claim::unpick)
     }
 }
 

@@ -67,8 +67,7 @@ impl<K: Ord, J> JobQueue<K, J> {
         let mut entering: Vec<_> = jobs.into_iter().map(wrapped).collect();
         let permits = shared.capacity.take(entering.len());
         let pushed = permits.map_err(PushReason::from).and_then(|permits| {
-            let pushed =
-                shared.with_state(|state| state.enter_all(&mut entering, shared.number));
+            let pushed = shared.with_state(|state| state.enter_all(&mut entering, shared.number));
             let ids = pushed.map_err(|refused| shared.reason(refused))?;
             permits.keep();
             Ok(ids)
@@ -82,35 +81,31 @@ impl<K: Ord, J> JobQueue<K, J> {
 }
 
 impl<K: Ord, J> Shared<K, J> {
+    #[inline]
     pub(super) fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
-        self.push_permitted((key, job, place), self.capacity.take(1))
+        self.push_permitted(key, job, place, self.capacity.take(1))
     }
 
+    #[inline]
     pub(super) fn push_permitted(
         &self,
-        (key, job, place): (K, J, Place),
+        key: K,
+        job: J,
+        place: Place,
         permits: Result<Permits<'_>, SendReason>,
     ) -> Result<JobId, PushError<K, J>> {
-        let permits = match permits {
-            Ok(permits) => permits,
-            Err(reason) => {
-                let reason = reason.into();
-                return Err(PushError { key, job, reason });
-            }
-        };
         let mut entering = (Some((key, Some(Body::Own(job)))), place);
-        let pushed = self.with_state(|state| state.enter(&mut entering, self.number));
-        match pushed {
-            Ok(id) => {
-                permits.keep();
-                Ok(self.name(id))
-            }
-            Err(refused) => {
-                let (key, job) = entering.0.expect("what was refused is still here");
-                let (job, reason) = (unwrapped(job), self.reason(refused));
-                Err(PushError { key, job, reason })
-            }
-        }
+        let pushed = permits.map_err(PushReason::from).and_then(|permits| {
+            let pushed = self.with_state(|state| state.enter(&mut entering, self.number));
+            let id = pushed.map_err(|refused| self.reason(refused))?;
+            permits.keep();
+            Ok(self.name(id))
+        });
+        pushed.map_err(|reason| {
+            let (key, job) = entering.0.expect("what was refused is still here");
+            let job = unwrapped(job);
+            PushError { key, job, reason }
+        })
     }
 }
 

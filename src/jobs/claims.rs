@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use crate::slab::{Key, NO_INDEX};
+use crate::slab::Key;
 
 use super::home::Home;
 use super::records::{Job, State, compare};
@@ -114,7 +114,7 @@ impl<K: Ord, J> Jobs<K, J> {
         let pick = Pick {
             id,
             attempts: job.attempts,
-            number: self.last,
+            number: job.number,
         };
         take(pick, &mut job.data);
         let at_group = job.group;

@@ -81,11 +81,7 @@ impl<'a> Home<'a> {
     /// What the group could have claimed has changed, perhaps: its tenant counts it
     /// anew, and its front is in line exactly if there is room.
     #[inline(always)]
-    pub(super) fn balance_group<K, J>(
-        &mut self,
-        jobs: &Slab<Job<K, J>>,
-        dirty: &mut Vec<Dirty>,
-    ) {
+    pub(super) fn balance_group<K, J>(&mut self, jobs: &Slab<Job<K, J>>, dirty: &mut Vec<Dirty>) {
         let Self { group, tenant, .. } = self;
         let counted = group.limit.room(group.running).min(group.ready);
         let old = std::mem::replace(&mut group.counted, counted);

@@ -219,8 +219,10 @@ impl<K, J> Jobs<K, J> {
         let is_in = |job: &Job<K, J>| {
             let is_of = |known: &Known<'_>| match known.group {
                 Some((group, of)) if of.is_named => group == job.group,
-                _ => of.is_some_and(|(_, group)| group.is_none())
-                    && known.tenant == Some(self.group(job.group).tenant),
+                _ => {
+                    of.is_some_and(|(_, group)| group.is_none())
+                        && known.tenant == Some(self.group(job.group).tenant)
+                }
             };
             is_meant(job.state) && known.as_ref().is_none_or(is_of)
         };

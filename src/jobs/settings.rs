@@ -64,13 +64,17 @@ impl<K, J> Jobs<K, J> {
 
     /// The limit that holds for this.
     pub fn limit(&self, scope: &Scope) -> Limit {
-        let tenant = |name| Some(self.tenant(*self.names.get(name)?));
-        let set = match scope {
-            Scope::Queue => return self.limit,
-            Scope::Tenant(name) => return tenant(name).map_or(Limit::Unlimited, |t| t.limit),
-            Scope::Group { tenant: of, group } => tenant(of).and_then(|t| t.groups.get(group)),
-        };
-        set.map_or(self.group_limit, |&group| self.group(group).limit)
+        match scope {
+            Scope::Queue => self.limit,
+            Scope::Tenant(name) => {
+                let tenant = self.names.get(name).map(|&at| self.tenant(at).limit);
+                tenant.unwrap_or(Limit::Unlimited)
+            }
+            Scope::Group { tenant, group } => {
+                let group = self.find(tenant, Some(group)).group;
+                group.map_or(self.group_limit, |(_, group)| group.limit)
+            }
+        }
     }
 
     /// How many jobs in a row are of this tenant when it is its turn.

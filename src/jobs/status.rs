@@ -119,34 +119,27 @@ impl<K: Ord, J> Jobs<K, J> {
 
     fn why_ready(&self, at: u32) -> Why {
         let group = self.group(self.job(at).group);
-        match group.limit.room(group.running) {
-            0 if group.limit == Limit::AtMost(0) => return Why::GroupPaused,
-            0 => return Why::GroupLimit,
-            room => {
-                let before = self.before(group, at);
-                if before >= room {
-                    return Why::Behind(before);
-                }
-            }
-        }
         let tenant = self.tenant(group.tenant);
-        if tenant.limit.room(tenant.running) == 0 {
-            let paused = tenant.limit == Limit::AtMost(0);
-            return if paused {
-                Why::TenantPaused
+        let full = |limit: Limit, running, [paused, full]: [Why; 2]| {
+            let why = if limit == Limit::AtMost(0) {
+                paused
             } else {
-                Why::TenantLimit
+                full
             };
-        }
-        if self.limit.room(self.running) == 0 {
-            let paused = self.limit == Limit::AtMost(0);
-            return if paused {
-                Why::QueuePaused
-            } else {
-                Why::QueueLimit
-            };
-        }
-        Why::Ready
+            (limit.room(running) == 0).then_some(why)
+        };
+        let of_group = [Why::GroupPaused, Why::GroupLimit];
+        let behind = || {
+            let before = self.before(group, at);
+            (before >= group.limit.room(group.running)).then_some(Why::Behind(before))
+        };
+        let of_tenant = [Why::TenantPaused, Why::TenantLimit];
+        let of_queue = [Why::QueuePaused, Why::QueueLimit];
+        full(group.limit, group.running, of_group)
+            .or_else(behind)
+            .or_else(|| full(tenant.limit, tenant.running, of_tenant))
+            .or_else(|| full(self.limit, self.running, of_queue))
+            .unwrap_or(Why::Ready)
     }
 
     /// How many jobs of its group come before one that is ready.

@@ -49,7 +49,10 @@ impl<K: Ord, J> Jobs<K, J> {
         }
         assert_eq!(self.open, open);
         assert!(self.open == 0 || self.ring.current().is_some());
-        let groups = self.tenants.iter().map(|(_, tenant)| 1 + tenant.groups.len());
+        let groups = self
+            .tenants
+            .iter()
+            .map(|(_, tenant)| 1 + tenant.groups.len());
         assert_eq!(groups.sum::<usize>(), self.groups.len());
     }
 
@@ -68,12 +71,15 @@ impl<K: Ord, J> Jobs<K, J> {
         assert_eq!(tenant.counted, units.min(room));
         assert_eq!(tenant.link.is_member(), tenant.counted > 0);
         assert!(!(tenant.is_as_made() && own.is_idle()));
-        let unique = jobs().filter(|job| job.rare.as_ref().is_some_and(|rare| rare.unique.is_some()));
+        let unique =
+            jobs().filter(|job| job.rare.as_ref().is_some_and(|rare| rare.unique.is_some()));
         assert_eq!(tenant.unique.len(), unique.count());
         let running = jobs().filter(|job| job.state == State::Claimed);
         assert_eq!(tenant.running as usize, running.count());
         for part in tenant.line.parts(&self.jobs) {
-            assert!(part.is_sorted_by(|&one, &next| compare(self.job(one), self.job(next)).is_lt()));
+            assert!(
+                part.is_sorted_by(|&one, &next| compare(self.job(one), self.job(next)).is_lt())
+            );
             for index in part {
                 let job = self.job(index);
                 assert!(job.links.is_in() && job.state == State::Ready);
