@@ -218,16 +218,12 @@ impl<K, J> Jobs<K, J> {
         self.later = self.later + usize::from(is_later) - usize::from(was_later);
     }
 
-    /// What a group could have claimed has changed, perhaps.
-    fn balance_group(&mut self, at: u32) {
-        let mut home = Home::of(at, &mut self.groups, &mut self.tenants);
+    /// What a group and its tenant could have claimed has changed, perhaps.
+    fn balance(&mut self, group: u32) {
+        let mut home = Home::of(group, &mut self.groups, &mut self.tenants);
         home.balance_group(&self.jobs, &mut self.dirty);
-    }
-
-    /// What a tenant could have claimed has changed, perhaps.
-    fn balance(&mut self, at: u32) {
-        let balance = self.tenant_mut(at).balance();
-        self.balanced(at, balance);
+        let (tenant, balance) = (home.group.tenant, home.tenant.balance());
+        self.balanced(tenant, balance);
     }
 
     /// A tenant could have so many claimed that could have had so many.
@@ -243,6 +239,7 @@ impl<K, J> Jobs<K, J> {
 
     fn mark_dirty(&mut self, at: u32) {
         if !std::mem::replace(&mut self.job_mut(at).dirty, true) {
+            self.purge_dirty();
             self.dirty.push(Dirty::Job(at));
         }
     }
@@ -254,6 +251,7 @@ impl<K, J> Jobs<K, J> {
         if idle.is_named && idle.is_idle() && idle.limit == self.group_limit {
             let gone = self.groups.take_at(group).expect(PINNED);
             self.tenant_mut(tenant).groups.remove(&gone.name);
+            self.purge_dirty();
         }
         let of = self.tenant(tenant);
         if of.is_as_made() && self.group(of.own).is_idle() {
@@ -308,11 +306,11 @@ impl<K: Ord, J> Jobs<K, J> {
         let waits = job.filter(|job| job.state == State::Ready && !job.links.is_in());
         let position = waits.map(|job| {
             let group = self.group(job.group);
-            let known = Known {
-                tenant: Some(group.tenant),
-                group: Some((job.group, group)),
-            };
-            (job.group, self.in_order(job.rank(), known))
+            let (tenant, group) = (Some(group.tenant), Some((job.group, group)));
+            (
+                job.group,
+                self.in_order(job.rank(), Known { tenant, group }),
+            )
         });
         self.updated += 1;
         if let Some(job) = self.jobs.by_index_mut(at) {

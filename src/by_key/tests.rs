@@ -21,6 +21,11 @@ enum Act {
         order: usize,
         at: usize,
     },
+    Pass {
+        order: usize,
+        to: usize,
+        at: usize,
+    },
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -29,7 +34,9 @@ fn act() -> impl Strategy<Value = Act> {
         4 => (order.clone(), any::<u8>()).prop_map(|(order, key)| Act::Add { order, key }),
         3 => order.clone().prop_map(|order| Act::AddLast { order }),
         1 => order.clone().prop_map(|order| Act::AddFirst { order }),
-        5 => (order, any::<usize>()).prop_map(|(order, at)| Act::Remove { order, at }),
+        5 => (order.clone(), any::<usize>()).prop_map(|(order, at)| Act::Remove { order, at }),
+        3 => (order, 1..3usize, prop_oneof![Just(0), any::<usize>()])
+            .prop_map(|(order, on, at)| Act::Pass { order, to: (order + on) % 3, at }),
     ]
 }
 
@@ -106,7 +113,21 @@ proptest! {
                     orders[order].remove(&items, item);
                     prop_assert!(!items.links(item).is_in());
                 }
-                Act::AddFirst { .. } | Act::Remove { .. } => {}
+                Act::Pass { order, to, at } if !naive[order].is_empty() => {
+                    let at = at % naive[order].len();
+                    let (key, item) = naive[order].remove(at);
+                    // Among equal keys it is the last in its new order.
+                    let rank = |other| match other == item {
+                        true => (key, u32::MAX),
+                        false => (naive[to].iter().find(|pair| pair.1 == other).unwrap().0, 0),
+                    };
+                    let compare = |one: &Numbered, other: &Numbered| rank(one.0).cmp(&rank(other.0));
+                    let [from, into] = orders.get_disjoint_mut([order, to]).unwrap();
+                    from.pass(into, (&items, item), compare);
+                    let at = naive[to].partition_point(|&(other, _)| other <= key);
+                    naive[to].insert(at, (key, item));
+                }
+                Act::AddFirst { .. } | Act::Remove { .. } | Act::Pass { .. } => {}
             }
             for (order, naive) in orders.iter().zip(&naive) {
                 check(&items, *order, naive);

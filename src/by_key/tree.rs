@@ -125,7 +125,8 @@ impl Tree {
     ) -> Position {
         let mut compare = |other| compare(items.item(other));
         if self.tail == NONE {
-            return self.first_position();
+            let (parent, side) = (NONE, LEFT);
+            return Position { parent, side };
         }
         if compare(self.tail).is_ge() {
             return Position {
@@ -150,15 +151,6 @@ impl Tree {
             }
             parent = below;
             side = usize::from(compare(parent).is_ge());
-        }
-    }
-
-    /// The position before all others; the only one in a tree without items.
-    #[inline]
-    fn first_position(self) -> Position {
-        Position {
-            parent: self.head,
-            side: LEFT,
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::error::Closed;
 use crate::jobs::Pinned;
 use crate::sync::Arc;
-use crate::wait::{Op, Spare, Ticket, Wait, look_twice, sealed};
+use crate::wait::{Op, Spare, Ticket, Wait, Waiters, look_twice, sealed};
 
 use super::body::{Body, Clones};
 use super::claim::Claim;
@@ -16,27 +16,14 @@ use super::shared::{Shared, State};
 
 /// What is claimed: jobs of the whole queue, or of a part of it.
 pub(super) struct Asked<'q, K, J> {
-    shared: &'q Arc<Shared<K, J>>,
-    of: Option<Pinned>,
-    n: usize,
+    pub(super) shared: &'q Arc<Shared<K, J>>,
+    pub(super) of: Option<Pinned>,
+    pub(super) n: usize,
     /// The lease, if not the queue's.
-    until: Option<(Duration, Clones<J>)>,
+    pub(super) until: Option<(Duration, Clones<J>)>,
 }
 
 impl<'q, K: Ord, J> Asked<'q, K, J> {
-    pub(super) fn new(
-        shared: &'q Arc<Shared<K, J>>,
-        of: Option<Pinned>,
-        (n, until): (usize, Option<(Duration, Clones<J>)>),
-    ) -> Self {
-        Self {
-            shared,
-            of,
-            n,
-            until,
-        }
-    }
-
     /// What is there now.
     pub(super) fn now(self) -> Vec<Claim<'q, K, J>> {
         self.shared.with_state(|state| self.claim(state))
@@ -89,7 +76,7 @@ impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
             asked.shared.with_state(|state| {
                 let claims = asked.claim(state);
                 if !claims.is_empty() || state.finished() {
-                    old = Spare(state.withdraw(of, ticket));
+                    old = state.withdraw(of, ticket);
                     let found = if claims.is_empty() {
                         Err(Closed)
                     } else {
@@ -97,7 +84,8 @@ impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
                     };
                     return Some(Poll::Ready(found));
                 }
-                let waits = state.enqueue(of, ticket, current, spare);
+                let enqueue = |claims: &mut Waiters<_>| claims.enqueue((), ticket, current, spare);
+                let waits = state.claims_of(of, enqueue);
                 waits.then_some(Poll::Pending)
             })
         })
@@ -106,8 +94,10 @@ impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
     fn cancel(&mut self) {
         let Self { asked, ticket } = self;
         // If it had been notified, the waking rule passes that on.
-        let withdraw = |state: &mut State<_, _>| Spare(state.withdraw(asked.of, ticket));
-        drop(asked.shared.with_state(withdraw));
+        let old = asked
+            .shared
+            .with_state(|state| state.withdraw(asked.of, ticket));
+        drop(old);
     }
 }
 

@@ -104,29 +104,26 @@ impl<K: Ord, J> Jobs<K, J> {
         };
         let of_group = part.filter(|part| part.is_named).map(|part| part.front);
         let tenant = self.tenants.by_index_mut(current).expect(PINNED);
-        let at = of_group.or_else(|| tenant.line.head(&self.jobs, compare))?;
+        let first = of_group.or_else(|| tenant.line.head(&self.jobs, compare))?;
         if of.is_none() {
             self.ring.served(&mut tenant.link);
         }
         self.last += 1;
-        let (id, job) = self.jobs.entry_at(at)?;
+        let (id, job) = self.jobs.entry_at(first)?;
         (job.state, job.number) = (State::Claimed, self.last);
+        let (number, attempts) = (job.number, job.attempts);
         let pick = Pick {
             id,
-            attempts: job.attempts,
-            number: job.number,
+            attempts,
+            number,
         };
         take(pick, &mut job.data);
-        let at_group = job.group;
-        let group = self.groups.by_index_mut(at_group).expect(PINNED);
-        if !tenant.line.take_first(at, &job.links) {
-            tenant.line.remove(&self.jobs, at);
+        let at = job.group;
+        let group = self.groups.by_index_mut(at).expect(PINNED);
+        if !tenant.line.take_first(first, &job.links) {
+            tenant.line.remove(&self.jobs, first);
         }
-        let mut home = Home {
-            at: at_group,
-            group,
-            tenant,
-        };
+        let mut home = Home { at, group, tenant };
         home.count_claim(&mut self.dirty);
         (self.running, self.open) = (self.running + 1, self.open - 1);
         if tenant.counted == 0 {

@@ -66,10 +66,8 @@ impl<K, J> Jobs<K, J> {
             &To::Pinned { queue: of, at } => {
                 let kept = self.groups.get(at.0).filter(|_| of == queue);
                 let group = kept.ok_or(NotPushed::Stale)?;
-                Ok(Known {
-                    tenant: Some(group.tenant),
-                    group: Some((at.at(), group)),
-                })
+                let (tenant, group) = (Some(group.tenant), Some((at.at(), group)));
+                Ok(Known { tenant, group })
             }
         }
     }

@@ -122,9 +122,6 @@ impl<K, J> Jobs<K, J> {
         let balance = home.count(&self.jobs, &mut self.dirty, states);
         let tenant = home.group.tenant;
         self.count(tenant, balance, states);
-        if self.dirty.len() > DIRTY_KEPT + 4 * self.jobs.len() {
-            self.purge_dirty();
-        }
         id
     }
 
@@ -146,8 +143,10 @@ impl<K, J> Jobs<K, J> {
     }
 
     /// Where nobody claims, what was dirty and has gone would stay.
-    #[cold]
-    fn purge_dirty(&mut self) {
+    pub(super) fn purge_dirty(&mut self) {
+        if self.dirty.len() <= DIRTY_KEPT + 4 * self.jobs.len() {
+            return;
+        }
         let (jobs, groups) = (&self.jobs, &self.groups);
         self.dirty.drain(..std::mem::take(&mut self.updated));
         self.dirty.sort_unstable();

@@ -47,19 +47,21 @@ impl<K, J> Jobs<K, J> {
             Scope::Tenant(name) => {
                 let tenant = self.tenant_named(name);
                 self.tenant_mut(tenant).limit = limit;
-                self.balance(tenant);
-                self.reap(self.tenant(tenant).own);
+                self.was_set(self.tenant(tenant).own);
             }
             Scope::Group { tenant, group } => {
                 let tenant = self.tenant_named(tenant);
                 let group = self.group_named(tenant, group);
                 self.group_mut(group).limit = limit;
-                self.balance_group(group);
-                self.balance(tenant);
-                self.reap(group);
+                self.was_set(group);
             }
         }
         Ok(())
+    }
+
+    fn was_set(&mut self, group: u32) {
+        self.balance(group);
+        self.reap(group);
     }
 
     /// The limit that holds for this.
