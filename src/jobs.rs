@@ -7,14 +7,16 @@
 //!
 //! # State
 //!
-//! Jobs, groups and tenants in slabs. A job that is due and waits is in one order
-//! (`by_key`), whose links stand in the job: in its tenant's line, or in its group's
-//! order. In the line are the ungrouped ones, and the first of each group that has
-//! room (its `front`). The ring holds the tenants that have work and room.
+//! Jobs, groups and tenants in slabs. Each job is of one `Group`: those of a tenant that
+//! are in no group are of one without a name, which has no limit. A job that is due and
+//! waits is in one order (`by_key`), whose links stand in the job: in its tenant's line, or
+//! in its group's order. In the line are the ungrouped ones, and the first of each group
+//! that has room (its `front`). The ring holds the tenants that have work and room.
 //!
 //! # Protocol
 //!
-//! A job's change of state is counted by `Home::count` and `Jobs::count`, which compare no
+//! A job's change of state is counted by `Home::count` and `Jobs::count`, or in one step
+//! where little changes (`Home::count_claim`, a push behind others); none of them compares
 //! keys. A job that should be in an order and is not
 //! yet, and a group that should have a front and has none, are noted as dirty; the
 //! next claim inserts them (`update_lines`). So the user's `Ord` runs in `push`,
@@ -28,14 +30,16 @@
 //! 2. A group's front comes before all of its order. One that has room, jobs in its
 //!    order and no front is dirty, and so is a job that is ready and in no order.
 //! 3. A group's `counted` is min(its room, its ready jobs); a tenant's `units`
-//!    is the sum of these and of its ungrouped jobs that are due and wait;
-//!    its `counted` is min(its room, its units), and `open` is the sum of those.
+//!    is the sum of these, and its `counted` is min(its room, its units); `open` is
+//!    the sum of those.
 //! 4. A tenant is in the ring exactly if it has `counted` above 0.
 //! 5. Nothing of the user's is dropped in here: keys and jobs come in and leave
 //!    by value.
 //! 6. A name is kept while a job is in it, dead ones included, a handle keeps it,
 //!    or a setting that is not the default.
-//! 7. A tenant's unique names are those of its jobs.
+//! 7. What is kept with a state is there as long as that: the timer of a job that waits
+//!    until then or is leased, the death of a dead one.
+//! 8. A tenant's unique names are those of its jobs.
 //!
 //! # Cost
 //!

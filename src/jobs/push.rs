@@ -257,26 +257,19 @@ impl<K, J> Jobs<K, J> {
     /// A job has left that had this state, and is in no order.
     #[inline(always)]
     pub(super) fn ended(&mut self, job: Job<K, J>, state: State) -> Taken<K, J> {
-        let Job {
-            key,
-            data,
-            group,
-            attempts,
-            rare,
-            ..
-        } = job;
+        let (group, attempts) = (job.group, job.attempts);
         let states = (state, State::Uncounted);
         let mut home = Home::of(group, &mut self.groups, &mut self.tenants);
         let balance = home.count(&self.jobs, &mut self.dirty, states);
         let (tenant, is_last) = (home.group.tenant, home.group.members == 0);
         self.count(tenant, balance, states);
-        if let Some(rare) = rare {
+        if let Some(rare) = job.rare {
             self.forget(tenant, &rare);
         }
         if is_last {
             self.reap(group);
         }
-        let job = data;
+        let (key, job) = (job.key, job.data);
         Taken { key, job, attempts }
     }
 
