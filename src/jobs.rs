@@ -253,14 +253,17 @@ impl<K, J> Jobs<K, J> {
         let idle = self.group(group);
         let tenant = idle.tenant;
         if idle.is_named && idle.is_idle() && idle.limit == self.group_limit {
-            let gone = self.groups.take_at(group).expect(PINNED);
+            let key = self.groups.key_at(group).expect(PINNED);
+            let gone = self.groups.remove(key).expect(PINNED);
             self.tenant_mut(tenant).groups.remove(&gone.name);
             self.purge_dirty();
         }
         let of = self.tenant(tenant);
         if of.is_as_made() && self.group(of.own).is_idle() {
-            let gone = self.tenants.take_at(tenant).expect(PINNED);
-            self.groups.take_at(gone.own);
+            let own = self.groups.key_at(of.own).expect(PINNED);
+            let key = self.tenants.key_at(tenant).expect(PINNED);
+            let gone = self.tenants.remove(key).expect(PINNED);
+            self.groups.remove(own);
             self.names.remove(&gone.name);
         }
     }

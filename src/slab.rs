@@ -195,8 +195,7 @@ impl<T> Slab<T> {
     /// The same, and nothing if it is not meant.
     #[inline(always)]
     pub fn remove_if(&mut self, key: Key, is_meant: impl FnOnce(&T) -> bool) -> Option<T> {
-        let number = key.index >> SHIFT;
-        let at = (key.index & MASK) as u16;
+        let (number, at) = (key.index >> SHIFT, (key.index & MASK) as u16);
         let place = self.places.get_mut(number as usize)?;
         let slot = &mut place.chunk.as_mut()?[at as usize];
         if slot.generation != key.generation {
@@ -211,17 +210,11 @@ impl<T> Slab<T> {
             slot.next = place.first_free;
             place.first_free = at;
         }
-        place.live -= 1;
-        self.len -= 1;
+        (place.live, self.len) = (place.live - 1, self.len - 1);
         if place.live == 0 {
             self.emptied(number as usize);
         }
         Some(taken)
-    }
-
-    /// Takes a value out, whatever its generation.
-    pub fn take_at(&mut self, index: u32) -> Option<T> {
-        self.remove(self.key_at(index)?)
     }
 
     /// The value that `key` names, if it is still there.
