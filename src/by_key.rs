@@ -15,7 +15,8 @@
 //!
 //! 1. The run is in order, and so is the tree. Which of their first items is first is
 //!    compared when it is asked.
-//! 2. An item is in one order at most, and does not move while it is in it. Which order
+//! 2. What the links of an end of the run say of its outside is not looked at.
+//! 3. An item is in one order at most, and does not move while it is in it. Which order
 //!    that is, is not checked.
 //!
 //! # Cost
@@ -65,19 +66,25 @@ impl Order {
         self.ends[LEFT] == NONE && self.late.is_empty()
     }
 
+    /// The last item of the run, or of the tree if there is no run, or `NONE`.
+    #[inline(always)]
+    fn last(&self) -> u32 {
+        match self.ends[RIGHT] {
+            NONE => self.late.tail(),
+            last => last,
+        }
+    }
+
     /// The position of an item that compares to the others as `compare` says;
     /// behind its equals.
     #[inline(always)]
-    pub fn position(
+    pub fn position<I: Items>(
         &self,
-        items: &impl Items,
-        mut compare: impl FnMut(u32) -> Ordering,
+        items: &I,
+        mut compare: impl FnMut(&I::Item) -> Ordering,
     ) -> Position {
-        let last = match self.ends[RIGHT] {
-            NONE => self.late.tail(),
-            last => last,
-        };
-        if last == NONE || compare(last).is_ge() {
+        let last = self.last();
+        if last == NONE || compare(items.item(last)).is_ge() {
             return Position::Last;
         }
         Position::Late(self.late.position(items, compare))
@@ -85,67 +92,127 @@ impl Order {
 
     /// Inserts an item where [`position`](Self::position) said.
     #[inline(always)]
-    pub fn insert(&mut self, items: &mut impl Items, position: Position, item: u32) {
-        match position {
-            Position::First => self.extend(items, LEFT, item),
-            Position::Last => self.extend(items, RIGHT, item),
-            Position::Late(position) => self.late.insert(items, position, item),
-        }
+    pub fn insert(&mut self, items: &impl Items, position: Position, item: u32) {
+        let side = match position {
+            Position::First => LEFT,
+            Position::Last => RIGHT,
+            Position::Late(position) => return self.late.insert(items, position, item),
+        };
+        items.links(item).set_beside(side, self.ends[side]);
+        self.set_end(side, item, |end| items.links(end));
+    }
+
+    /// The links of an item that is to be [pushed](Self::push).
+    #[inline(always)]
+    pub fn next_links(&self) -> Links {
+        let links = Links::out();
+        links.set_beside(RIGHT, self.ends[RIGHT]);
+        links
+    }
+
+    /// Inserts an item behind all others, with the links that it has for that.
+    #[inline(always)]
+    pub fn push(&mut self, items: &impl Items, item: u32) {
+        self.set_end(RIGHT, item, |end| items.links(end));
     }
 
     /// The run becomes longer on this side.
     #[inline(always)]
-    fn extend(&mut self, items: &mut impl Items, side: usize, item: u32) {
-        let end = self.ends[side];
-        *items.links_mut(item) = Links::beside(side, end);
-        self.ends[side] = item;
-        match end {
+    fn set_end<'a>(&mut self, side: usize, item: u32, links_of: impl FnOnce(u32) -> &'a Links) {
+        match std::mem::replace(&mut self.ends[side], item) {
             NONE => self.ends[1 - side] = item,
-            end => items.links_mut(end).set_neighbour(side, item),
+            end => links_of(end).child[side].set(item),
         }
+    }
+
+    /// Takes an item out that has these links, if it is the first of the run.
+    #[inline(always)]
+    pub fn take_first(&mut self, item: u32, links: &Links) -> bool {
+        let is_first = self.ends[LEFT] == item;
+        if is_first {
+            match self.ends[RIGHT] == item {
+                true => self.ends = [NONE; 2],
+                false => self.ends[LEFT] = links.child[RIGHT].get(),
+            }
+            links.set_out();
+        }
+        is_first
     }
 
     /// Takes an item out.
-    #[inline(always)]
-    pub fn remove(&mut self, items: &mut impl Items, item: u32) {
-        let links = items.links_mut(item);
-        let Some(neighbours) = links.neighbours() else {
+    #[inline(never)]
+    pub fn remove(&mut self, items: &impl Items, item: u32) {
+        let links = items.links(item);
+        if self.take_first(item, links) {
+            return;
+        }
+        let Some([before, next]) = links.neighbours() else {
             return self.late.remove(items, item);
         };
-        *links = Links::OUT;
-        for side in [LEFT, RIGHT] {
-            match neighbours[side] {
-                NONE => self.ends[side] = neighbours[1 - side],
-                beside => items
-                    .links_mut(beside)
-                    .set_neighbour(1 - side, neighbours[1 - side]),
-            }
+        links.set_out();
+        items.links(before).child[RIGHT].set(next);
+        match self.ends[RIGHT] == item {
+            true => self.ends[RIGHT] = before,
+            false => items.links(next).child[LEFT].set(before),
         }
     }
 
+    /// Takes an item out, and inserts it where it belongs in another order. If `compare` panics
+    /// nothing has changed.
+    #[inline(always)]
+    pub fn pass<I: Items>(
+        &mut self,
+        to: &mut Self,
+        (items, at): (&I, u32),
+        compare: impl Fn(&I::Item, &I::Item) -> Ordering,
+    ) {
+        let (item, last) = (items.item(at), to.last());
+        let last = (last != NONE).then(|| items.item(last));
+        let is_late = last.is_some_and(|last| compare(item, last).is_lt());
+        let late = is_late.then(|| to.late.position(items, |other| compare(item, other)));
+        let links = I::links_of(item);
+        if !self.take_first(at, links) {
+            self.remove(items, at);
+        }
+        if let Some(position) = late {
+            return to.late.insert(items, position, at);
+        }
+        links.set_beside(RIGHT, to.ends[RIGHT]);
+        to.set_end(RIGHT, at, |_| I::links_of(last.expect("there is an end")));
+    }
+
     /// The first item. Which of two that is `compare` says.
-    #[inline]
-    pub fn head(&self, compare: impl FnOnce(u32, u32) -> Ordering) -> Option<u32> {
+    #[inline(always)]
+    pub fn head<I: Items>(
+        &self,
+        items: &I,
+        compare: impl FnOnce(&I::Item, &I::Item) -> Ordering,
+    ) -> Option<u32> {
+        let is_late = |late, run| compare(items.item(late), items.item(run)).is_lt();
         match (self.ends[LEFT], self.late.head()) {
             (NONE, NONE) => None,
             (NONE, only) | (only, NONE) => Some(only),
-            (run, late) if compare(late, run).is_lt() => Some(late),
+            (run, late) if is_late(late, run) => Some(late),
             (run, _) => Some(run),
         }
     }
 
     /// How many items come before this one, which compares to the others as `compare`
     /// says. A step for each of them.
-    pub fn before(&self, items: &impl Items, mut compare: impl FnMut(u32) -> Ordering) -> usize {
-        let mut is_before = |&other: &u32| compare(other).is_gt();
+    pub fn before<I: Items>(
+        &self,
+        items: &I,
+        mut compare: impl FnMut(&I::Item) -> Ordering,
+    ) -> usize {
+        let mut is_before = |&other: &u32| compare(items.item(other)).is_gt();
         let run = self.run(items).take_while(&mut is_before).count();
         run + self.late.iter(items).take_while(is_before).count()
     }
 
     fn run(&self, items: &impl Items) -> impl Iterator<Item = u32> {
-        let is_one = |&item: &u32| item != NONE;
-        let next = move |&item: &u32| Some(items.links(item).neighbours()?[RIGHT]).filter(is_one);
-        std::iter::successors(Some(self.ends[LEFT]).filter(is_one), next)
+        let [first, last] = self.ends;
+        let next = move |&item: &u32| (item != last).then(|| items.links(item).child[RIGHT].get());
+        std::iter::successors((first != NONE).then_some(first), next)
     }
 
     /// The items of the run, and those of the tree, each in order.

@@ -34,8 +34,16 @@ impl Dates {
 
     /// The time, if a ticker keeps it: what happens between two calls of `advance` is
     /// dated by this.
+    #[inline]
     pub(crate) fn now(&self) -> Option<Duration> {
         self.origin.map(|origin| origin.elapsed())
+    }
+
+    /// Whether somebody waits for an earlier date.
+    #[inline]
+    #[cfg(feature = "jobs")]
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.waiters.is_empty()
     }
 
     /// The next date is what `next` says, which is asked if somebody waits.

@@ -225,7 +225,13 @@ impl<K: Ord, J> JobQueue<K, J> {
     }
 
     fn asked(&self, n: usize, until: Option<(Duration, Clones<J>)>) -> Asked<'_, K, J> {
-        Asked::new(self.shared(), None, (n, until))
+        let (shared, of) = (self.shared(), None);
+        Asked {
+            shared,
+            of,
+            n,
+            until,
+        }
     }
 }
 

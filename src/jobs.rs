@@ -7,14 +7,16 @@
 //!
 //! # State
 //!
-//! Jobs, groups and tenants in slabs. A job that is due and waits is in one order
-//! (`by_key`), whose links stand in the job: in its tenant's line, or in its group's
-//! order. In the line are the ungrouped ones, and the first of each group that has
-//! room (its `front`). The ring holds the tenants that have work and room.
+//! Jobs, groups and tenants in slabs. Each job is of one `Group`: those of a tenant that
+//! are in no group are of one without a name, which has no limit. A job that is due and
+//! waits is in one order (`by_key`), whose links stand in the job: in its tenant's line, or
+//! in its group's order. In the line are the ungrouped ones, and the first of each group
+//! that has room (its `front`). The ring holds the tenants that have work and room.
 //!
 //! # Protocol
 //!
-//! A job's change of state is counted by `Home::count` and `Jobs::count`, which compare no
+//! A job's change of state is counted by `Home::count` and `Jobs::count`, or in one step
+//! where little changes (`Home::count_claim`, a push behind others); none of them compares
 //! keys. A job that should be in an order and is not
 //! yet, and a group that should have a front and has none, are noted as dirty; the
 //! next claim inserts them (`update_lines`). So the user's `Ord` runs in `push`,
@@ -28,14 +30,16 @@
 //! 2. A group's front comes before all of its order. One that has room, jobs in its
 //!    order and no front is dirty, and so is a job that is ready and in no order.
 //! 3. A group's `counted` is min(its room, its ready jobs); a tenant's `units`
-//!    is the sum of these and of its ungrouped jobs that are due and wait;
-//!    its `counted` is min(its room, its units), and `open` is the sum of those.
+//!    is the sum of these, and its `counted` is min(its room, its units); `open` is
+//!    the sum of those.
 //! 4. A tenant is in the ring exactly if it has `counted` above 0.
 //! 5. Nothing of the user's is dropped in here: keys and jobs come in and leave
 //!    by value.
 //! 6. A name is kept while a job is in it, dead ones included, a handle keeps it,
 //!    or a setting that is not the default.
-//! 7. A tenant's unique names are those of its jobs.
+//! 7. What is kept with a state is there as long as that: the timer of a job that waits
+//!    until then or is leased, the death of a dead one.
+//! 8. A tenant's unique names are those of its jobs.
 //!
 //! # Cost
 //!
@@ -44,13 +48,13 @@
 //! other groups are not in either. A claim compares once where jobs came late. The rest is
 //! O(1), but for names, dates, `why`, lists and snapshots.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use crate::by_key::{Order, Position};
 use crate::limit::Limit;
 use crate::retry::Retry;
 use crate::ring::Ring;
-use crate::slab::{Key, Slab};
+use crate::slab::{Key, NO_INDEX, Slab};
 use crate::timers::Timers;
 
 mod claims;
@@ -74,7 +78,7 @@ pub use settings::Refused;
 pub use status::{GroupStatus, TenantStatus, Why};
 
 use home::{Home, InOrder};
-use records::{Dirty, Group, Job, Rank, State, Tenant, compare, rank};
+use records::{Dirty, Group, Job, Rank, Rare, State, Tenant, compare};
 
 /// Jobs, and which of them is next.
 #[derive(Debug)]
@@ -86,9 +90,10 @@ pub struct Jobs<K, J> {
     names: BTreeMap<Name, u32>,
     ring: Ring,
     timers: Timers<Key>,
-    dirty: VecDeque<Dirty>,
-    /// An empty list, for the next claim.
-    picks: Vec<Pick>,
+    /// What came in order is put in order at less cost: the first is updated first.
+    dirty: Vec<Dirty>,
+    /// How many of these are updated already.
+    updated: usize,
     /// In the order in which they died.
     dead: BTreeMap<u64, Key>,
     /// Up to which death somebody was told.
@@ -99,7 +104,6 @@ pub struct Jobs<K, J> {
     /// The sum of the tenants' `counted`.
     open: u64,
     running: u32,
-    waiting: usize,
     later: usize,
     /// The last number given to a job, a claim or a death.
     last: u64,
@@ -116,8 +120,8 @@ impl<K, J> Jobs<K, J> {
             names: BTreeMap::new(),
             ring: Ring::default(),
             timers: Timers::new(),
-            dirty: VecDeque::new(),
-            picks: Vec::new(),
+            dirty: Vec::new(),
+            updated: 0,
             dead: BTreeMap::new(),
             told: 0,
             limit: Limit::Unlimited,
@@ -125,7 +129,6 @@ impl<K, J> Jobs<K, J> {
             retry,
             open: 0,
             running: 0,
-            waiting: 0,
             later: 0,
             last: 0,
         }
@@ -143,7 +146,7 @@ impl<K, J> Jobs<K, J> {
 
     /// How many jobs wait, due or not.
     pub fn waiting(&self) -> usize {
-        self.waiting
+        self.total() - self.running as usize - self.dead.len()
     }
 
     /// How many of them are not due.
@@ -154,11 +157,6 @@ impl<K, J> Jobs<K, J> {
     /// How many jobs are claimed.
     pub fn running(&self) -> u32 {
         self.running
-    }
-
-    fn number(&mut self) -> u64 {
-        self.last += 1;
-        self.last
     }
 
     fn job(&self, at: u32) -> &Job<K, J> {
@@ -185,58 +183,51 @@ impl<K, J> Jobs<K, J> {
         self.tenants.by_index_mut(at).expect(PINNED)
     }
 
-    /// A job's state changes. If it is ready then, it is inserted later.
+    /// A job's state changes, and what is kept with the old one goes: its timer, its death.
+    /// If it is ready then, it is inserted later.
     fn set_state(&mut self, at: u32, state: State) {
-        let job = self.jobs.by_index_mut(at).expect(PINNED);
+        let (key, job) = self.jobs.entry_at(at).expect(PINNED);
         let states = (std::mem::replace(&mut job.state, state), state);
-        let (tenant, was_in) = (job.tenant, job.links.is_in());
-        let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
-        if was_in && !state.is_ready() {
-            home.remove(&mut self.jobs, at);
+        let was_in = job.links.is_in();
+        if let Some(timer) = job.rare.as_mut().and_then(|rare| rare.timer.take()) {
+            self.timers.cancel(timer);
         }
-        let balance = home.count(&mut self.jobs, &mut self.dirty, states);
+        if states.0 == State::Dead {
+            self.dead.remove(&job.number);
+        }
+        if state == State::Dead {
+            self.last += 1;
+            job.number = self.last;
+            self.dead.insert(job.number, key);
+        }
+        let mut home = Home::of(job.group, &mut self.groups, &mut self.tenants);
+        if was_in && state != State::Ready {
+            home.remove(&self.jobs, at);
+        }
+        let balance = home.count(&self.jobs, &mut self.dirty, states);
+        let tenant = home.group.tenant;
         self.count(tenant, balance, states);
-        match state {
-            State::Dead(number) => {
-                let key = self.jobs.key_at(at).expect(PINNED);
-                self.dead.insert(number, key);
-            }
-            State::Ready if !was_in => self.mark_dirty(at),
-            _ => {}
+        if state == State::Ready && !was_in {
+            self.mark_dirty(at);
         }
     }
 
-    /// A job of this tenant went from one state to another: what all jobs sum up to. What is
-    /// kept with the old one goes: its timer, its death.
+    /// A job of this tenant went from one state to another: what all jobs sum up to.
     #[inline(always)]
     fn count(&mut self, tenant: u32, balance: (u64, u64), (old, state): (State, State)) {
         self.balanced(tenant, balance);
-        self.waiting =
-            self.waiting + usize::from(state.is_waiting()) - usize::from(old.is_waiting());
-        self.running = self.running + u32::from(state.is_claimed()) - u32::from(old.is_claimed());
-        self.later = self.later + usize::from(state.is_later()) - usize::from(old.is_later());
-        match old {
-            State::Later(timer) => _ = self.timers.cancel(timer),
-            State::Claimed {
-                lease: Some(lease), ..
-            } => _ = self.timers.cancel(lease),
-            State::Dead(number) => _ = self.dead.remove(&number),
-            State::Ready | State::Claimed { .. } | State::Uncounted => {}
-        }
+        let is = |of| (old == of, state == of);
+        let ((ran, runs), (was_later, is_later)) = (is(State::Claimed), is(State::Later));
+        self.running = self.running + u32::from(runs) - u32::from(ran);
+        self.later = self.later + usize::from(is_later) - usize::from(was_later);
     }
 
-    /// What a group could have claimed has changed, perhaps.
-    fn balance_group(&mut self, at: u32) {
-        let (key, group) = self.groups.entry_at(at).expect(PINNED);
-        let tenant = self.tenants.by_index_mut(group.tenant).expect(PINNED);
-        let group = Some((key, group));
-        Home { tenant, group }.balance_group(&mut self.jobs, &mut self.dirty);
-    }
-
-    /// What a tenant could have claimed has changed, perhaps.
-    fn balance(&mut self, at: u32) {
-        let balance = self.tenant_mut(at).balance();
-        self.balanced(at, balance);
+    /// What a group and its tenant could have claimed has changed, perhaps.
+    fn balance(&mut self, group: u32) {
+        let mut home = Home::of(group, &mut self.groups, &mut self.tenants);
+        home.balance_group(&self.jobs, &mut self.dirty);
+        let (tenant, balance) = (home.group.tenant, home.tenant.balance());
+        self.balanced(tenant, balance);
     }
 
     /// A tenant could have so many claimed that could have had so many.
@@ -251,25 +242,28 @@ impl<K, J> Jobs<K, J> {
     }
 
     fn mark_dirty(&mut self, at: u32) {
-        let (key, job) = self.jobs.entry_at(at).expect(PINNED);
-        if !std::mem::replace(&mut job.dirty, true) {
-            self.dirty.push_back(Dirty::Job(key));
+        if !std::mem::replace(&mut self.job_mut(at).dirty, true) {
+            self.purge_dirty();
+            self.dirty.push(Dirty::Job(at));
         }
     }
 
     /// A job or a handle left: what nobody needs of its names goes.
-    fn reap(&mut self, tenant: u32, group: Option<u32>) {
-        if let Some(at) = group {
-            let idle = self.group(at);
-            if idle.members == 0 && idle.pins == 0 && idle.limit == self.group_limit {
-                let key = self.groups.key_at(at).expect(PINNED);
-                let gone = self.groups.remove(key).expect(PINNED);
-                self.tenant_mut(tenant).groups.remove(&gone.name);
-            }
+    fn reap(&mut self, group: u32) {
+        let idle = self.group(group);
+        let tenant = idle.tenant;
+        if idle.is_named && idle.is_idle() && idle.limit == self.group_limit {
+            let key = self.groups.key_at(group).expect(PINNED);
+            let gone = self.groups.remove(key).expect(PINNED);
+            self.tenant_mut(tenant).groups.remove(&gone.name);
+            self.purge_dirty();
         }
-        if self.tenant(tenant).is_idle() {
+        let of = self.tenant(tenant);
+        if of.is_as_made() && self.group(of.own).is_idle() {
+            let own = self.groups.key_at(of.own).expect(PINNED);
             let key = self.tenants.key_at(tenant).expect(PINNED);
             let gone = self.tenants.remove(key).expect(PINNED);
+            self.groups.remove(own);
             self.names.remove(&gone.name);
         }
     }
@@ -278,69 +272,77 @@ impl<K, J> Jobs<K, J> {
 impl<K: Ord, J> Jobs<K, J> {
     /// Inserts all that is dirty. The user's `Ord` runs here; if it panics,
     /// the one it ran for stays dirty, and nothing else is lost.
-    #[inline]
+    #[inline(always)]
     fn update_lines(&mut self) {
-        while let Some(&dirty) = self.dirty.front() {
+        if self.dirty.is_empty() {
+            return;
+        }
+        while let Some(&dirty) = self.dirty.get(self.updated) {
             match dirty {
                 Dirty::Group(group) => self.update_group(group),
                 Dirty::Job(job) => self.update_job(job),
             }
         }
+        self.updated = 0;
+        self.dirty.clear();
         if self.dirty.capacity() > DIRTY_KEPT {
-            self.dirty = VecDeque::new();
+            self.dirty = Vec::new();
         }
     }
 
-    /// The first dirty one is this group: its first job becomes its front, if it lacks
+    /// The next dirty one is this group: its first job becomes its front, if it lacks
     /// one.
-    #[inline]
-    fn update_group(&mut self, key: Key) {
-        if let Some(group) = self.groups.get_mut(key) {
-            let jobs = &self.jobs;
+    #[inline(always)]
+    fn update_group(&mut self, at: u32) {
+        if let Some(group) = self.groups.by_index_mut(at) {
             let lacks_front = group.lacks_front();
-            let first = || group.order.head(|one, other| compare(jobs, one, other));
-            if let Some(at) = lacks_front.then(first).flatten() {
-                let tenant = self.tenants.by_index_mut(group.tenant).expect(PINNED);
-                let position = rank(jobs, at).position(jobs, &tenant.line);
-                let group = Some((key, group));
-                Home { tenant, group }.come_first(&mut self.jobs, at, position);
-            } else {
-                group.dirty = false;
+            let first = || group.order.head(&self.jobs, compare);
+            if let Some(first) = lacks_front.then(first).flatten() {
+                let line = &mut self.tenants.by_index_mut(group.tenant).expect(PINNED).line;
+                group.order.pass(line, (&self.jobs, first), compare);
+                group.front = first;
             }
+            group.dirty = false;
         }
-        self.dirty.pop_front();
+        self.updated += 1;
     }
 
-    /// The first dirty one is this job: it is inserted, if it is ready.
-    fn update_job(&mut self, key: Key) {
-        let at = key.index();
-        let job = self.jobs.get(key);
-        let waits = job.filter(|job| job.state.is_ready() && !job.links.is_in());
-        let in_order = |job: &Job<K, J>| self.in_order(job.rank(), (Some(job.tenant), job.group));
-        let position = waits.map(in_order);
-        self.dirty.pop_front();
-        if let Some(job) = self.jobs.get_mut(key) {
+    /// The next dirty one is this job: it is inserted, if it is ready.
+    fn update_job(&mut self, at: u32) {
+        let job = self.jobs.by_index(at);
+        let waits = job.filter(|job| job.state == State::Ready && !job.links.is_in());
+        let position = waits.map(|job| {
+            let group = self.group(job.group);
+            let (tenant, group) = (Some(group.tenant), Some((job.group, group)));
+            (
+                job.group,
+                self.in_order(job.rank(), Known { tenant, group }),
+            )
+        });
+        self.updated += 1;
+        if let Some(job) = self.jobs.by_index_mut(at) {
             job.dirty = false;
         }
-        if let Some(position) = position {
-            let job = self.jobs.by_index(at).expect(PINNED);
-            let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
-            home.insert(&mut self.jobs, at, position);
-            home.balance_group(&mut self.jobs, &mut self.dirty);
+        if let Some((group, position)) = position {
+            let mut home = Home::of(group, &mut self.groups, &mut self.tenants);
+            home.insert(&self.jobs, at, position);
+            home.balance_group(&self.jobs, &mut self.dirty);
         }
     }
 
     /// Where a job belongs that is ready.
     #[inline(always)]
-    fn in_order(&self, rank: Rank<'_, K>, (tenant, group): Known) -> InOrder {
-        if let Some(group) = group.map(|group| self.group(group)) {
+    fn in_order(&self, rank: Rank<'_, K>, Known { tenant, group }: Known<'_>) -> InOrder {
+        if let Some((_, group)) = group
+            && group.is_named
+        {
             let position = rank.position(&self.jobs, &group.order);
             // Behind another of its order it is behind the front too.
             let is_behind = position == Position::Last && !group.order.is_empty();
             let is_first = !is_behind
                 && match group.front {
-                    Some(front) => rank.compare(&self.jobs, front).is_lt(),
-                    None => group.order.is_empty() && group.limit.room(group.running) > 0,
+                    NO_INDEX => group.order.is_empty() && group.limit.room(group.running) > 0,
+                    front => rank.compare(self.job(front)).is_lt(),
                 };
             if !is_first {
                 return InOrder::Group(position);

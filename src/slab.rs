@@ -181,7 +181,7 @@ impl<T> Slab<T> {
         place.live += 1;
         self.len += 1;
         if place.first_free == NO_SLOT {
-            self.open.pop();
+            self.open.pop().expect("the place was open");
         }
         key
     }
@@ -189,14 +189,19 @@ impl<T> Slab<T> {
     /// Takes a value out, or nothing if the key is stale.
     #[inline(always)]
     pub fn remove(&mut self, key: Key) -> Option<T> {
-        let number = key.index >> SHIFT;
-        let at = (key.index & MASK) as u16;
+        self.remove_if(key, |_| true)
+    }
+
+    /// The same, and nothing if it is not meant.
+    #[inline(always)]
+    pub fn remove_if(&mut self, key: Key, is_meant: impl FnOnce(&T) -> bool) -> Option<T> {
+        let (number, at) = (key.index >> SHIFT, (key.index & MASK) as u16);
         let place = self.places.get_mut(number as usize)?;
         let slot = &mut place.chunk.as_mut()?[at as usize];
         if slot.generation != key.generation {
             return None;
         }
-        let taken = slot.value.take()?;
+        let taken = slot.value.take_if(|value| is_meant(value))?;
         slot.generation = slot.generation.saturating_add(1);
         if slot.generation < NonZeroU32::MAX {
             if place.first_free == NO_SLOT {
@@ -205,8 +210,7 @@ impl<T> Slab<T> {
             slot.next = place.first_free;
             place.first_free = at;
         }
-        place.live -= 1;
-        self.len -= 1;
+        (place.live, self.len) = (place.live - 1, self.len - 1);
         if place.live == 0 {
             self.emptied(number as usize);
         }

@@ -21,6 +21,11 @@ enum Act {
         order: usize,
         at: usize,
     },
+    Pass {
+        order: usize,
+        to: usize,
+        at: usize,
+    },
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -29,29 +34,45 @@ fn act() -> impl Strategy<Value = Act> {
         4 => (order.clone(), any::<u8>()).prop_map(|(order, key)| Act::Add { order, key }),
         3 => order.clone().prop_map(|order| Act::AddLast { order }),
         1 => order.clone().prop_map(|order| Act::AddFirst { order }),
-        5 => (order, any::<usize>()).prop_map(|(order, at)| Act::Remove { order, at }),
+        5 => (order.clone(), any::<usize>()).prop_map(|(order, at)| Act::Remove { order, at }),
+        3 => (order, 1..3usize, prop_oneof![Just(0), any::<usize>()])
+            .prop_map(|(order, on, at)| Act::Pass { order, to: (order + on) % 3, at }),
     ]
 }
 
-impl Items for Vec<Links> {
-    fn links(&self, item: u32) -> &Links {
+/// An item that knows its number.
+struct Numbered(u32, Links);
+
+impl Items for Vec<Numbered> {
+    type Item = Numbered;
+
+    fn item(&self, item: u32) -> &Numbered {
         &self[item as usize]
     }
 
-    fn links_mut(&mut self, item: u32) -> &mut Links {
-        &mut self[item as usize]
+    fn links_of(item: &Numbered) -> &Links {
+        &item.1
     }
 }
 
+fn numbered(len: u32) -> Vec<Numbered> {
+    (0..len)
+        .map(|number| Numbered(number, Links::out()))
+        .collect()
+}
+
 /// Checks the order against its items, each with its key; and its inner ones.
-fn check(items: &Vec<Links>, order: Order, expected: &[(u8, u32)]) {
+fn check(items: &Vec<Numbered>, order: Order, expected: &[(u8, u32)]) {
     let place = |item| expected.iter().position(|other| other.1 == item).unwrap();
     let compare = |one, other| place(one).cmp(&place(other));
-    assert_eq!(order.head(compare), expected.first().map(|first| first.1));
+    assert_eq!(
+        order.head(items, |one, other| compare(one.0, other.0)),
+        expected.first().map(|first| first.1)
+    );
     assert_eq!(order.is_empty(), expected.is_empty());
     for (before, &(_, item)) in expected.iter().enumerate() {
         assert!(items.links(item).is_in());
-        assert_eq!(order.before(items, |other| compare(item, other)), before);
+        assert_eq!(order.before(items, |other| compare(item, other.0)), before);
     }
     order.late.check(items);
 }
@@ -72,27 +93,41 @@ proptest! {
                         Act::Add { key, .. } => key,
                         _ => among.last().map_or(0, |last| last.0),
                     };
-                    items.push(Links::OUT);
+                    items.push(Numbered(item, Links::out()));
                     let key_of = |item| among.iter().find(|other| other.1 == item).unwrap().0;
                     let position = orders[order]
-                        .position(&items, |other| (key, item).cmp(&(key_of(other), other)));
-                    orders[order].insert(&mut items, position, item);
+                        .position(&items, |other| (key, item).cmp(&(key_of(other.0), other.0)));
+                    orders[order].insert(&items, position, item);
                     let at = among.partition_point(|&(other, _)| other <= key);
                     among.insert(at, (key, item));
                 }
                 // As one that was a front until now: it has been there.
                 Act::AddFirst { order } if naive[order].first().is_none_or(|first| first.0 > 0) => {
-                    items.push(Links::OUT);
-                    orders[order].insert(&mut items, Position::First, item);
+                    items.push(Numbered(item, Links::out()));
+                    orders[order].insert(&items, Position::First, item);
                     naive[order].insert(0, (0, item));
                 }
                 Act::Remove { order, at } if !naive[order].is_empty() => {
                     let at = at % naive[order].len();
                     let (_, item) = naive[order].remove(at);
-                    orders[order].remove(&mut items, item);
+                    orders[order].remove(&items, item);
                     prop_assert!(!items.links(item).is_in());
                 }
-                Act::AddFirst { .. } | Act::Remove { .. } => {}
+                Act::Pass { order, to, at } if !naive[order].is_empty() => {
+                    let at = at % naive[order].len();
+                    let (key, item) = naive[order].remove(at);
+                    // Among equal keys it is the last in its new order.
+                    let rank = |other| match other == item {
+                        true => (key, u32::MAX),
+                        false => (naive[to].iter().find(|pair| pair.1 == other).unwrap().0, 0),
+                    };
+                    let compare = |one: &Numbered, other: &Numbered| rank(one.0).cmp(&rank(other.0));
+                    let [from, into] = orders.get_disjoint_mut([order, to]).unwrap();
+                    from.pass(into, (&items, item), compare);
+                    let at = naive[to].partition_point(|&(other, _)| other <= key);
+                    naive[to].insert(at, (key, item));
+                }
+                Act::AddFirst { .. } | Act::Remove { .. } | Act::Pass { .. } => {}
             }
             for (order, naive) in orders.iter().zip(&naive) {
                 check(&items, *order, naive);
@@ -105,18 +140,18 @@ proptest! {
 /// near the end it is no more than a few, on average.
 #[test]
 fn near_the_end_is_found_at_once() {
-    let mut items = vec![Links::OUT; 10_001];
+    let items = numbered(10_001);
     let mut order = Order::EMPTY;
     // In front of one, each is late.
-    order.insert(&mut items, Position::First, 10_000);
+    order.insert(&items, Position::First, 10_000);
     for item in 0..10_000 {
         let mut compared = 0;
         let position = order.position(&items, |other| {
             compared += 1;
-            item.cmp(&other)
+            item.cmp(&other.0)
         });
         assert_eq!(compared, 1 + u32::from(item > 0));
-        order.insert(&mut items, position, item);
+        order.insert(&items, position, item);
     }
     let height = order.late.check(&items);
     assert!((10..60).contains(&height), "{height}");
@@ -124,13 +159,16 @@ fn near_the_end_is_found_at_once() {
     for item in 9_990..10_000u32 {
         order.position(&items, |other| {
             compared += 1;
-            item.cmp(&other)
+            item.cmp(&other.0)
         });
     }
     assert!(compared < 110, "{compared}");
     for item in 0..=10_000 {
-        assert_eq!(order.head(|one, other| one.cmp(&other)), Some(item));
-        order.remove(&mut items, item);
+        assert_eq!(
+            order.head(&items, |one, other| one.0.cmp(&other.0)),
+            Some(item)
+        );
+        order.remove(&items, item);
     }
     assert_eq!(order, Order::EMPTY);
 }
@@ -138,22 +176,22 @@ fn near_the_end_is_found_at_once() {
 /// In order, nothing is in the tree, and whoever comes when it is empty is in order again.
 #[test]
 fn what_comes_in_order_is_in_the_run() {
-    let mut items = vec![Links::OUT; 5];
+    let items = numbered(5);
     let mut order = Order::EMPTY;
-    let mut add = |order: &mut Order, item: u32| {
-        let position = order.position(&items, |other| item.cmp(&other));
-        order.insert(&mut items, position, item);
+    let add = |order: &mut Order, item: u32| {
+        let position = order.position(&items, |other| item.cmp(&other.0));
+        order.insert(&items, position, item);
         position
     };
     assert_eq!(add(&mut order, 1), Position::Last);
     assert_eq!(add(&mut order, 3), Position::Last);
     assert!(matches!(add(&mut order, 2), Position::Late(_)));
     for item in [1, 3] {
-        order.remove(&mut items, item);
+        order.remove(&items, item);
     }
-    let mut add = |order: &mut Order, item: u32| {
-        let position = order.position(&items, |other| item.cmp(&other));
-        order.insert(&mut items, position, item);
+    let add = |order: &mut Order, item: u32| {
+        let position = order.position(&items, |other| item.cmp(&other.0));
+        order.insert(&items, position, item);
         position
     };
     assert!(matches!(add(&mut order, 0), Position::Late(_)));

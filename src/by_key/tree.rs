@@ -14,6 +14,7 @@
 //! behind it: what comes last costs one. The rest compares nothing, and is O(1)
 //! expected.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 /// No item.
@@ -24,54 +25,65 @@ const IN_RUN: u32 = u32::MAX - 2;
 
 /// Where the items stand, by number; each with its links.
 pub trait Items {
-    /// The links of an item.
-    fn links(&self, item: u32) -> &Links;
+    /// What stands there.
+    type Item;
 
-    /// The same, to change them.
-    fn links_mut(&mut self, item: u32) -> &mut Links;
+    /// An item.
+    fn item(&self, item: u32) -> &Self::Item;
+
+    /// Its links.
+    fn links_of(item: &Self::Item) -> &Links;
+
+    /// The links of an item.
+    #[inline(always)]
+    fn links(&self, item: u32) -> &Links {
+        Self::links_of(self.item(item))
+    }
 }
 
-/// One item's place in its order.
-#[derive(Clone, Copy, Debug)]
+/// One item's place in its order. In cells: who has compared an item changes them without
+/// another look-up.
+#[derive(Clone, Debug)]
 pub struct Links {
     /// `NONE` at the root of a tree, `IN_RUN` in a run, `OUTSIDE` in no order.
-    parent: u32,
+    parent: Cell<u32>,
     /// At the left and at the right; in a run the neighbours.
-    child: [u32; 2],
+    pub(super) child: [Cell<u32>; 2],
 }
 
 impl Links {
     /// Those of an item that is in no order.
-    pub const OUT: Self = Self {
-        parent: OUTSIDE,
-        child: [NONE; 2],
-    };
+    pub const fn out() -> Self {
+        Self {
+            parent: Cell::new(OUTSIDE),
+            child: [const { Cell::new(NONE) }; 2],
+        }
+    }
 
     /// Whether the item is in an order.
     #[inline]
     pub fn is_in(&self) -> bool {
-        self.parent != OUTSIDE
+        self.parent.get() != OUTSIDE
     }
 
-    /// Those of an item at this end of a run, with the end before it beside it.
-    #[inline]
-    pub(super) fn beside(side: usize, end: u32) -> Self {
-        let mut child = [NONE; 2];
-        child[1 - side] = end;
-        let parent = IN_RUN;
-        Self { parent, child }
+    /// The item is in no order.
+    #[inline(always)]
+    pub(super) fn set_out(&self) {
+        self.parent.set(OUTSIDE);
+    }
+
+    /// It is at this end of a run, with the end before it beside it.
+    #[inline(always)]
+    pub(super) fn set_beside(&self, side: usize, end: u32) {
+        self.parent.set(IN_RUN);
+        self.child[1 - side].set(end);
     }
 
     /// The items beside one of a run.
     #[inline]
     pub(super) fn neighbours(&self) -> Option<[u32; 2]> {
-        (self.parent == IN_RUN).then_some(self.child)
-    }
-
-    /// Another item stands beside this one of a run.
-    #[inline]
-    pub(super) fn set_neighbour(&mut self, side: usize, item: u32) {
-        self.child[side] = item;
+        let [left, right] = &self.child;
+        (self.parent.get() == IN_RUN).then(|| [left.get(), right.get()])
     }
 }
 
@@ -106,13 +118,15 @@ impl Tree {
     ///
     /// The only method that runs code of the caller's.
     #[inline(never)]
-    pub(super) fn position(
+    pub(super) fn position<I: Items>(
         self,
-        items: &impl Items,
-        mut compare: impl FnMut(u32) -> Ordering,
+        items: &I,
+        mut compare: impl FnMut(&I::Item) -> Ordering,
     ) -> Position {
+        let mut compare = |other| compare(items.item(other));
         if self.tail == NONE {
-            return self.first_position();
+            let (parent, side) = (NONE, LEFT);
+            return Position { parent, side };
         }
         if compare(self.tail).is_ge() {
             return Position {
@@ -123,7 +137,7 @@ impl Tree {
         // Each item of the right edge comes before all that is below it at the right.
         let mut parent = self.tail;
         loop {
-            let above = items.links(parent).parent;
+            let above = items.links(parent).parent.get();
             if above == NONE || compare(above).is_ge() {
                 break;
             }
@@ -131,7 +145,7 @@ impl Tree {
         }
         let mut side = LEFT;
         loop {
-            let below = items.links(parent).child[side];
+            let below = items.links(parent).child[side].get();
             if below == NONE {
                 return Position { parent, side };
             }
@@ -140,29 +154,19 @@ impl Tree {
         }
     }
 
-    /// The position before all others; the only one in a tree without items.
-    #[inline]
-    fn first_position(self) -> Position {
-        Position {
-            parent: self.head,
-            side: LEFT,
-        }
-    }
-
     /// Inserts an item where [`position`](Self::position) said.
     #[inline(never)]
-    pub(super) fn insert(&mut self, items: &mut impl Items, position: Position, item: u32) {
+    pub(super) fn insert(&mut self, items: &impl Items, position: Position, item: u32) {
         let Position { parent, side } = position;
-        *items.links_mut(item) = Links {
-            parent,
-            ..Links::OUT
-        };
+        let links = items.links(item);
+        links.parent.set(parent);
+        links.child.iter().for_each(|child| child.set(NONE));
         if parent == NONE {
             debug_assert_eq!(self.root, NONE, "the position of another tree");
             (self.root, self.head, self.tail) = (item, item, item);
             return;
         }
-        items.links_mut(parent).child[side] = item;
+        items.links(parent).child[side].set(item);
         if side == LEFT && parent == self.head {
             self.head = item;
         } else if side == RIGHT && parent == self.tail {
@@ -177,30 +181,28 @@ impl Tree {
 
     /// Takes an item out.
     #[inline(never)]
-    pub(super) fn remove(&mut self, items: &mut impl Items, item: u32) {
-        let Links { parent, child } = *items.links(item);
-        let beside = |side: usize, items: &_| match extreme(items, child[1 - side], side) {
-            NONE => parent,
+    pub(super) fn remove(&mut self, items: &impl Items, item: u32) {
+        let Links { parent, child } = items.links(item);
+        let beside = |side: usize| match extreme(items, child[1 - side].get(), side) {
+            NONE => parent.get(),
             below => below,
         };
         if item == self.head {
-            self.head = beside(LEFT, items);
+            self.head = beside(LEFT);
         }
         if item == self.tail {
-            self.tail = beside(RIGHT, items);
+            self.tail = beside(RIGHT);
         }
-        let child = loop {
-            let [left, right] = items.links(item).child;
+        let below = loop {
+            let [left, right] = [child[LEFT].get(), child[RIGHT].get()];
             if left == NONE || right == NONE {
                 break if left == NONE { right } else { left };
             }
             let left_is_higher = priority(left) >= priority(right);
             self.rotate_up(items, if left_is_higher { left } else { right });
         };
-        let links = items.links_mut(item);
-        let parent = links.parent;
-        *links = Links::OUT;
-        self.replace(items, parent, item, child);
+        let above = parent.replace(OUTSIDE);
+        self.replace(items, above, item, below);
     }
 
     /// Whether there is no item.
@@ -229,29 +231,29 @@ impl Tree {
 
     /// Puts `child` (or nothing) in the place of `old`.
     #[inline]
-    fn replace(&mut self, items: &mut impl Items, parent: u32, old: u32, child: u32) {
+    fn replace(&mut self, items: &impl Items, parent: u32, old: u32, child: u32) {
         if parent == NONE {
             self.root = child;
         } else {
-            let children = &mut items.links_mut(parent).child;
-            children[usize::from(children[RIGHT] == old)] = child;
+            let children = &items.links(parent).child;
+            children[usize::from(children[RIGHT].get() == old)].set(child);
         }
         if child != NONE {
-            items.links_mut(child).parent = parent;
+            items.links(child).parent.set(parent);
         }
     }
 
     /// An item and its parent change places; the order stays. What is above now.
-    fn rotate_up(&mut self, items: &mut impl Items, item: u32) -> u32 {
-        let Links { parent, child } = *items.links(item);
-        let links = items.links_mut(parent);
-        let side = usize::from(links.child[RIGHT] == item);
-        let inner = child[1 - side];
-        links.child[side] = inner;
-        let above = std::mem::replace(&mut links.parent, item);
-        items.links_mut(item).child[1 - side] = parent;
+    fn rotate_up(&mut self, items: &impl Items, item: u32) -> u32 {
+        let Links { parent, child } = items.links(item);
+        let parent = parent.get();
+        let links = items.links(parent);
+        let side = usize::from(links.child[RIGHT].get() == item);
+        let inner = child[1 - side].replace(parent);
+        links.child[side].set(inner);
+        let above = links.parent.replace(item);
         if inner != NONE {
-            items.links_mut(inner).parent = parent;
+            items.links(inner).parent.set(parent);
         }
         self.replace(items, above, parent, item);
         above
@@ -262,20 +264,20 @@ impl Tree {
 fn extreme(items: &impl Items, mut item: u32, side: usize) -> u32 {
     let mut last = NONE;
     while item != NONE {
-        (last, item) = (item, items.links(item).child[side]);
+        (last, item) = (item, items.links(item).child[side].get());
     }
     last
 }
 
 /// The item after this one.
 fn next(items: &impl Items, item: u32) -> Option<u32> {
-    let below = extreme(items, items.links(item).child[RIGHT], LEFT);
+    let below = extreme(items, items.links(item).child[RIGHT].get(), LEFT);
     if below != NONE {
         return Some(below);
     }
-    let (mut at, mut above) = (item, items.links(item).parent);
-    while above != NONE && items.links(above).child[RIGHT] == at {
-        (at, above) = (above, items.links(above).parent);
+    let (mut at, mut above) = (item, items.links(item).parent.get());
+    while above != NONE && items.links(above).child[RIGHT].get() == at {
+        (at, above) = (above, items.links(above).parent.get());
     }
     Some(above).filter(|&above| above != NONE)
 }
@@ -304,8 +306,8 @@ impl Tree {
             return 0;
         }
         let links = items.links(item);
-        assert_eq!(links.parent, parent);
-        let [left, right] = links.child;
+        assert_eq!(links.parent.get(), parent);
+        let [left, right] = [links.child[LEFT].get(), links.child[RIGHT].get()];
         for child in [left, right] {
             assert!(child == NONE || priority(child) <= priority(item));
         }

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
-use crate::jobs::{Expired, Name, Pick, Taken, Unclaim};
+use crate::jobs::{Expired, Jobs, Name, Pick, Taken, Unclaim};
 use crate::sync::{Arc, panicking};
 
 use super::body::{Body, Stored, unwrapped};
@@ -51,6 +51,12 @@ impl<'q, K, J> Claim<'q, K, J> {
             body,
             over: false,
         }
+    }
+
+    /// As if the job had not been claimed.
+    pub(super) fn unpick(jobs: &mut Jobs<K, Stored<J>>, mut claim: Self) {
+        claim.over = true;
+        Body::put_back(&mut claim.body, jobs.unpick(claim.pick));
     }
 
     /// The same claim, which borrows nothing: for a thread or a task that may outlive
@@ -191,8 +197,8 @@ impl<'q, K, J> Claim<'q, K, J> {
                 done.extend(claims.iter().map(complete));
             });
         }
-        let taken = |(claim, done): (&mut Self, Result<_, _>)| done.map(|done| claim.taken(done));
-        claims.iter_mut().zip(done).map(taken).collect()
+        let taken = |(done, claim): (Result<_, _>, &mut Self)| done.map(|done| claim.taken(done));
+        done.into_iter().zip(&mut claims).map(taken).collect()
     }
 
     /// The job is not done: it goes back to the place of its key, one more

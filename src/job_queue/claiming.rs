@@ -6,9 +6,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::error::Closed;
-use crate::jobs::{Pick, Pinned};
+use crate::jobs::Pinned;
 use crate::sync::Arc;
-use crate::wait::{Op, Ticket, Wait, look_twice, sealed};
+use crate::wait::{Op, Spare, Ticket, Wait, Waiters, look_twice, sealed};
 
 use super::body::{Body, Clones};
 use super::claim::Claim;
@@ -16,27 +16,14 @@ use super::shared::{Shared, State};
 
 /// What is claimed: jobs of the whole queue, or of a part of it.
 pub(super) struct Asked<'q, K, J> {
-    shared: &'q Arc<Shared<K, J>>,
-    of: Option<Pinned>,
-    n: usize,
+    pub(super) shared: &'q Arc<Shared<K, J>>,
+    pub(super) of: Option<Pinned>,
+    pub(super) n: usize,
     /// The lease, if not the queue's.
-    until: Option<(Duration, Clones<J>)>,
+    pub(super) until: Option<(Duration, Clones<J>)>,
 }
 
 impl<'q, K: Ord, J> Asked<'q, K, J> {
-    pub(super) fn new(
-        shared: &'q Arc<Shared<K, J>>,
-        of: Option<Pinned>,
-        (n, until): (usize, Option<(Duration, Clones<J>)>),
-    ) -> Self {
-        Self {
-            shared,
-            of,
-            n,
-            until,
-        }
-    }
-
     /// What is there now.
     pub(super) fn now(self) -> Vec<Claim<'q, K, J>> {
         self.shared.with_state(|state| self.claim(state))
@@ -58,14 +45,13 @@ impl<'q, K: Ord, J> Asked<'q, K, J> {
         let own = |(lease, clone)| (state.jobs.now().saturating_add(lease), clone);
         let lease = self.until.or_else(|| self.shared.lease.map(own));
         let (until, clone) = lease.unzip();
-        let picks = state.jobs.claim(self.of, self.n, until);
-        let claim = |&pick: &Pick| {
-            let body = Body::lend(state.jobs.claimed_data(pick.id), clone);
+        let take = |pick, stored: &mut _| {
+            let body = Body::lend(stored, clone);
             Claim::new(Cow::Borrowed(self.shared), pick, body)
         };
-        let claims = picks.iter().map(claim).collect();
-        state.jobs.reuse(picks);
-        claims
+        state
+            .jobs
+            .claim((self.of, self.n, until), take, Claim::unpick)
     }
 }
 
@@ -86,11 +72,11 @@ impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
         let Self { asked, ticket } = self;
         let of = asked.of;
         look_twice(cx, |current, spare| {
+            let mut old = Spare::default();
             asked.shared.with_state(|state| {
                 let claims = asked.claim(state);
                 if !claims.is_empty() || state.finished() {
-                    let waker = state.withdraw(of, ticket);
-                    state.discard_waker(waker);
+                    old = state.withdraw(of, ticket);
                     let found = if claims.is_empty() {
                         Err(Closed)
                     } else {
@@ -98,7 +84,8 @@ impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
                     };
                     return Some(Poll::Ready(found));
                 }
-                let waits = state.enqueue(of, ticket, current, spare);
+                let enqueue = |claims: &mut Waiters<_>| claims.enqueue((), ticket, current, spare);
+                let waits = state.claims_of(of, enqueue);
                 waits.then_some(Poll::Pending)
             })
         })
@@ -106,11 +93,11 @@ impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
 
     fn cancel(&mut self) {
         let Self { asked, ticket } = self;
-        asked.shared.with_state(|state| {
-            // If it had been notified, the waking rule passes that on.
-            let waker = state.withdraw(asked.of, ticket);
-            state.discard_waker(waker);
-        });
+        // If it had been notified, the waking rule passes that on.
+        let old = asked
+            .shared
+            .with_state(|state| state.withdraw(asked.of, ticket));
+        drop(old);
     }
 }
 

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use crate::due::{Dates, Timed};
 use crate::error::OutOfRange;
-use crate::jobs::{Name, Refused, Scope, Taken, Why};
+use crate::jobs::{Jobs, Name, Refused, Scope, Taken, Why};
 use crate::limit::Limit;
+use crate::slab::Key;
 use crate::wait::sealed;
 
 use super::JobQueue;
-use super::body::{Body, taken, unwrapped};
+use super::body::{Body, Stored, taken, unwrapped};
 use super::builder::{ReplaceError, RequeueError};
 use super::id::JobId;
 
@@ -84,9 +85,7 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// As [`Claim::complete`](super::Claim::complete); the job is out.
     pub fn remove(&self, id: JobId) -> Result<Taken<K, J>, Refused> {
-        let id = self.shared().key(id)?;
-        let removed = self.shared().with_state(|state| state.jobs.remove(id));
-        removed.map(taken)
+        self.with_job(id, Jobs::remove).map(taken)
     }
 
     /// Has a job that waits be due at this time instead, by the embedder's clock;
@@ -97,9 +96,7 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// [`Refused`] if there is no such job any more, it is claimed or dead.
     pub fn set_due(&self, id: JobId, due: Duration) -> Result<(), Refused> {
-        let id = self.shared().key(id)?;
-        self.shared()
-            .with_state(|state| state.jobs.set_due(id, due))
+        self.with_job(id, |jobs, id| jobs.set_due(id, due))
     }
 
     /// Puts another job in the place of one that nobody has claimed: key, due time
@@ -115,10 +112,7 @@ impl<K, J> JobQueue<K, J> {
     /// As [`Claim::complete`](super::Claim::complete); the new job is in.
     pub fn replace(&self, id: JobId, job: J) -> Result<J, ReplaceError<J>> {
         let mut job = Some(Body::Own(job));
-        let replaced = self.shared().key(id).and_then(|id| {
-            let shared = self.shared();
-            shared.with_state(|state| state.jobs.replace(id, &mut job))
-        });
+        let replaced = self.with_job(id, |jobs, id| jobs.replace(id, &mut job));
         let job = unwrapped(job);
         match replaced {
             Ok(()) => Ok(job),
@@ -133,11 +127,8 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// [`Refused::Stale`] if there is no such job any more.
     pub fn rekey(&self, id: JobId, mut key: K) -> Result<K, Refused> {
-        let id = self.shared().key(id)?;
-        let rekeyed = self
-            .shared()
-            .with_state(|state| state.jobs.rekey(id, &mut key));
-        rekeyed.map(|()| key)
+        self.with_job(id, |jobs, id| jobs.rekey(id, &mut key))?;
+        Ok(key)
     }
 
     /// The jobs of this scope, in whatever state, in the order in which they were pushed. What
@@ -217,6 +208,18 @@ impl<K, J> JobQueue<K, J> {
             state.open()?;
             Ok(state.jobs.requeue(id)?)
         })
+    }
+}
+
+impl<K, J> JobQueue<K, J> {
+    fn with_job<R>(
+        &self,
+        id: JobId,
+        change: impl FnOnce(&mut Jobs<K, Stored<J>>, Key) -> Result<R, Refused>,
+    ) -> Result<R, Refused> {
+        let id = self.shared().key(id)?;
+        self.shared()
+            .with_state(|state| change(&mut state.jobs, id))
     }
 }
 

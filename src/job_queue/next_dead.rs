@@ -4,7 +4,7 @@ use std::fmt;
 use std::task::{Context, Poll};
 
 use crate::error::Closed;
-use crate::wait::{Op, Ticket, Wait, WakeBatch, look_twice, sealed};
+use crate::wait::{Op, Spare, Ticket, Wait, WakeBatch, look_twice, sealed};
 
 use super::JobQueue;
 use super::id::JobId;
@@ -67,25 +67,24 @@ impl<K, J> Op for NextDead<'_, K, J> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { shared, ticket } = self;
         look_twice(cx, |current, spare| {
+            let mut old = Spare::default();
             shared.with_state(|state| {
                 let told = state.jobs.tell_dead().map(|job| shared.name(job));
                 if told.is_none() && !state.finished() {
                     let waits = state.watchers.enqueue((), ticket, current, spare);
                     return waits.then_some(Poll::Pending);
                 }
-                let waker = state.watchers.withdraw(ticket);
-                state.discard_waker(waker);
+                old = Spare(state.watchers.withdraw(ticket));
                 Some(Poll::Ready(told.ok_or(Closed)))
             })
         })
     }
 
     fn cancel(&mut self) {
-        self.shared.with_state(|state| {
-            // If it had been notified, the waking rule passes that on.
-            let waker = state.watchers.withdraw(&mut self.ticket);
-            state.discard_waker(waker);
-        });
+        // If it had been notified, the waking rule passes that on.
+        let ticket = &mut self.ticket;
+        let withdraw = |state: &mut State<_, _>| Spare(state.watchers.withdraw(ticket));
+        drop(self.shared.with_state(withdraw));
     }
 }
 

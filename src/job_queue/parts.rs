@@ -5,13 +5,13 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use crate::error::OutOfRange;
-use crate::jobs::{Name, Pinned, Place, Scope, Terms};
+use crate::jobs::{Jobs, Name, Pinned, Place, Scope, Terms};
 use crate::limit::Limit;
 use crate::sync::Arc;
 use crate::wait::Wait;
 
 use super::JobQueue;
-use super::body::Clones;
+use super::body::{Clones, Stored};
 use super::claim::Claim;
 use super::claiming::{Asked, Claiming};
 use super::id::JobId;
@@ -72,9 +72,7 @@ impl<K, J> JobQueue<K, J> {
     /// Cost: one look-up; what is done by the handle needs none.
     pub fn tenant(&self, name: impl Into<Name>) -> Tenant<K, J> {
         let name = name.into();
-        Part::of(self.shared(), |shared| {
-            shared.with_state(|state| state.jobs.pin(name))
-        })
+        Part::of(self.shared(), |jobs| jobs.pin(name))
     }
 }
 
@@ -82,9 +80,7 @@ impl<K, J> Tenant<K, J> {
     /// The group of this name of the tenant, made if there is none yet.
     pub fn group(&self, name: impl Into<Name>) -> JobGroup<K, J> {
         let (name, tenant) = (name.into(), self.pin.pinned);
-        Part::of(&self.pin.shared, |shared| {
-            shared.with_state(|state| state.jobs.pin_group(tenant, name))
-        })
+        Part::of(&self.pin.shared, |jobs| jobs.pin_group(tenant, name))
     }
 }
 
@@ -146,15 +142,20 @@ impl<K: Ord, J, S> Part<K, J, S> {
     }
 
     fn asked(&self, n: usize, until: Option<(Duration, Clones<J>)>) -> Asked<'_, K, J> {
-        let Pin { shared, pinned } = &*self.pin;
-        Asked::new(shared, Some(*pinned), (n, until))
+        let (shared, of) = (&self.pin.shared, Some(self.pin.pinned));
+        Asked {
+            shared,
+            of,
+            n,
+            until,
+        }
     }
 }
 
 impl<K, J, S> Part<K, J, S> {
-    fn of(shared: &Arc<Shared<K, J>>, pin: impl FnOnce(&Shared<K, J>) -> Pinned) -> Self {
+    fn of(shared: &Arc<Shared<K, J>>, pin: impl FnOnce(&mut Jobs<K, Stored<J>>) -> Pinned) -> Self {
         let pin = Pin {
-            pinned: pin(shared),
+            pinned: shared.with_state(|state| pin(&mut state.jobs)),
             shared: shared.clone(),
         };
         Self {

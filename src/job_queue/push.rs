@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use crate::error::{Closed, Stale, TimedOut};
-use crate::jobs::{Entering, NotPushed, Place, Taken};
+use crate::jobs::{Entering, NotPushed, Place};
 use crate::queue::{Permits, SendReason};
 use crate::slab::Key;
 
@@ -63,58 +63,49 @@ impl<K: Ord, J> JobQueue<K, J> {
         jobs: impl IntoIterator<Item = (K, J, Place)>,
     ) -> Result<Vec<JobId>, PushAllError<K, J>> {
         let shared = self.shared();
-        let wrapped = |(key, job, place)| Some((key, Some(Body::Own(job)), place));
+        let wrapped = |(key, job, place)| (Some((key, Some(Body::Own(job)))), place);
         let mut entering: Vec<_> = jobs.into_iter().map(wrapped).collect();
-        let mut withdrawn = Vec::new();
         let permits = shared.capacity.take(entering.len());
         let pushed = permits.map_err(PushReason::from).and_then(|permits| {
-            let pushed = shared.with_state(|state| {
-                state.enter_all((&mut entering, shared.number), &mut withdrawn)
-            });
+            let pushed = shared.with_state(|state| state.enter_all(&mut entering, shared.number));
             let ids = pushed.map_err(|refused| shared.reason(refused))?;
             permits.keep();
-            Ok(ids.into_iter().map(|id| shared.name(id)).collect())
+            Ok(ids)
         });
         pushed.map_err(|reason| {
-            let withdrawn = withdrawn.into_iter().map(|taken| (taken.key, taken.job));
-            let left = entering.into_iter().flatten();
-            let all = withdrawn.chain(left.map(|(key, job, _)| (key, job)));
-            let jobs = all.map(|(key, job)| (key, unwrapped(job))).collect();
+            let left = entering.into_iter().filter_map(|(job, _)| job);
+            let jobs = left.map(|(key, job)| (key, unwrapped(job))).collect();
             PushAllError { jobs, reason }
         })
     }
 }
 
 impl<K: Ord, J> Shared<K, J> {
+    #[inline]
     pub(super) fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
-        self.push_permitted((key, job, place), self.capacity.take(1))
+        self.push_permitted(key, job, place, self.capacity.take(1))
     }
 
+    #[inline]
     pub(super) fn push_permitted(
         &self,
-        (key, job, place): (K, J, Place),
+        key: K,
+        job: J,
+        place: Place,
         permits: Result<Permits<'_>, SendReason>,
     ) -> Result<JobId, PushError<K, J>> {
-        let permits = match permits {
-            Ok(permits) => permits,
-            Err(reason) => {
-                let reason = reason.into();
-                return Err(PushError { key, job, reason });
-            }
-        };
-        let mut entering = Some((key, Some(Body::Own(job)), place));
-        let pushed = self.with_state(|state| state.enter(&mut entering, self.number));
-        match pushed {
-            Ok(id) => {
-                permits.keep();
-                Ok(self.name(id))
-            }
-            Err(refused) => {
-                let (key, job, _) = entering.expect("what was refused is still here");
-                let (job, reason) = (unwrapped(job), self.reason(refused));
-                Err(PushError { key, job, reason })
-            }
-        }
+        let mut entering = (Some((key, Some(Body::Own(job)))), place);
+        let pushed = permits.map_err(PushReason::from).and_then(|permits| {
+            let pushed = self.with_state(|state| state.enter(&mut entering, self.number));
+            let id = pushed.map_err(|refused| self.reason(refused))?;
+            permits.keep();
+            Ok(self.name(id))
+        });
+        pushed.map_err(|reason| {
+            let (key, job) = entering.0.expect("what was refused is still here");
+            let job = unwrapped(job);
+            PushError { key, job, reason }
+        })
     }
 }
 
@@ -154,23 +145,22 @@ impl<K: Ord, J> State<K, J> {
     }
 
     /// All or none: if one is refused or a comparison panics, those that are in
-    /// come out again, into `withdrawn`.
+    /// come out again.
     fn enter_all(
         &mut self,
-        (entering, queue): (&mut [Entering<K, Stored<J>>], u64),
-        withdrawn: &mut Vec<Taken<K, Stored<J>>>,
-    ) -> Result<Vec<Key>, Refusal> {
-        withdrawn.reserve(entering.len());
+        entering: &mut [Entering<K, Stored<J>>],
+        queue: u64,
+    ) -> Result<Vec<JobId>, Refusal> {
+        self.open()?;
         let ids = Vec::with_capacity(entering.len());
         let mut all = AllOrNone {
             state: self,
             ids,
-            withdrawn,
+            entering,
         };
-        all.state.open()?;
-        for job in entering {
-            let id = all.state.enter(job, queue)?;
-            all.ids.push(id);
+        for entering in &mut *all.entering {
+            let key = all.state.enter(entering, queue)?;
+            all.ids.push(JobId { queue, key });
         }
         Ok(std::mem::take(&mut all.ids))
     }
@@ -179,14 +169,15 @@ impl<K: Ord, J> State<K, J> {
 /// Jobs that come out again unless all of them get in.
 struct AllOrNone<'a, K, J> {
     state: &'a mut State<K, J>,
-    ids: Vec<Key>,
-    withdrawn: &'a mut Vec<Taken<K, Stored<J>>>,
+    ids: Vec<JobId>,
+    entering: &'a mut [Entering<K, Stored<J>>],
 }
 
 impl<K, J> Drop for AllOrNone<'_, K, J> {
     fn drop(&mut self) {
-        for id in self.ids.drain(..) {
-            self.withdrawn.extend(self.state.jobs.remove(id));
+        for (id, entering) in self.ids.drain(..).zip(&mut *self.entering) {
+            let taken = self.state.jobs.remove(id.key).ok();
+            entering.0 = taken.map(|taken| (taken.key, taken.job));
         }
     }
 }

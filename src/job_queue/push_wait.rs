@@ -95,7 +95,7 @@ impl<K: Ord, J> Shared<K, J> {
             &self.capacity,
             1,
             (to, (key, job)),
-            |to, (key, job), permits, _| to.shared.push_permitted((key, job, to.place), permits),
+            |to, (key, job), permits, _| to.shared.push_permitted(key, job, to.place, permits),
         )
     }
 }

@@ -26,7 +26,6 @@
 //!    that took jobs out gives theirs back when it has unlocked.
 
 use std::collections::BTreeMap;
-use std::task::Waker;
 use std::time::Duration;
 
 use crate::due::Dates;
@@ -35,7 +34,7 @@ use crate::jobs::{Expired, Jobs, Pick, Pinned, Refused, Scope, Taken, Unclaim};
 use crate::queue::Capacity;
 use crate::slab::Key;
 use crate::sync::{Tally, unique};
-use crate::wait::{Guarded, Session, Ticket, WaitCounts, Waiters, WakeBatch};
+use crate::wait::{Guarded, Session, Spare, Ticket, WaitCounts, Waiters, WakeBatch};
 
 use super::body::{Body, Clones, Stored};
 use super::id::JobId;
@@ -94,21 +93,21 @@ impl<K, J> Shared<K, J> {
         }
     }
 
-    /// Runs `change` under the lock, then the waking rule, then the
+    /// Runs `change` under the lock, then the waking rule if somebody waits, then the
     /// wakers it gathered.
-    pub(super) fn with_state<'a, R>(
-        &'a self,
-        change: impl FnOnce(&mut Session<'a, State<K, J>>) -> R,
-    ) -> R {
-        let mut session = self.state.lock_patiently();
-        if let Some(now) = session.dates.now() {
-            session.jobs.tell(now);
+    #[inline]
+    pub(super) fn with_state<R>(&self, change: impl FnOnce(&mut State<K, J>) -> R) -> R {
+        let mut state = self.state.lock_patiently();
+        if let Some(now) = state.dates.now() {
+            state.jobs.tell(now);
         }
-        let before = session.jobs.total();
-        let result = change(&mut session);
-        let gone = before.saturating_sub(session.jobs.total());
-        session.settle(State::notify_due);
-        drop(session);
+        let before = state.jobs.total();
+        let result = change(&mut state);
+        let gone = before.saturating_sub(state.jobs.total());
+        match state.is_awaited() {
+            true => Session::over(state).settle(State::notify_due),
+            false => drop(state),
+        }
         if gone > 0 {
             self.capacity.release(gone);
         }
@@ -181,71 +180,51 @@ impl<K, J> State<K, J> {
         Ok((dead, None))
     }
 
-    /// Notifies by the waking rule; false if the batch is full and more are due.
+    /// Whether the waking rule is about anybody.
     #[inline]
+    fn is_awaited(&self) -> bool {
+        let nobody_claims = self.claims.is_empty() && self.part_claims.is_empty();
+        !nobody_claims || !self.watchers.is_empty() || self.dates.is_awaited()
+    }
+
+    /// Notifies by the waking rule; false if the batch is full and more are due.
+    #[cold]
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
         self.dates.update(|| self.jobs.next_due(), wakes);
-        (self.claims.is_empty() && self.part_claims.is_empty() || self.notify_claims(wakes))
+        let finished = self.finished();
+        let jobs = &self.jobs;
+        let mut notify = |of, claims: &mut Waiters<()>| {
+            let due = usize::try_from(jobs.eligible_of(of)).ok();
+            let due = due.filter(|_| !finished).unwrap_or(usize::MAX);
+            claims.notify_up_to(due, wakes)
+        };
+        notify(None, &mut self.claims)
+            && (self.part_claims.iter_mut()).all(|(&of, claims)| notify(Some(of), claims))
             && (self.watchers.is_empty() || self.notify_watchers(wakes))
     }
 
-    #[inline(never)]
-    fn notify_claims(&mut self, wakes: &mut WakeBatch) -> bool {
-        let finished = self.finished();
-        let due = |jobs: u64| match usize::try_from(jobs) {
-            Ok(jobs) if !finished => jobs,
-            _ => usize::MAX,
-        };
-        let jobs = &self.jobs;
-        let any = due(jobs.eligible());
-        let mut parts = self.part_claims.iter_mut();
-        self.claims.notify_up_to(any, wakes)
-            && parts.all(|(&of, claims)| {
-                let due = due(jobs.eligible_of(Some(of)));
-                claims.notify_up_to(due, wakes)
-            })
-    }
-
-    /// A claim that found nothing waits. As [`Waiters::enqueue`].
-    pub(super) fn enqueue(
+    /// The claims that wait for a part, or for any job.
+    pub(super) fn claims_of<R>(
         &mut self,
         of: Option<Pinned>,
-        ticket: &mut Option<Ticket>,
-        current: &Waker,
-        spare: &mut Option<Waker>,
-    ) -> bool {
-        let claims = match of {
-            None => &mut self.claims,
-            Some(of) => self.part_claims.entry(of).or_default(),
+        change: impl FnOnce(&mut Waiters<()>) -> R,
+    ) -> R {
+        let Some(of) = of else {
+            return change(&mut self.claims);
         };
-        let waits = claims.enqueue((), ticket, current, spare);
-        self.forget_if_empty(of);
-        waits
+        let claims = self.part_claims.entry(of).or_default();
+        let result = change(claims);
+        if claims.is_empty() {
+            self.part_claims.remove(&of);
+        }
+        result
     }
 
     /// A claim waits no more. As [`Waiters::withdraw`].
-    pub(super) fn withdraw(
-        &mut self,
-        of: Option<Pinned>,
-        ticket: &mut Option<Ticket>,
-    ) -> Option<Waker> {
-        let claims = match of {
-            None => Some(&mut self.claims),
-            Some(of) => self.part_claims.get_mut(&of),
-        };
-        let waker = claims?.withdraw(ticket);
-        self.forget_if_empty(of);
-        waker
-    }
-
-    fn forget_if_empty(&mut self, of: Option<Pinned>) {
-        let Some(of) = of else { return };
-        if self
-            .part_claims
-            .get(&of)
-            .is_some_and(|claims| claims.is_empty())
-        {
-            self.part_claims.remove(&of);
+    pub(super) fn withdraw(&mut self, of: Option<Pinned>, ticket: &mut Option<Ticket>) -> Spare {
+        match ticket {
+            None => Spare::default(),
+            Some(_) => Spare(self.claims_of(of, |claims| claims.withdraw(ticket))),
         }
     }
 

@@ -5,10 +5,9 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::slab::Key;
-use crate::timers::Timer;
 
 use super::home::Home;
-use super::records::{State, compare};
+use super::records::{Job, State, compare};
 use super::{Jobs, Name, PINNED, Pinned, Taken};
 
 /// The claim is over: its lease ran out, and the job has gone back. Nothing has
@@ -35,6 +34,14 @@ pub struct Pick {
     number: u64,
 }
 
+impl Pick {
+    /// Whether the job is claimed, and by this claim.
+    #[inline(always)]
+    fn is_of<K, J>(self, job: &Job<K, J>) -> bool {
+        job.state == State::Claimed && job.number == self.number
+    }
+}
+
 /// What becomes of a job that is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unclaim {
@@ -56,83 +63,90 @@ pub enum Unclaim {
 impl<K: Ord, J> Jobs<K, J> {
     /// Claims up to `n` jobs, of one tenant or group if it is said, in order, each counted
     /// as a dispatch. With a lease they come back at that time. For a part no tenant's turn
-    /// moves on.
+    /// moves on. `take` makes a claim of a job, and `put_back` [unpicks](Self::unpick) it if
+    /// a comparison panics.
     ///
     /// Runs the user's `Ord`. If that panics, nothing is claimed; only the turns
     /// of tenants may have moved on.
-    pub fn claim(&mut self, of: Option<Pinned>, n: usize, lease: Option<Duration>) -> Vec<Pick> {
+    #[inline(always)]
+    pub fn claim<C>(
+        &mut self,
+        (of, n, lease): (Option<Pinned>, usize, Option<Duration>),
+        mut take: impl FnMut(Pick, &mut J) -> C,
+        put_back: impl FnMut(&mut Self, C),
+    ) -> Vec<C> {
         let n = n.min(usize::try_from(self.eligible_of(of)).unwrap_or(n));
-        let mut picks = std::mem::take(&mut self.picks);
-        picks.reserve(n);
-        let mut claiming = Claiming { jobs: self, picks };
-        for _ in 0..n {
-            let pick = claiming.jobs.claim_one(of, lease);
-            claiming.picks.extend(pick);
-        }
-        std::mem::take(&mut claiming.picks)
-    }
-
-    /// The list of a claim is used for the next one, unless it has grown large.
-    #[inline]
-    pub fn reuse(&mut self, mut picks: Vec<Pick>) {
-        picks.clear();
-        if picks.capacity() <= PICKS_KEPT {
-            self.picks = picks;
-        }
-    }
-
-    #[inline]
-    fn claim_one(&mut self, of: Option<Pinned>, lease: Option<Duration>) -> Option<Pick> {
-        self.update_lines();
-        let part = of.map(Pinned::home);
-        let (current, of_group) = part.or_else(|| Some((self.ring.current()?, None)))?;
-        let tenant = self.tenants.by_index_mut(current).expect(PINNED);
-        let at = if let Some(group) = of_group {
-            self.groups.by_index(group).expect(PINNED).front?
-        } else {
-            let first = |one, other| compare(&self.jobs, one, other);
-            tenant.line.head(first)?
+        let mut claiming = Claiming {
+            jobs: self,
+            claims: Vec::with_capacity(n),
+            put_back,
         };
+        for _ in 0..n {
+            let Claiming { jobs, claims, .. } = &mut claiming;
+            jobs.claim_one((of, lease), |pick, data| claims.push(take(pick, data)));
+        }
+        let claims = std::mem::take(&mut claiming.claims);
+        std::mem::forget(claiming);
+        claims
+    }
+
+    #[inline(always)]
+    fn claim_one(
+        &mut self,
+        (of, lease): (Option<Pinned>, Option<Duration>),
+        take: impl FnOnce(Pick, &mut J),
+    ) -> Option<()> {
+        self.update_lines();
+        let part = of.map(|of| self.group(of.at()));
+        let current = match part {
+            None => self.ring.current()?,
+            Some(part) => part.tenant,
+        };
+        let of_group = part.filter(|part| part.is_named).map(|part| part.front);
+        let tenant = self.tenants.by_index_mut(current).expect(PINNED);
+        let first = of_group.or_else(|| tenant.line.head(&self.jobs, compare))?;
         if of.is_none() {
             self.ring.served(&mut tenant.link);
         }
         self.last += 1;
-        let number = self.last;
-        let (id, job) = self.jobs.entry_at(at).expect(PINNED);
-        let attempts = job.attempts;
-        let lease = lease.map(|until| self.timers.set(until, id));
-        let state = State::Claimed {
-            claim: number,
-            lease,
-        };
-        job.state = state;
-        let group = (job.group).map(|group| self.groups.entry_at(group).expect(PINNED));
-        let mut home = Home { tenant, group };
-        home.remove(&mut self.jobs, at);
-        let states = (State::Ready, state);
-        let balance = home.count(&mut self.jobs, &mut self.dirty, states);
-        self.count(current, balance, states);
-        Some(Pick {
+        let (id, job) = self.jobs.entry_at(first)?;
+        (job.state, job.number) = (State::Claimed, self.last);
+        let (number, attempts) = (job.number, job.attempts);
+        let pick = Pick {
             id,
             attempts,
             number,
-        })
+        };
+        take(pick, &mut job.data);
+        let at = job.group;
+        let group = self.groups.by_index_mut(at).expect(PINNED);
+        if !tenant.line.take_first(first, &job.links) {
+            tenant.line.remove(&self.jobs, first);
+        }
+        let mut home = Home { at, group, tenant };
+        home.count_claim(&mut self.dirty);
+        (self.running, self.open) = (self.running + 1, self.open - 1);
+        if tenant.counted == 0 {
+            self.ring.leave(&mut self.tenants, current);
+        }
+        if let Some(until) = lease {
+            self.set_timer(id, until);
+        }
+        Some(())
     }
 }
 
-/// A list of so many picks is kept for the next claim.
-const PICKS_KEPT: usize = 64;
-
-/// What has been claimed so far; unclaimed if a comparison panics.
-struct Claiming<'a, K, J> {
+/// What has been claimed so far; put back if a comparison panics.
+struct Claiming<'a, K, J, C, P: FnMut(&mut Jobs<K, J>, C)> {
     jobs: &'a mut Jobs<K, J>,
-    picks: Vec<Pick>,
+    claims: Vec<C>,
+    put_back: P,
 }
 
-impl<K, J> Drop for Claiming<'_, K, J> {
+impl<K, J, C, P: FnMut(&mut Jobs<K, J>, C)> Drop for Claiming<'_, K, J, C, P> {
     fn drop(&mut self) {
-        for pick in self.picks.drain(..) {
-            self.jobs.set_state(pick.id.index(), State::Ready);
+        for claim in self.claims.drain(..) {
+            (self.put_back)(self.jobs, claim);
         }
     }
 }
@@ -147,8 +161,9 @@ impl<K, J> Jobs<K, J> {
     pub fn claimed(&self, pick: Pick) -> Result<(&K, &Name, Option<&Name>), Expired> {
         self.held(pick)?;
         let job = self.job(pick.id.index());
-        let group = job.group.map(|group| &self.group(group).name);
-        Ok((&job.key, &self.tenant(job.tenant).name, group))
+        let group = self.group(job.group);
+        let name = group.is_named.then_some(&group.name);
+        Ok((&job.key, &self.tenant(group.tenant).name, name))
     }
 
     /// A claimed job's data, to change it.
@@ -157,21 +172,24 @@ impl<K, J> Jobs<K, J> {
         &mut self.job_mut(id.index()).data
     }
 
-    /// The lease of a claim that still holds.
-    #[inline]
-    fn held(&self, pick: Pick) -> Result<Option<Timer>, Expired> {
-        match self.jobs.get(pick.id).map(|job| &job.state) {
-            Some(&State::Claimed { claim, lease }) if claim == pick.number => Ok(lease),
-            _ => Err(Expired),
-        }
+    fn held(&self, pick: Pick) -> Result<(), Expired> {
+        let held = self.jobs.get(pick.id).filter(|job| pick.is_of(job));
+        held.map(|_| ()).ok_or(Expired)
     }
 
     /// The job is done.
-    #[inline]
+    #[inline(always)]
     pub fn complete(&mut self, pick: Pick) -> Result<Taken<K, J>, Expired> {
-        let lease = self.held(pick)?;
-        let claim = pick.number;
-        Ok(self.end(pick.id, State::Claimed { claim, lease }))
+        let Some(job) = self.jobs.remove_if(pick.id, |job| pick.is_of(job)) else {
+            return Err(Expired);
+        };
+        Ok(self.ended(job, State::Claimed))
+    }
+
+    /// The job was not claimed after all; its data.
+    pub fn unpick(&mut self, pick: Pick) -> &mut J {
+        self.set_state(pick.id.index(), State::Ready);
+        self.claimed_data(pick.id)
     }
 
     /// The job is not done; whether it is dead now. One attempt is counted.
@@ -188,7 +206,8 @@ impl<K, J> Jobs<K, J> {
             job.attempts = job.attempts.saturating_add(1);
         }
         let attempts = job.attempts;
-        retry.attempts = job.most_attempts.unwrap_or(retry.attempts);
+        let own = job.rare.as_ref().and_then(|rare| rare.attempts);
+        retry.attempts = own.unwrap_or(retry.attempts);
         let dead = match how {
             Unclaim::Failed | Unclaim::FailedUntil(_) => retry.is_last(attempts),
             Unclaim::FailedForGood => true,
@@ -199,23 +218,18 @@ impl<K, J> Jobs<K, J> {
             Unclaim::Failed => at.saturating_add(retry.pause(attempts)),
             Unclaim::Ready | Unclaim::FailedForGood => Duration::ZERO,
         };
-        let state = if dead {
-            State::Dead(self.number())
+        if dead {
+            self.set_state(id.index(), State::Dead);
         } else {
-            self.wait_until(id, due)
-        };
-        self.set_state(id.index(), state);
+            self.wait_until(id, due);
+        }
         dead
     }
 
     /// The claim's lease ends at this time instead.
     pub fn extend(&mut self, pick: Pick, until: Duration) -> Result<(), Expired> {
         self.held(pick)?;
-        let timer = self.timers.set(until, pick.id);
-        let job = self.jobs.get_mut(pick.id).expect(PINNED);
-        if let State::Claimed { lease, .. } = &mut job.state
-            && let Some(old) = lease.replace(timer)
-        {
+        if let Some(old) = self.set_timer(pick.id, until) {
             self.timers.cancel(old);
         }
         Ok(())
@@ -228,9 +242,9 @@ impl<K, J> Jobs<K, J> {
         self.timers.advance(now);
         while let Some((timer, id)) = self.timers.due() {
             match self.job(id.index()).state {
-                State::Later(_) => self.set_state(id.index(), State::Ready),
-                State::Claimed { .. } => _ = self.unclaim(id, Unclaim::Failed, timer.at()),
-                State::Ready | State::Dead(_) | State::Uncounted => {}
+                State::Later => self.set_state(id.index(), State::Ready),
+                State::Claimed => _ = self.unclaim(id, Unclaim::Failed, timer.at()),
+                State::Ready | State::Dead | State::Uncounted => {}
             }
         }
         self.next_due()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::limit::Limit;
 
-use super::Pinned;
+use super::{Pinned, Rare};
 
 /// The name of a tenant, or of a group of one: a number or a text.
 ///
@@ -72,9 +72,7 @@ impl fmt::Debug for Name {
 #[must_use]
 pub struct Terms {
     pub(super) due: Duration,
-    pub(super) attempts: Option<Limit>,
-    /// In a box, since few jobs have one.
-    pub(super) unique: Option<Box<Name>>,
+    pub(super) rare: Option<Box<Rare>>,
 }
 
 impl Terms {
@@ -93,7 +91,7 @@ impl Terms {
     /// After so many attempts the job is dead if it failed, whatever
     /// [the queue](crate::job_queue::Builder::attempts) says; 0 is as 1.
     pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
-        self.attempts = Some(attempts.into());
+        self.rare.get_or_insert_default().attempts = Some(attempts.into());
         self
     }
 
@@ -101,7 +99,7 @@ impl Terms {
     /// is done or taken out: a second one is
     /// [refused](crate::job_queue::PushReason::Duplicate).
     pub fn unique(mut self, name: impl Into<Name>) -> Self {
-        self.unique = Some(Box::new(name.into()));
+        self.rare.get_or_insert_default().unique = Some(name.into());
         self
     }
 }
@@ -193,13 +191,10 @@ impl Place {
         self
     }
 
-    /// Whether it says a group.
+    /// Whether it says a group by name.
     #[inline]
     pub(super) fn has_group(&self) -> bool {
-        match &self.home {
-            To::Named { group, .. } => group.is_some(),
-            To::Pinned { at, .. } => at.group.is_some(),
-        }
+        matches!(self.home, To::Named { group: Some(_), .. })
     }
 
     /// Where a handle of this queue keeps it.

@@ -2,125 +2,121 @@
 
 use crate::slab::Key;
 
-use super::{Jobs, Name, NotPushed, PINNED, Place, Scope, To};
+use super::records::Group;
+use super::{Jobs, Name, NotPushed, PINNED, Place, Rare, Scope, To};
 
-/// A tenant, or a group of one, that is kept until it is unpinned.
+/// A tenant, or a group of one, that is kept until it is unpinned: as the [`Group`] that it
+/// is, or that has its jobs without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pinned {
-    pub(super) tenant: Key,
-    pub(super) group: Option<Key>,
+pub struct Pinned(Key);
+
+/// Where a job belongs, as far as it is there.
+pub(super) struct Known<'a> {
+    pub(super) tenant: Option<u32>,
+    pub(super) group: Option<(u32, &'a Group)>,
 }
 
-/// A tenant, and a group of it, as far as they are there.
-pub(super) type Known = (Option<u32>, Option<u32>);
-
 impl Pinned {
-    /// Where its tenant is, and its group if it is one.
+    /// The slot of its group.
     #[inline]
-    pub(super) fn home(self) -> (u32, Option<u32>) {
-        (self.tenant.index(), self.group.map(Key::index))
+    pub(super) fn at(self) -> u32 {
+        self.0.index()
     }
 }
 
 impl<K, J> Jobs<K, J> {
     /// The tenant of this name, made if need be, and kept.
     pub fn pin(&mut self, tenant: Name) -> Pinned {
-        let at = self.tenant_named(tenant);
-        self.tenant_mut(at).pins += 1;
-        let tenant = self.tenants.key_at(at).expect(PINNED);
-        let group = None;
-        Pinned { tenant, group }
+        let tenant = self.tenant_named(tenant);
+        self.keep(self.tenant(tenant).own)
     }
 
     /// The group of this name, made if need be, and kept.
     pub fn pin_group(&mut self, of: Pinned, group: Name) -> Pinned {
-        let at = self.group_named(of.tenant.index(), group);
-        self.group_mut(at).pins += 1;
-        let group = self.groups.key_at(at);
-        Pinned { group, ..of }
+        let group = self.group_named(self.group(of.at()).tenant, group);
+        self.keep(group)
+    }
+
+    fn keep(&mut self, group: u32) -> Pinned {
+        self.group_mut(group).pins += 1;
+        Pinned(self.groups.key_at(group).expect(PINNED))
     }
 
     /// A handle is gone, and its name if nobody else needs it.
     pub fn unpin(&mut self, pinned: Pinned) {
-        let (tenant, group) = pinned.home();
-        match group {
-            Some(group) => self.group_mut(group).pins -= 1,
-            None => self.tenant_mut(tenant).pins -= 1,
-        }
-        self.reap(tenant, group);
+        self.group_mut(pinned.at()).pins -= 1;
+        self.reap(pinned.at());
     }
 
     /// Its names.
     pub fn scope_of(&self, pinned: Pinned) -> Scope {
-        let (tenant, group) = pinned.home();
-        let tenant = self.tenant(tenant).name.clone();
-        match group {
-            None => Scope::Tenant(tenant),
-            Some(group) => Scope::group_of(tenant, self.group(group).name.clone()),
+        let group = self.group(pinned.at());
+        let tenant = self.tenant(group.tenant).name.clone();
+        match group.is_named {
+            false => Scope::Tenant(tenant),
+            true => Scope::group_of(tenant, group.name.clone()),
         }
     }
 
     /// What is there for this place: by handle, as long as its name is kept.
-    #[inline]
-    pub(super) fn known(&self, place: &Place, queue: u64) -> Result<Known, NotPushed> {
+    #[inline(always)]
+    pub(super) fn known(&self, place: &Place, queue: u64) -> Result<Known<'_>, NotPushed> {
         match &place.home {
-            To::Named { tenant, group } => Ok(self.find_names(Some(tenant), group.as_ref())),
+            To::Named { tenant, group } => Ok(self.find(tenant, group.as_ref())),
             &To::Pinned { queue: of, at } => {
-                let is_kept = match at.group {
-                    Some(group) => self.groups.get(group).is_some(),
-                    None => self.tenants.get(at.tenant).is_some(),
-                };
-                let (tenant, group) = at.home();
-                let is_there = of == queue && is_kept;
-                let known = is_there.then_some((Some(tenant), group));
-                known.ok_or(NotPushed::Stale)
+                let kept = self.groups.get(at.0).filter(|_| of == queue);
+                let group = kept.ok_or(NotPushed::Stale)?;
+                let (tenant, group) = (Some(group.tenant), Some((at.at(), group)));
+                Ok(Known { tenant, group })
             }
         }
     }
 
-    /// The same, where what is not there is made.
-    #[inline]
-    pub(super) fn home(&mut self, known: Known, to: To) -> (u32, Option<u32>) {
-        match (known, to) {
-            ((Some(tenant), group), To::Pinned { .. }) => (tenant, group),
-            (
-                (tenant, group),
-                To::Named {
-                    tenant: of,
-                    group: name,
-                },
-            ) => {
-                let tenant = tenant.unwrap_or_else(|| self.add_tenant(of));
-                let add_group = |name| self.add_group(tenant, name);
-                (tenant, group.or_else(|| name.map(add_group)))
-            }
-            ((None, _), To::Pinned { .. }) => unreachable!("a handle keeps its tenant"),
+    /// The group that was not there for this place.
+    #[cold]
+    pub(super) fn make_home(&mut self, to: To) -> u32 {
+        let To::Named { tenant, group } = to else {
+            unreachable!("a handle keeps its group")
+        };
+        let tenant = self.tenant_named(tenant);
+        match group {
+            Some(group) => self.add_group(tenant, group),
+            None => self.tenant(tenant).own,
         }
     }
 
-    /// The job of a tenant that has this unique name.
-    pub(super) fn named(&self, tenant: Option<u32>, name: &Name) -> Option<Key> {
-        self.tenant(tenant?).unique.get(name).copied()
+    /// The job of a tenant that has this unique name, if it says one.
+    #[cold]
+    pub(super) fn named(&self, tenant: Option<u32>, rare: &Rare) -> Option<Key> {
+        let unique = &self.tenant(tenant?).unique;
+        unique.get(rare.unique.as_ref()?).copied()
     }
 
-    pub(super) fn find_names(&self, tenant: Option<&Name>, group: Option<&Name>) -> Known {
-        let tenant = tenant.and_then(|name| self.names.get(name).copied());
-        let groups = tenant.map(|tenant| &self.tenant(tenant).groups);
-        let group = groups.and_then(|groups| groups.get(group?).copied());
-        (tenant, group)
+    /// The tenant of this name, and its group, or that of its jobs without one.
+    pub(super) fn find(&self, tenant: &Name, group: Option<&Name>) -> Known<'_> {
+        let tenant = self.names.get(tenant).copied();
+        let at = tenant.map(|at| self.tenant(at)).and_then(|of| match group {
+            None => Some(of.own),
+            Some(name) => of.groups.get(name).copied(),
+        });
+        let group = at.map(|at| (at, self.group(at)));
+        Known { tenant, group }
     }
 
     /// How many jobs of this tenant or group, or of all, could be claimed now.
+    #[inline]
     pub fn eligible_of(&self, of: Option<Pinned>) -> u64 {
-        let open = match of {
-            None => self.open,
-            Some(Pinned { tenant, group }) => {
-                // Gone where only a wait that was forgotten still asks for it.
-                let tenant = self.tenants.get(tenant).map_or(0, |tenant| tenant.counted);
-                let counted = |group| self.groups.get(group).map_or(0, |group| group.counted);
-                group.map_or(tenant, |group| tenant.min(u64::from(counted(group))))
-            }
-        };
+        // Gone where only a wait that was forgotten still asks for it.
+        let of = of.map(|Pinned(of)| self.groups.get(of));
+        let open = of.map_or(self.open, |part| part.map_or(0, |part| self.open_of(part)));
         open.min(u64::from(self.limit.room(self.running)))
+    }
+
+    fn open_of(&self, part: &Group) -> u64 {
+        let tenant = self.tenant(part.tenant).counted;
+        match part.is_named {
+            true => tenant.min(u64::from(part.counted)),
+            false => tenant,
+        }
     }
 }

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use crate::by_key::{Links, Position};
+use crate::limit::Limit;
 use crate::slab::Key;
+use crate::timers::Timer;
 
 use super::home::{Home, InOrder};
 use super::pins::Known;
-use super::records::{Dirty, Group, Job, Rank, State, Tenant};
+use super::records::{Dirty, Group, Job, Rank, Rare, State, Tenant};
 use super::{DIRTY_KEPT, Jobs, Name, ONCE, PINNED, Place, Refused, Scope, Terms};
 
 /// Why a job cannot be pushed. Nothing has changed.
@@ -19,8 +21,8 @@ pub enum NotPushed {
     Duplicate(Key),
 }
 
-/// A job on its way in, with its key and its place; `None` once it is in.
-pub type Entering<K, J> = Option<(K, J, Place)>;
+/// A job on its way in, with its key, `None` once it is in; and its place.
+pub type Entering<K, J> = (Option<(K, J)>, Place);
 
 /// A job that was taken out, by value.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,24 +40,29 @@ impl<K: Ord, J> Jobs<K, J> {
     /// changed.
     #[inline(always)]
     pub fn push(&mut self, entering: &mut Entering<K, J>, queue: u64) -> Result<Key, NotPushed> {
-        let (key, _, place) = entering.as_ref().expect(ONCE);
+        let (job, place) = entering;
+        let (key, _) = job.as_ref().expect(ONCE);
         let known = self.known(place, queue)?;
-        if let Some(name) = &place.terms.unique
-            && let Some(other) = self.named(known.0, name)
+        if let Some(rare) = &place.terms.rare
+            && let Some(other) = self.named(known.tenant, rare)
         {
             return Err(NotPushed::Duplicate(other));
         }
+        let group = known.group.map(|(at, _)| at);
         let is_due = place.terms.due <= self.timers.now();
         let in_order = is_due.then(|| self.new_in_order(key, place, known));
-        let (key, data, place) = entering.take().expect(ONCE);
-        let home = self.home(known, place.home);
-        Ok(self.insert(key, (home, in_order), place.terms, data))
+        let group = match group {
+            Some(group) => group,
+            None => self.make_home(std::mem::take(&mut place.home)),
+        };
+        let entering = job.take().expect(ONCE);
+        Ok(self.insert(entering, (group, in_order), &mut place.terms))
     }
 
     /// Where a new job belongs that is due.
     #[inline(always)]
-    fn new_in_order(&self, key: &K, place: &Place, known: Known) -> InOrder {
-        let is_new = known.1.is_none() && place.has_group();
+    fn new_in_order(&self, key: &K, place: &Place, known: Known<'_>) -> InOrder {
+        let is_new = known.group.is_none() && place.has_group();
         if is_new && self.group_limit.room(0) == 0 {
             return InOrder::Group(Position::First);
         }
@@ -69,72 +76,97 @@ impl<K, J> Jobs<K, J> {
     #[inline(always)]
     fn insert(
         &mut self,
-        key: K,
-        (home, in_order): ((u32, Option<u32>), Option<InOrder>),
-        terms: Terms,
-        data: J,
+        (key, data): (K, J),
+        (at, in_order): (u32, Option<InOrder>),
+        terms: &mut Terms,
     ) -> Key {
-        let (tenant, group) = home;
-        let sequence = self.number();
+        self.last += 1;
+        let rare = terms.rare.take();
+        let is_rare = rare.is_some();
+        let group = self.groups.by_index_mut(at).expect(PINNED);
+        // Where the group could have no more claimed, nothing else changes.
+        let is_behind = matches!(in_order, Some(InOrder::Group(Position::Last)))
+            && group.limit.room(group.running) <= group.ready;
         let id = self.jobs.insert(Job {
             key,
-            sequence,
-            tenant,
-            group,
-            state: in_order.map_or(State::Uncounted, |_| State::Ready),
+            sequence: self.last,
+            number: 0,
+            group: at,
             attempts: 0,
-            most_attempts: terms.attempts,
-            unique: terms.unique.clone(),
-            links: Links::OUT,
+            links: match is_behind {
+                true => group.order.next_links(),
+                false => Links::out(),
+            },
+            state: in_order.map_or(State::Uncounted, |_| State::Ready),
             dirty: false,
+            rare,
             data,
         });
-        if let Some(name) = terms.unique {
-            self.tenant_mut(tenant).unique.insert(*name, id);
+        if is_behind {
+            group.order.push(&self.jobs, id.index());
+            (group.ready, group.members) = (group.ready + 1, group.members + 1);
+        }
+        if is_rare {
+            self.keep_unique(id);
         }
         let Some(in_order) = in_order else {
-            let state = self.wait_until(id, terms.due);
-            self.set_state(id.index(), state);
+            self.wait_until(id, terms.due);
             return id;
         };
-        let mut home = Home::at(home, &mut self.groups, &mut self.tenants);
-        home.insert(&mut self.jobs, id.index(), in_order);
-        let states = (State::Uncounted, State::Ready);
-        let balance = home.count(&mut self.jobs, &mut self.dirty, states);
-        self.count(tenant, balance, states);
-        if self.dirty.len() > DIRTY_KEPT + 4 * self.jobs.len() {
-            self.purge_dirty();
+        if is_behind {
+            return id;
         }
+        let mut home = Home::of(at, &mut self.groups, &mut self.tenants);
+        home.insert(&self.jobs, id.index(), in_order);
+        let states = (State::Uncounted, State::Ready);
+        let balance = home.count(&self.jobs, &mut self.dirty, states);
+        let tenant = home.group.tenant;
+        self.count(tenant, balance, states);
         id
     }
 
-    /// The state of one that waits, and is due then.
-    pub(super) fn wait_until(&mut self, id: Key, due: Duration) -> State {
+    /// A job is ready, or waits until it is due.
+    pub(super) fn wait_until(&mut self, id: Key, due: Duration) {
         if due <= self.timers.now() {
-            State::Ready
+            self.set_state(id.index(), State::Ready);
         } else {
-            State::Later(self.timers.set(due, id))
+            self.set_state(id.index(), State::Later);
+            self.set_timer(id, due);
         }
     }
 
+    /// A job's timer rings then; the one before.
+    pub(super) fn set_timer(&mut self, id: Key, at: Duration) -> Option<Timer> {
+        let timer = self.timers.set(at, id);
+        let rare = &mut self.job_mut(id.index()).rare;
+        rare.get_or_insert_default().timer.replace(timer)
+    }
+
     /// Where nobody claims, what was dirty and has gone would stay.
-    #[cold]
-    fn purge_dirty(&mut self) {
+    pub(super) fn purge_dirty(&mut self) {
+        if self.dirty.len() <= DIRTY_KEPT + 4 * self.jobs.len() {
+            return;
+        }
         let (jobs, groups) = (&self.jobs, &self.groups);
+        self.dirty.drain(..std::mem::take(&mut self.updated));
+        self.dirty.sort_unstable();
+        self.dirty.dedup();
         self.dirty.retain(|dirty| match *dirty {
-            Dirty::Job(job) => jobs.get(job).is_some(),
-            Dirty::Group(group) => groups.get(group).is_some(),
+            Dirty::Job(job) => jobs.by_index(job).is_some_and(|job| job.dirty),
+            Dirty::Group(group) => groups.by_index(group).is_some_and(|group| group.dirty),
         });
     }
 
     pub(super) fn add_tenant(&mut self, name: Name) -> u32 {
         let at = self.tenants.insert(Tenant::new(name.clone())).index();
+        let own = self.groups.insert(Group::new(None, at, Limit::Unlimited));
+        self.tenant_mut(at).own = own.index();
         self.names.insert(name, at);
         at
     }
 
     pub(super) fn add_group(&mut self, tenant: u32, name: Name) -> u32 {
-        let group = Group::new(name.clone(), tenant, self.group_limit);
+        let group = Group::new(Some(name.clone()), tenant, self.group_limit);
         let at = self.groups.insert(group).index();
         self.tenant_mut(tenant).groups.insert(name, at);
         at
@@ -145,9 +177,9 @@ impl<K, J> Jobs<K, J> {
         let job = self.jobs.get_mut(id).ok_or(Refused::Stale)?;
         std::mem::swap(&mut job.key, key);
         if job.links.is_in() {
-            let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
-            home.remove(&mut self.jobs, id.index());
-            home.balance_group(&mut self.jobs, &mut self.dirty);
+            let mut home = Home::of(job.group, &mut self.groups, &mut self.tenants);
+            home.remove(&self.jobs, id.index());
+            home.balance_group(&self.jobs, &mut self.dirty);
             self.mark_dirty(id.index());
         }
         Ok(())
@@ -166,7 +198,7 @@ impl<K, J> Jobs<K, J> {
 
     pub(super) fn unclaimed(&self, id: Key) -> Result<(), Refused> {
         match self.jobs.get(id).ok_or(Refused::Stale)?.state {
-            State::Claimed { .. } => Err(Refused::Claimed),
+            State::Claimed => Err(Refused::Claimed),
             _ => Ok(()),
         }
     }
@@ -177,19 +209,21 @@ impl<K, J> Jobs<K, J> {
     }
 
     fn list_if(&self, scope: &Scope, is_meant: impl Fn(State) -> bool) -> Vec<Key> {
-        let (tenant, group) = match scope {
-            Scope::Queue => (None, None),
-            Scope::Tenant(name) => (Some(name), None),
-            Scope::Group { tenant, group } => (Some(tenant), Some(group)),
+        let of = match scope {
+            Scope::Queue => None,
+            Scope::Tenant(tenant) => Some((tenant, None)),
+            Scope::Group { tenant, group } => Some((tenant, Some(group))),
         };
-        let (tenant_at, group_at) = self.find_names(tenant, group);
-        let is_known =
-            tenant.is_some() == tenant_at.is_some() && group.is_some() == group_at.is_some();
+        let known = of.map(|(tenant, group)| self.find(tenant, group));
         let is_in = |job: &Job<K, J>| {
-            is_known
-                && tenant_at.is_none_or(|at| job.tenant == at)
-                && (group_at.is_none() || job.group == group_at)
-                && is_meant(job.state)
+            let is_of = |known: &Known<'_>| match known.group {
+                Some((group, of)) if of.is_named => group == job.group,
+                _ => {
+                    of.is_some_and(|(_, group)| group.is_none())
+                        && known.tenant == Some(self.group(job.group).tenant)
+                }
+            };
+            is_meant(job.state) && known.as_ref().is_none_or(is_of)
         };
         let jobs = self.jobs.iter().filter(|(_, job)| is_in(job));
         let mut found: Vec<_> = jobs.map(|(id, job)| (job.sequence, id)).collect();
@@ -200,7 +234,7 @@ impl<K, J> Jobs<K, J> {
     /// Takes out all jobs of this scope that wait, in the order in which they were
     /// pushed.
     pub fn drain(&mut self, scope: &Scope) -> Vec<Taken<K, J>> {
-        let waits = |state| matches!(state, State::Ready | State::Later(_));
+        let waits = |state| matches!(state, State::Ready | State::Later);
         let waiting = self.list_if(scope, waits).into_iter();
         waiting.map(|id| self.take_out(id)).collect()
     }
@@ -208,34 +242,55 @@ impl<K, J> Jobs<K, J> {
     /// A job that nobody has ends.
     fn take_out(&mut self, id: Key) -> Taken<K, J> {
         let job = self.jobs.by_index(id.index()).expect(PINNED);
-        let state = job.state;
         if job.links.is_in() {
-            let mut home = Home::of(job, &mut self.groups, &mut self.tenants);
-            home.remove(&mut self.jobs, id.index());
+            let mut home = Home::of(job.group, &mut self.groups, &mut self.tenants);
+            home.remove(&self.jobs, id.index());
         }
-        self.end(id, state)
+        let job = self.jobs.remove(id).expect(PINNED);
+        if job.state == State::Dead {
+            self.dead.remove(&job.number);
+        }
+        let state = job.state;
+        self.ended(job, state)
     }
 
-    /// A job ends that has this state, and is in no order.
+    /// A job has left that had this state, and is in no order.
     #[inline(always)]
-    pub(super) fn end(&mut self, id: Key, state: State) -> Taken<K, J> {
-        let job = self.jobs.remove(id).expect(PINNED);
-        debug_assert_eq!(job.state, state, "the state that is left");
+    pub(super) fn ended(&mut self, job: Job<K, J>, state: State) -> Taken<K, J> {
+        let (group, attempts) = (job.group, job.attempts);
         let states = (state, State::Uncounted);
-        let mut home = Home::of(&job, &mut self.groups, &mut self.tenants);
-        let balance = home.count(&mut self.jobs, &mut self.dirty, states);
-        let is_last = home.is_last();
-        self.count(job.tenant, balance, states);
-        if let Some(name) = &job.unique {
-            self.tenant_mut(job.tenant).unique.remove(&**name);
+        let mut home = Home::of(group, &mut self.groups, &mut self.tenants);
+        let balance = home.count(&self.jobs, &mut self.dirty, states);
+        let (tenant, is_last) = (home.group.tenant, home.group.members == 0);
+        self.count(tenant, balance, states);
+        if let Some(rare) = job.rare {
+            self.forget(tenant, &rare);
         }
         if is_last {
-            self.reap(job.tenant, job.group);
+            self.reap(group);
         }
-        Taken {
-            key: job.key,
-            job: job.data,
-            attempts: job.attempts,
+        let (key, job) = (job.key, job.data);
+        Taken { key, job, attempts }
+    }
+
+    /// A job's timer and its name are no more.
+    #[cold]
+    fn forget(&mut self, tenant: u32, rare: &Rare) {
+        if let Some(timer) = rare.timer {
+            self.timers.cancel(timer);
+        }
+        if let Some(name) = &rare.unique {
+            self.tenant_mut(tenant).unique.remove(name);
+        }
+    }
+
+    /// A job's unique name is known from now on.
+    #[cold]
+    fn keep_unique(&mut self, id: Key) {
+        let job = self.job(id.index());
+        if let Some(name) = job.rare.as_ref().and_then(|rare| rare.unique.clone()) {
+            let tenant = self.group(job.group).tenant;
+            self.tenant_mut(tenant).unique.insert(name, id);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::by_key::{self, Items, Order, Position};
 use crate::limit::Limit;
 use crate::ring::{Link, Links};
-use crate::slab::{Key, Slab};
+use crate::slab::{Key, NO_INDEX, Slab};
 use crate::timers::Timer;
 
 use super::{Name, PINNED};
@@ -16,19 +16,29 @@ pub(super) struct Job<K, J> {
     pub(super) key: K,
     /// Among equal keys the earlier push is first.
     pub(super) sequence: u64,
-    pub(super) tenant: u32,
-    pub(super) group: Option<u32>,
-    pub(super) state: State,
+    /// Of its claim, or of its death.
+    pub(super) number: u64,
+    /// Where it belongs: see [`Group`].
+    pub(super) group: u32,
     /// How often it came back without being complete.
     pub(super) attempts: u32,
-    /// How many it has, if it was said.
-    pub(super) most_attempts: Option<Limit>,
-    /// The name that no other job of its tenant has.
-    pub(super) unique: Option<Box<Name>>,
     /// In its tenant's line, or in its group's order.
     pub(super) links: by_key::Links,
+    pub(super) state: State,
     pub(super) dirty: bool,
+    pub(super) rare: Option<Box<Rare>>,
     pub(super) data: J,
+}
+
+/// What few jobs have, apart, so that a job is small.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rare {
+    /// How many attempts it has, if it was said.
+    pub(super) attempts: Option<Limit>,
+    /// The name that no other job of its tenant has.
+    pub(super) unique: Option<Name>,
+    /// When it is due, or its lease ends.
+    pub(super) timer: Option<Timer>,
 }
 
 /// What the order goes by.
@@ -47,30 +57,24 @@ impl<K, J> Job<K, J> {
     }
 }
 
-/// That of a job which is there.
-#[inline]
-pub(super) fn rank<K, J>(jobs: &Slab<Job<K, J>>, at: u32) -> Rank<'_, K> {
-    jobs.by_index(at).expect(PINNED).rank()
-}
-
-/// How one job compares to another. Here the user's `Ord` runs, and nowhere else.
-#[inline]
-pub(super) fn compare<K: Ord, J>(jobs: &Slab<Job<K, J>>, one: u32, other: u32) -> Ordering {
-    rank(jobs, one).compare(jobs, other)
+/// How one job compares to another.
+#[inline(always)]
+pub(super) fn compare<K: Ord, J>(one: &Job<K, J>, other: &Job<K, J>) -> Ordering {
+    one.rank().compare(other)
 }
 
 impl<K: Ord> Rank<'_, K> {
-    #[inline]
-    pub(super) fn compare<J>(&self, jobs: &Slab<Job<K, J>>, other: u32) -> Ordering {
-        let other = rank(jobs, other);
-        let by_key = self.key.cmp(other.key);
+    /// Here the user's `Ord` runs, and nowhere else.
+    #[inline(always)]
+    pub(super) fn compare<J>(&self, other: &Job<K, J>) -> Ordering {
+        let by_key = self.key.cmp(&other.key);
         by_key.then_with(|| self.sequence.cmp(&other.sequence))
     }
 
     /// Where it belongs in an order.
-    #[inline]
+    #[inline(always)]
     pub(super) fn position<J>(&self, jobs: &Slab<Job<K, J>>, order: &Order) -> Position {
-        order.position(jobs, |other| self.compare(jobs, other))
+        order.position(jobs, |other| self.compare(other))
     }
 }
 
@@ -78,55 +82,34 @@ impl<K: Ord> Rank<'_, K> {
 pub(super) enum State {
     /// It waits, and is due.
     Ready,
-    /// It waits until a time.
-    Later(Timer),
-    /// Somebody has it.
-    Claimed { claim: u64, lease: Option<Timer> },
-    /// It failed too often; deaths are numbered.
-    Dead(u64),
+    /// It waits until its timer rings.
+    Later,
+    /// Somebody has it; with a lease it has a timer.
+    Claimed,
+    /// It failed too often.
+    Dead,
     /// It is on its way in or out.
     Uncounted,
 }
 
-impl State {
-    #[inline]
-    pub(super) fn is_ready(self) -> bool {
-        matches!(self, Self::Ready)
-    }
-
-    #[inline]
-    pub(super) fn is_waiting(self) -> bool {
-        matches!(self, Self::Ready | Self::Later(_))
-    }
-
-    #[inline]
-    pub(super) fn is_later(self) -> bool {
-        matches!(self, Self::Later(_))
-    }
-
-    #[inline]
-    pub(super) fn is_counted(self) -> bool {
-        !matches!(self, Self::Uncounted)
-    }
-
-    #[inline]
-    pub(super) fn is_claimed(self) -> bool {
-        matches!(self, Self::Claimed { .. })
-    }
-}
-
-/// What the next claim puts in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the next claim puts in order, by the number of its slot. Another may have that slot by
+/// then, and is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dirty {
     /// It has room, and no front.
-    Group(Key),
+    Group(u32),
     /// It is ready, and in no order.
-    Job(Key),
+    Job(u32),
 }
 
+/// A group, or those jobs of a tenant that are in none: these have no limit, and all that
+/// are ready stand in line.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) name: Name,
+    /// Whether it is a group.
+    pub(super) is_named: bool,
+    pub(super) dirty: bool,
     pub(super) tenant: u32,
     pub(super) limit: Limit,
     pub(super) running: u32,
@@ -134,37 +117,43 @@ pub(super) struct Group {
     pub(super) ready: u32,
     /// What of it could be claimed by its own limit.
     pub(super) counted: u32,
-    /// The first of them, in the tenant's line while there is room for it.
-    pub(super) front: Option<u32>,
-    /// The others.
-    pub(super) order: Order,
-    pub(super) members: usize,
+    pub(super) members: u32,
     /// How many handles keep it.
     pub(super) pins: u32,
-    pub(super) dirty: bool,
+    /// Of a group the first that is ready, in the tenant's line while there is room for it,
+    /// or `NO_INDEX`.
+    pub(super) front: u32,
+    /// The others.
+    pub(super) order: Order,
 }
 
 impl Group {
-    pub(super) fn new(name: Name, tenant: u32, limit: Limit) -> Self {
+    pub(super) fn new(name: Option<Name>, tenant: u32, limit: Limit) -> Self {
         Self {
-            name,
+            is_named: name.is_some(),
+            name: name.unwrap_or_default(),
+            dirty: false,
             tenant,
             limit,
             running: 0,
             ready: 0,
             counted: 0,
-            front: None,
-            order: Order::EMPTY,
             members: 0,
             pins: 0,
-            dirty: false,
+            front: NO_INDEX,
+            order: Order::EMPTY,
         }
     }
 
+    /// Whether nobody needs it.
+    pub(super) fn is_idle(&self) -> bool {
+        self.members == 0 && self.pins == 0
+    }
+
     /// Whether its first job should be in line, and is not.
-    #[inline]
+    #[inline(always)]
     pub(super) fn lacks_front(&self) -> bool {
-        self.counted > 0 && self.front.is_none() && !self.order.is_empty()
+        self.counted > 0 && self.front == NO_INDEX && !self.order.is_empty()
     }
 }
 
@@ -174,15 +163,14 @@ pub(super) struct Tenant {
     pub(super) link: Link,
     pub(super) limit: Limit,
     pub(super) running: u32,
+    /// Its jobs without a group.
+    pub(super) own: u32,
     /// What of it could be claimed by the groups' limits.
     pub(super) units: u64,
     /// And by its own.
     pub(super) counted: u64,
     pub(super) line: Order,
     pub(super) groups: BTreeMap<Name, u32>,
-    pub(super) members: usize,
-    /// How many handles keep it, not counting those of its groups.
-    pub(super) pins: u32,
     /// Its jobs with a unique name.
     pub(super) unique: BTreeMap<Name, Key>,
 }
@@ -194,40 +182,40 @@ impl Tenant {
             link: Link::new(1),
             limit: Limit::Unlimited,
             running: 0,
+            own: NO_INDEX,
             units: 0,
             counted: 0,
             line: Order::EMPTY,
             groups: BTreeMap::new(),
-            members: 0,
-            pins: 0,
             unique: BTreeMap::new(),
         }
     }
 
     /// How many could have been claimed, and how many can be now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn balance(&mut self) -> (u64, u64) {
         let room = self.limit.room(self.running);
         let counted = self.units.min(u64::from(room));
         (std::mem::replace(&mut self.counted, counted), counted)
     }
 
-    /// Whether nobody needs it, and nothing was set that must be remembered.
-    pub(super) fn is_idle(&self) -> bool {
-        let is_as_made = self.link.weight == 1 && self.limit == Limit::Unlimited;
-        self.members == 0 && self.pins == 0 && self.groups.is_empty() && is_as_made
+    /// Whether no group is left, and nothing was set that must be remembered.
+    pub(super) fn is_as_made(&self) -> bool {
+        self.groups.is_empty() && self.link.weight == 1 && self.limit == Limit::Unlimited
     }
 }
 
 impl<K, J> Items for Slab<Job<K, J>> {
-    #[inline]
-    fn links(&self, job: u32) -> &by_key::Links {
-        &self.by_index(job).expect(PINNED).links
+    type Item = Job<K, J>;
+
+    #[inline(always)]
+    fn item(&self, job: u32) -> &Job<K, J> {
+        self.by_index(job).expect(PINNED)
     }
 
-    #[inline]
-    fn links_mut(&mut self, job: u32) -> &mut by_key::Links {
-        &mut self.by_index_mut(job).expect(PINNED).links
+    #[inline(always)]
+    fn links_of(job: &Job<K, J>) -> &by_key::Links {
+        &job.links
     }
 }
 

@@ -47,30 +47,36 @@ impl<K, J> Jobs<K, J> {
             Scope::Tenant(name) => {
                 let tenant = self.tenant_named(name);
                 self.tenant_mut(tenant).limit = limit;
-                self.balance(tenant);
-                self.reap(tenant, None);
+                self.was_set(self.tenant(tenant).own);
             }
             Scope::Group { tenant, group } => {
                 let tenant = self.tenant_named(tenant);
                 let group = self.group_named(tenant, group);
                 self.group_mut(group).limit = limit;
-                self.balance_group(group);
-                self.balance(tenant);
-                self.reap(tenant, Some(group));
+                self.was_set(group);
             }
         }
         Ok(())
     }
 
+    fn was_set(&mut self, group: u32) {
+        self.balance(group);
+        self.reap(group);
+    }
+
     /// The limit that holds for this.
     pub fn limit(&self, scope: &Scope) -> Limit {
-        let tenant = |name| Some(self.tenant(*self.names.get(name)?));
-        let set = match scope {
-            Scope::Queue => return self.limit,
-            Scope::Tenant(name) => return tenant(name).map_or(Limit::Unlimited, |t| t.limit),
-            Scope::Group { tenant: of, group } => tenant(of).and_then(|t| t.groups.get(group)),
-        };
-        set.map_or(self.group_limit, |&group| self.group(group).limit)
+        match scope {
+            Scope::Queue => self.limit,
+            Scope::Tenant(name) => {
+                let tenant = self.names.get(name).map(|&at| self.tenant(at).limit);
+                tenant.unwrap_or(Limit::Unlimited)
+            }
+            Scope::Group { tenant, group } => {
+                let group = self.find(tenant, Some(group)).group;
+                group.map_or(self.group_limit, |(_, group)| group.limit)
+            }
+        }
     }
 
     /// How many jobs in a row are of this tenant when it is its turn.
@@ -78,7 +84,7 @@ impl<K, J> Jobs<K, J> {
         OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
         let tenant = self.tenant_named(tenant);
         self.tenant_mut(tenant).link.weight = weight;
-        self.reap(tenant, None);
+        self.reap(self.tenant(tenant).own);
         Ok(())
     }
 
@@ -95,12 +101,11 @@ impl<K, J> Jobs<K, J> {
     /// A job that waits is due at this time instead.
     pub fn set_due(&mut self, id: Key, due: Duration) -> Result<(), Refused> {
         match self.jobs.get(id).ok_or(Refused::Stale)?.state {
-            State::Claimed { .. } => return Err(Refused::Claimed),
-            State::Dead(_) => return Err(Refused::Dead),
-            State::Ready | State::Later(_) | State::Uncounted => {}
+            State::Claimed => return Err(Refused::Claimed),
+            State::Dead => return Err(Refused::Dead),
+            State::Ready | State::Later | State::Uncounted => {}
         }
-        let state = self.wait_until(id, due);
-        self.set_state(id.index(), state);
+        self.wait_until(id, due);
         Ok(())
     }
 
@@ -132,7 +137,7 @@ impl<K, J> Jobs<K, J> {
     /// A dead job waits again, at its place, with all its attempts.
     pub fn requeue(&mut self, id: Key) -> Result<(), Refused> {
         let job = self.jobs.get_mut(id).ok_or(Refused::Stale)?;
-        if !matches!(job.state, State::Dead(_)) {
+        if job.state != State::Dead {
             return Err(Refused::Alive);
         }
         job.attempts = 0;

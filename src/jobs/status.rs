@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::limit::Limit;
-use crate::slab::Key;
+use crate::slab::{Key, NO_INDEX};
 
 use super::records::{Group, State};
 use super::{Jobs, Name};
@@ -103,61 +103,53 @@ impl<K: Ord, J> Jobs<K, J> {
     /// Runs the user's `Ord`. If that panics, nothing has changed.
     pub fn why(&mut self, id: Key) -> Option<Why> {
         let job = self.jobs.get(id)?;
+        let timer = job.rare.as_ref().and_then(|rare| rare.timer);
+        let rings = timer.map(|timer| timer.at());
         Some(match job.state {
             State::Ready => {
                 self.update_lines();
                 self.why_ready(id.index())
             }
-            State::Later(timer) => Why::Due(timer.at()),
-            State::Claimed { lease, .. } => Why::Claimed(lease.map(|timer| timer.at())),
-            State::Dead(_) => Why::Dead,
+            State::Later => Why::Due(rings?),
+            State::Claimed => Why::Claimed(rings),
+            State::Dead => Why::Dead,
             State::Uncounted => return None,
         })
     }
 
     fn why_ready(&self, at: u32) -> Why {
-        let job = self.job(at);
-        if let Some(group) = job.group {
-            let group = self.group(group);
-            match group.limit.room(group.running) {
-                0 if group.limit == Limit::AtMost(0) => return Why::GroupPaused,
-                0 => return Why::GroupLimit,
-                room => {
-                    let before = self.before(group, at);
-                    if before >= room {
-                        return Why::Behind(before);
-                    }
-                }
-            }
-        }
-        let tenant = self.tenant(job.tenant);
-        if tenant.limit.room(tenant.running) == 0 {
-            let paused = tenant.limit == Limit::AtMost(0);
-            return if paused {
-                Why::TenantPaused
+        let group = self.group(self.job(at).group);
+        let tenant = self.tenant(group.tenant);
+        let full = |limit: Limit, running, [paused, full]: [Why; 2]| {
+            let why = if limit == Limit::AtMost(0) {
+                paused
             } else {
-                Why::TenantLimit
+                full
             };
-        }
-        if self.limit.room(self.running) == 0 {
-            let paused = self.limit == Limit::AtMost(0);
-            return if paused {
-                Why::QueuePaused
-            } else {
-                Why::QueueLimit
-            };
-        }
-        Why::Ready
+            (limit.room(running) == 0).then_some(why)
+        };
+        let of_group = [Why::GroupPaused, Why::GroupLimit];
+        let behind = || {
+            let before = self.before(group, at);
+            (before >= group.limit.room(group.running)).then_some(Why::Behind(before))
+        };
+        let of_tenant = [Why::TenantPaused, Why::TenantLimit];
+        let of_queue = [Why::QueuePaused, Why::QueueLimit];
+        full(group.limit, group.running, of_group)
+            .or_else(behind)
+            .or_else(|| full(tenant.limit, tenant.running, of_tenant))
+            .or_else(|| full(self.limit, self.running, of_queue))
+            .unwrap_or(Why::Ready)
     }
 
     /// How many jobs of its group come before one that is ready.
     fn before(&self, group: &Group, at: u32) -> u32 {
-        if group.front == Some(at) {
+        if group.front == at {
             return 0;
         }
         let rank = self.job(at).rank();
-        let order = (group.order).before(&self.jobs, |other| rank.compare(&self.jobs, other));
-        u32::from(group.front.is_some()) + order as u32
+        let order = (group.order).before(&self.jobs, |other| rank.compare(other));
+        u32::from(group.front != NO_INDEX) + order as u32
     }
 }
 
@@ -166,14 +158,16 @@ impl<K, J> Jobs<K, J> {
     pub fn tenants(&self) -> impl Iterator<Item = TenantStatus> {
         self.names.values().map(|&at| {
             let tenant = self.tenant(at);
+            let groups: Vec<_> = tenant.groups.values().map(|&at| self.status(at)).collect();
+            let own = self.group(tenant.own).members as usize;
             TenantStatus {
                 name: tenant.name.clone(),
                 weight: tenant.link.weight,
                 limit: tenant.limit,
                 claimed: tenant.running,
                 eligible: tenant.counted,
-                jobs: tenant.members,
-                groups: tenant.groups.values().map(|&at| self.status(at)).collect(),
+                jobs: own + groups.iter().map(|group| group.jobs).sum::<usize>(),
+                groups,
             }
         })
     }
@@ -186,7 +180,7 @@ impl<K, J> Jobs<K, J> {
             claimed: group.running,
             ready: group.ready,
             eligible: group.counted,
-            jobs: group.members,
+            jobs: group.members as usize,
         }
     }
 

@@ -17,7 +17,7 @@ fn at(seconds: u64) -> Duration {
 }
 
 fn add<K: Ord, J>(jobs: &mut Jobs<K, J>, key: K, place: Place, job: J) -> Key {
-    let pushed = jobs.push(&mut Some((key, job, place)), 0);
+    let pushed = jobs.push(&mut (Some((key, job)), place), 0);
     pushed.expect("no duplicate")
 }
 
@@ -26,17 +26,21 @@ impl<K: Ord, J> Jobs<K, J> {
     fn check(&self) {
         let (mut waiting, mut later, mut running, mut dead) = (0, 0, 0, 0);
         for (_, job) in self.jobs.iter() {
+            let timer = job.rare.as_ref().and_then(|rare| rare.timer);
             match job.state {
                 State::Ready => waiting += 1,
-                State::Later(_) => (waiting, later) = (waiting + 1, later + 1),
-                State::Claimed { .. } => running += 1,
-                State::Dead(_) => dead += 1,
+                State::Later => (waiting, later) = (waiting + 1, later + 1),
+                State::Claimed => running += 1,
+                State::Dead => dead += 1,
                 State::Uncounted => panic!("a job is neither here nor there"),
             }
+            let may_ring = matches!(job.state, State::Later | State::Claimed);
+            assert!(job.state != State::Later || timer.is_some());
+            assert_eq!(may_ring && timer.is_some(), timer.is_some());
             let waits = job.dirty && job.state == State::Ready;
             assert!(waits || job.links.is_in() == (job.state == State::Ready));
         }
-        let counts = (self.waiting, self.later, self.running, self.dead.len());
+        let counts = (self.waiting(), self.later, self.running, self.dead.len());
         assert_eq!(counts, (waiting, later, running, dead));
         assert_eq!(self.names.len(), self.tenants.len());
         let mut open = 0;
@@ -45,67 +49,78 @@ impl<K: Ord, J> Jobs<K, J> {
         }
         assert_eq!(self.open, open);
         assert!(self.open == 0 || self.ring.current().is_some());
-        let groups = self.tenants.iter().map(|(_, tenant)| tenant.groups.len());
+        let groups = self
+            .tenants
+            .iter()
+            .map(|(_, tenant)| 1 + tenant.groups.len());
         assert_eq!(groups.sum::<usize>(), self.groups.len());
     }
 
     fn check_tenant(&self, at: u32, tenant: &Tenant) -> u64 {
-        let mine = |job: &&Job<K, J>| job.tenant == at;
+        let mine = |job: &&Job<K, J>| self.group(job.group).tenant == at;
         let jobs = || self.jobs.iter().map(|(_, job)| job).filter(mine);
-        let ungrouped = jobs().filter(|job| job.group.is_none() && job.state == State::Ready);
-        let mut units = ungrouped.count() as u64;
-        for &group in tenant.groups.values() {
+        let own = self.group(tenant.own);
+        assert!(!own.is_named && own.front == NO_INDEX && own.order.is_empty());
+        assert_eq!((own.tenant, own.limit), (at, Limit::Unlimited));
+        let mut units = 0;
+        for &group in tenant.groups.values().chain([&tenant.own]) {
             units += self.check_group(group, self.group(group));
         }
         assert_eq!(tenant.units, units);
         let room = u64::from(tenant.limit.room(tenant.running));
         assert_eq!(tenant.counted, units.min(room));
         assert_eq!(tenant.link.is_member(), tenant.counted > 0);
-        assert_eq!(tenant.members, jobs().count());
-        assert!(!tenant.is_idle());
-        let unique = jobs().filter(|job| job.unique.is_some());
+        assert!(!(tenant.is_as_made() && own.is_idle()));
+        let unique =
+            jobs().filter(|job| job.rare.as_ref().is_some_and(|rare| rare.unique.is_some()));
         assert_eq!(tenant.unique.len(), unique.count());
-        let running = jobs().filter(|job| matches!(job.state, State::Claimed { .. }));
+        let running = jobs().filter(|job| job.state == State::Claimed);
         assert_eq!(tenant.running as usize, running.count());
         for part in tenant.line.parts(&self.jobs) {
-            assert!(part.is_sorted_by(|&one, &next| compare(&self.jobs, one, next).is_lt()));
+            assert!(
+                part.is_sorted_by(|&one, &next| compare(self.job(one), self.job(next)).is_lt())
+            );
             for index in part {
                 let job = self.job(index);
-                assert!(job.tenant == at && job.links.is_in() && job.state == State::Ready);
-                if let Some(group) = job.group {
-                    let group = self.group(group);
-                    assert!(group.front == Some(index) && group.counted > 0);
-                }
+                assert!(job.links.is_in() && job.state == State::Ready);
+                let group = self.group(job.group);
+                assert!(group.tenant == at && group.counted > 0);
+                assert!(!group.is_named || group.front == index);
             }
         }
         tenant.counted
     }
 
     fn check_group(&self, at: u32, group: &Group) -> u64 {
-        let jobs = self.jobs.iter().filter(|(_, job)| job.group == Some(at));
-        assert_eq!(jobs.count(), group.members);
-        assert!(group.members > 0 || group.pins > 0 || group.limit != self.group_limit);
-        let jobs = self.jobs.iter().filter(|(_, job)| job.group == Some(at));
-        let ready = jobs.filter(|(_, job)| job.state == State::Ready).count();
+        let jobs = || self.jobs.iter().filter(|(_, job)| job.group == at);
+        assert_eq!(jobs().count(), group.members as usize);
+        let is_needed = !group.is_idle() || group.limit != self.group_limit;
+        assert!(is_needed || !group.is_named);
+        let ready = jobs().filter(|(_, job)| job.state == State::Ready).count();
         assert_eq!(group.ready as usize, ready);
         assert_eq!(
             group.counted,
             group.ready.min(group.limit.room(group.running))
         );
-        let mut in_order = usize::from(group.front.is_some());
+        let front = Some(group.front).filter(|&front| front != NO_INDEX);
+        let mut in_order = usize::from(front.is_some());
         for part in group.order.parts(&self.jobs) {
             in_order += part.len();
-            let all: Vec<u32> = group.front.into_iter().chain(part).collect();
-            assert!(all.is_sorted_by(|&one, &next| compare(&self.jobs, one, next).is_lt()));
+            let all: Vec<u32> = front.into_iter().chain(part).collect();
+            assert!(all.is_sorted_by(|&one, &next| compare(self.job(one), self.job(next)).is_lt()));
             for index in all {
                 let job = self.job(index);
-                assert!(job.group == Some(at) && job.links.is_in() && job.state == State::Ready);
+                assert!(job.group == at && job.links.is_in() && job.state == State::Ready);
             }
         }
-        let jobs = self.jobs.iter().filter(|(_, job)| job.group == Some(at));
-        let dirty = jobs.filter(|(_, job)| job.state == State::Ready && !job.links.is_in());
-        assert_eq!(ready, in_order + dirty.count());
-        assert!(group.counted > 0 || group.front.is_none());
+        let in_no_order = |job: &Job<K, J>| job.state == State::Ready && !job.links.is_in();
+        let dirty = jobs().filter(|(_, job)| in_no_order(job)).count();
+        let is_line = |job: &Job<K, J>| job.state == State::Ready && job.links.is_in();
+        if !group.is_named {
+            in_order = jobs().filter(|(_, job)| is_line(job)).count();
+        }
+        assert_eq!(ready, in_order + dirty);
+        assert!(group.counted > 0 || front.is_none());
         assert!(
             !group.lacks_front() || group.dirty,
             "one that should be in line is forgotten"
@@ -115,8 +130,19 @@ impl<K: Ord, J> Jobs<K, J> {
 }
 
 /// Claims, and says which.
+fn claim<K: Ord, J>(
+    jobs: &mut Jobs<K, J>,
+    of: Option<Pinned>,
+    n: usize,
+    lease: Option<Duration>,
+) -> Vec<Pick> {
+    let put_back = |jobs: &mut Jobs<K, J>, pick| _ = jobs.unpick(pick);
+    jobs.claim((of, n, lease), |pick, _| pick, put_back)
+}
+
+/// The same, and checks.
 fn claimed(jobs: &mut Small, n: usize) -> Vec<Pick> {
-    let picks = jobs.claim(None, n, None);
+    let picks = claim(jobs, None, n, None);
     jobs.check();
     picks
 }
@@ -175,7 +201,7 @@ fn names_used_once_leave_nothing() {
         add(&mut jobs, n, place, n);
     }
     loop {
-        let picks = jobs.claim(None, 64, None);
+        let picks = claim(&mut jobs, None, 64, None);
         if picks.is_empty() {
             break;
         }
@@ -207,6 +233,6 @@ fn what_leaves_while_nobody_claims_leaves_nothing() {
     }
     assert!(jobs.dirty.len() < 2 * DIRTY_KEPT, "{}", jobs.dirty.len());
     add(&mut jobs, 7, Place::new(), 7);
-    assert_eq!(jobs.claim(None, 9, None).len(), 1);
+    assert_eq!(claim(&mut jobs, None, 9, None).len(), 1);
     assert!(jobs.dirty.is_empty());
 }

@@ -192,13 +192,13 @@ impl<S> Guarded<S> {
         Session::over(self.0.lock())
     }
 
-    /// The same, where who holds the mutex may do much under it: looks again after longer
+    /// The state, as by `lock_plain`, where who holds the mutex may do much under it: looks again after longer
     /// and longer pauses, as each look takes its cache
     /// line away, and then sleeps.
     #[inline]
-    pub(crate) fn lock_patiently(&self) -> Session<'_, S> {
+    pub(crate) fn lock_patiently(&self) -> MutexGuard<'_, S> {
         let guard = self.0.try_lock();
-        Session::over(guard.unwrap_or_else(|| self.lock_held()))
+        guard.unwrap_or_else(|| self.lock_held())
     }
 
     #[cold]

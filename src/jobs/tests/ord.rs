@@ -45,7 +45,7 @@ fn stage() -> (Fusing, Vec<Key>, Vec<Pick>) {
         };
         ids.push(add(&mut jobs, Fused(n * 7 % 12), place, u32::from(n)));
     }
-    let picks = jobs.claim(None, 9, None);
+    let picks = claim(&mut jobs, None, 9, None);
     for &pick in &picks[..3] {
         jobs.give_back(pick, Unclaim::Ready).unwrap();
     }
@@ -68,7 +68,7 @@ fn rest(jobs: &mut Fusing) -> Vec<u32> {
     jobs.set_limit(Scope::Queue, Limit::Unlimited).unwrap();
     let mut order = Vec::new();
     loop {
-        let picks = jobs.claim(None, 1, None);
+        let picks = claim(jobs, None, 1, None);
         let Some(&pick) = picks.first() else { break };
         jobs.check();
         order.push(jobs.complete(pick).unwrap().job);
@@ -131,7 +131,7 @@ fn a_look_changes_nothing() {
 #[test]
 fn a_claim_changes_nothing() {
     with_every_fuse(|jobs, _| {
-        let picks = jobs.claim(None, 8, None);
+        let picks = claim(jobs, None, 8, None);
         let done = picks.into_iter().map(|pick| jobs.complete(pick));
         done.map(|taken| taken.unwrap().job).collect()
     });

@@ -82,7 +82,7 @@ impl Both {
             Act::Push { .. } => self.run_push(act),
             Act::Claim { n, lease } => {
                 let lease = lease.map(|lease| at(self.now + lease));
-                let picks = self.jobs.claim(None, n, lease);
+                let picks = claim(&mut self.jobs, None, n, lease);
                 let naive = self.naive.claim(None, n, lease);
                 let expected: Vec<u32> = naive.iter().map(|&(number, _)| number).collect();
                 assert_eq!(numbers(&self.jobs, &picks), expected);
@@ -174,7 +174,7 @@ impl Both {
             }
             Act::ClaimOf(which, n) if len > 0 => {
                 let (part, pin) = self.pins[which % len];
-                let picks = self.jobs.claim(Some(pin), n, None);
+                let picks = claim(&mut self.jobs, Some(pin), n, None);
                 let naive = self.naive.claim(Some(part), n, None);
                 let expected: Vec<u32> = naive.iter().map(|&(number, _)| number).collect();
                 assert_eq!(numbers(&self.jobs, &picks), expected);
