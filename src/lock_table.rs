@@ -124,7 +124,7 @@ pub use self::owner::{Owner, Savepoint};
 use self::owners::Owners;
 use self::shards::{Locked, Shards};
 pub use self::view::{Counts, ResourceView, Snapshot, WaiterView};
-use self::wait_table::{DeferredDrop, Outcome, WaitTable};
+use self::wait_table::{Deferred, Outcome, WaitTable};
 
 /// How many ancestors a resource may have.
 pub const MAX_DEPTH: usize = 64;
@@ -303,7 +303,7 @@ impl<K, S> Shared<K, S> {
     /// drops.
     fn with_state<R>(&self, f: impl FnOnce(&mut WaitTable<K>, &mut WakeBatch) -> R) -> R {
         // Declared first, so that it is dropped last, also on unwinding.
-        let mut deferred = Vec::new();
+        let mut deferred = Deferred::new();
         let mut locking = Locking {
             session: self.wait_table.lock(),
             deferred: &mut deferred,
@@ -316,7 +316,7 @@ impl<K, S> Shared<K, S> {
 /// A locked wait table; grants what can be granted before it is unlocked, also on a panic.
 struct Locking<'a, 'w, K> {
     session: Session<'a, WaitTable<K>>,
-    deferred: &'w mut Vec<DeferredDrop<K>>,
+    deferred: &'w mut Deferred<K>,
 }
 
 impl<K> Drop for Locking<'_, '_, K> {

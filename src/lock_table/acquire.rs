@@ -138,7 +138,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
     /// Without the wait table: all of it, or nothing has changed.
     #[inline]
     fn take(&mut self) -> Result<Room, LockError<K>> {
-        if self.asked.is_some() && self.owner.lock_plain(&mut self.asked) {
+        if self.owner.lock_plain(&mut self.asked) {
             return Ok(Room::Free);
         }
         self.take_path()
@@ -274,7 +274,11 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
 
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {
-        match self.take() {
+        // Nothing but a flag comes back from there: a result would come by memory.
+        if self.owner.lock_plain(&mut self.asked) {
+            return Some(Ok(()));
+        }
+        match self.take_path() {
             Ok(Room::Free) => Some(Ok(())),
             Ok(Room::Held | Room::Busy | Room::Kept | Room::Revoked) => None,
             Err(error) => Some(Err(error)),

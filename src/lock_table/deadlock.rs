@@ -24,7 +24,7 @@ use super::error::{Deadlock, Link, Report};
 use super::node::{Node, Request};
 use super::owners::Standing;
 use super::seats::Seats;
-use super::wait_table::{DeferredDrop, Outcome, OwnerState, WaitTable};
+use super::wait_table::{Outcome, OwnerState, WaitTable};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
 use crate::sync::Arc;
@@ -49,7 +49,7 @@ impl<K> WaitTable<K> {
             });
             if self.reports.len() == REMEMBERED {
                 let oldest = self.reports.pop_front();
-                self.deferred.extend(oldest.map(DeferredDrop::Report));
+                self.deferred.reports.extend(oldest);
             }
             self.reports.push_back(report.clone());
             self.found += 1;

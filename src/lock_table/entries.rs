@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use std::mem;
 
 use super::holders::Holders;
-use super::name::Name;
+use super::name::{Gone, Name};
 use crate::modes::Mode;
 use crate::slab::Key;
 
@@ -47,10 +47,10 @@ pub(super) struct Entries<K> {
 pub(super) struct Entry<K> {
     pub(super) id: NodeId,
     pub(super) name: Name<K>,
-    /// Empty while it is busy.
-    pub(super) holders: Holders,
     /// Its node in the wait table, while somebody waits for it.
     pub(super) busy: Option<Key>,
+    /// Empty while it is busy.
+    pub(super) holders: Holders,
     next: u32,
 }
 
@@ -185,33 +185,31 @@ impl<K> Entries<K> {
         hash: u64,
         is_it: impl Fn(&Entry<K>) -> bool,
     ) -> Option<&mut Entry<K>> {
-        let slot = self.slot_of(hash, is_it)?;
-        Some(self.at(slot))
-    }
-
-    #[inline]
-    pub(super) fn get_mut(&mut self, id: NodeId) -> Option<&mut Entry<K>> {
-        let slot = self.slot(id)?;
-        Some(self.at(slot))
-    }
-
-    /// Where an entry is.
-    #[inline]
-    pub(super) fn slot(&self, id: NodeId) -> Option<u32> {
-        if self.front.id.stamp == id.stamp {
-            return Some(FRONT);
+        if is_it(&self.front) {
+            return Some(&mut self.front);
         }
+        let slot = match self.len {
+            0 => None,
+            _ => self.find_slot(hash, is_it),
+        };
+        Some(&mut self.slots[slot? as usize])
+    }
+
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, id: NodeId) -> Option<&mut Entry<K>> {
+        if self.front.id.stamp == id.stamp {
+            return Some(&mut self.front);
+        }
+        let slot = self.slot(id)?;
+        Some(&mut self.slots[slot as usize])
+    }
+
+    /// Of one that is not in front.
+    #[inline]
+    fn slot(&self, id: NodeId) -> Option<u32> {
         match self.slots.get(id.slot() as usize) {
             Some(entry) if entry.id.stamp == id.stamp => Some(id.slot()),
             _ => self.moved(id),
-        }
-    }
-
-    #[inline]
-    pub(super) fn at(&mut self, slot: u32) -> &mut Entry<K> {
-        match slot {
-            FRONT => &mut self.front,
-            _ => &mut self.slots[slot as usize],
         }
     }
 
@@ -244,10 +242,11 @@ impl<K> Entries<K> {
 
     /// Of one that nobody holds or waits for.
     #[inline(always)]
-    pub(super) fn remove(&mut self, slot: u32) -> Name<K> {
-        match slot {
-            FRONT => self.front.end(),
-            _ => self.remove_from_slot(slot),
+    pub(super) fn remove(&mut self, id: NodeId, gone: &mut Gone<K>) {
+        if self.front.id.stamp == id.stamp {
+            gone.push(self.front.end());
+        } else if let Some(slot) = self.slot(id) {
+            gone.push(self.remove_from_slot(slot));
         }
     }
 
@@ -270,20 +269,8 @@ impl<K> Entries<K> {
         name
     }
 
-    /// Where the one of those with this hash is.
-    #[inline(always)]
-    pub(super) fn slot_of(&self, hash: u64, is_it: impl Fn(&Entry<K>) -> bool) -> Option<u32> {
-        if is_it(&self.front) {
-            return Some(FRONT);
-        }
-        match self.len {
-            0 => None,
-            _ => self.find_in_slots(hash, is_it),
-        }
-    }
-
     #[inline(never)]
-    fn find_in_slots(&self, hash: u64, is_it: impl Fn(&Entry<K>) -> bool) -> Option<u32> {
+    fn find_slot(&self, hash: u64, is_it: impl Fn(&Entry<K>) -> bool) -> Option<u32> {
         let mut slot = *self.chains.get(chain_of(hash, &self.chains))?;
         // There is no slot at the end.
         while let Some(entry) = self.slots.get(slot as usize) {
@@ -297,7 +284,7 @@ impl<K> Entries<K> {
 
     #[cold]
     fn moved(&self, id: NodeId) -> Option<u32> {
-        self.slot_of(id.hash(), |entry| entry.id == id)
+        self.find_slot(id.hash(), |entry| entry.id == id)
     }
 
     #[cold]

@@ -358,9 +358,13 @@ impl<K> Path<K> {
     /// The next one uses its memory.
     #[inline]
     pub(super) fn clear(&mut self) {
-        if self.steps.is_empty() {
-            return;
+        if !self.steps.is_empty() {
+            self.drop_steps();
         }
+    }
+
+    #[inline(never)]
+    fn drop_steps(&mut self) {
         self.steps.clear();
         if self.steps.capacity() > KEPT {
             self.steps = Vec::new();

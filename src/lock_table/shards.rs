@@ -148,10 +148,8 @@ fn lower<K>(
         if keeps && mode.is_none() {
             index.biases.end(id, owner);
         }
-        match index.lower(id, owner, mode) {
-            Ok(None) => {}
-            Ok(Some(name)) => gone.push(name),
-            Err(_) => return false,
+        if index.lower(id, owner, mode, gone).is_some() {
+            return false;
         }
     }
     kept.due = Due::Nothing;

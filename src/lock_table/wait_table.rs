@@ -24,7 +24,7 @@ use std::task::Waker;
 
 use super::entries::NodeId;
 use super::error::{OwnerId, Report};
-use super::name::Name;
+use super::name::{Gone, Name};
 use super::node::{Node, Request};
 use super::owners::Standing;
 use super::seats::Seats;
@@ -47,7 +47,7 @@ pub(super) struct WaitTable<K> {
     pub(super) found: u64,
     pub(super) searches: u64,
     pub(super) reports: VecDeque<Report<K>>,
-    pub(super) deferred: Vec<DeferredDrop<K>>,
+    pub(super) deferred: Deferred<K>,
     closed: bool,
 }
 
@@ -80,11 +80,20 @@ pub(super) enum Outcome<K> {
 }
 
 /// What must not be dropped under the lock.
-#[allow(dead_code, reason = "kept only to be dropped")]
-pub(super) enum DeferredDrop<K> {
-    Name(Name<K>),
-    Waker(Spare),
-    Report(Report<K>),
+pub(super) struct Deferred<K> {
+    names: Gone<K>,
+    wakers: Vec<Spare>,
+    pub(super) reports: Vec<Report<K>>,
+}
+
+impl<K> Deferred<K> {
+    pub(super) const fn new() -> Self {
+        Self {
+            names: Gone::new(),
+            wakers: Vec::new(),
+            reports: Vec::new(),
+        }
+    }
 }
 
 impl<K> WaitTable<K> {
@@ -99,7 +108,7 @@ impl<K> WaitTable<K> {
             found: 0,
             searches: 0,
             reports: VecDeque::new(),
-            deferred: Vec::new(),
+            deferred: Deferred::new(),
             closed: false,
         }
     }
@@ -236,7 +245,7 @@ impl<K> WaitTable<K> {
     pub(super) fn abort(&mut self, owner: Key) {
         if let Some(wait) = self.owner_mut(owner).wait.take() {
             let spare = wait.waker.map(Spare::from);
-            self.deferred.extend(spare.map(DeferredDrop::Waker));
+            self.deferred.wakers.extend(spare);
             if wait.outcome.is_none() {
                 self.waits.waiting -= 1;
                 self.leave_queue(owner, wait.node);
@@ -273,13 +282,10 @@ impl<K> WaitTable<K> {
             if mode.is_none() {
                 index.biases.end(id, owner);
             }
-            match index.lower(id, owner, mode) {
-                Ok(name) => self.deferred.extend(name.map(DeferredDrop::Name)),
-                Err(node) => {
-                    let found = self.nodes.get_mut(node).expect("the node of an entry");
-                    found.holders.set(owner, mode);
-                    self.dirty.push(node);
-                }
+            if let Some(node) = index.lower(id, owner, mode, &mut self.deferred.names) {
+                let found = self.nodes.get_mut(node).expect("the node of an entry");
+                found.holders.set(owner, mode);
+                self.dirty.push(node);
             }
         }
     }
@@ -348,12 +354,9 @@ impl<K> WaitTable<K> {
         let Some(gone) = self.nodes.remove(node) else {
             return;
         };
-        let name = self
-            .shards
-            .lock_one(gone.id.hash())
-            .calm(gone.id, gone.holders);
-        self.deferred.extend(name.map(DeferredDrop::Name));
-        self.deferred
-            .push(DeferredDrop::Name(Name::Shared(gone.key)));
+        let names = &mut self.deferred.names;
+        let mut index = self.shards.lock_one(gone.id.hash());
+        index.calm(gone.id, gone.holders, names);
+        names.push(Name::Shared(gone.key));
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::super::entries::{Entries, NodeId};
+use super::super::name::Gone;
 use crate::modes::Mode::X;
 use crate::slab::{Key, Slab};
 
@@ -37,9 +38,10 @@ impl Known {
     fn change(&mut self, name: u32) {
         match self.ids.remove(&name) {
             Some(id) => {
-                let slot = self.entries.slot(id).expect("it is there");
-                self.entries.at(slot).holders.leave(self.owner);
-                assert!(self.entries.remove(slot).is(&name));
+                let entry = self.entries.get_mut(id).expect("it is there");
+                assert!(entry.name.is(&name));
+                entry.holders.leave(self.owner);
+                self.entries.remove(id, &mut Gone::new());
                 self.gone.push(id);
             }
             None => {
