@@ -55,6 +55,7 @@
 // by the lock or word of that operation, what was done before a wake by the
 // parker.
 
+mod back_off;
 mod list;
 mod parker;
 mod session;
@@ -80,6 +81,7 @@ pub use self::list::WaitCounts;
 pub use self::parker::wakeups;
 
 pub(crate) use self::{
+    back_off::{BACK_OFF, OFTEN, SELDOM, back_off},
     list::{Removed, Ticket, Waiters},
     session::{Guarded, Session, Spare, WakeBatch, contained, drop_quietly},
 };
