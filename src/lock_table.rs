@@ -106,7 +106,6 @@ mod owner;
 mod owners;
 mod path;
 mod plain;
-mod seats;
 mod shards;
 mod slots;
 mod step;
@@ -132,8 +131,9 @@ pub const MAX_DEPTH: usize = 64;
 /// What can be locked. The hierarchy comes from the names.
 ///
 /// `parent` must give the same for equal names, and lead to a root. If it does not, nothing is
-/// unsafe and no lock is granted against its compatibility, but intents may be missing. What is
-/// moved while it is held keeps the ancestors that it had, also for what is locked below it.
+/// unsafe and no lock is granted against its compatibility, but intents may be missing; what is its
+/// own ancestor cannot be locked. What is moved while it is held keeps the ancestors that it had,
+/// also for what is locked below it.
 pub trait Resource: Hash + Eq + Clone {
     /// What this is a part of; none for a root.
     fn parent(&self) -> Option<Self>;

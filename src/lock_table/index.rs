@@ -13,9 +13,9 @@ use crate::slab::Key;
 
 #[repr(C)]
 pub(super) struct Index<K> {
-    pub(super) entries: Entries<K>,
     /// Who keeps an intent on what.
     pub(super) biases: Biases,
+    pub(super) entries: Entries<K>,
 }
 
 /// What who asks finds without the wait table: of several, the last of these.
@@ -39,8 +39,8 @@ pub(super) type Changes = Vec<(NodeId, Option<Mode>)>;
 impl<K> Index<K> {
     pub(super) const fn new() -> Self {
         Self {
-            entries: Entries::new(),
             biases: Biases::new(),
+            entries: Entries::new(),
         }
     }
 

@@ -8,6 +8,7 @@
 use std::hash::BuildHasher;
 
 use super::entries::Entry;
+use super::error::TryLockError;
 use super::hold::{HoldId, HoldKind};
 use super::name::Name;
 use super::owner::Owner;
@@ -28,6 +29,11 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         }
         let parent = match key.parent() {
             None => None,
+            // Seen here, as it may give another answer when it is asked again.
+            Some(parent) if parent == *key => {
+                (*asked, self.path.unfit) = (None, Some(TryLockError::OwnAncestor));
+                return false;
+            }
             Some(parent) => match self.find_above(&parent, mode) {
                 None => return false,
                 above => above,
@@ -108,7 +114,7 @@ impl<K, S> Owner<K, S> {
             },
         };
         let word = if rests { holds.kept.known() } else { None };
-        let mut index = self.shared.shards.lock_one(node.hash());
+        let mut index = self.shared.shards.lock_one(node.hash);
         let Some(entry) = index.entries.get_mut(node) else {
             return false;
         };

@@ -19,7 +19,7 @@
 //! 5. Nothing of the user's runs in here but `Eq` in the index. Names and wakers that are no longer
 //!    needed go to `deferred`.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
 
 use super::entries::NodeId;
@@ -27,7 +27,6 @@ use super::error::{OwnerId, Report};
 use super::name::{Gone, Name};
 use super::node::{Node, Request};
 use super::owners::Standing;
-use super::seats::Seats;
 use super::shards::{Locked, Reach, Shards};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
@@ -39,7 +38,7 @@ pub(super) struct WaitTable<K> {
     number: u64,
     pub(super) nodes: Slab<Node<K>>,
     shards: Arc<Shards<K>>,
-    pub(super) owners: Seats<OwnerState<K>>,
+    pub(super) owners: BTreeMap<Key, OwnerState<K>>,
     dirty: Vec<Key>,
     /// The owners that wait, and those whose wait has an outcome.
     pub(super) waits: WaitCounts,
@@ -102,7 +101,7 @@ impl<K> WaitTable<K> {
             number,
             nodes: Slab::new(),
             shards,
-            owners: Seats::new(),
+            owners: BTreeMap::new(),
             dirty: Vec::new(),
             waits: WaitCounts::default(),
             found: 0,
@@ -119,14 +118,14 @@ impl<K> WaitTable<K> {
     }
 
     pub(super) fn set_priority(&mut self, owner: Key, priority: i32) {
-        if let Some(state) = self.owners.get_mut(owner) {
+        if let Some(state) = self.owners.get_mut(&owner) {
             state.standing.priority = priority;
         }
     }
 
     /// An owner that holds nothing and waits for nothing is gone.
     pub(super) fn unregister(&mut self, owner: Key) {
-        let state = self.owners.remove(owner);
+        let state = self.owners.remove(&owner);
         debug_assert!(state.is_none_or(|state| state.wait.is_none()));
     }
 
@@ -149,7 +148,7 @@ impl<K> WaitTable<K> {
         id: NodeId,
         mode: Mode,
     ) -> bool {
-        let entry = locked.index(id.hash()).entries.get_mut(id);
+        let entry = locked.index(id.hash).entries.get_mut(id);
         let entry = entry.expect("an entry that was found");
         let holders = match entry.busy {
             None if entry.holders.fit(owner, mode) => &mut entry.holders,
@@ -181,7 +180,7 @@ impl<K> WaitTable<K> {
         (owner, (id, mode)): (Key, (NodeId, Mode)),
         waker: Waker,
     ) {
-        let entry = locked.index(id.hash()).entries.get_mut(id);
+        let entry = locked.index(id.hash).entries.get_mut(id);
         let entry = entry.expect("an entry that was found");
         let node = *entry.busy.get_or_insert_with(|| {
             let holders = std::mem::take(&mut entry.holders);
@@ -218,14 +217,14 @@ impl<K> WaitTable<K> {
     }
 
     pub(super) fn is_waiting(&self, owner: Key) -> bool {
-        let state = self.owners.get(owner);
+        let state = self.owners.get(&owner);
         state.is_some_and(|state| state.wait.is_some())
     }
 
     /// A new operation of one who holds so many resources, after so many retries: the last one has
     /// what it asked for.
     pub(super) fn begin(&mut self, owner: Key, standing: Standing, (locks, retries): (u64, u32)) {
-        if let Some(state) = self.owners.get_mut(owner) {
+        if let Some(state) = self.owners.get_mut(&owner) {
             (state.locks, state.retries, state.standing) = (locks, retries, standing);
             return state.done.clear();
         }
@@ -258,7 +257,7 @@ impl<K> WaitTable<K> {
 
     /// Ends an open wait; its owner will learn of it when it looks.
     pub(super) fn fail(&mut self, owner: Key, outcome: Outcome<K>, wakes: &mut WakeBatch) {
-        let state = self.owners.get_mut(owner);
+        let state = self.owners.get_mut(&owner);
         let wait = state.and_then(|state| state.wait.as_mut());
         let Some(wait) = wait.filter(|wait| wait.outcome.is_none()) else {
             return;
@@ -276,9 +275,9 @@ impl<K> WaitTable<K> {
     /// Lowers what an owner holds of these, or takes it away.
     pub(super) fn lower(&mut self, owner: Key, changes: &[(NodeId, Option<Mode>)]) {
         let shards = self.shards.clone();
-        let mut locked = shards.lock(changes.iter().map(|(id, _)| id.hash()));
+        let mut locked = shards.lock(changes.iter().map(|(id, _)| id.hash));
         for &(id, mode) in changes {
-            let index = locked.index(id.hash());
+            let index = locked.index(id.hash);
             if mode.is_none() {
                 index.biases.end(id, owner);
             }
@@ -317,7 +316,9 @@ impl<K> WaitTable<K> {
     }
 
     pub(super) fn owner_mut(&mut self, owner: Key) -> &mut OwnerState<K> {
-        self.owners.get_mut(owner).expect("an owner that has begun")
+        self.owners
+            .get_mut(&owner)
+            .expect("an owner that has begun")
     }
 
     /// A wait has its outcome, and its owner has not looked.
@@ -355,7 +356,7 @@ impl<K> WaitTable<K> {
             return;
         };
         let names = &mut self.deferred.names;
-        let mut index = self.shards.lock_one(gone.id.hash());
+        let mut index = self.shards.lock_one(gone.id.hash);
         index.calm(gone.id, gone.holders, names);
         names.push(Name::Shared(gone.key));
     }
