@@ -265,12 +265,7 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
         if self.begun {
             return None;
         }
-        match self.take() {
-            Ok(Room::Free) => Some(Ok(())),
-            Ok(Room::Busy) => None,
-            Ok(Room::Held | Room::Kept | Room::Revoked) => self.back_off(),
-            Err(error) => Some(Err(error)),
-        }
+        self.at_once().or_else(|| self.back_off())
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
