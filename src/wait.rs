@@ -55,9 +55,9 @@
 // by the lock or word of that operation, what was done before a wake by the
 // parker.
 
-mod back_off;
 mod list;
 mod parker;
+mod pause;
 mod session;
 
 #[cfg(all(test, not(shuttle)))]
@@ -81,8 +81,8 @@ pub use self::list::WaitCounts;
 pub use self::parker::wakeups;
 
 pub(crate) use self::{
-    back_off::{BACK_OFF, OFTEN, SELDOM, back_off},
     list::{Removed, Ticket, Waiters},
+    pause::{BACK_OFF, OFTEN, SELDOM, back_off},
     session::{Guarded, Session, Spare, WakeBatch, contained, drop_quietly},
 };
 
