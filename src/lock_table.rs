@@ -106,7 +106,6 @@ mod owner;
 mod owners;
 mod path;
 mod plain;
-mod seats;
 mod shards;
 mod slots;
 mod step;
@@ -124,7 +123,7 @@ pub use self::owner::{Owner, Savepoint};
 use self::owners::Owners;
 use self::shards::{Locked, Shards};
 pub use self::view::{Counts, ResourceView, Snapshot, WaiterView};
-use self::wait_table::{DeferredDrop, Outcome, WaitTable};
+use self::wait_table::{Deferred, Outcome, WaitTable};
 
 /// How many ancestors a resource may have.
 pub const MAX_DEPTH: usize = 64;
@@ -132,8 +131,9 @@ pub const MAX_DEPTH: usize = 64;
 /// What can be locked. The hierarchy comes from the names.
 ///
 /// `parent` must give the same for equal names, and lead to a root. If it does not, nothing is
-/// unsafe and no lock is granted against its compatibility, but intents may be missing. What is
-/// moved while it is held keeps the ancestors that it had, also for what is locked below it.
+/// unsafe and no lock is granted against its compatibility, but intents may be missing; what is its
+/// own ancestor cannot be locked. What is moved while it is held keeps the ancestors that it had,
+/// also for what is locked below it.
 pub trait Resource: Hash + Eq + Clone {
     /// What this is a part of; none for a root.
     fn parent(&self) -> Option<Self>;
@@ -303,7 +303,7 @@ impl<K, S> Shared<K, S> {
     /// drops.
     fn with_state<R>(&self, f: impl FnOnce(&mut WaitTable<K>, &mut WakeBatch) -> R) -> R {
         // Declared first, so that it is dropped last, also on unwinding.
-        let mut deferred = Vec::new();
+        let mut deferred = Deferred::new();
         let mut locking = Locking {
             session: self.wait_table.lock(),
             deferred: &mut deferred,
@@ -316,7 +316,7 @@ impl<K, S> Shared<K, S> {
 /// A locked wait table; grants what can be granted before it is unlocked, also on a panic.
 struct Locking<'a, 'w, K> {
     session: Session<'a, WaitTable<K>>,
-    deferred: &'w mut Vec<DeferredDrop<K>>,
+    deferred: &'w mut Deferred<K>,
 }
 
 impl<K> Drop for Locking<'_, '_, K> {

@@ -50,13 +50,11 @@ mod word;
 mod tests;
 
 use std::task::Waker;
-use std::time::{Duration, Instant};
 
 pub(crate) use self::queue::WaitQueue;
 pub use self::queue::WaiterState;
 pub(crate) use self::word::{Bits, Released, UNNOTIFIED, WAITERS, Word};
 
-use crate::sync::{model_size, spin_loop, yield_now};
 use crate::wait::{Guarded, Session, Spare, Ticket, WakeBatch};
 
 /// What one asks for.
@@ -228,43 +226,4 @@ pub(crate) trait Turnstile: Sized {
         }
         queue.is_empty() || self.notify(queue, wakes)
     }
-}
-
-/// How long a thread looks before it waits in the queue. By time, since a pause
-/// instruction takes from 4 to 140 cycles. The model does not spin.
-pub(crate) const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
-
-/// The most pauses between two tries, where a try takes the line away from those
-/// who could help.
-pub(crate) const SELDOM: u32 = 64;
-
-/// The most pauses between two tries, where a try that fails only reads.
-pub(crate) const OFTEN: u32 = 4;
-
-/// Tries to take for a moment, ever less often, while that is worth it, and lets
-/// other threads run before it gives up.
-#[cold]
-pub(crate) fn back_off<T>(
-    most_pauses: u32,
-    worth: impl Fn() -> bool,
-    mut take: impl FnMut() -> Option<T>,
-) -> Option<T> {
-    if BACK_OFF.is_zero() {
-        return None;
-    }
-    let start = Instant::now();
-    let mut pauses = 1;
-    while worth() && start.elapsed() < BACK_OFF {
-        for _ in 0..pauses {
-            spin_loop();
-        }
-        pauses = most_pauses.min(pauses * 2);
-        if let Some(taken) = take() {
-            return Some(taken);
-        }
-    }
-    (0..3).find_map(|_| {
-        yield_now();
-        take()
-    })
 }

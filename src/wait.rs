@@ -57,6 +57,7 @@
 
 mod list;
 mod parker;
+mod pause;
 mod session;
 
 #[cfg(all(test, not(shuttle)))]
@@ -81,6 +82,7 @@ pub use self::parker::wakeups;
 
 pub(crate) use self::{
     list::{Removed, Ticket, Waiters},
+    pause::{BACK_OFF, OFTEN, SELDOM, back_off},
     session::{Guarded, Session, Spare, WakeBatch, contained, drop_quietly},
 };
 

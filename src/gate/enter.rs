@@ -1,16 +1,11 @@
 //! The waiting operation.
 
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
 use super::state::start;
 use super::{Handle, Ticket, TierGate};
-use crate::sync::{model_size, spin_loop, yield_now};
-use crate::wait::{Op, sealed};
-
-/// How long a thread watches the word before it joins the line: about what a sleep costs. The model
-/// does not spin.
-const WATCH: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
+use crate::sync::spin_loop;
+use crate::wait::{Op, back_off, sealed};
 
 /// The wait of [`Ticket::enter`].
 #[derive(Debug)]
@@ -27,27 +22,12 @@ impl<'a, G: Handle> Enter<'a, G> {
     /// Watches the word for a moment: whether the tier has opened.
     fn watch(&self) -> bool {
         let (word, tier) = (&self.ticket.shared().word, self.ticket.tier);
-        let open = || word.load().admits(tier);
-        if WATCH.is_zero() {
-            return open();
-        }
-        let mut begun = None;
-        loop {
-            for _ in 0..32 {
-                if open() {
-                    return true;
-                }
-                spin_loop();
-            }
-            if begun.get_or_insert_with(Instant::now).elapsed() >= WATCH {
-                break;
-            }
-        }
-        // Others may need the processor to get on.
-        (0..3).any(|_| {
-            yield_now();
-            open()
-        })
+        let open = |_| {
+            spin_loop();
+            word.load().admits(tier).then_some(())
+        };
+        // It only reads: so without a pause, and with a look at the clock now and then.
+        back_off(1, || true, || (0..32).find_map(open)).is_some()
     }
 }
 

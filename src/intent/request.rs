@@ -7,8 +7,8 @@ use super::guard::{Guard, Handle};
 use super::{IntentLock, Place};
 use crate::modes::Mode;
 use crate::sync::Arc;
-use crate::turnstile::{Admission, SELDOM, Turnstile, back_off};
-use crate::wait::{Op, Spare, Ticket, sealed};
+use crate::turnstile::{Admission, Turnstile};
+use crate::wait::{Op, SELDOM, Spare, Ticket, back_off, sealed};
 
 /// A wait for a mode: what [`IntentLock::lock`] and [`IntentLock::lock_owned`]
 /// wait with.

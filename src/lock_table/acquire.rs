@@ -3,7 +3,6 @@
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
 
 use super::Resource;
 use super::error::{Deadlock, LockError, Owners, TryLockError};
@@ -11,16 +10,8 @@ use super::index::Room;
 use super::owner::Owner;
 use super::wait_table::Outcome;
 use crate::modes::Mode;
-use crate::sync::{model_size, spin_loop, yield_now};
 use crate::trace;
-use crate::wait::{Op, Wait, look_twice, sealed};
-
-/// How long a thread spins before it joins the queue. By time, since a pause instruction takes from
-/// 4 to 140 cycles.
-const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
-
-/// The first pauses are too short to be timed.
-const UNTIMED: u32 = 16;
+use crate::wait::{Op, SELDOM, Wait, back_off, look_twice, sealed};
 
 /// The wait of [`Owner::lock`] and [`Owner::lock_many`].
 pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
@@ -52,8 +43,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// [`LockError::Deadlock`] if the wait closed a cycle, or another one did later, and this owner
     /// was chosen to give up: lowest priority, then fewest [retries](Self::retry), then fewest
     /// locks in the table, then youngest. [`Closed`](LockError::Closed), also for what would be
-    /// covered; [`TooDeep`](LockError::TooDeep). The owner then holds what it held before, and no
-    /// intent for what it did not get.
+    /// covered; [`TooDeep`](LockError::TooDeep); [`OwnAncestor`](LockError::OwnAncestor). The owner
+    /// then holds what it held before, and no intent for what it did not get.
     ///
     /// # Cancel safety
     ///
@@ -98,7 +89,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// # Errors
     ///
     /// [`TryLockError::WouldBlock`], [`Closed`](TryLockError::Closed),
-    /// [`TooDeep`](TryLockError::TooDeep).
+    /// [`TooDeep`](TryLockError::TooDeep), [`OwnAncestor`](TryLockError::OwnAncestor).
     pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), TryLockError> {
         self.abort_pending();
         Lock::new(self, Some((resource.clone(), mode))).try_now()
@@ -128,6 +119,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             Poll::Ready(Ok(())) => Ok(()),
             Poll::Ready(Err(LockError::Closed)) => Err(TryLockError::Closed),
             Poll::Ready(Err(LockError::TooDeep)) => Err(TryLockError::TooDeep),
+            Poll::Ready(Err(LockError::OwnAncestor)) => Err(TryLockError::OwnAncestor),
             // What it took is put back on drop.
             Poll::Ready(Err(LockError::Deadlock(_))) | Poll::Pending => {
                 Err(TryLockError::WouldBlock)
@@ -138,7 +130,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
     /// Without the wait table: all of it, or nothing has changed.
     #[inline]
     fn take(&mut self) -> Result<Room, LockError<K>> {
-        if self.asked.is_some() && self.owner.lock_plain(&mut self.asked) {
+        if self.owner.lock_plain(&mut self.asked) {
             return Ok(Room::Free);
         }
         self.take_path()
@@ -151,8 +143,8 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             owner.plan([(key.clone(), *mode)]);
             self.asked = None;
         }
-        if owner.path.too_deep {
-            return Err(LockError::TooDeep);
+        if let Some(error) = owner.path.unfit {
+            return Err(LockError::at_once(error));
         }
         if owner.shared.is_closed() {
             return Err(LockError::Closed);
@@ -171,32 +163,16 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         Ok(taken)
     }
 
-    /// Tries again for a moment, ever less often, unless somebody waits already.
+    /// Tries again for a moment, unless somebody waits already.
     #[cold]
     fn back_off(&mut self) -> Option<Result<(), LockError<K>>> {
-        if BACK_OFF.is_zero() {
-            return None;
-        }
-        let mut start = None;
-        let mut pauses = 1;
-        let mut late = 0;
-        while late < 3 {
-            // A look at the clock costs as much as a short hold.
-            if pauses < UNTIMED || start.get_or_insert_with(Instant::now).elapsed() < BACK_OFF {
-                (0..pauses).for_each(|_| spin_loop());
-                pauses = (pauses * 2).min(64);
-            } else {
-                late += 1;
-                yield_now();
-            }
-            match self.take() {
-                Ok(Room::Free) => return Some(Ok(())),
-                Ok(Room::Busy) => return None,
-                Ok(Room::Held | Room::Kept | Room::Revoked) => {}
-                Err(error) => return Some(Err(error)),
-            }
-        }
-        None
+        let look = || match self.take() {
+            Ok(Room::Free) => Some(Some(Ok(()))),
+            Ok(Room::Busy) => Some(None),
+            Ok(Room::Held | Room::Kept | Room::Revoked) => None,
+            Err(error) => Some(Some(Err(error))),
+        };
+        back_off(SELDOM, || true, look).flatten()
     }
 
     /// With the wait table: as far as it goes now; with a waker, into the queue if need be.
@@ -274,7 +250,11 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
 
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {
-        match self.take() {
+        // Nothing but a flag comes back from there: a result would come by memory.
+        if self.owner.lock_plain(&mut self.asked) {
+            return Some(Ok(()));
+        }
+        match self.take_path() {
             Ok(Room::Free) => Some(Ok(())),
             Ok(Room::Held | Room::Busy | Room::Kept | Room::Revoked) => None,
             Err(error) => Some(Err(error)),
@@ -285,12 +265,7 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
         if self.begun {
             return None;
         }
-        match self.take() {
-            Ok(Room::Free) => Some(Ok(())),
-            Ok(Room::Busy) => None,
-            Ok(Room::Held | Room::Kept | Room::Revoked) => self.back_off(),
-            Err(error) => Some(Err(error)),
-        }
+        self.at_once().or_else(|| self.back_off())
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -18,13 +18,12 @@
 //! keeps. The search is repeated until no circle is left.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::error::{Deadlock, Link, Report};
 use super::node::{Node, Request};
 use super::owners::Standing;
-use super::seats::Seats;
-use super::wait_table::{DeferredDrop, Outcome, OwnerState, WaitTable};
+use super::wait_table::{Outcome, OwnerState, WaitTable};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
 use crate::sync::Arc;
@@ -49,7 +48,7 @@ impl<K> WaitTable<K> {
             });
             if self.reports.len() == REMEMBERED {
                 let oldest = self.reports.pop_front();
-                self.deferred.extend(oldest.map(DeferredDrop::Report));
+                self.deferred.reports.extend(oldest);
             }
             self.reports.push_back(report.clone());
             self.found += 1;
@@ -65,7 +64,7 @@ impl<K> WaitTable<K> {
     /// Lowest priority, then fewest retries, then fewest locks, then youngest.
     fn victim(&self, circle: &[Key]) -> Key {
         let rank = |owner: &&Key| {
-            let state = self.owners.get(**owner);
+            let state = self.owners.get(owner);
             state.map(|s| {
                 let Standing { priority, born } = s.standing;
                 (priority, s.retries, s.locks, Reverse(born))
@@ -79,7 +78,7 @@ impl<K> WaitTable<K> {
     /// somebody waits for; it does where its request is ahead of others, too. O(resources that
     /// somebody waits for); where that is more than a search would see at first, it says yes.
     fn may_be_waited_for(&self, owner: Key) -> bool {
-        let state = self.owners.get(owner);
+        let state = self.owners.get(&owner);
         let wait = state.and_then(|state| state.wait.as_ref());
         let Some(node) = wait.and_then(|wait| self.nodes.get(wait.node)) else {
             return true;
@@ -117,7 +116,7 @@ impl<K> WaitTable<K> {
         let next = circle.iter().cycle().skip(1);
         let pairs = circle.iter().zip(next);
         let edge = |(&owner, &blocked_by): (&Key, &Key)| {
-            let wait = self.owners.get(owner)?.wait.as_ref()?;
+            let wait = self.owners.get(&owner)?.wait.as_ref()?;
             let (node, asks) = (self.nodes.get(wait.node)?, wait.mode);
             let request = Request { owner, mode: asks };
             let (_, in_mode, cause) = node.blockers(request).find(|b| b.0 == blocked_by)?;
@@ -137,7 +136,7 @@ impl<K> WaitTable<K> {
 
 struct Search<'a, K> {
     nodes: &'a Slab<Node<K>>,
-    owners: &'a mut Seats<OwnerState<K>>,
+    owners: &'a mut BTreeMap<Key, OwnerState<K>>,
     number: u64,
     start: Key,
     frontier: VecDeque<(Key, Option<usize>)>,
@@ -149,7 +148,7 @@ struct Search<'a, K> {
 impl<K> Search<'_, K> {
     /// Reaches all that this owner waits for; true if it waits for the start.
     fn visit(&mut self, owner: Key, position: Option<usize>) -> bool {
-        let state = self.owners.get(owner);
+        let state = self.owners.get(&owner);
         let wait = state.and_then(|state| state.wait.as_ref());
         let Some(wait) = wait.filter(|wait| wait.outcome.is_none()) else {
             return false;
@@ -190,7 +189,7 @@ impl<K> Search<'_, K> {
     }
 
     fn reach(&mut self, owner: Key, position: Option<usize>, from: Key) {
-        let Some(state) = self.owners.get_mut(owner) else {
+        let Some(state) = self.owners.get_mut(&owner) else {
             return;
         };
         if state.reached != self.number && state.wait.is_some() && owner != self.start {
@@ -205,7 +204,7 @@ impl<K> Search<'_, K> {
         let mut way = vec![last];
         while let Some(&at) = way.last()
             && at != self.start
-            && let Some(from) = self.owners.get(at).and_then(|state| state.from)
+            && let Some(from) = self.owners.get(&at).and_then(|state| state.from)
         {
             way.push(from);
         }

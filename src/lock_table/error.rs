@@ -27,6 +27,8 @@ pub enum LockError<K> {
     Closed,
     /// The resource has more than [`MAX_DEPTH`](super::MAX_DEPTH) ancestors.
     TooDeep,
+    /// The resource is its own parent, or another ancestor of its own.
+    OwnAncestor,
 }
 
 /// Why a request was not granted at once. The owner holds what it held before it asked.
@@ -38,6 +40,20 @@ pub enum TryLockError {
     Closed,
     /// The resource has more than [`MAX_DEPTH`](super::MAX_DEPTH) ancestors.
     TooDeep,
+    /// The resource is its own parent, or another ancestor of its own.
+    OwnAncestor,
+}
+
+impl<K> LockError<K> {
+    /// Of what no wait would help.
+    pub(super) fn at_once(error: TryLockError) -> Self {
+        match error {
+            TryLockError::WouldBlock => unreachable!("a wait would help"),
+            TryLockError::Closed => Self::Closed,
+            TryLockError::TooDeep => Self::TooDeep,
+            TryLockError::OwnAncestor => Self::OwnAncestor,
+        }
+    }
 }
 
 /// Why nothing was released or downgraded. Nothing has changed.
@@ -155,12 +171,17 @@ impl<K> fmt::Display for Owners<'_, K> {
     }
 }
 
+const CLOSED: &str = "the lock table is closed";
+const TOO_DEEP: &str = "the resource has too many ancestors";
+const OWN_ANCESTOR: &str = "the resource is its own ancestor";
+
 impl<K: fmt::Debug> fmt::Display for LockError<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Deadlock(deadlock) => fmt::Display::fmt(deadlock, f),
-            Self::Closed => f.write_str("the lock table is closed"),
-            Self::TooDeep => f.write_str("the resource has too many ancestors"),
+            Self::Closed => f.write_str(CLOSED),
+            Self::TooDeep => f.write_str(TOO_DEEP),
+            Self::OwnAncestor => f.write_str(OWN_ANCESTOR),
         }
     }
 }
@@ -169,8 +190,9 @@ impl fmt::Display for TryLockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::WouldBlock => "the lock would have to be waited for",
-            Self::Closed => "the lock table is closed",
-            Self::TooDeep => "the resource has too many ancestors",
+            Self::Closed => CLOSED,
+            Self::TooDeep => TOO_DEEP,
+            Self::OwnAncestor => OWN_ANCESTOR,
         })
     }
 }

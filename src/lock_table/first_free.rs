@@ -26,7 +26,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ///
     /// # Errors
     ///
-    /// [`TryLockError::Closed`] and [`TooDeep`](TryLockError::TooDeep), not `WouldBlock`.
+    /// As for [`try_lock`](Self::try_lock), but not `WouldBlock`.
     pub fn first_free<'k>(
         &mut self,
         resources: impl IntoIterator<Item = &'k K>,
@@ -111,8 +111,7 @@ impl<K: Resource, S: BuildHasher> Op for FirstFree<'_, K, S> {
                 None
             }
             Ok(found) => Some(Ok(found)),
-            Err(TryLockError::TooDeep) => Some(Err(LockError::TooDeep)),
-            Err(_) => Some(Err(LockError::Closed)),
+            Err(error) => Some(Err(LockError::at_once(error))),
         }
     }
 

@@ -49,9 +49,10 @@ impl Grants {
         self.earlier.is_empty() && self.last.is_some_and(|last| last.count == 1)
     }
 
-    /// None, where there was one.
+    /// None, where there was one at most.
     #[inline]
     pub(super) fn end(&mut self) {
+        debug_assert!(self.count() <= 1 && self.earlier.is_empty());
         self.last = None;
     }
 

@@ -89,7 +89,7 @@ impl<K> Hold<K> {
     }
 
     /// The own mode joined with these intents.
-    #[inline]
+    #[inline(always)]
     pub(super) fn own_and(&self, intents: Counts) -> Option<Mode> {
         let intents = intents.map(Mode::Is, Mode::Ix);
         match (self.own(), intents) {

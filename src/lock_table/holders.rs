@@ -6,7 +6,7 @@
 //! Invariants:
 //! 1. The modes of two holders are compatible.
 //! 2. An owner is in here once, in place or in the map; there is no map without anybody in it.
-//! 3. `counts` says how often each mode occurs in the map.
+//! 3. `len` says how many there are, `counts` says how often each mode occurs in the map.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,7 @@ const FEW: usize = 3;
 #[derive(Default)]
 #[repr(C)]
 pub(super) struct Holders {
+    len: u32,
     few: [Option<(Key, Mode)>; FEW],
     many: Option<Box<Many>>,
 }
@@ -31,6 +32,7 @@ struct Many {
 impl Holders {
     pub(super) const fn new() -> Self {
         Self {
+            len: 0,
             few: [None; FEW],
             many: None,
         }
@@ -39,22 +41,23 @@ impl Holders {
     /// Of an owner, where nobody is.
     #[inline]
     pub(super) fn set_first(&mut self, owner: Key, mode: Mode) {
+        self.len = 1;
         self.few[0] = Some((owner, mode));
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.many.is_none() && self.few.iter().all(Option::is_none)
+        self.len == 0
     }
 
     pub(super) fn len(&self) -> usize {
-        let few = self.few.iter().flatten().count();
-        few + self.many.as_ref().map_or(0, |many| many.map.len())
+        self.len as usize
     }
 
     /// Of an owner that held nothing.
     #[inline]
     pub(super) fn add(&mut self, owner: Key, mode: Mode) {
+        self.len += 1;
         match self.few.iter_mut().find(|place| place.is_none()) {
             Some(place) => *place = Some((owner, mode)),
             None => drop(self.many.get_or_insert_default().set(owner, Some(mode))),
@@ -65,7 +68,10 @@ impl Holders {
     #[inline]
     pub(super) fn leave(&mut self, owner: Key) {
         match &mut self.few[0] {
-            Some((first, _)) if *first == owner => self.few[0] = None,
+            Some((first, _)) if *first == owner => {
+                self.len -= 1;
+                self.few[0] = None;
+            }
             _ => drop(self.set(owner, None)),
         }
     }
@@ -81,6 +87,7 @@ impl Holders {
         let is_owner =
             |place: &&mut Option<(Key, Mode)>| place.is_some_and(|(who, _)| who == owner);
         if let Some(place) = self.few.iter_mut().find(is_owner) {
+            self.len -= u32::from(mode.is_none());
             let before = place.map(|(_, mode)| mode);
             *place = mode.map(|mode| (owner, mode));
             return before;
@@ -88,6 +95,7 @@ impl Holders {
         if let Some(many) = &mut self.many
             && many.map.contains_key(&owner)
         {
+            self.len -= u32::from(mode.is_none());
             let before = many.set(owner, mode);
             if many.map.is_empty() {
                 self.many = None;

@@ -289,7 +289,7 @@ impl<K> Holds<K> {
     }
 
     /// A child is held in this mode from now on, in the table. Who keeps its parent uses it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn join_parent(&mut self, parent: HoldId, mode: Mode) {
         let hold = self.slots.get_mut(parent);
         let strong = mode.parent_needs() == Mode::Ix;
@@ -304,7 +304,7 @@ impl<K> Holds<K> {
 
     /// Without a child that is held in this mode: true if the parent is not needed and can rest, as
     /// it is kept; false if it is needed as before.
-    #[inline]
+    #[inline(always)]
     pub(super) fn parent_rests(&self, parent: HoldId, mode: Mode) -> Option<bool> {
         let hold = self.slots.get(parent);
         let HoldKind::Real {
@@ -336,7 +336,7 @@ impl<K> Holds<K> {
     }
 
     /// That child has gone, and the parent rests if it can.
-    #[inline]
+    #[inline(always)]
     pub(super) fn leave_parent(&mut self, parent: HoldId, mode: Mode, rests: bool) {
         let hold = self.slots.get_mut(parent);
         hold.intents.count(mode.parent_needs() == Mode::Ix, false);

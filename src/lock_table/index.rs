@@ -4,18 +4,18 @@
 //! looked for, which changes nothing. Names
 //! that are no longer needed are given out; none is cloned.
 
-use super::bias::{Bias, Biases};
+use super::bias::Biases;
 use super::entries::{Entries, Entry, NodeId};
 use super::holders::Holders;
-use super::name::{Gone, Name};
+use super::name::Gone;
 use crate::modes::Mode;
 use crate::slab::Key;
 
 #[repr(C)]
 pub(super) struct Index<K> {
-    pub(super) entries: Entries<K>,
     /// Who keeps an intent on what.
     pub(super) biases: Biases,
+    pub(super) entries: Entries<K>,
 }
 
 /// What who asks finds without the wait table: of several, the last of these.
@@ -33,17 +33,14 @@ pub(super) enum Room {
     Revoked,
 }
 
-/// Nothing has changed: the wait table must see to it.
-pub(super) struct Busy;
-
 /// What is to be entered in the table for an owner: what it holds of each from now on.
 pub(super) type Changes = Vec<(NodeId, Option<Mode>)>;
 
 impl<K> Index<K> {
     pub(super) const fn new() -> Self {
         Self {
-            entries: Entries::new(),
             biases: Biases::new(),
+            entries: Entries::new(),
         }
     }
 
@@ -77,15 +74,15 @@ impl<K> Index<K> {
         (owner, mode): (Key, Mode),
         gone: &mut Gone<K>,
     ) -> (Option<NodeId>, Room) {
-        let Some(slot) = self.entries.slot(id) else {
+        let Some(entry) = self.entries.get_mut(id) else {
             return (None, Room::Free);
         };
-        let holders = &mut self.entries.at(slot).holders;
+        let holders = &mut entry.holders;
         for idle in self.biases.revoke_all(id) {
             holders.set(idle, None);
         }
         if holders.is_empty() {
-            gone.push(self.entries.remove(slot));
+            self.entries.remove(id, gone);
             return (None, Room::Free);
         }
         let fits = holders.fit(owner, mode);
@@ -116,62 +113,38 @@ impl<K> Index<K> {
         entries.len() - resting
     }
 
-    /// Lowers what an owner holds, and gives the name if that was the last of the entry; or the
-    /// node if the entry is busy. What the owner kept has ended, or was taken away before.
+    /// Lowers what an owner holds; gives the node if the entry is busy, and nothing has changed.
+    /// What the owner kept has ended, or was taken away before.
     #[inline(always)]
     pub(super) fn lower(
         &mut self,
         id: NodeId,
         owner: Key,
         mode: Option<Mode>,
-    ) -> Result<Option<Name<K>>, Key> {
-        let Some(slot) = self.entries.slot(id) else {
-            return Ok(None);
-        };
-        let entry = self.entries.at(slot);
-        if let Some(node) = entry.busy {
-            return Err(node);
+        gone: &mut Gone<K>,
+    ) -> Option<Key> {
+        let entry = self.entries.get_mut(id)?;
+        if entry.busy.is_some() {
+            return entry.busy;
         }
         match mode {
             Some(_) => drop(entry.holders.set(owner, mode)),
             None => entry.holders.leave(owner),
         }
-        Ok(self.vacated(slot))
-    }
-
-    /// As `lower` to nothing of what its owner does not keep, if the entry is not busy, and what
-    /// the owner keeps can rest.
-    #[inline(always)]
-    pub(super) fn give_back(
-        &mut self,
-        id: NodeId,
-        owner: Key,
-        kept: Option<&Bias>,
-    ) -> Result<Option<Name<K>>, Busy> {
-        let Some(slot) = self.entries.slot(id) else {
-            return Err(Busy);
-        };
-        let entry = self.entries.at(slot);
-        if entry.busy.is_some() || kept.is_some_and(|word| !word.rest()) {
-            return Err(Busy);
+        if entry.holders.is_empty() {
+            self.entries.remove(id, gone);
         }
-        entry.holders.leave(owner);
-        Ok(self.vacated(slot))
+        None
     }
 
-    /// Nobody waits for it any more. Gives the name if nobody holds it either.
-    pub(super) fn calm(&mut self, id: NodeId, holders: Holders) -> Option<Name<K>> {
-        let slot = self.entries.slot(id)?;
-        let entry = self.entries.at(slot);
-        (entry.busy, entry.holders) = (None, holders);
-        self.vacated(slot)
-    }
-
-    /// An entry that nobody holds goes, and leaves its name.
-    #[inline(always)]
-    fn vacated(&mut self, slot: u32) -> Option<Name<K>> {
-        let nobody = self.entries.at(slot).holders.is_empty();
-        nobody.then(|| self.entries.remove(slot))
+    /// Nobody waits for it any more.
+    pub(super) fn calm(&mut self, id: NodeId, holders: Holders, gone: &mut Gone<K>) {
+        if let Some(entry) = self.entries.get_mut(id) {
+            (entry.busy, entry.holders) = (None, holders);
+            if entry.holders.is_empty() {
+                self.entries.remove(id, gone);
+            }
+        }
     }
 }
 

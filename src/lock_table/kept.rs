@@ -42,6 +42,12 @@ impl Kept {
         self.word.get_or_insert_with(|| Arc::new(Bias::new()))
     }
 
+    /// The same, if it was needed before.
+    #[inline]
+    pub(super) fn known(&self) -> Option<&Bias> {
+        self.word.as_deref()
+    }
+
     /// Whether it keeps any, in the table: to be asked under a lock.
     #[inline]
     pub(super) fn is_listed(&self) -> bool {

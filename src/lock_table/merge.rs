@@ -4,10 +4,10 @@ use hashbrown::HashTable;
 
 use super::step::Step;
 
-/// Whether a path may have a name twice, so that its parent is not always the same.
-pub(super) fn has_repeats<K>(path: &[Step<K>]) -> bool {
-    let same = |(n, step): (usize, &Step<K>)| path[..n].iter().any(|up| up.hash == step.hash);
-    path.iter().enumerate().any(same)
+/// Whether a path has a name twice.
+pub(super) fn has_repeats<K: Eq>(path: &[Step<K>]) -> bool {
+    let twice = |(n, step): (usize, &Step<K>)| path[..n].iter().any(|below| below.is(step));
+    path.iter().enumerate().any(twice)
 }
 
 /// Several paths in one: each node once, by (depth, hash), where it is least deep.
@@ -18,7 +18,7 @@ pub(super) fn merged<K: Eq>(steps: Vec<Step<K>>) -> Vec<Step<K>> {
     numbered.sort_by_key(|(_, step)| (step.depth, step.hash));
     let mut merged: Vec<Step<K>> = Vec::new();
     for (number, mut step) in numbered {
-        let is_it = |&at: &usize| merged[at].hash == step.hash && merged[at].key == step.key;
+        let is_it = |&at: &usize| merged[at].is(&step);
         if let Some(&same) = known.find(step.hash, is_it) {
             positions[number] = same as u32;
             let parent = step.parent.map(|parent| positions[parent as usize]);

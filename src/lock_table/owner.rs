@@ -185,10 +185,17 @@ impl<K, S> Owner<K, S> {
     }
 
     /// Puts back what a wait left that was forgotten, or whose poll panicked.
+    #[inline]
     pub(super) fn abort_pending(&mut self) {
-        if std::mem::replace(&mut self.pending, false) {
-            self.shared.with_state(|waits, _| waits.abort(self.id));
+        if self.pending {
+            self.abort();
         }
+    }
+
+    #[cold]
+    fn abort(&mut self) {
+        self.pending = false;
+        self.shared.with_state(|waits, _| waits.abort(self.id));
     }
 }
 

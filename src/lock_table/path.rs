@@ -10,6 +10,7 @@
 
 use super::bias::Bias;
 use super::entries::{Entry, NodeId};
+use super::error::TryLockError;
 use super::hold::{HoldId, HoldKind};
 use super::holds::Holds;
 use super::index::Room;
@@ -30,7 +31,8 @@ pub(super) struct Path<K> {
     kept: Option<usize>,
     /// What the owner keeps will not do here, and has to be given up before.
     pub(super) gives_up: bool,
-    pub(super) too_deep: bool,
+    /// Why it cannot be had, whoever holds what.
+    pub(super) unfit: Option<TryLockError>,
 }
 
 impl<K: Resource> Path<K> {
@@ -47,16 +49,16 @@ impl<K: Resource> Path<K> {
             self.clear();
         }
         (self.at, self.kept) = (0, None);
-        (self.gives_up, self.too_deep) = (false, false);
+        (self.gives_up, self.unfit) = (false, None);
         let mut fresh = true;
         for (key, mode) in asked {
             fresh &= self.steps.is_empty();
             match walk(&mut self.steps, (key, mode), &hash, holds) {
-                Some(alone) => fresh &= alone,
-                None => return self.too_deep = true,
+                Ok(alone) => fresh &= alone,
+                Err(error) => return self.unfit = Some(error),
             }
         }
-        if !fresh || self.steps.len() > 1 && has_repeats(&self.steps) {
+        if !fresh {
             self.steps = merged(std::mem::take(&mut self.steps));
             self.assign(holds);
         }
@@ -214,20 +216,21 @@ impl<K: Resource> Path<K> {
 }
 
 /// Adds the way to one resource, from the first ancestor that is held well enough, or from the
-/// root. Whether nothing on it is held below that one. None if the resource is too deep.
+/// root. Whether nothing on it is held below that one.
 #[inline]
 fn walk<K: Resource>(
     steps: &mut Vec<Step<K>>,
     (key, mode): (K, Mode),
     hash: impl Fn(&K) -> u64,
     holds: &Holds<K>,
-) -> Option<bool> {
+) -> Result<bool, TryLockError> {
     let first = steps.len();
-    let mut fresh = true;
+    let (mut fresh, mut too_deep) = (true, false);
     let (mut next, mut wanted) = (Some(key), mode);
     while let Some(key) = next.take() {
         if steps.len() - first > MAX_DEPTH {
-            return None;
+            too_deep = true;
+            break;
         }
         let hash = hash(&key);
         let mut step = Step::of(key, hash);
@@ -243,6 +246,9 @@ fn walk<K: Resource>(
         }
         steps.push(step);
     }
+    if has_repeats(&steps[first..]) {
+        return Err(TryLockError::OwnAncestor);
+    }
     steps[first].asked = Some((mode, 1));
     steps[first..].reverse();
     let mut depth = 0;
@@ -256,7 +262,10 @@ fn walk<K: Resource>(
         step.parent = (at > first).then(|| at as u32 - 1);
         depth += 1;
     }
-    (depth as usize <= MAX_DEPTH + 1).then_some(fresh)
+    if too_deep || depth as usize > MAX_DEPTH + 1 {
+        return Err(TryLockError::TooDeep);
+    }
+    Ok(fresh)
 }
 
 /// What a step is a part of. What is held in the table stands where it stood when it was granted,
@@ -317,7 +326,7 @@ fn take<K: Eq>(
     for step in steps {
         let Some(mode) = step.raised() else { continue };
         match step.node {
-            Some(id) => locked.index(id.hash()).raise(id, owner, mode),
+            Some(id) => locked.index(id.hash).raise(id, owner, mode),
             None => drop(step.insert(locked, owner, mode)),
         }
     }
@@ -351,16 +360,20 @@ impl<K> Path<K> {
             at: 0,
             kept: None,
             gives_up: false,
-            too_deep: false,
+            unfit: None,
         }
     }
 
     /// The next one uses its memory.
     #[inline]
     pub(super) fn clear(&mut self) {
-        if self.steps.is_empty() {
-            return;
+        if !self.steps.is_empty() {
+            self.drop_steps();
         }
+    }
+
+    #[inline(never)]
+    fn drop_steps(&mut self) {
         self.steps.clear();
         if self.steps.capacity() > KEPT {
             self.steps = Vec::new();

@@ -8,6 +8,7 @@
 use std::hash::BuildHasher;
 
 use super::entries::Entry;
+use super::error::TryLockError;
 use super::hold::{HoldId, HoldKind};
 use super::name::Name;
 use super::owner::Owner;
@@ -28,6 +29,11 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         }
         let parent = match key.parent() {
             None => None,
+            // Seen here, as it may give another answer when it is asked again.
+            Some(parent) if parent == *key => {
+                (*asked, self.path.unfit) = (None, Some(TryLockError::OwnAncestor));
+                return false;
+            }
             Some(parent) => match self.find_above(&parent, mode) {
                 None => return false,
                 above => above,
@@ -37,14 +43,13 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         let name = key.clone();
         let holds = &mut self.holds;
         let kept = match parent {
-            Some(parent) if holds.slots.idle == Some(parent) => Some(&**holds.kept.word()),
+            Some(parent) if holds.slots.idle == Some(parent) => holds.kept.known(),
             _ => None,
         };
         let node = {
             let mut index = self.shared.shards.lock_one(hash);
             let is_it = |entry: &Entry<K>| entry.is(hash, key);
-            let slot = index.entries.slot_of(hash, is_it);
-            let there = slot.map(|slot| index.entries.at(slot));
+            let there = index.entries.find(hash, is_it);
             if there
                 .as_ref()
                 .is_some_and(|entry| !entry.has_room(self.id, mode))
@@ -108,20 +113,19 @@ impl<K, S> Owner<K, S> {
                 Some(rests) => rests,
             },
         };
-        let word = if rests {
-            Some(&**holds.kept.word())
-        } else {
-            None
-        };
-        let mut index = self.shared.shards.lock_one(node.hash());
-        let Ok(name) = index.give_back(node, self.id, word) else {
+        let word = if rests { holds.kept.known() } else { None };
+        let mut index = self.shared.shards.lock_one(node.hash);
+        let Some(entry) = index.entries.get_mut(node) else {
             return false;
         };
-        drop(index);
-        if let Some(name) = name {
-            holds.gone.push(name);
+        if entry.busy.is_some() || word.is_some_and(|word| !word.rest()) {
+            return false;
         }
-        holds.slots.get_mut(id).grants.end();
+        entry.holders.leave(self.id);
+        if entry.holders.is_empty() {
+            index.entries.remove(node, &mut holds.gone);
+        }
+        drop(index);
         if let Some(key) = holds.slots.take(id) {
             holds.gone.push(Name::Own(key));
         }

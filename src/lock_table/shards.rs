@@ -115,9 +115,9 @@ impl<K> Shards<K> {
         gone: &mut Gone<K>,
     ) -> bool {
         match changes {
-            [(id, _)] => lower(self.lock_one(id.hash()), owner, changes, kept, gone),
+            [(id, _)] => lower(self.lock_one(id.hash), owner, changes, kept, gone),
             _ => {
-                let locked = self.lock(changes.iter().map(|(id, _)| id.hash()));
+                let locked = self.lock(changes.iter().map(|(id, _)| id.hash));
                 lower(locked, owner, changes, kept, gone)
             }
         }
@@ -134,13 +134,13 @@ fn lower<K>(
 ) -> bool {
     // One alone tells when it is lowered.
     let alone = changes.len() == 1 && matches!(kept.due, Due::Nothing);
-    let mut busy = |(id, _): &(NodeId, _)| locked.index(id.hash()).is_busy(*id);
+    let mut busy = |(id, _): &(NodeId, _)| locked.index(id.hash).is_busy(*id);
     if !alone && changes.iter().any(&mut busy) || kept.due == Due::Rest && !kept.word().rest() {
         return false;
     }
     let keeps = kept.is_listed();
     for &(id, mode) in changes {
-        let index = locked.index(id.hash());
+        let index = locked.index(id.hash);
         if kept.due == Due::Begin(id) && mode.is_none() {
             index.biases.begin(id, owner, kept.word());
             continue;
@@ -148,10 +148,8 @@ fn lower<K>(
         if keeps && mode.is_none() {
             index.biases.end(id, owner);
         }
-        match index.lower(id, owner, mode) {
-            Ok(None) => {}
-            Ok(Some(name)) => gone.push(name),
-            Err(_) => return false,
+        if index.lower(id, owner, mode, gone).is_some() {
+            return false;
         }
     }
     kept.due = Due::Nothing;

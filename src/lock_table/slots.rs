@@ -46,6 +46,9 @@ impl<K> Slots<K> {
     where
         K: Eq,
     {
+        if self.len == 0 {
+            return None;
+        }
         if self.slots.len() > FEW {
             return self.find_by_index(hash, key);
         }
@@ -146,20 +149,18 @@ impl<K> Slots<K> {
         ((hash, key), kind)
     }
 
-    /// Takes a hold out that has no grants, and on which nothing rests.
+    /// Takes a hold out of which there is one grant at most, and on which nothing rests.
     #[inline(always)]
     pub(super) fn take(&mut self, id: HoldId) -> Option<K> {
         if self.slots.len() > FEW {
             self.strike(id);
         }
         let hold = &mut self.slots[id as usize];
-        debug_assert!(hold.own().is_none() && !hold.intents.any() && !hold.covers.any());
+        debug_assert!(!hold.intents.any() && !hold.covers.any());
+        hold.grants.end();
         let key = hold.key.take();
         hold.depth = mem::replace(&mut self.free, id);
         self.len -= 1;
-        if self.len == 0 && self.slots.len() > FEW {
-            *self = Self::new();
-        }
         key
     }
 

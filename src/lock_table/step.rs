@@ -53,6 +53,15 @@ impl<K> Step<K> {
         self.key.as_ref().expect("not in the holds yet")
     }
 
+    /// Whether both are of one resource.
+    #[inline]
+    pub(super) fn is(&self, other: &Self) -> bool
+    where
+        K: Eq,
+    {
+        self.hash == other.hash && self.key == other.key
+    }
+
     /// The mode to be asked for in the table, if that is more than it holds there.
     #[inline]
     pub(super) fn raised(&self) -> Option<Mode> {

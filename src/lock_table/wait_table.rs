@@ -19,15 +19,14 @@
 //! 5. Nothing of the user's runs in here but `Eq` in the index. Names and wakers that are no longer
 //!    needed go to `deferred`.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
 
 use super::entries::NodeId;
 use super::error::{OwnerId, Report};
-use super::name::Name;
+use super::name::{Gone, Name};
 use super::node::{Node, Request};
 use super::owners::Standing;
-use super::seats::Seats;
 use super::shards::{Locked, Reach, Shards};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
@@ -39,7 +38,7 @@ pub(super) struct WaitTable<K> {
     number: u64,
     pub(super) nodes: Slab<Node<K>>,
     shards: Arc<Shards<K>>,
-    pub(super) owners: Seats<OwnerState<K>>,
+    pub(super) owners: BTreeMap<Key, OwnerState<K>>,
     dirty: Vec<Key>,
     /// The owners that wait, and those whose wait has an outcome.
     pub(super) waits: WaitCounts,
@@ -47,7 +46,7 @@ pub(super) struct WaitTable<K> {
     pub(super) found: u64,
     pub(super) searches: u64,
     pub(super) reports: VecDeque<Report<K>>,
-    pub(super) deferred: Vec<DeferredDrop<K>>,
+    pub(super) deferred: Deferred<K>,
     closed: bool,
 }
 
@@ -80,11 +79,20 @@ pub(super) enum Outcome<K> {
 }
 
 /// What must not be dropped under the lock.
-#[allow(dead_code, reason = "kept only to be dropped")]
-pub(super) enum DeferredDrop<K> {
-    Name(Name<K>),
-    Waker(Spare),
-    Report(Report<K>),
+pub(super) struct Deferred<K> {
+    names: Gone<K>,
+    wakers: Vec<Spare>,
+    pub(super) reports: Vec<Report<K>>,
+}
+
+impl<K> Deferred<K> {
+    pub(super) const fn new() -> Self {
+        Self {
+            names: Gone::new(),
+            wakers: Vec::new(),
+            reports: Vec::new(),
+        }
+    }
 }
 
 impl<K> WaitTable<K> {
@@ -93,13 +101,13 @@ impl<K> WaitTable<K> {
             number,
             nodes: Slab::new(),
             shards,
-            owners: Seats::new(),
+            owners: BTreeMap::new(),
             dirty: Vec::new(),
             waits: WaitCounts::default(),
             found: 0,
             searches: 0,
             reports: VecDeque::new(),
-            deferred: Vec::new(),
+            deferred: Deferred::new(),
             closed: false,
         }
     }
@@ -110,14 +118,14 @@ impl<K> WaitTable<K> {
     }
 
     pub(super) fn set_priority(&mut self, owner: Key, priority: i32) {
-        if let Some(state) = self.owners.get_mut(owner) {
+        if let Some(state) = self.owners.get_mut(&owner) {
             state.standing.priority = priority;
         }
     }
 
     /// An owner that holds nothing and waits for nothing is gone.
     pub(super) fn unregister(&mut self, owner: Key) {
-        let state = self.owners.remove(owner);
+        let state = self.owners.remove(&owner);
         debug_assert!(state.is_none_or(|state| state.wait.is_none()));
     }
 
@@ -140,7 +148,7 @@ impl<K> WaitTable<K> {
         id: NodeId,
         mode: Mode,
     ) -> bool {
-        let entry = locked.index(id.hash()).entries.get_mut(id);
+        let entry = locked.index(id.hash).entries.get_mut(id);
         let entry = entry.expect("an entry that was found");
         let holders = match entry.busy {
             None if entry.holders.fit(owner, mode) => &mut entry.holders,
@@ -172,7 +180,7 @@ impl<K> WaitTable<K> {
         (owner, (id, mode)): (Key, (NodeId, Mode)),
         waker: Waker,
     ) {
-        let entry = locked.index(id.hash()).entries.get_mut(id);
+        let entry = locked.index(id.hash).entries.get_mut(id);
         let entry = entry.expect("an entry that was found");
         let node = *entry.busy.get_or_insert_with(|| {
             let holders = std::mem::take(&mut entry.holders);
@@ -209,14 +217,14 @@ impl<K> WaitTable<K> {
     }
 
     pub(super) fn is_waiting(&self, owner: Key) -> bool {
-        let state = self.owners.get(owner);
+        let state = self.owners.get(&owner);
         state.is_some_and(|state| state.wait.is_some())
     }
 
     /// A new operation of one who holds so many resources, after so many retries: the last one has
     /// what it asked for.
     pub(super) fn begin(&mut self, owner: Key, standing: Standing, (locks, retries): (u64, u32)) {
-        if let Some(state) = self.owners.get_mut(owner) {
+        if let Some(state) = self.owners.get_mut(&owner) {
             (state.locks, state.retries, state.standing) = (locks, retries, standing);
             return state.done.clear();
         }
@@ -236,7 +244,7 @@ impl<K> WaitTable<K> {
     pub(super) fn abort(&mut self, owner: Key) {
         if let Some(wait) = self.owner_mut(owner).wait.take() {
             let spare = wait.waker.map(Spare::from);
-            self.deferred.extend(spare.map(DeferredDrop::Waker));
+            self.deferred.wakers.extend(spare);
             if wait.outcome.is_none() {
                 self.waits.waiting -= 1;
                 self.leave_queue(owner, wait.node);
@@ -249,7 +257,7 @@ impl<K> WaitTable<K> {
 
     /// Ends an open wait; its owner will learn of it when it looks.
     pub(super) fn fail(&mut self, owner: Key, outcome: Outcome<K>, wakes: &mut WakeBatch) {
-        let state = self.owners.get_mut(owner);
+        let state = self.owners.get_mut(&owner);
         let wait = state.and_then(|state| state.wait.as_mut());
         let Some(wait) = wait.filter(|wait| wait.outcome.is_none()) else {
             return;
@@ -267,19 +275,16 @@ impl<K> WaitTable<K> {
     /// Lowers what an owner holds of these, or takes it away.
     pub(super) fn lower(&mut self, owner: Key, changes: &[(NodeId, Option<Mode>)]) {
         let shards = self.shards.clone();
-        let mut locked = shards.lock(changes.iter().map(|(id, _)| id.hash()));
+        let mut locked = shards.lock(changes.iter().map(|(id, _)| id.hash));
         for &(id, mode) in changes {
-            let index = locked.index(id.hash());
+            let index = locked.index(id.hash);
             if mode.is_none() {
                 index.biases.end(id, owner);
             }
-            match index.lower(id, owner, mode) {
-                Ok(name) => self.deferred.extend(name.map(DeferredDrop::Name)),
-                Err(node) => {
-                    let found = self.nodes.get_mut(node).expect("the node of an entry");
-                    found.holders.set(owner, mode);
-                    self.dirty.push(node);
-                }
+            if let Some(node) = index.lower(id, owner, mode, &mut self.deferred.names) {
+                let found = self.nodes.get_mut(node).expect("the node of an entry");
+                found.holders.set(owner, mode);
+                self.dirty.push(node);
             }
         }
     }
@@ -311,7 +316,9 @@ impl<K> WaitTable<K> {
     }
 
     pub(super) fn owner_mut(&mut self, owner: Key) -> &mut OwnerState<K> {
-        self.owners.get_mut(owner).expect("an owner that has begun")
+        self.owners
+            .get_mut(&owner)
+            .expect("an owner that has begun")
     }
 
     /// A wait has its outcome, and its owner has not looked.
@@ -348,12 +355,9 @@ impl<K> WaitTable<K> {
         let Some(gone) = self.nodes.remove(node) else {
             return;
         };
-        let name = self
-            .shards
-            .lock_one(gone.id.hash())
-            .calm(gone.id, gone.holders);
-        self.deferred.extend(name.map(DeferredDrop::Name));
-        self.deferred
-            .push(DeferredDrop::Name(Name::Shared(gone.key)));
+        let names = &mut self.deferred.names;
+        let mut index = self.shards.lock_one(gone.id.hash);
+        index.calm(gone.id, gone.holders, names);
+        names.push(Name::Shared(gone.key));
     }
 }

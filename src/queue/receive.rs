@@ -7,8 +7,7 @@ use std::task::{Context, Poll};
 
 use crate::group::STARTED;
 use crate::sync::Arc;
-use crate::turnstile::{OFTEN, back_off};
-use crate::wait::{Op, Session, Ticket, Wait, look_twice, sealed};
+use crate::wait::{OFTEN, Op, Session, Ticket, Wait, back_off, look_twice, sealed};
 
 use super::refuse::{NoMore, TryReceive};
 use super::shared::Shared;

@@ -8,8 +8,8 @@ use super::error::AcquireError;
 use super::permit::{Handle, Permit};
 use super::queue::Claim;
 use crate::sync::{Arc, spin_loop};
-use crate::turnstile::{Admission, BACK_OFF, SELDOM, Turnstile, back_off};
-use crate::wait::{Op, Spare, Ticket, sealed};
+use crate::turnstile::{Admission, Turnstile};
+use crate::wait::{BACK_OFF, Op, SELDOM, Spare, Ticket, back_off, sealed};
 
 /// How long at most a thread that was notified watches others overtake it: a
 /// bound's number of short sections.

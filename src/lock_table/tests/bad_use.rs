@@ -60,7 +60,7 @@ fn too_deep_and_just_not() {
 
 /// A parent that is its own ancestor.
 #[test]
-fn a_hierarchy_without_a_root_is_too_deep() {
+fn a_hierarchy_without_a_root_is_refused() {
     #[derive(Clone, PartialEq, Eq, Hash)]
     struct Ring(u32);
     impl Resource for Ring {
@@ -71,7 +71,7 @@ fn a_hierarchy_without_a_root_is_too_deep() {
     let locks = LockTable::new();
     assert_eq!(
         locks.owner(0).try_lock(&Ring(0), X),
-        Err(TryLockError::TooDeep)
+        Err(TryLockError::OwnAncestor)
     );
 }
 

@@ -1,13 +1,15 @@
-//! Entries in slots: whatever comes and goes, each is found by its id and by its name, and no
-//! other.
+//! Entries: whatever comes and goes, each is found by its id and by its name, and no other.
 
 use std::collections::BTreeMap;
+use std::mem::{offset_of, size_of};
 
-use super::super::entries::{Entries, NodeId};
+use super::super::entries::{Entries, Entry, NodeId};
+use super::super::index::Index;
+use super::super::name::Gone;
 use crate::modes::Mode::X;
 use crate::slab::{Key, Slab};
 
-/// Of names below 1,000, all in three chains or spread.
+/// Of names below 1,000, all of three hashes or spread.
 struct Known {
     entries: Entries<u32>,
     ids: BTreeMap<u32, NodeId>,
@@ -37,9 +39,10 @@ impl Known {
     fn change(&mut self, name: u32) {
         match self.ids.remove(&name) {
             Some(id) => {
-                let slot = self.entries.slot(id).expect("it is there");
-                self.entries.at(slot).holders.leave(self.owner);
-                assert!(self.entries.remove(slot).is(&name));
+                let entry = self.entries.get_mut(id).expect("it is there");
+                assert!(entry.name.is(&name));
+                entry.holders.leave(self.owner);
+                self.entries.remove(id, &mut Gone::new());
                 self.gone.push(id);
             }
             None => {
@@ -88,4 +91,14 @@ fn they_are_found_whatever_comes_and_goes() {
             known.check();
         }
     }
+}
+
+/// The lock goes before the index, with its note.
+#[test]
+fn what_changes_with_one_entry_and_its_holder_is_on_the_line_after_the_lock() {
+    let born = offset_of!(Index<u64>, entries) + offset_of!(Entries<u64>, born);
+    assert_eq!(size_of::<u64>() + born, 64);
+    let holder = offset_of!(Entry<u64>, holders) + size_of::<u32>();
+    let holders_end = holder + size_of::<Option<(Key, crate::modes::Mode)>>();
+    assert!(size_of::<u64>() + holders_end <= 64, "{holders_end}");
 }

@@ -1,0 +1,48 @@
+//! Looking again for a moment, before a thread joins a queue.
+
+use std::time::{Duration, Instant};
+
+use crate::sync::{model_size, spin_loop, yield_now};
+
+/// How long a thread looks before it waits in a queue. By time, since a pause
+/// instruction takes from 4 to 140 cycles. The model does not spin.
+pub(crate) const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
+
+/// The most pauses between two looks, where a look takes the line away from those
+/// who could help.
+pub(crate) const SELDOM: u32 = 64;
+
+/// The most pauses between two looks, where one that finds nothing only reads.
+pub(crate) const OFTEN: u32 = 4;
+
+/// The first pauses are too short to be timed: reading the clock takes as long.
+const UNTIMED: u32 = 16;
+
+/// Looks for a moment, ever less often, while that is worth it, and lets other
+/// threads run before it gives up.
+#[cold]
+pub(crate) fn back_off<T>(
+    most_pauses: u32,
+    worth: impl Fn() -> bool,
+    mut look: impl FnMut() -> Option<T>,
+) -> Option<T> {
+    if BACK_OFF.is_zero() {
+        return None;
+    }
+    let (mut start, mut pauses) = (None, 1);
+    while worth() {
+        (0..pauses).for_each(|_| spin_loop());
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        let timed = pauses >= most_pauses.min(UNTIMED);
+        if timed && start.get_or_insert_with(Instant::now).elapsed() >= BACK_OFF {
+            break;
+        }
+        pauses = most_pauses.min(pauses * 2);
+    }
+    (0..3).find_map(|_| {
+        yield_now();
+        look()
+    })
+}
