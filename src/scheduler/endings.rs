@@ -9,13 +9,11 @@ use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
-use super::local_queue::Ran;
 use super::outcome::{Ending, TaskId};
 use super::stall::Target;
 use super::task_state::{Body, Open, Tag};
 
-/// Tasks of one caller and tier that ended well one after the other, while nobody waited
-/// for just one of them: they are counted together.
+/// Tasks of one caller and tier that ended so one after the other: they are counted together.
 #[derive(Default)]
 pub(super) struct Series {
     of: Option<Of>,
@@ -33,6 +31,7 @@ struct Of {
     caller: Key,
     lane: LaneKey,
     tier: u32,
+    ending: Ending,
     /// The last that its synchronize covers; these are covered if they are not later.
     closed: TaskId,
     covered: bool,
@@ -40,8 +39,8 @@ struct Of {
 
 impl Of {
     #[inline]
-    fn has(&self, id: TaskId, InFlight { lane, tier, .. }: InFlight) -> bool {
-        (lane, tier, id <= self.closed) == (self.lane, self.tier, self.covered)
+    fn has(&self, id: TaskId, InFlight { lane, tier, .. }: InFlight, ending: Ending) -> bool {
+        (lane, tier, ending, id <= self.closed) == (self.lane, self.tier, self.ending, self.covered)
     }
 }
 
@@ -60,55 +59,33 @@ impl<J: Body> Core<J> {
     ) {
         self.workers.finished(n);
         self.set_running(n, None);
-        self.conclude_run(tag, true, ending, now, wakes);
+        let mut series = Series::default();
+        self.end(tag, (1, true), ending, now, &mut series, wakes);
+        self.count_series(&mut series, wakes);
     }
 
-    /// A running task ended, whatever its worker does now; `held`: with what it held.
-    pub(super) fn conclude_run(
+    /// A running task ended, whatever its worker does now, or so many that ended well;
+    /// `held`: with what it held. It is counted with the others of the `series`, which is to be
+    /// [counted](Self::count_series) before anything else.
+    #[inline]
+    pub(super) fn end(
         &mut self,
         tag: Tag,
-        held: bool,
+        (tasks, held): (u32, bool),
         ending: Ending,
         now: Duration,
-        wakes: &mut WakeBatch,
-    ) {
-        let tier = match tag.future {
-            Some(_) => self.end_future(tag),
-            None => {
-                if held {
-                    self.backlog.finish(tag.holds);
-                }
-                tag.holds.tier
-            }
-        };
-        let caller = self.caller_of(tag.holds.lane);
-        if ending.is_failure() && self.caller_mut(caller).failed(tier) {
-            self.skip(caller, now, wakes);
-        }
-        self.conclude((tag.id, caller, tag.future), ending, wakes);
-    }
-
-    /// As [`conclude_run`](Self::conclude_run) of one or several that ended well: they may be
-    /// counted with the others of the `series`, which is to be [counted](Self::count_series)
-    /// before anything else. False if they cannot.
-    #[inline]
-    pub(super) fn end_in_series(
-        &mut self,
-        ran: &Ran,
         series: &mut Series,
         wakes: &mut WakeBatch,
-    ) -> bool {
-        let Ran { tag, tasks, .. } = *ran;
+    ) {
         // What is known of one by its number was known before it joined others.
-        let known = !self.stalls.is_empty() || !self.told_to_end.is_empty();
-        if known && tasks == 1 {
-            return false;
+        if tasks == 1 {
+            self.forget(tag.id);
         }
         let gone = tag.future.and_then(|future| self.futures.remove(future));
         // Since its first poll.
         let begun = gone.filter(|gone| gone.begun.is_some());
         let holds = begun.as_ref().map_or(tag.holds, |begun| begun.tag.holds);
-        if !series.of.is_some_and(|of| of.has(tag.id, holds)) {
+        if !series.of.is_some_and(|of| of.has(tag.id, holds, ending)) {
             self.count_series(series, wakes);
             let InFlight { lane, tier, .. } = holds;
             let caller = self.caller_of(lane);
@@ -117,19 +94,34 @@ impl<J: Body> Core<J> {
                 caller,
                 lane,
                 tier,
+                ending,
                 closed,
                 covered: tag.id <= closed,
             });
         }
         match holds.group {
-            Some(group) if !ran.handed_on => self.backlog.complete(group, holds.tier),
+            Some(group) if held => self.backlog.complete(group, holds.tier),
             Some(_) => {}
             None => series.alone += tasks,
         }
         series.woken += u32::from(begun.is_some());
         series.tasks += tasks;
         series.last = tag.id;
-        true
+        if ending.is_failure() {
+            self.count_series(series, wakes);
+            self.fail(holds, now, wakes);
+        }
+    }
+
+    /// A task that held this failed: others may be skipped for that.
+    #[cold]
+    fn fail(&mut self, holds: InFlight, now: Duration, wakes: &mut WakeBatch) {
+        let caller = self.caller_of(holds.lane);
+        // Gone, if that was its last.
+        let c = self.callers.get_mut(caller);
+        if c.is_some_and(|c| c.failed(holds.tier)) {
+            self.skip(caller, now, wakes);
+        }
     }
 
     /// Counts what has ended in the series, which is empty then.
@@ -142,7 +134,11 @@ impl<J: Body> Core<J> {
             woken,
         } = std::mem::take(series);
         let Some(Of {
-            caller, lane, tier, ..
+            caller,
+            lane,
+            tier,
+            ending,
+            ..
         }) = of
         else {
             return;
@@ -153,7 +149,7 @@ impl<J: Body> Core<J> {
         if let Some(lane) = self.caller(caller).woken_lane.filter(|_| woken > 0) {
             self.backlog.complete_alone(lane, 0, woken);
         }
-        self.count(caller, last, Some(Ending::Ok), tasks, wakes);
+        self.count(caller, last, Some(ending), tasks, wakes);
     }
 
     /// A task, whose entry this is if it is a future, has ended: nothing is left of it.
@@ -167,11 +163,17 @@ impl<J: Body> Core<J> {
         if let Some(future) = future {
             self.futures.remove(future);
         }
+        self.forget(id);
+        self.count(caller, id, Some(ending), 1, wakes);
+    }
+
+    /// A task has ended: what was known of it by its number.
+    #[inline]
+    fn forget(&mut self, id: TaskId) {
         if !self.told_to_end.is_empty() {
             self.told_to_end.remove(&id);
         }
         self.stalls.ended(Target::Task(id));
-        self.count(caller, id, Some(ending), 1, wakes);
     }
 
     /// Counts endings in the caller's state, up to this task, and wakes who waits for them.

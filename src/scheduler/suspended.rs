@@ -195,23 +195,6 @@ impl<J: Body> Core<J> {
         begun.map_or(tag.holds, |future| future.tag.holds)
     }
 
-    /// A worker has polled it. Ends its turn in the line of those that were woken.
-    fn end_poll(&mut self, tag: Tag) {
-        let key = tag.future.expect(ENTRY);
-        if self.future(key).begun.is_some() {
-            self.backlog.finish(tag.holds);
-        }
-    }
-
-    /// A future has run to its end: its tier.
-    #[cold]
-    pub(super) fn end_future(&mut self, tag: Tag) -> u32 {
-        self.end_poll(tag);
-        let holds = self.holds_of(&tag);
-        self.backlog.finish(holds);
-        holds.tier
-    }
-
     /// A future that has begun will not go on, if no worker has it: the owner is to
     /// drop it and say [`dropped`](Self::dropped). False if a worker has it.
     #[cold]

@@ -11,7 +11,9 @@ use crate::wait::WakeBatch;
 use super::core::Core;
 use super::log::{GroupId, Record, TaskInfo};
 use super::outcome::{Ending, Run, TaskId};
-use super::task_state::{Body, Ended, Later, Location, Phase, Placing, Running, Started, Waiting};
+use super::task_state::{
+    Body, Ended, Later, Location, Phase, Placing, Running, Started, Tag, Waiting,
+};
 
 impl<J: Body> Core<J> {
     /// Worker `n` has claimed a task, which starts.
@@ -23,9 +25,14 @@ impl<J: Body> Core<J> {
     ) -> Started<J> {
         self.claimed(&mut claim);
         let record = self.begin_record(&claim, now);
-        let started = Started::only(claim, record, now);
-        self.set_running(n, Some(Running::of(&started)));
-        started
+        let (tag, job) = (Tag::of(&claim.item, claim.holds()), claim.item.job);
+        self.set_running(n, Some(Running::new(tag, job.label().cloned(), now)));
+        Started {
+            tag,
+            job,
+            record,
+            start: now,
+        }
     }
 
     /// What worker `n` runs, for all that the core knows.

@@ -237,7 +237,7 @@ fn one_that_a_worker_gives_back_stands_where_it_stood() {
     let mut prefetched = VecDeque::new();
     assert_eq!(world.core.prefetch(1, 1, &mut prefetched), (1, 1));
     let prefetched = prefetched.pop_front().unwrap();
-    let Claimed::One(claim, _) = &prefetched else {
+    let Claimed::One(Some(claim), _) = &prefetched else {
         panic!("it is in no run");
     };
     assert_eq!(claim.item.id(), woken[1]);
