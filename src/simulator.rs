@@ -43,8 +43,7 @@ mod driver;
 mod tests;
 mod work;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -60,7 +59,7 @@ use crate::timers::{Timer, Timers};
 use crate::wait::WakeBatch;
 use crate::workers::Action;
 
-use work::{Job, Running};
+use work::Job;
 
 pub use driver::Driver;
 pub use work::{CallerId, GroupId, SimTask, Work};
@@ -78,8 +77,8 @@ pub struct Simulation {
     core: Core<Job>,
     now: Duration,
     idle: Option<Duration>,
-    /// When, on which worker, which task will end, and how.
-    ends: BinaryHeap<Reverse<(Duration, u32, Running)>>,
+    /// When, on which worker, which task will end, and its row so far.
+    ends: BTreeMap<(Duration, u32), (Tag, Job, Option<Box<Record>>)>,
     /// Which worker will have rested long enough, and when.
     rests: Timers<u32>,
     resting: BTreeMap<u32, Timer>,
@@ -110,7 +109,7 @@ impl Simulation {
             core: Core::new(workers, bypass)?,
             now: Duration::ZERO,
             idle: None,
-            ends: BinaryHeap::new(),
+            ends: BTreeMap::new(),
             rests: Timers::new(),
             resting: BTreeMap::new(),
             pauses: Timers::new(),
@@ -251,16 +250,16 @@ impl Simulation {
                 Synced::Busy => return Err(SyncError::Busy),
                 Synced::NotYet => self.dispatch(),
             }
-            synced = self.core.synchronized(caller);
+            synced = self.core.caller_mut(caller).synced();
             if synced != Synced::NotYet {
                 continue;
             }
             let Some(next) = self.next_event() else {
-                let _none = self.core.abandon_synchronize(caller);
+                let _none = self.core.caller_mut(caller).reopen_epoch();
                 return Err(SyncError::Stalled(Stalled));
             };
             self.move_to(next);
-            synced = self.core.synchronized(caller);
+            synced = self.core.caller_mut(caller).synced();
         }
     }
 
@@ -271,8 +270,8 @@ impl Simulation {
     }
 
     fn next_end(&self) -> Option<Duration> {
-        let Reverse((end, ..)) = self.ends.peek()?;
-        Some(*end)
+        let (&(end, _), _) = self.ends.first_key_value()?;
+        Some(end)
     }
 
     /// The key of a group of this simulation.
@@ -300,10 +299,9 @@ impl Simulation {
             self.core.wake_task(future);
         }
         self.retire_rested();
-        while self.next_end() == Some(then) {
-            let Some(Reverse((end, worker, Running(tag, job, record)))) = self.ends.pop() else {
-                break;
-            };
+        while self.next_end() == Some(then)
+            && let Some(((end, worker), (tag, job, record))) = self.ends.pop_first()
+        {
             let awaits = job.awaits();
             let ending = job.work().ending;
             match awaits {
@@ -330,8 +328,11 @@ impl Simulation {
     fn await_again(&mut self, worker: u32, (tag, job): (Tag, Job), pause: Duration) {
         let since = self.now.saturating_sub(job.work().takes);
         let polled = ((tag, job.clone()), pause.is_zero());
-        let awaits =
-            self.core.suspend_one(polled, worker, (since, self.now)) && pause < Duration::MAX;
+        let times = (since, self.now);
+        let awaits = self
+            .core
+            .suspend_one(polled, worker, times, &mut self.wakes);
+        let awaits = awaits && pause < Duration::MAX;
         let wakes = tag.future.filter(|_| awaits);
         let at = self.now.saturating_add(pause);
         job.set_pause(wakes.map(|future| self.pauses.set(at, future)));
@@ -364,8 +365,8 @@ impl Simulation {
             let start = row.run.map_or(start, |run| run.start);
             row.run = Some(Run { worker, start, end });
         });
-        let running = Running(started.tag, started.job, record);
-        self.ends.push(Reverse((end, worker, running)));
+        let runs = (started.tag, started.job, record);
+        self.ends.insert((end, worker), runs);
     }
 
     fn retire_rested(&mut self) {

@@ -110,7 +110,7 @@ pub(crate) enum Synced {
 }
 
 #[derive(Debug)]
-pub(super) struct CallerState {
+pub(crate) struct CallerState {
     pub(super) name: Arc<str>,
     pub(super) lane: LaneKey,
     pub(super) weight: u32,
@@ -292,7 +292,7 @@ impl CallerState {
     }
 
     /// Goes on with the synchronize that closed the epoch.
-    pub(super) fn synced(&mut self) -> Synced {
+    pub(crate) fn synced(&mut self) -> Synced {
         match &self.closing {
             Some(closing) if closing.epoch.unfinished == 0 => {
                 let summary = closing.epoch.summary;
@@ -324,7 +324,7 @@ impl CallerState {
 
     /// The synchronize gave up: its epoch merges into the next.
     #[must_use]
-    pub(super) fn reopen_epoch(&mut self) -> Option<Waker> {
+    pub(crate) fn reopen_epoch(&mut self) -> Option<Waker> {
         let closing = self.closing.take()?;
         self.current.unfinished += closing.epoch.unfinished;
         self.current.waiting += closing.epoch.waiting;

@@ -45,7 +45,6 @@ use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
-use super::endings::Series;
 use super::local_queue::{LocalQueue, Ran, Went, Work};
 use super::posting::Posting;
 use super::suspended::WokenRun;
@@ -322,7 +321,7 @@ fn report(
     mut groups: &[GroupKey],
     wakes: &mut WakeBatch,
 ) {
-    let (mut series, mut woken) = (Series::default(), WokenRun::default());
+    let mut woken = WokenRun::default();
     // Not a loop: a chain is quicker from inside.
     all.into_iter().for_each(|ran| {
         let Ran {
@@ -331,11 +330,11 @@ fn report(
         match ran.went {
             Went::Ended(ending) => {
                 let so_many = (ran.tasks, !ran.handed_on);
-                core.end(tag, so_many, ending, end, &mut series, wakes);
+                core.end(tag, so_many, ending, end, wakes);
             }
             Went::Suspended(job, by_itself) => {
                 let polled = ((tag, job), by_itself);
-                core.suspend(polled, n, (start, end), &mut woken);
+                core.suspend(polled, n, (start, end), &mut woken, wakes);
             }
         }
         if ran.groups > 0 {
@@ -345,6 +344,5 @@ fn report(
             groups = others;
         }
     });
-    core.count_series(&mut series, wakes);
     core.enqueue_run(&mut woken);
 }

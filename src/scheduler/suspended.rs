@@ -26,7 +26,7 @@ use crate::wait::WakeBatch;
 
 use super::core::Core;
 use super::outcome::{Ending, Run};
-use super::task_state::{Body, Ended, FutureState, Open, Phase, Tag, Waiting};
+use super::task_state::{Body, FutureState, Location, Phase, Tag, Waiting};
 
 /// Futures that were woken while they were polled, one after the other, in one lane: at least
 /// one, if there is a lane. For the time being their phase does not say where they are.
@@ -68,6 +68,7 @@ impl<J: Body> Core<J> {
         n: u32,
         (start, now): (Duration, Duration),
         run: &mut WokenRun<J>,
+        wakes: &mut WakeBatch,
     ) {
         let key = tag.future.expect(ENTRY);
         let future = self.futures.get_mut(key).expect(ENTRY);
@@ -96,7 +97,7 @@ impl<J: Body> Core<J> {
         self.future_mut(key).phase = Phase::Suspended(task);
         self.suspended += 1;
         if is_cancelled {
-            self.withdraw_begun(key, now);
+            self.cancel(Location::Future(key), now, wakes);
         }
     }
 
@@ -106,11 +107,12 @@ impl<J: Body> Core<J> {
         polled: ((Tag, J), bool),
         n: u32,
         times: (Duration, Duration),
+        wakes: &mut WakeBatch,
     ) -> bool {
         self.workers.finished(n);
         self.set_running(n, None);
         let (mut woken, before) = (WokenRun::default(), self.suspended);
-        self.suspend(polled, n, times, &mut woken);
+        self.suspend(polled, n, times, &mut woken, wakes);
         let awaits = woken.lane.is_none() && self.suspended > before;
         self.enqueue_run(&mut woken);
         awaits
@@ -195,51 +197,15 @@ impl<J: Body> Core<J> {
         begun.map_or(tag.holds, |future| future.tag.holds)
     }
 
-    /// A future that has begun will not go on, if no worker has it: the owner is to
-    /// drop it and say [`dropped`](Self::dropped). False if a worker has it.
-    #[cold]
-    pub(super) fn withdraw_begun(&mut self, key: Key, now: Duration) -> bool {
-        let future = self.future_mut(key);
-        let task = match std::mem::replace(&mut future.phase, Phase::Withdrawn) {
-            Phase::Suspended(task) => task,
-            Phase::InLine(spot) => {
-                self.suspended += 1;
-                let taken = self.backlog.take_out(spot);
-                taken.expect("it waits there").0
-            }
-            other => {
-                future.phase = other;
-                return false;
-            }
-        };
-        let future = self.future(key);
-        let (run, holds) = (future.run(now), future.tag.holds);
-        let caller = self.caller_of(holds.lane);
-        let record = self.record(&task, holds, run, Ending::Cancelled, now);
-        self.taken(&task, caller);
-        self.future_mut(key).phase = Phase::Withdrawn;
-        self.underway += 1;
-        let open = Some((task.id(), caller, Some(key)));
-        self.ended.push(Ended {
-            job: task.job,
-            ending: Ending::Cancelled,
-            run,
-            record,
-            open,
-        });
-        true
-    }
-
     /// A task that ended without a worker was told, and what it was to run is gone.
-    pub(crate) fn dropped(&mut self, open: Open, ending: Ending, wakes: &mut WakeBatch) {
+    pub(crate) fn dropped(&mut self, tag: Tag, ending: Ending, wakes: &mut WakeBatch) {
         self.underway -= 1;
-        let future = open.2.map(|future| self.future(future));
-        if let Some(begun) = future.filter(|future| future.begun.is_some()) {
-            let holds = begun.tag.holds;
+        let begun = |future| self.future(future).begun.is_some();
+        if tag.future.is_some_and(begun) {
             self.suspended -= 1;
-            self.backlog.finish(holds);
+            self.backlog.finish(tag.holds);
         }
-        self.conclude(open, ending, wakes);
+        self.conclude(tag, ending, wakes);
     }
 
     #[inline]

@@ -325,10 +325,7 @@ pub(crate) struct Ended<J> {
     pub(crate) ending: Ending,
     pub(crate) run: Option<Run>,
     pub(crate) record: Option<Box<Record>>,
-    /// It is not counted before it is told and dropped: if there is a log, or it is a future
+    /// The task, if it is not counted before it is told and dropped: if there is a log, or it is a future
     /// that had begun.
-    pub(crate) open: Option<Open>,
+    pub(crate) open: Option<Tag>,
 }
-
-/// A task, its caller, and its entry if it is a future.
-pub(crate) type Open = (TaskId, Key, Option<Key>);

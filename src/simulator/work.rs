@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use crate::backlog::GroupKey;
-use crate::scheduler::{Body, Ending, Location, Placing, Record, Tag, TaskId};
+use crate::scheduler::{Body, Ending, Location, Placing, TaskId};
 use crate::slab::Key;
 use crate::sync::{Arc, Mutex};
 use crate::timers::Timer;
@@ -196,33 +196,5 @@ impl Work {
     pub fn bump(mut self, level: u8) -> Self {
         self.placing.bump = Some(level);
         self
-    }
-}
-
-/// A task that runs, and its row so far; all are equal in the order of ends.
-pub(super) struct Running(
-    pub(super) Tag,
-    pub(super) Job,
-    pub(super) Option<Box<Record>>,
-);
-
-impl PartialEq for Running {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Running {}
-
-impl PartialOrd for Running {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Running {
-    /// At one time a worker runs one task, so this is never asked.
-    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
-        std::cmp::Ordering::Equal
     }
 }

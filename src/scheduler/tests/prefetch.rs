@@ -305,7 +305,7 @@ fn a_synchronize_does_not_wait_for_a_later_task() {
     let (_, queue) = world.claim(1, 8).unwrap();
     assert_eq!(world.rest(&queue.unwrap(), 1), [2, 3, 4]);
     world.finish(1, 4);
-    let synced = world.state.core.synchronized(world.caller);
+    let synced = world.state.core.caller_mut(world.caller).synced();
     assert!(matches!(synced, Synced::Done(summary) if summary.ok == 4));
 }
 
@@ -331,7 +331,7 @@ fn who_takes_the_last_that_a_synchronize_covers_brings_in_the_others() {
             let (task, now) = (world.task(3), world.now);
             world.state.core.cancel(task, now, &mut world.wakes);
             assert!(world.state.settle(&mut world.wakes));
-            let synced = world.state.core.synchronized(main);
+            let synced = world.state.core.caller_mut(main).synced();
             assert!(matches!(synced, Synced::Done(s) if (s.ok, s.cancelled) == (1, 1)));
         } else {
             assert_eq!(world.claim(2, 1).unwrap().0, 3);

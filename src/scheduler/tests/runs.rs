@@ -142,7 +142,7 @@ impl World {
     }
 
     pub(super) fn synced(&mut self) -> Option<Summary> {
-        match self.state.core.synchronized(self.caller) {
+        match self.state.core.caller_mut(self.caller).synced() {
             Synced::Done(summary) => Some(summary),
             _ => None,
         }
