@@ -55,7 +55,7 @@ use crate::scheduler::{
 };
 use crate::slab::Key;
 use crate::sync::{Arc, unique};
-use crate::timers::{Timer, Timers};
+use crate::timers::Timers;
 use crate::wait::WakeBatch;
 use crate::workers::Action;
 
@@ -79,9 +79,8 @@ pub struct Simulation {
     idle: Option<Duration>,
     /// When, on which worker, which task will end, and its row so far.
     ends: BTreeMap<(Duration, u32), (Tag, Job, Option<Box<Record>>)>,
-    /// Which worker will have rested long enough, and when.
-    rests: Timers<u32>,
-    resting: BTreeMap<u32, Timer>,
+    /// Which worker rests, and when it will have rested long enough.
+    rests: BTreeMap<u32, Duration>,
     /// Which future is woken when.
     pauses: Timers<Key>,
     records: Vec<Record>,
@@ -110,8 +109,7 @@ impl Simulation {
             now: Duration::ZERO,
             idle: None,
             ends: BTreeMap::new(),
-            rests: Timers::new(),
-            resting: BTreeMap::new(),
+            rests: BTreeMap::new(),
             pauses: Timers::new(),
             records: Vec::new(),
             wakes: WakeBatch::new(),
@@ -313,8 +311,7 @@ impl Simulation {
             }
             let _none = self.core.rest(worker, None);
             if let Some(idle) = self.idle {
-                let rested = self.rests.set(end.saturating_add(idle), worker);
-                self.resting.insert(worker, rested);
+                self.rests.insert(worker, end.saturating_add(idle));
             }
             if let Some(mut row) = record.filter(|_| awaits.is_none()) {
                 (row.ended, row.ending) = (end, ending);
@@ -352,9 +349,7 @@ impl Simulation {
     }
 
     fn take(&mut self, worker: u32) {
-        if let Some(rest) = self.resting.remove(&worker) {
-            self.rests.cancel(rest);
-        }
+        self.rests.remove(&worker);
         let Some(started) = self.core.claim(worker, self.now) else {
             self.core.retire(worker);
             return;
@@ -370,11 +365,16 @@ impl Simulation {
     }
 
     fn retire_rested(&mut self) {
-        self.rests.advance(self.now);
-        while let Some((_, worker)) = self.rests.due() {
-            self.resting.remove(&worker);
-            self.core.retire(worker);
-        }
+        let Self {
+            rests, core, now, ..
+        } = self;
+        rests.retain(|worker, until| {
+            let stays = *until > *now;
+            if !stays {
+                core.retire(*worker);
+            }
+            stays
+        });
     }
 
     /// Rows of tasks that ended without running.

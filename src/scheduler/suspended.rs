@@ -87,9 +87,9 @@ impl<J: Body> Core<J> {
         let is_cancelled = self.is_cancelled(tag.id, caller);
         if woken && !is_cancelled {
             let lane = self.woken_lane(caller);
-            let before = run.lane.replace(lane).filter(|&before| before != lane);
-            if let Some(before) = before {
-                self.enqueue_to(before, std::mem::take(&mut run.tasks));
+            if run.lane != Some(lane) {
+                self.enqueue_run(run);
+                run.lane = Some(lane);
             }
             run.tasks.push(Some(task));
             return;
@@ -120,9 +120,19 @@ impl<J: Body> Core<J> {
 
     /// Those that were woken together wait for a worker.
     pub(super) fn enqueue_run(&mut self, run: &mut WokenRun<J>) {
-        if let Some(lane) = run.lane.take() {
-            self.enqueue_to(lane, std::mem::take(&mut run.tasks));
+        let WokenRun {
+            lane: Some(lane),
+            tasks,
+        } = std::mem::take(run)
+        else {
+            return;
+        };
+        let spots = self.backlog.next_spots(lane);
+        for (task, spot) in tasks.iter().flatten().zip(spots) {
+            let key = task.future().expect(ENTRY);
+            self.future_mut(key).phase = Phase::InLine(spot);
         }
+        self.backlog.send_run(lane, tasks);
     }
 
     /// A future is woken. One that a worker has is polled once more if it is not ready. Whether it
@@ -151,16 +161,6 @@ impl<J: Body> Core<J> {
         let lane = self.woken_lane(self.caller_of(lane));
         let (spot, _) = self.backlog.send_to(lane, None, None, None, task);
         self.future_mut(key).phase = Phase::InLine(spot);
-    }
-
-    /// Some wait for a worker, in the lane of those that were woken.
-    fn enqueue_to(&mut self, lane: LaneKey, tasks: Vec<Option<Waiting<J>>>) {
-        let spots = self.backlog.next_spots(lane);
-        for (task, spot) in tasks.iter().flatten().zip(spots) {
-            let key = task.future().expect(ENTRY);
-            self.future_mut(key).phase = Phase::InLine(spot);
-        }
-        self.backlog.send_run(lane, tasks);
     }
 
     /// The lane of the caller's tasks that were woken.
