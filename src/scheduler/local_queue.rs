@@ -147,9 +147,9 @@ impl Local {
             self.waiting.pop_front();
         }
         let running = self.running.as_mut()?;
-        ran.tag = Tag::of(&task, holds);
-        ran.start = now;
-        (running.tag, running.start) = (ran.tag, now);
+        let tag = Tag::of(&task, holds);
+        (ran.tag, ran.start) = (tag, now);
+        (running.tag, running.start) = (tag, now);
         if task.has_label() || running.label.is_some() {
             running.label = task.job.label().cloned();
         }

@@ -119,7 +119,11 @@ impl Performance<'_> {
     fn begin(&mut self, timed: bool) {
         self.timed = timed;
         self.kept.ran += 1;
-        if std::mem::replace(&mut self.kept.late, !timed) && timed {
+        let late = std::mem::replace(&mut self.kept.late, !timed);
+        if !timed {
+            return;
+        }
+        if late {
             self.ran.start = self.shared.origin.elapsed();
             self.ran.end = self.ran.start;
         }
@@ -147,7 +151,9 @@ impl Runner for Performance<'_> {
             self.ran.end = self.shared.origin.elapsed();
         }
         let run = self.run();
-        if let Some(mut record) = self.record.take() {
+        if self.timed
+            && let Some(mut record) = self.record.take()
+        {
             record.run = Some(run);
             record.ended = run.end;
             record.ending = ending;
