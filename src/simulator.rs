@@ -59,7 +59,7 @@ use crate::timers::Timers;
 use crate::wait::WakeBatch;
 use crate::workers::Action;
 
-use work::Job;
+use work::{Job, Running};
 
 pub use driver::Driver;
 pub use work::{CallerId, GroupId, SimTask, Work};
@@ -78,7 +78,7 @@ pub struct Simulation {
     now: Duration,
     idle: Option<Duration>,
     /// When, on which worker, which task will end, and its row so far.
-    ends: BTreeMap<(Duration, u32), (Tag, Job, Option<Box<Record>>)>,
+    ends: BTreeMap<(Duration, u32), Running>,
     /// Which worker rests, and when it will have rested long enough.
     rests: BTreeMap<u32, Duration>,
     /// Which future is woken when.
@@ -268,8 +268,7 @@ impl Simulation {
     }
 
     fn next_end(&self) -> Option<Duration> {
-        let (&(end, _), _) = self.ends.first_key_value()?;
-        Some(end)
+        self.ends.keys().next().map(|&(end, _)| end)
     }
 
     /// The key of a group of this simulation.

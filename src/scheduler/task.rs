@@ -187,11 +187,12 @@ impl std::error::Error for OutcomeError {}
 /// [`OutcomeError`] as for [`Task::outcome`]; [`Nothing`](OutcomeError::Nothing) if there
 /// is no task at all. If it is [`Taken`](OutcomeError::Taken), the outcome of one of them
 /// was taken before: remove that task from the list.
-pub fn first<R, E>(
-    tasks: &mut [Task<R, E>],
-) -> Wait<impl Op<Output = Result<(usize, Outcome<R, E>), OutcomeError>>> {
+pub fn first<R, E>(tasks: &mut [Task<R, E>]) -> Wait<impl Op<Output = Ended<R, E>>> {
     Wait::new(First::of(tasks, |n, outcome| (n, outcome)))
 }
+
+/// Which has ended, and its outcome.
+type Ended<R, E> = Result<(usize, Outcome<R, E>), OutcomeError>;
 
 /// The wait of [`first`] and of [`Task::outcome`].
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use crate::backlog::GroupKey;
-use crate::scheduler::{Body, Ending, Location, Placing, TaskId};
+use crate::scheduler::{Body, Ending, Location, Placing, Record, Tag, TaskId};
 use crate::slab::Key;
 use crate::sync::{Arc, Mutex};
 use crate::timers::Timer;
@@ -198,3 +198,6 @@ impl Work {
         self
     }
 }
+
+/// A task that runs, and its row so far.
+pub(super) type Running = (Tag, Job, Option<Box<Record>>);
