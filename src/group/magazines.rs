@@ -25,6 +25,10 @@ const SPARE: usize = 8;
 
 /// Memory for a first block.
 #[repr(align(16))]
+pub(super) struct Tiny(#[expect(dead_code)] [u8; 32]);
+
+/// Memory for the largest block that an idle group keeps.
+#[repr(align(16))]
 pub(super) struct Small(#[expect(dead_code)] [u8; 64]);
 
 /// Memory for a further block.
@@ -82,6 +86,7 @@ macro_rules! pooled {
     };
 }
 
+pooled!(Tiny, 32);
 pooled!(Small, 32);
 pooled!(Medium, 32);
 pooled!(Large, 8);
