@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::backlog::InFlight;
+use crate::backlog::{GroupKey, InFlight};
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::WakeBatch;
@@ -27,16 +27,16 @@ impl<J: Body> Core<J> {
     ) {
         self.workers.finished(n);
         self.set_running(n, None);
-        self.end(tag, (1, true), ending, now, wakes);
+        self.end(tag, (1, true, &[]), ending, now, wakes);
     }
 
     /// A running task ended, whatever its worker does now, or so many of one claim that ended
-    /// well; `held`: with what it held.
+    /// well; `held`: with what it held. These groups are `free` after that.
     #[inline]
     pub(super) fn end(
         &mut self,
         tag: Tag,
-        (tasks, held): (u32, bool),
+        (tasks, held, free): (u32, bool, &[GroupKey]),
         ending: Ending,
         now: Duration,
         wakes: &mut WakeBatch,
@@ -57,6 +57,9 @@ impl<J: Body> Core<J> {
             Some(group) if held => self.backlog.complete(group, tier),
             Some(_) => {}
             None => self.backlog.complete_alone(lane, tier, tasks),
+        }
+        if !free.is_empty() {
+            self.backlog.complete_each(lane, tier, free);
         }
         let caller = self.caller_of(lane);
         if ending.is_failure() && self.caller_mut(caller).failed(tier) {

@@ -40,7 +40,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::backlog::{GroupKey, InFlight};
+use crate::backlog::GroupKey;
 use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
@@ -322,27 +322,22 @@ fn report(
     wakes: &mut WakeBatch,
 ) {
     let mut woken = WokenRun::default();
-    // Not a loop: a chain is quicker from inside.
-    all.into_iter().for_each(|ran| {
+    for ran in all {
         let Ran {
             tag, start, end, ..
         } = ran;
         match ran.went {
             Went::Ended(ending) => {
-                let so_many = (ran.tasks, !ran.handed_on);
-                core.end(tag, so_many, ending, end, wakes);
+                let (free, others) = groups.split_at(ran.groups as usize);
+                groups = others;
+                let these = (ran.tasks, !ran.handed_on, free);
+                core.end(tag, these, ending, end, wakes);
             }
             Went::Suspended(job, by_itself) => {
                 let polled = ((tag, job), by_itself);
                 core.suspend(polled, n, (start, end), &mut woken, wakes);
             }
         }
-        if ran.groups > 0 {
-            let (free, others) = groups.split_at(ran.groups as usize);
-            let InFlight { lane, tier, .. } = tag.holds;
-            core.backlog.complete_each(lane, tier, free);
-            groups = others;
-        }
-    });
+    }
     core.enqueue_run(&mut woken);
 }

@@ -219,15 +219,12 @@ impl Caller {
     /// Room for so many, also that of tasks whose endings only their workers know.
     fn take_room(&self, tasks: usize) -> Result<Permits<'_>, SendReason> {
         match self.capacity.take(tasks) {
-            Err(SendReason::Full) => self.take_after_endings(tasks),
+            Err(SendReason::Full) => {
+                self.shared.read_exact(|_| ());
+                self.capacity.take(tasks)
+            }
             taken => taken,
         }
-    }
-
-    #[cold]
-    fn take_after_endings(&self, tasks: usize) -> Result<Permits<'_>, SendReason> {
-        self.shared.read_exact(|_| ());
-        self.capacity.take(tasks)
     }
 
     /// Posts all of them, or none: of tier 0, without a delay, and there is no log.
