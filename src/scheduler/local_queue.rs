@@ -84,8 +84,13 @@ pub(super) struct Local {
 }
 
 /// The rows, behind their lock.
-#[derive(Default)]
 pub(super) struct LocalQueue(Mutex<Local>);
+
+impl Default for LocalQueue {
+    fn default() -> Self {
+        Self(Mutex::new(Local::default()))
+    }
+}
 
 impl LocalQueue {
     pub(super) fn lock(&self) -> MutexGuard<'_, Local> {
