@@ -82,7 +82,6 @@ mod closing;
 mod core;
 mod current;
 mod endings;
-mod first;
 mod handles;
 mod later;
 mod local_queue;
@@ -126,7 +125,6 @@ pub use builder::Builder;
 pub use caller::{CallerOptions, OnFailure, Summary};
 pub use core::How;
 pub use current::is_cancelled;
-pub use first::first;
 pub use handles::{Caller, Group, Place};
 pub use log::{Event, GroupId, Log, Record, TaskInfo};
 pub use outcome::{Ending, Outcome, Run, TaskId, Verdict};
@@ -134,7 +132,7 @@ pub use pool::{Pool, PoolError};
 pub use reject::{CallerError, Reason, Rejected, SyncError};
 pub use room::Submitting;
 pub use status::{CallerStatus, RunningTask, Status, WaitingTask, Why, WorkersStatus};
-pub use task::{OutcomeError, Task};
+pub use task::{OutcomeError, Task, first};
 #[cfg(feature = "tracing")]
 pub use trace::Tracing;
 

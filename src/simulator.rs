@@ -43,8 +43,7 @@ mod driver;
 mod tests;
 mod work;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -56,7 +55,7 @@ use crate::scheduler::{
 };
 use crate::slab::Key;
 use crate::sync::{Arc, unique};
-use crate::timers::{Timer, Timers};
+use crate::timers::Timers;
 use crate::wait::WakeBatch;
 use crate::workers::Action;
 
@@ -78,11 +77,10 @@ pub struct Simulation {
     core: Core<Job>,
     now: Duration,
     idle: Option<Duration>,
-    /// When, on which worker, which task will end, and how.
-    ends: BinaryHeap<Reverse<(Duration, u32, Running)>>,
-    /// Which worker will have rested long enough, and when.
-    rests: Timers<u32>,
-    resting: BTreeMap<u32, Timer>,
+    /// When, on which worker, which task will end, and its row so far.
+    ends: BTreeMap<(Duration, u32), Running>,
+    /// Which worker rests, and when it will have rested long enough.
+    rests: BTreeMap<u32, Duration>,
     /// Which future is woken when.
     pauses: Timers<Key>,
     records: Vec<Record>,
@@ -110,9 +108,8 @@ impl Simulation {
             core: Core::new(workers, bypass)?,
             now: Duration::ZERO,
             idle: None,
-            ends: BinaryHeap::new(),
-            rests: Timers::new(),
-            resting: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            rests: BTreeMap::new(),
             pauses: Timers::new(),
             records: Vec::new(),
             wakes: WakeBatch::new(),
@@ -251,16 +248,16 @@ impl Simulation {
                 Synced::Busy => return Err(SyncError::Busy),
                 Synced::NotYet => self.dispatch(),
             }
-            synced = self.core.synchronized(caller);
+            synced = self.core.caller_mut(caller).synced();
             if synced != Synced::NotYet {
                 continue;
             }
             let Some(next) = self.next_event() else {
-                let _none = self.core.abandon_synchronize(caller);
+                let _none = self.core.caller_mut(caller).reopen_epoch();
                 return Err(SyncError::Stalled(Stalled));
             };
             self.move_to(next);
-            synced = self.core.synchronized(caller);
+            synced = self.core.caller_mut(caller).synced();
         }
     }
 
@@ -271,8 +268,7 @@ impl Simulation {
     }
 
     fn next_end(&self) -> Option<Duration> {
-        let Reverse((end, ..)) = self.ends.peek()?;
-        Some(*end)
+        self.ends.keys().next().map(|&(end, _)| end)
     }
 
     /// The key of a group of this simulation.
@@ -300,10 +296,9 @@ impl Simulation {
             self.core.wake_task(future);
         }
         self.retire_rested();
-        while self.next_end() == Some(then) {
-            let Some(Reverse((end, worker, Running(tag, job, record)))) = self.ends.pop() else {
-                break;
-            };
+        while self.next_end() == Some(then)
+            && let Some(((end, worker), (tag, job, record))) = self.ends.pop_first()
+        {
             let awaits = job.awaits();
             let ending = job.work().ending;
             match awaits {
@@ -315,8 +310,7 @@ impl Simulation {
             }
             let _none = self.core.rest(worker, None);
             if let Some(idle) = self.idle {
-                let rested = self.rests.set(end.saturating_add(idle), worker);
-                self.resting.insert(worker, rested);
+                self.rests.insert(worker, end.saturating_add(idle));
             }
             if let Some(mut row) = record.filter(|_| awaits.is_none()) {
                 (row.ended, row.ending) = (end, ending);
@@ -330,8 +324,11 @@ impl Simulation {
     fn await_again(&mut self, worker: u32, (tag, job): (Tag, Job), pause: Duration) {
         let since = self.now.saturating_sub(job.work().takes);
         let polled = ((tag, job.clone()), pause.is_zero());
-        let awaits =
-            self.core.suspend_one(polled, worker, (since, self.now)) && pause < Duration::MAX;
+        let times = (since, self.now);
+        let awaits = self
+            .core
+            .suspend_one(polled, worker, times, &mut self.wakes);
+        let awaits = awaits && pause < Duration::MAX;
         let wakes = tag.future.filter(|_| awaits);
         let at = self.now.saturating_add(pause);
         job.set_pause(wakes.map(|future| self.pauses.set(at, future)));
@@ -351,9 +348,7 @@ impl Simulation {
     }
 
     fn take(&mut self, worker: u32) {
-        if let Some(rest) = self.resting.remove(&worker) {
-            self.rests.cancel(rest);
-        }
+        self.rests.remove(&worker);
         let Some(started) = self.core.claim(worker, self.now) else {
             self.core.retire(worker);
             return;
@@ -364,16 +359,21 @@ impl Simulation {
             let start = row.run.map_or(start, |run| run.start);
             row.run = Some(Run { worker, start, end });
         });
-        let running = Running(started.tag, started.job, record);
-        self.ends.push(Reverse((end, worker, running)));
+        let runs = (started.tag, started.job, record);
+        self.ends.insert((end, worker), runs);
     }
 
     fn retire_rested(&mut self) {
-        self.rests.advance(self.now);
-        while let Some((_, worker)) = self.rests.due() {
-            self.resting.remove(&worker);
-            self.core.retire(worker);
-        }
+        let Self {
+            rests, core, now, ..
+        } = self;
+        rests.retain(|worker, until| {
+            let stays = *until > *now;
+            if !stays {
+                core.retire(*worker);
+            }
+            stays
+        });
     }
 
     /// Rows of tasks that ended without running.

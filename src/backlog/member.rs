@@ -60,22 +60,6 @@ impl<T> Run<T> {
         Some((ticket, item))
     }
 
-    /// Takes the first if it goes.
-    #[inline]
-    pub(super) fn pop_if(&mut self, goes: impl FnOnce(&T) -> bool) -> Option<T> {
-        let [Some(first), ..] = self.items.as_slice() else {
-            return None;
-        };
-        if !goes(first) {
-            return None;
-        }
-        let item = self.items.next()??;
-        self.first += 1;
-        self.waiting -= 1;
-        self.close_gap();
-        Some(item)
-    }
-
     /// By the invariant.
     #[inline]
     fn close_gap(&mut self) {

@@ -37,18 +37,15 @@ impl<T> RunClaim<T> {
     }
 
     /// Takes the next.
+    #[inline]
     pub fn pop(&mut self) -> Option<T> {
         (self.overtaken, self.begun) = (0, true);
         Some(self.run.pop()?.1)
     }
 
-    /// Takes the next if it is not the first, and `goes`.
-    #[inline]
-    pub fn pop_joined(&mut self, goes: impl FnOnce(&T) -> bool) -> Option<T> {
-        match self.begun {
-            true => self.run.pop_if(goes),
-            false => None,
-        }
+    /// Whether the first has been taken out.
+    pub fn has_begun(&self) -> bool {
+        self.begun
     }
 
     /// All of them, each with where it waited.

@@ -68,13 +68,9 @@ impl<T> GroupClaim<T> {
         Some(item)
     }
 
-    /// Takes the next if one of them, or one before them, is at work.
-    #[inline]
-    pub fn pop_joined(&mut self) -> Option<T> {
-        match self.begun {
-            true => self.pop(),
-            false => None,
-        }
+    /// Whether one of them, or one before them, is at work.
+    pub fn has_begun(&self) -> bool {
+        self.begun
     }
 
     /// Whether the next takes over what the one at work holds.

@@ -1,6 +1,6 @@
 //! Tasks that are to be posted together, and what they are posted in.
 
-use std::iter::{Once, once};
+use std::iter::once;
 use std::vec::IntoIter;
 
 use crate::sync::Arc;
@@ -12,32 +12,23 @@ use super::solo::Solo;
 use super::task_state::Kind;
 
 /// Tasks that are to be posted together.
-pub(super) trait Batch: Sized {
-    type Jobs: ExactSizeIterator<Item = Work>;
-    type Bodies;
-
+pub(super) trait Batch {
     fn len(&self) -> usize;
 
     /// What all of them are.
     fn kind(&self) -> Kind;
 
-    /// Takes bodies that were kept, if these are enough.
-    fn take_bodies(&self, kept: &mut Bodies) -> Option<Self::Bodies>;
-
-    /// In these bodies.
-    fn fill(self, bodies: Self::Bodies) -> Self::Jobs;
+    /// In bodies that were kept, if these are enough.
+    fn fill(&mut self, kept: &mut Bodies) -> Option<impl ExactSizeIterator<Item = Work>>;
 
     /// In new ones.
-    fn make(self) -> Self::Jobs;
+    fn make(&mut self) -> Vec<Work>;
 }
 
 /// Tasks that have their bodies, and what they are.
 pub(super) struct Made<I>(pub(super) I, pub(super) Kind);
 
 impl<I: ExactSizeIterator<Item = Work>> Batch for Made<I> {
-    type Jobs = I;
-    type Bodies = ();
-
     fn len(&self) -> usize {
         self.0.len()
     }
@@ -47,75 +38,56 @@ impl<I: ExactSizeIterator<Item = Work>> Batch for Made<I> {
     }
 
     #[inline]
-    fn take_bodies(&self, _: &mut Bodies) -> Option<()> {
-        Some(())
+    fn fill(&mut self, _: &mut Bodies) -> Option<impl ExactSizeIterator<Item = Work>> {
+        Some(&mut self.0)
     }
 
-    #[inline]
-    fn fill(self, (): ()) -> I {
-        self.0
-    }
-
-    #[inline]
-    fn make(self) -> I {
-        self.0
+    fn make(&mut self) -> Vec<Work> {
+        self.0.by_ref().collect()
     }
 }
 
-impl<P: Program> Batch for Solo<P> {
-    type Jobs = Once<Work>;
-    type Bodies = Work;
-
-    #[inline]
+/// One that nobody will ask for, until it has its body.
+impl<P: Program> Batch for Option<Solo<P>> {
     fn len(&self) -> usize {
-        1
+        usize::from(self.is_some())
     }
 
     #[inline]
     fn kind(&self) -> Kind {
-        Kind::of(self, false)
+        Kind::of(self.as_ref().expect(BEFORE), false)
     }
 
     #[inline]
-    fn take_bodies(&self, kept: &mut Bodies) -> Option<Work> {
-        kept.take::<P>()
+    fn fill(&mut self, kept: &mut Bodies) -> Option<impl ExactSizeIterator<Item = Work>> {
+        let body = kept.take::<P>(1)?.pop();
+        Some(once(self.take()?.put_into(body)))
     }
 
-    #[inline]
-    fn fill(self, body: Work) -> Self::Jobs {
-        once(self.put_into(body))
-    }
-
-    #[inline]
-    fn make(self) -> Self::Jobs {
-        once(Arc::new(self))
+    fn make(&mut self) -> Vec<Work> {
+        let made = self.take().map(|task| Arc::new(task) as Work);
+        made.into_iter().collect()
     }
 }
 
-impl<P: Program> Batch for Vec<Solo<P>> {
-    type Jobs = IntoIter<Work>;
-    type Bodies = Vec<Work>;
-
+/// Several, at least one.
+impl<P: Program> Batch for IntoIter<Solo<P>> {
     fn len(&self) -> usize {
-        self.len()
+        self.as_slice().len()
     }
 
     fn kind(&self) -> Kind {
-        Kind::of(&self[0], false)
+        Kind::of(self.as_slice().first().expect(BEFORE), false)
     }
 
-    fn take_bodies(&self, kept: &mut Bodies) -> Option<Vec<Work>> {
-        kept.take_many::<P>(self.len())
+    fn fill(&mut self, kept: &mut Bodies) -> Option<impl ExactSizeIterator<Item = Work>> {
+        let bodies = kept.take::<P>(self.as_slice().len())?;
+        Some(self.map(|task| task.put_into(bodies.pop())))
     }
 
-    fn fill(self, bodies: Vec<Work>) -> Self::Jobs {
-        let filled = self.into_iter().zip(bodies);
-        let filled = filled.map(|(task, body)| task.put_into(body));
-        filled.collect::<Vec<_>>().into_iter()
-    }
-
-    fn make(self) -> Self::Jobs {
-        let jobs = self.into_iter().map(|task| Arc::new(task) as Work);
-        jobs.collect::<Vec<_>>().into_iter()
+    fn make(&mut self) -> Vec<Work> {
+        self.map(|task| Arc::new(task) as Work).collect()
     }
 }
+
+const BEFORE: &str = "it is asked for before it has its body";

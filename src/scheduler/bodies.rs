@@ -93,26 +93,16 @@ impl Bodies {
         self.rows.retain(|row| !row.bodies.is_empty());
     }
 
-    /// So many for tasks of this type, if they are there.
-    pub(super) fn take_many<P: Program>(&mut self, many: usize) -> Option<Vec<Work>> {
-        let bodies = self.of::<P>()?;
-        let taken = bodies.split_off(bodies.len().checked_sub(many)?);
-        self.len -= many;
-        Some(taken)
-    }
-
-    /// One for a task of this type, if it is there.
+    /// So many for tasks of this type, if they are there: the last of these, to be taken.
     #[inline]
-    pub(super) fn take<P: Program>(&mut self) -> Option<Work> {
-        let taken = self.of::<P>()?.pop()?;
-        self.len -= 1;
-        Some(taken)
-    }
-
-    #[inline]
-    fn of<P: Program>(&mut self) -> Option<&mut Vec<Work>> {
+    pub(super) fn take<P: Program>(&mut self, many: usize) -> Option<&mut Vec<Work>> {
         let of = TypeId::of::<Solo<P>>();
         let row = self.rows.iter_mut().find(|row| row.of == of);
-        row.map(|row| &mut row.bodies)
+        let bodies = &mut row?.bodies;
+        if bodies.len() < many {
+            return None;
+        }
+        self.len -= many;
+        Some(bodies)
     }
 }

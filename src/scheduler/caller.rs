@@ -110,7 +110,7 @@ pub(crate) enum Synced {
 }
 
 #[derive(Debug)]
-pub(super) struct CallerState {
+pub(crate) struct CallerState {
     pub(super) name: Arc<str>,
     pub(super) lane: LaneKey,
     pub(super) weight: u32,
@@ -190,9 +190,7 @@ impl CallerState {
         self.epoch_of(id).waiting -= tasks as u64;
         let closing = self.closing.as_ref();
         id <= self.closed() && closing.is_some_and(|closing| closing.epoch.waiting == 0)
-            || self.released_waiters.is_some()
-                && self.current.waiting == 0
-                && closing.is_none_or(|closing| closing.epoch.waiting == 0)
+            || self.released_waiters.is_some() && self.waiting() == 0
             || self.wants_room()
     }
 
@@ -214,7 +212,7 @@ impl CallerState {
         let closing = self.closing.as_ref().map(|closing| closing.epoch.waiting);
         let covered = closing.filter(|&waiting| waiting > 0);
         let released = self.released_waiters.as_ref();
-        let all = released.map(|_| self.current.waiting + closing.unwrap_or(0));
+        let all = released.map(|_| self.waiting());
         let one = self.wants_room().then_some(1);
         let awaited = one.or(covered).or(all.filter(|&waiting| waiting > 0));
         let awaited = awaited.map(|awaited| usize::try_from(awaited).unwrap_or(usize::MAX));
@@ -259,14 +257,16 @@ impl CallerState {
 
     /// Tasks submitted and not ended.
     pub(super) fn unfinished(&self) -> u64 {
-        let closing = self.closing.as_ref();
-        self.current.unfinished + closing.map_or(0, |c| c.epoch.unfinished)
+        self.sum(|epoch| epoch.unfinished)
     }
 
     /// Those of them that no worker has.
     pub(super) fn waiting(&self) -> u64 {
-        let closing = self.closing.as_ref();
-        self.current.waiting + closing.map_or(0, |c| c.epoch.waiting)
+        self.sum(|epoch| epoch.waiting)
+    }
+
+    fn sum(&self, of: impl Fn(&Epoch) -> u64) -> u64 {
+        of(&self.current) + self.closing.as_ref().map_or(0, |c| of(&c.epoch))
     }
 
     /// What became of all that no synchronize has covered.
@@ -292,7 +292,7 @@ impl CallerState {
     }
 
     /// Goes on with the synchronize that closed the epoch.
-    pub(super) fn synced(&mut self) -> Synced {
+    pub(crate) fn synced(&mut self) -> Synced {
         match &self.closing {
             Some(closing) if closing.epoch.unfinished == 0 => {
                 let summary = closing.epoch.summary;
@@ -324,7 +324,7 @@ impl CallerState {
 
     /// The synchronize gave up: its epoch merges into the next.
     #[must_use]
-    pub(super) fn reopen_epoch(&mut self) -> Option<Waker> {
+    pub(crate) fn reopen_epoch(&mut self) -> Option<Waker> {
         let closing = self.closing.take()?;
         self.current.unfinished += closing.epoch.unfinished;
         self.current.waiting += closing.epoch.waiting;

@@ -46,7 +46,7 @@ impl<J: Body> Core<J> {
         self.claimed(&mut claim);
         let record = self.begin_record(&claim, Duration::ZERO);
         let first = Tag::of(&claim.item, claim.holds());
-        to.push_back(Claimed::One(claim, record));
+        to.push_back(Claimed::One(Some(claim), record));
         (1, 1 + self.prefetch_behind(first, most - 1, to))
     }
 
@@ -133,7 +133,8 @@ impl<J: Body> Core<J> {
     /// What did not start waits again, where it waited before.
     pub(super) fn unclaim(&mut self, claimed: Claimed<J>) {
         match claimed {
-            Claimed::One(claim, _) => {
+            Claimed::One(None, _) => {}
+            Claimed::One(Some(claim), _) => {
                 let caller = self.caller_of(claim.lane);
                 self.all_returned(caller, Some(&claim.item), 1);
                 self.waits_again(&claim.item, claim.spot());

@@ -1,6 +1,4 @@
-//! How callers and the scheduler end, and the waits for what is outstanding.
-
-use std::task::Waker;
+//! How callers and the scheduler end.
 
 use crate::limit::Limit;
 use crate::queue::Capacity;
@@ -17,16 +15,6 @@ impl<J: Body> Core<J> {
     pub(crate) fn synchronize(&mut self, caller: Key) -> Synced {
         let last = self.last;
         self.caller_mut(caller).close_epoch(last)
-    }
-
-    /// Goes on with a synchronize that closed an epoch.
-    pub(crate) fn synchronized(&mut self, caller: Key) -> Synced {
-        self.caller_mut(caller).synced()
-    }
-
-    #[must_use]
-    pub(crate) fn abandon_synchronize(&mut self, caller: Key) -> Option<Waker> {
-        self.caller_mut(caller).reopen_epoch()
     }
 
     /// This caller takes no more tasks, or with `None` the whole scheduler does not. Gives

@@ -324,7 +324,7 @@ impl<J: Body> Core<J> {
         self.callers.get(caller).expect(OWNED)
     }
 
-    pub(super) fn caller_mut(&mut self, caller: Key) -> &mut CallerState {
+    pub(crate) fn caller_mut(&mut self, caller: Key) -> &mut CallerState {
         self.callers.get_mut(caller).expect(OWNED)
     }
 

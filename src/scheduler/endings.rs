@@ -2,48 +2,15 @@
 
 use std::time::Duration;
 
-use crate::backlog::InFlight;
-use crate::lanes::LaneKey;
+use crate::backlog::{GroupKey, InFlight};
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
-use super::local_queue::Ran;
 use super::outcome::{Ending, TaskId};
 use super::stall::Target;
-use super::task_state::{Body, Open, Tag};
-
-/// Tasks of one caller and tier that ended well one after the other, while nobody waited
-/// for just one of them: they are counted together.
-#[derive(Default)]
-pub(super) struct Series {
-    of: Option<Of>,
-    last: TaskId,
-    tasks: u32,
-    /// Those of them that were alone.
-    alone: u32,
-    /// Those of them that were futures and had been woken.
-    woken: u32,
-}
-
-/// Whose tasks they are: those of a lane and tier, from after one task to another.
-#[derive(Clone, Copy)]
-struct Of {
-    caller: Key,
-    lane: LaneKey,
-    tier: u32,
-    /// The last that its synchronize covers; these are covered if they are not later.
-    closed: TaskId,
-    covered: bool,
-}
-
-impl Of {
-    #[inline]
-    fn has(&self, id: TaskId, InFlight { lane, tier, .. }: InFlight) -> bool {
-        (lane, tier, id <= self.closed) == (self.lane, self.tier, self.covered)
-    }
-}
+use super::task_state::{Body, Tag};
 
 impl<J: Body> Core<J> {
     /// A running task ended; its worker looks for the next. If that skips other
@@ -60,118 +27,65 @@ impl<J: Body> Core<J> {
     ) {
         self.workers.finished(n);
         self.set_running(n, None);
-        self.conclude_run(tag, true, ending, now, wakes);
+        self.end(tag, (1, true, &[]), ending, now, wakes);
     }
 
-    /// A running task ended, whatever its worker does now; `held`: with what it held.
-    pub(super) fn conclude_run(
+    /// A running task ended, whatever its worker does now, or so many of one claim that ended
+    /// well; `held`: with what it held. These groups are `free` after that.
+    #[inline]
+    pub(super) fn end(
         &mut self,
         tag: Tag,
-        held: bool,
+        (tasks, held, free): (u32, bool, &[GroupKey]),
         ending: Ending,
         now: Duration,
         wakes: &mut WakeBatch,
     ) {
-        let tier = match tag.future {
-            Some(_) => self.end_future(tag),
-            None => {
-                if held {
-                    self.backlog.finish(tag.holds);
-                }
-                tag.holds.tier
-            }
-        };
-        let caller = self.caller_of(tag.holds.lane);
+        // What is known of one by its number was known before it joined others.
+        if tasks == 1 {
+            self.forget(tag.id);
+        }
+        let mut holds = tag.holds;
+        let gone = tag.future.and_then(|future| self.futures.remove(future));
+        if let Some(begun) = gone.filter(|gone| gone.begun.is_some()) {
+            // Its turn in the line of those that were woken.
+            self.backlog.finish(holds);
+            holds = begun.tag.holds;
+        }
+        let InFlight { lane, group, tier } = holds;
+        match group {
+            Some(group) if held => self.backlog.complete(group, tier),
+            Some(_) => {}
+            None => self.backlog.complete_alone(lane, tier, tasks),
+        }
+        if !free.is_empty() {
+            self.backlog.complete_each(lane, tier, free);
+        }
+        let caller = self.caller_of(lane);
         if ending.is_failure() && self.caller_mut(caller).failed(tier) {
             self.skip(caller, now, wakes);
         }
-        self.conclude((tag.id, caller, tag.future), ending, wakes);
+        self.count(caller, tag.id, Some(ending), tasks, wakes);
     }
 
-    /// As [`conclude_run`](Self::conclude_run) of one or several that ended well: they may be
-    /// counted with the others of the `series`, which is to be [counted](Self::count_series)
-    /// before anything else. False if they cannot.
+    /// A task that no worker had has ended: nothing is left of it.
     #[inline]
-    pub(super) fn end_in_series(
-        &mut self,
-        ran: &Ran,
-        series: &mut Series,
-        wakes: &mut WakeBatch,
-    ) -> bool {
-        let Ran { tag, tasks, .. } = *ran;
-        // What is known of one by its number was known before it joined others.
-        let known = !self.stalls.is_empty() || !self.told_to_end.is_empty();
-        if known && tasks == 1 {
-            return false;
-        }
-        let gone = tag.future.and_then(|future| self.futures.remove(future));
-        // Since its first poll.
-        let begun = gone.filter(|gone| gone.begun.is_some());
-        let holds = begun.as_ref().map_or(tag.holds, |begun| begun.tag.holds);
-        if !series.of.is_some_and(|of| of.has(tag.id, holds)) {
-            self.count_series(series, wakes);
-            let InFlight { lane, tier, .. } = holds;
-            let caller = self.caller_of(lane);
-            let closed = self.caller(caller).closed();
-            series.of = Some(Of {
-                caller,
-                lane,
-                tier,
-                closed,
-                covered: tag.id <= closed,
-            });
-        }
-        match holds.group {
-            Some(group) if !ran.handed_on => self.backlog.complete(group, holds.tier),
-            Some(_) => {}
-            None => series.alone += tasks,
-        }
-        series.woken += u32::from(begun.is_some());
-        series.tasks += tasks;
-        series.last = tag.id;
-        true
-    }
-
-    /// Counts what has ended in the series, which is empty then.
-    pub(super) fn count_series(&mut self, series: &mut Series, wakes: &mut WakeBatch) {
-        let Series {
-            of,
-            last,
-            tasks,
-            alone,
-            woken,
-        } = std::mem::take(series);
-        let Some(Of {
-            caller, lane, tier, ..
-        }) = of
-        else {
-            return;
-        };
-        if alone > 0 {
-            self.backlog.complete_alone(lane, tier, alone);
-        }
-        if let Some(lane) = self.caller(caller).woken_lane.filter(|_| woken > 0) {
-            self.backlog.complete_alone(lane, 0, woken);
-        }
-        self.count(caller, last, Some(Ending::Ok), tasks, wakes);
-    }
-
-    /// A task, whose entry this is if it is a future, has ended: nothing is left of it.
-    #[inline]
-    pub(super) fn conclude(
-        &mut self,
-        (id, caller, future): Open,
-        ending: Ending,
-        wakes: &mut WakeBatch,
-    ) {
-        if let Some(future) = future {
+    pub(super) fn conclude(&mut self, tag: Tag, ending: Ending, wakes: &mut WakeBatch) {
+        if let Some(future) = tag.future {
             self.futures.remove(future);
         }
+        self.forget(tag.id);
+        let caller = self.caller_of(tag.holds.lane);
+        self.count(caller, tag.id, Some(ending), 1, wakes);
+    }
+
+    /// A task has ended: what was known of it by its number.
+    #[inline]
+    fn forget(&mut self, id: TaskId) {
         if !self.told_to_end.is_empty() {
             self.told_to_end.remove(&id);
         }
         self.stalls.ended(Target::Task(id));
-        self.count(caller, id, Some(ending), 1, wakes);
     }
 
     /// Counts endings in the caller's state, up to this task, and wakes who waits for them.

@@ -56,8 +56,16 @@ impl<J: Body> Core<J> {
         let (mut callers, mut seen) = (Vec::new(), BTreeSet::new());
         self.clock.timers.advance(now);
         while let Some((_, later)) = self.clock.timers.due() {
-            let caller = later.caller;
-            self.come(later, now, wakes);
+            let Later {
+                caller,
+                task,
+                placing,
+            } = later;
+            // If its group's last task is in a higher tier it follows it there, where it would
+            // otherwise wait for itself.
+            self.arrive(caller, task, placing, now, wakes);
+            let pinned = placing.group.into_iter();
+            pinned.for_each(|group| self.backlog.unpin(group));
             if self.callers.get(caller).is_some() && seen.insert(caller) {
                 callers.push(caller);
             }
@@ -68,20 +76,5 @@ impl<J: Body> Core<J> {
     /// When the next task is due that is not yet.
     pub(crate) fn next_due(&self) -> Option<Duration> {
         self.clock.timers.next()
-    }
-
-    /// A task is due. If its group's last task is in a higher tier it follows it
-    /// there, where it would otherwise wait for itself.
-    fn come(&mut self, later: Later<J>, now: Duration, wakes: &mut WakeBatch) {
-        let Later {
-            caller,
-            task,
-            placing,
-        } = later;
-        self.arrive(caller, task, placing, now, wakes);
-        placing
-            .group
-            .into_iter()
-            .for_each(|group| self.backlog.unpin(group));
     }
 }

@@ -12,19 +12,21 @@ use crate::backlog::GroupKey;
 use crate::sync::{Arc, Mutex, MutexGuard};
 
 use super::cell::Job;
-use super::outcome::{Ending, TaskId};
-use super::task_state::{Body, Claimed, Running, Started, Tag, Waiting};
+use super::log::Record;
+use super::outcome::Ending;
+use super::task_state::{Body, Claimed, Running, Started, Tag};
 
 pub(super) type Work = Arc<dyn Job>;
 
-/// A task that has run: the core does not know it yet.
+/// A task that has run, or several of one claim that ended well one after the other: the core
+/// does not know it yet.
 pub(super) struct Ran {
+    /// That of the first, but for the number, which is the last one's.
     pub(super) tag: Tag,
-    /// How many it stands for: those up to this one that [joined](LocalQueue::next_joined).
     pub(super) tasks: u32,
-    /// Of how many groups the last was among those that joined.
+    /// How many groups are [free](Local::groups) since, beside that of the tag.
     pub(super) groups: u32,
-    /// The next task has taken over what it held.
+    /// The second, or the task that runs, has taken over what the first held.
     pub(super) handed_on: bool,
     pub(super) went: Went,
     pub(super) start: Duration,
@@ -32,18 +34,24 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    /// One task.
+    /// One task, that is to begin.
     #[inline]
-    pub(super) fn one(tag: Tag, went: Went, start: Duration, end: Duration) -> Self {
+    pub(super) fn new(tag: Tag, start: Duration) -> Self {
         Self {
             tag,
             tasks: 1,
             groups: 0,
             handed_on: false,
-            went,
+            went: Went::Ended(Ending::Ok),
             start,
-            end,
+            end: start,
         }
+    }
+
+    /// Whether others may be counted with it.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.tag.future.is_none() && matches!(self.went, Went::Ended(Ending::Ok))
     }
 }
 
@@ -64,24 +72,15 @@ impl Went {
 
 #[derive(Default)]
 pub(super) struct Local {
-    /// What has run, but for those in whose place the one that runs is.
+    /// What has run.
     pub(super) past: Vec<Ran>,
+    /// The task that runs is of the same claim as the last of these, and that is plain.
+    joins: bool,
+    /// The groups that are free since, in the order of `past`.
+    pub(super) groups: Vec<GroupKey>,
     /// The task that started last.
     pub(super) running: Option<Running>,
-    /// Those that ended well in whose place that is.
-    joined: Joined,
-    /// The groups of which the last joined, in the order of `past`.
-    pub(super) groups: Vec<GroupKey>,
     pub(super) waiting: VecDeque<Claimed<Work>>,
-}
-
-/// Tasks in whose place the one that runs is.
-#[derive(Default)]
-struct Joined {
-    tasks: u32,
-    /// Of how many groups the last is among them.
-    groups: u32,
-    last: TaskId,
 }
 
 /// The rows, behind their lock.
@@ -98,8 +97,10 @@ impl LocalQueue {
         self.0.lock()
     }
 
-    /// The worker's next task, if it has one; then the last one's ending stays here.
-    pub(super) fn next(&self, ran: &mut Ran) -> Option<Started<Work>> {
+    /// The worker's next task, if it has one, as [there](Local::go_on). The moment between the
+    /// two is the worker's own.
+    #[inline]
+    pub(super) fn next(&self, ran: &mut Ran) -> Option<ToRun> {
         if ran.went.has_failed() {
             return None;
         }
@@ -107,105 +108,56 @@ impl LocalQueue {
         if local.waiting.is_empty() {
             return None;
         }
-        local.note_joined();
-        ran.handed_on = local.goes_on();
-        let went = std::mem::replace(&mut ran.went, Went::Ended(Ending::Ok));
-        local.past.push(Ran { went, ..*ran });
-        // The moment between them is the worker's own.
-        local.start_next(ran.end)
-    }
-
-    /// The next of the tasks that were claimed together, if the last one was another of them,
-    /// and neither is a future: it takes the place of the last one, which ended well at `end`.
-    /// Its number, its group, and itself.
-    #[inline]
-    pub(super) fn next_joined(&self, end: Duration) -> Option<(TaskId, Option<GroupKey>, Work)> {
-        let local = &mut *self.0.lock();
-        let claimed = local.waiting.front_mut()?;
-        let (task, group) = claimed.pop_joined()?;
-        if claimed.is_empty() {
-            local.waiting.pop_front();
-        }
-        let (id, running) = (task.id(), local.running.as_mut()?);
-        local.joined.tasks += 1;
-        local.joined.last = std::mem::replace(&mut running.tag.id, id);
-        if running.tag.holds.group != group {
-            local.joined.groups += 1;
-            local.groups.extend(running.tag.holds.group);
-            running.tag.holds.group = group;
-        }
-        running.start = end;
-        if task.has_label() || running.label.is_some() {
-            running.label = task.job.label().cloned();
-        }
-        Some((id, group, task.job))
-    }
-
-    /// The next of a run, as [`next`](Self::next), if the last one, which did not fail, was
-    /// another of it: but for its number and entry it has the tag of that.
-    pub(super) fn next_of_run(&self, ran: &mut Ran) -> Option<Waiting<Work>> {
-        let local = &mut *self.0.lock();
-        let claimed = local.waiting.front_mut()?;
-        let task = claimed.pop_of_run()?;
-        if claimed.is_empty() {
-            local.waiting.pop_front();
-        }
-        local.note_joined();
-        let went = std::mem::replace(&mut ran.went, Went::Ended(Ending::Ok));
-        local.past.push(Ran { went, ..*ran });
-        let running = local.running.as_mut()?;
-        (running.tag.id, running.tag.future) = (task.id(), task.future());
-        running.start = ran.end;
-        running.label = task.job.label().cloned();
-        Some(task)
+        let now = ran.end;
+        local.go_on(ran, now)
     }
 }
+
+/// What is to be run, with its row if there is a log.
+type ToRun = (Work, Option<Box<Record>>);
 
 impl Local {
     /// It is empty, and the worker runs this task.
     pub(super) fn begin(&mut self, first: &Started<Work>) {
-        self.running = Some(Running::of(first));
+        let label = first.job.label().cloned();
+        self.running = Some(Running::new(first.tag, label, first.start));
     }
 
-    /// The next task starts, if there is one.
-    pub(super) fn start_next(&mut self, start: Duration) -> Option<Started<Work>> {
-        let first = self.waiting.front_mut()?;
-        let next = match first.next_of_several(start) {
-            Some(next) => {
-                if first.is_empty() {
-                    self.waiting.pop_front();
+    /// What has run stays here. The worker's next task, if it has one: `ran` is of that then,
+    /// which starts `now`.
+    #[inline]
+    pub(super) fn go_on(&mut self, ran: &mut Ran, now: Duration) -> Option<ToRun> {
+        let next = self.waiting.front_mut();
+        let (joins, takes_over) = next.as_ref().map_or((false, false), |next| next.goes_on());
+        let is_plain = ran.is_plain();
+        match self.past.last_mut().filter(|_| self.joins && is_plain) {
+            Some(before) => {
+                before.tasks += 1;
+                before.tag.id = ran.tag.id;
+                if let Some(free) = ran.tag.holds.group.filter(|_| !takes_over) {
+                    before.groups += 1;
+                    self.groups.push(free);
                 }
-                next
             }
-            None => self.waiting.pop_front()?.only(start)?,
-        };
-        self.running = Some(Running::of(&next));
-        Some(next)
-    }
-
-    /// Whether the next task takes over what the one that runs holds.
-    pub(super) fn goes_on(&self) -> bool {
-        self.waiting.front().is_some_and(Claimed::goes_on)
-    }
-
-    /// Those in whose place the one that runs is have run.
-    pub(super) fn note_joined(&mut self) {
-        let Joined {
-            tasks,
-            groups,
-            last,
-        } = std::mem::take(&mut self.joined);
-        let Some(Running { tag, start, .. }) = self.running.as_ref().filter(|_| tasks > 0) else {
-            return;
-        };
-        self.past.push(Ran {
-            tag: Tag { id: last, ..*tag },
-            tasks,
-            groups,
-            handed_on: tag.holds.group.is_some(),
-            went: Went::Ended(Ending::Ok),
-            start: *start,
-            end: *start,
-        });
+            None => {
+                ran.handed_on = takes_over;
+                let went = std::mem::replace(&mut ran.went, Went::Ended(Ending::Ok));
+                self.past.push(Ran { went, ..*ran });
+            }
+        }
+        self.joins = joins && is_plain;
+        let next = next?;
+        let (task, holds, record) = next.pop()?;
+        if next.is_empty() {
+            self.waiting.pop_front();
+        }
+        let running = self.running.as_mut()?;
+        let tag = Tag::of(&task, holds);
+        (ran.tag, ran.start) = (tag, now);
+        (running.tag, running.start) = (tag, now);
+        if task.has_label() || running.label.is_some() {
+            running.label = task.job.label().cloned();
+        }
+        Some((task.job, record))
     }
 }

@@ -8,13 +8,13 @@ use crate::sync::{Arc, WakeArc};
 use crate::wait::{WakeBatch, drop_quietly};
 
 use super::bodies::Bodies;
-use super::cell::{Course, Job, Runner};
+use super::cell::{Course, Runner};
 use super::current::{as_task, wake_current};
-use super::local_queue::{LocalQueue, Ran, Went};
+use super::local_queue::{Ran, Went, Work};
 use super::log::{Event, Record};
 use super::outcome::{Ending, Run};
+use super::prefetch::Taken;
 use super::shared::Shared;
-use super::task_state::{Started, Tag};
 
 /// What a worker keeps from one task to the next.
 #[derive(Default)]
@@ -41,92 +41,53 @@ impl Kept {
     }
 }
 
-/// Runs a task, and those that [join](LocalQueue::next_joined) it, and logs them. Who is told
-/// of the end of one, once it is in the core, finds its row. What the last of them came to.
+/// Runs a task, and those that wait in the worker's queue, and logs them. Who is told
+/// of the end of one, once it is in the core, finds its row. What the last of them came to:
+/// one that failed, for failures may skip those that wait; or there is none behind it.
 ///
 /// If nobody has a task's handle and nobody keeps a log, nobody wants to know when
 /// it ran: then no clock is read, and it ends when it started.
-pub(super) fn perform(
-    shared: &Arc<Shared>,
-    n: u32,
-    started: Started<Arc<dyn Job>>,
-    queue: Option<&LocalQueue>,
-    kept: &mut Kept,
-) -> Ran {
-    let Started {
-        tag,
-        mut job,
-        record,
-        start,
-    } = started;
+#[inline]
+pub(super) fn perform(shared: &Arc<Shared>, n: u32, taken: Taken, kept: &mut Kept) -> Ran {
+    let Taken { first, queue } = taken;
+    let mut job = first.job;
     let mut performance = Performance {
         shared,
-        tag,
-        record,
+        n,
+        record: first.record,
         timed: false,
-        run: Run {
-            worker: n,
-            start,
-            end: start,
-        },
+        ran: Ran::new(first.tag, first.start),
         kept,
     };
     loop {
-        let (course, woken) = performance.perform(&mut job);
-        let went = match course {
-            Course::Suspended => {
-                performance.run.end = shared.origin.elapsed();
-                Went::Suspended(job, woken)
-            }
-            Course::Spent => {
-                performance.ended(Ending::Ok);
-                performance.kept.bodies.put(job);
-                Went::Ended(Ending::Ok)
-            }
-            Course::Ended(ending) => {
-                // What nobody asks for goes here, while the task is not reported: where
-                // that waits for its scheduler, this task waits.
-                as_task(performance.tag, || drop_quietly(job));
-                Went::Ended(ending)
-            }
-        };
-        let is_plain = performance.tag.future.is_none();
-        let plain = queue.filter(|_| is_plain && matches!(went, Went::Ended(Ending::Ok)));
-        let end = performance.run.end;
-        if let Some((id, group, next)) = plain.and_then(|queue| queue.next_joined(end)) {
-            performance.kept.tell();
-            performance.run.start = end;
-            let tag = &mut performance.tag;
-            (tag.id, tag.holds.group, job) = (id, group, next);
-            continue;
-        }
-        let queue = queue.filter(|_| !went.has_failed());
-        let mut ran = Ran::one(performance.tag, went, performance.run.start, end);
-        let Some(next) = queue.and_then(|queue| queue.next_of_run(&mut ran)) else {
-            return ran;
+        performance.perform(job);
+        let next = queue
+            .as_ref()
+            .and_then(|queue| queue.next(&mut performance.ran));
+        let Some((next, record)) = next else {
+            return performance.ran;
         };
         performance.kept.tell();
-        performance.run.start = end;
-        let tag = &mut performance.tag;
-        (tag.id, tag.future, job) = (next.id(), next.future(), next.job);
+        (job, performance.record) = (next, record);
     }
 }
 
 struct Performance<'a> {
     shared: &'a Arc<Shared>,
-    tag: Tag,
+    n: u32,
     record: Option<Box<Record>>,
     timed: bool,
-    run: Run,
+    /// What comes of it.
+    ran: Ran,
     kept: &'a mut Kept,
 }
 
 impl Performance<'_> {
-    /// Runs one; and whether it was woken by itself meanwhile.
+    /// Runs one: what came of it is in `ran`, where nothing has come of any yet.
     #[inline]
-    fn perform(&mut self, job: &mut Arc<dyn Job>) -> (Course, bool) {
-        let tag = self.tag;
-        match Arc::get_mut(job) {
+    fn perform(&mut self, mut job: Work) {
+        let tag = self.ran.tag;
+        let (course, woken) = match Arc::get_mut(&mut job) {
             Some(body) => {
                 self.begin(self.record.is_some());
                 as_task(tag, || body.run_alone(self))
@@ -135,6 +96,22 @@ impl Performance<'_> {
                 self.begin(true);
                 as_task(tag, || job.run(self))
             }
+        };
+        match course {
+            Course::Suspended => {
+                self.ran.end = self.shared.origin.elapsed();
+                self.ran.went = Went::Suspended(job, woken);
+            }
+            Course::Spent => {
+                self.ended(Ending::Ok);
+                self.kept.bodies.put(job);
+            }
+            Course::Ended(ending) => {
+                // What nobody asks for goes here, while the task is not reported: where
+                // that waits for its scheduler, this task waits.
+                as_task(tag, || drop_quietly(job));
+                self.ran.went = Went::Ended(ending);
+            }
         }
     }
 
@@ -142,16 +119,27 @@ impl Performance<'_> {
     fn begin(&mut self, timed: bool) {
         self.timed = timed;
         self.kept.ran += 1;
-        if std::mem::replace(&mut self.kept.late, !timed) && timed {
-            self.run.start = self.shared.origin.elapsed();
-            self.run.end = self.run.start;
+        let late = std::mem::replace(&mut self.kept.late, !timed);
+        if !timed {
+            return;
         }
+        if late {
+            self.ran.start = self.shared.origin.elapsed();
+            self.ran.end = self.ran.start;
+        }
+        let (run, worker) = (self.run(), self.n);
         if let Some(record) = self.record.as_mut().filter(|record| record.run.is_none()) {
-            record.run = Some(self.run);
-            let (task, at) = (record.task.clone(), self.run.start);
-            let worker = self.run.worker;
+            record.run = Some(run);
+            let (task, at) = (record.task.clone(), run.start);
             self.shared.tell(Event::Started { task, worker, at });
         }
+    }
+
+    #[inline]
+    fn run(&self) -> Run {
+        let Ran { start, end, .. } = self.ran;
+        let worker = self.n;
+        Run { worker, start, end }
     }
 }
 
@@ -160,15 +148,18 @@ impl Runner for Performance<'_> {
     fn ended(&mut self, ending: Ending) -> Run {
         // A failure may skip others, which end now.
         if self.timed || ending.is_failure() {
-            self.run.end = self.shared.origin.elapsed();
+            self.ran.end = self.shared.origin.elapsed();
         }
-        if let Some(mut record) = self.record.take() {
-            record.run = Some(self.run);
-            record.ended = self.run.end;
+        let run = self.run();
+        if self.timed
+            && let Some(mut record) = self.record.take()
+        {
+            record.run = Some(run);
+            record.ended = run.end;
             record.ending = ending;
             self.shared.tell(Event::Ended(*record));
         }
-        self.run
+        run
     }
 
     fn told(&mut self, waker: Option<Waker>) {
@@ -176,11 +167,11 @@ impl Runner for Performance<'_> {
     }
 
     fn start(&mut self) -> &mut Duration {
-        &mut self.run.start
+        &mut self.ran.start
     }
 
     fn waker(&mut self) -> Waker {
-        let future = self.tag.future.expect("only futures are woken");
+        let future = self.ran.tag.future.expect("only futures are woken");
         // The last one, if nobody has kept it.
         let mut waker = self.kept.spare.take();
         match waker.as_mut().and_then(WakeArc::get_mut) {

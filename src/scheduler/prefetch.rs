@@ -40,14 +40,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::backlog::{GroupKey, InFlight};
+use crate::backlog::GroupKey;
 use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
-use super::endings::Series;
 use super::local_queue::{LocalQueue, Ran, Went, Work};
-use super::outcome::Ending;
 use super::posting::Posting;
 use super::suspended::WokenRun;
 use super::task_state::{Location, Started};
@@ -146,23 +144,33 @@ impl State {
         now: Duration,
         wakes: &mut WakeBatch,
     ) -> Option<Taken> {
-        let mut next = None;
         self.core.set_running(n, None);
         if self.is_filled(n) {
-            let local = &mut *self.queues[n as usize].queue.lock();
-            ran.handed_on = local.goes_on();
-            local.note_joined();
-            let all = local.past.drain(..).chain([ran]);
-            report(&mut self.core, n, all, &local.groups, wakes);
+            let queue = self.queue(n);
+            let local = &mut *queue.lock();
+            let next = local.go_on(&mut ran, now);
+            report(
+                &mut self.core,
+                n,
+                local.past.drain(..),
+                &local.groups,
+                wakes,
+            );
             local.groups.clear();
+            if let Some((job, record)) = next {
+                let (tag, start) = (ran.tag, now);
+                let first = Started {
+                    tag,
+                    job,
+                    record,
+                    start,
+                };
+                let queue = Some(Arc::clone(&queue));
+                return Some(Taken { first, queue });
+            }
             local.running = None;
-            next = local.start_next(now);
         } else {
             report(&mut self.core, n, [ran], &[], wakes);
-        }
-        if let Some(first) = next {
-            let queue = Some(self.queue(n));
-            return Some(Taken { first, queue });
         }
         self.set_cleared(n);
         self.core.workers.finished(n);
@@ -289,17 +297,10 @@ impl State {
             return;
         }
         self.set_cleared(n);
-        let queue = Arc::clone(&self.queues[n as usize].queue);
-        let mut local = queue.lock();
-        local.note_joined();
-        // With their memory.
-        let (past, groups) = (
-            std::mem::take(&mut local.past),
-            std::mem::take(&mut local.groups),
-        );
-        report(&mut self.core, n, past, &groups, wakes);
-        self.core.set_running(n, local.running.take());
-        for claimed in std::mem::take(&mut local.waiting).into_iter().rev() {
+        let local = std::mem::take(&mut *self.queues[n as usize].queue.lock());
+        report(&mut self.core, n, local.past, &local.groups, wakes);
+        self.core.set_running(n, local.running);
+        for claimed in local.waiting.into_iter().rev() {
             self.core.unclaim(claimed);
         }
     }
@@ -320,32 +321,23 @@ fn report(
     mut groups: &[GroupKey],
     wakes: &mut WakeBatch,
 ) {
-    let (mut series, mut woken) = (Series::default(), WokenRun::default());
-    // Not a loop: a chain is quicker from inside.
-    all.into_iter().for_each(|ran| {
-        if ran.groups > 0 {
-            let (free, others) = groups.split_at(ran.groups as usize);
-            let InFlight { lane, tier, .. } = ran.tag.holds;
-            core.backlog.complete_each(lane, tier, free);
-            groups = others;
-        }
-        if matches!(ran.went, Went::Ended(Ending::Ok))
-            && core.end_in_series(&ran, &mut series, wakes)
-        {
-            return;
-        }
+    let mut woken = WokenRun::default();
+    for ran in all {
+        let Ran {
+            tag, start, end, ..
+        } = ran;
         match ran.went {
             Went::Ended(ending) => {
-                core.count_series(&mut series, wakes);
-                let held = !ran.handed_on;
-                core.conclude_run(ran.tag, held, ending, ran.end, wakes);
+                let (free, others) = groups.split_at(ran.groups as usize);
+                groups = others;
+                let these = (ran.tasks, !ran.handed_on, free);
+                core.end(tag, these, ending, end, wakes);
             }
             Went::Suspended(job, by_itself) => {
-                let polled = ((ran.tag, job), by_itself);
-                core.suspend(polled, n, (ran.start, ran.end), &mut woken);
+                let polled = ((tag, job), by_itself);
+                core.suspend(polled, n, (start, end), &mut woken, wakes);
             }
         }
-    });
-    core.count_series(&mut series, wakes);
+    }
     core.enqueue_run(&mut woken);
 }

@@ -40,13 +40,14 @@ impl<P> Solo<P> {
 impl<P: Program> Solo<P> {
     /// The same in this body, if that is empty, nobody's and of its type, else in a new one.
     #[inline]
-    pub(super) fn put_into(self, mut body: Work) -> Work {
-        let any = Arc::get_mut(&mut body).map(|body| body as &mut dyn Any);
+    pub(super) fn put_into(self, mut body: Option<Work>) -> Work {
+        let any = body.as_mut().and_then(Arc::get_mut);
+        let any = any.map(|body| body as &mut dyn Any);
         match any.and_then(|any| any.downcast_mut::<Self>()) {
             Some(empty) => {
                 let Self { label, program } = self;
                 (empty.label, *empty.program.get_mut()) = (label, program.into_inner());
-                body
+                body.expect("it was filled")
             }
             None => Arc::new(self),
         }

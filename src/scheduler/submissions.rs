@@ -16,8 +16,7 @@
 //! 3. Tasks have their numbers in the order of each row, behind all that the state knows.
 //!
 //! Memory ordering: that of the two locks. `may_post` of a caller changes only while the
-//! list is closed, and is read under its lock while it is open. `has_bodies` is a hint, and
-//! orders nothing.
+//! list is closed, and is read under its lock while it is open.
 //!
 //! Before, one submitter and two workers on two processors spent two fifths of their time
 //! waiting for the lock of the state (`perf`, 2026-11-23).
@@ -25,7 +24,7 @@
 use std::time::Duration;
 
 use crate::slab::Key;
-use crate::sync::{AtomicBool, Mutex, Ordering::Relaxed};
+use crate::sync::Mutex;
 
 use super::batch::Batch;
 use super::bodies::Bodies;
@@ -40,6 +39,16 @@ const FEW: usize = 64;
 
 struct List {
     open: bool,
+    rows: Rows,
+    /// For those that are to be posted.
+    bodies: Bodies,
+    /// Somebody has looked there in vain.
+    wants_bodies: bool,
+}
+
+/// What was posted.
+#[derive(Default)]
+struct Rows {
     /// Which list it is: another one whenever it was taken in.
     number: u64,
     posted: Vec<Posted>,
@@ -49,66 +58,60 @@ struct List {
     looked: u64,
     /// The number of the last.
     last: TaskId,
-    /// For those that are to be posted.
-    bodies: Bodies,
 }
 
 impl List {
     fn new(number: u64, bodies: Bodies) -> Self {
+        let rows = Rows {
+            number,
+            ..Rows::default()
+        };
         Self {
             open: false,
-            number,
-            posted: Vec::new(),
-            len: 0,
-            looked: 0,
-            last: TaskId::default(),
+            rows,
             bodies,
+            wants_bodies: false,
         }
     }
 }
 
 /// The list of submissions, on cache lines of its own.
 #[repr(align(128))]
-pub(super) struct Submissions {
-    list: Mutex<List>,
-    /// Whether a look for a body there may be worth it.
-    has_bodies: AtomicBool,
-}
+pub(super) struct Submissions(Mutex<List>);
 
 impl Submissions {
     pub(super) fn new() -> Self {
-        Self {
-            list: Mutex::new(List::new(1, Bodies::default())),
-            has_bodies: AtomicBool::new(false),
-        }
+        Self(Mutex::new(List::new(1, Bodies::default())))
     }
 
     /// Posts tasks if the list is open and has room for all of them, and `may_post`: the
     /// number of the first, and when; or gives them back.
     #[inline]
-    pub(super) fn post<B: Batch>(
+    pub(super) fn post(
         &self,
         to: To<'_, impl Fn() -> Placing>,
-        batch: B,
+        batch: &mut impl Batch,
         now: impl FnOnce() -> Option<Duration>,
         may_post: impl Fn() -> bool,
-    ) -> Result<(TaskId, Option<Duration>), B::Jobs> {
-        let kind = batch.kind();
-        let has_room = |list: &List, tasks| list.open && list.len + tasks <= MOST && may_post();
-        if self.has_bodies.load(Relaxed) {
-            let list = &mut *self.list.lock();
-            if has_room(list, batch.len()) {
-                if let Some(bodies) = batch.take_bodies(&mut list.bodies) {
-                    return Ok(list.put(&to, kind, &mut batch.fill(bodies), now()));
-                }
-                // Until there are others. The allocator is asked under no lock.
-                self.has_bodies.store(false, Relaxed);
-            }
+    ) -> Result<(TaskId, Option<Duration>), Vec<Work>> {
+        let (kind, tasks) = (batch.kind(), batch.len());
+        let has_room = |list: &List| list.open && list.rows.len + tasks <= MOST && may_post();
+        let mut list = self.0.lock();
+        if !has_room(&list) {
+            drop(list);
+            return Err(batch.make());
         }
-        let mut jobs = batch.make();
-        let list = &mut *self.list.lock();
-        match has_room(list, jobs.len()) {
-            true => Ok(list.put(&to, kind, &mut jobs, now())),
+        let List { rows, bodies, .. } = &mut *list;
+        if let Some(jobs) = batch.fill(bodies) {
+            return Ok(rows.put(&to, kind, jobs, now()));
+        }
+        // The allocator is asked under no lock.
+        list.wants_bodies = true;
+        drop(list);
+        let jobs = batch.make();
+        let list = &mut *self.0.lock();
+        match has_room(list) {
+            true => Ok(list.rows.put(&to, kind, jobs.into_iter(), now())),
             false => Err(jobs),
         }
     }
@@ -125,11 +128,12 @@ impl Submissions {
     fn take_posted(&self, state: &mut State, open: bool, now: Duration) {
         let mut posted = std::mem::take(&mut state.posting.buffer);
         {
-            let list = &mut *self.list.lock();
-            std::mem::swap(&mut list.posted, &mut posted);
-            (list.len, list.looked) = (0, nanos(now));
-            list.number += 1;
-            self.leave_bodies(list, state);
+            let list = &mut *self.0.lock();
+            let rows = &mut list.rows;
+            std::mem::swap(&mut rows.posted, &mut posted);
+            (rows.len, rows.looked) = (0, nanos(now));
+            rows.number += 1;
+            list.leave_bodies(state);
             list.open = open;
             state.posting.open = open;
         }
@@ -164,43 +168,42 @@ impl Submissions {
             self.take_in(state, false, now);
             if state.core.unfinished == 0 {
                 // Nothing is there any more: all memory is given back, but for a few bodies.
-                let list = &mut *self.list.lock();
+                let list = &mut *self.0.lock();
                 list.bodies.take_in(&mut state.posting.bodies);
                 list.bodies.truncate(FEW);
                 let bodies = std::mem::take(&mut list.bodies);
-                *list = List::new(list.number + 1, bodies);
+                *list = List::new(list.rows.number + 1, bodies);
                 state.posting = Posting::default();
             }
             return state.core.last == last;
         }
-        let list = &mut *self.list.lock();
-        self.leave_bodies(list, state);
-        (list.open, list.last, list.looked) = (true, state.core.last, nanos(now));
+        let list = &mut *self.0.lock();
+        list.leave_bodies(state);
+        list.open = true;
+        (list.rows.last, list.rows.looked) = (state.core.last, nanos(now));
         (state.posting.open, state.posting.used) = (true, true);
         true
     }
 }
 
-impl Submissions {
+impl List {
     /// What workers have handed in goes where submitters have looked in vain.
-    fn leave_bodies(&self, list: &mut List, state: &mut State) {
-        let bodies = &mut state.posting.bodies;
-        let wanted = list.bodies.is_empty() || !self.has_bodies.load(Relaxed);
-        if wanted && !(list.bodies.is_empty() && bodies.is_empty()) {
-            std::mem::swap(&mut list.bodies, bodies);
-            self.has_bodies.store(true, Relaxed);
+    fn leave_bodies(&mut self, state: &mut State) {
+        if self.wants_bodies || self.bodies.is_empty() {
+            std::mem::swap(&mut self.bodies, &mut state.posting.bodies);
+            self.wants_bodies = false;
         }
     }
 }
 
-impl List {
+impl Rows {
     /// The number of the first, and when.
     #[inline(always)]
     fn put(
         &mut self,
         to: &To<'_, impl Fn() -> Placing>,
         kind: Kind,
-        jobs: &mut impl ExactSizeIterator<Item = Work>,
+        jobs: impl ExactSizeIterator<Item = Work>,
         queued: Option<Duration>,
     ) -> (TaskId, Option<Duration>) {
         let first = TaskId(self.last.0 + 1);

@@ -89,7 +89,7 @@ impl Caller {
         program: P,
     ) -> Result<(), Rejected<P::Given>> {
         let solo = Solo::new(program, place.shared_label());
-        match self.submit(place, solo, false, None) {
+        match self.submit(place, Some(solo), false, None) {
             Ok(_) => Ok(()),
             Err(refusal) => Err(only::<P>(refusal)),
         }
@@ -164,7 +164,10 @@ impl Caller {
         let label = place.shared_label();
         let solo = |f| Solo::new(Function(f), label.clone());
         let solos: Vec<_> = tasks.into_iter().map(solo).collect();
-        let submitted = self.submit(place, solos, false, None);
+        if solos.is_empty() {
+            return Ok(());
+        }
+        let submitted = self.submit(place, solos.into_iter(), false, None);
         submitted.map(drop).map_err(all::<Function<F>>)
     }
 
@@ -178,34 +181,31 @@ impl Caller {
     }
 
     /// Takes all of them, or none, with their room if that is there already: the number of
-    /// the first, and when, if that is `timed`. With no task at all there is nothing to refuse.
+    /// the first, and when, if that is `timed`.
     #[inline]
     fn submit(
         &self,
         place: Place<'_>,
-        batch: impl Batch,
+        mut batch: impl Batch,
         timed: bool,
         room: Option<Permits<'_>>,
     ) -> Result<Name, Refusal> {
-        if batch.len() == 0 {
-            return Ok(Name::default());
-        }
         let mut permits = room;
         if permits.is_none() && self.capacity.is_limited() {
             match self.take_room(batch.len()) {
                 Ok(taken) => permits = Some(taken),
-                Err(reason) => return Err((reason.into(), batch.make().collect())),
+                Err(reason) => return Err((reason.into(), batch.make())),
             }
         }
         if let Some(g) = place.group
             && (g.caller != self.key || !Arc::ptr_eq(&g.shared, &self.shared))
         {
-            return Err((Reason::ForeignGroup, batch.make().collect()));
+            return Err((Reason::ForeignGroup, batch.make()));
         }
         let is_plain = place.tier.is_none_or(|tier| tier == 0) && place.after.is_zero();
         let is_plain = is_plain && self.shared.log.is_none();
         let posted = match is_plain {
-            true => self.post(place, batch, timed),
+            true => self.post(place, &mut batch, timed),
             false => Err(batch.make()),
         };
         let name = match posted {
@@ -219,20 +219,22 @@ impl Caller {
     /// Room for so many, also that of tasks whose endings only their workers know.
     fn take_room(&self, tasks: usize) -> Result<Permits<'_>, SendReason> {
         match self.capacity.take(tasks) {
-            Err(SendReason::Full) => self.take_after_endings(tasks),
+            Err(SendReason::Full) => {
+                self.shared.read_exact(|_| ());
+                self.capacity.take(tasks)
+            }
             taken => taken,
         }
     }
 
-    #[cold]
-    fn take_after_endings(&self, tasks: usize) -> Result<Permits<'_>, SendReason> {
-        self.shared.read_exact(|_| ());
-        self.capacity.take(tasks)
-    }
-
     /// Posts all of them, or none: of tier 0, without a delay, and there is no log.
     #[inline]
-    fn post<B: Batch>(&self, place: Place<'_>, batch: B, timed: bool) -> Result<Name, B::Jobs> {
+    fn post(
+        &self,
+        place: Place<'_>,
+        batch: &mut impl Batch,
+        timed: bool,
+    ) -> Result<Name, Vec<Arc<dyn Job>>> {
         let shared = &self.shared;
         let now = move || timed.then(|| shared.origin.elapsed());
         let may_post = || self.may_post.load(Relaxed);
@@ -248,15 +250,10 @@ impl Caller {
 
     /// The same as an event; or as two, of which the log is told in between.
     #[inline(never)]
-    fn submit_now(
-        &self,
-        placing: Placing,
-        jobs: impl ExactSizeIterator<Item = Arc<dyn Job>>,
-    ) -> Result<Name, Refusal> {
+    fn submit_now(&self, placing: Placing, jobs: Vec<Arc<dyn Job>>) -> Result<Name, Refusal> {
         if self.shared.log.is_none() {
             return self.place_now(placing, jobs, None);
         }
-        let jobs: Vec<_> = jobs.collect();
         let announced = self.shared.with_state(|state, _, now| {
             state.core.admits(self.key, &placing)?;
             let first = state.core.announce(self.key, jobs.len() as u64);
@@ -276,7 +273,7 @@ impl Caller {
         });
         let tell = |event| self.shared.tell(event);
         infos.clone().map(Event::Queued).for_each(tell);
-        let placed = self.place_now(placing, jobs.into_iter(), Some((first.id, first.queued)));
+        let placed = self.place_now(placing, jobs, Some((first.id, first.queued)));
         if placed.is_err() {
             let gone = infos.map(|task| Record::unrun(task, self.shared.origin.elapsed()));
             gone.map(Event::Ended).for_each(tell);
@@ -288,7 +285,7 @@ impl Caller {
     fn place_now(
         &self,
         placing: Placing,
-        jobs: impl ExactSizeIterator<Item = Arc<dyn Job>>,
+        jobs: Vec<Arc<dyn Job>>,
         announced: Option<Name>,
     ) -> Result<Name, Refusal> {
         let mut these = Vec::new();
@@ -319,7 +316,7 @@ impl Caller {
             }
             Ok((first, queued))
         });
-        let name = submitted.map_err(|(reason, jobs)| (reason, jobs.collect()))?;
+        let name = submitted?;
         match self.take_stranded(&these) {
             Some(jobs) => Err((Reason::NoWorker, jobs)),
             None => Ok(name),

@@ -26,7 +26,7 @@ use crate::wait::WakeBatch;
 
 use super::core::Core;
 use super::outcome::{Ending, Run};
-use super::task_state::{Body, Ended, FutureState, Open, Phase, Tag, Waiting};
+use super::task_state::{Body, FutureState, Location, Phase, Tag, Waiting};
 
 /// Futures that were woken while they were polled, one after the other, in one lane: at least
 /// one, if there is a lane. For the time being their phase does not say where they are.
@@ -68,6 +68,7 @@ impl<J: Body> Core<J> {
         n: u32,
         (start, now): (Duration, Duration),
         run: &mut WokenRun<J>,
+        wakes: &mut WakeBatch,
     ) {
         let key = tag.future.expect(ENTRY);
         let future = self.futures.get_mut(key).expect(ENTRY);
@@ -86,9 +87,9 @@ impl<J: Body> Core<J> {
         let is_cancelled = self.is_cancelled(tag.id, caller);
         if woken && !is_cancelled {
             let lane = self.woken_lane(caller);
-            let before = run.lane.replace(lane).filter(|&before| before != lane);
-            if let Some(before) = before {
-                self.enqueue_to(before, std::mem::take(&mut run.tasks));
+            if run.lane != Some(lane) {
+                self.enqueue_run(run);
+                run.lane = Some(lane);
             }
             run.tasks.push(Some(task));
             return;
@@ -96,7 +97,7 @@ impl<J: Body> Core<J> {
         self.future_mut(key).phase = Phase::Suspended(task);
         self.suspended += 1;
         if is_cancelled {
-            self.withdraw_begun(key, now);
+            self.cancel(Location::Future(key), now, wakes);
         }
     }
 
@@ -106,11 +107,12 @@ impl<J: Body> Core<J> {
         polled: ((Tag, J), bool),
         n: u32,
         times: (Duration, Duration),
+        wakes: &mut WakeBatch,
     ) -> bool {
         self.workers.finished(n);
         self.set_running(n, None);
         let (mut woken, before) = (WokenRun::default(), self.suspended);
-        self.suspend(polled, n, times, &mut woken);
+        self.suspend(polled, n, times, &mut woken, wakes);
         let awaits = woken.lane.is_none() && self.suspended > before;
         self.enqueue_run(&mut woken);
         awaits
@@ -118,9 +120,19 @@ impl<J: Body> Core<J> {
 
     /// Those that were woken together wait for a worker.
     pub(super) fn enqueue_run(&mut self, run: &mut WokenRun<J>) {
-        if let Some(lane) = run.lane.take() {
-            self.enqueue_to(lane, std::mem::take(&mut run.tasks));
+        let WokenRun {
+            lane: Some(lane),
+            tasks,
+        } = std::mem::take(run)
+        else {
+            return;
+        };
+        let spots = self.backlog.next_spots(lane);
+        for (task, spot) in tasks.iter().flatten().zip(spots) {
+            let key = task.future().expect(ENTRY);
+            self.future_mut(key).phase = Phase::InLine(spot);
         }
+        self.backlog.send_run(lane, tasks);
     }
 
     /// A future is woken. One that a worker has is polled once more if it is not ready. Whether it
@@ -149,16 +161,6 @@ impl<J: Body> Core<J> {
         let lane = self.woken_lane(self.caller_of(lane));
         let (spot, _) = self.backlog.send_to(lane, None, None, None, task);
         self.future_mut(key).phase = Phase::InLine(spot);
-    }
-
-    /// Some wait for a worker, in the lane of those that were woken.
-    fn enqueue_to(&mut self, lane: LaneKey, tasks: Vec<Option<Waiting<J>>>) {
-        let spots = self.backlog.next_spots(lane);
-        for (task, spot) in tasks.iter().flatten().zip(spots) {
-            let key = task.future().expect(ENTRY);
-            self.future_mut(key).phase = Phase::InLine(spot);
-        }
-        self.backlog.send_run(lane, tasks);
     }
 
     /// The lane of the caller's tasks that were woken.
@@ -195,68 +197,15 @@ impl<J: Body> Core<J> {
         begun.map_or(tag.holds, |future| future.tag.holds)
     }
 
-    /// A worker has polled it. Ends its turn in the line of those that were woken.
-    fn end_poll(&mut self, tag: Tag) {
-        let key = tag.future.expect(ENTRY);
-        if self.future(key).begun.is_some() {
+    /// A task that ended without a worker was told, and what it was to run is gone.
+    pub(crate) fn dropped(&mut self, tag: Tag, ending: Ending, wakes: &mut WakeBatch) {
+        self.underway -= 1;
+        let begun = |future| self.future(future).begun.is_some();
+        if tag.future.is_some_and(begun) {
+            self.suspended -= 1;
             self.backlog.finish(tag.holds);
         }
-    }
-
-    /// A future has run to its end: its tier.
-    #[cold]
-    pub(super) fn end_future(&mut self, tag: Tag) -> u32 {
-        self.end_poll(tag);
-        let holds = self.holds_of(&tag);
-        self.backlog.finish(holds);
-        holds.tier
-    }
-
-    /// A future that has begun will not go on, if no worker has it: the owner is to
-    /// drop it and say [`dropped`](Self::dropped). False if a worker has it.
-    #[cold]
-    pub(super) fn withdraw_begun(&mut self, key: Key, now: Duration) -> bool {
-        let future = self.future_mut(key);
-        let task = match std::mem::replace(&mut future.phase, Phase::Withdrawn) {
-            Phase::Suspended(task) => task,
-            Phase::InLine(spot) => {
-                self.suspended += 1;
-                let taken = self.backlog.take_out(spot);
-                taken.expect("it waits there").0
-            }
-            other => {
-                future.phase = other;
-                return false;
-            }
-        };
-        let future = self.future(key);
-        let (run, holds) = (future.run(now), future.tag.holds);
-        let caller = self.caller_of(holds.lane);
-        let record = self.record(&task, holds, run, Ending::Cancelled, now);
-        self.taken(&task, caller);
-        self.future_mut(key).phase = Phase::Withdrawn;
-        self.underway += 1;
-        let open = Some((task.id(), caller, Some(key)));
-        self.ended.push(Ended {
-            job: task.job,
-            ending: Ending::Cancelled,
-            run,
-            record,
-            open,
-        });
-        true
-    }
-
-    /// A task that ended without a worker was told, and what it was to run is gone.
-    pub(crate) fn dropped(&mut self, open: Open, ending: Ending, wakes: &mut WakeBatch) {
-        self.underway -= 1;
-        let future = open.2.map(|future| self.future(future));
-        if let Some(begun) = future.filter(|future| future.begun.is_some()) {
-            let holds = begun.tag.holds;
-            self.suspended -= 1;
-            self.backlog.finish(holds);
-        }
-        self.conclude(open, ending, wakes);
+        self.conclude(tag, ending, wakes);
     }
 
     #[inline]

@@ -52,7 +52,7 @@ impl<R, E> Task<R, E> {
     /// blocked so and none can start: the task is untouched and can be waited
     /// for again. [`OutcomeError::Taken`] if the outcome was taken before.
     pub fn outcome(&mut self) -> Wait<impl Op<Output = Result<Outcome<R, E>, OutcomeError>>> {
-        Wait::new(OutcomeOp::new(self))
+        Wait::new(First::of(std::slice::from_mut(self), |_, outcome| outcome))
     }
 
     /// Takes what it gave if it has ended; `None` if it has not. Does not wait.
@@ -61,7 +61,7 @@ impl<R, E> Task<R, E> {
     ///
     /// [`OutcomeError::Taken`] if the outcome was taken before.
     pub fn try_outcome(&mut self) -> Result<Option<Outcome<R, E>>, OutcomeError> {
-        OutcomeOp::new(self).look().transpose()
+        self.outcome_of(self.gift.take()).transpose()
     }
 
     /// Cancels it if no worker has it: true if so. It will never run, or go on, and
@@ -87,6 +87,26 @@ impl<R, E> Task<R, E> {
         location.expect("what was posted was taken in")
     }
 
+    fn outcome_of(&self, gave: Gave<R, E>) -> Option<Result<Outcome<R, E>, OutcomeError>> {
+        let queued = self.queued;
+        match gave {
+            Gave::NotYet => None,
+            Gave::Taken => Some(Err(OutcomeError::Taken)),
+            Gave::This(verdict, run) => Some(Ok(Outcome {
+                verdict,
+                queued,
+                run,
+            })),
+        }
+    }
+
+    fn poll_outcome(&self, cx: &mut Context<'_>) -> Poll<Result<Outcome<R, E>, OutcomeError>> {
+        look_twice(cx, |current, spare| {
+            let gave = self.gift.take_or_wait(current, spare)?;
+            Some(self.outcome_of(gave).map_or(Poll::Pending, Poll::Ready))
+        })
+    }
+
     /// Lets go of the handle; the task runs all the same.
     pub fn detach(self) {}
 
@@ -103,8 +123,7 @@ impl<R, E> Future for Task<R, E> {
     type Output = Result<Outcome<R, E>, OutcomeError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let task = self.get_mut();
-        OutcomeOp::new(task).poll(cx)
+        self.poll_outcome(cx)
     }
 }
 
@@ -139,80 +158,120 @@ impl fmt::Display for OutcomeError {
 
 impl std::error::Error for OutcomeError {}
 
-/// The wait of [`Task::outcome`].
+/// Waits until one of the tasks has ended, and takes what it gave: its index, and its
+/// [`Outcome`]. Of several that have ended it takes the one with the lowest index.
+///
+/// ```
+/// use conversant::scheduler::{CallerOptions, Scheduler, first};
+///
+/// let scheduler = Scheduler::builder().workers(2).build()?;
+/// let caller = scheduler.caller("main", CallerOptions::default())?;
+/// let squares = (0..4_u64).map(|n| caller.exec(move || Ok::<_, String>(n * n)));
+/// let mut tasks = squares.collect::<Result<Vec<_>, _>>()?;
+/// let mut sum = 0;
+/// while !tasks.is_empty() {
+///     let (n, outcome) = first(&mut tasks).wait()?;
+///     tasks.swap_remove(n);
+///     sum += outcome.verdict.ok().unwrap_or(0);
+/// }
+/// assert_eq!(sum, 14);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Cost: O(tasks) each time it is polled, which is when it begins and when one ends.
+///
+/// Cancel safe: a wait that is dropped has taken nothing.
+///
+/// # Errors
+///
+/// [`OutcomeError`] as for [`Task::outcome`]; [`Nothing`](OutcomeError::Nothing) if there
+/// is no task at all. If it is [`Taken`](OutcomeError::Taken), the outcome of one of them
+/// was taken before: remove that task from the list.
+pub fn first<R, E>(tasks: &mut [Task<R, E>]) -> Wait<impl Op<Output = Ended<R, E>>> {
+    Wait::new(First::of(tasks, |n, outcome| (n, outcome)))
+}
+
+/// Which has ended, and its outcome.
+type Ended<R, E> = Result<(usize, Outcome<R, E>), OutcomeError>;
+
+/// The wait of [`first`] and of [`Task::outcome`].
 #[derive(Debug)]
-pub struct OutcomeOp<'a, R, E> {
-    task: &'a mut Task<R, E>,
+pub struct First<'a, R, E, T> {
+    tasks: &'a mut [Task<R, E>],
+    gives: fn(usize, Outcome<R, E>) -> T,
     /// It is one of those whose threads sleep.
     blocked: bool,
 }
 
-impl<R, E> sealed::Sealed for OutcomeOp<'_, R, E> {}
-
-impl<'a, R, E> OutcomeOp<'a, R, E> {
-    pub(super) fn new(task: &'a mut Task<R, E>) -> Self {
+impl<'a, R, E, T> First<'a, R, E, T> {
+    fn of(tasks: &'a mut [Task<R, E>], gives: fn(usize, Outcome<R, E>) -> T) -> Self {
         let blocked = false;
-        Self { task, blocked }
-    }
-
-    fn look(&self) -> Option<Result<Outcome<R, E>, OutcomeError>> {
-        self.outcome(self.task.gift.take())
-    }
-
-    fn outcome(&self, gave: Gave<R, E>) -> Option<Result<Outcome<R, E>, OutcomeError>> {
-        let queued = self.task.queued;
-        match gave {
-            Gave::NotYet => None,
-            Gave::Taken => Some(Err(OutcomeError::Taken)),
-            Gave::This(verdict, run) => Some(Ok(Outcome {
-                verdict,
-                queued,
-                run,
-            })),
+        Self {
+            tasks,
+            gives,
+            blocked,
         }
+    }
+
+    /// The first of which `look` gives an outcome.
+    fn find(
+        &self,
+        mut look: impl FnMut(&Task<R, E>) -> Option<Result<Outcome<R, E>, OutcomeError>>,
+    ) -> Option<Result<T, OutcomeError>> {
+        let mut tasks = self.tasks.iter().enumerate();
+        let (n, ended) = tasks.find_map(|(n, task)| Some((n, look(task)?)))?;
+        Some(ended.map(|outcome| (self.gives)(n, outcome)))
     }
 }
 
-impl<R, E> Op for OutcomeOp<'_, R, E> {
-    type Output = Result<Outcome<R, E>, OutcomeError>;
+impl<R, E, T> sealed::Sealed for First<'_, R, E, T> {}
+
+impl<R, E, T> Op for First<'_, R, E, T> {
+    type Output = Result<T, OutcomeError>;
 
     fn at_once(&mut self) -> Option<Self::Output> {
-        self.look()
+        self.find(|task| task.outcome_of(task.gift.take()))
     }
 
     fn attempt(&mut self) -> Option<Self::Output> {
-        self.look()
+        self.at_once()
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let looked = look_twice(cx, |current, spare| {
-            let gave = self.task.gift.take_or_wait(current, spare)?;
-            Some(self.outcome(gave).map_or(Poll::Pending, Poll::Ready))
+        let Some(Task { shared, .. }) = self.tasks.first() else {
+            return Poll::Ready(Err(OutcomeError::Nothing));
+        };
+        let mut ended = self.find(|task| match task.poll_outcome(cx) {
+            Poll::Ready(ended) => Some(ended),
+            Poll::Pending => None,
         });
-        if looked.is_pending() && self.blocked && is_stalled(&self.task.shared) {
-            self.cancel();
-            return Poll::Ready(Err(OutcomeError::Stalled(Stalled)));
+        // Only where all have been looked at: any of them may have ended.
+        if ended.is_none() && self.blocked && is_stalled(shared) {
+            ended = Some(Err(OutcomeError::Stalled(Stalled)));
         }
-        looked
+        if ended.is_some() {
+            self.cancel();
+        }
+        ended.map_or(Poll::Pending, Poll::Ready)
     }
 
     fn cancel(&mut self) {
-        self.task
-            .gift
-            .take_waker()
-            .into_iter()
-            .for_each(drop_quietly);
+        let wakers = self.tasks.iter().filter_map(|task| task.gift.take_waker());
+        wakers.for_each(drop_quietly);
     }
 
+    // What another scheduler runs goes on, whatever this one does.
     fn block(&mut self, waker: &Waker) {
-        let Task {
-            shared, id, gift, ..
-        } = &*self.task;
-        block(shared, vec![Target::Task(*id)], waker, || gift.has_ended());
-        self.blocked = true;
+        let (tasks, shared) = (&*self.tasks, &self.tasks[0].shared);
+        self.blocked = tasks.iter().all(|task| Arc::ptr_eq(&task.shared, shared));
+        if self.blocked {
+            let targets = tasks.iter().map(|task| Target::Task(task.id));
+            let one_has_ended = || tasks.iter().any(Task::has_ended);
+            block(shared, targets.collect(), waker, one_has_ended);
+        }
     }
 
     fn unblock(&mut self) {
-        unblock(&self.task.shared);
+        unblock(&self.tasks[0].shared);
     }
 }

@@ -136,10 +136,10 @@ impl<J: Body> Waiting<J> {
         self.bits & FUTURE != 0
     }
 
-    /// Whether it is called something; not known of a future with an entry.
+    /// Whether it may be called something: not known of a future with an entry.
     #[inline]
     pub(super) fn has_label(&self) -> bool {
-        self.bits & LABEL != 0
+        self.bits & (LABEL | ENTERED) != 0
     }
 
     /// Whether it is a future that has no entry.
@@ -258,27 +258,10 @@ pub(crate) struct Started<J> {
     pub(crate) start: Duration,
 }
 
-impl<J: Body> Started<J> {
-    /// The only one of a claim, with its row.
-    #[inline]
-    pub(super) fn only(
-        claim: Claim<Waiting<J>>,
-        record: Option<Box<Record>>,
-        start: Duration,
-    ) -> Self {
-        Self {
-            tag: Tag::of(&claim.item, claim.holds()),
-            job: claim.item.job,
-            record,
-            start,
-        }
-    }
-}
-
 /// Tasks that a worker has prefetched, and that may be unclaimed: one, with its row; or
 /// several that nobody logs.
 pub(crate) enum Claimed<J> {
-    One(Claim<Waiting<J>>, Option<Box<Record>>),
+    One(Option<Claim<Waiting<J>>>, Option<Box<Record>>),
     /// Tasks that are alone.
     Run(RunClaim<Waiting<J>>),
     /// Tasks of serial groups.
@@ -290,58 +273,34 @@ impl<J: Body> Claimed<J> {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         match self {
-            Self::One(..) => false,
+            Self::One(claim, _) => claim.is_none(),
             Self::Run(run) => run.is_empty(),
             Self::Groups(groups) => groups.is_empty(),
         }
     }
 
-    /// Whether its next task takes over what the one before it held.
-    pub(super) fn goes_on(&self) -> bool {
-        matches!(self, Self::Groups(groups) if groups.goes_on())
-    }
-
-    /// Its worker runs the next of several now.
-    pub(super) fn next_of_several(&mut self, start: Duration) -> Option<Started<J>> {
-        let (task, holds) = match self {
-            Self::One(..) => return None,
-            Self::Run(run) => (run.pop()?, run.holds()),
-            Self::Groups(groups) => (groups.pop()?, groups.holds()),
-        };
-        Some(Started {
-            tag: Tag::of(&task, holds),
-            job: task.job,
-            record: None,
-            start,
-        })
-    }
-
-    /// The same of one that is no future and not the first; and its group.
+    /// Whether its next task was claimed with the one before it, and takes over what that held.
     #[inline]
-    pub(super) fn pop_joined(&mut self) -> Option<(Waiting<J>, Option<GroupKey>)> {
+    pub(super) fn goes_on(&self) -> (bool, bool) {
         match self {
-            Self::One(..) => None,
-            // The ending of a future is its own.
-            Self::Run(run) => Some((run.pop_joined(|task| !task.is_future())?, None)),
-            Self::Groups(groups) => Some((groups.pop_joined()?, groups.holds().group)),
+            Self::One(..) => (false, false),
+            Self::Run(run) => (run.has_begun(), false),
+            Self::Groups(groups) => (groups.has_begun(), groups.goes_on()),
         }
     }
 
-    /// The next of a run that is not the first.
-    pub(super) fn pop_of_run(&mut self) -> Option<Waiting<J>> {
-        match self {
-            Self::Run(run) => run.pop_joined(|_| true),
-            Self::One(..) | Self::Groups(_) => None,
-        }
-    }
-
-    /// Its worker runs the only one now.
+    /// Its worker runs the next now: what it holds, and its row.
     #[inline]
-    pub(super) fn only(self, start: Duration) -> Option<Started<J>> {
-        let Self::One(claim, record) = self else {
-            return None;
-        };
-        Some(Started::only(claim, record, start))
+    pub(super) fn pop(&mut self) -> Option<(Waiting<J>, InFlight, Option<Box<Record>>)> {
+        match self {
+            Self::One(claim, record) => {
+                let claim = claim.take()?;
+                let holds = claim.holds();
+                Some((claim.item, holds, record.take()))
+            }
+            Self::Run(run) => Some((run.pop()?, run.holds(), None)),
+            Self::Groups(groups) => Some((groups.pop()?, groups.holds(), None)),
+        }
     }
 }
 
@@ -355,12 +314,8 @@ pub(super) struct Running {
 
 impl Running {
     #[inline]
-    pub(super) fn of<J: Body>(started: &Started<J>) -> Self {
-        Self {
-            tag: started.tag,
-            label: started.job.label().cloned(),
-            start: started.start,
-        }
+    pub(super) fn new(tag: Tag, label: Option<Arc<str>>, start: Duration) -> Self {
+        Self { tag, label, start }
     }
 }
 
@@ -370,10 +325,7 @@ pub(crate) struct Ended<J> {
     pub(crate) ending: Ending,
     pub(crate) run: Option<Run>,
     pub(crate) record: Option<Box<Record>>,
-    /// It is not counted before it is told and dropped: if there is a log, or it is a future
+    /// The task, if it is not counted before it is told and dropped: if there is a log, or it is a future
     /// that had begun.
-    pub(crate) open: Option<Open>,
+    pub(crate) open: Option<Tag>,
 }
-
-/// A task, its caller, and its entry if it is a future.
-pub(crate) type Open = (TaskId, Key, Option<Key>);

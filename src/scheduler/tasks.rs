@@ -11,7 +11,9 @@ use crate::wait::WakeBatch;
 use super::core::Core;
 use super::log::{GroupId, Record, TaskInfo};
 use super::outcome::{Ending, Run, TaskId};
-use super::task_state::{Body, Ended, Later, Location, Phase, Placing, Running, Started, Waiting};
+use super::task_state::{
+    Body, Ended, Later, Location, Phase, Placing, Running, Started, Tag, Waiting,
+};
 
 impl<J: Body> Core<J> {
     /// Worker `n` has claimed a task, which starts.
@@ -23,9 +25,14 @@ impl<J: Body> Core<J> {
     ) -> Started<J> {
         self.claimed(&mut claim);
         let record = self.begin_record(&claim, now);
-        let started = Started::only(claim, record, now);
-        self.set_running(n, Some(Running::of(&started)));
-        started
+        let (tag, job) = (Tag::of(&claim.item, claim.holds()), claim.item.job);
+        self.set_running(n, Some(Running::new(tag, job.label().cloned(), now)));
+        Started {
+            tag,
+            job,
+            record,
+            start: now,
+        }
     }
 
     /// What worker `n` runs, for all that the core knows.
@@ -265,34 +272,37 @@ impl<J: Body> Core<J> {
         now: Duration,
         wakes: &mut WakeBatch,
     ) -> bool {
-        if let Location::Future(future) = at
-            && self.futures.get(future).is_some_and(|f| f.begun.is_some())
-        {
-            return self.withdraw_begun(future, now);
-        }
         let Some((task, holds)) = self.take_out(at) else {
             return false;
         };
+        let begun = self.begun_of(&task, now);
+        let (holds, run) = begun.map_or((holds, None), |(holds, run)| (holds, Some(run)));
         let caller = self.caller_of(holds.lane);
-        let record = self.record(&task, holds, None, ending, now);
+        // A future that has begun is not skipped.
+        let ending = run.map_or(ending, |_| Ending::Cancelled);
+        let record = self.record(&task, holds, run, ending, now);
         self.taken(&task, caller);
-        let this = (task.id(), caller, task.future());
-        let open = record.is_some().then_some(this);
+        let tag = Tag::of(&task, holds);
+        if let Some(future) = tag.future.filter(|_| run.is_some()) {
+            self.future_mut(future).phase = Phase::Withdrawn;
+            self.suspended += 1;
+        }
+        let open = (record.is_some() || run.is_some()).then_some(tag);
         self.ended.push(Ended {
             job: task.job,
             ending,
-            run: None,
+            run,
             record,
             open,
         });
         match open {
             Some(_) => self.underway += 1,
-            None => self.conclude(this, ending, wakes),
+            None => self.conclude(tag, ending, wakes),
         }
         true
     }
 
-    /// Takes a task that has not begun out of where it waits, and what it would have held.
+    /// Takes a task out of where it waits, and what it would have held there.
     pub(super) fn take_out(&mut self, at: Location) -> Option<(Waiting<J>, InFlight)> {
         let spot = match at {
             Location::Line(spot) => spot,
@@ -306,10 +316,20 @@ impl<J: Body> Core<J> {
                 pinned.for_each(|group| self.backlog.unpin(group));
                 return Some((task, self.would_hold(caller, &placing)));
             }
-            Location::Future(future) => match self.futures.get(future)?.phase {
-                Phase::InLine(spot) => spot,
-                _ => return None,
-            },
+            Location::Future(future) => {
+                let future = self.futures.get_mut(future)?;
+                match std::mem::replace(&mut future.phase, Phase::Withdrawn) {
+                    Phase::InLine(spot) => spot,
+                    Phase::Suspended(task) => {
+                        self.suspended -= 1;
+                        return Some((task, future.tag.holds));
+                    }
+                    other => {
+                        future.phase = other;
+                        return None;
+                    }
+                }
+            }
         };
         let group = match spot {
             Spot::Group(group, _) => Some(group),

@@ -60,7 +60,7 @@ impl Op for Synchronize<'_> {
                 return None;
             }
             let synced = match *closed {
-                true => state.core.synchronized(caller),
+                true => state.core.caller_mut(caller).synced(),
                 false => state.core.synchronize(caller),
             };
             *closed = synced == Synced::NotYet;
@@ -74,7 +74,7 @@ impl Op for Synchronize<'_> {
             if worker.is_some_and(|n| state.core.stalls.is_stalled(n)) {
                 *closed = false;
                 // Whose waker that is has been woken already.
-                let own = state.core.abandon_synchronize(caller);
+                let own = state.core.caller_mut(caller).reopen_epoch();
                 wakes.extend(own);
                 return Some(Err(SyncError::Stalled(Stalled)));
             }
@@ -88,7 +88,7 @@ impl Op for Synchronize<'_> {
     fn cancel(&mut self) {
         let Self { shared, caller, .. } = *self;
         let mut session = shared.state.lock();
-        let gone = session.core.abandon_synchronize(caller);
+        let gone = session.core.caller_mut(caller).reopen_epoch();
         session.discard_waker(gone);
     }
 

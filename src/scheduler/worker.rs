@@ -19,12 +19,11 @@ use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
 
 use super::bodies::Bodies;
 use super::current::Working;
-use super::local_queue::{LocalQueue, Ran, Work};
+use super::local_queue::Ran;
 use super::perform::{Kept, perform};
 use super::pool::{Host, Threads};
 use super::prefetch::{State, Taken};
 use super::shared::Shared;
-use super::task_state::Started;
 
 /// Starts worker `n`; if that cannot be done its number is given back.
 pub(super) fn start(shared: &Arc<Shared>, n: u32) {
@@ -75,44 +74,19 @@ impl WorkerHandle {
     fn work(mut self) {
         self.stage = Stage::Working;
         let _working = Working::begin(&self.shared, self.n);
-        let mut pace = Pace::default();
-        let rest = Rest::default();
-        let mut done = None;
-        let (mut queue, mut kept) = (None, Kept::default());
-        loop {
-            let started = match self.next_local(&queue, &mut done, &mut kept) {
-                Some(started) => started,
-                None => {
-                    // Before the lock, for which it may wait.
-                    pace.pause(std::mem::take(&mut kept.ran), || match &done {
-                        Some(ran) if !kept.late => ran.end,
-                        _ => self.shared.origin.elapsed(),
-                    });
-                    let report = (done.take(), kept.told.take());
-                    let bodies = &mut kept.bodies;
-                    let Some(taken) = self.next(report, bodies, &mut pace, &rest) else {
-                        break;
-                    };
-                    (queue, kept.late) = (taken.queue, false);
-                    taken.first
-                }
-            };
-            let local = queue.as_deref();
-            done = Some(perform(&self.shared, self.n, started, local, &mut kept));
+        let (mut pace, rest) = (Pace::default(), Rest::default());
+        let (mut report, mut kept) = (Report::default(), Kept::default());
+        while let Some(taken) = self.next(report, &mut kept.bodies, &mut pace, &rest) {
+            kept.late = false;
+            let ran = perform(&self.shared, self.n, taken, &mut kept);
+            // Before the lock, for which it may wait.
+            pace.pause(std::mem::take(&mut kept.ran), || match kept.late {
+                true => self.shared.origin.elapsed(),
+                false => ran.end,
+            });
+            report = (Some(ran), kept.told.take());
         }
         self.stage = Stage::Left;
-    }
-
-    /// The next task in the local queue; the last one's ending stays there.
-    fn next_local(
-        &self,
-        queue: &Option<Arc<LocalQueue>>,
-        done: &mut Option<Ran>,
-        kept: &mut Kept,
-    ) -> Option<Started<Work>> {
-        let next = queue.as_ref()?.next(done.as_mut()?)?;
-        kept.tell();
-        Some(next)
     }
 
     /// Reports the last task and takes the next, or several; `None` if the worker has
@@ -124,43 +98,25 @@ impl WorkerHandle {
         pace: &mut Pace,
         rest: &Rest,
     ) -> Option<Taken> {
-        let Self { shared, n, .. } = self;
-        let n = *n;
-        match shared.host {
-            Host::Threads(_) => {
-                rest.leaves.set(None);
-                loop {
-                    let next = Next {
-                        shared,
-                        n,
-                        pace,
-                        report: std::mem::take(&mut report),
-                        bodies,
-                        rest,
-                        fresh: true,
-                    };
-                    let mut wait = Wait::new(next);
-                    match wait.wait_at_most(|| rest.ends(shared)) {
-                        Ok(Found::Work(taken)) => break Some(taken),
-                        Ok(Found::Leave) => break None,
-                        Ok(Found::Again) => {}
-                        Err(_) if rest.left.get() => break None,
-                        Err(_) => {}
-                    }
-                }
-            }
-            Host::Pool(_) => {
-                let find = |state: &mut State, wakes: &mut WakeBatch, now| {
-                    let taken = state.claim(n, pace.most(now, shared.claim_time), now, wakes);
-                    if taken.is_none() {
-                        state.core.retire(n);
-                    }
-                    taken.map(Found::Work)
-                };
-                match report_and_find(shared, n, report, bodies, find)? {
-                    Found::Work(taken) => Some(taken),
-                    Found::Leave | Found::Again => None,
-                }
+        let (shared, n) = (&self.shared, self.n);
+        rest.leaves.set(None);
+        loop {
+            let next = Next {
+                shared,
+                n,
+                pace,
+                report: std::mem::take(&mut report),
+                bodies,
+                rest,
+                fresh: true,
+            };
+            let mut wait = Wait::new(next);
+            match wait.wait_at_most(|| rest.ends(shared)) {
+                Ok(Found::Work(taken)) => break Some(taken),
+                Ok(Found::Leave) => break None,
+                Ok(Found::Again) => {}
+                Err(_) if rest.left.get() => break None,
+                Err(_) => {}
             }
         }
     }
@@ -244,29 +200,7 @@ impl Rest {
 /// The last task, and whoever is to be woken once that is recorded.
 type Report = (Option<Ran>, Option<Waker>);
 
-/// One hold of the lock between two tasks: records the ending, and `find` finds the
-/// next task, unless the worker has it already.
-fn report_and_find(
-    shared: &Arc<Shared>,
-    n: u32,
-    (done, told): Report,
-    bodies: &mut Bodies,
-    find: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> Option<Found>,
-) -> Option<Found> {
-    let mut session = shared.state.lock();
-    session.posting.bodies.take_in(bodies);
-    shared.with_locked(session, true, |state, wakes, now| {
-        wakes.extend(told);
-        if let Some(ran) = done
-            && let Some(taken) = state.finish(n, ran, now, wakes)
-        {
-            return Some(Found::Work(taken));
-        }
-        find(state, wakes, now)
-    })
-}
-
-/// The wait of a worker of our own for its next task. When it times out the worker
+/// The wait of a worker for its next task; on a pool it never lasts. When it times out the worker
 /// leaves, if it has rested for long enough and does not keep the time. The first
 /// poll reports the task before.
 struct Next<'a> {
@@ -280,41 +214,60 @@ struct Next<'a> {
     fresh: bool,
 }
 
+impl Next<'_> {
+    fn find(
+        &mut self,
+        state: &mut State,
+        (fresh, spare): (bool, &mut Option<Waker>),
+        now: Duration,
+        wakes: &mut WakeBatch,
+    ) -> Option<Found> {
+        let (n, rest) = (self.n, self.rest);
+        let most = self.pace.most(now, self.shared.claim_time);
+        if let Some(taken) = state.claim(n, most, now, wakes) {
+            return Some(Found::Work(taken));
+        }
+        // On a pool none rests.
+        let rests = matches!(self.shared.host, Host::Threads(_));
+        if !rests || state.core.workers.must_leave() {
+            state.core.retire(n);
+            return Some(Found::Leave);
+        }
+        let before = rest.until.replace(state.core.clock.keep(n));
+        let sooner = |due| before.is_none_or(|before| due < before);
+        if !fresh && rest.until.get().is_some_and(sooner) {
+            return Some(Found::Again);
+        }
+        if let Some(waker) = spare.take() {
+            *spare = state.core.rest(n, Some(waker));
+        }
+        None
+    }
+}
+
 impl sealed::Sealed for Next<'_> {}
 
 impl Op for Next<'_> {
     type Output = Found;
 
+    /// One hold of the lock: records the ending, and finds the next task, unless the worker
+    /// has it already.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { n, rest, fresh, .. } = *self;
-        self.fresh = false;
+        let shared = self.shared;
+        let fresh = std::mem::take(&mut self.fresh);
         look_twice(cx, |_, spare| {
-            let looked = report_and_find(
-                self.shared,
-                n,
-                std::mem::take(&mut self.report),
-                self.bodies,
-                |state, wakes, now| {
-                    let most = self.pace.most(now, self.shared.claim_time);
-                    if let Some(taken) = state.claim(n, most, now, wakes) {
-                        return Some(Found::Work(taken));
-                    }
-                    if state.core.workers.must_leave() {
-                        state.core.retire(n);
-                        return Some(Found::Leave);
-                    }
-                    let before = rest.until.replace(state.core.clock.keep(n));
-                    let sooner = |due| before.is_none_or(|before| due < before);
-                    if !fresh && rest.until.get().is_some_and(sooner) {
-                        return Some(Found::Again);
-                    }
-                    if let Some(waker) = spare.take() {
-                        *spare = state.core.rest(n, Some(waker));
-                    }
-                    None
-                },
-            );
-            looked.map(Poll::Ready)
+            let (done, told) = std::mem::take(&mut self.report);
+            let mut session = shared.state.lock();
+            session.posting.bodies.take_in(self.bodies);
+            let found = shared.with_locked(session, true, |state, wakes, now| {
+                wakes.extend(told);
+                let more = done.and_then(|ran| state.finish(self.n, ran, now, wakes));
+                match more {
+                    Some(taken) => Some(Found::Work(taken)),
+                    None => self.find(state, (fresh, spare), now, wakes),
+                }
+            });
+            found.map(Poll::Ready)
         })
     }
 

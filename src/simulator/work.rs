@@ -199,30 +199,5 @@ impl Work {
     }
 }
 
-/// A task that runs, and its row so far; all are equal in the order of ends.
-pub(super) struct Running(
-    pub(super) Tag,
-    pub(super) Job,
-    pub(super) Option<Box<Record>>,
-);
-
-impl PartialEq for Running {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Running {}
-
-impl PartialOrd for Running {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Running {
-    /// At one time a worker runs one task, so this is never asked.
-    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
-        std::cmp::Ordering::Equal
-    }
-}
+/// A task that runs, and its row so far.
+pub(super) type Running = (Tag, Job, Option<Box<Record>>);

@@ -170,7 +170,7 @@ impl Twins {
 
     fn begin(&mut self) {
         if let Some((ours, theirs)) = &mut self.claimed {
-            let item = ours.pop_joined().or_else(|| ours.pop()).unwrap();
+            let item = ours.pop().unwrap();
             let next = theirs.pop_front().unwrap();
             assert_eq!((item, ours.holds()), (next.item, next.holds()));
             self.working.push(next.holds());

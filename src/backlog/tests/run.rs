@@ -135,8 +135,7 @@ impl Twins {
                 let (ours, theirs) = &mut self.claimed[n];
                 let next = theirs.pop_front().unwrap();
                 let held = (ours.holds(), next.holds());
-                let popped = ours.pop_joined(|_| true).or_else(|| ours.pop());
-                assert_eq!(popped.unwrap().0, next.item);
+                assert_eq!(ours.pop().unwrap().0, next.item);
                 self.running.push(held);
                 if ours.is_empty() {
                     self.claimed.swap_remove(n);

@@ -200,9 +200,8 @@ impl Twins {
             Some(first) => (first.item, false),
             None => {
                 let goes_on = lent.goes_on();
-                let joined = lent.pop_joined();
-                assert_eq!(joined.is_some(), goes_on);
-                (joined.or_else(|| lent.pop()).unwrap(), goes_on)
+                assert_eq!(lent.has_begun(), goes_on);
+                (lent.pop().unwrap(), goes_on)
             }
         };
         if lent.is_empty() {
@@ -328,8 +327,8 @@ fn what_a_bump_brought_forward_lends_nothing() {
 fn what_goes_back_stands_before_what_came_meanwhile() {
     let (mut backlog, group, _) = five();
     let (mut lent, _) = backlog.claim_groups(9, |_, _| true).unwrap();
-    assert_eq!([lent.pop_joined(), lent.pop()], [None, Some(1)]);
-    assert_eq!(lent.pop_joined(), Some(2));
+    assert_eq!((lent.has_begun(), lent.pop()), (false, Some(1)));
+    assert_eq!((lent.has_begun(), lent.pop()), (true, Some(2)));
     assert_eq!(backlog.send(group, Some(1), Some(3), 6), (6, 1));
     assert!(backlog.claim().is_none(), "one is at work");
     let holds = lent.holds();

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::scheduler::batch::Batch;
 use crate::scheduler::bodies::Bodies;
-use crate::scheduler::cell::{Course, Function, Job, Runner};
+use crate::scheduler::cell::{Course, Function, Job, Program, Runner};
 use crate::scheduler::outcome::{Ending, Run};
 use crate::scheduler::solo::Solo;
 
@@ -62,12 +61,15 @@ fn put<const N: usize>(bodies: &mut Bodies, n: usize) {
 
 /// Whether there was a body for it; it runs all the same.
 fn fill<const N: usize>(bodies: &mut Bodies) -> bool {
-    let task = task::<N>();
-    let Some(body) = task.take_bodies(bodies) else {
+    put_into(task::<N>(), bodies)
+}
+
+fn put_into<P: Program>(task: Solo<P>, bodies: &mut Bodies) -> bool {
+    let Some(body) = bodies.take::<P>(1).and_then(Vec::pop) else {
         return false;
     };
     let at = Arc::as_ptr(&body).cast::<()>();
-    let job = task.put_into(body);
+    let job = task.put_into(Some(body));
     assert_eq!(Arc::as_ptr(&job).cast(), at, "of its type");
     assert!(spent(job).is_some());
     true

@@ -37,11 +37,11 @@ fn what_is_reported_together_is_counted_each_where_it_belongs() {
     assert_eq!(world.finish(1, 3), None);
     let all =
         |synced, tasks| matches!(synced, Synced::Done(s) if (s.ok, s.tasks) == (tasks, tasks));
-    assert!(all(world.state.core.synchronized(main), 3));
+    assert!(all(world.state.core.caller_mut(main).synced(), 3));
     assert_eq!(world.state.core.synchronize(main), Synced::NotYet);
     assert_eq!(world.claim(1, 1).unwrap().0, 7);
     assert_eq!(world.finish(1, 7), None);
-    assert!(all(world.state.core.synchronized(main), 3));
+    assert!(all(world.state.core.caller_mut(main).synced(), 3));
     assert!(all(world.state.core.synchronize(other.unwrap()), 1));
     let lanes = [main, other.unwrap()].map(|caller| world.state.core.caller(caller).lane);
     let backlog = &world.state.core.backlog;

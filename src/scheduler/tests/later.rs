@@ -167,7 +167,7 @@ fn a_synchronize_covers_it_from_its_submission() {
     ));
     world.go_to(5);
     assert_eq!(world.run(), ["later"]);
-    let synced = world.core.synchronized(world.caller);
+    let synced = world.core.caller_mut(world.caller).synced();
     assert!(matches!(synced, Synced::Done(summary) if summary.tasks == 1));
 }
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::runs::{NOW, Worker, World, awaits};
 use crate::backlog::{Blocked, GroupKey};
 use crate::scheduler::cell::{Function, Job};
-use crate::scheduler::local_queue::{Ran, Went};
+use crate::scheduler::local_queue::Ran;
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::solo::Solo;
-use crate::scheduler::task_state::{Claimed, Placing, Tag, Waiting};
+use crate::scheduler::task_state::{Claimed, Placing, Waiting};
 
 /// What a worker takes at once is covered by a synchronize, or is not.
 #[test]
@@ -278,24 +278,11 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
             .submit_run(world.caller, placing, run.collect());
         let taken = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
         let queue = taken.queue.unwrap();
-        let ran = |id, end| {
-            let id = TaskId(id);
-            let tag = Tag {
-                id,
-                ..taken.first.tag
-            };
-            let end = Duration::from_secs(end);
-            Ran::one(tag, Went::Ended(Ending::Ok), NOW, end)
-        };
-        assert!(queue.next_joined(NOW).is_none() && queue.next_of_run(&mut ran(1, 2)).is_none());
-        assert!(queue.next(&mut ran(1, 2)).is_some());
-        for id in 3..3 + begun {
-            let end = Duration::from_secs(id);
-            let joined = match id % 3 > 0 {
-                true => queue.next_joined(end).unwrap().0,
-                false => queue.next_of_run(&mut ran(id - 1, id)).unwrap().id(),
-            };
-            assert_eq!(joined, TaskId(id));
+        let mut ran = Ran::new(taken.first.tag, NOW);
+        for id in 2..3 + begun {
+            ran.end = Duration::from_secs(id);
+            assert!(queue.next(&mut ran).is_some());
+            assert_eq!((ran.tag.id.0, ran.start), (id, ran.end));
         }
         let status = world.state.exact(&mut world.wakes).status(0);
         let [running] = &status.running[..] else {

@@ -15,7 +15,7 @@ use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::prefetch::{State, Taken};
 use crate::scheduler::stall::Target;
 use crate::scheduler::status::Why;
-use crate::scheduler::task_state::{Location, Placing, Started, Tag};
+use crate::scheduler::task_state::{Location, Placing, Tag};
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 
@@ -89,7 +89,9 @@ impl World {
     }
 
     fn ran(&self, n: usize, ending: Ending) -> Ran {
-        Ran::one(self.tags[&n], Went::Ended(ending), self.now, self.now)
+        let went = Went::Ended(ending);
+        let ran = Ran::new(self.tags[&n], self.now);
+        Ran { went, ..ran }
     }
 
     pub(super) fn finish(&mut self, worker: u32, n: usize) -> Option<usize> {
@@ -101,8 +103,8 @@ impl World {
     /// The worker goes on with its local queue: the number of the next.
     pub(super) fn next(&mut self, queue: &LocalQueue, n: usize) -> Option<usize> {
         self.now += Duration::from_secs(1);
-        let next = queue.next(&mut self.ran(n, Ending::Ok));
-        next.map(|Started { tag, .. }| self.number(tag))
+        let mut ran = self.ran(n, Ending::Ok);
+        queue.next(&mut ran).map(|_| self.number(ran.tag))
     }
 
     /// Whether the core has recorded its ending.
@@ -303,7 +305,7 @@ fn a_synchronize_does_not_wait_for_a_later_task() {
     let (_, queue) = world.claim(1, 8).unwrap();
     assert_eq!(world.rest(&queue.unwrap(), 1), [2, 3, 4]);
     world.finish(1, 4);
-    let synced = world.state.core.synchronized(world.caller);
+    let synced = world.state.core.caller_mut(world.caller).synced();
     assert!(matches!(synced, Synced::Done(summary) if summary.ok == 4));
 }
 
@@ -329,7 +331,7 @@ fn who_takes_the_last_that_a_synchronize_covers_brings_in_the_others() {
             let (task, now) = (world.task(3), world.now);
             world.state.core.cancel(task, now, &mut world.wakes);
             assert!(world.state.settle(&mut world.wakes));
-            let synced = world.state.core.synchronized(main);
+            let synced = world.state.core.caller_mut(main).synced();
             assert!(matches!(synced, Synced::Done(s) if (s.ok, s.cancelled) == (1, 1)));
         } else {
             assert_eq!(world.claim(2, 1).unwrap().0, 3);

@@ -142,7 +142,7 @@ impl World {
     }
 
     pub(super) fn synced(&mut self) -> Option<Summary> {
-        match self.state.core.synchronized(self.caller) {
+        match self.state.core.caller_mut(self.caller).synced() {
             Synced::Done(summary) => Some(summary),
             _ => None,
         }
@@ -184,26 +184,20 @@ impl Worker {
     }
 
     pub(super) fn ran(&self, went: Went) -> Ran {
-        Ran::one(self.tag, went, NOW, NOW)
+        let ran = Ran::new(self.tag, NOW);
+        Ran { went, ..ran }
     }
 
     /// What it runs ended well: it goes on with its local queue, if there is more.
     pub(super) fn next(&mut self) -> bool {
-        let plain = self.queue.as_ref().filter(|_| self.tag.future.is_none());
-        let joined = plain.and_then(|queue| queue.next_joined(NOW));
-        let joins = |(id, group, _)| (self.tag.id, self.tag.holds.group) = (id, group);
-        joined.map(joins).is_some() || self.goes_on(Went::Ended(Ending::Ok))
+        self.goes_on(Went::Ended(Ending::Ok))
     }
 
     pub(super) fn goes_on(&mut self, went: Went) -> bool {
         let mut ran = self.ran(went);
         let queue = self.queue.as_ref();
-        if let Some(next) = queue.and_then(|queue| queue.next_of_run(&mut ran)) {
-            (self.tag.id, self.tag.future) = (next.id(), next.future());
-            return true;
-        }
         let next = queue.and_then(|queue| queue.next(&mut ran));
-        next.map(|next| self.tag = next.tag).is_some()
+        next.map(|_| self.tag = ran.tag).is_some()
     }
 }
 

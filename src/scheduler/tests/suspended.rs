@@ -92,7 +92,8 @@ impl World {
         let taken = self.take(task);
         self.core.workers.finished(1);
         let mut run = WokenRun::default();
-        self.core.suspend((taken, woken), 1, (NOW, NOW), &mut run);
+        self.core
+            .suspend((taken, woken), 1, (NOW, NOW), &mut run, &mut self.wakes);
         self.core.enqueue_run(&mut run);
         assert!(self.core.settle(&mut self.wakes));
     }
@@ -113,7 +114,7 @@ impl World {
             .core
             .ended
             .iter()
-            .rposition(|ended| ended.open.is_some_and(|open| open.0 == task));
+            .rposition(|ended| ended.open.is_some_and(|open| open.id == task));
         let Ended { open, ending, .. } = self.core.ended.remove(at.unwrap());
         self.core.dropped(open.unwrap(), ending, &mut self.wakes);
     }
@@ -166,7 +167,7 @@ fn one_that_is_cancelled_in_line_or_awaiting_leaves_nothing() {
         assert_eq!((world.counts(), world.claim()), ((0, 1, 1), None));
         let ended = world.core.ended.last().unwrap();
         assert_eq!(
-            (ended.open.unwrap().2, ended.ending),
+            (ended.open.unwrap().future, ended.ending),
             (Some(world.entries[&task]), Ending::Cancelled)
         );
         assert!(!world.has_ended(task), "before its future is gone");
@@ -237,7 +238,7 @@ fn one_that_a_worker_gives_back_stands_where_it_stood() {
     let mut prefetched = VecDeque::new();
     assert_eq!(world.core.prefetch(1, 1, &mut prefetched), (1, 1));
     let prefetched = prefetched.pop_front().unwrap();
-    let Claimed::One(claim, _) = &prefetched else {
+    let Claimed::One(Some(claim), _) = &prefetched else {
         panic!("it is in no run");
     };
     assert_eq!(claim.item.id(), woken[1]);
