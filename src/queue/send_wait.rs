@@ -35,10 +35,11 @@ pub struct Sending<'a, O, M, R> {
 /// back, for a reason.
 pub(crate) type Finish<'a, O, M, R> = fn(O, M, Result<Permits<'a>, SendReason>, &mut Admitted) -> R;
 
-/// The wait for room of `M`, one message or several, on a conversation; with its tier, if
-/// one is said.
-type ToSend<'a, T, M> =
-    Sending<'a, (Option<u32>, &'a Conversation<T>), M, Result<(), SendError<M>>>;
+/// The conversation on which a message goes; with its tier, if one is said.
+type On<'a, T> = (Option<u32>, &'a Conversation<T>);
+
+/// The wait for room of `M`, one message or several, on a conversation.
+type ToSend<'a, T, M> = Sending<'a, On<'a, T>, M, Result<(), SendError<M>>>;
 
 /// The wait of [`Conversation::send_wait`].
 pub type SendWait<'a, T> = ToSend<'a, T, T>;
@@ -136,7 +137,7 @@ impl<T> Conversation<T> {
         &'a self,
         messages: usize,
         message: M,
-        send: Finish<'a, (Option<u32>, &'a Self), M, Result<(), SendError<M>>>,
+        send: Finish<'a, On<'a, T>, M, Result<(), SendError<M>>>,
     ) -> Wait<ToSend<'a, T, M>> {
         let capacity = &self.pin.queue().capacity;
         let wait = Sending::wait(capacity, messages, ((None, self), message), send);
