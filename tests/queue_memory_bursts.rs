@@ -20,7 +20,7 @@ const PAGE: isize = 16 * 1024;
 
 /// Blocks for messages that are kept for reuse: eight magazines of each size in the
 /// depot, and two of this thread's.
-const MAGAZINES: isize = (8 + 2) * (32 * (64 + 208 + 2 * 8) + 8 * (784 + 8));
+const MAGAZINES: isize = (8 + 2) * (32 * (32 + 64 + 208 + 3 * 8) + 4 * (1552 + 8));
 
 /// Messages of each burst: more than a group keeps room for.
 const BURST: u64 = 9;
@@ -60,6 +60,33 @@ fn idle_groups_give_back_what_a_burst_took() {
     let queue = Queue::<u64>::new();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     groups_that_stay(&queue, &lane, &[9, 6, 40]);
+}
+
+/// Messages of 12 bytes, where few wait in each of many groups.
+#[test]
+fn what_waits_takes_little() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let queue = Queue::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    // The line has room for as many.
+    let groups = 1 << 16;
+    let conversation = |_| lane.conversation().unwrap();
+    let conversations: Vec<_> = (0..groups).map(conversation).collect();
+    let fresh = live();
+    let mut before = 0;
+    // Bytes a message: of a place in line, and of blocks of 32, 64 and 208 bytes.
+    for (waiting, most) in [(1, 28), (2, 30), (3, 31), (5, 19), (16, 15)] {
+        for conversation in &conversations {
+            (before..waiting).for_each(|n| conversation.send([n, 0, 0_u32]).unwrap());
+        }
+        before = waiting;
+        let each = (live() - fresh) as f64 / f64::from(groups) / f64::from(waiting);
+        println!("{each:.1} bytes a message, {waiting} in each of {groups} groups");
+        assert!(
+            each <= most.into(),
+            "{each:.1} bytes a message, {waiting} in each"
+        );
+    }
 }
 
 /// Bursts that fit in the least that an array has.

@@ -8,14 +8,15 @@
 use std::alloc::{self, Layout};
 use std::mem::{MaybeUninit, offset_of, replace};
 
-use super::magazines::{self, Large, Medium, Small};
+use super::magazines::{self, Large, Medium, Small, Tiny};
 
 /// The most messages in a block.
-const MOST: usize = 64;
+const MOST: usize = 128;
 /// From so many blocks on, further ones are larger.
-const SHALLOW: u8 = 8;
+const SHALLOW: u8 = 16;
 
 enum Source {
+    Tiny,
     Small,
     Medium,
     Large,
@@ -39,7 +40,12 @@ pub(super) struct Block<T> {
 
 impl<T> Block<T> {
     /// Messages in a first block.
-    pub(super) const FEW: u8 = match Self::fit(size_of::<Small>()) {
+    const FIRST: u8 = match Self::fit(size_of::<Tiny>()) {
+        0 => Self::FEW,
+        first => first,
+    };
+    /// Messages in the largest block that an idle group keeps.
+    const FEW: u8 = match Self::fit(size_of::<Small>()) {
         ..2 => Self::MANY,
         few => few,
     };
@@ -75,11 +81,17 @@ impl<T> Block<T> {
         self.len <= self.mask
     }
 
+    /// Whether it is more than an idle group keeps.
+    pub(super) fn is_large(&self) -> bool {
+        self.mask >= Self::FEW
+    }
+
     /// Where the memory of a block comes from.
     const fn source(cap: u8) -> Source {
         match cap {
             // A sanitizer is to see each use of memory that is free.
             _ if cfg!(unpooled) => Source::Allocator,
+            _ if cap <= Self::fit(size_of::<Tiny>()) => Source::Tiny,
             _ if cap <= Self::fit(size_of::<Small>()) => Source::Small,
             _ if cap <= Self::fit(size_of::<Medium>()) => Source::Medium,
             _ if cap <= Self::fit(size_of::<Large>()) => Source::Large,
@@ -97,6 +109,7 @@ impl<T> Block<T> {
     /// A block of its own, without messages.
     fn new(cap: u8) -> *mut Self {
         let block: *mut Self = match Self::source(cap) {
+            Source::Tiny => Box::into_raw(magazines::get::<Tiny>()).cast(),
             Source::Small => Box::into_raw(magazines::get::<Small>()).cast(),
             Source::Medium => Box::into_raw(magazines::get::<Medium>()).cast(),
             Source::Large => Box::into_raw(magazines::get::<Large>()).cast(),
@@ -127,6 +140,7 @@ impl<T> Block<T> {
         unsafe {
             let cap = (*block).mask + 1;
             match Self::source(cap) {
+                Source::Tiny => magazines::put::<Tiny>(Box::from_raw(block.cast())),
                 Source::Small => magazines::put::<Small>(Box::from_raw(block.cast())),
                 Source::Medium => magazines::put::<Medium>(Box::from_raw(block.cast())),
                 Source::Large => magazines::put::<Large>(Box::from_raw(block.cast())),
@@ -136,21 +150,25 @@ impl<T> Block<T> {
     }
 
     /// A block with room: between the last and the first of a circle, or the only one. That
-    /// is small unless so many `more` messages follow at once, and a larger one, with what
-    /// was in it, takes its place when it is full.
+    /// is small unless so many `more` messages follow at once, and when it is full the next
+    /// size, with what was in it, takes its place.
     ///
     /// # Safety
     ///
     /// `last` is a full block, or null. If the new one is alone, `last` is gone.
     pub(super) unsafe fn another(last: *mut Self, more: usize) -> *mut Self {
         if last.is_null() {
-            let few = more < Self::FEW.into();
-            return Self::new(if few { Self::FEW } else { Self::MANY });
+            return Self::new(match more {
+                0 => Self::FIRST,
+                _ if more < Self::FEW.into() => Self::FEW,
+                _ => Self::MANY,
+            });
         }
         // SAFETY: both are there, and what is in a small one has room in a larger one.
         unsafe {
             if (*last).next == last && (*last).mask + 1 < Self::MANY {
-                let block = Self::new(Self::MANY);
+                let first = (*last).mask + 1 < Self::FEW;
+                let block = Self::new(if first { Self::FEW } else { Self::MANY });
                 for _ in 0..(*last).len {
                     Self::push(block, Self::pop(last));
                 }

@@ -2,9 +2,9 @@
 //! when many do.
 //!
 //! State: the first message stands in the value itself if it is small, the rest
-//! in blocks on the heap, each a ring: first in a small one, unless many come at once,
-//! then in larger ones that are linked behind it. So nothing is moved twice, and what
-//! was consumed is given back block by block.
+//! in blocks on the heap, each a ring: first in one that grows twice, unless many come
+//! at once, then in larger ones that are linked behind it. So nothing is moved more than
+//! twice, and what was consumed is given back block by block.
 //!
 //! Invariants:
 //! 1. `tail` is null, or the last of a circle of blocks linked by `next`, whose
@@ -163,13 +163,14 @@ impl<T> Fifo<T> {
         // SAFETY: the last block is there, or null; an empty one has room.
         unsafe {
             if last.is_null() || self.has(MORE) {
-                if !last.is_null() || more >= Block::<T>::FEW.into() {
-                    self.set(LARGE);
-                }
                 last = Block::another(last, more);
-                if (*last).next == last {
+                let alone = (*last).next == last;
+                if alone {
                     // Another may have been the first.
                     self.clear(HEAD);
+                }
+                if !alone || (*last).is_large() {
+                    self.set(LARGE);
                 }
                 let bits = self.tail.addr() & BITS;
                 self.tail = last.map_addr(|last| last | bits);
