@@ -56,7 +56,6 @@ mod send_wait;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
@@ -68,6 +67,7 @@ use crate::queue::{
 };
 use crate::ready::STANDING_LEVEL;
 // Shared ownership and no more: nothing is synchronized by it.
+use crate::shown::shows;
 use crate::sync::{Apart, Mutex, MutexGuard, WakeArc as Arc, model_size};
 
 use map::{Entry, KeyMap, Made};
@@ -107,15 +107,14 @@ struct Shards<K, T> {
     maps: [Apart<Mutex<KeyMap<K, T>>>; SHARDS],
     queue: crate::sync::Arc<Shared<T>>,
     names: Names<K>,
-    made: (Limit, u8),
-    capacity: Mutex<Limit>,
+    made: Mutex<Made>,
 }
 
 impl<K: Send + 'static, T: Send + 'static> Keyed<K, T> {
     /// Serial groups of the default level 100 in this lane.
     #[must_use]
     pub fn new(lane: Lane<T>) -> Self {
-        Self::build(lane, (Limit::SERIAL, STANDING_LEVEL), RandomState::new())
+        Self::build(lane, Limit::SERIAL, STANDING_LEVEL, RandomState::new())
     }
 }
 
@@ -134,16 +133,15 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
         let limit = limit.into();
         // Tries whether there can be one.
         lane.group(limit, level)?;
-        Ok(Self::build(lane, (limit, level), hasher))
+        Ok(Self::build(lane, limit, level, hasher))
     }
 
-    fn build(lane: Lane<T>, made: (Limit, u8), hasher: S) -> Self {
+    fn build(lane: Lane<T>, limit: Limit, level: u8, hasher: S) -> Self {
         let shards = Arc::new(Shards {
             maps: std::array::from_fn(|_| Apart(Mutex::new(KeyMap::new()))),
             queue: lane.shared.clone(),
             names: Names::new(),
-            made,
-            capacity: Mutex::new(Limit::Unlimited),
+            made: Mutex::new((limit, level, Limit::Unlimited)),
         });
         let number = lane.shared.register(shards.clone(), false);
         let keyed = Self {
@@ -327,8 +325,7 @@ impl<K, T> Shards<K, T> {
     }
 
     fn made(&self) -> Made {
-        let (limit, level) = self.made;
-        (limit, level, *self.capacity.lock())
+        *self.made.lock()
     }
 
     /// Lets go of what is idle. Under no lock.
@@ -368,12 +365,7 @@ impl<K, T, S> Drop for Keyed<K, T, S> {
     }
 }
 
-impl<K, T, S> fmt::Debug for Keyed<K, T, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keyed")
-            .field("lane", &self.lane)
-            .field("limit", &self.shards.made.0)
-            .field("level", &self.shards.made.1)
-            .finish_non_exhaustive()
-    }
+shows! {
+    impl<K, T, S> Keyed<K, T, S>, |keyed|
+    lane: keyed.lane, limit: keyed.shards.made().0, level: keyed.shards.made().1
 }

@@ -93,6 +93,7 @@
     allow(dead_code, unused_imports)
 )]
 
+mod shown;
 mod sync;
 
 pub mod error;

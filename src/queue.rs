@@ -176,7 +176,7 @@ pub use id::GroupId;
 pub(crate) use observers::{Observer, Side, if_idle, pins_of, waiting_in};
 pub use peek::Peek;
 pub use poison::Poisoned;
-pub use receive::{Receive, ReceiveMany, Turns};
+pub use receive::{Receive, ReceiveMany, Receiving, Turns};
 pub use refuse::{LaneError, NoMore, NoTurn, SendError, SendReason, TryReceive, Why};
 pub use reserve::{Reserve, Reserved};
 pub use send_many::Addressed;

@@ -123,7 +123,7 @@ impl<K, T, S> Keyed<K, T, S> {
     pub fn capacity_each(self, capacity: impl Into<Limit>) -> Result<Self, OutOfRange> {
         let capacity = checked(capacity.into())?;
         self.queue().capacity.use_parts();
-        *self.shards.capacity.lock() = capacity;
+        self.shards.made.lock().2 = capacity;
         Ok(self)
     }
 }

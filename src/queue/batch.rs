@@ -1,9 +1,10 @@
 //! Several deliveries of a turn as one.
 
 use std::iter::Chain;
-use std::{fmt, option, vec};
+use std::{option, vec};
 
 use crate::group::{BOUNDED, TIERED, Taken};
+use crate::shown::shows;
 use crate::sync::Arc;
 
 use super::GroupRef;
@@ -137,10 +138,4 @@ impl<T> Batch<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Batch<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batch")
-            .field("len", &self.len())
-            .finish_non_exhaustive()
-    }
-}
+shows!(impl<T> Batch<'_, T>, |batch| len: batch.len());

@@ -1,10 +1,10 @@
 //! Deliveries: a message taken out, which is done when somebody says so.
 
-use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
 use crate::group::{BARE, CAPPED, Phase, Taken};
+use crate::shown::shows;
 use crate::sync::Arc;
 
 use super::Pinned;
@@ -137,14 +137,9 @@ impl<T> Drop for Delivery<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Delivery<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Delivery")
-            .field("group", &self.group())
-            .field("tier", &self.tier())
-            .field("attempt", &self.attempt())
-            .finish_non_exhaustive()
-    }
+shows! {
+    impl<T> Delivery<'_, T>, |one|
+    group: one.group(), tier: one.tier(), attempt: one.attempt()
 }
 
 /// A delivery that may outlive its turn. It keeps one unit of its group's limit
@@ -251,12 +246,4 @@ impl<T> Drop for Detached<T> {
     }
 }
 
-impl<T> fmt::Debug for Detached<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Detached")
-            .field("group", &self.group())
-            .field("tier", &self.tier())
-            .field("attempt", &self.attempt())
-            .finish_non_exhaustive()
-    }
-}
+shows!(impl<T> Detached<T>, |one| group: one.group(), tier: one.tier(), attempt: one.attempt());

@@ -1,12 +1,13 @@
 //! Lanes, groups and conversations: the handles of those who send.
 
-use std::fmt;
-
 use crate::error::{Closed, OutOfRange, Stale};
-use crate::group::{self, BUMPED, CAPPED, Flags, KeepsGroups, LANE, Mailbox, Phase, Pin, TIERED};
+use crate::group::{
+    self, BUMPED, CAPPED, Flags, GROUP, KeepsGroups, LANE, Mailbox, Phase, Pin, TIERED,
+};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::{Age, STANDING_LEVEL};
+use crate::shown::shows;
 use crate::sync::{Arc, Ordering};
 use crate::trace;
 
@@ -320,7 +321,9 @@ impl<T> Shared<T> {
                         mailbox.level = level;
                     }
                     Change::Capacity(capacity) => {
-                        changed = bounds::change(mailbox, group.waiting(), capacity);
+                        changed = bounds::change(mailbox.bound(GROUP), capacity, |new| {
+                            _ = mailbox.set_bound(group.waiting(), GROUP, new);
+                        });
                     }
                 }
                 ((pauses.then(|| mailbox.tag()), changed), Age::Same)
@@ -373,25 +376,8 @@ impl<T> Shared<T> {
     }
 }
 
-/// Names something of a queue's: messages need not be `Debug`.
-fn debug_id(f: &mut fmt::Formatter<'_>, name: &str, id: &dyn fmt::Debug) -> fmt::Result {
-    f.debug_struct(name).field("id", id).finish_non_exhaustive()
-}
+shows!(impl<T> Lane<T>, |lane| id: lane.key);
 
-impl<T> fmt::Debug for Lane<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug_id(f, "Lane", &self.key)
-    }
-}
+shows!(impl<T> Group<T>, |group| id: group.id());
 
-impl<T> fmt::Debug for Group<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug_id(f, "Group", &self.id())
-    }
-}
-
-impl<T> fmt::Debug for Conversation<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug_id(f, "Conversation", &self.group())
-    }
-}
+shows!(impl<T> Conversation<T>, |conversation| id: conversation.group());

@@ -1,11 +1,11 @@
 //! A look at the message that waits first in a group.
 
-use std::fmt;
 use std::ops::Deref;
 
 use crate::error::Stale;
 use crate::group::{PEEKED, Phase, Taken, ordinal};
 use crate::ready::Age;
+use crate::shown::shows;
 use crate::sync::Arc;
 
 use super::holders::Holder;
@@ -155,13 +155,8 @@ impl<T> Drop for Peek<T> {
     }
 }
 
-/// Without the message, so that every look has it.
-impl<T> fmt::Debug for Peek<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Peek")
-            .field("group", &self.group())
-            .field("number", &self.number())
-            .field("attempts", &self.attempts())
-            .finish_non_exhaustive()
-    }
+shows! {
+    /// Without the message, so that every look has it.
+    impl<T> Peek<T>, |peek|
+    group: peek.group(), number: peek.number(), attempts: peek.attempts()
 }

@@ -1,11 +1,11 @@
 //! The next turn of whichever group comes first, at once or as soon as there is
 //! one.
 
-use std::fmt;
 use std::mem::ManuallyDrop;
 use std::task::{Context, Poll};
 
 use crate::group::STARTED;
+use crate::shown::shows;
 use crate::sync::Arc;
 use crate::wait::{OFTEN, Op, Session, Ticket, Wait, back_off, look_twice, sealed};
 
@@ -29,8 +29,12 @@ impl<T> Queue<T> {
     /// in poisoned groups.
     #[inline]
     pub fn receive(&self) -> Wait<Receive<'_, T>> {
-        let many = ReceiveMany::new(self.shared(), 1);
-        Wait::new(Receive { many })
+        Wait::new(Receiving::new(
+            self.shared(),
+            1,
+            |shared, _| Turn::claim(shared),
+            |mut turns| turns.next().expect("one was claimed"),
+        ))
     }
 
     /// The next turn, if there is one now.
@@ -57,7 +61,9 @@ impl<T> Queue<T> {
     /// As [`receive`](Self::receive).
     #[inline]
     pub fn receive_many(&self, n: usize) -> Wait<ReceiveMany<'_, T>> {
-        Wait::new(ReceiveMany::new(self.shared(), n))
+        Wait::new(Receiving::new(self.shared(), n, Turns::claim, |turns| {
+            turns
+        }))
     }
 
     /// Up to `n` turns, at most 32, if there is one now. See
@@ -68,12 +74,7 @@ impl<T> Queue<T> {
     /// [`TryReceive`] if there is none.
     #[inline]
     pub fn try_receive_many(&self, n: usize) -> Result<Turns<'_, T>, TryReceive> {
-        let shared = self.shared();
-        let turns = Turns::claim(shared, n);
-        if turns.is_empty() && n > 0 {
-            return Err(shared.nothing());
-        }
-        Ok(turns)
+        Turns::claim(self.shared(), n).ok_or_else(|| self.shared().nothing())
     }
 }
 
@@ -115,11 +116,12 @@ impl<'q, T> Turns<'q, T> {
         }
     }
 
+    /// Up to `n`, if there is one, or none is asked for.
     #[inline]
-    fn claim(shared: &'q Arc<Shared<T>>, n: usize) -> Self {
+    fn claim(shared: &'q Arc<Shared<T>>, n: usize) -> Option<Self> {
         let mut turns = Self::none(shared);
         turns.end = shared.claim_many(&mut turns.claimed[..n.min(MOST)]);
-        turns
+        (!turns.is_empty() || n == 0).then_some(turns)
     }
 
     /// How many are still to come.
@@ -161,99 +163,78 @@ impl<T> Drop for Turns<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Turns<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turns")
-            .field("left", &self.len())
-            .finish_non_exhaustive()
-    }
+shows!(impl<T> Turns<'_, T>, |turns| left: turns.len());
+
+/// A wait for a turn, or for several: for `R`.
+pub struct Receiving<'q, T, R> {
+    shared: &'q Arc<Shared<T>>,
+    /// So many turns at most.
+    n: usize,
+    ticket: Option<Ticket>,
+    /// What can be had at once.
+    claim: fn(&'q Arc<Shared<T>>, usize) -> Option<R>,
+    /// What these turns are given as.
+    give: fn(Turns<'q, T>) -> R,
 }
 
 /// The wait of [`Queue::receive`].
-pub struct Receive<'q, T> {
-    /// Of one.
-    many: ReceiveMany<'q, T>,
+pub type Receive<'q, T> = Receiving<'q, T, Turn<'q, T>>;
+
+/// The wait of [`Queue::receive_many`].
+pub type ReceiveMany<'q, T> = Receiving<'q, T, Turns<'q, T>>;
+
+impl<'q, T, R> Receiving<'q, T, R> {
+    #[inline]
+    fn new(
+        shared: &'q Arc<Shared<T>>,
+        n: usize,
+        claim: fn(&'q Arc<Shared<T>>, usize) -> Option<R>,
+        give: fn(Turns<'q, T>) -> R,
+    ) -> Self {
+        Self {
+            shared,
+            n,
+            ticket: None,
+            claim,
+            give,
+        }
+    }
+
+    #[inline]
+    fn claim(&self) -> Option<R> {
+        (self.claim)(self.shared, self.n)
+    }
 }
 
-impl<T> sealed::Sealed for Receive<'_, T> {}
+impl<T, R> sealed::Sealed for Receiving<'_, T, R> {}
 
-impl<'q, T> Op for Receive<'q, T> {
-    type Output = Result<Turn<'q, T>, NoMore>;
+impl<'q, T, R> Op for Receiving<'q, T, R> {
+    type Output = Result<R, NoMore>;
 
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {
-        Turn::claim(self.many.shared).map(Ok)
-    }
-
-    fn attempt(&mut self) -> Option<Self::Output> {
-        let shared = self.many.shared;
-        self.many.look_around(|| Turn::claim(shared)).map(Ok)
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.many.ticket.is_none()
-            && let Some(turn) = Turn::claim(self.many.shared)
-        {
-            return Poll::Ready(Ok(turn));
-        }
-        let claimed = self.many.poll(cx);
-        claimed.map(|turns| Ok(turns?.next().expect("one was claimed")))
-    }
-
-    fn cancel(&mut self) {
-        self.many.cancel();
-    }
-}
-
-/// The wait of [`Queue::receive_many`].
-pub struct ReceiveMany<'q, T> {
-    shared: &'q Arc<Shared<T>>,
-    n: usize,
-    ticket: Option<Ticket>,
-}
-
-impl<'q, T> ReceiveMany<'q, T> {
-    #[inline]
-    fn new(shared: &'q Arc<Shared<T>>, n: usize) -> Self {
-        let ticket = None;
-        Self { shared, n, ticket }
+        self.claim().map(Ok)
     }
 
     /// Looks for a moment whether something is submitted, before it stands in
     /// line: while nobody sleeps, a send need not look whom to wake.
-    fn look_around<R>(&self, mut claim: impl FnMut() -> Option<R>) -> Option<R> {
+    fn attempt(&mut self) -> Option<Self::Output> {
         if self.ticket.is_some() {
             return None;
         }
         let submissions = &self.shared.submissions;
-        let look = || submissions.has_some().then(&mut claim).flatten();
-        back_off(OFTEN, || true, look)
-    }
-}
-
-impl<T> sealed::Sealed for ReceiveMany<'_, T> {}
-
-impl<'q, T> Op for ReceiveMany<'q, T> {
-    type Output = Result<Turns<'q, T>, NoMore>;
-
-    #[inline]
-    fn at_once(&mut self) -> Option<Self::Output> {
-        let turns = Turns::claim(self.shared, self.n);
-        (!turns.is_empty() || self.n == 0).then_some(Ok(turns))
-    }
-
-    fn attempt(&mut self) -> Option<Self::Output> {
-        let (shared, n) = (self.shared, self.n);
-        let claim = || Some(Turns::claim(shared, n)).filter(|turns| !turns.is_empty());
-        self.look_around(claim).map(Ok)
+        let look = || submissions.has_some().then(|| self.claim()).flatten();
+        back_off(OFTEN, || true, look).map(Ok)
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.ticket.is_none()
+            && let Some(claimed) = self.claim()
+        {
+            return Poll::Ready(Ok(claimed));
+        }
         let (shared, n, ticket) = (self.shared, self.n, &mut self.ticket);
         let mut turns = Turns::none(shared);
-        if n == 0 {
-            return Poll::Ready(Ok(turns));
-        }
         shared.trim(false);
         let found = look_twice(cx, |current, spare| {
             shared.with_state(|state| {
@@ -273,7 +254,7 @@ impl<'q, T> Op for ReceiveMany<'q, T> {
                 stands.then_some(Poll::Pending)
             })
         });
-        found.map(|found| found.map(|()| turns))
+        found.map(|found| found.map(|()| (self.give)(turns)))
     }
 
     fn cancel(&mut self) {

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::error::{Closed, OutOfRange, Stale, TierGoesDown, TimedOut};
 use crate::semaphore::TryAcquireError;
+use crate::shown::shows;
 
 /// Why there is no lane, or no group in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,13 +179,9 @@ impl<T> SendError<[T; 1]> {
     }
 }
 
-/// Without the message, so that any message can be unwrapped on.
-impl<T> fmt::Debug for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SendError")
-            .field("reason", &self.reason)
-            .finish_non_exhaustive()
-    }
+shows! {
+    /// Without the message, so that any message can be unwrapped on.
+    impl<T> SendError<T>, |error| reason: error.reason
 }
 
 impl<T> fmt::Display for SendError<T> {

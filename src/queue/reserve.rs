@@ -1,9 +1,9 @@
 //! Room that is kept for a message before there is one.
 
-use std::fmt;
 use std::mem::take;
 
 use crate::group::{Admitted, CLOSED};
+use crate::shown::shows;
 use crate::wait::Wait;
 
 use super::bounds::{admit, bound_of};
@@ -17,6 +17,7 @@ use super::send_wait::Sending;
 #[must_use = "dropped, the room is given back"]
 pub struct Reserved<'a, T> {
     conversation: &'a Conversation<T>,
+    permits: Permits<'a>,
     admitted: Admitted,
 }
 
@@ -67,18 +68,17 @@ impl<T> Conversation<T> {
 
     /// Keeps a permit, unless there is nothing to use it for any more: a queue without a
     /// capacity has no word that says so.
-    fn keep(
-        &self,
-        permits: Permits<'_>,
+    fn keep<'a>(
+        &'a self,
+        permits: Permits<'a>,
         admitted: Admitted,
-    ) -> Result<Reserved<'_, T>, SendReason> {
+    ) -> Result<Reserved<'a, T>, SendReason> {
         if self.pin.lock().flags & CLOSED != 0 {
             return Err(SendReason::Closed);
         }
-        permits.keep();
-        let conversation = self;
         Ok(Reserved {
-            conversation,
+            conversation: self,
+            permits,
             admitted,
         })
     }
@@ -92,22 +92,10 @@ impl<T> Reserved<'_, T> {
     /// [`SendError`] with the message, if the queue has been closed meanwhile.
     pub fn send(mut self, message: T) -> Result<(), SendError<T>> {
         let pin = &self.conversation.pin;
-        let mut admitted = take(&mut self.admitted);
-        // The permit is the message's.
-        std::mem::forget(self);
-        let has = (true, Some(&mut admitted));
-        pin.queue().send_one((pin, None), message, has, ())
+        let (shared, admitted) = (pin.queue(), Some(&mut self.admitted));
+        let sent = shared.send_permitted((pin, None), [message], Ok(self.permits), admitted, ());
+        sent.map_err(SendError::single)
     }
 }
 
-impl<T> Drop for Reserved<'_, T> {
-    fn drop(&mut self) {
-        self.conversation.pin.queue().capacity.release(1);
-    }
-}
-
-impl<T> fmt::Debug for Reserved<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reserved").finish_non_exhaustive()
-    }
-}
+shows!(impl<T> Reserved<'_, T>, |_| );

@@ -49,7 +49,7 @@ impl<T> Conversation<T> {
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
         let to = (&*self.pin, Some(tier));
-        self.pin.queue().send_one(to, message, (false, None), ())
+        self.pin.queue().send_one(to, message, false, ())
     }
 
     /// Sends all of them as [`send`](Self::send) would, with nothing of others
@@ -59,28 +59,9 @@ impl<T> Conversation<T> {
     ///
     /// As [`send`](Self::send), with all the messages.
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
-        let messages: Vec<T> = messages.into_iter().collect();
-        let permits = self.pin.queue().permits(&self.pin, messages.len());
-        self.send_several(None, messages, permits, None)
-    }
-
-    /// Sends what has its permits of the queue, in a tier if one is said. `admitted`: it has
-    /// waited for those of its group and lane, and has what it needs.
-    #[inline(always)]
-    pub(super) fn send_several<M: Messages<T>>(
-        &self,
-        tier: Option<u32>,
-        message: M,
-        permits: Result<Permits<'_>, SendReason>,
-        admitted: Option<&mut Admitted>,
-    ) -> Result<(), SendError<M>> {
-        match permits {
-            Ok(permits) => {
-                let shared = self.pin.queue();
-                shared.send_permitted(&self.pin, tier, message, permits, admitted, ())
-            }
-            Err(reason) => Err(SendError { message, reason }),
-        }
+        let (shared, messages) = (self.pin.queue(), Vec::from_iter(messages));
+        let permits = shared.permits(&self.pin, messages.len());
+        shared.send_permitted((&self.pin, None), messages, permits, None, ())
     }
 }
 
@@ -130,7 +111,7 @@ impl<T> Shared<T> {
                 }
                 Ok(())
             }
-            Err((message, taken)) => queue().send_one((group, None), message, (taken, None), held),
+            Err((message, taken)) => queue().send_one((group, None), message, taken, held),
         }
     }
 
@@ -154,40 +135,38 @@ impl<T> Shared<T> {
         sent.map_err(|message| (message, true))
     }
 
-    /// Sends what could not be sent at once; `taken`: its permit is; `admitted`: as
-    /// [above](Conversation::send_several).
+    /// Sends what could not be sent at once; `taken`: its permit is.
     #[cold]
     #[inline(never)]
     pub(super) fn send_one<H>(
         &self,
         to: (&GroupRef<T>, Option<u32>),
         message: T,
-        (taken, admitted): (bool, Option<&mut Admitted>),
+        taken: bool,
         held: H,
     ) -> Result<(), SendError<T>> {
         let permits = match taken {
             true => Ok(self.capacity.taken(1)),
             false => self.permits(to.0, 1),
         };
-        match permits {
-            Ok(permits) => {
-                let sent = self.send_permitted(to.0, to.1, [message], permits, admitted, held);
-                sent.map_err(SendError::single)
-            }
-            Err(reason) => Err(SendError { message, reason }),
-        }
+        let sent = self.send_permitted(to, [message], permits, None, held);
+        sent.map_err(SendError::single)
     }
 
-    /// Sends what has its permits, in a tier if one is said.
-    fn send_permitted<M: Messages<T>, H>(
+    /// Sends what has its permits of the queue, in a tier if one is said. `admitted`: it has
+    /// waited for those of its group and lane, and has what it needs.
+    pub(super) fn send_permitted<M: Messages<T>, H>(
         &self,
-        group: &GroupRef<T>,
-        tier: Option<u32>,
+        (group, tier): (&GroupRef<T>, Option<u32>),
         message: M,
-        permits: Permits<'_>,
+        permits: Result<Permits<'_>, SendReason>,
         admitted: Option<&mut Admitted>,
         held: H,
     ) -> Result<(), SendError<M>> {
+        let permits = match permits {
+            Ok(permits) => permits,
+            Err(reason) => return Err(SendError { message, reason }),
+        };
         let mut mailbox = group.lock();
         let plain = tier.is_none() && !message.as_ref().is_empty();
         if !plain || !mailbox.sends_plainly() {

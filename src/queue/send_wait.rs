@@ -26,19 +26,20 @@ pub struct Sending<'a, O, M, R> {
     request: Option<Acquire<'a>>,
     /// What it waits for before the queue.
     admission: Admission<O>,
-    finish: Finish<O, M, R>,
+    finish: Finish<'a, O, M, R>,
     /// It waits for room: whatever has come free and was not given back is given back now.
     pub(crate) waits: fn(&O),
 }
 
 /// Sends it, with its permits of the queue and those of its group and lane; or gives it
 /// back, for a reason.
-pub(crate) type Finish<O, M, R> = fn(O, M, Result<Permits<'_>, SendReason>, &mut Admitted) -> R;
+pub(crate) type Finish<'a, O, M, R> = fn(O, M, Result<Permits<'a>, SendReason>, &mut Admitted) -> R;
 
-/// The wait for room of `M`, one message or several, on a conversation; with its tier, if
-/// one is said.
-type ToSend<'a, T, M> =
-    Sending<'a, (Option<u32>, &'a Conversation<T>), M, Result<(), SendError<M>>>;
+/// The conversation on which a message goes; with its tier, if one is said.
+type On<'a, T> = (Option<u32>, &'a Conversation<T>);
+
+/// The wait for room of `M`, one message or several, on a conversation.
+type ToSend<'a, T, M> = Sending<'a, On<'a, T>, M, Result<(), SendError<M>>>;
 
 /// The wait of [`Conversation::send_wait`].
 pub type SendWait<'a, T> = ToSend<'a, T, T>;
@@ -106,17 +107,11 @@ impl<T> Conversation<T> {
     ///
     /// As [`send`](Self::send) where there is room.
     pub fn send_wait(&self, message: T) -> Wait<SendWait<'_, T>> {
-        let capacity = &self.pin.queue().capacity;
-        let wait = Sending::wait(
-            capacity,
-            1,
-            ((None, self), message),
-            |(tier, to), one, permits, admitted| {
-                let sent = to.send_several(tier, [one], permits, Some(admitted));
-                sent.map_err(SendError::single)
-            },
-        );
-        wait.within(|(_, to), which| bound_of(&to.pin, which))
+        self.when_there_is_room(1, message, |(tier, to), one, permits, admitted| {
+            let (shared, admitted) = (to.pin.queue(), Some(admitted));
+            let sent = shared.send_permitted((&to.pin, tier), [one], permits, admitted, ());
+            sent.map_err(SendError::single)
+        })
     }
 
     /// As [`send_wait`](Self::send_wait), for several messages as one, with
@@ -127,17 +122,25 @@ impl<T> Conversation<T> {
     /// As [`send_wait`](Self::send_wait), with all the messages; and at once if
     /// they are more than the queue's capacity.
     pub fn send_all_wait(&self, messages: impl IntoIterator<Item = T>) -> Wait<SendAllWait<'_, T>> {
-        let messages: Vec<T> = messages.into_iter().collect();
-        let (capacity, permits) = (&self.pin.queue().capacity, messages.len());
-        let pending = ((None, self), messages);
-        let wait = Sending::wait(
-            capacity,
-            permits,
-            pending,
+        let messages = Vec::from_iter(messages);
+        self.when_there_is_room(
+            messages.len(),
+            messages,
             |(tier, to), all, permits, admitted| {
-                to.send_several(tier, all, permits, Some(admitted))
+                let (shared, admitted) = (to.pin.queue(), Some(admitted));
+                shared.send_permitted((&to.pin, tier), all, permits, admitted, ())
             },
-        );
+        )
+    }
+
+    fn when_there_is_room<'a, M>(
+        &'a self,
+        messages: usize,
+        message: M,
+        send: Finish<'a, On<'a, T>, M, Result<(), SendError<M>>>,
+    ) -> Wait<ToSend<'a, T, M>> {
+        let capacity = &self.pin.queue().capacity;
+        let wait = Sending::wait(capacity, messages, ((None, self), message), send);
         wait.within(|(_, to), which| bound_of(&to.pin, which))
     }
 }
@@ -147,7 +150,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
         capacity: &'a Capacity,
         permits: usize,
         pending: (O, M),
-        finish: Finish<O, M, R>,
+        finish: Finish<'a, O, M, R>,
     ) -> Wait<Self> {
         let semaphore = capacity.permits();
         Wait::new(Self {
@@ -161,7 +164,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
         })
     }
 
-    fn finish(&mut self, permits: Result<Permits<'_>, SendReason>) -> R {
+    fn finish(&mut self, permits: Result<Permits<'a>, SendReason>) -> R {
         let (by, message) = self.pending.take().expect(HERE);
         (self.finish)(by, message, permits, &mut self.admission.admitted)
     }

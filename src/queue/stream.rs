@@ -1,12 +1,12 @@
 //! A queue as a stream of turns, a conversation as a sink: with the feature `futures`.
 
-use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_core::{FusedStream, Stream};
 use futures_sink::Sink;
 
+use crate::shown::shows;
 use crate::wait::Wait;
 
 use super::Queue;
@@ -155,18 +155,6 @@ fn refused<T>(message: Option<T>, reason: SendReason) -> SendError<Option<T>> {
     SendError { message, reason }
 }
 
-impl<T> fmt::Debug for TurnStream<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("TurnStream");
-        out.field("ended", &self.receive.is_none())
-            .finish_non_exhaustive()
-    }
-}
+shows!(impl<T> TurnStream<'_, T>, |turns| ended: turns.receive.is_none());
 
-impl<T> fmt::Debug for SendSink<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("SendSink");
-        out.field("is_ready", &self.given.is_some())
-            .finish_non_exhaustive()
-    }
-}
+shows!(impl<T> SendSink<'_, T>, |sink| is_ready: sink.given.is_some());

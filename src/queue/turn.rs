@@ -4,10 +4,10 @@
 //! Whatever a flag of the group makes rare is in `special`.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::mem::ManuallyDrop;
 
 use crate::group::{BARE, BUMPED, CAPPED, Group, Mailbox, Phase, UNPINNED};
+use crate::shown::shows;
 use crate::sync::Arc;
 
 use super::GroupRef;
@@ -248,11 +248,4 @@ impl<T> Turn<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Turn<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn")
-            .field("group", &self.group())
-            .field("left", &self.live.quota)
-            .finish_non_exhaustive()
-    }
-}
+shows!(impl<T> Turn<'_, T>, |turn| group: turn.group(), left: turn.live.quota);

@@ -82,7 +82,7 @@ impl Caller {
         &'a self,
         place: Place<'a>,
         task: F,
-        submit: Finish<(&'a Self, Place<'a>), F, R>,
+        submit: Finish<'a, (&'a Self, Place<'a>), F, R>,
     ) -> Wait<Sending<'a, (&'a Self, Place<'a>), F, R>> {
         let mut wait = Sending::wait(&self.capacity, 1, ((self, place), task), submit);
         // From then on each ending is told at once.

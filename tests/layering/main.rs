@@ -14,7 +14,7 @@ use syn::visit::{self, Visit};
 
 /// From the lowest floor up; within a floor, each may use those before it.
 const FLOORS: &[&[&str]] = &[
-    &["sync", "error", "limit", "slab"],
+    &["sync", "shown", "error", "limit", "slab"],
     &[
         "modes", "ready", "by_key", "ring", "tiers", "timers", "retry", "workers", "lanes",
         "backlog", "jobs",
