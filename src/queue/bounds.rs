@@ -174,25 +174,15 @@ pub(crate) fn checked(capacity: Limit) -> Result<Limit, OutOfRange> {
     Ok(capacity)
 }
 
-/// Changes a capacity that has the semaphore `old`, if it is one. What `set` says has
-/// another from now on, or none.
-pub(super) fn change(
-    old: Option<Arc<Semaphore>>,
-    capacity: Limit,
-    set: impl FnOnce(Option<Arc<Semaphore>>),
-) -> Changed {
-    match (old, capacity) {
-        (None, Limit::Unlimited) => Changed::No,
-        (Some(old), Limit::AtMost(most)) => Changed::To(old, most),
-        (Some(old), Limit::Unlimited) => {
-            set(None);
-            Changed::Gone(old)
-        }
-        (None, Limit::AtMost(most)) => {
-            // Nobody is let in before all that waits is counted.
-            let new = bound(0);
-            set(Some(Arc::clone(&new)));
-            Changed::To(new, most)
-        }
+/// Changes the capacity of a locked group in which so many messages wait.
+pub(super) fn change<T>(mailbox: &mut Mailbox<T>, waiting: u32, capacity: Limit) -> Changed {
+    let Limit::AtMost(most) = capacity else {
+        let old = mailbox.set_bound(waiting, GROUP, None);
+        return old.map_or(Changed::No, Changed::Gone);
+    };
+    if let Some(bound) = mailbox.bound(GROUP) {
+        return Changed::To(bound, most);
     }
+    _ = mailbox.set_bound(waiting, GROUP, Some(bound(most)));
+    Changed::No
 }

@@ -1,9 +1,7 @@
 //! Lanes, groups and conversations: the handles of those who send.
 
 use crate::error::{Closed, OutOfRange, Stale};
-use crate::group::{
-    self, BUMPED, CAPPED, Flags, GROUP, KeepsGroups, LANE, Mailbox, Phase, Pin, TIERED,
-};
+use crate::group::{self, BUMPED, CAPPED, Flags, KeepsGroups, LANE, Mailbox, Phase, Pin, TIERED};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::{Age, STANDING_LEVEL};
@@ -321,9 +319,7 @@ impl<T> Shared<T> {
                         mailbox.level = level;
                     }
                     Change::Capacity(capacity) => {
-                        changed = bounds::change(mailbox.bound(GROUP), capacity, |new| {
-                            _ = mailbox.set_bound(group.waiting(), GROUP, new);
-                        });
+                        changed = bounds::change(mailbox, group.waiting(), capacity);
                     }
                 }
                 ((pauses.then(|| mailbox.tag()), changed), Age::Same)

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use crate::error::Closed;
 use crate::group::{
     BOUNDED, CLOSED, COUNTED, Group, GroupKey, Groups, LANE, Mailbox, NAMED, PEEKED, POISONED,
-    Phase, STARTED, TIERED, UNPINNED,
+    Phase, STARTED, TIERED, UNPINNED, bound,
 };
 use crate::lanes::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
@@ -24,7 +24,7 @@ use crate::semaphore::Semaphore;
 use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
 
-use super::bounds::{self, Changed};
+use super::bounds::Changed;
 use super::refuse::NoMore;
 use super::submissions::{FEW, MIXED, MOVED, Move, Submissions, Token};
 use super::suspended::Suspended;
@@ -296,16 +296,26 @@ impl<T> State<T> {
     }
     /// Changes the capacity of a lane.
     pub(super) fn change_lane(&mut self, lane: LaneKey, capacity: Limit) -> Changed {
-        let old = self.lane_bounds.get(&lane.index()).cloned();
-        bounds::change(old, capacity, |new| {
-            self.lane_bounds.remove(&lane.index());
-            self.lane_bounds
-                .extend(new.iter().map(|new| (lane.index(), new.clone())));
-            for group in self.groups_of(lane) {
-                let mut mailbox = group.lock();
-                _ = mailbox.set_bound(group.waiting(), LANE, new.clone());
+        let bounds = &mut self.lane_bounds;
+        let (new, changed) = match (bounds.get(&lane.index()).cloned(), capacity) {
+            (None, Limit::Unlimited) => return Changed::No,
+            (Some(old), Limit::AtMost(most)) => return Changed::To(old, most),
+            (Some(old), Limit::Unlimited) => {
+                bounds.remove(&lane.index());
+                (None, Changed::Gone(old))
             }
-        })
+            (None, Limit::AtMost(most)) => {
+                // Nobody is let in before all that waits is counted.
+                let new = bound(0);
+                bounds.insert(lane.index(), Arc::clone(&new));
+                (Some(Arc::clone(&new)), Changed::To(new, most))
+            }
+        };
+        for group in self.groups_of(lane) {
+            let mut mailbox = group.lock();
+            _ = mailbox.set_bound(group.waiting(), LANE, new.clone());
+        }
+        changed
     }
 
     /// A group or a handle of the lane has gone, and with the last of them the lane.
