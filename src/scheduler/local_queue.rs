@@ -140,9 +140,13 @@ impl Local {
                 }
             }
             None => {
-                ran.handed_on = takes_over;
                 let went = std::mem::replace(&mut ran.went, Went::Ended(Ending::Ok));
-                self.past.push(Ran { went, ..*ran });
+                let handed_on = takes_over;
+                self.past.push(Ran {
+                    handed_on,
+                    went,
+                    ..*ran
+                });
             }
         }
         self.joins = joins && is_plain;
