@@ -93,7 +93,7 @@ pub struct Keyed<K, T, S = RandomState> {
 }
 
 /// Permits of the queue, and those of the group and lane of a send that has waited.
-type Permitted<'a> = (Permits<'a>, Option<&'a mut Admitted>);
+type Permitted<'a> = (Permits<'a>, &'a mut Admitted);
 
 /// A key's group, its shard, and what is to be dropped when that is unlocked: a key that
 /// was known already, or with a group that is not needed.
@@ -224,28 +224,32 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     #[inline]
     fn send_now(&self, key: K, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
         let hash = self.hasher.hash_one(&key);
-        match self.queue().capacity.take(1) {
-            Ok(permits) => self.send_permitted((hash, key), (tier, message), (permits, None)),
-            Err(reason) => Err(SendError { message, reason }),
-        }
+        self.send_as((hash, key), (tier, message), None)
     }
 
-    /// Sends what has its permit of the queue, and those of its group and lane if it has
-    /// waited for them.
+    /// Sends what has its permit of the queue, and those of its group and lane, if it has
+    /// waited for them; else as things are now.
     #[inline]
-    fn send_permitted(
+    fn send_as(
         &self,
         (hash, key): (u64, K),
         (tier, mut message): (Option<u32>, T),
-        (permits, admitted): Permitted<'_>,
+        permitted: Option<Permitted<'_>>,
     ) -> Result<(), SendError<T>> {
         let shard = self.shards.map(hash).lock();
         if tier.is_none()
             && let Some(group) = shard.find(hash, &key)
         {
-            match Shared::send_plain(group, || self.queue(), message) {
+            let queue = || self.queue();
+            let sent = match &permitted {
+                Some(_) => Shared::send_plain(group, queue, message),
+                None => Shared::send_at_once(group, queue, message),
+            };
+            match sent {
                 Ok(posted) => {
-                    permits.keep();
+                    if let Some((permits, _)) = permitted {
+                        permits.keep();
+                    }
                     drop(shard);
                     self.queue().posted(posted);
                     return Ok(());
@@ -257,11 +261,16 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
             let reason = SendReason::Closed;
             return Err(SendError { message, reason });
         };
-        let message = (tier, [message]);
-        let permits = (permits, admitted);
-        let sent = self.queue().send_special(&group, message, permits, shard);
-        self.queue().trim(true);
-        sent.map_err(SendError::single)
+        let (to, queue) = ((&group, tier), self.queue());
+        let sent = match permitted {
+            Some((permits, admitted)) => {
+                let sent = queue.send_permitted(to, [message], Ok(permits), admitted, shard);
+                sent.map_err(SendError::single)
+            }
+            None => queue.send_one(to, message, shard),
+        };
+        queue.trim(true);
+        sent
     }
 
     /// The group of a key, its shard locked, and what is to be let go of. If there is

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hash};
 
 use crate::error::{OutOfRange, Stale};
 use crate::limit::Limit;
-use crate::queue::{Change, GroupId, LaneError, checked};
+use crate::queue::{Change, GroupId, GroupRef, LaneError, checked};
 
 use super::{Keyed, Shards};
 
@@ -95,9 +95,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
 }
 
 impl<K, T, S> Keyed<K, T, S> {
-    /// So many messages of each key may wait, of those whose groups are made from now on: a
-    /// customer who is not served leaves room in the queue for all others.
-    /// [`set_capacity`](Self::set_capacity) says another for one key.
+    /// So many messages of each key may wait: a customer who is not served leaves room in the
+    /// queue for all others. [`set_capacity`](Self::set_capacity) says another for one key.
     ///
     /// ```
     /// use conversant::keyed::Keyed;
@@ -115,7 +114,8 @@ impl<K, T, S> Keyed<K, T, S> {
     /// ```
     ///
     /// Cost: some 350 bytes in each group, and what
-    /// [`Conversation::set_capacity`](crate::queue::Conversation::set_capacity) says.
+    /// [`Conversation::set_capacity`](crate::queue::Conversation::set_capacity) says; O(keys)
+    /// now.
     ///
     /// # Errors
     ///
@@ -123,7 +123,16 @@ impl<K, T, S> Keyed<K, T, S> {
     pub fn capacity_each(self, capacity: impl Into<Limit>) -> Result<Self, OutOfRange> {
         let capacity = checked(capacity.into())?;
         self.queue().capacity.use_parts();
+        let before = self.shards.made();
         self.shards.made.lock().2 = capacity;
+        for map in &self.shards.maps {
+            // Changed under no lock of a shard: that may run wakers.
+            let groups: Vec<GroupRef<T>> = map.0.lock().groups_like(before.2);
+            for group in groups {
+                let change = Change::Capacity(capacity);
+                self.queue().change_holding(&group, change, ());
+            }
+        }
         Ok(self)
     }
 }

@@ -4,7 +4,7 @@
 use hashbrown::HashTable;
 
 use crate::limit::Limit;
-use crate::queue::{GroupKey, Pinned, if_idle, pins_of};
+use crate::queue::{GroupKey, GroupRef, Pinned, if_idle, own_capacity, pins_of};
 
 /// Limit, level and capacity of a group as it is made.
 pub(super) type Made = (Limit, u8, Limit);
@@ -56,6 +56,13 @@ impl<K, T> KeyMap<K, T> {
     pub(super) fn groups(&self) -> impl Iterator<Item = (GroupKey, &K)> {
         let all = self.entries.iter();
         all.map(|entry| (entry.group.key(), &entry.key))
+    }
+
+    /// The groups that have such a capacity.
+    pub(super) fn groups_like(&self, capacity: Limit) -> Vec<GroupRef<T>> {
+        let groups = self.entries.iter().map(|entry| &*entry.group);
+        let like = groups.filter(|group| own_capacity(group) == capacity);
+        like.cloned().collect()
     }
 
     /// Takes out what is idle, as it is `made`, and of which nobody else has a pin.

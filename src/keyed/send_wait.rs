@@ -47,7 +47,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
             1,
             ((None, to), message),
             |(tier, to), message, permits, admitted| match permits {
-                Ok(permits) => to.send((tier, message), (permits, Some(admitted))),
+                Ok(permits) => to.send((tier, message), (permits, admitted)),
                 Err(reason) => Err(SendError { message, reason }),
             },
         );
@@ -75,21 +75,19 @@ impl<K: Hash + Eq, T, S: BuildHasher> ToKey<'_, K, T, S> {
     fn send(
         self,
         (tier, message): (Option<u32>, T),
-        permits: Permitted<'_>,
+        permitted: Permitted<'_>,
     ) -> Result<(), SendError<T>> {
         if let Some(key) = self.key {
-            return self
-                .keyed
-                .send_permitted((self.hash, key), (tier, message), permits);
+            let to = (self.hash, key);
+            return self.keyed.send_as(to, (tier, message), Some(permitted));
         }
         let Some(group) = self.group else {
             let reason = SendReason::Closed;
             return Err(SendError { message, reason });
         };
-        let sent = self
-            .keyed
-            .queue()
-            .send_special(&group, (tier, [message]), permits, ());
+        let (to, (permits, admitted)) = ((&*group, tier), permitted);
+        let queue = self.keyed.queue();
+        let sent = queue.send_permitted(to, [message], Ok(permits), admitted, ());
         sent.map_err(SendError::single)
     }
 }

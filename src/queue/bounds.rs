@@ -17,7 +17,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use crate::error::OutOfRange;
-use crate::group::{Admitted, GROUP, Guard, LANE, Mailbox, bound};
+use crate::group::{Admitted, BOUNDED, CLOSED, GROUP, Guard, LANE, Mailbox, bound};
 use crate::limit::Limit;
 use crate::semaphore::{AcquireError, AcquireOwned, Semaphore, TryAcquireError};
 use crate::sync::Arc;
@@ -102,16 +102,46 @@ pub(crate) fn bound_of<T>(group: &GroupRef<T>, which: usize) -> Option<Arc<Semap
 }
 
 /// Takes permits of a group's capacity and of its lane's for so many messages, if nobody
-/// who waits wants them. What was taken is to be dropped under no lock, also if others
-/// were refused.
+/// who waits wants them, and the group does not refuse them for their tier. What was taken
+/// is to be dropped under no lock, also if others were refused.
 pub(super) fn admit<T>(
-    group: &GroupRef<T>,
+    (group, tier): (&GroupRef<T>, Option<u32>),
     messages: usize,
     admitted: &mut Admitted,
 ) -> Result<(), SendReason> {
-    for which in [GROUP, LANE] {
+    let (n, mut mailbox) = (number(messages), group.lock());
+    let outstanding = group.waiting() > 0 || mailbox.units(false) > 0;
+    if mailbox.flags & CLOSED != 0 {
+        return Err(SendReason::Closed);
+    }
+    mailbox.check_tier(tier, outstanding)?;
+    if mailbox.flags & BOUNDED == 0 {
+        return Ok(());
+    }
+    let bounds = [GROUP, LANE].map(|which| mailbox.bound(which));
+    drop(mailbox);
+    // Nothing of the group's is taken, not for a moment, where its lane is full.
+    let full = |bound: &Option<Arc<Semaphore>>| {
+        let bound = bound.as_ref();
+        bound.is_some_and(|bound| bound.available() < n.into())
+    };
+    let order = match bounds.each_ref().map(full) {
+        [true, true] => {
+            let own = bounds[GROUP].as_ref();
+            let above = own.is_some_and(|own| (1..n).contains(&own.limit()));
+            let full = SendReason::GroupFull;
+            return Err(if above {
+                SendReason::AboveCapacity
+            } else {
+                full
+            });
+        }
+        [false, true] => [LANE, GROUP],
+        _ => [GROUP, LANE],
+    };
+    for which in order {
         while let Some(bound) = bound_of(group, which) {
-            match Semaphore::try_acquire_owned(&bound, number(messages)) {
+            match Semaphore::try_acquire_owned(&bound, n) {
                 Ok(permit) => {
                     admitted[which] = Some(permit);
                     break;

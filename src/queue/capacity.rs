@@ -124,18 +124,12 @@ impl Capacity {
         Ok(Permits(Some(Permit::of(cache.permits(), n))))
     }
 
-    /// Takes the permit of one message, if nobody who waits wants it.
+    /// Takes the permit of one message, if one is at hand and nobody who waits wants it.
+    /// Under a lock, too.
     #[inline(always)]
     #[must_use]
     pub(super) fn take_one(&self) -> bool {
         self.cache().is_none_or(PermitCache::take_one)
-    }
-
-    /// Permits that have just been taken.
-    #[inline]
-    pub(super) fn taken(&self, n: u32) -> Permits<'_> {
-        let semaphore = self.permits();
-        Permits(semaphore.map(|semaphore| Permit::of(semaphore, n)))
     }
 
     /// So many messages are gone. Under no lock.

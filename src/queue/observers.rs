@@ -34,6 +34,11 @@ pub(crate) fn if_idle<T>(group: &GroupRef<T>) -> Option<(Limit, u8, Limit)> {
     idle.then(|| (mailbox.limit(), mailbox.level, mailbox.own_bound().0))
 }
 
+/// Its own capacity.
+pub(crate) fn own_capacity<T>(group: &GroupRef<T>) -> Limit {
+    group.lock().own_bound().0
+}
+
 /// Who keeps a group though nothing of it is left.
 pub(crate) fn pins_of<T>(group: &GroupRef<T>) -> u32 {
     group.lock().pins()

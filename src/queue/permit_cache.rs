@@ -82,11 +82,18 @@ impl PermitCache {
         Some(&words[thread as usize % words.len()].0)
     }
 
-    /// Takes a permit, if nobody who waits wants it.
+    /// Takes a permit if one is at hand and nobody who waits wants it. Under a lock, too.
     #[inline(never)]
     pub(super) fn take_one(&self) -> bool {
-        let word = self.word(thread_number());
-        word.is_some_and(|word| Self::take_of(word, 1).is_ok()) || self.take(1).is_ok()
+        let Some(word) = self.word(thread_number()) else {
+            return self.permits().take(1);
+        };
+        match Self::take_of(word, 1) {
+            Ok(_) => true,
+            // Not if the word is to be opened: then somebody may have to be served.
+            Err(SHUT) => !self.permits().is_free(self.plenty.into()) && self.permits().take(1),
+            Err(_) => false,
+        }
     }
 
     /// Takes permits, if nobody who waits wants them.

@@ -62,7 +62,7 @@ impl<T> Conversation<T> {
     /// [`SendReason`], if there is none.
     pub fn try_reserve(&self) -> Result<Reserved<'_, T>, SendReason> {
         let mut admitted = Admitted::default();
-        admit(&self.pin, 1, &mut admitted)?;
+        admit((&self.pin, None), 1, &mut admitted)?;
         self.keep(self.pin.queue().capacity.take(1)?, admitted)
     }
 
@@ -91,9 +91,11 @@ impl<T> Reserved<'_, T> {
     ///
     /// [`SendError`] with the message, if the queue has been closed meanwhile.
     pub fn send(mut self, message: T) -> Result<(), SendError<T>> {
-        let pin = &self.conversation.pin;
-        let (shared, admitted) = (pin.queue(), Some(&mut self.admitted));
-        let sent = shared.send_permitted((pin, None), [message], Ok(self.permits), admitted, ());
+        let (pin, admitted) = (&self.conversation.pin, &mut self.admitted);
+        let permits = Ok(self.permits);
+        let sent = pin
+            .queue()
+            .send_permitted((pin, None), [message], permits, admitted, ());
         sent.map_err(SendError::single)
     }
 }

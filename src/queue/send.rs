@@ -49,7 +49,7 @@ impl<T> Conversation<T> {
     /// outstanding in a higher tier, for which this one would wait for ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
         let to = (&*self.pin, Some(tier));
-        self.pin.queue().send_one(to, message, false, ())
+        self.pin.queue().send_one(to, message, ())
     }
 
     /// Sends all of them as [`send`](Self::send) would, with nothing of others
@@ -59,9 +59,8 @@ impl<T> Conversation<T> {
     ///
     /// As [`send`](Self::send), with all the messages.
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
-        let (shared, messages) = (self.pin.queue(), Vec::from_iter(messages));
-        let permits = shared.permits(&self.pin, messages.len());
-        shared.send_permitted((&self.pin, None), messages, permits, None, ())
+        let messages = Vec::from_iter(messages);
+        self.pin.queue().send_new((&self.pin, None), messages, ())
     }
 }
 
@@ -78,6 +77,19 @@ impl<T> Mailbox<T> {
     #[inline]
     pub(super) fn sends_plainly(&self) -> bool {
         self.flags == 0 || self.flags & SEND_SPECIAL == 0 && self.appends()
+    }
+
+    /// Whether a message may be sent in a tier, with some or none `outstanding`.
+    pub(super) fn check_tier(
+        &self,
+        tier: Option<u32>,
+        outstanding: bool,
+    ) -> Result<(), SendReason> {
+        let last = self.last_tier();
+        match tier.filter(|&asked| asked < last && outstanding) {
+            Some(asked) => Err(SendReason::TierGoesDown(TierGoesDown { last, asked })),
+            None => Ok(()),
+        }
     }
 
     /// The same, but for what makes a send special.
@@ -111,56 +123,61 @@ impl<T> Shared<T> {
                 }
                 Ok(())
             }
-            Err((message, taken)) => queue().send_one((group, None), message, taken, held),
+            Err(message) => queue().send_one((group, None), message, held),
         }
     }
 
-    /// Sends in the plain case, if there is room at once, or gives the message
-    /// back, and whether its permit was taken. The group's `queue` is asked for only
-    /// where it is needed: it stands on another cache line.
+    /// Sends in the plain case, if a permit is at hand or none is needed, or gives the
+    /// message back.
     #[inline(always)]
-    pub(super) fn send_at_once<'a>(
+    pub(crate) fn send_at_once<'a>(
         group: &GroupRef<T>,
         queue: impl Fn() -> &'a Self,
         message: T,
-    ) -> Result<Posted, (T, bool)>
+    ) -> Result<Posted, T>
     where
         T: 'a,
     {
         let group = group.local();
-        if group.is_limited() && !queue().capacity.take_one() {
-            return Err((message, false));
-        }
-        let sent = Self::send_plain(&group, queue, message);
-        sent.map_err(|message| (message, true))
+        let permitted = || !group.is_limited() || queue().capacity.take_one();
+        Self::send_plainly(&group, &queue, message, permitted)
     }
 
-    /// Sends what could not be sent at once; `taken`: its permit is.
+    /// Sends what could not be sent at once, and has no permit yet.
     #[cold]
     #[inline(never)]
-    pub(super) fn send_one<H>(
+    pub(crate) fn send_one<H>(
         &self,
         to: (&GroupRef<T>, Option<u32>),
         message: T,
-        taken: bool,
         held: H,
     ) -> Result<(), SendError<T>> {
-        let permits = match taken {
-            true => Ok(self.capacity.taken(1)),
-            false => self.permits(to.0, 1),
-        };
-        let sent = self.send_permitted(to, [message], permits, None, held);
+        let sent = self.send_new(to, [message], held);
         sent.map_err(SendError::single)
     }
 
-    /// Sends what has its permits of the queue, in a tier if one is said. `admitted`: it has
-    /// waited for those of its group and lane, and has what it needs.
-    pub(super) fn send_permitted<M: Messages<T>, H>(
+    /// Sends what has no permits yet: those of the queue are taken last, so that what its
+    /// group or lane refuses takes no room from others.
+    fn send_new<M: Messages<T>, H>(
+        &self,
+        to: (&GroupRef<T>, Option<u32>),
+        message: M,
+        held: H,
+    ) -> Result<(), SendError<M>> {
+        let (messages, mut admitted) = (message.as_ref().len(), Admitted::default());
+        let permits = admit(to, messages, &mut admitted);
+        let permits = permits.and_then(|()| self.permits(to.0, messages));
+        self.send_permitted(to, message, permits, &mut admitted, held)
+    }
+
+    /// Sends what has its permits of the queue, and in `admitted` those of its group and
+    /// lane; in a tier if one is said.
+    pub(crate) fn send_permitted<M: Messages<T>, H>(
         &self,
         (group, tier): (&GroupRef<T>, Option<u32>),
         message: M,
         permits: Result<Permits<'_>, SendReason>,
-        admitted: Option<&mut Admitted>,
+        admitted: &mut Admitted,
         held: H,
     ) -> Result<(), SendError<M>> {
         let permits = match permits {
@@ -192,7 +209,7 @@ impl<T> Shared<T> {
         })
     }
 
-    /// Sends in the plain case, or gives the message back.
+    /// Sends in the plain case what has its permit, or gives the message back.
     #[inline(always)]
     pub(crate) fn send_plain<'a>(
         group: &GroupRef<T>,
@@ -202,40 +219,42 @@ impl<T> Shared<T> {
     where
         T: 'a,
     {
-        let group = group.local();
+        Self::send_plainly(&group.local(), queue, message, || true)
+    }
+
+    /// The group's `queue` is asked for only where it is needed: it stands on another
+    /// cache line.
+    #[inline(always)]
+    fn send_plainly<'a>(
+        group: &GroupRef<T>,
+        queue: impl Fn() -> &'a Self,
+        message: T,
+        permitted: impl FnOnce() -> bool,
+    ) -> Result<Posted, T>
+    where
+        T: 'a,
+    {
         let mut mailbox = group.lock();
-        if !mailbox.sends_plainly() {
+        if !mailbox.sends_plainly() || !permitted() {
             return Err(message);
         }
         group.append(&mut mailbox, message);
         if mailbox.phase != Phase::Idle {
             return Ok(Posted::Kept);
         }
-        Ok(queue().submit(&group, &mut mailbox, false))
+        Ok(queue().submit(group, &mut mailbox, false))
     }
 
     /// Sends by every rule what has its permits of the queue, as an event, in which `held`
     /// is dropped.
     #[cold]
-    pub(crate) fn send_special<M: Messages<T>, H>(
+    fn send_special<M: Messages<T>, H>(
         &self,
         group: &GroupRef<T>,
         (tier, message): (Option<u32>, M),
-        (permits, admitted): (Permits<'_>, Option<&mut Admitted>),
+        (permits, admitted): (Permits<'_>, &mut Admitted),
         held: H,
     ) -> Result<(), SendError<M>> {
-        let mut taken = Admitted::default();
-        let admitted = match admitted {
-            Some(admitted) => admitted,
-            None => {
-                let refused = admit(group, message.as_ref().len(), &mut taken);
-                if let Err(reason) = refused {
-                    drop(held);
-                    return Err(SendError { message, reason });
-                }
-                &mut taken
-            }
-        };
         let message = match self.send_bounded(group, (tier, message), admitted) {
             Ok(posted) => {
                 permits.keep();
@@ -294,13 +313,12 @@ impl<T> Shared<T> {
         }
         let mut mailbox = self.lock_group(state, group);
         let claimed = state.is_claimed(&mailbox);
-        let last = mailbox.last_tier();
         let outstanding = group.waiting() > 0 || mailbox.units(claimed) > 0;
-        if let Some(asked) = tier.filter(|&asked| asked < last && outstanding) {
-            let reason = SendReason::TierGoesDown(TierGoesDown { last, asked });
+        if let Err(reason) = mailbox.check_tier(tier, outstanding) {
             return Err(SendError { message, reason });
         }
-        let (tier, messages) = (tier.unwrap_or(last), message.as_ref().len());
+        let tier = tier.unwrap_or_else(|| mailbox.last_tier());
+        let messages = message.as_ref().len();
         group.append_in(&mut mailbox, tier, message.into_iter());
         mailbox.bring_in(admitted, messages);
         let age = match mailbox.phase {

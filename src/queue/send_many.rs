@@ -93,8 +93,8 @@ impl<T> Shared<T> {
         {
             match Self::send_at_once(&to.pin, || self, message) {
                 Ok(more) => posted = posted.max(more),
-                Err((message, taken)) => {
-                    let one = self.send_one((&to.pin, None), message, taken, ());
+                Err(message) => {
+                    let one = self.send_one((&to.pin, None), message, ());
                     sent = one.map_err(|refused| ((to, refused.message), refused.reason));
                 }
             }

@@ -108,8 +108,8 @@ impl<T> Conversation<T> {
     /// As [`send`](Self::send) where there is room.
     pub fn send_wait(&self, message: T) -> Wait<SendWait<'_, T>> {
         self.when_there_is_room(1, message, |(tier, to), one, permits, admitted| {
-            let (shared, admitted) = (to.pin.queue(), Some(admitted));
-            let sent = shared.send_permitted((&to.pin, tier), [one], permits, admitted, ());
+            let (queue, to) = (to.pin.queue(), (&*to.pin, tier));
+            let sent = queue.send_permitted(to, [one], permits, admitted, ());
             sent.map_err(SendError::single)
         })
     }
@@ -127,8 +127,8 @@ impl<T> Conversation<T> {
             messages.len(),
             messages,
             |(tier, to), all, permits, admitted| {
-                let (shared, admitted) = (to.pin.queue(), Some(admitted));
-                shared.send_permitted((&to.pin, tier), all, permits, admitted, ())
+                let (queue, to) = (to.pin.queue(), (&*to.pin, tier));
+                queue.send_permitted(to, all, permits, admitted, ())
             },
         )
     }

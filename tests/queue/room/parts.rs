@@ -459,3 +459,22 @@ fn those_who_wait_by_key_do_not_pass_its_capacity_together() {
     drop((waits, more));
     assert_eq!((orders.len(), queue.counts().groups), (0, 1));
 }
+
+/// Groups that are there already have the capacity, and are forgotten when they are idle.
+#[test]
+fn by_key_those_made_before_have_it_and_are_forgotten() {
+    let queue = Queue::new();
+    let lane = queue.lane(1, Unlimited).unwrap();
+    let orders = Keyed::new(lane).keep_idle(0);
+    (0..100).for_each(|key| orders.send(key, 1).unwrap());
+    orders.set_capacity(99, 5).unwrap();
+    let orders = orders.capacity_each(1).unwrap();
+    let refused = orders.send(7, 2).unwrap_err();
+    assert_eq!(refused.reason, SendReason::GroupFull);
+    // What was said of one key stays.
+    orders.send(99, 1).unwrap();
+    orders.set_capacity(99, 1).unwrap();
+    assert_eq!(serve(&queue).len(), 101);
+    assert!(orders.is_empty());
+    assert_eq!(queue.counts().groups, 0);
+}

@@ -168,3 +168,64 @@ fn no_more_wait_than_may() {
     });
     assert_eq!(sum.into_inner(), 4 * EACH * (EACH + 1) / 2);
 }
+
+/// While one thread does what is refused, another sends a message into the queue that has
+/// room for it, again and again: how often that is refused.
+fn refused_beside(queue: &Queue<u64>, alive: &Conversation<u64>, other: impl Fn() + Sync) -> u32 {
+    let (stop, tries) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut refused = 0;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                other();
+                tries.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        while tries.load(Ordering::Relaxed) < 100 {
+            thread::yield_now();
+        }
+        for n in 0..100_000 {
+            match alive.send(n) {
+                Ok(()) => _ = queue.try_receive().unwrap().next().unwrap().complete(),
+                Err(_) => refused += 1,
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    refused
+}
+
+/// What a group refuses keeps no room of the queue from others, not for a moment.
+#[test]
+fn who_is_refused_by_its_group_takes_no_room_of_the_queue() {
+    let queue = Queue::builder().capacity(1).build().unwrap();
+    let lane = queue.lane(1, Unlimited).unwrap();
+    let [dead, alive] = [(); 2].map(|()| lane.conversation().unwrap());
+    dead.set_capacity(0).unwrap();
+    let refused = refused_beside(&queue, &alive, || assert!(dead.send(0).is_err()));
+    assert_eq!(refused, 0, "the queue is empty");
+}
+
+/// The same, where the tier is too low.
+#[test]
+fn who_is_refused_by_its_tier_takes_no_room_of_the_queue() {
+    let queue = Queue::builder().capacity(2).build().unwrap();
+    let lanes = [(); 2].map(|()| queue.lane(1, Unlimited).unwrap());
+    let paused = lanes[0].group(0, 100).unwrap().conversation().unwrap();
+    let alive = lanes[1].conversation().unwrap();
+    paused.send_in(5, 0).unwrap();
+    let refused = refused_beside(&queue, &alive, || assert!(paused.send_in(1, 0).is_err()));
+    assert_eq!(refused, 0, "there is room for one");
+}
+
+/// What a lane can never take keeps no room of the group.
+#[test]
+fn who_is_refused_by_its_lane_takes_no_room_of_its_group() {
+    let queue = Queue::new();
+    let lane = queue.lane(1, Unlimited).unwrap();
+    lane.set_capacity(1).unwrap();
+    let alive = lane.conversation().unwrap();
+    alive.set_capacity(3).unwrap();
+    let refused = refused_beside(&queue, &alive, || assert!(alive.send_all([0; 3]).is_err()));
+    assert_eq!(refused, 0, "group and lane are empty");
+}

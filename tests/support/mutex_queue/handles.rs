@@ -172,15 +172,18 @@ impl<T> Conversation<T> {
 
     fn post(&self, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
         locked(&self.shared, |model| {
-            if let Some(reason) = self.refusal(model, 1) {
+            let group = model.group(self.group);
+            let (last, idle) = (group.last_tier, group.is_idle());
+            let refused = match tier.filter(|&asked| asked < last && !idle && !model.closed) {
+                Some(asked) => Some(SendReason::TierGoesDown(TierGoesDown { last, asked })),
+                None => self.refusal(model, 1),
+            };
+            if let Some(reason) = refused {
                 return Err(SendError { message, reason });
             }
             let sent = model.send(self.group, tier, message);
-            sent.map_err(|(last, message)| {
-                let asked = tier.unwrap_or(last);
-                let reason = SendReason::TierGoesDown(TierGoesDown { last, asked });
-                SendError { message, reason }
-            })
+            assert!(sent.is_ok(), "the tier was looked at");
+            Ok(())
         })
     }
 
