@@ -48,6 +48,14 @@ fn nested_savepoints() {
     assert_eq!((a.held(&r), a.grants(&r)), (Some(Is), 1));
     a.release_to(start).unwrap();
     assert!(locks.is_empty());
+    // Over several at once.
+    for mode in [Is, S, Ix] {
+        let _ = a.savepoint();
+        take(&mut a, &r, mode);
+    }
+    a.release_to(start).unwrap();
+    assert_eq!(a.grants(&r), 0);
+    assert!(locks.is_empty());
 }
 
 #[test]
