@@ -38,11 +38,10 @@ mod model;
 mod odd;
 mod pinned;
 mod prefetch;
+mod rare;
 mod reference;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
-
-use std::collections::BTreeMap;
 
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
@@ -51,6 +50,7 @@ use crate::slab::Key;
 
 use fifo::Fifo;
 use odd::FRONT;
+use rare::Rare;
 
 pub(crate) use bounds::{Admitted, GROUP, LANE, bound, of_bound};
 pub(crate) use flags::*;
@@ -58,7 +58,7 @@ pub(crate) use flags::*;
 pub(crate) use lock::model::{Guard, Lock};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use lock::{Guard, Lock};
-pub(crate) use odd::{Head, Taken, ordinal};
+pub(crate) use odd::{Taken, ordinal};
 pub(crate) use pinned::{KeepsGroups, Pin, Pinned};
 pub(crate) use reference::{GroupRef, Groups, Names};
 
@@ -82,41 +82,10 @@ pub(crate) enum Phase {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub(crate) struct GroupKey(pub(crate) Key);
 
-/// What hardly any group ever has.
-pub(crate) struct Rare<T> {
-    /// Odd messages, by place.
-    odd: BTreeMap<u64, Taken<T>>,
-    /// How many were ever put first.
-    fronts: u64,
-    /// The level it is bumped to, and when.
-    pub(crate) bump: (u8, u64),
-    /// The tier of the message sent last.
-    pub(crate) last_tier: u32,
-    /// The tier that it counts in, in a lane with tiers: that of its first
-    /// message.
-    pub(crate) counted: Option<u32>,
-    /// Tiers came into use while its turn was live, and count one started message.
-    pub(crate) swept: bool,
-    /// The message that somebody looks at.
-    pub(crate) peeked: Option<Head>,
-    /// What the embedder knows it by.
-    pub(crate) tag: u64,
-    /// The most units at once.
-    pub(crate) limit: Limit,
-    /// Units of detached deliveries.
-    pub(crate) detached: u32,
-    /// Capacities.
-    bounds: Option<Box<bounds::Bounds>>,
-    /// Pins but one.
-    more_pins: u32,
-    /// The upper half of the number of the first plain message.
-    high: u32,
-}
-
 /// A group: one cache line, where its messages are small.
 #[repr(align(64))]
 pub(crate) struct Group<T> {
-    /// Its note is how many wait: invariant 3.
+    /// Marked in a queue with a capacity. Its note is how many wait: invariant 3.
     mailbox: Lock<Mailbox<T>>,
 }
 
@@ -138,9 +107,16 @@ pub(crate) struct Mailbox<T> {
 }
 
 impl<T> Group<T> {
-    pub(crate) fn new(mailbox: Mailbox<T>) -> Self {
-        let mailbox = Lock::new(mailbox);
+    /// `limited`: its queue has a capacity.
+    pub(crate) fn new(mailbox: Mailbox<T>, limited: bool) -> Self {
+        let mailbox = Lock::marked(mailbox, limited);
         Self { mailbox }
+    }
+
+    /// Whether its queue has a capacity.
+    #[inline]
+    pub(crate) fn is_limited(&self) -> bool {
+        self.mailbox.mark()
     }
 
     #[inline]
@@ -176,7 +152,9 @@ impl<T> Group<T> {
     /// Puts a message last.
     #[inline]
     pub(crate) fn append(&self, mailbox: &mut Mailbox<T>, message: T) {
-        self.add_waiting(1);
+        let waiting = self.waiting().wrapping_add(1);
+        assert!(waiting > 0, "fewer than 2^32 messages wait in a group");
+        self.mailbox.set_note(waiting);
         mailbox.plain.push(message);
     }
 
@@ -304,23 +282,7 @@ impl<T> Mailbox<T> {
     }
 
     pub(crate) fn rare(&mut self) -> &mut Rare<T> {
-        self.rare.get_or_insert_with(|| {
-            Box::new(Rare {
-                odd: BTreeMap::new(),
-                fronts: 0,
-                bump: (0, 0),
-                last_tier: 0,
-                counted: None,
-                swept: false,
-                peeked: None,
-                tag: 0,
-                limit: Limit::SERIAL,
-                detached: 0,
-                bounds: None,
-                more_pins: 0,
-                high: 0,
-            })
-        })
+        self.rare.get_or_insert_with(|| Box::new(Rare::NONE))
     }
 
     /// What the embedder knows it by, 0 if nothing was said.

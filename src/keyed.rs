@@ -245,7 +245,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         if tier.is_none()
             && let Some(group) = shard.find(hash, &key)
         {
-            match self.queue().send_plain(group, message) {
+            match Shared::send_plain(group, || self.queue(), message) {
                 Ok(posted) => {
                     permits.keep();
                     drop(shard);

@@ -87,7 +87,7 @@
 //!
 //! A group takes 70 bytes, a handle of it 8. A first message of at most 16 bytes
 //! stands in the group, all others in blocks: the first of 32 bytes, then of 64, of
-//! 208 for some more or where many come at once, larger ones where a hundred wait.
+//! 208 for some more or where many come at once, larger ones where hundreds wait.
 //! An idle group keeps one block of up to 64 bytes. All queues of a process share
 //! free blocks: what a burst took is given back but for 135 KB, and 34 KB in each
 //! thread that sends or receives, until it ends.

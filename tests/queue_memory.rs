@@ -13,7 +13,7 @@ const MILLION: usize = 1_000_000;
 
 /// What may stay: a page of groups, the two lists of what is posted, the lines of a lane at their
 /// smallest, and eight magazines of each size of blocks in the depot and two of this thread's.
-const LEFT_OVER: isize = 16 * 1024 + (8 + 2) * (32 * (32 + 64 + 208 + 3 * 8) + 8 * (784 + 8));
+const LEFT_OVER: isize = 16 * 1024 + (8 + 2) * (32 * (32 + 64 + 208 + 3 * 8) + 4 * (1552 + 8));
 
 /// One test, so that nothing else allocates meanwhile.
 #[test]

@@ -20,7 +20,7 @@ const PAGE: isize = 16 * 1024;
 
 /// Blocks for messages that are kept for reuse: eight magazines of each size in the
 /// depot, and two of this thread's.
-const MAGAZINES: isize = (8 + 2) * (32 * (32 + 64 + 208 + 3 * 8) + 8 * (784 + 8));
+const MAGAZINES: isize = (8 + 2) * (32 * (32 + 64 + 208 + 3 * 8) + 4 * (1552 + 8));
 
 /// Messages of each burst: more than a group keeps room for.
 const BURST: u64 = 9;

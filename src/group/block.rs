@@ -11,9 +11,9 @@ use std::mem::{MaybeUninit, offset_of, replace};
 use super::magazines::{self, Large, Medium, Small, Tiny};
 
 /// The most messages in a block.
-const MOST: usize = 64;
+const MOST: usize = 128;
 /// From so many blocks on, further ones are larger.
-const SHALLOW: u8 = 8;
+const SHALLOW: u8 = 16;
 
 enum Source {
     Tiny,

@@ -5,7 +5,8 @@
 //! processor away. Hold it for what cannot block, and run no user code under it but a
 //! comparison.
 //!
-//! Beside the value stands a note: a number that may be read without the lock.
+//! Beside the value stand a mark, which never changes, and a note: a number that may be
+//! read without the lock.
 //!
 //! Invariants: `value` is touched by whoever changed `taken` to true, until it
 //! stores false; `note` is written by the same.
@@ -29,6 +30,7 @@ use crate::sync::{AtomicBool, AtomicU32, Ordering, UnsafeCell, spin_loop, yield_
 #[repr(C)]
 pub(crate) struct Lock<T> {
     taken: AtomicBool,
+    mark: bool,
     note: AtomicU32,
     value: UnsafeCell<T>,
 }
@@ -41,8 +43,13 @@ unsafe impl<T: Send> Send for Lock<T> {}
 
 impl<T> Lock<T> {
     pub(crate) fn new(value: T) -> Self {
+        Self::marked(value, false)
+    }
+
+    pub(crate) fn marked(value: T, mark: bool) -> Self {
         Self {
             taken: AtomicBool::new(false),
+            mark,
             note: AtomicU32::new(0),
             value: UnsafeCell::new(value),
         }
@@ -66,6 +73,11 @@ impl<T> Lock<T> {
             lock: self,
             _thread: PhantomData,
         })
+    }
+
+    #[inline]
+    pub(crate) fn mark(&self) -> bool {
+        self.mark
     }
 
     /// What was noted. Exact for who holds the lock, else a hint.

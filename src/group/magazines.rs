@@ -2,7 +2,7 @@
 //!
 //! A block is needed by the thread that sends, and free again in the thread that
 //! reads. So each thread has up to two magazines of each size in one array, and full
-//! ones go from thread to thread by a depot: 32 blocks, or 8 large ones, with one lock.
+//! ones go from thread to thread by a depot: 32 blocks, or 4 large ones, with one lock.
 //!
 //! A magazine is an array of pointers: a block that another processor has used is
 //! not touched before there is something to write into it.
@@ -37,7 +37,7 @@ pub(super) struct Medium(#[expect(dead_code)] [u8; 208]);
 
 /// Memory for a block behind many others.
 #[repr(align(16))]
-pub(super) struct Large(#[expect(dead_code)] [u8; 784]);
+pub(super) struct Large(#[expect(dead_code)] [u8; 1552]);
 
 type Magazine<B> = Vec<Box<MaybeUninit<B>>>;
 
@@ -89,7 +89,7 @@ macro_rules! pooled {
 pooled!(Tiny, 32);
 pooled!(Small, 32);
 pooled!(Medium, 32);
-pooled!(Large, 8);
+pooled!(Large, 4);
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(super) use pooled;
 

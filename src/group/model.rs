@@ -1,7 +1,7 @@
 //! Loom models of a group's lock, of its last reference and of its last pin.
 
 use super::lock::Lock;
-use super::{GroupRef, Groups, KeepsGroups, Mailbox, Pin, Pinned};
+use super::{Group, GroupRef, Groups, KeepsGroups, Mailbox, Pin, Pinned};
 use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};
 use crate::sync::{Arc, Mutex, explore, spawn};
@@ -42,7 +42,7 @@ fn pinned(message: &Message) -> (Arc<Plain>, Pinned<Message, Plain>) {
     let lane = lanes.add_lane(1, Limit::Unlimited).unwrap();
     let queue = Arc::new(Plain(Mutex::new(Groups::new())));
     let mailbox = Mailbox::new(lane, Limit::SERIAL, 100, 0);
-    let pin = queue.0.lock().add(mailbox, &queue);
+    let pin = queue.0.lock().add(Group::new(mailbox, false), &queue);
     pin.append(&mut pin.lock(), message.clone());
     (queue, pin)
 }

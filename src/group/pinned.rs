@@ -144,9 +144,9 @@ impl<T, Q: KeepsGroups<T>> GroupRef<T, Q> {
 
 impl<T, Q: KeepsGroups<T>> Groups<T, Q> {
     /// Lists a new group, with a pin. They are `queue`'s groups: always the same.
-    pub(crate) fn add(&mut self, mailbox: Mailbox<T>, queue: &Arc<Q>) -> Pinned<T, Q> {
+    pub(crate) fn add(&mut self, group: Group<T>, queue: &Arc<Q>) -> Pinned<T, Q> {
         self.keep(queue);
-        Pinned(self.list(Group::new(mailbox), queue))
+        Pinned(self.list(group, queue))
     }
 
     /// A pin of a group, also if it is the first. Under the group's lock.

@@ -51,7 +51,7 @@ struct Pair {
 fn group<T>(flags: super::Flags) -> Group<T> {
     let mut lanes: Lanes<()> = Lanes::new(Bypass::default());
     let lane = lanes.add_lane(1, Limit::Unlimited).unwrap();
-    Group::new(Mailbox::new(lane, Limit::SERIAL, 100, flags))
+    Group::new(Mailbox::new(lane, Limit::SERIAL, 100, flags), false)
 }
 
 impl Pair {

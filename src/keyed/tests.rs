@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::Keyed;
 use super::map::{Entry, KeyMap, Made};
 use crate::limit::Limit;
-use crate::queue::{GroupId, GroupRef, Lane, Pinned, Queue};
+use crate::queue::{GroupId, GroupRef, Lane, Pinned, Queue, Shared};
 use crate::wait::tests::heap::held_by_this_thread;
 
 const MADE: Made = (Limit::SERIAL, 100, Limit::Unlimited);
@@ -25,7 +25,7 @@ fn busy(lane: &Lane<u8>) -> Pinned<u8> {
 }
 
 fn send(lane: &Lane<u8>, group: &GroupRef<u8>) {
-    let sent = lane.shared.send_plain(group, 0);
+    let sent = Shared::send_plain(group, || &lane.shared, 0);
     lane.shared.posted(sent.expect("nothing is special"));
 }
 

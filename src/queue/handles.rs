@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::{Closed, OutOfRange, Stale};
-use crate::group::{BUMPED, CAPPED, Flags, KeepsGroups, LANE, Mailbox, Phase, Pin, TIERED};
+use crate::group::{self, BUMPED, CAPPED, Flags, KeepsGroups, LANE, Mailbox, Phase, Pin, TIERED};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::{Age, STANDING_LEVEL};
@@ -158,7 +158,8 @@ impl<T> Lane<T> {
             if let Some(bound) = state.lane_bounds.get(&self.key.index()) {
                 _ = mailbox.set_bound(0, LANE, Some(Arc::clone(bound)));
             }
-            Ok(state.groups.add(mailbox, shared))
+            let group = group::Group::new(mailbox, shared.capacity.is_limited());
+            Ok(state.groups.add(group, shared))
         })
     }
 }

@@ -153,7 +153,7 @@ impl<T> Side<T> {
     /// Sends a message, if this has not ended, which the caller knows; `held`, a
     /// lock, is dropped when the message has its place, before any waker runs.
     pub(crate) fn send_holding<H>(&self, message: T, held: H) -> Result<(), SendError<T>> {
-        self.shared.send_holding(&self.group, message, held)
+        Shared::send_holding(&self.group, || &self.shared, message, held)
     }
 
     /// Tells `observer` if the queue is dropped, by the number that this returns.

@@ -32,7 +32,8 @@ impl<T> Conversation<T> {
     /// is full.
     #[inline(always)]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
-        self.pin.queue().send_holding(&self.pin, message, ())
+        let queue = || self.pin.queue();
+        Shared::send_holding(&self.pin, queue, message, ())
     }
 
     /// Sends a message in a tier: it is received when all that had arrived in
@@ -112,34 +113,44 @@ impl<T> Shared<T> {
     /// Sends a message; `held`, a lock, is dropped when the message has its
     /// place, before any waker runs.
     #[inline(always)]
-    pub(super) fn send_holding<H>(
-        &self,
+    pub(super) fn send_holding<'a, H>(
         group: &GroupRef<T>,
+        queue: impl Fn() -> &'a Self,
         message: T,
         held: H,
-    ) -> Result<(), SendError<T>> {
-        match self.send_at_once(group, message) {
+    ) -> Result<(), SendError<T>>
+    where
+        T: 'a,
+    {
+        match Self::send_at_once(group, &queue, message) {
             Ok(posted) => {
                 drop(held);
-                self.posted(posted);
+                if posted != Posted::Kept {
+                    queue().posted(posted);
+                }
                 Ok(())
             }
-            Err((message, taken)) => self.send_one((group, None), message, (taken, None), held),
+            Err((message, taken)) => queue().send_one((group, None), message, (taken, None), held),
         }
     }
 
     /// Sends in the plain case, if there is room at once, or gives the message
-    /// back, and whether its permit was taken.
+    /// back, and whether its permit was taken. The group's `queue` is asked for only
+    /// where it is needed: it stands on another cache line.
     #[inline(always)]
-    pub(super) fn send_at_once(
-        &self,
+    pub(super) fn send_at_once<'a>(
         group: &GroupRef<T>,
+        queue: impl Fn() -> &'a Self,
         message: T,
-    ) -> Result<Posted, (T, bool)> {
-        if self.capacity.is_limited() && !self.capacity.take_one() {
+    ) -> Result<Posted, (T, bool)>
+    where
+        T: 'a,
+    {
+        let group = group.local();
+        if group.is_limited() && !queue().capacity.take_one() {
             return Err((message, false));
         }
-        let sent = self.send_plain(group, message);
+        let sent = Self::send_plain(&group, queue, message);
         sent.map_err(|message| (message, true))
     }
 
@@ -204,7 +215,14 @@ impl<T> Shared<T> {
 
     /// Sends in the plain case, or gives the message back.
     #[inline(always)]
-    pub(crate) fn send_plain(&self, group: &GroupRef<T>, message: T) -> Result<Posted, T> {
+    pub(crate) fn send_plain<'a>(
+        group: &GroupRef<T>,
+        queue: impl Fn() -> &'a Self,
+        message: T,
+    ) -> Result<Posted, T>
+    where
+        T: 'a,
+    {
         let group = group.local();
         let mut mailbox = group.lock();
         if !mailbox.sends_plainly() {
@@ -214,7 +232,7 @@ impl<T> Shared<T> {
         if mailbox.phase != Phase::Idle {
             return Ok(Posted::Kept);
         }
-        Ok(self.submit(&group, &mut mailbox, false))
+        Ok(queue().submit(&group, &mut mailbox, false))
     }
 
     /// Sends by every rule what has its permits of the queue, as an event, in which `held`

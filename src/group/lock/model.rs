@@ -1,17 +1,23 @@
-//! What stands for the lock in models of other parts: a mutex, and the note.
+//! What stands for the lock in models of other parts: a mutex, the mark and the note.
 
 use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
 
 pub(crate) type Guard<'a, T> = MutexGuard<'a, T>;
 
 pub(crate) struct Lock<T> {
+    mark: bool,
     note: AtomicU32,
     value: Mutex<T>,
 }
 
 impl<T> Lock<T> {
     pub(crate) fn new(value: T) -> Self {
+        Self::marked(value, false)
+    }
+
+    pub(crate) fn marked(value: T, mark: bool) -> Self {
         Self {
+            mark,
             note: AtomicU32::new(0),
             value: Mutex::new(value),
         }
@@ -27,6 +33,10 @@ impl<T> Lock<T> {
             return None;
         }
         self.value.try_lock()
+    }
+
+    pub(crate) fn mark(&self) -> bool {
+        self.mark
     }
 
     pub(crate) fn note(&self) -> u32 {

@@ -15,7 +15,7 @@ use crate::patch::Patch;
 use crate::weave::VARIABLE;
 
 /// What takes longer is compared with how long it takes unbroken.
-const LONG: Duration = Duration::from_secs(10);
+const LONG: Duration = Duration::from_secs(5);
 /// So long a test may take unbroken.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Where threads race one run may miss what is broken: so many are made, and more
