@@ -99,6 +99,7 @@ mod holders;
 mod holds;
 mod index;
 mod kept;
+mod log;
 mod merge;
 mod name;
 mod node;

@@ -4,7 +4,9 @@
 //! 1. Epochs rise, and modes do not fall, from an entry to the next.
 //! 2. The mode of an entry is what was held after its grants; the last one's is what is held now.
 //! 3. An entry without grants stands only where its mode is not that of the entry before it: so
-//!    grants and releases in turn do not grow the list.
+//!    grants and releases in turn do not grow the list, and it has fewer such entries than there
+//!    are modes. The first has grants.
+//! 4. `before` is how many there are in `earlier`.
 
 use crate::modes::Mode;
 
@@ -12,6 +14,7 @@ use crate::modes::Mode;
 pub(super) struct Grants {
     last: Option<Entry>,
     earlier: Vec<Entry>,
+    before: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -39,8 +42,16 @@ impl Grants {
 
     #[inline]
     pub(super) fn count(&self) -> u64 {
-        let earlier: u64 = self.earlier.iter().map(|entry| entry.count).sum();
-        earlier + self.last.map_or(0, |last| last.count)
+        self.before + self.last.map_or(0, |last| last.count)
+    }
+
+    /// Whether there is an entry of this epoch.
+    pub(super) fn has(&self, epoch: u64) -> bool {
+        let earlier = || {
+            self.earlier
+                .binary_search_by_key(&epoch, |entry| entry.epoch)
+        };
+        self.last_epoch() == Some(epoch) || earlier().is_ok()
     }
 
     /// Whether they are one.
@@ -56,21 +67,21 @@ impl Grants {
         self.last = None;
     }
 
-    /// So many more, in this epoch, which together ask for a mode.
-    pub(super) fn push(&mut self, epoch: u64, mode: Mode, times: u64) {
+    /// So many more, in this epoch, which together ask for a mode. Whether they are the first in
+    /// this epoch.
+    pub(super) fn push(&mut self, epoch: u64, mode: Mode, count: u64) -> bool {
         let mode = self.mode().map_or(mode, |held| held.join(mode));
         match &mut self.last {
             Some(last) if last.epoch == epoch => {
-                last.count += times;
+                last.count += count;
                 last.mode = mode;
+                false
             }
             _ => {
+                self.before = self.count();
                 self.earlier.extend(self.last);
-                self.last = Some(Entry {
-                    epoch,
-                    count: times,
-                    mode,
-                });
+                self.last = Some(Entry { epoch, count, mode });
+                true
             }
         }
     }
@@ -82,28 +93,46 @@ impl Grants {
             *self = Self::default();
             return;
         }
-        let entries = self.last.iter_mut().chain(self.earlier.iter_mut().rev());
-        let youngest = entries.into_iter().find(|entry| entry.count > 0);
-        if let Some(entry) = youngest {
-            entry.count -= 1;
+        match &mut self.last {
+            Some(last) if last.count > 0 => {
+                last.count -= 1;
+                if last.count == 0 {
+                    self.tidy(self.earlier.len());
+                }
+            }
+            _ => self.pop_earlier(),
         }
-        self.tidy();
+    }
+
+    /// As `pop`, where the last entry has none. By invariant 3 it looks at a few.
+    fn pop_earlier(&mut self) {
+        let youngest = self.earlier.iter().rposition(|entry| entry.count > 0);
+        if let Some(at) = youngest {
+            self.before -= 1;
+            self.earlier[at].count -= 1;
+            self.tidy(at);
+        }
     }
 
     /// No stronger than this any more, nor after going back to a savepoint.
     pub(super) fn cap(&mut self, mode: Mode) {
-        for entry in self.earlier.iter_mut().chain(&mut self.last) {
+        let Some(last) = &mut self.last else { return };
+        last.mode = last.mode.meet(mode);
+        let weaker = |entry: &Entry| mode.covers(entry.mode);
+        // By invariant 1.
+        let from = self.earlier.iter().rposition(weaker).map_or(0, |at| at + 1);
+        for entry in &mut self.earlier[from..] {
             entry.mode = entry.mode.meet(mode);
         }
-        self.tidy();
+        self.tidy(from);
     }
 
     /// Back to before this epoch.
     pub(super) fn cut(&mut self, epoch: u64) {
         while self.last.is_some_and(|last| last.epoch >= epoch) {
-            self.last = self.earlier.pop();
+            self.step_back();
         }
-        if self.count() == 0 {
+        if self.last.is_none() {
             *self = Self::default();
         }
     }
@@ -113,20 +142,22 @@ impl Grants {
         self.earlier.len() + usize::from(self.last.is_some())
     }
 
-    /// By invariant 3.
-    fn tidy(&mut self) {
-        if self.earlier.is_empty() {
-            return;
+    /// Without the last entry.
+    fn step_back(&mut self) {
+        self.last = self.earlier.pop();
+        self.before -= self.last.map_or(0, |last| last.count);
+    }
+
+    /// Invariant 3, where entries from this one on have changed.
+    fn tidy(&mut self, from: usize) {
+        let mut before = from.checked_sub(1).map(|at| self.earlier[at].mode);
+        let mut idle = |entry: &Entry| {
+            let same = before.replace(entry.mode) == Some(entry.mode);
+            same && entry.count == 0
+        };
+        let _ = self.earlier.extract_if(from.., |entry| idle(entry)).count();
+        if self.last.as_ref().is_some_and(idle) {
+            self.step_back();
         }
-        let mut all: Vec<Entry> = std::mem::take(&mut self.earlier);
-        all.extend(self.last);
-        let mut before = None;
-        all.retain(|entry| {
-            let idle = entry.count == 0 && before == Some(entry.mode);
-            before = Some(entry.mode);
-            !idle
-        });
-        self.last = all.pop();
-        self.earlier = all;
     }
 }

@@ -26,7 +26,7 @@ use std::cmp::Reverse;
 use super::entries::NodeId;
 use super::error::ReleaseError;
 use super::grants::Grants;
-use super::hold::{Hold, HoldId, HoldKind};
+use super::hold::{HoldId, HoldKind};
 use super::index::Changes;
 use super::kept::{Due, Kept};
 use super::name::{Gone, Name};
@@ -107,8 +107,8 @@ impl<K> Holds<K> {
                     hold.depth = step.depth;
                 }
                 hold.kind = kind;
-                if let Some((mode, times)) = step.asked {
-                    hold.grants.push(self.epoch, mode, times);
+                if let Some(asked) = step.asked {
+                    self.slots.grant(id, self.epoch, asked);
                 }
                 id
             }
@@ -149,16 +149,24 @@ impl<K> Holds<K> {
 
     /// What is granted from now on can be given back together.
     pub(super) fn savepoint(&mut self) -> u64 {
+        self.slots.begin_log();
         self.epoch += 1;
         self.epoch
     }
 
-    /// Gives back what was granted since, from the leaves up.
+    /// Gives back what was granted since, from the leaves up. Looks at nothing else.
     pub(super) fn release_to(&mut self, epoch: u64) {
-        let since = |hold: &Hold<K>| hold.grants.last_epoch().is_some_and(|last| last >= epoch);
-        let touched = self.slots.iter().filter(|(_, hold)| since(hold));
-        let mut touched: Vec<(u32, HoldId)> = touched.map(|(id, hold)| (hold.depth, id)).collect();
+        let mut touched: Vec<(u32, HoldId)> = Vec::new();
+        while let Some(id) = self.slots.log.pop_since(epoch) {
+            let hold = self.slots.get(id);
+            // It may have been released meanwhile.
+            if hold.grants.last_epoch().is_some_and(|last| last >= epoch) {
+                touched.push((hold.depth, id));
+            }
+        }
+        self.slots.log.shrink();
         touched.sort_unstable_by(|a, b| b.cmp(a));
+        touched.dedup();
         for (_, id) in touched {
             self.lower(id, |grants| grants.cut(epoch));
         }

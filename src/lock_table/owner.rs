@@ -73,8 +73,9 @@ impl<K, S> Owner<K, S> {
         standing.expect("an owner that lives").priority
     }
 
-    /// A moment to which [`release_to`](Self::release_to) can go back. It costs nothing, and may be
-    /// forgotten.
+    /// A moment to which [`release_to`](Self::release_to) can go back. It costs next to nothing,
+    /// whatever is held, and may be forgotten. From the first one on, the owner remembers each
+    /// resource that it is granted after a savepoint: in some bytes, while it holds it.
     pub fn savepoint(&mut self) -> Savepoint {
         Savepoint {
             owner: self.id(),
@@ -85,6 +86,9 @@ impl<K, S> Owner<K, S> {
     /// Gives back all that was granted since the savepoint: grants are counted as they were then,
     /// and modes go back to what they were then. What has been released or downgraded since stays
     /// so. A savepoint can be gone back to more than once.
+    ///
+    /// It costs what was granted since, whatever was held before: a savepoint for each statement of
+    /// a long transaction is cheap.
     ///
     /// # Errors
     ///

@@ -4,7 +4,8 @@
 //! 1. A slot has a hold if it has a key; every other is in the list of the free, once.
 //! 2. The index has every hold if there are more than a few slots, else it is empty.
 //! 3. `idle` is the hold of a root that is kept and not used.
-//! 4. An id stays what it is until its hold is removed, or `compact` is called.
+//! 4. `log` has every epoch but the first of the grants of every hold.
+//! 5. An id stays what it is until its hold is removed, or `compact` is called.
 
 use std::mem;
 
@@ -12,6 +13,7 @@ use hashbrown::HashTable;
 
 use super::grants::Grants;
 use super::hold::{Counts, Hold, HoldId, HoldKind};
+use super::log::Log;
 use crate::modes::Mode;
 
 /// So many slots are looked through instead.
@@ -24,9 +26,13 @@ pub(super) struct Slots<K> {
     free: HoldId,
     len: usize,
     index: HashTable<HoldId>,
+    /// Whether a new hold has to be entered elsewhere, too: in the index or the log.
+    enters: bool,
     /// The slot that was used last, if it is there.
     recent: HoldId,
     pub(super) idle: Option<HoldId>,
+    /// Of what was granted after a savepoint.
+    pub(super) log: Log,
 }
 
 impl<K> Slots<K> {
@@ -36,8 +42,10 @@ impl<K> Slots<K> {
             free: END,
             len: 0,
             index: HashTable::new(),
+            enters: false,
             recent: END,
             idle: None,
+            log: Log::new(),
         }
     }
 
@@ -135,10 +143,22 @@ impl<K> Slots<K> {
         hold.grants.begin(epoch, asked);
         self.recent = id;
         self.len += 1;
-        if self.slots.len() > FEW {
-            self.enter(id);
+        if self.enters {
+            self.enter_new(id, epoch);
         }
         id
+    }
+
+    /// More grants of a hold.
+    pub(super) fn grant(&mut self, id: HoldId, epoch: u64, (mode, count): (Mode, u64)) {
+        if self.get_mut(id).grants.push(epoch, mode, count) {
+            self.note(epoch, id);
+        }
+    }
+
+    /// Its owner has a savepoint, and from now on is in an epoch after the first.
+    pub(super) fn begin_log(&mut self) {
+        self.enters = true;
     }
 
     /// As `take`: its hash and its name, and what it was.
@@ -166,9 +186,21 @@ impl<K> Slots<K> {
 
     /// Leaves none.
     pub(super) fn take_all(&mut self) -> Vec<Hold<K>> {
-        let mut all = mem::replace(self, Self::new()).slots;
+        let mut all = self.replace().slots;
         all.retain(|hold| hold.key.is_some());
         all
+    }
+
+    /// Empty slots instead.
+    fn replace(&mut self) -> Self {
+        let enters = self.enters;
+        mem::replace(
+            self,
+            Self {
+                enters,
+                ..Self::new()
+            },
+        )
     }
 
     /// One free slot more.
@@ -188,6 +220,7 @@ impl<K> Slots<K> {
         if self.slots.len() == FEW + 1 {
             // By invariant 2.
             (0..id).for_each(|id| self.enter(id));
+            self.enters = true;
         }
     }
 
@@ -205,6 +238,32 @@ impl<K> Slots<K> {
         }
     }
 
+    #[cold]
+    fn enter_new(&mut self, id: HoldId, epoch: u64) {
+        if self.slots.len() > FEW {
+            self.enter(id);
+        }
+        if self.get(id).own().is_some() {
+            self.note(epoch, id);
+        }
+    }
+
+    fn note(&mut self, epoch: u64, id: HoldId) {
+        if epoch == 0 {
+            return;
+        }
+        self.log.push((epoch, id));
+        if self.log.is_full() {
+            self.sweep_log();
+        }
+    }
+
+    fn sweep_log(&mut self) {
+        let slots = &self.slots;
+        self.log
+            .sweep(|(epoch, id)| slots[id as usize].grants.has(epoch));
+    }
+
     /// Gives memory back where most of it is not used. Other ids stand for the holds then.
     #[inline]
     pub(super) fn compact(&mut self) {
@@ -215,7 +274,8 @@ impl<K> Slots<K> {
 
     #[cold]
     fn move_together(&mut self) {
-        let mut old = mem::replace(self, Self::new());
+        self.sweep_log();
+        let mut old = self.replace();
         let mut ids = vec![END; old.slots.len()];
         for (hold, id) in old.slots.iter_mut().zip(&mut ids) {
             if let Some(key) = hold.key.take() {
@@ -235,5 +295,6 @@ impl<K> Slots<K> {
             }
         }
         self.idle = old.idle.map(|idle| ids[idle as usize]);
+        self.log = old.log.moved(|id| ids[id as usize]);
     }
 }

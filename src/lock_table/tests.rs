@@ -5,6 +5,7 @@ mod bias;
 mod deadlocks;
 mod drops;
 mod entries;
+mod grants;
 mod hierarchy;
 mod many;
 mod names;

@@ -67,6 +67,8 @@ const PATHS: &[(&str, Path)] = &[
     ("lock-table-path", |n| lock_table(n, Name::Leaf(7), Mode::X)),
     ("lock-table-owner", |n| lock_table_owner(n, 0)),
     ("lock-table-beside-1000", |n| lock_table_owner(n, 1000)),
+    ("lock-table-savepoint-of-1000", |n| savepoints(n, 1000)),
+    ("lock-table-savepoints-of-one", savepoints_of_one),
     ("task-detached", |n| tasks(n, 0)),
     ("task-in-a-serial-group", |n| tasks(n, 8)),
     ("task-in-64-groups", |n| tasks(n, 64)),
@@ -510,6 +512,52 @@ fn lock_table_owner(rounds: usize, beside: usize) -> usize {
         let mut owner = locks.owner(0);
         let leaf = black_box(Name::Leaf(7));
         owner.lock(&leaf, Mode::X).wait().expect("no deadlock");
+    }
+    1
+}
+
+/// Of another type than `Name`, so that the code for that is what it is without these paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Row(u32);
+
+impl Resource for Row {
+    fn parent(&self) -> Option<Self> {
+        (self.0 > 0).then_some(Self(0))
+    }
+}
+
+/// A statement with a savepoint, which fails, by an owner that holds so many rows; and one that
+/// locks nothing.
+fn savepoints(rounds: usize, held: u32) -> usize {
+    let locks = LockTable::with_hasher(BuildHasherDefault::<Multiply>::default());
+    let mut owner = locks.owner(0);
+    for row in (1..=held).map(Row) {
+        owner.try_lock(&row, Mode::X).expect("nobody else is there");
+    }
+    for _ in 0..rounds {
+        for row in [Some(Row(held + 1)), None] {
+            let savepoint = owner.savepoint();
+            if let Some(row) = black_box(row) {
+                owner.try_lock(&row, Mode::X).expect("nobody else is there");
+            }
+            owner.release_to(savepoint).expect("its own");
+        }
+    }
+    2
+}
+
+/// One row, locked and counted after each of so many savepoints, and released as often.
+fn savepoints_of_one(rounds: usize) -> usize {
+    let locks = LockTable::with_hasher(BuildHasherDefault::<Multiply>::default());
+    let mut owner = locks.owner(0);
+    let row = Row(7);
+    for _ in 0..rounds {
+        owner.savepoint();
+        owner.try_lock(black_box(&row), Mode::X).expect("its own");
+        black_box(owner.grants(&row));
+    }
+    for _ in 0..rounds {
+        owner.release(black_box(&row)).expect("it was granted");
     }
     1
 }

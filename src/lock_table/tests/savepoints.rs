@@ -1,6 +1,8 @@
 //! Back to what was held at a moment.
 
-use super::super::{LockTable, ReleaseError};
+use super::super::name::KEPT;
+use super::super::{LockTable, Owner, ReleaseError};
+use super::names::Path;
 use super::{Polled, free, owners, path, take};
 use crate::modes::Mode::{Is, Ix, S, Six, X};
 
@@ -45,6 +47,14 @@ fn nested_savepoints() {
     a.release_to(one).unwrap();
     assert_eq!((a.held(&r), a.grants(&r)), (Some(Is), 1));
     a.release_to(start).unwrap();
+    assert!(locks.is_empty());
+    // Over several at once.
+    for mode in [Is, S, Ix] {
+        let _ = a.savepoint();
+        take(&mut a, &r, mode);
+    }
+    a.release_to(start).unwrap();
+    assert_eq!(a.grants(&r), 0);
     assert!(locks.is_empty());
 }
 
@@ -134,6 +144,74 @@ fn grants_and_savepoints_in_turn_stay_small() {
     }
     let hold = a.find(&r).unwrap();
     assert!(a.holds.slots.get(hold).grants.entries() <= 3);
+}
+
+/// What was granted since a savepoint is remembered while it is held, and not much longer.
+#[test]
+fn what_is_remembered_of_savepoints_is_what_is_held() {
+    let locks = LockTable::new();
+    let mut a = locks.owner(0);
+    let start = a.savepoint();
+    take(&mut a, &path([1]), S);
+    for n in 0..1000 {
+        let _ = a.savepoint();
+        for r in [path([2, n]), path([3]), path([2, n])] {
+            take(&mut a, &r, S);
+            a.release(&r).unwrap();
+        }
+    }
+    assert!(a.holds.slots.log.len() <= KEPT);
+    // One that is held all the time, and once more each time.
+    let many = a.savepoint();
+    for _ in 0..1000 {
+        let _ = a.savepoint();
+        take(&mut a, &path([1]), S);
+    }
+    assert_eq!(a.grants(&path([1])), 1001);
+    a.release_to(many).unwrap();
+    assert!(a.holds.slots.log.len() <= KEPT);
+    assert_eq!(a.grants(&path([1])), 1);
+    a.release_to(start).unwrap();
+    assert!(locks.is_empty());
+}
+
+/// Where most is released, the holds that are left move together.
+#[test]
+fn back_to_savepoints_after_most_was_released() {
+    let locks = LockTable::new();
+    let mut a = locks.owner(0);
+    take(&mut a, &path([200]), S);
+    let one = a.savepoint();
+    let rows = |from, to| (from..to).map(|n| path([n]));
+    rows(0, 100).for_each(|r| take(&mut a, &r, S));
+    let two = a.savepoint();
+    rows(100, 104).for_each(|r| take(&mut a, &r, X));
+    rows(0, 98).for_each(|r| a.release(&r).unwrap());
+    a.release_to(two).unwrap();
+    let mut left: Vec<_> = a.holdings().map(|(r, ..)| r.clone()).collect();
+    left.sort();
+    assert_eq!(left, [path([98]), path([99]), path([200])]);
+    a.release_to(one).unwrap();
+    assert_eq!(a.holdings().count(), 1);
+}
+
+#[test]
+fn a_savepoint_outlives_what_was_held() {
+    let locks = LockTable::new();
+    let mut a = locks.owner(0);
+    let savepoint = a.savepoint();
+    take_two_and_leave(&mut a);
+    take_two_and_leave(&mut a);
+    take(&mut a, &path([1]), X);
+    a.release_to(savepoint).unwrap();
+    assert!(locks.is_empty());
+}
+
+fn take_two_and_leave(owner: &mut Owner<Path>) {
+    [path([1]), path([2])]
+        .iter()
+        .for_each(|r| take(owner, r, X));
+    owner.release_all();
 }
 
 #[test]
