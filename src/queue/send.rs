@@ -5,7 +5,8 @@
 
 use crate::error::TierGoesDown;
 use crate::group::{
-    Admitted, BOUNDED, BUMPED, CLOSED, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, TIERED,
+    Admitted, BOUNDED, BUMPED, CLOSED, Group, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED,
+    TIERED,
 };
 use crate::lanes::LaneKey;
 use crate::ready::Age;
@@ -223,12 +224,27 @@ impl<T> Shared<T> {
     where
         T: 'a,
     {
+        Self::send_noting(group, queue, message, |_, _| ())
+    }
+
+    /// The same, with a look at the group once the message is its last.
+    #[inline(always)]
+    pub(super) fn send_noting<'a>(
+        group: &GroupRef<T>,
+        queue: impl Fn() -> &'a Self,
+        message: T,
+        note: impl FnOnce(&Group<T>, &Mailbox<T>),
+    ) -> Result<Posted, T>
+    where
+        T: 'a,
+    {
         let group = group.local();
         let mut mailbox = group.lock();
         if !mailbox.sends_plainly() {
             return Err(message);
         }
         group.append(&mut mailbox, message);
+        note(&group, &mailbox);
         if mailbox.phase != Phase::Idle {
             return Ok(Posted::Kept);
         }

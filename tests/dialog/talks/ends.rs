@@ -154,3 +154,17 @@ fn what_is_in_flight_when_its_side_ends_can_be_completed_and_does_not_come_back(
     drop(near);
     assert!(world.is_clean());
 }
+
+#[test]
+fn what_a_turn_has_not_delivered_when_its_side_ends_does_not_come_back() {
+    let world = World::new();
+    let related = world.far_lane.group(Limit::SERIAL, 100).unwrap();
+    let pair = || world.dialogs.pair(&world.near_lane, &related).unwrap();
+    let ((a, far_a), (b, _far_b)) = (pair(), pair());
+    a.send("a").unwrap();
+    b.send("b").unwrap();
+    let turn = turn(&world.far).unwrap();
+    far_a.end().unwrap();
+    drop(turn);
+    assert_eq!(events(&world.far), [Message("b")]);
+}
