@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::mem::ManuallyDrop;
 
-use crate::group::{BARE, BUMPED, CAPPED, Group, Mailbox, Phase, Taken, UNPINNED};
+use crate::group::{BARE, BUMPED, CAPPED, Group, Mailbox, Phase, UNPINNED};
 use crate::sync::Arc;
 
 use super::GroupRef;
@@ -226,11 +226,11 @@ impl<T> Turn<'_, T> {
         let posted = group.end_if(|group, mailbox| {
             let waiting = group.waiting() + u32::from(live.taken.is_some());
             let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;
-            let unwanted = |taken: &Taken<T>| !shared.wants(&taken.message);
-            if !mailbox.is_plain_but(BARE | BUMPED)
-                || ends
-                || live.taken.as_ref().is_some_and(unwanted)
-            {
+            let wanted = live
+                .taken
+                .as_ref()
+                .map(|taken| shared.wants(&taken.message));
+            if !mailbox.is_plain_but(BARE | BUMPED) || ends || wanted == Some(false) {
                 return None;
             }
             mailbox.flags &= !BARE;
