@@ -53,7 +53,7 @@
 //! Each side ends once, in one of three ways. From then on it sends nothing,
 //! nothing is sent to it, and all that waits to be received by it is dropped;
 //! what of that is in flight can be completed, and is dropped when it is given
-//! back.
+//! back. An event that its reader sends into a queue again may outlast its side.
 //!
 //! | way | what the peer sees |
 //! |---|---|
@@ -115,8 +115,11 @@
 //! # Cost
 //!
 //! A send takes the lock of its dialog, which nobody else wants, and is a send
-//! of the queue. Ends and timers are events of the queue each; an end also
-//! looks at each message that waits in its own side's group.
+//! of the queue. Ends and timers are events of the queue each. An end costs the
+//! same whatever waits in its side's group for others. Where something waits for
+//! the side too, it goes through all that waits in the group, under the queue's
+//! policy lock: O(messages). Where several deliveries of a group are out at once,
+//! or several senders meet, or a send was refused, it may do so for nothing.
 
 mod endpoint;
 mod event;

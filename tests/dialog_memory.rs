@@ -88,4 +88,54 @@ fn memory_is_given_back() {
         left <= LEFT_OVER,
         "after the queues are dropped: {left} bytes"
     );
+    ends_beside_a_backlog();
+}
+
+/// A side of which nothing waits ends, by itself or by what it receives, and moves nothing
+/// of what waits for others in its group: in blocks, which moved would be trees.
+fn ends_beside_a_backlog() {
+    let ((near, near_lane), (far, far_lane)) = (notes(), notes());
+    let shared = far_lane.group(Limit::SERIAL, 100).unwrap();
+    let dialogs = Dialogs::new();
+    let pair = || dialogs.pair(&near_lane, &shared).unwrap();
+    let (sender, receiver) = pair();
+    let [silent, told, failed, asked, late] = [(); 5].map(|()| pair());
+    for (near, _) in [&told, &failed, &asked] {
+        near.send(0).unwrap();
+    }
+    drop(told.0);
+    drop(failed.1.detach());
+    drop(late.1.detach());
+    for n in 0..COUNT / 10 {
+        sender.send(n).unwrap();
+    }
+    let mut turn = far.try_receive().unwrap();
+    turn.next().unwrap().complete();
+    turn.next().unwrap().complete();
+    let before = live();
+    // What it was asked is in flight.
+    let question = turn.next().unwrap();
+    question.endpoint().end().unwrap();
+    question.complete();
+    // The end of `told`.
+    turn.next().unwrap().complete();
+    drop(silent.1);
+    failed
+        .0
+        .end_with(Fault::new(1, "on purpose").unwrap())
+        .unwrap();
+    late.0
+        .end_with(Fault::new(1, "on purpose").unwrap())
+        .unwrap();
+    turn.next().unwrap().complete();
+    turn.next().unwrap().complete();
+    let moved = live() - before;
+    assert!(moved.abs() < 16 * 1024, "{moved} bytes were moved");
+    drop(turn);
+
+    // And what waits behind them goes with its side.
+    drop(receiver);
+    assert_eq!(far.snapshot().waiting, 0);
+    drop((sender, silent.0, asked.0, near));
+    assert_eq!(dialogs.len(), 0);
 }

@@ -6,8 +6,9 @@ use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::error::{Closed, Stale};
-use crate::queue::{Conversation, GroupId, Side as QueueSide};
-use crate::sync::{AtomicBool, Mutex, Ordering, WakeArc as Arc};
+use crate::group::Reach;
+use crate::queue::{Conversation, GroupId, Held, Side as QueueSide};
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, WakeArc as Arc};
 use crate::timers::Timer;
 
 use super::event::Event;
@@ -36,6 +37,17 @@ pub(super) struct Side {
     pub(super) timer: Option<Timer>,
     /// Its observer's number in the queue.
     pub(super) observer: Option<u64>,
+    /// Invariant 5.
+    pub(super) reach: Reach,
+}
+
+/// The lock of a dialog, while an event is put to this side.
+pub(super) struct PutTo<'a>(pub(super) MutexGuard<'a, State>, pub(super) usize);
+
+impl Held for PutTo<'_> {
+    fn placed(&mut self, place: u64) {
+        self.0.sides[self.1].reach.extend(place);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,10 +22,12 @@
 //! 3. A side that has not ended and whose peer has, or that is draining, has an
 //!    end or error waiting or in flight; with that it ends.
 //! 4. A timer is noted here exactly while it is set in the hub or on its way.
+//! 5. What was put to a side stands in its group within its `reach`.
 
 use std::time::Duration;
 
 use crate::error::Stale;
+use crate::group::Reach;
 use crate::queue::Observer;
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, WakeArc as Arc, unique};
 use crate::timers::Timer;
@@ -35,7 +37,7 @@ use super::event::{Event, Fault};
 use super::hub::Hub;
 use super::panics::Panics;
 use super::refuse::{BeginError, Refused, SendError};
-use super::side::{EndpointRef, Phase, Received, Side, State, Talk, TalkSide};
+use super::side::{EndpointRef, Phase, PutTo, Received, Side, State, Talk, TalkSide};
 use super::side_group::SideGroup;
 
 impl<M: Send + 'static> Talk<M> {
@@ -48,6 +50,7 @@ impl<M: Send + 'static> Talk<M> {
             phase: Phase::Open,
             timer: None,
             observer: None,
+            reach: Reach::NONE,
         };
         let talk = Arc::new(Self {
             number: unique(),
@@ -79,7 +82,7 @@ impl<M: Send + 'static> Talk<M> {
         }
         let to = EndpointRef::new(this.clone(), 1 - from);
         let event = Received::plain(to, Event::Message(message));
-        let sent = this.queues[1 - from].send_holding(event, state);
+        let sent = this.queues[1 - from].send_holding(event, PutTo(state, 1 - from));
         sent.map_err(|refused| SendError {
             message: match refused.message.event {
                 Event::Message(message) => message,
@@ -94,7 +97,7 @@ impl<M: Send + 'static> Talk<M> {
         let mut state = this.state.lock();
         let mine = state.live(side)?;
         mine.phase = Phase::Ended;
-        let observer = mine.observer.take();
+        let (observer, reach) = (mine.observer.take(), mine.reach);
         if let Some(timer) = mine.timer.take() {
             this.hub.cancel(timer);
         }
@@ -114,7 +117,7 @@ impl<M: Send + 'static> Talk<M> {
                 drop(state);
             }
         });
-        panics.contain(|| taken = this.leave(side, observer));
+        panics.contain(|| taken = this.leave(side, observer, reach));
         // What nobody will receive ends the peer's side.
         panics.contain(|| drop(refused));
         for message in taken {
@@ -164,7 +167,7 @@ impl<M: Send + 'static> Talk<M> {
         if mine.timer == Some(timer) {
             mine.timer = None;
             let event = Received::plain(EndpointRef::new(self.clone(), side), Event::Timer);
-            drop(self.queues[side].put(event, false, state));
+            drop(self.queues[side].put(event, false, PutTo(state, side)));
         }
     }
 
@@ -177,17 +180,17 @@ impl<M: Send + 'static> Talk<M> {
         state: MutexGuard<'_, State>,
     ) -> Option<Received<M>> {
         let last = Received::last(EndpointRef::new(self.clone(), side), last);
-        self.queues[side].put(last, first, state).err()
+        self.queues[side].put(last, first, PutTo(state, side)).err()
     }
 
     /// A side that has ended leaves its queue, with what waited for it.
-    fn leave(&self, side: usize, observer: Option<u64>) -> Vec<Received<M>> {
+    fn leave(&self, side: usize, observer: Option<u64>, reach: Reach) -> Vec<Received<M>> {
         // Relaxed: under the queue's lock.
         let mark = || self.left[side].store(true, Ordering::Relaxed);
         let mine = |event: &Received<M>| !event.is_wanted();
         let mut panics = Panics::default();
         let mut taken = Vec::new();
-        panics.contain(|| taken = self.queues[side].leave(observer, mark, mine));
+        panics.contain(|| taken = self.queues[side].leave(observer, reach, mark, mine));
         let mut state = self.state.lock();
         state.left += 1;
         let over = state.left == 2;

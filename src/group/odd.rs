@@ -62,6 +62,31 @@ impl<T> Taken<T> {
     }
 }
 
+/// How far back somebody's messages can stand in a group: at the last place of those put
+/// first and of the others, or before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    first: u64,
+    sent: u64,
+}
+
+impl Reach {
+    /// Of nobody's.
+    pub(crate) const NONE: Self = Self {
+        first: 0,
+        sent: FRONT,
+    };
+
+    /// Takes in that one was put at this place, or before it.
+    pub(crate) fn extend(&mut self, place: u64) {
+        let last = match place & FRONT {
+            0 => &mut self.first,
+            _ => &mut self.sent,
+        };
+        *last = place.max(*last);
+    }
+}
+
 impl<T> Rare<T> {
     /// The number of the last odd message that was sent.
     fn last_sent(&self) -> Option<u64> {
@@ -80,6 +105,11 @@ impl<T> Group<T> {
         let others = rare.odd.len() + usize::from(rare.peeked.is_some());
         let end = mailbox.number() + waiting - others as u64;
         rare.last_sent().map_or(end, |last| end.max(last + 1))
+    }
+
+    /// The place of the message that was sent last, if any was.
+    pub(crate) fn last_place(&self, mailbox: &Mailbox<T>) -> u64 {
+        FRONT | (self.end(mailbox) - 1)
     }
 
     /// How many messages were ever put into it.
@@ -127,6 +157,15 @@ impl<T> Mailbox<T> {
         all.into_iter().flatten().min_by_key(Taken::place)
     }
 
+    /// Whether anything waits within this reach, but for what somebody looks at.
+    pub(crate) fn has_within(&self, reach: Reach) -> bool {
+        let odd = self.rare.as_ref().map(|rare| &rare.odd);
+        let odd_in = |range| odd.is_some_and(|odd| odd.range(range).next().is_some());
+        let plain = FRONT | self.number();
+        !self.plain.is_empty() && plain <= reach.sent
+            || self.flags & ODD != 0 && (odd_in(0..=reach.first) || odd_in(FRONT..=reach.sent))
+    }
+
     /// Takes the first message out, which may be odd. It counts as waiting still.
     #[cold]
     pub(super) fn take_any(&mut self) -> Option<Taken<T>> {
@@ -154,12 +193,13 @@ impl<T> Mailbox<T> {
     }
 
     /// Puts a message before all that wait or come back, but behind those that
-    /// were put so before. It stands in tier 0.
-    pub(crate) fn put_first(&mut self, message: T) {
+    /// were put so before. It stands in tier 0. Its place.
+    pub(crate) fn put_first(&mut self, message: T) -> u64 {
         let fronts = &mut self.rare().fronts;
         let place = NonZeroU64::MIN.saturating_add(*fronts);
         *fronts += 1;
         self.insert_odd(Taken::new(place, 0, message));
+        place.get()
     }
 
     /// What waits starts its attempts anew, also what somebody looks at.

@@ -7,7 +7,7 @@
 //! and no waker runs under either.
 
 use crate::error::Closed;
-use crate::group::{Admitted, POISONED, Phase, Taken};
+use crate::group::{Admitted, Group, POISONED, Phase, Reach, Taken};
 use crate::limit::Limit;
 use crate::ready::Age;
 use crate::sync::{Arc, Mutex, Ordering, WakeArc, unique};
@@ -25,6 +25,22 @@ pub(crate) trait Observer: Send + Sync {
 
     /// What is idle may be forgotten.
     fn trim(&self) {}
+}
+
+/// What a sender holds while it sends: a lock.
+pub(crate) trait Held {
+    /// The message stands at this place of its group, or before it.
+    fn placed(&mut self, place: u64);
+}
+
+/// Tells what is held where the last message of the group stands, also if the send was
+/// refused: then it is some other's.
+struct Placed<'a, T, H: Held>(H, &'a GroupRef<T>);
+
+impl<T, H: Held> Drop for Placed<'_, T, H> {
+    fn drop(&mut self) {
+        self.0.placed(self.1.last_place(&self.1.lock()));
+    }
 }
 
 /// The limit, the level and the capacity of a group of which nothing waits or is in flight.
@@ -157,8 +173,24 @@ impl<T> Side<T> {
 
     /// Sends a message, if this has not ended, which the caller knows; `held`, a
     /// lock, is dropped when the message has its place, before any waker runs.
-    pub(crate) fn send_holding<H>(&self, message: T, held: H) -> Result<(), SendError<T>> {
-        Shared::send_holding(&self.group, || &self.shared, message, held)
+    pub(crate) fn send_holding<H: Held>(
+        &self,
+        mut message: T,
+        mut held: H,
+    ) -> Result<(), SendError<T>> {
+        let (group, queue) = (&self.group, || &*self.shared);
+        if !group.is_limited() {
+            let note = |group: &Group<T>, mailbox: &_| held.placed(group.last_place(mailbox));
+            match Shared::send_plainly(&group.local(), queue, message, || true, note) {
+                Ok(posted) => {
+                    drop(held);
+                    self.shared.posted(posted);
+                    return Ok(());
+                }
+                Err(back) => message = back,
+            }
+        }
+        Shared::send_holding(group, queue, message, Placed(held, group))
     }
 
     /// Tells `observer` if the queue is dropped, by the number that this returns.
@@ -177,10 +209,10 @@ impl<T> Side<T> {
     /// whatever the capacity, and drops `held` when it has its place. A closed
     /// queue takes it too, while somebody will still be told of it; else the
     /// event comes back.
-    pub(crate) fn put<H>(&self, event: T, first: bool, held: H) -> Result<(), T> {
+    pub(crate) fn put<H: Held>(&self, event: T, first: bool, held: H) -> Result<(), T> {
         let (shared, group) = (&self.shared, &self.group);
         shared.with_state(|state| {
-            let _held = held;
+            let held = &mut { held };
             let poisoned = group.lock().flags & POISONED != 0;
             let gone = shared.gone.load(Ordering::Relaxed);
             if gone || state.no_more().is_some() && !poisoned {
@@ -193,24 +225,27 @@ impl<T> Side<T> {
                 shared.change_group(state, group, |_, mailbox| {
                     let rises = mailbox.phase == Phase::Idle && group.waiting() == 0;
                     group.add_waiting(1);
-                    mailbox.put_first(event);
+                    held.placed(mailbox.put_first(event));
                     ((), if rises { Age::New } else { Age::Same })
                 });
             } else {
                 let past = &mut Admitted::default();
                 let sent = shared.put(state, group, (None, [event]), past);
                 debug_assert!(sent.is_ok(), "the last tier does not go down");
+                held.placed(group.last_place(&group.lock()));
             }
             Ok(())
         })
     }
 
     /// Nothing that `fits` is received from now on: `mark` makes that known to
-    /// `wanted`, and what waits is returned, to be dropped under no lock. Tells
-    /// its observer nothing any more, and ends the conversation.
+    /// `wanted`, and what waits is returned, to be dropped under no lock. Nobody
+    /// looks for it if nothing waits within its `reach`. Tells its observer nothing
+    /// any more, and ends the conversation.
     pub(crate) fn leave(
         &self,
         number: Option<u64>,
+        reach: Reach,
         mark: impl FnOnce(),
         mut fits: impl FnMut(&T) -> bool,
     ) -> Vec<T> {
@@ -219,10 +254,15 @@ impl<T> Side<T> {
             // Under the group's lock as well: what comes back asks there.
             let mailbox = group.lock();
             mark();
+            let waits = mailbox.has_within(reach);
             drop(mailbox);
             let observer = number.and_then(|number| state.observers.remove(&number));
             let fits = |taken: &Taken<T>| fits(&taken.message);
-            (shared.take_out(state, group, false, fits), observer)
+            let taken = match waits {
+                true => shared.take_out(state, group, false, fits),
+                false => Vec::new(),
+            };
+            (taken, observer)
         });
         drop(observer);
         let conversation = self.conversation.lock().take();

@@ -5,7 +5,8 @@
 
 use crate::error::TierGoesDown;
 use crate::group::{
-    Admitted, BOUNDED, BUMPED, CLOSED, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, TIERED,
+    Admitted, BOUNDED, BUMPED, CLOSED, Group, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED,
+    TIERED,
 };
 use crate::lanes::LaneKey;
 use crate::ready::Age;
@@ -140,7 +141,7 @@ impl<T> Shared<T> {
     {
         let group = group.local();
         let permitted = || !group.is_limited() || queue().capacity.take_one();
-        Self::send_plainly(&group, &queue, message, permitted)
+        Self::send_plainly(&group, &queue, message, permitted, |_, _| ())
     }
 
     /// Sends what could not be sent at once, and has no permit yet.
@@ -219,17 +220,18 @@ impl<T> Shared<T> {
     where
         T: 'a,
     {
-        Self::send_plainly(&group.local(), queue, message, || true)
+        Self::send_plainly(&group.local(), queue, message, || true, |_, _| ())
     }
 
     /// The group's `queue` is asked for only where it is needed: it stands on another
-    /// cache line.
+    /// cache line. `note`: has a look at the group once the message is its last.
     #[inline(always)]
-    fn send_plainly<'a>(
+    pub(super) fn send_plainly<'a>(
         group: &GroupRef<T>,
         queue: impl Fn() -> &'a Self,
         message: T,
         permitted: impl FnOnce() -> bool,
+        note: impl FnOnce(&Group<T>, &Mailbox<T>),
     ) -> Result<Posted, T>
     where
         T: 'a,
@@ -239,6 +241,7 @@ impl<T> Shared<T> {
             return Err(message);
         }
         group.append(&mut mailbox, message);
+        note(group, &mailbox);
         if mailbox.phase != Phase::Idle {
             return Ok(Posted::Kept);
         }

@@ -226,7 +226,11 @@ impl<T> Turn<'_, T> {
         let posted = group.end_if(|group, mailbox| {
             let waiting = group.waiting() + u32::from(live.taken.is_some());
             let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;
-            if !mailbox.is_plain_but(BARE | BUMPED) || ends {
+            let wanted = live
+                .taken
+                .as_ref()
+                .map(|taken| shared.wants(&taken.message));
+            if !mailbox.is_plain_but(BARE | BUMPED) || ends || wanted == Some(false) {
                 return None;
             }
             mailbox.flags &= !BARE;

@@ -154,3 +154,51 @@ fn what_is_in_flight_when_its_side_ends_can_be_completed_and_does_not_come_back(
     drop(near);
     assert!(world.is_clean());
 }
+
+#[test]
+fn what_a_turn_has_not_delivered_when_its_side_ends_does_not_come_back() {
+    let world = World::new();
+    let related = world.far_lane.group(Limit::SERIAL, 100).unwrap();
+    let pair = || world.dialogs.pair(&world.near_lane, &related).unwrap();
+    let ((a, far_a), (b, _far_b)) = (pair(), pair());
+    a.send("a").unwrap();
+    b.send("b").unwrap();
+    let turn = turn(&world.far).unwrap();
+    far_a.end().unwrap();
+    drop(turn);
+    assert_eq!(events(&world.far), [Message("b")]);
+}
+
+/// Alone in a group that others keep, and behind what waits for them.
+#[test]
+fn ending_drops_whatever_waits_for_its_side() {
+    type Put = fn(&World, &Endpoint<&'static str>, &Endpoint<&'static str>);
+    let puts: [Put; 5] = [
+        |_, near, _| near.send("a").unwrap(),
+        |_, near, _| near.end().unwrap(),
+        |_, near, _| near.end_with(fault(1)).unwrap(),
+        |_, _, far| far.end_after_drain().unwrap(),
+        |world, _, far| {
+            far.set_timer(Duration::ZERO).unwrap();
+            world.dialogs.advance(Duration::ZERO);
+        },
+    ];
+    for (n, put) in puts.iter().enumerate() {
+        for (capacity, others) in [(None, 0), (None, 3), (Some(9), 0), (Some(9), 3)] {
+            let mut world = World::new();
+            if let Some(most) = capacity {
+                let limited = Queue::builder().capacity(Limit::AtMost(most)).build();
+                world.far = limited.unwrap();
+                world.far_lane = world.far.lane(1, Limit::Unlimited).unwrap();
+            }
+            let group = world.far_lane.group(Limit::SERIAL, 100).unwrap();
+            let pair = || world.dialogs.pair(&world.near_lane, &group).unwrap();
+            let ((near, far), (other, _other)) = (pair(), pair());
+            (0..others).for_each(|_| other.send("other").unwrap());
+            put(&world, &near, &far);
+            assert_eq!(holds(&world.far).0, others + 1, "{n}");
+            far.end().unwrap();
+            assert_eq!(holds(&world.far).0, others, "{n}");
+        }
+    }
+}
