@@ -181,7 +181,7 @@ impl<K, T, S> Keyed<K, T, S> {
     }
 
     /// How many keys have something that waits or is in flight; forgets the
-    /// others, but for those whose limit or level was changed. While others send and
+    /// others, but for those whose limit, level or capacity was changed. While others send and
     /// receive, there may have been no moment at which the sum was true.
     ///
     /// Cost: O(keys).

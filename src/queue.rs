@@ -119,8 +119,9 @@
 //! for each send and each message done, and a count at the beginning and the end
 //! of a turn. That word is one for all while the capacity is below 2,048 or less
 //! than half of it is free; else threads cache permits, in eight words of
-//! up to 63, and no send is refused while one of these has permits enough. A capacity of a
-//! group or a lane costs its groups two locks and some words more for each message.
+//! up to 63, and no send is refused while one of these has permits enough, but for those
+//! that another send is moving just then. A capacity of a group or a lane costs its groups
+//! two locks and some words more for each message.
 
 mod batch;
 mod bounds;

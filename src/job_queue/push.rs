@@ -188,7 +188,7 @@ pub enum PushReason {
     /// The queue is closed.
     Closed,
     /// The queue holds as many jobs as its capacity, or the room is promised to
-    /// others.
+    /// others, or is taken for a moment by a push that is refused for another reason.
     Full,
     /// So many at once are more than the queue's capacity.
     AboveCapacity,

@@ -7,8 +7,9 @@
 //! Protocol: a thread takes from its word, and gives back to it. An empty word
 //! takes a chunk from the semaphore, a full one gives a chunk back. Whoever finds too
 //! little in the semaphore shuts all words, and has their permits given back to it:
-//! so nothing is refused while a word has them. A shut word passes its threads on to the
-//! semaphore, until that has plenty again and nobody waits there.
+//! so nothing is refused while a word has them. Permits on their way between a word and the
+//! semaphore are in neither: meanwhile another may be refused for them. A shut word passes
+//! its threads on to the semaphore, until that has plenty again and nobody waits there.
 //!
 //! Invariants:
 //! 1. What a word has is neither out nor available in the semaphore.

@@ -36,7 +36,8 @@ pub enum SendReason {
     /// As many messages wait in the group as its
     /// [capacity](super::Conversation::set_capacity), or the room is promised to others.
     GroupFull,
-    /// As many wait in the lane's groups as [its](super::Lane::set_capacity).
+    /// As many wait in the lane's groups as [its](super::Lane::set_capacity). Where the group
+    /// is full too, it is said of one of them.
     LaneFull,
     /// So many at once are more than the capacity of the queue, the lane or the group.
     AboveCapacity,

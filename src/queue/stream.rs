@@ -89,12 +89,14 @@ pub struct SendSink<'a, T> {
 }
 
 impl<T> Conversation<T> {
-    /// The conversation as a sink. It is ready when there is room in the queue, which it
-    /// then [keeps](Self::reserve) until a message is sent or the sink dropped. A message
-    /// is in the queue at once: flushing and closing do nothing, and never wait.
+    /// The conversation as a sink. It is ready when there is room in the group, its lane and
+    /// the queue, which it then [keeps](Self::reserve) until a message is sent or the sink
+    /// dropped. A message is in the queue at once: flushing and closing do nothing, and never
+    /// wait.
     ///
     /// What is sent without a word that the sink is ready may be refused as
-    /// [`Full`](SendReason::Full).
+    /// [`Full`](SendReason::Full), [`GroupFull`](SendReason::GroupFull) or
+    /// [`LaneFull`](SendReason::LaneFull).
     ///
     /// ```
     /// # use conversant::limit::Limit;

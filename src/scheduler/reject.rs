@@ -28,7 +28,8 @@ pub enum Reason {
     /// [`Status`](super::Status) says why.
     NoWorker,
     /// As many of its caller's tasks have not ended as its
-    /// [capacity](super::CallerOptions::capacity) says, or the room is promised to others.
+    /// [capacity](super::CallerOptions::capacity) says, or the room is promised to others, or
+    /// is taken for a moment by a task that is refused for another reason.
     Full,
     /// So many at once are more than the capacity.
     AboveCapacity,
