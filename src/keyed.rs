@@ -264,7 +264,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         let (to, queue) = ((&group, tier), self.queue());
         let sent = match permitted {
             Some((permits, admitted)) => {
-                let sent = queue.send_permitted(to, [message], Ok(permits), admitted, shard);
+                let sent = queue.send_permitted(to, [message], Ok(permits), Some(admitted), shard);
                 sent.map_err(SendError::single)
             }
             None => queue.send_one(to, message, shard),

@@ -87,7 +87,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> ToKey<'_, K, T, S> {
         };
         let (to, (permits, admitted)) = ((&*group, tier), permitted);
         let queue = self.keyed.queue();
-        let sent = queue.send_permitted(to, [message], Ok(permits), admitted, ());
+        let sent = queue.send_permitted(to, [message], Ok(permits), Some(admitted), ());
         sent.map_err(SendError::single)
     }
 }

@@ -118,17 +118,14 @@ pub(super) fn admit<T>(
     if mailbox.flags & BOUNDED == 0 {
         return Ok(());
     }
-    let bounds = [GROUP, LANE].map(|which| mailbox.bound(which));
+    let (own, lane) = (mailbox.bound(GROUP), mailbox.bound(LANE));
     drop(mailbox);
-    // Nothing of the group's is taken, not for a moment, where its lane is full.
-    let full = |bound: &Option<Arc<Semaphore>>| {
-        let bound = bound.as_ref();
-        bound.is_some_and(|bound| bound.available() < n.into())
-    };
-    let order = match bounds.each_ref().map(full) {
-        [true, true] => {
-            let own = bounds[GROUP].as_ref();
-            let above = own.is_some_and(|own| (1..n).contains(&own.limit()));
+    if let (Some(own), Some(lane)) = (&own, &lane)
+        && lane.available() < n.into()
+    {
+        // Nothing of the group's is taken, not for a moment, where its lane is full.
+        if own.available() < n.into() {
+            let above = (1..n).contains(&own.limit());
             let full = SendReason::GroupFull;
             return Err(if above {
                 SendReason::AboveCapacity
@@ -136,23 +133,34 @@ pub(super) fn admit<T>(
                 full
             });
         }
-        [false, true] => [LANE, GROUP],
-        _ => [GROUP, LANE],
-    };
-    for which in order {
-        while let Some(bound) = bound_of(group, which) {
-            match Semaphore::try_acquire_owned(&bound, n) {
-                Ok(permit) => {
-                    admitted[which] = Some(permit);
-                    break;
-                }
-                Err(TryAcquireError::Closed) => {}
-                Err(TryAcquireError::AboveLimit) => return Err(SendReason::AboveCapacity),
-                Err(TryAcquireError::NoPermits) if which == GROUP => {
-                    return Err(SendReason::GroupFull);
-                }
-                Err(TryAcquireError::NoPermits) => return Err(SendReason::LaneFull),
+        take(group, LANE, Some(Arc::clone(lane)), n, admitted)?;
+        return take(group, GROUP, Some(Arc::clone(own)), n, admitted);
+    }
+    take(group, GROUP, own, n, admitted)?;
+    take(group, LANE, lane, n, admitted)
+}
+
+/// Takes permits of one capacity, which is `bound` unless that is no more.
+#[inline]
+fn take<T>(
+    group: &GroupRef<T>,
+    which: usize,
+    mut bound: Option<Arc<Semaphore>>,
+    n: u32,
+    admitted: &mut Admitted,
+) -> Result<(), SendReason> {
+    while let Some(asked) = bound {
+        match Semaphore::try_acquire_owned(&asked, n) {
+            Ok(permit) => {
+                admitted[which] = Some(permit);
+                break;
             }
+            Err(TryAcquireError::Closed) => bound = bound_of(group, which),
+            Err(TryAcquireError::AboveLimit) => return Err(SendReason::AboveCapacity),
+            Err(TryAcquireError::NoPermits) if which == GROUP => {
+                return Err(SendReason::GroupFull);
+            }
+            Err(TryAcquireError::NoPermits) => return Err(SendReason::LaneFull),
         }
     }
     Ok(())

@@ -91,7 +91,7 @@ impl<T> Reserved<'_, T> {
     ///
     /// [`SendError`] with the message, if the queue has been closed meanwhile.
     pub fn send(mut self, message: T) -> Result<(), SendError<T>> {
-        let (pin, admitted) = (&self.conversation.pin, &mut self.admitted);
+        let (pin, admitted) = (&self.conversation.pin, Some(&mut self.admitted));
         let permits = Ok(self.permits);
         let sent = pin
             .queue()

@@ -157,28 +157,32 @@ impl<T> Shared<T> {
         sent.map_err(SendError::single)
     }
 
-    /// Sends what has no permits yet: those of the queue are taken last, so that what its
-    /// group or lane refuses takes no room from others.
+    /// Sends what has no permits yet: those of a queue with a capacity are taken last, so
+    /// that what its group or lane refuses takes no room from others.
     fn send_new<M: Messages<T>, H>(
         &self,
         to: (&GroupRef<T>, Option<u32>),
         message: M,
         held: H,
     ) -> Result<(), SendError<M>> {
+        if !to.0.is_limited() {
+            return self.send_permitted(to, message, Ok(Permits(None)), None, held);
+        }
         let (messages, mut admitted) = (message.as_ref().len(), Admitted::default());
         let permits = admit(to, messages, &mut admitted);
         let permits = permits.and_then(|()| self.permits(to.0, messages));
-        self.send_permitted(to, message, permits, &mut admitted, held)
+        self.send_permitted(to, message, permits, Some(&mut admitted), held)
     }
 
-    /// Sends what has its permits of the queue, and in `admitted` those of its group and
-    /// lane; in a tier if one is said.
+    /// Sends what has its permits of the queue, in a tier if one is said. `admitted`: it has
+    /// asked for those of its group and lane, and has what it needs.
+    #[inline(always)]
     pub(crate) fn send_permitted<M: Messages<T>, H>(
         &self,
         (group, tier): (&GroupRef<T>, Option<u32>),
         message: M,
         permits: Result<Permits<'_>, SendReason>,
-        admitted: &mut Admitted,
+        admitted: Option<&mut Admitted>,
         held: H,
     ) -> Result<(), SendError<M>> {
         let permits = match permits {
@@ -255,9 +259,21 @@ impl<T> Shared<T> {
         &self,
         group: &GroupRef<T>,
         (tier, message): (Option<u32>, M),
-        (permits, admitted): (Permits<'_>, &mut Admitted),
+        (permits, admitted): (Permits<'_>, Option<&mut Admitted>),
         held: H,
     ) -> Result<(), SendError<M>> {
+        let mut taken = Admitted::default();
+        let admitted = match admitted {
+            Some(admitted) => admitted,
+            None => {
+                let refused = admit((group, tier), message.as_ref().len(), &mut taken);
+                if let Err(reason) = refused {
+                    drop(held);
+                    return Err(SendError { message, reason });
+                }
+                &mut taken
+            }
+        };
         let message = match self.send_bounded(group, (tier, message), admitted) {
             Ok(posted) => {
                 permits.keep();

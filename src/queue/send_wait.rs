@@ -109,7 +109,7 @@ impl<T> Conversation<T> {
     pub fn send_wait(&self, message: T) -> Wait<SendWait<'_, T>> {
         self.when_there_is_room(1, message, |(tier, to), one, permits, admitted| {
             let (queue, to) = (to.pin.queue(), (&*to.pin, tier));
-            let sent = queue.send_permitted(to, [one], permits, admitted, ());
+            let sent = queue.send_permitted(to, [one], permits, Some(admitted), ());
             sent.map_err(SendError::single)
         })
     }
@@ -128,7 +128,7 @@ impl<T> Conversation<T> {
             messages,
             |(tier, to), all, permits, admitted| {
                 let (queue, to) = (to.pin.queue(), (&*to.pin, tier));
-                queue.send_permitted(to, all, permits, admitted, ())
+                queue.send_permitted(to, all, permits, Some(admitted), ())
             },
         )
     }
