@@ -53,8 +53,12 @@ fn too_deep_and_just_not() {
     assert_eq!(a.lock(&deeper, S).wait(), Err(LockError::TooDeep));
     assert_eq!(a.try_lock(&deeper, S), Err(TryLockError::TooDeep));
     assert_eq!(a.first_free([&deeper], S), Err(TryLockError::TooDeep));
-    let some = [(path([1]), X), (deeper, X)];
+    let some = [(path([1]), X), (deeper.clone(), X)];
     assert_eq!(a.lock_many(some).wait(), Err(LockError::TooDeep));
+    // What is held counts as deep as it stands.
+    take(&mut a, &deepest, Ix);
+    assert_eq!(a.try_lock(&deeper, X), Err(TryLockError::TooDeep));
+    a.release_all();
     assert!(locks.is_empty() && a.holdings().count() == 0);
 }
 

@@ -61,6 +61,18 @@ fn what_is_reported_together_gives_all_its_room_back() {
     assert_eq!(capacity.available(), Some(4));
 }
 
+#[test]
+fn a_run_gives_all_its_room_back() {
+    let mut world = runs::World::new(1);
+    let capacity = Arc::new(Capacity::new(Limit::AtMost(4)).unwrap());
+    capacity.take(4).unwrap().keep();
+    world.state.core.caller_mut(world.caller).capacity = Some(Arc::clone(&capacity));
+    world.post(4);
+    let worker = world.claim(1, 4).unwrap();
+    assert_eq!(world.rest(worker), [1, 2, 3, 4]);
+    assert_eq!(capacity.available(), Some(4));
+}
+
 /// A worker takes one task of the caller, behind those of another, and no more.
 #[test]
 fn while_somebody_waits_for_room_each_ending_is_told() {
