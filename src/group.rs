@@ -137,9 +137,9 @@ impl<T> Group<T> {
     /// If that are 2^32; nothing has changed.
     #[inline]
     pub(crate) fn add_waiting(&self, more: usize) {
-        let more = u32::try_from(more).ok();
-        let waiting = more.and_then(|more| self.waiting().checked_add(more));
-        let waiting = waiting.expect("fewer than 2^32 messages wait in a group");
+        let (waiting, wraps) = self.waiting().overflowing_add(more as u32);
+        let fits = u32::try_from(more).is_ok() && !wraps;
+        assert!(fits, "fewer than 2^32 messages wait in a group");
         self.mailbox.set_note(waiting);
     }
 
@@ -152,9 +152,7 @@ impl<T> Group<T> {
     /// Puts a message last.
     #[inline]
     pub(crate) fn append(&self, mailbox: &mut Mailbox<T>, message: T) {
-        let waiting = self.waiting().wrapping_add(1);
-        assert!(waiting > 0, "fewer than 2^32 messages wait in a group");
-        self.mailbox.set_note(waiting);
+        self.add_waiting(1);
         mailbox.plain.push(message);
     }
 

@@ -240,12 +240,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         if tier.is_none()
             && let Some(group) = shard.find(hash, &key)
         {
-            let queue = || self.queue();
-            let sent = match &permitted {
-                Some(_) => Shared::send_plain(group, queue, message),
-                None => Shared::send_at_once(group, queue, message),
-            };
-            match sent {
+            match Shared::send_at_once(group, || self.queue(), message, permitted.is_some()) {
                 Ok(posted) => {
                     if let Some((permits, _)) = permitted {
                         permits.keep();

@@ -25,7 +25,7 @@ fn busy(lane: &Lane<u8>) -> Pinned<u8> {
 }
 
 fn send(lane: &Lane<u8>, group: &GroupRef<u8>) {
-    let sent = Shared::send_plain(group, || &lane.shared, 0);
+    let sent = Shared::send_at_once(group, || &lane.shared, 0, false);
     lane.shared.posted(sent.expect("nothing is special"));
 }
 

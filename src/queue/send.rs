@@ -116,7 +116,7 @@ impl<T> Shared<T> {
     where
         T: 'a,
     {
-        match Self::send_at_once(group, &queue, message) {
+        match Self::send_at_once(group, &queue, message, false) {
             Ok(posted) => {
                 drop(held);
                 if posted != Posted::Kept {
@@ -128,19 +128,20 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Sends in the plain case, if a permit is at hand or none is needed, or gives the
-    /// message back.
+    /// Sends in the plain case, if it is `permitted`, or a permit is at hand or none is
+    /// needed; else gives the message back.
     #[inline(always)]
     pub(crate) fn send_at_once<'a>(
         group: &GroupRef<T>,
         queue: impl Fn() -> &'a Self,
         message: T,
+        permitted: bool,
     ) -> Result<Posted, T>
     where
         T: 'a,
     {
         let group = group.local();
-        let permitted = || !group.is_limited() || queue().capacity.take_one();
+        let permitted = || permitted || !group.is_limited() || queue().capacity.take_one();
         Self::send_plainly(&group, &queue, message, permitted, |_, _| ())
     }
 
@@ -212,19 +213,6 @@ impl<T> Shared<T> {
             0 => reason,
             _ => SendReason::Closed,
         })
-    }
-
-    /// Sends in the plain case what has its permit, or gives the message back.
-    #[inline(always)]
-    pub(crate) fn send_plain<'a>(
-        group: &GroupRef<T>,
-        queue: impl Fn() -> &'a Self,
-        message: T,
-    ) -> Result<Posted, T>
-    where
-        T: 'a,
-    {
-        Self::send_plainly(&group.local(), queue, message, || true, |_, _| ())
     }
 
     /// The group's `queue` is asked for only where it is needed: it stands on another
