@@ -325,7 +325,7 @@ pub(crate) struct Ended<J> {
     pub(crate) ending: Ending,
     pub(crate) run: Option<Run>,
     pub(crate) record: Option<Box<Record>>,
-    /// The task, if it is not counted before it is told and dropped: if there is a log, or it is a future
-    /// that had begun.
+    /// The task, if it is not counted before it is told and dropped: if there is a log, or it
+    /// is a future that had begun.
     pub(crate) open: Option<Tag>,
 }

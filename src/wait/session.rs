@@ -192,9 +192,9 @@ impl<S> Guarded<S> {
         Session::over(self.0.lock())
     }
 
-    /// The state, as by `lock_plain`, where who holds the mutex may do much under it: looks again after longer
-    /// and longer pauses, as each look takes its cache
-    /// line away, and then sleeps.
+    /// The state, as by `lock_plain`, where who holds the mutex may do much under it: looks
+    /// again after longer and longer pauses, as each look takes its cache line away, and then
+    /// sleeps.
     #[inline]
     pub(crate) fn lock_patiently(&self) -> MutexGuard<'_, S> {
         let guard = self.0.try_lock();
