@@ -9,6 +9,7 @@ use super::shared::{Shared, State};
 /// What a queue held at one moment: everything in it was true at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Snapshot {
     /// Nothing more can be pushed.
     pub closed: bool,

@@ -62,6 +62,7 @@ impl fmt::Display for Why {
 /// One tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct TenantStatus {
     /// Its name.
     pub name: Name,
@@ -82,6 +83,7 @@ pub struct TenantStatus {
 /// One group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct GroupStatus {
     /// Its name.
     pub name: Name,
