@@ -119,7 +119,7 @@ use crate::due::{Dates, Timed};
 use crate::error::{Closed, OutOfRange, Stalled};
 use crate::queue::Capacity;
 use crate::sync::Arc;
-use crate::wait::{Op, Wait, sealed};
+use crate::wait::{Op, Wait, WakeBatch, sealed};
 
 pub use builder::Builder;
 pub use caller::{CallerOptions, OnFailure, Summary};
@@ -140,13 +140,15 @@ pub(crate) use caller::Synced;
 pub(crate) use core::Core;
 pub(crate) use task_state::{Body, Location, Placing, Tag};
 
+use prefetch::State;
 use shared::Shared;
 use waits::Drained;
 
 /// A scheduler. Dropping it shuts it down without waiting: it takes no more
-/// tasks, and does those that it has; tasks that are paused when the last handle
-/// goes are dropped unrun. A [`Task`] is such a handle: a wait for the outcome of a task that
-/// is paused then never ends.
+/// tasks, and does those that it has; on a [pool](Builder::pool) those with a
+/// [delay](Place::after) that is not over are cancelled. Tasks that are paused when the last
+/// handle goes are dropped unrun. A [`Task`] is such a handle: a wait for the outcome of a
+/// task that is paused then never ends.
 pub struct Scheduler {
     shared: Arc<Shared>,
 }
@@ -210,16 +212,45 @@ impl Scheduler {
         self.shared.state.lock().core.workers_status()
     }
 
-    /// Lets the tasks arrive whose [delay](Place::after) is over, and says how long it
-    /// is until the next delay is over, if there is one.
+    /// Tells the time, since an origin of the caller's choice, where the workers run on a
+    /// [pool](Builder::pool): tasks whose [delay](Place::after) is over arrive. Gives the
+    /// time at which to call it again, if any. An earlier time than the last changes
+    /// nothing. Workers of the scheduler's own keep the time themselves: there it does
+    /// nothing.
     ///
-    /// It need be called only where the workers run on a [pool](Builder::pool), since
-    /// no worker rests there that could keep the time: call it again after the time
-    /// that it gave, and after a submission with a delay. Every other call that changes
-    /// something does the same by the way. A [`Ticker`](crate::ticker::Ticker) calls it.
-    pub fn advance(&self) -> Option<Duration> {
-        self.shared
-            .with_state(|state, _, now| Some(state.core.next_due()?.saturating_sub(now)))
+    /// A [`Ticker`](crate::ticker::Ticker) does it by itself. Who calls it without one says
+    /// by its first call that it will go on to: from then on tasks with a delay are taken,
+    /// and wait for its calls.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use conversant::scheduler::{CallerOptions, Place, Reason, Scheduler};
+    ///
+    /// // A pool that runs each worker at once.
+    /// let scheduler = Scheduler::builder().pool(|worker: Box<dyn FnOnce() + Send>| {
+    ///     worker();
+    ///     Ok(())
+    /// });
+    /// let scheduler = scheduler.build()?;
+    /// let caller = scheduler.caller("retry", CallerOptions::default())?;
+    /// let at = Duration::from_secs;
+    /// let late = Place::new().after(at(5));
+    /// let refused = caller.exec_with(late, || Ok::<_, ()>(1)).unwrap_err();
+    /// assert_eq!(refused.reason, Reason::NoTicker);
+    ///
+    /// assert_eq!(scheduler.advance(at(100)), None);
+    /// let mut task = caller.exec_with(late, refused.task)?;
+    /// assert_eq!(scheduler.advance(at(104)), Some(at(105)));
+    /// assert!(!task.has_ended());
+    /// assert_eq!(scheduler.advance(at(105)), None);
+    /// assert!(task.has_ended());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn advance(&self, now: Duration) -> Option<Duration> {
+        let mut session = self.shared.state.lock();
+        session.core.clock.tell_time(now);
+        let next = |state: &mut State, _: &mut WakeBatch, _| state.core.clock.dates().0;
+        self.shared.with_locked(session, false, next)
     }
 
     /// While the hold lives no task starts, whatever is submitted: when it is
@@ -235,7 +266,9 @@ impl Scheduler {
     /// done and all workers have left; with [`How::Cancel`] what has not started
     /// is cancelled. Again, from another thread too, it waits for the same. What
     /// a group or cap of 0, or a [`Hold`], keeps from starting is waited for
-    /// until it goes on or is cancelled.
+    /// until it goes on or is cancelled. On a [pool](Builder::pool) a task with a
+    /// [delay](Place::after) is waited for while a [`Ticker`](crate::ticker::Ticker) keeps the
+    /// time, or for calls of [`advance`](Self::advance); else it is cancelled.
     ///
     /// Cancel safe in that a dropped wait gives up its place; the shutdown that
     /// its first poll began stays begun.
@@ -278,15 +311,20 @@ impl Scheduler {
 
 impl sealed::Sealed for Scheduler {}
 
-/// Its times count from its own beginning, whatever origin it is told.
 impl Timed for Scheduler {
     fn advance(&self, now: Duration) -> Option<Duration> {
-        Some(now.saturating_add(Self::advance(self)?))
+        Self::advance(self, now)
     }
 
     fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
-        self.shared
-            .with_state(|state, _, _| f(state.core.next_due(), &mut state.core.clock.dates));
+        let abandoned = self.shared.with_state(|state, _, _| {
+            let (next, dates) = state.core.clock.dates();
+            f(next, dates);
+            state.core.is_abandoned()
+        });
+        if abandoned {
+            self.shared.cancel_abandoned();
+        }
     }
 }
 
@@ -334,6 +372,7 @@ impl Drop for ShutdownAtEnd<'_> {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
+        self.shared.state.lock().core.clock.let_go();
         self.shared.close(None, How::Drain);
     }
 }

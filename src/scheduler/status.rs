@@ -116,7 +116,8 @@ pub enum Why {
     Suspended,
     /// It is not to start before this time.
     NotDue {
-        /// Since the scheduler was made, as all times here.
+        /// Since the scheduler was made, as all times here; on a [pool](super::Builder::pool)
+        /// by the clock of [who keeps the time](super::Scheduler::advance).
         due: Duration,
     },
 }
