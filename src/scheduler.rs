@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use conversant::limit::Limit;
-//! use conversant::scheduler::{CallerOptions, Place, Scheduler};
+//! use conversant::scheduler::{CallerOptions, How, Place, Scheduler};
 //!
 //! let scheduler = Scheduler::builder().workers(2).build()?;
 //! let caller = scheduler.caller("nightly", CallerOptions::default())?;
@@ -27,6 +27,14 @@
 //! let summary = caller.synchronize().wait()?;
 //! assert_eq!((summary.tasks, summary.ok), (4, 4));
 //! assert_eq!(sum.outcome().wait()?.verdict.ok(), Some(2));
+//!
+//! // In a task, of any runtime:
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+//! # runtime.block_on(async {
+//! let mut last = caller.exec(|| Ok::<_, String>(3))?;
+//! assert_eq!(last.outcome().await?.verdict.ok(), Some(3));
+//! caller.release(How::Drain).await?;
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -107,19 +115,18 @@ mod task_state;
 mod tasks;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
+mod timed;
 #[cfg(feature = "tracing")]
 mod trace;
 mod waits;
 mod worker;
 
 use std::fmt;
-use std::time::Duration;
 
-use crate::due::{Dates, Timed};
 use crate::error::{Closed, OutOfRange, Stalled};
 use crate::queue::Capacity;
 use crate::sync::Arc;
-use crate::wait::{Op, Wait, WakeBatch, sealed};
+use crate::wait::{Op, Wait};
 
 pub use builder::Builder;
 pub use caller::{CallerOptions, OnFailure, Summary};
@@ -140,7 +147,6 @@ pub(crate) use caller::Synced;
 pub(crate) use core::Core;
 pub(crate) use task_state::{Body, Location, Placing, Tag};
 
-use prefetch::State;
 use shared::Shared;
 use waits::Drained;
 
@@ -212,47 +218,6 @@ impl Scheduler {
         self.shared.state.lock().core.workers_status()
     }
 
-    /// Tells the time, since an origin of the caller's choice, where the workers run on a
-    /// [pool](Builder::pool): tasks whose [delay](Place::after) is over arrive. Gives the
-    /// time at which to call it again, if any. An earlier time than the last changes
-    /// nothing. Workers of the scheduler's own keep the time themselves: there it does
-    /// nothing.
-    ///
-    /// A [`Ticker`](crate::ticker::Ticker) does it by itself. Who calls it without one says
-    /// by its first call that it will go on to: from then on tasks with a delay are taken,
-    /// and wait for its calls.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use conversant::scheduler::{CallerOptions, Place, Reason, Scheduler};
-    ///
-    /// // A pool that runs each worker at once.
-    /// let scheduler = Scheduler::builder().pool(|worker: Box<dyn FnOnce() + Send>| {
-    ///     worker();
-    ///     Ok(())
-    /// });
-    /// let scheduler = scheduler.build()?;
-    /// let caller = scheduler.caller("retry", CallerOptions::default())?;
-    /// let at = Duration::from_secs;
-    /// let late = Place::new().after(at(5));
-    /// let refused = caller.exec_with(late, || Ok::<_, ()>(1)).unwrap_err();
-    /// assert_eq!(refused.reason, Reason::NoTicker);
-    ///
-    /// assert_eq!(scheduler.advance(at(100)), None);
-    /// let mut task = caller.exec_with(late, refused.task)?;
-    /// assert_eq!(scheduler.advance(at(104)), Some(at(105)));
-    /// assert!(!task.has_ended());
-    /// assert_eq!(scheduler.advance(at(105)), None);
-    /// assert!(task.has_ended());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn advance(&self, now: Duration) -> Option<Duration> {
-        let mut session = self.shared.state.lock();
-        session.core.clock.tell_time(now);
-        let next = |state: &mut State, _: &mut WakeBatch, _| state.core.clock.dates().0;
-        self.shared.with_locked(session, false, next)
-    }
-
     /// While the hold lives no task starts, whatever is submitted: when it is
     /// dropped, all of that has arrived at one instant. Running tasks go on. A
     /// task that keeps a hold must not wait for a task that has not started.
@@ -309,25 +274,6 @@ impl Scheduler {
     }
 }
 
-impl sealed::Sealed for Scheduler {}
-
-impl Timed for Scheduler {
-    fn advance(&self, now: Duration) -> Option<Duration> {
-        Self::advance(self, now)
-    }
-
-    fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
-        let abandoned = self.shared.with_state(|state, _, _| {
-            let (next, dates) = state.core.clock.dates();
-            f(next, dates);
-            state.core.is_abandoned()
-        });
-        if abandoned {
-            self.shared.cancel_abandoned();
-        }
-    }
-}
-
 // Handles and results cross threads; nothing of the user's is ever shared by
 // reference, so `Send` is all that is asked of it.
 const _: () = {
@@ -378,7 +324,19 @@ impl Drop for Scheduler {
 }
 
 impl fmt::Debug for Scheduler {
+    /// With counts, if nobody has the lock just then: of the workers that run a task, and of
+    /// the tasks that have not ended and, of these, are not due.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scheduler").finish_non_exhaustive()
+        let mut out = f.debug_struct("Scheduler");
+        let counts = self
+            .shared
+            .state
+            .try_lock()
+            .map(|state| state.core.counts());
+        if let Some((busy, unfinished, delayed)) = counts {
+            out.field("busy", &busy).field("unfinished", &unfinished);
+            out.field("delayed", &delayed);
+        }
+        out.finish_non_exhaustive()
     }
 }

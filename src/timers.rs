@@ -60,7 +60,7 @@ impl<T> Timers<T> {
     }
 
     /// How many are set.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "scheduler"))]
     pub fn len(&self) -> usize {
         self.set.len()
     }

@@ -263,3 +263,15 @@ fn a_task_that_is_on_its_way_when_the_scheduler_is_dropped_is_cancelled() {
         assert_eq!(rows.recv().unwrap(), Ending::Cancelled);
     });
 }
+
+#[test]
+fn a_scheduler_shows_how_much_is_not_due() {
+    let (scheduler, caller) = on_a_pool();
+    scheduler.advance(HOUR);
+    let task = later(&caller, HOUR);
+    assert_eq!(
+        format!("{scheduler:?}"),
+        "Scheduler { busy: 0, unfinished: 1, delayed: 1, .. }"
+    );
+    assert!(task.cancel());
+}
