@@ -45,7 +45,7 @@ impl Dates {
     }
 
     /// Whether there is a ticker.
-    #[cfg(feature = "scheduler")]
+    #[cfg(all(feature = "scheduler", not(loom)))]
     pub(crate) fn is_kept(&self) -> bool {
         self.tickers > 0
     }
@@ -91,8 +91,8 @@ fn is_earlier(next: Option<Duration>, than: Option<Duration>) -> bool {
 /// What is to be told the time. It cannot be implemented outside this crate.
 pub trait Timed: sealed::Sealed {
     /// Tells the time, since an origin of the caller's choice, and does what is due.
-    /// Gives the next date, if there is one. An earlier time than the last changes
-    /// nothing.
+    /// Gives the next date, if there is one, from the same origin. An earlier time than the
+    /// last changes nothing.
     fn advance(&self, now: Duration) -> Option<Duration>;
 
     /// With the lock of the timers held.

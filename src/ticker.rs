@@ -86,9 +86,9 @@ impl Drop for Ticker {
     }
 }
 
-/// Keeps the time of something in an async task, as a [`Ticker`] does in a thread: from this
-/// call on, until the future is dropped. `sleep` is the runtime's: a future that is ready
-/// after so long.
+/// Keeps the time of something in an async task, for as long as it is polled. It counts as a
+/// [`Ticker`] from this call on, until the future is dropped. `sleep` is the runtime's: a
+/// future that is ready after so long.
 ///
 /// ```
 /// # use std::time::Instant;

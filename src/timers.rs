@@ -60,7 +60,7 @@ impl<T> Timers<T> {
     }
 
     /// How many are set.
-    #[cfg(any(test, feature = "scheduler"))]
+    #[cfg(any(test, all(feature = "scheduler", not(loom))))]
     pub fn len(&self) -> usize {
         self.set.len()
     }
