@@ -145,7 +145,9 @@ impl Shared {
         if how == How::Cancel {
             self.cancel_all(of);
         }
-        self.cancel_abandoned();
+        if of.is_none() {
+            self.cancel_abandoned();
+        }
     }
 
     /// Cancels what will never be due, if there is such, a batch at a time.
