@@ -152,13 +152,14 @@ impl<T> Lane<T> {
             if *state.level.get_or_insert(level) != level {
                 shared.submissions.mix();
             }
-            state.lanes.add_group(self.key);
             let mut mailbox = Mailbox::new(self.key, limit, level, flags);
             if let Some(bound) = state.lane_bounds.get(&self.key.index()) {
                 _ = mailbox.set_bound(0, LANE, Some(Arc::clone(bound)));
             }
             let group = group::Group::new(mailbox, shared.capacity.is_limited());
-            Ok(state.groups.add(group, shared))
+            let pin = state.groups.add(group, shared);
+            state.add_to_lane(self.key, pin.key());
+            Ok(pin)
         })
     }
 }
