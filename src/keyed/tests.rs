@@ -201,3 +201,36 @@ fn a_burst_is_given_back() {
     assert_eq!(map.take_all().len(), 10);
     assert!(held_by_this_thread() - before < burst / 50);
 }
+
+/// Its drop panics.
+#[derive(PartialEq, Eq, Hash)]
+struct Breaks(u8);
+
+impl Drop for Breaks {
+    fn drop(&mut self) {
+        assert!(self.0 != 0 || std::thread::panicking(), "scripted");
+    }
+}
+
+/// Nothing is left of one whose key panics when it is dropped: neither its groups nor its
+/// bound.
+#[test]
+fn a_panicking_key_keeps_nothing_back() {
+    let (queue, lane) = queue();
+    let (keyed, other) = (Keyed::new(lane), queue.lane(1, Limit::Unlimited).unwrap());
+    for key in 0..100 {
+        keyed.send(Breaks(key), 0).unwrap();
+    }
+    while let Ok(mut turn) = queue.try_receive() {
+        turn.next().unwrap().complete();
+    }
+    let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(keyed)));
+    assert!(dropped.is_err());
+    assert_eq!(queue.counts().groups, 0);
+    let keyed = Keyed::new(other).keep_idle(4);
+    for key in 0..1_000_u64 {
+        keyed.send(key, 0).unwrap();
+        serve(&queue, keyed.group(&key).unwrap());
+        assert!(queue.counts().groups <= 9, "{}", queue.counts().groups);
+    }
+}
