@@ -21,8 +21,8 @@
 //! 1. `first` is there if a plain message is; their numbers begin at `next`.
 //! 2. [`ODD`] is set exactly if an odd message waits.
 //! 3. `waiting` is the number of messages that wait.
-//! 4. Flags other than [`ODD`] and [`BUMPED`] are set and cleared under the
-//!    queue's policy lock as well.
+//! 4. Flags other than [`ODD`], [`BUMPED`], [`BARE`], `FULL` and `FAR` are set and cleared
+//!    under the queue's policy lock as well.
 //!
 //! Memory ordering: the lock publishes all of it. `waiting` is also read
 //! without the lock, as a hint.

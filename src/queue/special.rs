@@ -306,10 +306,7 @@ pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>)
 /// A pin of a group that has no other.
 #[cold]
 pub(super) fn pin<T>(shared: &Arc<Shared<T>>, group: &GroupRef<T>) -> Pinned<T> {
-    shared.with_state(|state| {
-        let groups = &mut state.groups;
-        groups.pin(group, &mut group.lock(), shared)
-    })
+    shared.with_state(|state| state.groups.pin(group, &mut group.lock(), shared))
 }
 
 /// A detached delivery of a message of this tier is done, or `failed` and goes

@@ -319,6 +319,7 @@ impl<T> State<T> {
             }
         }
     }
+
     /// Changes the capacity of a lane.
     pub(super) fn change_lane(&mut self, lane: LaneKey, capacity: Limit) -> Changed {
         let bounds = &mut self.lane_bounds;

@@ -122,7 +122,8 @@ impl<'q, T> Turn<'q, T> {
     /// Nothing if the quantum is used up, if nothing waits, or if no unit is
     /// free: the group or its lane was paused, a delivery was detached and the
     /// limit is reached, another tier is open. What comes later may be taken:
-    /// after nothing there may be something again.
+    /// after nothing there may be something again. The first message is taken out when
+    /// the turn is received: it comes also if there was a pause since.
     ///
     /// A `complete` that was forgotten is counted in [`Counts::dropped`](super::Counts::dropped),
     /// and told to [`Builder::on_dropped`](super::Builder::on_dropped).
