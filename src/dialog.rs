@@ -134,6 +134,8 @@ mod refuse;
 mod side;
 mod side_group;
 mod talk;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 
 use std::fmt;
 use std::time::Duration;

@@ -21,8 +21,8 @@
 //! 1. `first` is there if a plain message is; their numbers begin at `next`.
 //! 2. [`ODD`] is set exactly if an odd message waits.
 //! 3. `waiting` is the number of messages that wait.
-//! 4. Flags other than [`ODD`] and [`BUMPED`] are set and cleared under the
-//!    queue's policy lock as well.
+//! 4. Flags other than [`ODD`], [`BUMPED`], [`BARE`], `FULL` and `FAR` are set and cleared
+//!    under the queue's policy lock as well.
 //!
 //! Memory ordering: the lock publishes all of it. `waiting` is also read
 //! without the lock, as a hint.
@@ -41,7 +41,7 @@ mod prefetch;
 mod rare;
 mod reference;
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod tests;
+pub(crate) mod tests;
 
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
@@ -173,6 +173,8 @@ impl<T> Group<T> {
     /// Takes the first message out.
     #[inline(always)]
     pub(crate) fn take(&self, mailbox: &mut Mailbox<T>) -> Option<Taken<T>> {
+        #[cfg(all(test, not(any(loom, shuttle))))]
+        tests::step();
         let taken = match mailbox.flags & ODD {
             0 => mailbox.take_plain(),
             _ => mailbox.take_any(),
@@ -356,5 +358,11 @@ impl<T> Mailbox<T> {
     pub(crate) fn rest_idle(&mut self) {
         self.phase = Phase::Idle;
         self.plain.shrink();
+    }
+
+    /// Whether it has no block of what is rare, which [`close_up`](Self::close_up) gives up.
+    #[inline]
+    pub(crate) fn is_closed_up(&self) -> bool {
+        self.rare.is_none()
     }
 }

@@ -59,10 +59,9 @@ mod tests;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use crate::group::Admitted;
 use crate::limit::Limit;
 use crate::queue::{
-    Change, GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Permits, SendError, SendReason, Shared,
+    Change, GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Pinned, SendError, SendReason, Shared,
     if_idle, waiting_in,
 };
 use crate::ready::STANDING_LEVEL;
@@ -92,16 +91,15 @@ pub struct Keyed<K, T, S = RandomState> {
     few: usize,
 }
 
-/// Permits of the queue, and those of the group and lane of a send that has waited.
-type Permitted<'a> = (Permits<'a>, &'a mut Admitted);
+/// A shard that is locked.
+type Shard<'a, K, T> = MutexGuard<'a, KeyMap<K, T>>;
 
-/// A key's group, its shard, and what is to be dropped when that is unlocked: a key that
-/// was known already, or with a group that is not needed.
-type InShard<'a, K, T> = (
-    GroupRef<T>,
-    MutexGuard<'a, KeyMap<K, T>>,
-    (Option<K>, Option<Entry<K, T>>),
-);
+/// A key's group, its shard, and a group that is not needed, to be dropped when that is
+/// unlocked.
+type InShard<'a, K, T> = (GroupRef<T>, Shard<'a, K, T>, Option<Pinned<T>>);
+
+/// What [`Keyed::group_of`] is given.
+const KEY: &str = "a key without a group is here";
 
 struct Shards<K, T> {
     maps: [Apart<Mutex<KeyMap<K, T>>>; SHARDS],
@@ -158,7 +156,7 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
 impl<K, T, S> Keyed<K, T, S> {
     /// Keeps up to so many idle groups, for the next messages of their keys; 1,024
     /// by default. All that send by key into one queue share the sum of their bounds.
-    /// A group costs 69 bytes beside its place in the map. Making one anew costs
+    /// A group costs some 70 bytes beside its place in the map. Making one anew costs
     /// several times a send: where keys come back, keep as many as there are.
     #[must_use]
     pub fn keep_idle(mut self, groups: usize) -> Self {
@@ -222,29 +220,14 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     }
 
     #[inline]
-    fn send_now(&self, key: K, tier: Option<u32>, message: T) -> Result<(), SendError<T>> {
+    fn send_now(&self, key: K, tier: Option<u32>, mut message: T) -> Result<(), SendError<T>> {
         let hash = self.hasher.hash_one(&key);
-        self.send_as((hash, key), (tier, message), None)
-    }
-
-    /// Sends what has its permit of the queue, and those of its group and lane, if it has
-    /// waited for them; else as things are now.
-    #[inline]
-    fn send_as(
-        &self,
-        (hash, key): (u64, K),
-        (tier, mut message): (Option<u32>, T),
-        permitted: Option<Permitted<'_>>,
-    ) -> Result<(), SendError<T>> {
         let shard = self.shards.map(hash).lock();
         if tier.is_none()
             && let Some(group) = shard.find(hash, &key)
         {
-            match Shared::send_at_once(group, || self.queue(), message, permitted.is_some()) {
+            match Shared::send_at_once(group, || self.queue(), message) {
                 Ok(posted) => {
-                    if let Some((permits, _)) = permitted {
-                        permits.keep();
-                    }
                     drop(shard);
                     self.queue().posted(posted);
                     return Ok(());
@@ -252,33 +235,29 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
                 Err(back) => message = back,
             }
         }
-        let Ok((group, shard, _known)) = self.group_of(shard, (hash, key)) else {
+        let mut key = Some(key);
+        let Ok((group, shard, _unneeded)) = self.group_of(shard, hash, &mut key) else {
             let reason = SendReason::Closed;
             return Err(SendError { message, reason });
         };
-        let (to, queue) = ((&group, tier), self.queue());
-        let sent = match permitted {
-            Some((permits, admitted)) => {
-                let sent = queue.send_permitted(to, [message], Ok(permits), Some(admitted), shard);
-                sent.map_err(SendError::single)
-            }
-            None => queue.send_one(to, message, shard),
-        };
-        queue.trim(true);
+        let sent = self.queue().send_one((&group, tier), message, shard);
+        self.queue().trim(true);
         sent
     }
 
     /// The group of a key, its shard locked, and what is to be let go of. If there is
-    /// none it is made, unless others are quicker.
+    /// none it is made, unless others are quicker. The key is taken if it goes into the map:
+    /// else it is the caller's still, also if an `Eq` panics, who drops it under no lock.
     #[cold]
     fn group_of<'a>(
         &'a self,
-        shard: MutexGuard<'a, KeyMap<K, T>>,
-        (hash, key): (u64, K),
+        shard: Shard<'a, K, T>,
+        hash: u64,
+        key: &mut Option<K>,
     ) -> Result<InShard<'a, K, T>, LaneError> {
-        if let Some(group) = shard.find(hash, &key) {
+        if let Some(group) = shard.find(hash, key.as_ref().expect(KEY)) {
             let group = GroupRef::clone(group);
-            return Ok((group, shard, (Some(key), None)));
+            return Ok((group, shard, None));
         }
         drop(shard);
         // An event of the queue, which may run wakers: under no lock. Dropped under
@@ -289,17 +268,16 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
             let change = Change::Capacity(capacity);
             self.queue().change_holding(&group, change, ());
         }
-        let entry = Entry { hash, key, group };
         let mut shard = self.shards.map(hash).lock();
-        if let Some(group) = shard.find(hash, &entry.key) {
-            let group = GroupRef::clone(group);
-            return Ok((group, shard, (None, Some(entry))));
+        if let Some(known) = shard.find(hash, key.as_ref().expect(KEY)) {
+            let known = GroupRef::clone(known);
+            return Ok((known, shard, Some(group)));
         }
-        let group = GroupRef::clone(&entry.group);
-        self.shards.names.add(group.key(), &entry.key);
-        shard.insert(entry);
+        let (made, key) = (GroupRef::clone(&group), key.take().expect(KEY));
+        self.shards.names.add(made.key(), &key);
+        shard.insert(Entry { hash, key, group });
         self.queue().keep();
-        Ok((group, shard, (None, None)))
+        Ok((made, shard, None))
     }
 
     /// How many messages of a key wait.
@@ -339,18 +317,15 @@ impl<K, T> Shards<K, T> {
 
     /// Lets go of what `take` takes out of each map. Under no lock.
     fn forget_in_all(&self, take: impl Fn(&mut KeyMap<K, T>) -> Vec<Entry<K, T>>) {
+        // Dropped when all are forgotten: a key's drop may panic.
+        let mut forgotten = Vec::new();
         for map in &self.maps {
             let taken = take(&mut map.0.lock());
-            self.forget(taken);
+            self.names
+                .remove(taken.iter().map(|entry| entry.group.key()));
+            self.queue.let_go(taken.len());
+            forgotten.push(taken);
         }
-    }
-
-    /// Lets go of groups that are no longer in the map. Under no lock.
-    fn forget(&self, entries: Vec<Entry<K, T>>) {
-        self.names
-            .remove(entries.iter().map(|entry| entry.group.key()));
-        self.queue.let_go(entries.len());
-        drop(entries);
     }
 }
 
@@ -364,8 +339,8 @@ impl<K, T, S> Drop for Keyed<K, T, S> {
     fn drop(&mut self) {
         let number = self.number;
         drop(number.and_then(|number| self.queue().unregister(number)));
-        self.shards.forget_in_all(KeyMap::take_all);
         self.queue().keep_idle(0, self.few);
+        self.shards.forget_in_all(KeyMap::take_all);
     }
 }
 

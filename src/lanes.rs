@@ -55,8 +55,8 @@ pub struct Lane<G> {
     overtaken: u32,
     pub(crate) link: Link,
     /// Its groups, and its handle while that is there: without one it goes.
-    pins: u32,
-    /// The first of its groups, if the owner keeps a list of them.
+    pub(crate) pins: u32,
+    /// Of its groups, by the owner: the first of a list, or the lowest index.
     pub(crate) first_group: u32,
     /// Its handle is gone.
     pub(crate) ending: bool,

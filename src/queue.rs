@@ -111,7 +111,7 @@
 //!
 //! # Memory
 //!
-//! A group takes 70 bytes, a handle of it 8. A first message of at most 16 bytes
+//! A group takes some 70 bytes, a handle of it 8. A first message of at most 16 bytes
 //! stands in the group, all others in blocks: the first of 32 bytes, then of 64, of
 //! 208 for some more or where many come at once, larger ones where hundreds wait.
 //! An idle group keeps one block of up to 64 bytes. All queues of a process share
@@ -200,14 +200,14 @@ pub use delivery::{Delivery, Detached};
 pub(crate) use handles::Change;
 pub use handles::{Conversation, Group, Lane};
 pub use id::GroupId;
-pub(crate) use observers::{Held, Observer, Side, if_idle, own_capacity, pins_of, waiting_in};
+pub(crate) use observers::{Held, Observer, Side, if_idle, own_capacity, waiting_in};
 pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveMany, Receiving, Turns};
 pub use refuse::{LaneError, NoMore, NoTurn, SendError, SendReason, TryReceive, Why};
 pub use reserve::{Reserve, Reserved};
 pub use send_many::Addressed;
-pub(crate) use send_wait::Finish;
+pub(crate) use send_wait::{Finish, Pending, taken};
 pub use send_wait::{SendAllWait, SendWait, Sending};
 pub(crate) use shared::{KEPT_IDLE, Shared};
 pub use snapshot::{Counts, GroupStatus, LaneStatus, Snapshot};

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::error::{Closed, Stale};
 use crate::queue::SendReason;
+use crate::shown::shows;
 
 /// Why there is no new dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,13 +88,9 @@ impl<M> fmt::Display for SendError<M> {
     }
 }
 
-/// Without the message, so that any message can be unwrapped on.
-impl<M> fmt::Debug for SendError<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SendError")
-            .field("reason", &self.reason)
-            .finish_non_exhaustive()
-    }
+shows! {
+    /// Without the message, so that any message can be unwrapped on.
+    impl<M> SendError<M>, |error| reason: error.reason
 }
 
 impl Error for BeginError {}

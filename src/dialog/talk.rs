@@ -45,6 +45,15 @@ impl<M: Send + 'static> Talk<M> {
         hub: &Arc<Hub<TalkSide<M>>>,
         [near, far]: [SideGroup<'_, M>; 2],
     ) -> Result<Arc<Self>, BeginError> {
+        let talk = Self::new(hub, [near, far])?;
+        talk.watch_queues();
+        Ok(talk)
+    }
+
+    pub(super) fn new(
+        hub: &Arc<Hub<TalkSide<M>>>,
+        [near, far]: [SideGroup<'_, M>; 2],
+    ) -> Result<Arc<Self>, BeginError> {
         let queues = [near.conversation()?.into(), far.conversation()?.into()];
         let fresh = Side {
             phase: Phase::Open,
@@ -63,16 +72,26 @@ impl<M: Send + 'static> Talk<M> {
             }),
         });
         hub.begun();
+        Ok(talk)
+    }
+
+    /// Has both queues say when they are dropped.
+    pub(super) fn watch_queues(self: &Arc<Self>) {
         for side in [0, 1] {
-            let observer = Arc::new(QueueObserver(talk.clone(), side));
-            let observer = talk.queues[side].join(observer, Received::is_wanted);
-            match observer {
-                Some(number) => talk.state.lock().sides[side].observer = Some(number),
+            let observer = Arc::new(QueueObserver(self.clone(), side));
+            let observer = self.queues[side].join(observer, Received::is_wanted);
+            let Some(number) = observer else {
                 // The queue was dropped just now: the other side receives an error.
-                None => talk.gone(side),
+                self.gone(side);
+                continue;
+            };
+            let noted = |mine: &mut Side| mine.observer = Some(number);
+            let noted = self.state.lock().live(side).map(noted);
+            if noted.is_err() {
+                // It has ended just now, and told nobody.
+                self.queues[side].part(number);
             }
         }
-        Ok(talk)
     }
 
     pub(super) fn send(this: &Arc<Self>, from: usize, message: M) -> Result<(), SendError<M>> {

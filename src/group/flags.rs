@@ -40,5 +40,6 @@ pub(super) const FULL: Flags = 1 << 15;
 pub(crate) const SEND_SPECIAL: Flags = TIERED | CLOSED | BOUNDED;
 /// Suspended after a failure.
 pub(crate) const SUSPENDED: Flags = POISONED | BACKING_OFF;
-/// What does not matter to a plain step, but that a message which goes back is counted.
+/// A plain step may be taken whatever these say. By one a message may go back: then what
+/// waits is counted, for [`BOUNDED`].
 pub(super) const HARMLESS: Flags = CAPPED | UNPINNED | ODD | FULL | FAR | BOUNDED;

@@ -1,7 +1,7 @@
 //! Messages that are not plain: those that came back, that stand before all
 //! others, or that have a tier.
 
-use std::collections::btree_map::OccupiedEntry;
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use super::{Group, Mailbox, ODD, Rare};
@@ -118,6 +118,13 @@ impl<T> Group<T> {
         self.end(mailbox) - 1 + fronts
     }
 
+    /// Takes a message out that failed, and so is odd, wherever it stands. O(log n).
+    pub(crate) fn take_failed(&self, mailbox: &mut Mailbox<T>, place: u64) -> Option<Taken<T>> {
+        let taken = mailbox.take_odd(place)?;
+        self.remove_waiting(1);
+        Some(taken)
+    }
+
     /// [`append_all`](Self::append_all) in a tier.
     ///
     /// # Panics
@@ -170,18 +177,28 @@ impl<T> Mailbox<T> {
     #[cold]
     pub(super) fn take_any(&mut self) -> Option<Taken<T>> {
         let first = FRONT | self.number();
-        let has_plain = !self.plain.is_empty();
-        let odd = &mut self.rare().odd;
-        let before = |odd: &OccupiedEntry<'_, u64, _>| !has_plain || *odd.key() < first;
-        let Some(taken) = odd.first_entry().filter(before).map(OccupiedEntry::remove) else {
-            return self.take_plain();
-        };
+        let plain = !self.plain.is_empty();
+        let (&place, _) = self.rare.as_ref()?.odd.first_key_value()?;
+        match plain && first < place {
+            true => self.take_plain(),
+            false => self.take_odd(place),
+        }
+    }
+
+    /// Takes the odd message out that stands at this place. It counts as waiting still.
+    fn take_odd(&mut self, place: u64) -> Option<Taken<T>> {
+        let rare = self.rare.as_mut()?;
+        let odd = &mut rare.odd;
+        let taken = odd.remove(&place)?;
+        rare.tried -= u32::from(taken.attempts > 0);
         if odd.is_empty() {
+            // Its last block is given back.
+            *odd = BTreeMap::new();
             self.flags &= !ODD;
         }
         // Numbers go on behind the last that was given out.
-        if taken.place() & FRONT != 0 && !has_plain {
-            let after = ordinal(taken.place()) + 1;
+        if place & FRONT != 0 && self.plain.is_empty() {
+            let after = ordinal(place) + 1;
             self.set_number(self.number().max(after));
         }
         Some(taken)
@@ -189,7 +206,9 @@ impl<T> Mailbox<T> {
 
     pub(super) fn insert_odd(&mut self, taken: Taken<T>) {
         self.flags |= ODD;
-        self.rare().odd.insert(taken.place(), taken);
+        let rare = self.rare();
+        rare.tried += u32::from(taken.attempts > 0);
+        rare.odd.insert(taken.place(), taken);
     }
 
     /// Puts a message before all that wait or come back, but behind those that
@@ -202,25 +221,27 @@ impl<T> Mailbox<T> {
         place.get()
     }
 
-    /// What waits starts its attempts anew, also what somebody looks at.
+    /// What waits starts its attempts anew, also what somebody looks at. Goes through odd
+    /// messages up to the last that was delivered in vain.
     pub(crate) fn start_anew(&mut self) {
         if let Some(rare) = &mut self.rare {
             if let Some(peeked) = &mut rare.peeked {
                 peeked.attempts = 0;
             }
-            let entries = rare.odd.values_mut();
-            entries.for_each(|entry| entry.attempts = 0);
+            let tried = rare.odd.values_mut().filter(|entry| entry.attempts > 0);
+            let tried = tried.take(std::mem::take(&mut rare.tried) as usize);
+            tried.for_each(|entry| entry.attempts = 0);
         }
     }
 
     /// Gives up the block of what is rare, if nothing is in it.
+    #[inline]
     pub(crate) fn close_up(&mut self) {
-        let empty = |rare: &mut Box<Rare<T>>| {
-            let kept = rare.high > 0 || rare.more_pins > 0 || rare.detached > 0 || rare.tag > 0;
-            let odd = !rare.odd.is_empty() || rare.fronts > 0 || rare.bounds.is_some();
-            !kept && !odd && rare.last_tier == 0 && rare.limit == Limit::SERIAL
-        };
-        if self.flags & !super::HARMLESS == 0 && self.rare.as_mut().is_some_and(empty) {
+        let Some(rare) = &self.rare else { return };
+        let kept = rare.detached > 0 || rare.high > 0 || rare.more_pins > 0 || rare.tag > 0;
+        let odd = !rare.odd.is_empty() || rare.fronts > 0 || rare.bounds.is_some();
+        let empty = !kept && !odd && rare.last_tier == 0 && rare.limit == Limit::SERIAL;
+        if empty && self.flags & !super::HARMLESS == 0 {
             self.rare = None;
         }
     }

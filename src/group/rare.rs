@@ -11,6 +11,8 @@ use super::odd::{Head, Taken};
 pub(crate) struct Rare<T> {
     /// Odd messages, by place.
     pub(super) odd: BTreeMap<u64, Taken<T>>,
+    /// How many of them were delivered in vain.
+    pub(super) tried: u32,
     /// How many were ever put first.
     pub(super) fronts: u64,
     /// The level it is bumped to, and when.
@@ -42,6 +44,7 @@ impl<T> Rare<T> {
     /// Of a group that has nothing of it.
     pub(super) const NONE: Self = Self {
         odd: BTreeMap::new(),
+        tried: 0,
         fronts: 0,
         bump: (0, 0),
         last_tier: 0,

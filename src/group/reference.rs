@@ -242,6 +242,8 @@ impl<T, Q> Names<T, Q> {
 /// A reference to a listed group: groups come off the list only with the list
 /// borrowed for a change.
 fn counted<T, Q>(group: NonNull<Group<T>>) -> GroupRef<T, Q> {
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    super::tests::step();
     let this = ManuallyDrop::new(GroupRef(group, PhantomData));
     this.deref().clone()
 }

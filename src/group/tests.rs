@@ -4,6 +4,7 @@
 mod fifo;
 mod magazines;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use proptest::collection::vec;
@@ -12,6 +13,20 @@ use proptest::prelude::*;
 use super::{Group, Mailbox, ODD, Phase, TIERED, Taken, ordinal};
 use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};
+
+std::thread_local! {
+    static STEPS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// How many messages this thread has taken out, and groups listed: for tests that somebody
+/// does not go through all.
+pub(crate) fn steps() -> usize {
+    STEPS.get()
+}
+
+pub(super) fn step() {
+    STEPS.set(STEPS.get() + 1);
+}
 
 #[derive(Clone, Debug)]
 enum Op {

@@ -1,7 +1,7 @@
 //! The wait for room, and then the push.
 
 use crate::jobs::{Place, Terms};
-use crate::queue::Sending;
+use crate::queue::{Pending, Sending, taken};
 use crate::shown::shows;
 use crate::wait::Wait;
 
@@ -94,11 +94,14 @@ impl<K: Ord, J> Shared<K, J> {
             shared: self,
             place,
         };
-        Sending::wait(
-            &self.capacity,
-            1,
-            (to, (key, job)),
-            |to, (key, job), permits, _| to.shared.push_permitted(key, job, to.place, permits),
-        )
+        Sending::wait(&self.capacity, 1, (to, (key, job)), |pending, _| {
+            let Pending {
+                by: to,
+                message,
+                permits,
+            } = taken(pending);
+            let (key, job) = message;
+            to.shared.push_permitted(key, job, to.place, permits)
+        })
     }
 }

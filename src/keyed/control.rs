@@ -85,8 +85,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
 
     fn change(&self, key: K, change: Change) -> Result<(), LaneError> {
         let hash = self.hasher.hash_one(&key);
-        let shard = self.shards.map(hash).lock();
-        let (group, shard, _known) = self.group_of(shard, (hash, key))?;
+        let (mut key, shard) = (Some(key), self.shards.map(hash).lock());
+        let (group, shard, _unneeded) = self.group_of(shard, hash, &mut key)?;
         // The shard is unlocked within the event, before any waker runs.
         self.queue().change_holding(&group, change, shard);
         self.queue().trim(true);

@@ -4,7 +4,7 @@
 use hashbrown::HashTable;
 
 use crate::limit::Limit;
-use crate::queue::{GroupKey, GroupRef, Pinned, if_idle, own_capacity, pins_of};
+use crate::queue::{GroupKey, GroupRef, Pinned, if_idle, own_capacity};
 
 /// Limit, level and capacity of a group as it is made.
 pub(super) type Made = (Limit, u8, Limit);
@@ -69,7 +69,7 @@ impl<K, T> KeyMap<K, T> {
     pub(super) fn take_idle(&mut self, made: Made) -> Vec<Entry<K, T>> {
         let idle = self
             .entries
-            .extract_if(|entry| if_idle(&entry.group) == Some(made) && pins_of(&entry.group) == 1);
+            .extract_if(|entry| if_idle(&entry.group) == Some((made, 1)));
         let idle = idle.collect();
         self.entries.shrink_to(2 * self.len(), |entry| entry.hash);
         idle

@@ -5,13 +5,14 @@
 
 use std::hash::{BuildHasher, Hash};
 
-use crate::queue::{Pinned, SendError, SendReason, Sending, bound_of};
+use crate::group::Admitted;
+use crate::queue::{Pending, Pinned, SendError, SendReason, Sending, bound_of, taken};
 use crate::semaphore::Semaphore;
 use crate::shown::shows;
 use crate::sync::Arc;
 use crate::wait::Wait;
 
-use super::{Keyed, Permitted};
+use super::Keyed;
 
 /// The wait of [`Keyed::send_wait`]; with its tier, if one is said.
 pub type KeyedSendWait<'a, K, T, S> =
@@ -21,8 +22,9 @@ pub type KeyedSendWait<'a, K, T, S> =
 pub struct ToKey<'a, K, T, S> {
     keyed: &'a Keyed<K, T, S>,
     hash: u64,
-    /// `None` once its group is here, or the queue was found closed.
+    /// `None` once the map has it.
     key: Option<K>,
+    /// The key's, where groups or lanes have capacities.
     group: Option<Pinned<T>>,
 }
 
@@ -45,52 +47,61 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
             group: None,
         };
         let capacity = &self.queue().capacity;
-        let wait = Sending::wait(
-            capacity,
-            1,
-            ((None, to), message),
-            |(tier, to), message, permits, admitted| match permits {
-                Ok(permits) => to.send((tier, message), (permits, admitted)),
-                Err(reason) => Err(SendError { message, reason }),
-            },
-        );
+        let wait = Sending::wait(capacity, 1, ((None, to), message), ToKey::send);
         wait.within(|(_, to), which| to.bound(which))
     }
 }
 
-impl<K: Hash + Eq, T, S: BuildHasher> ToKey<'_, K, T, S> {
+impl<'a, K: Hash + Eq, T, S: BuildHasher> ToKey<'a, K, T, S> {
     /// The semaphore of the capacity of the key's group or of the lane, as things are now.
     fn bound(&mut self, which: usize) -> Option<Arc<Semaphore>> {
         let (keyed, hash) = (self.keyed, self.hash);
-        if let Some(key) = self.key.take() {
+        if self.group.is_none() {
             let shard = keyed.shards.map(hash).lock();
-            if let Ok((group, shard, known)) = keyed.group_of(shard, (hash, key)) {
+            if let Ok((group, shard, unneeded)) = keyed.group_of(shard, hash, &mut self.key) {
                 // The map has a pin while its shard is locked.
                 self.group = group.pin(&mut group.lock());
                 drop(shard);
-                drop(known);
+                drop(unneeded);
             }
             keyed.queue().trim(true);
         }
         bound_of(self.group.as_ref()?, which)
     }
 
+    /// Finds its group first, as the user's `Eq` may panic.
     fn send(
-        self,
-        (tier, message): (Option<u32>, T),
-        permitted: Permitted<'_>,
+        pending: &mut Option<Pending<'a, (Option<u32>, Self), T>>,
+        admitted: &mut Admitted,
     ) -> Result<(), SendError<T>> {
-        if let Some(key) = self.key {
-            let to = (self.hash, key);
-            return self.keyed.send_as(to, (tier, message), Some(permitted));
+        let Pending { by, permits, .. } = pending.as_mut().expect("what is to be sent");
+        let (tier, to) = (by.0, &mut by.1);
+        let (keyed, hash) = (to.keyed, to.hash);
+        let finds = permits.is_ok() && to.group.is_none();
+        let in_shard = finds.then(|| {
+            let shard = keyed.shards.map(hash).lock();
+            keyed.group_of(shard, hash, &mut to.key)
+        });
+        let Pending {
+            by: (_, to),
+            message,
+            permits,
+        } = taken(pending);
+        let queue = keyed.queue();
+        match (in_shard, &to.group) {
+            (Some(Ok((group, shard, _unneeded))), _) => {
+                let to = (&group, tier);
+                let sent = queue.send_one_permitted(to, message, permits, admitted, shard);
+                queue.trim(true);
+                sent
+            }
+            (None, Some(group)) => {
+                queue.send_one_permitted((group, tier), message, permits, admitted, ())
+            }
+            (Some(Err(_)), _) | (None, None) => {
+                let reason = permits.err().unwrap_or(SendReason::Closed);
+                Err(SendError { message, reason })
+            }
         }
-        let Some(group) = self.group else {
-            let reason = SendReason::Closed;
-            return Err(SendError { message, reason });
-        };
-        let (to, (permits, admitted)) = ((&*group, tier), permitted);
-        let queue = self.keyed.queue();
-        let sent = queue.send_permitted(to, [message], Ok(permits), Some(admitted), ());
-        sent.map_err(SendError::single)
     }
 }

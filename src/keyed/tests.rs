@@ -1,12 +1,16 @@
 //! The map, against a list; and what it gives back.
 
+use std::pin::Pin;
+use std::task::{Context, Wake, Waker};
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::Keyed;
 use super::map::{Entry, KeyMap, Made};
+use super::{Keyed, Shards};
 use crate::limit::Limit;
 use crate::queue::{GroupId, GroupRef, Lane, Pinned, Queue, Shared};
+use crate::sync::{Mutex, WakeArc as Arc, thread_number};
 use crate::wait::tests::heap::held_by_this_thread;
 
 const MADE: Made = (Limit::SERIAL, 100, Limit::Unlimited);
@@ -25,7 +29,7 @@ fn busy(lane: &Lane<u8>) -> Pinned<u8> {
 }
 
 fn send(lane: &Lane<u8>, group: &GroupRef<u8>) {
-    let sent = Shared::send_at_once(group, || &lane.shared, 0, false);
+    let sent = Shared::send_at_once(group, || &lane.shared, 0);
     lane.shared.posted(sent.expect("nothing is special"));
 }
 
@@ -133,6 +137,49 @@ fn a_new_key_forgets_what_is_idle() {
     assert_eq!(queue.counts().groups, at_work);
 }
 
+/// Says whether a shard was locked when it was woken.
+struct Looks(Arc<Shards<u8, u8>>, Mutex<Vec<bool>>);
+
+impl Wake for Looks {
+    fn wake(self: Arc<Self>) {
+        let locked = self.0.maps.iter().any(|map| map.0.try_lock().is_none());
+        self.1.lock().push(locked);
+    }
+}
+
+/// Permits that threads have cached come back to somebody who waits for them.
+#[test]
+fn a_send_serves_others_under_no_lock() {
+    let queue = Queue::builder().capacity(4_096).build().unwrap();
+    let keyed = Keyed::new(queue.lane(1, Limit::Unlimited).unwrap());
+    let conversation = keyed.lane().conversation().unwrap();
+    // Another thread than this one, and with another word.
+    let fills = || {
+        let fills = thread_number() % 8;
+        (0..2).for_each(|_| conversation.send(0).unwrap());
+        fills
+    };
+    while std::thread::scope(|scope| scope.spawn(fills).join().unwrap()) == thread_number() % 8 {}
+    let permits = keyed.queue().capacity.permits().unwrap();
+    let left = u32::try_from(permits.available()).unwrap();
+    let others = permits.try_acquire(left).unwrap();
+    let looks = Arc::new(Looks(keyed.shards.clone(), Mutex::new(Vec::new())));
+    let waker = Waker::from(looks.clone());
+    let mut wait = permits.acquire(1);
+    assert!(
+        Pin::new(&mut wait)
+            .poll(&mut Context::from_waker(&waker))
+            .is_pending()
+    );
+    _ = keyed.send(1, 1);
+    assert_eq!(
+        *looks.1.lock(),
+        [false],
+        "it is woken, and no shard is locked"
+    );
+    drop((wait, others));
+}
+
 #[test]
 fn a_burst_is_given_back() {
     let (queue, lane) = queue();
@@ -153,4 +200,37 @@ fn a_burst_is_given_back() {
     assert!(held_by_this_thread() - before < burst / 50);
     assert_eq!(map.take_all().len(), 10);
     assert!(held_by_this_thread() - before < burst / 50);
+}
+
+/// Its drop panics.
+#[derive(PartialEq, Eq, Hash)]
+struct Breaks(u8);
+
+impl Drop for Breaks {
+    fn drop(&mut self) {
+        assert!(self.0 != 0 || std::thread::panicking(), "scripted");
+    }
+}
+
+/// Nothing is left of one whose key panics when it is dropped: neither its groups nor its
+/// bound.
+#[test]
+fn a_panicking_key_keeps_nothing_back() {
+    let (queue, lane) = queue();
+    let (keyed, other) = (Keyed::new(lane), queue.lane(1, Limit::Unlimited).unwrap());
+    for key in 0..100 {
+        keyed.send(Breaks(key), 0).unwrap();
+    }
+    while let Ok(mut turn) = queue.try_receive() {
+        turn.next().unwrap().complete();
+    }
+    let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(keyed)));
+    assert!(dropped.is_err());
+    assert_eq!(queue.counts().groups, 0);
+    let keyed = Keyed::new(other).keep_idle(4);
+    for key in 0..1_000_u64 {
+        keyed.send(key, 0).unwrap();
+        serve(&queue, keyed.group(&key).unwrap());
+        assert!(queue.counts().groups <= 9, "{}", queue.counts().groups);
+    }
 }

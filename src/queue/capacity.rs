@@ -113,14 +113,29 @@ impl Capacity {
         self.bounded.is_some()
     }
 
-    /// Takes permits for so many messages, if nobody who waits wants them.
+    /// Takes permits for so many messages, if nobody who waits wants them. Under no lock.
     #[inline(always)]
     pub(crate) fn take(&self, messages: usize) -> Result<Permits<'_>, SendReason> {
+        let mut serve = false;
+        let taken = self.take_locked(messages, &mut serve);
+        if serve {
+            self.serve();
+        }
+        taken
+    }
+
+    /// The same under a lock: whether [`serve`](Self::serve) must follow.
+    #[inline(always)]
+    pub(super) fn take_locked(
+        &self,
+        messages: usize,
+        serve: &mut bool,
+    ) -> Result<Permits<'_>, SendReason> {
         let Some(cache) = self.cache() else {
             return Ok(Permits(None));
         };
         let n = number(messages);
-        cache.take(n)?;
+        cache.take(n, serve)?;
         Ok(Permits(Some(Permit::of(cache.permits(), n))))
     }
 
@@ -161,8 +176,10 @@ impl Capacity {
     /// Somebody waits for permits, since it found too few: what threads have
     /// cached is given back. Under no lock.
     pub(super) fn waited_for(&self) {
-        if let Some(cache) = self.cache() {
-            _ = cache.shut();
+        let mut serve = false;
+        _ = self.cache().map(|cache| cache.shut(&mut serve));
+        if serve {
+            self.serve();
         }
     }
 

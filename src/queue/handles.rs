@@ -152,13 +152,14 @@ impl<T> Lane<T> {
             if *state.level.get_or_insert(level) != level {
                 shared.submissions.mix();
             }
-            state.lanes.add_group(self.key);
             let mut mailbox = Mailbox::new(self.key, limit, level, flags);
             if let Some(bound) = state.lane_bounds.get(&self.key.index()) {
                 _ = mailbox.set_bound(0, LANE, Some(Arc::clone(bound)));
             }
             let group = group::Group::new(mailbox, shared.capacity.is_limited());
-            Ok(state.groups.add(group, shared))
+            let pin = state.groups.add(group, shared);
+            state.add_to_lane(self.key, pin.key());
+            Ok(pin)
         })
     }
 }
@@ -271,8 +272,19 @@ impl<T> Conversation<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// For a key: `queue.group(keyed.group(&key)?)?.set_tag(1)`. One that was
-    /// [forgotten](crate::keyed::Keyed::keep_idle) meanwhile has 0 again.
+    /// The group of a key has one while it is kept; made anew after it was
+    /// [forgotten](crate::keyed::Keyed::keep_idle) it has 0 again:
+    ///
+    /// ```
+    /// # use conversant::{keyed::Keyed, limit::Limit, queue::Queue};
+    /// # let queue = Queue::new();
+    /// let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?);
+    /// orders.send("Bert", "a message")?;
+    /// let bert = orders.group(&"Bert").expect("something of Bert's waits");
+    /// queue.group(bert)?.set_tag(1);
+    /// assert_eq!(queue.try_receive()?.tag(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// Cost: a short lock, and some 120 bytes in a group that has nothing else that is rare.
     pub fn set_tag(&self, tag: u64) {

@@ -43,21 +43,18 @@ impl<T, H: Held> Drop for Placed<'_, T, H> {
     }
 }
 
-/// The limit, the level and the capacity of a group of which nothing waits or is in flight.
-pub(crate) fn if_idle<T>(group: &GroupRef<T>) -> Option<(Limit, u8, Limit)> {
+/// The limit, the level and the capacity of a group of which nothing waits or is in flight,
+/// and its pins.
+pub(crate) fn if_idle<T>(group: &GroupRef<T>) -> Option<((Limit, u8, Limit), u32)> {
     let mut mailbox = group.lock();
     let idle = mailbox.phase == Phase::Idle && mailbox.detached() == 0;
-    idle.then(|| (mailbox.limit(), mailbox.level, mailbox.own_bound().0))
+    let made = (mailbox.limit(), mailbox.level, mailbox.own_bound().0);
+    idle.then(|| (made, mailbox.pins()))
 }
 
 /// Its own capacity.
 pub(crate) fn own_capacity<T>(group: &GroupRef<T>) -> Limit {
     group.lock().own_bound().0
-}
-
-/// Who keeps a group though nothing of it is left.
-pub(crate) fn pins_of<T>(group: &GroupRef<T>) -> u32 {
-    group.lock().pins()
 }
 
 /// How many wait in a group.
@@ -203,6 +200,11 @@ impl<T> Side<T> {
     ) -> Option<u64> {
         _ = self.shared.wanted.set(wanted);
         self.shared.register(observer, true)
+    }
+
+    /// Tells an observer that has [joined](Self::join) nothing any more. Under no lock.
+    pub(crate) fn part(&self, number: u64) {
+        drop(self.shared.unregister(number));
     }
 
     /// Puts an event last, or with `first` before all that waits in the group,

@@ -27,7 +27,6 @@ use crate::error::OutOfRange;
 use crate::limit::Bypass;
 use crate::semaphore::{Semaphore, TryAcquireError};
 use crate::sync::{Apart, AtomicU32, Ordering, fence, model_size, thread_number};
-use crate::turnstile::Turnstile;
 
 const WORDS: usize = model_size(8, 1);
 /// Permits that move at once. A word has fewer than two chunks.
@@ -97,16 +96,17 @@ impl PermitCache {
         }
     }
 
-    /// Takes permits, if nobody who waits wants them.
+    /// Takes permits, if nobody who waits wants them. Under a lock, too: whether who waits
+    /// must be served after it.
     #[inline(never)]
-    pub(super) fn take(&self, n: u32) -> Result<(), TryAcquireError> {
+    pub(super) fn take(&self, n: u32, serve: &mut bool) -> Result<(), TryAcquireError> {
         let Some(word) = self.word(thread_number()) else {
             return self.permits().try_now(n);
         };
         match Self::take_of(word, n) {
             Ok(_) => Ok(()),
-            Err(have) => match self.take_from(word, have, n) {
-                Err(TryAcquireError::NoPermits) if self.shut() => self.permits().try_now(n),
+            Err(have) => match self.take_from(word, have, n, serve) {
+                Err(TryAcquireError::NoPermits) if self.shut(serve) => self.permits().try_now(n),
                 taken => taken,
             },
         }
@@ -124,16 +124,19 @@ impl PermitCache {
     }
 
     #[inline(never)]
-    fn take_from(&self, word: &AtomicU32, have: u32, n: u32) -> Result<(), TryAcquireError> {
-        let serve = if have == SHUT || n > CHUNK || !self.permits().take(CHUNK) {
+    fn take_from(
+        &self,
+        word: &AtomicU32,
+        have: u32,
+        n: u32,
+        serve: &mut bool,
+    ) -> Result<(), TryAcquireError> {
+        *serve = if have == SHUT || n > CHUNK || !self.permits().take(CHUNK) {
             self.permits().try_now(n)?;
             have == SHUT && self.open(word)
         } else {
             self.put_to(word, CHUNK - n)
         };
-        if serve {
-            self.permits().serve();
-        }
         Ok(())
     }
 
@@ -187,18 +190,16 @@ impl PermitCache {
     }
 
     /// Who found too little, or waits since (s1 of the header), has all words
-    /// shut: whether any had something.
+    /// shut: whether any was open. Whether who waits must be served then.
     #[cold]
-    pub(super) fn shut(&self) -> bool {
+    pub(super) fn shut(&self, serve: &mut bool) -> bool {
         fence(Ordering::SeqCst);
         // s2
         let open = |word: &&AtomicU32| word.load(Ordering::Relaxed) != SHUT;
         let mut found = false;
         for word in self.words().filter(open) {
             found = true;
-            if self.shut_word(word) {
-                self.permits().serve();
-            }
+            *serve |= self.shut_word(word);
         }
         found
     }

@@ -88,7 +88,8 @@ impl<T> Queue<T> {
     /// [`resume`](Self::resume) does. `None` if the group is not poisoned, or
     /// somebody looks at that message: then nothing has changed.
     ///
-    /// Cost: O(messages) of the group under the queue's lock.
+    /// Cost: O(log n) under the queue's lock, whatever waits behind that message; and of those
+    /// that came back before, or have a tier, a step for each up to the last that failed.
     ///
     /// # Errors
     ///
@@ -97,8 +98,14 @@ impl<T> Queue<T> {
         let shared = self.shared();
         self.by_name(group, |state, group| {
             let place = state.suspended.poison(group.key())?.place;
-            let out = shared.take_out(state, group, false, |taken| taken.place() == place);
-            out.into_iter().next()
+            shared.change_group(state, group, |state, mailbox| {
+                let Some(failed) = group.take_failed(mailbox, place) else {
+                    return (None, Age::Same);
+                };
+                shared.free(state, 1);
+                let (_, age) = state.go_on(group, mailbox);
+                (Some(failed.message), age)
+            })
         })
     }
 }

@@ -27,6 +27,7 @@ pub struct SendError<T> {
 
 /// Why a message was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SendReason {
     /// The queue is closed, or gone.
     Closed,

@@ -10,7 +10,7 @@ use super::bounds::{admit, bound_of};
 use super::capacity::Permits;
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
-use super::send_wait::Sending;
+use super::send_wait::{Pending, Sending, taken};
 
 /// Room for one message of a [`Conversation`], which can then be sent at once. Dropped
 /// unused, the room is given back.
@@ -48,8 +48,13 @@ impl<T> Conversation<T> {
     /// thread may not wait for it.
     pub fn reserve(&self) -> Wait<Reserve<'_, T>> {
         let capacity = &self.pin.queue().capacity;
-        let wait = Sending::wait(capacity, 1, (self, ()), |to, message, permits, admitted| {
-            let reserved = permits.and_then(|permits| to.keep(permits, take(admitted)));
+        let wait = Sending::wait(capacity, 1, (self, ()), |pending, admitted| {
+            let Pending {
+                by,
+                message,
+                permits,
+            } = taken(pending);
+            let reserved = permits.and_then(|permits| by.keep(permits, take(admitted)));
             reserved.map_err(|reason| SendError { message, reason })
         });
         wait.within(|to, which| bound_of(&to.pin, which))
@@ -91,12 +96,10 @@ impl<T> Reserved<'_, T> {
     ///
     /// [`SendError`] with the message, if the queue has been closed meanwhile.
     pub fn send(mut self, message: T) -> Result<(), SendError<T>> {
-        let (pin, admitted) = (&self.conversation.pin, Some(&mut self.admitted));
-        let permits = Ok(self.permits);
-        let sent = pin
-            .queue()
-            .send_permitted((pin, None), [message], permits, admitted, ());
-        sent.map_err(SendError::single)
+        let (pin, permits) = (&self.conversation.pin, Ok(self.permits));
+        let admitted = &mut self.admitted;
+        pin.queue()
+            .send_one_permitted((pin, None), message, permits, admitted, ())
     }
 }
 

@@ -116,7 +116,7 @@ impl<T> Shared<T> {
     where
         T: 'a,
     {
-        match Self::send_at_once(group, &queue, message, false) {
+        match Self::send_at_once(group, &queue, message) {
             Ok(posted) => {
                 drop(held);
                 if posted != Posted::Kept {
@@ -128,20 +128,19 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Sends in the plain case, if it is `permitted`, or a permit is at hand or none is
-    /// needed; else gives the message back.
+    /// Sends in the plain case, if a permit is at hand or none is needed; else gives the
+    /// message back.
     #[inline(always)]
     pub(crate) fn send_at_once<'a>(
         group: &GroupRef<T>,
         queue: impl Fn() -> &'a Self,
         message: T,
-        permitted: bool,
     ) -> Result<Posted, T>
     where
         T: 'a,
     {
         let group = group.local();
-        let permitted = || permitted || !group.is_limited() || queue().capacity.take_one();
+        let permitted = || !group.is_limited() || queue().capacity.take_one();
         Self::send_plainly(&group, &queue, message, permitted, |_, _| ())
     }
 
@@ -170,9 +169,28 @@ impl<T> Shared<T> {
             return self.send_permitted(to, message, Ok(Permits(None)), None, held);
         }
         let (messages, mut admitted) = (message.as_ref().len(), Admitted::default());
-        let permits = admit(to, messages, &mut admitted);
-        let permits = permits.and_then(|()| self.permits(to.0, messages));
-        self.send_permitted(to, message, permits, Some(&mut admitted), held)
+        let (refused, mut serve) = (admit(to, messages, &mut admitted), false);
+        let permits = refused.and_then(|()| self.permits(to.0, messages, &mut serve));
+        let sent = self.send_permitted(to, message, permits, Some(&mut admitted), held);
+        if serve {
+            // `held` is released.
+            self.capacity.serve();
+        }
+        sent
+    }
+
+    /// [`send_permitted`](Self::send_permitted) of one message.
+    #[inline(always)]
+    pub(crate) fn send_one_permitted<H>(
+        &self,
+        to: (&GroupRef<T>, Option<u32>),
+        message: T,
+        permits: Result<Permits<'_>, SendReason>,
+        admitted: &mut Admitted,
+        held: H,
+    ) -> Result<(), SendError<T>> {
+        let sent = self.send_permitted(to, [message], permits, Some(admitted), held);
+        sent.map_err(SendError::single)
     }
 
     /// Sends what has its permits of the queue, in a tier if one is said. `admitted`: it has
@@ -207,8 +225,13 @@ impl<T> Shared<T> {
     }
 
     #[inline]
-    fn permits(&self, group: &GroupRef<T>, messages: usize) -> Result<Permits<'_>, SendReason> {
-        let taken = self.capacity.take(messages);
+    fn permits(
+        &self,
+        group: &GroupRef<T>,
+        messages: usize,
+        serve: &mut bool,
+    ) -> Result<Permits<'_>, SendReason> {
+        let taken = self.capacity.take_locked(messages, serve);
         taken.map_err(|reason| match group.lock().flags & CLOSED {
             0 => reason,
             _ => SendReason::Closed,

@@ -91,7 +91,7 @@ impl<T> Shared<T> {
         while sent.is_ok()
             && let Some((to, message)) = messages.next()
         {
-            match Self::send_at_once(&to.pin, || self, message, false) {
+            match Self::send_at_once(&to.pin, || self, message) {
                 Ok(more) => posted = posted.max(more),
                 Err(message) => {
                     let one = self.send_one((&to.pin, None), message, ());

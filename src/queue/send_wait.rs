@@ -1,7 +1,7 @@
 //! The wait for room, and then the send, or a permit kept for one.
 //!
-//! Invariant: what is to be sent stays in its wait until it is in the queue, so
-//! that no error loses it.
+//! Invariant: what is to be sent stays in its wait until nothing of the user's can panic
+//! any more: so neither an error nor a panic loses it, or the room that it was given.
 
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
@@ -20,10 +20,10 @@ use super::refuse::{SendError, SendReason};
 /// what else stands in a queue. `O` is what it is sent by, `R` what comes of it.
 pub struct Sending<'a, O, M, R> {
     /// `None` once it is sent or given back.
-    pending: Option<(O, M)>,
+    pending: Option<Pending<'a, O, M>>,
     capacity: &'a Capacity,
     permits: usize,
-    /// `None` where there is always room.
+    /// `None` where there is always room, and once it has its permits.
     request: Option<Acquire<'a>>,
     /// What it waits for before the queue.
     admission: Admission<O>,
@@ -32,9 +32,23 @@ pub struct Sending<'a, O, M, R> {
     pub(crate) waits: fn(&O),
 }
 
-/// Sends it, with its permits of the queue and those of its group and lane; or gives it
-/// back, for a reason.
-pub(crate) type Finish<'a, O, M, R> = fn(O, M, Result<Permits<'a>, SendReason>, &mut Admitted) -> R;
+/// What is to be sent.
+pub(crate) struct Pending<'a, O, M> {
+    pub(crate) by: O,
+    pub(crate) message: M,
+    /// Its permits of the queue, or why it is not sent.
+    pub(crate) permits: Result<Permits<'a>, SendReason>,
+}
+
+/// Sends what is pending, with its permits of the queue and those of its group and lane; or
+/// gives it back, for a reason. [Takes](taken) it out when nothing of the user's can panic.
+pub(crate) type Finish<'a, O, M, R> = fn(&mut Option<Pending<'a, O, M>>, &mut Admitted) -> R;
+
+/// What was pending.
+#[inline]
+pub(crate) fn taken<P>(pending: &mut Option<P>) -> P {
+    pending.take().expect(HERE)
+}
 
 /// The conversation on which a message goes; with its tier, if one is said.
 type On<'a, T> = (Option<u32>, &'a Conversation<T>);
@@ -110,10 +124,14 @@ impl<T> Conversation<T> {
     ///
     /// As [`send`](Self::send) where there is room.
     pub fn send_wait(&self, message: T) -> Wait<SendWait<'_, T>> {
-        self.when_there_is_room(1, message, |(tier, to), one, permits, admitted| {
-            let (queue, to) = (to.pin.queue(), (&*to.pin, tier));
-            let sent = queue.send_permitted(to, [one], permits, Some(admitted), ());
-            sent.map_err(SendError::single)
+        self.when_there_is_room(1, message, |pending, admitted| {
+            let Pending {
+                by,
+                message,
+                permits,
+            } = taken(pending);
+            let (queue, to) = (by.1.pin.queue(), (&*by.1.pin, by.0));
+            queue.send_one_permitted(to, message, permits, admitted, ())
         })
     }
 
@@ -126,14 +144,15 @@ impl<T> Conversation<T> {
     /// they are more than the queue's capacity.
     pub fn send_all_wait(&self, messages: impl IntoIterator<Item = T>) -> Wait<SendAllWait<'_, T>> {
         let messages = Vec::from_iter(messages);
-        self.when_there_is_room(
-            messages.len(),
-            messages,
-            |(tier, to), all, permits, admitted| {
-                let (queue, to) = (to.pin.queue(), (&*to.pin, tier));
-                queue.send_permitted(to, all, permits, Some(admitted), ())
-            },
-        )
+        self.when_there_is_room(messages.len(), messages, |pending, admitted| {
+            let Pending {
+                by,
+                message,
+                permits,
+            } = taken(pending);
+            let (queue, to) = (by.1.pin.queue(), (&*by.1.pin, by.0));
+            queue.send_permitted(to, message, permits, Some(admitted), ())
+        })
     }
 
     fn when_there_is_room<'a, M>(
@@ -152,12 +171,17 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
     pub(crate) fn wait(
         capacity: &'a Capacity,
         permits: usize,
-        pending: (O, M),
+        (by, message): (O, M),
         finish: Finish<'a, O, M, R>,
     ) -> Wait<Self> {
         let semaphore = capacity.permits();
+        let permits_so_far = Ok(Permits(None));
         Wait::new(Self {
-            pending: Some(pending),
+            pending: Some(Pending {
+                by,
+                message,
+                permits: permits_so_far,
+            }),
             capacity,
             permits,
             request: semaphore.map(|semaphore| semaphore.request(number(permits))),
@@ -167,9 +191,11 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
         })
     }
 
+    /// It has its permits, or is given back.
     fn finish(&mut self, permits: Result<Permits<'a>, SendReason>) -> R {
-        let (by, message) = self.pending.take().expect(HERE);
-        (self.finish)(by, message, permits, &mut self.admission.admitted)
+        self.pending.as_mut().expect(HERE).permits = permits;
+        self.request = None;
+        (self.finish)(&mut self.pending, &mut self.admission.admitted)
     }
 
     /// It leaves the line, if it is in it, and gives the message back.
@@ -215,22 +241,26 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if self.admission.may_wait(self.capacity)
-            && let Some((by, _)) = &mut self.pending
+            && let Some(Pending { by, .. }) = &mut self.pending
             && let Err(reason) = ready!(self.admission.poll(cx, by, self.permits))
         {
             return Poll::Ready(self.leave(reason));
         }
         self.admission.is_over();
-        let permit = match &mut self.request {
-            Some(request) => request.poll(cx).map(|granted| granted.map(Some)),
-            None => Poll::Ready(Ok(None)),
+        let Some(request) = &mut self.request else {
+            return Poll::Ready((self.finish)(
+                &mut self.pending,
+                &mut self.admission.admitted,
+            ));
         };
-        match permit {
-            Poll::Ready(Ok(permit)) => Poll::Ready(self.finish(Ok(Permits(permit)))),
+        match request.poll(cx) {
+            Poll::Ready(Ok(permit)) => Poll::Ready(self.finish(Ok(Permits(Some(permit))))),
             Poll::Ready(Err(error)) => Poll::Ready(self.leave(TryAcquireError::from(error).into())),
             Poll::Pending => {
                 self.capacity.waited_for();
-                self.pending.iter().for_each(|(by, _)| (self.waits)(by));
+                self.pending
+                    .iter()
+                    .for_each(|pending| (self.waits)(&pending.by));
                 Poll::Pending
             }
         }
@@ -255,8 +285,7 @@ impl<O, M, R> Wait<Sending<'_, O, M, R>> {
     /// given back before.
     pub fn into_message(mut self) -> Option<M> {
         self.cancel();
-        let (_, message) = self.op_mut().pending.take()?;
-        Some(message)
+        Some(self.op_mut().pending.take()?.message)
     }
 
     /// As [`wait_timeout`](Wait::wait_timeout), but the message comes back.
@@ -287,8 +316,8 @@ impl<O, M, R> Wait<Sending<'_, O, M, R>> {
 impl<O, M, R> Wait<Sending<'_, (Option<u32>, O), M, R>> {
     /// Sends it in this tier. See [`Conversation::send_in`].
     pub fn in_tier(mut self, tier: u32) -> Self {
-        if let Some((to, _)) = &mut self.op_mut().pending {
-            to.0 = Some(tier);
+        if let Some(pending) = &mut self.op_mut().pending {
+            pending.by.0 = Some(tier);
         }
         self
     }

@@ -51,18 +51,19 @@ pub(crate) struct Shared<T> {
     pub(super) failures: Tally,
     /// Those of them that were dropped.
     pub(super) dropped: Tally,
-    /// Raised when a cap is lowered, for the turns that are live.
+    /// Raised when a cap is set or a lane begins to count tiers: live turns look then.
     pub(super) epoch: AtomicU32,
     /// Nobody receives any more.
     pub(super) gone: AtomicBool,
     /// Whether somebody may still receive this message, where not all are
     /// wanted to the end. Of this crate, never the user's.
     pub(super) wanted: OnceLock<fn(&T) -> bool>,
-    /// Groups that are kept by key, and how many have who finds nothing to receive look
-    /// for idle ones, and who makes one more.
+    /// Groups that are kept by key.
     pub(super) kept: AtomicUsize,
-    /// So many are not worth forgetting, in sum.
+    /// So many idle ones may stay: the sum of the bounds of all that send by key.
     pub(super) keep_idle: AtomicUsize,
+    /// Where more than so many are kept, who finds nothing to receive has idle ones
+    /// forgotten, and by the second who makes one more.
     pub(super) trim_above: [AtomicUsize; 2],
     /// Told apart from all other queues by this number.
     pub(super) number: u64,

@@ -52,6 +52,7 @@ pub struct Counts {
 /// may be sent and turns may end: each group is shown as it was at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Snapshot {
     /// Nothing more can be sent.
     pub closed: bool,
@@ -71,6 +72,7 @@ pub struct Snapshot {
 /// One lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct LaneStatus {
     /// Turns in a row.
     pub weight: u32,
@@ -93,6 +95,7 @@ pub struct LaneStatus {
 /// One group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct GroupStatus {
     /// Its name.
     pub id: GroupId,

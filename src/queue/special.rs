@@ -31,7 +31,7 @@ pub(super) struct Live<T> {
     /// The queue's, when the cap was last looked at.
     pub(super) epoch: u32,
     /// Its group had no flag when it began, the queue has no capacity, and
-    /// nothing was detached or counts in a tier.
+    /// nothing was given back, was detached or counts in a tier.
     pub(super) plain: bool,
     /// It holds a unit: the last delivery was not detached.
     pub(super) unit: bool,
@@ -195,6 +195,8 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
     let Some(failed) = live.taken.take().or_else(|| behind.next()) else {
         return;
     };
+    // Its group has the block of what is rare, which the turn's end gives up.
+    live.plain = false;
     let failed = shared.failed(failed);
     let message = (failed.place(), failed.attempts);
     let group = live.group.as_ref().expect(LIVE);
@@ -304,10 +306,7 @@ pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>)
 /// A pin of a group that has no other.
 #[cold]
 pub(super) fn pin<T>(shared: &Arc<Shared<T>>, group: &GroupRef<T>) -> Pinned<T> {
-    shared.with_state(|state| {
-        let groups = &mut state.groups;
-        groups.pin(group, &mut group.lock(), shared)
-    })
+    shared.with_state(|state| state.groups.pin(group, &mut group.lock(), shared))
 }
 
 /// A detached delivery of a message of this tier is done, or `failed` and goes

@@ -17,7 +17,7 @@ use crate::group::{
     BOUNDED, CLOSED, COUNTED, Group, GroupKey, Groups, LANE, Mailbox, NAMED, PEEKED, POISONED,
     Phase, STARTED, TIERED, UNPINNED, bound,
 };
-use crate::lanes::{LaneKey, Lanes};
+use crate::lanes::{Lane, LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
 use crate::ready::{Age, Stands};
 use crate::semaphore::Semaphore;
@@ -71,6 +71,13 @@ pub(super) struct State<T> {
 
 impl<T> Stands for GroupRef<T> {}
 
+/// How many groups a lane has.
+fn groups_in<G>(lane: &Lane<G>) -> usize {
+    lane.pins as usize - usize::from(!lane.ending)
+}
+
+const OF_LANES: &str = "a lane counts its groups";
+
 impl<T> State<T> {
     pub(super) fn new(bypass: Bypass) -> Self {
         Self {
@@ -112,10 +119,28 @@ impl<T> State<T> {
         })
     }
 
-    /// The groups of a lane. O(groups).
+    /// There is one more group, with this key, in a lane.
+    pub(super) fn add_to_lane(&mut self, lane: LaneKey, group: GroupKey) {
+        self.lanes.add_group(lane);
+        let lane = self.lanes.lane_mut(lane.index());
+        lane.first_group = match groups_in(lane) {
+            1 => group.0.index(),
+            _ => lane.first_group.min(group.0.index()),
+        };
+    }
+
+    /// The groups of a lane. Looks at all that were made about when they were: at those of
+    /// the queue from the lane's first to its last.
     pub(super) fn groups_of(&self, lane: LaneKey) -> Vec<GroupRef<T>> {
-        let all = self.groups.all().into_iter();
-        all.filter(|group| group.lock().lane == lane).collect()
+        let (of, mut found) = (self.lanes.lane(lane.index()), Vec::new());
+        let mut next = of.first_group;
+        while found.len() < groups_in(of) {
+            let page = self.groups.from(next, 1);
+            next = page.last().expect(OF_LANES).key().0.index() + 1;
+            let its = page.into_iter().filter(|group| group.lock().lane == lane);
+            found.extend(its);
+        }
+        found
     }
 
     /// Takes in what was submitted, in its order.
@@ -294,6 +319,7 @@ impl<T> State<T> {
             }
         }
     }
+
     /// Changes the capacity of a lane.
     pub(super) fn change_lane(&mut self, lane: LaneKey, capacity: Limit) -> Changed {
         let bounds = &mut self.lane_bounds;

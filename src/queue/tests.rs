@@ -4,7 +4,9 @@ use super::holders::Holders;
 use super::named::ReceiveFrom;
 use super::submissions::{Posted, Submissions, Token};
 use super::*;
+use crate::group::tests::steps;
 use crate::wait::Wait;
+use crate::wait::tests::heap::held_by_this_thread;
 
 /// What may cross threads, and why.
 ///
@@ -152,5 +154,99 @@ fn a_detached_delivery_pins_its_group() {
         }
         drop(handles);
         assert!(alive.upgrade().is_none());
+    }
+}
+
+/// Whatever waits behind it stays where it is.
+#[test]
+fn a_failed_message_is_taken_out_alone() {
+    let cost = |behind: u32| {
+        let queue = Queue::builder().attempts(1).build().unwrap();
+        let lane = queue.lane(1, Limit::Unlimited).unwrap();
+        let conversation = lane.conversation().unwrap();
+        conversation.send_all(0..=behind).unwrap();
+        queue.try_receive().unwrap().next().unwrap().give_back();
+        let before = steps();
+        let failed = queue.take_failed(conversation.group()).unwrap();
+        let cost = steps() - before;
+        assert_eq!((failed, conversation.send(behind + 1)), (Some(0), Ok(())));
+        assert!(queue.shutdown().into_iter().eq(1..=behind + 1));
+        cost
+    };
+    assert_eq!(cost(100), cost(10_000));
+}
+
+/// The groups of other lanes cost nothing, but for those of the same pages.
+#[test]
+fn a_lane_finds_its_groups() {
+    let queue = Queue::<u8>::new();
+    let others = queue.lane(1, Limit::Unlimited).unwrap();
+    let some = || -> Vec<_> {
+        (0..10_000)
+            .map(|_| others.conversation().unwrap())
+            .collect()
+    };
+    let before = some();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let cost = |lane: &Lane<u8>| {
+        let before = steps();
+        lane.set_capacity(5).unwrap();
+        lane.set_cap(5).unwrap();
+        lane.set_capacity(Limit::Unlimited).unwrap();
+        steps() - before
+    };
+    assert_eq!(cost(&lane), 0, "it has none");
+    let conversations = [lane.conversation().unwrap(), lane.conversation().unwrap()];
+    let after = some();
+    conversations[1].send_in(1, 1).unwrap();
+    assert!(cost(&lane) <= 4 * 128, "{}", cost(&lane));
+    lane.set_capacity(2).unwrap();
+    conversations[0].send(2).unwrap();
+    for conversation in conversations {
+        let refused = conversation.send(3).unwrap_err();
+        assert_eq!(refused.reason, SendReason::LaneFull);
+    }
+    drop((before, after));
+}
+
+/// What was rare about a group does not stay with it.
+#[test]
+fn idle_groups_are_as_small_as_before() {
+    for capacity in [Limit::Unlimited, Limit::AtMost(9_999)] {
+        let queue = Queue::builder().capacity(capacity).build().unwrap();
+        let lane = queue.lane(1, Limit::Unlimited).unwrap();
+        let all: Vec<_> = (0..1_000).map(|_| lane.conversation().unwrap()).collect();
+        let serve = |fails: bool| {
+            for conversation in &all {
+                conversation.send(0_u64).unwrap();
+            }
+            while let Ok(mut turn) = queue.try_receive() {
+                let delivery = turn.next().unwrap();
+                match fails && delivery.attempt() == 1 {
+                    true => delivery.give_back(),
+                    false => _ = delivery.complete(),
+                }
+            }
+        };
+        serve(false);
+        let before = held_by_this_thread();
+        let is_as_before = |what| {
+            let more = held_by_this_thread() - before;
+            assert!(more < 40 * 1_000, "{what}: {more} bytes more");
+        };
+        serve(true);
+        is_as_before("each gave a message back");
+        for conversation in &all {
+            queue.bump(conversation.group(), 200).unwrap();
+        }
+        serve(false);
+        is_as_before("each was bumped");
+        for conversation in &all {
+            conversation.send(0).unwrap();
+            let mut turn = queue.try_receive().unwrap();
+            turn.next().unwrap().give_back();
+            assert_eq!(turn.next().unwrap().complete(), 0);
+        }
+        is_as_before("each gave one back that came again in the same turn");
     }
 }

@@ -122,7 +122,8 @@ impl<'q, T> Turn<'q, T> {
     /// Nothing if the quantum is used up, if nothing waits, or if no unit is
     /// free: the group or its lane was paused, a delivery was detached and the
     /// limit is reached, another tier is open. What comes later may be taken:
-    /// after nothing there may be something again.
+    /// after nothing there may be something again. The first message is taken out when
+    /// the turn is received: it comes also if there was a pause since.
     ///
     /// A `complete` that was forgotten is counted in [`Counts::dropped`](super::Counts::dropped),
     /// and told to [`Builder::on_dropped`](super::Builder::on_dropped).
@@ -179,17 +180,20 @@ impl<T> Drop for Turn<'_, T> {
         if live.taken.is_some() || !live.plain || group.waiting() > 0 {
             return self.end(group);
         }
-        if let Err(group) = rest_idle(group) {
+        if let Err(group) = rest_idle(group, |_| true) {
             self.end(group);
         }
     }
 }
 
-/// Ends a turn after which its group is just idle.
+/// Ends a turn after which its group is just idle, if it is so `also` by this.
 #[inline(always)]
-fn rest_idle<T>(group: GroupRef<T>) -> Result<(), GroupRef<T>> {
+fn rest_idle<T>(
+    group: GroupRef<T>,
+    also: impl FnOnce(&Mailbox<T>) -> bool,
+) -> Result<(), GroupRef<T>> {
     group.end_if(|group, mailbox| {
-        let idle = mailbox.flags == 0 && group.waiting() == 0;
+        let idle = mailbox.flags == 0 && group.waiting() == 0 && also(mailbox);
         idle.then(|| mailbox.rest_idle())
     })
 }
@@ -211,7 +215,7 @@ impl<T> Turn<'_, T> {
         let live = &mut self.live;
         self.shared.capacity.let_go(&mut live.holder);
         if live.taken.is_none() && group.waiting() == 0 {
-            match rest_idle(group) {
+            match rest_idle(group, Mailbox::is_closed_up) {
                 Ok(()) => return,
                 Err(back) => group = back,
             }
@@ -243,6 +247,7 @@ impl<T> Turn<'_, T> {
                 return Some(shared.submit(group, mailbox, unit));
             }
             mailbox.rest_idle();
+            mailbox.close_up();
             Some(shared.return_unit(mailbox, unit))
         });
         match posted {

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::queue::{Finish, Permits, SendReason, Sending};
+use crate::queue::{Finish, Pending, Permits, SendReason, Sending, taken};
 use crate::wait::Wait;
 
 use super::cell::{Function, Program};
@@ -53,7 +53,12 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.when_there_is_room(place, f, |(caller, place), f, permits, _| {
+        self.when_there_is_room(place, f, |pending, _| {
+            let Pending {
+                by: (caller, place),
+                message: f,
+                permits,
+            } = taken(pending);
             caller.submit_permitted(place, Function(f), permits)
         })
     }
@@ -73,7 +78,12 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.when_there_is_room(place, future, |(caller, place), future, permits, _| {
+        self.when_there_is_room(place, future, |pending, _| {
+            let Pending {
+                by: (caller, place),
+                message: future,
+                permits,
+            } = taken(pending);
             caller.submit_permitted(place, Stage::New(future), permits)
         })
     }

@@ -8,17 +8,20 @@
 //! Invariants, under that lock:
 //! 1. `pages` holds all pages, and `open` those with a free slot, by number.
 //! 2. A page without a value goes, unless it is the only open one.
-//! 3. A pair of index and generation is issued once: a slot counts up when its
-//!    value goes, and is retired where that would wrap; a new page begins with
-//!    `floor`, which no page that went has issued. Before that wears out, the
-//!    generations begin again at numbers never used.
-//! 4. The generation of a slot in use does not change.
+//! 3. The numbers from `base` to `top` that no page has are in `gaps`, but not the
+//!    last of them: a new page takes the first, or else `top`.
+//! 4. A pair of index and generation is issued once. A slot counts up when its value
+//!    goes, and is retired where that would wrap. No page from `base` on that went has
+//!    issued `floor` or a later generation, whatever its number was; with it a new
+//!    page begins. Before `floor` wears out, `base` rises to `never`, past all numbers
+//!    so far: there the generations begin again.
+//! 5. The generation of a slot in use does not change.
 
 #![allow(unsafe_code)]
 
 use std::alloc::{self, Layout};
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::{align_of, size_of};
 use std::num::NonZeroU32;
 use std::ptr::NonNull;
@@ -61,8 +64,11 @@ struct Shared<S> {
     open: BTreeMap<u32, Page<S>>,
     /// Pages below it are not made any more.
     base: u32,
-    /// No page from here on was ever made.
+    /// No page from here on is there.
     top: u32,
+    /// No page from here on was ever made.
+    never: u32,
+    gaps: BTreeSet<u32>,
     floor: NonZeroU32,
     /// The `Pages` are gone.
     closed: bool,
@@ -113,7 +119,7 @@ pub(crate) unsafe fn key_of<S>(value: NonNull<S>) -> Key {
     let slot = slot_of(value);
     Key {
         index: page.number * INDICES as u32 + slot as u32,
-        // Without the lock, by invariant 4.
+        // Without the lock, by invariant 5.
         generation: page.generations[slot].get(),
     }
 }
@@ -178,10 +184,14 @@ impl<S> Shared<S> {
     unsafe fn free_page(&mut self, page: Page<S>) {
         // SAFETY: by the caller's promise.
         let header = unsafe { page.as_ref() };
-        self.open.remove(&header.number);
-        self.pages.remove(&header.number);
-        for generation in &header.generations {
-            self.floor = self.floor.max(generation.get());
+        let number = header.number;
+        self.open.remove(&number);
+        self.pages.remove(&number);
+        if number >= self.base {
+            for generation in &header.generations {
+                self.floor = self.floor.max(generation.get());
+            }
+            self.gaps.insert(number);
         }
         // SAFETY: nobody knows the page any more. The header was made with it.
         unsafe {
@@ -189,7 +199,11 @@ impl<S> Shared<S> {
             alloc::dealloc(page.as_ptr().cast(), LAYOUT);
         }
         if self.floor.get() > WORN {
-            (self.base, self.floor) = (self.top, NonZeroU32::MIN);
+            (self.base, self.floor) = (self.never, NonZeroU32::MIN);
+            (self.top, self.gaps) = (self.base, BTreeSet::new());
+        }
+        while self.top > self.base && self.gaps.remove(&(self.top - 1)) {
+            self.top -= 1;
         }
     }
 
@@ -206,10 +220,10 @@ impl<S> Shared<S> {
     }
 
     fn new_page(&mut self, shared: &Arc<Mutex<Self>>, context: *const ()) -> Page<S> {
-        let last = self.pages.last_key_value();
-        let number = last.map_or(self.base, |(&last, _)| self.base.max(last + 1));
+        let number = self.gaps.pop_first().unwrap_or(self.top);
         assert!(number < MOST_PAGES, "there are too many values");
         self.top = self.top.max(number + 1);
+        self.never = self.never.max(self.top);
         let header = Header {
             shared: Arc::clone(shared),
             context,
@@ -244,15 +258,24 @@ impl<S> Pages<S> {
             open: BTreeMap::new(),
             base: 0,
             top: 0,
+            never: 0,
+            gaps: BTreeSet::new(),
             floor: NonZeroU32::MIN,
             closed: false,
         })))
     }
 
-    /// Puts a value into a free slot, and lists it. A new page has this context.
+    /// A new page begins with the last generation that does not end the use of its number.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn wear_out(&self) {
+        self.0.lock().floor = NonZeroU32::new(WORN).expect("not 0");
+    }
+
+    /// Puts a value into a free slot of the first open page, and lists it. A new page has
+    /// this context.
     pub(crate) fn insert(&self, value: S, context: *const ()) -> NonNull<S> {
         let mut shared = self.0.lock();
-        let page = match shared.open.last_key_value() {
+        let page = match shared.open.first_key_value() {
             Some((_, &page)) => page,
             None => shared.new_page(&self.0, context),
         };
@@ -264,7 +287,7 @@ impl<S> Pages<S> {
         header.used.set(header.used.get() | mask);
         header.listed.set(header.listed.get() | mask);
         if header.free.get() == 0 {
-            shared.open.pop_last();
+            shared.open.pop_first();
         }
         // SAFETY: as above, and its slot was free.
         unsafe {

@@ -182,12 +182,12 @@ fn keys_of_one_hash_are_told_apart() {
 }
 
 thread_local! {
-    static PANICS: Cell<bool> = const { Cell::new(false) };
+    pub(crate) static PANICS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Its `Eq` panics when asked to.
 #[derive(Debug)]
-struct Fickle(u8);
+pub(crate) struct Fickle(pub(crate) u8);
 
 impl Hash for Fickle {
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -224,7 +224,7 @@ fn a_panicking_eq_sends_nothing_and_breaks_nothing() {
 /// Where keys find their keeper.
 type Known = Arc<Mutex<Option<Arc<Keyed<Nosy, u8>>>>>;
 
-/// Calls its keeper when it is dropped.
+/// Calls its keeper when it is dropped. Its `Eq` panics when asked to.
 struct Nosy {
     name: u8,
     orders: Known,
@@ -239,6 +239,7 @@ impl Hash for Nosy {
 
 impl PartialEq for Nosy {
     fn eq(&self, other: &Self) -> bool {
+        assert!(!PANICS.get(), "scripted");
         self.name == other.name
     }
 }
@@ -279,9 +280,21 @@ fn a_key_may_call_its_keeper_when_it_is_dropped() {
     assert_eq!(asked.load(Ordering::Relaxed), 3);
     assert!(orders.is_empty());
     assert_eq!(asked.load(Ordering::Relaxed), 4);
+    orders.send(key(), 4).unwrap();
+    PANICS.set(true);
+    for change in [
+        &(|| orders.set_limit(key(), 1).is_ok()) as &dyn Fn() -> bool,
+        &|| orders.send_in(key(), 0, 5).is_ok(),
+        &|| orders.send(key(), 5).is_ok(),
+    ] {
+        assert!(catch_unwind(AssertUnwindSafe(change)).is_err());
+    }
+    PANICS.set(false);
+    assert_eq!((served(&queue), orders.len()), (vec![4], 0));
+    assert_eq!(asked.load(Ordering::Relaxed), 8);
     queue.close();
-    assert!(orders.send(key(), 4).is_err());
-    assert_eq!(asked.load(Ordering::Relaxed), 5);
+    assert!(orders.send(key(), 6).is_err());
+    assert_eq!(asked.load(Ordering::Relaxed), 9);
     *cell.lock().unwrap() = None;
 }
 

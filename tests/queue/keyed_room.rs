@@ -1,16 +1,20 @@
 //! Sends by key that wait for room.
 
+use crate::keyed::{Fickle, PANICS};
 use crate::queue_support;
 
 use std::collections::BTreeMap;
+use std::hash::RandomState;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
 use conversant::error::TierGoesDown;
-use conversant::keyed::Keyed;
+use conversant::keyed::{Keyed, KeyedSendWait};
 use conversant::limit::Limit;
 use conversant::queue::{Queue, SendReason};
+use conversant::wait::Wait;
 
 use queue_support::{Bell, poll, serve, take};
 
@@ -156,4 +160,50 @@ fn threads_that_wait_for_room_by_key() {
     );
     assert!(seen.values().all(|seen| seen.is_sorted()));
     assert!(orders.is_empty());
+}
+
+/// What panics in a poll that could have sent leaves the wait as it was, with the room that it
+/// was given.
+#[test]
+fn a_panicking_eq_loses_no_message_that_waits() {
+    for each in [false, true] {
+        let queue = Queue::builder().capacity(1).build().unwrap();
+        let mut orders = Keyed::new(queue.lane(1, Limit::Unlimited).unwrap());
+        if each {
+            orders = orders.capacity_each(9).unwrap();
+        }
+        let ((bell, waker), one) = (Bell::new(), 1);
+        let fails = |wait: &mut Wait<KeyedSendWait<'_, Fickle, i32, RandomState>>| {
+            PANICS.set(true);
+            let polled = catch_unwind(AssertUnwindSafe(|| poll(wait, &waker)));
+            PANICS.set(false);
+            assert!(polled.is_err());
+        };
+        orders.send(Fickle(one), 1).unwrap();
+        let mut wait = orders.send_wait(Fickle(one), 2);
+        let mut given_up = orders.send_wait(Fickle(one), 3);
+        if each {
+            // The first look at the key's group.
+            fails(&mut wait);
+            fails(&mut given_up);
+        }
+        assert!(poll(&mut wait, &waker).is_pending());
+        assert!(poll(&mut given_up, &waker).is_pending());
+        // Idle, and kept.
+        assert_eq!(serve(&queue), [1]);
+        assert_eq!(bell.rings(), 1);
+        if !each {
+            fails(&mut wait);
+            fails(&mut wait);
+            assert_eq!(bell.rings(), 1, "it has its room still");
+        }
+        assert!(matches!(poll(&mut wait, &waker), Poll::Ready(Ok(()))));
+        assert_eq!((serve(&queue), bell.rings()), (vec![2], 2));
+        if !each {
+            fails(&mut given_up);
+        }
+        assert_eq!(given_up.into_message(), Some(3));
+        assert_eq!(orders.send(Fickle(2), 4), Ok(()), "its room came back");
+        assert_eq!(serve(&queue), [4]);
+    }
 }

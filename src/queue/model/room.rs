@@ -161,7 +161,7 @@ fn a_cached_permit_brings_what_was_done_before_it() {
             let cache = Arc::new(PermitCache::new(1).unwrap());
             // The first opens the word, the second takes what is available.
             assert!(cache.permits().take(1) && !cache.put(thread_number(), 1));
-            cache.take(1).unwrap();
+            cache.take(1, &mut false).unwrap();
             let done = Arc::new(AtomicBool::new(false));
             let worker = spawn({
                 let (cache, done) = (cache.clone(), done.clone());
@@ -174,7 +174,7 @@ fn a_cached_permit_brings_what_was_done_before_it() {
             let taker = spawn({
                 let (cache, done) = (cache.clone(), done.clone());
                 move || {
-                    if cache.take(1).is_ok() {
+                    if cache.take(1, &mut false).is_ok() {
                         assert!(done.load(Ordering::Relaxed));
                     }
                 }

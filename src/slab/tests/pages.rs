@@ -100,6 +100,44 @@ proptest! {
     }
 }
 
+fn insert(pages: &Pages<Value>, n: usize) -> Vec<NonNull<Value>> {
+    let values = (0..n).map(|_| pages.insert(Box::new(0), std::ptr::null()));
+    values.collect()
+}
+
+/// One value more than fits into a page, and all go but the newest: again and again.
+#[test]
+fn numbers_of_pages_that_went_are_used_again() {
+    let pages = Pages::new();
+    let mut newest = None;
+    for _ in 0..1000 {
+        let mut all = insert(&pages, 129);
+        let last = all.pop().unwrap();
+        all.extend(newest.replace(last));
+        all.into_iter().for_each(take_out);
+        let key = key(newest.unwrap());
+        assert!(key.index() < 4 * 128, "{key:?}");
+    }
+    newest.into_iter().for_each(take_out);
+}
+
+/// Numbers are left behind when their generations are used up, also those of pages that went
+/// long before.
+#[test]
+fn generations_begin_again_at_numbers_never_used() {
+    let pages = Pages::new();
+    let mut first = insert(&pages, 3 * 128);
+    let issued: Vec<_> = first.iter().copied().map(key).collect();
+    first.drain(127..).for_each(take_out);
+    pages.wear_out();
+    // The last place of the first page, and another page, which goes.
+    insert(&pages, 129).into_iter().for_each(take_out);
+    let again = insert(&pages, 129);
+    assert!(again.iter().all(|&value| !issued.contains(&key(value))));
+    assert_eq!(key(again[1]).index(), 3 * 128);
+    again.into_iter().chain(first).for_each(take_out);
+}
+
 #[test]
 fn values_are_dropped_once() {
     let owner = Arc::new(());

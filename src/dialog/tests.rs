@@ -1,0 +1,45 @@
+//! What only the inside of a dialog can see.
+
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
+
+use super::Event;
+use super::hub::Hub;
+use super::side::{Received, Talk};
+use crate::limit::Limit;
+use crate::queue::Queue;
+use crate::sync::Mutex;
+
+/// Ends the far side when it is woken.
+struct Ends(Mutex<Option<Arc<Talk<u8>>>>);
+
+impl Wake for Ends {
+    fn wake(self: Arc<Self>) {
+        let talk = self.0.lock().take();
+        talk.map(|talk| Talk::end(&talk, 1, Event::End));
+    }
+}
+
+/// A queue is dropped while a dialog begins, and the other side has ended by the time that it
+/// is to be told of its own.
+#[test]
+fn a_side_that_has_ended_watches_no_queue() {
+    let (near, far) = (Queue::<Received<u8>>::new(), Queue::<Received<u8>>::new());
+    let lanes = [&near, &far].map(|queue| queue.lane(1, Limit::Unlimited).unwrap());
+    let [one, other] = &lanes;
+    let talk = Talk::new(&Arc::new(Hub::new()), [one.into(), other.into()]).unwrap();
+    let alive = Arc::downgrade(&talk);
+    let waker = Waker::from(Arc::new(Ends(Mutex::new(Some(talk.clone())))));
+    let mut receive = Box::pin(far.receive());
+    assert!(
+        receive
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_pending()
+    );
+    drop(near);
+    talk.watch_queues();
+    drop((talk, receive));
+    while far.try_receive().is_ok() {}
+    assert!(alive.upgrade().is_none(), "its queue keeps nothing of it");
+}
