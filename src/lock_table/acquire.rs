@@ -75,8 +75,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ///
     /// # Panics
     ///
-    /// As for [`lock`](Self::lock), but hashing, `parent` and `clone` run in the call, and with them the
-    /// iterator, before anything is locked.
+    /// As for [`lock`](Self::lock), but hashing, `parent` and `clone` run in the call, and with them
+    /// the iterator, before anything is locked.
     pub fn lock_many(
         &mut self,
         resources: impl IntoIterator<Item = (K, Mode)>,

@@ -10,8 +10,8 @@
 //!    mode the first is granted first, whatever they hold: in a mode that is compatible with itself
 //!    nobody's own mode is in the way, and in another nobody goes past the first.
 //!
-//! Cost: O(log n) for each that comes, leaves or is next; O(n log n) where all get new positions: each
-//! has room for 2^17 ahead of it then, and each of those for 2^9.
+//! Cost: O(log n) for each that comes, leaves or is next; O(n log n) where all get new positions:
+//! each has room for 2^17 ahead of it then, and most of those for 2^9.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -335,8 +335,8 @@ impl Resource for Compared {
     }
 }
 
-/// A thread looks eight times or more for what it will wait for, as `lock` does, before it begins to
-/// wait.
+/// A thread looks eight times or more for what it will wait for, as `lock` does, before it begins
+/// to wait.
 #[test]
 fn skip_locked_looks_again_before_it_waits() {
     let locks = LockTable::new();

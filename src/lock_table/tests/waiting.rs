@@ -1,5 +1,5 @@
-//! The queue as a plain value, beside a list in which every step is the rule itself. There is hardly
-//! room between positions here: all get new ones again and again.
+//! The queue as a plain value, beside a list in which every step is the rule itself. There is
+//! hardly room between positions here: all get new ones again and again.
 
 use proptest::prelude::*;
 
