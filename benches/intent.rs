@@ -161,32 +161,49 @@ fn phases(i: u64) -> Mode {
 
 const CROWD: usize = 10_000;
 
-/// All of a crowd begin to wait, then all leave, the last first.
-fn come_and_leave<W: Future + Unpin>(waits: impl Iterator<Item = W>) {
+/// All of a crowd begin to wait, then all leave, in this order or the last first.
+fn come_and_leave<W: Future + Unpin>(waits: impl Iterator<Item = W>, in_order: bool) {
     let mut cx = Context::from_waker(Waker::noop());
     let mut waits: Vec<W> = waits.collect();
     for wait in &mut waits {
         assert!(Pin::new(wait).poll(&mut cx).is_pending());
     }
-    waits.into_iter().rev().for_each(drop);
+    if in_order {
+        waits.into_iter().for_each(drop);
+    } else {
+        waits.into_iter().rev().for_each(drop);
+    }
 }
+
+/// Which leave first.
+const ORDERS: [(&str, bool); 2] = [("the last first", false), ("the first first", true)];
 
 fn crowd(c: &mut Criterion) {
     let mut group = c.benchmark_group("10,000 begin to wait and leave");
     group.throughput(Throughput::Elements(CROWD as u64));
     for (form, lock) in forms() {
         let _held = lock.lock(Mode::X).wait();
-        group.bench_function(form, |b| {
-            b.iter(|| come_and_leave((0..CROWD).map(|_| lock.lock(Mode::S))));
-        });
+        for (order, in_order) in ORDERS {
+            group.bench_function(BenchmarkId::new(form, order), |b| {
+                b.iter(|| come_and_leave((0..CROWD).map(|_| lock.lock(Mode::S)), in_order));
+            });
+        }
     }
-    let table = LockTable::new();
-    let mut first = table.owner(0);
-    first.lock(&Row, Mode::X).wait().expect("nobody has it");
-    let mut owners: Vec<_> = (0..CROWD).map(|_| table.owner(0)).collect();
-    group.bench_function("lock table", |b| {
-        b.iter(|| come_and_leave(owners.iter_mut().map(|owner| owner.lock(&Row, Mode::X))));
-    });
+    for (held, asked) in [(Mode::X, Mode::X), (Mode::Ix, Mode::S)] {
+        let table = LockTable::new();
+        let mut first = table.owner(0);
+        first.lock(&Row, held).wait().expect("nobody has it");
+        let mut owners: Vec<_> = (0..CROWD).map(|_| table.owner(0)).collect();
+        for (order, in_order) in ORDERS {
+            let form = format!("lock table, {asked} behind {held}");
+            group.bench_function(BenchmarkId::new(form, order), |b| {
+                b.iter(|| {
+                    let waits = owners.iter_mut().map(|owner| owner.lock(&Row, asked));
+                    come_and_leave(waits, in_order);
+                });
+            });
+        }
+    }
     group.finish();
 }
 

@@ -125,8 +125,8 @@ pub(crate) enum Place {
 /// One exchange to take and one subtraction to release, on one word, while nobody
 /// waits; both hit the same line of cache, and that is all that threads share. If
 /// somebody waits, a release takes a short lock besides. One that waits costs as
-/// much whoever else does, but a step for each ahead of it if it is polled before
-/// its turn, and for each that waits where conversions do. Only those who wait
+/// much whoever else does, but a step for each ahead of it if it is polled when
+/// nothing but those keeps it, and for each that waits where conversions do. Only those who wait
 /// allocate. For stripes see [`striped`](Self::striped).
 ///
 /// ```

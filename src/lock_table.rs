@@ -74,8 +74,9 @@
 //! also the lock of those who wait.
 //!
 //! Only where somebody has to wait, and at a resource that somebody waits for, is there one lock
-//! for the whole table: there a step costs O(q) in the queue as well, and the search for a deadlock
-//! at most the sum of holders and waiters over the resources that it reaches. A request that is
+//! for the whole table: there to begin to wait, to be granted and to give up is O(log n) in those
+//! who wait, and the search for a deadlock at most the sum of holders and waiters over the
+//! resources that it reaches. A request that is
 //! covered or re-entrant takes no lock at all.
 //!
 //! A resource takes memory while somebody holds it, waits for it, or keeps its intent; an empty
@@ -114,6 +115,7 @@ mod owner;
 mod owners;
 mod path;
 mod plain;
+mod queue;
 mod shards;
 mod slots;
 mod step;
@@ -129,7 +131,7 @@ pub use self::first_free::FirstFree;
 pub use self::node::Cause;
 pub use self::owner::{Owner, Savepoint};
 use self::owners::Owners;
-use self::shards::{Locked, Shards};
+use self::shards::Shards;
 pub use self::view::{Counts, ResourceView, Snapshot, WaiterView};
 use self::wait_table::{Deferred, Outcome, WaitTable};
 
@@ -244,36 +246,32 @@ impl<K, S> LockTable<K, S> {
         self.shared.is_closed()
     }
 
-    /// How many resources somebody holds or waits for. Locks and costs as
-    /// [`counts`](Self::counts).
+    /// How many resources somebody holds or waits for: each shard is counted at a moment of its own,
+    /// one after the other, so that the sum is exact if nobody comes or goes meanwhile. O(owners
+    /// that keep an intent).
     #[must_use]
     pub fn len(&self) -> usize {
-        self.counts().resources
+        self.shared.shards.in_use()
     }
 
-    /// How many resources, owners and waits there are, and how many deadlocks there were. O(owners
-    /// that keep an intent), under the lock of every shard, taken together with that of those who
-    /// wait, and of each part of the owners. What is kept stays so: who asks often slows down
-    /// nobody's next transaction.
+    /// How many resources, owners and waits there are, and how many deadlocks there were: as
+    /// [`len`](Self::len), one after the other, and what concerns those who wait at one moment.
+    /// What is kept stays so: who asks often slows down nobody's next transaction.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.look(|waits, locked| Counts {
-            resources: locked.in_use(),
-            contended: waits.nodes.len(),
-            owners: self.shared.owners.len(),
-            locks: waits.waits,
-            deadlocks: waits.found,
-        })
-    }
-
-    /// At all of it, locked.
-    fn look<R>(&self, look: impl FnOnce(&WaitTable<K>, &mut Locked<'_, K>) -> R) -> R {
         let waits = self.shared.wait_table.lock();
-        let mut locked = self.shared.shards.lock_all();
-        look(&waits, &mut locked)
+        let (contended, locks, deadlocks) = (waits.nodes.len(), waits.waits, waits.found);
+        drop(waits);
+        Counts {
+            resources: self.len(),
+            contended,
+            owners: self.shared.owners.len(),
+            locks,
+            deadlocks,
+        }
     }
 
-    /// Whether nobody holds or waits for anything.
+    /// Whether nobody holds or waits for anything: exact as [`len`](Self::len) is.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -281,12 +279,14 @@ impl<K, S> LockTable<K, S> {
 }
 
 impl<K: Clone, S> LockTable<K, S> {
-    /// Who holds what, who waits, and why, at one moment. All locks are held meanwhile: O(holders
-    /// + waiters times those in their way).
+    /// Who holds what, who waits, and why, at one moment. All locks are held meanwhile, for
+    /// O(holders + waiters) steps, and O(n log n) in the longest queue.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<K> {
-        let owners = || self.shared.owners.len();
-        let (views, owners) = self.look(|waits, locked| (waits.view(locked), owners()));
+        let waits = self.shared.wait_table.lock();
+        let mut locked = self.shared.shards.lock_all();
+        let (views, owners) = (waits.view(&mut locked), self.shared.owners.len());
+        drop((locked, waits));
         let resources = views.into_iter().map(ResourceView::from_shared).collect();
         Snapshot { resources, owners }
     }

@@ -148,6 +148,12 @@ impl Mode {
     }
 }
 
+/// The modes of a set.
+pub(crate) fn modes_in(set: u8) -> impl Iterator<Item = Mode> {
+    let all = Mode::ALL.into_iter();
+    all.filter(move |mode| set & mode.bit() != 0)
+}
+
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

@@ -8,6 +8,7 @@ use conversant::lock_table::{
     Deadlock, LockError, LockTable, Owner, OwnerId, ReleaseError, Resource, Savepoint,
 };
 use conversant::modes::Mode;
+use conversant::wait::{Op, Wait};
 use libfuzzer_sys::fuzz_target;
 
 // What the crate's own random schedules run.
@@ -15,20 +16,23 @@ use libfuzzer_sys::fuzz_target;
 mod names;
 #[path = "../../src/lock_table/tests/oracle.rs"]
 mod oracle;
+#[path = "../../src/lock_table/tests/steps.rs"]
+mod steps;
 #[path = "../../src/lock_table/tests/world.rs"]
 mod world;
 
 use names::{Count, Path, path};
-use world::{OWNERS, Step, World, resources};
+use steps::Step;
+use world::{OWNERS, World, resources};
 
 #[derive(Arbitrary, Debug)]
 struct Script {
     priorities: [bool; OWNERS],
-    ops: Vec<(u8, Op)>,
+    ops: Vec<(u8, Act)>,
 }
 
 #[derive(Arbitrary, Debug)]
-enum Op {
+enum Act {
     Lock(u8, u8),
     LockMany(Vec<(u8, u8)>),
     Cancel,
@@ -38,29 +42,40 @@ enum Op {
     Savepoint,
     ReleaseTo(u8),
     ReleaseAll,
+    FirstFree(Vec<u8>, u8, bool),
+    Retry,
+    Renew,
+    SetPriority(u8),
 }
 
 fn pick(of: usize, byte: u8) -> usize {
     usize::from(byte) % of
 }
 
-fn step((who, op): (u8, Op)) -> Step {
+fn step((who, op): (u8, Act)) -> Step {
     let who = pick(OWNERS, who);
     let what = |byte| pick(resources().len(), byte);
     let mode = |byte| Mode::ALL[pick(Mode::ALL.len(), byte)];
     match op {
-        Op::Lock(r, m) => Step::Lock(who, vec![(what(r), mode(m))]),
-        Op::LockMany(all) => {
+        Act::Lock(r, m) => Step::Lock(who, vec![(what(r), mode(m))]),
+        Act::LockMany(all) => {
             let few = all.into_iter().take(4);
             Step::Lock(who, few.map(|(r, m)| (what(r), mode(m))).collect())
         }
-        Op::Cancel => Step::Cancel(who),
-        Op::Run => Step::Run(who),
-        Op::Release(r) => Step::Release(who, what(r)),
-        Op::Downgrade(r, m) => Step::Downgrade(who, what(r), mode(m)),
-        Op::Savepoint => Step::Savepoint(who),
-        Op::ReleaseTo(n) => Step::ReleaseTo(who, usize::from(n)),
-        Op::ReleaseAll => Step::ReleaseAll(who),
+        Act::Cancel => Step::Cancel(who),
+        Act::Run => Step::Run(who),
+        Act::Release(r) => Step::Release(who, what(r)),
+        Act::Downgrade(r, m) => Step::Downgrade(who, what(r), mode(m)),
+        Act::Savepoint => Step::Savepoint(who),
+        Act::ReleaseTo(n) => Step::ReleaseTo(who, usize::from(n)),
+        Act::ReleaseAll => Step::ReleaseAll(who),
+        Act::FirstFree(all, m, waits) => {
+            let few = all.into_iter().take(4).map(what).collect();
+            Step::FirstFree(who, few, mode(m), waits)
+        }
+        Act::Retry => Step::Retry(who),
+        Act::Renew => Step::Renew(who),
+        Act::SetPriority(priority) => Step::SetPriority(who, i32::from(priority % 3)),
     }
 }
 

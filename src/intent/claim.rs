@@ -132,13 +132,6 @@ pub(super) fn set_of(modes: impl Iterator<Item = Mode>) -> u8 {
     modes.fold(0, |set, mode| set | mode.bit())
 }
 
-/// The modes of a set.
-pub(super) fn modes_in(set: u8) -> impl Iterator<Item = Mode> {
-    Mode::ALL
-        .into_iter()
-        .filter(move |mode| set & mode.bit() != 0)
-}
-
 impl Queue {
     /// What those ask for whom a new one would stand behind, as a set.
     pub(super) fn asked_ahead_of_new(&self, claim: Claim) -> u8 {

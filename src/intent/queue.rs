@@ -12,12 +12,12 @@
 use std::task::Waker;
 
 use super::bits::{Ask, is_strong};
-use super::claim::{Claim, Elsewhere, Queue, asks, modes_in, set_of};
+use super::claim::{Claim, Elsewhere, Queue, set_of};
 use super::error::Deadlock;
 use super::stripes::Stripes;
 use super::word::Enter;
 use super::{IntentLock, Place};
-use crate::modes::Mode;
+use crate::modes::{Mode, modes_in};
 use crate::turnstile::{Admission, AdmissionOf, Turnstile};
 use crate::wait::{Guarded, Ticket, WakeBatch};
 
@@ -101,13 +101,15 @@ impl Turnstile for IntentLock {
 
     fn admit_queued(&self, queue: &mut Queue, ticket: Ticket) -> AdmissionOf<Self> {
         let claim = queue.claim(ticket);
-        let ahead = asks(queue.ahead_of(ticket));
-        if ahead & claim.ask.conflicts() != 0 {
-            self.word.some_unnotified();
-            return Admission::NotNow;
-        }
+        let conflicts = |other: Claim| !other.ask.compatible(claim.ask);
+        let is_next = || {
+            let any = queue.asked().modes() & claim.ask.conflicts() != 0;
+            !(any && queue.ahead_of(ticket).any(conflicts))
+        };
+        let front = queue.front().is_some_and(|(first, _)| first == ticket);
         let ask = self.ask(queue.state, claim);
-        let Some(place) = self.word.take_queued(ask, ahead == 0, queue.len() == 1) else {
+        let only = queue.len() == 1;
+        let Some(place) = self.word.take_queued(ask, is_next, front, only) else {
             return Admission::NotNow;
         };
         queue.state.exchanged(claim, place);

@@ -143,16 +143,23 @@ impl Word {
         outcome
     }
 
-    /// Under the lock: takes for one in the queue, with nobody ahead that it
-    /// conflicts with, or leaves UNNOTIFIED in the very word that would not have
-    /// it: the next release tells it. For those behind one that takes UNNOTIFIED
-    /// is set, too.
+    /// Under the lock: takes for one in the queue that `is_next`, with nobody ahead
+    /// that it conflicts with, or leaves UNNOTIFIED in the very word that would not
+    /// have it: the next release tells it. For those behind one that takes
+    /// UNNOTIFIED is set, too. `is_next` is only asked if the word has it.
     #[must_use]
-    pub(super) fn take_queued(&self, ask: Ask, front: bool, only: bool) -> Option<Place> {
-        let mut taken = None;
+    pub(super) fn take_queued(
+        &self,
+        ask: Ask,
+        is_next: impl Fn() -> bool,
+        front: bool,
+        only: bool,
+    ) -> Option<Place> {
+        let (mut taken, mut next_known) = (None, None);
         // Acquire: as in `take`.
         let _ = self.update(Ordering::Acquire, |bits| {
             let granted = bits.granted(ask);
+            let granted = granted.filter(|_| *next_known.get_or_insert_with(&is_next));
             taken = granted.map(|(_, place)| place);
             Some(match granted {
                 Some((next, _)) if only => next.dequeued(front, only),

@@ -42,7 +42,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ///
     /// [`LockError::Deadlock`] if the wait closed a cycle, or another one did later, and this owner
     /// was chosen to give up: lowest priority, then fewest [retries](Self::retry), then fewest
-    /// locks in the table, then youngest. [`Closed`](LockError::Closed), also for what would be
+    /// locks in the table, then youngest; where nobody calls `retry`, lowest priority, fewest
+    /// locks, youngest. [`Closed`](LockError::Closed), also for what would be
     /// covered; [`TooDeep`](LockError::TooDeep); [`OwnAncestor`](LockError::OwnAncestor). The owner
     /// then holds what it held before, and no intent for what it did not get.
     ///
@@ -74,8 +75,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ///
     /// # Panics
     ///
-    /// As for [`lock`](Self::lock), but hashing, `parent` and `clone` run in the call, and with them the
-    /// iterator, before anything is locked.
+    /// As for [`lock`](Self::lock), but hashing, `parent` and `clone` run in the call, and with them
+    /// the iterator, before anything is locked.
     pub fn lock_many(
         &mut self,
         resources: impl IntoIterator<Item = (K, Mode)>,
@@ -140,7 +141,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
     fn take_path(&mut self) -> Result<Room, LockError<K>> {
         let owner = &mut *self.owner;
         if let Some((key, mode)) = &self.asked {
-            owner.plan([(key.clone(), *mode)]);
+            owner.plan_one(key.clone(), *mode);
             self.asked = None;
         }
         if let Some(error) = owner.path.unfit {

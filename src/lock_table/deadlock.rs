@@ -21,8 +21,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::error::{Deadlock, Link, Report};
-use super::node::{Node, Request};
+use super::node::Node;
 use super::owners::Standing;
+use super::queue::{Position, Request};
 use super::wait_table::{Outcome, OwnerState, WaitTable};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
@@ -61,7 +62,8 @@ impl<K> WaitTable<K> {
         None
     }
 
-    /// Lowest priority, then fewest retries, then fewest locks, then youngest.
+    /// Lowest priority, then fewest locks, then youngest; of one priority those who have not begun
+    /// anew so often come first.
     fn victim(&self, circle: &[Key]) -> Key {
         let rank = |owner: &&Key| {
             let state = self.owners.get(owner);
@@ -99,12 +101,11 @@ impl<K> WaitTable<K> {
             owners: &mut self.owners,
             number: self.searches,
             start,
-            // With the position of the owner's request in its queue, if that is known.
-            frontier: VecDeque::from([(start, None)]),
+            frontier: VecDeque::from([start]),
             seen: HashMap::new(),
         };
-        while let Some((owner, position)) = search.frontier.pop_front() {
-            if search.visit(owner, position) {
+        while let Some(owner) = search.frontier.pop_front() {
+            if search.visit(owner) {
                 return Some(search.way_to(owner));
             }
         }
@@ -119,7 +120,7 @@ impl<K> WaitTable<K> {
             let wait = self.owners.get(&owner)?.wait.as_ref()?;
             let (node, asks) = (self.nodes.get(wait.node)?, wait.mode);
             let request = Request { owner, mode: asks };
-            let (_, in_mode, cause) = node.blockers(request).find(|b| b.0 == blocked_by)?;
+            let (in_mode, cause) = node.blocks(request, blocked_by)?;
             Some(Link {
                 owner: self.name(owner),
                 resource: node.key.clone(),
@@ -139,48 +140,43 @@ struct Search<'a, K> {
     owners: &'a mut BTreeMap<Key, OwnerState<K>>,
     number: u64,
     start: Key,
-    frontier: VecDeque<(Key, Option<usize>)>,
+    frontier: VecDeque<Key>,
     /// How far each queue has been looked through for conflicts with each mode. Requests of one
     /// mode have the same blockers, but for those between them and but for themselves.
-    seen: HashMap<(Key, Mode), usize>,
+    seen: HashMap<(Key, Mode), Position>,
 }
 
 impl<K> Search<'_, K> {
     /// Reaches all that this owner waits for; true if it waits for the start.
-    fn visit(&mut self, owner: Key, position: Option<usize>) -> bool {
+    fn visit(&mut self, owner: Key) -> bool {
         let state = self.owners.get(&owner);
         let wait = state.and_then(|state| state.wait.as_ref());
         let Some(wait) = wait.filter(|wait| wait.outcome.is_none()) else {
             return false;
         };
-        let (at, mode) = (wait.node, wait.mode);
-        let Some(node) = self.nodes.get(at) else {
+        let (at, mode, nodes) = (wait.node, wait.mode, self.nodes);
+        let Some(node) = nodes.get(at) else {
             return false;
         };
         let conflicts = |other: Mode| !other.compatible(mode);
         if owner != self.start && node.holders.held(self.start).is_some_and(conflicts) {
             return true;
         }
-        let find = || node.queue.iter().position(|r| r.owner == owner);
-        let Some(position) = position.or_else(find) else {
+        let Some(position) = node.queue.position(owner) else {
             return false;
         };
         let seen = self.seen.get(&(at, mode)).copied();
         if seen.is_none() {
-            for (holder, held) in node.holders.iter() {
-                if holder != owner && conflicts(held) {
-                    self.reach(holder, None, owner);
-                }
+            for holder in node.holders.conflicting(mode) {
+                self.reach(holder, owner);
             }
         }
-        for ahead in seen.unwrap_or(0)..position {
-            let request = node.queue[ahead];
-            if conflicts(request.mode) {
-                if request.owner == self.start {
-                    return true;
-                }
-                self.reach(request.owner, Some(ahead), owner);
+        let unseen = seen.unwrap_or(0).min(position)..position;
+        for ahead in node.queue.conflicting(mode, unseen) {
+            if ahead == self.start {
+                return true;
             }
+            self.reach(ahead, owner);
         }
         if seen.is_none_or(|seen| seen < position) {
             self.seen.insert((at, mode), position);
@@ -188,14 +184,14 @@ impl<K> Search<'_, K> {
         false
     }
 
-    fn reach(&mut self, owner: Key, position: Option<usize>, from: Key) {
+    fn reach(&mut self, owner: Key, from: Key) {
         let Some(state) = self.owners.get_mut(&owner) else {
             return;
         };
         if state.reached != self.number && state.wait.is_some() && owner != self.start {
             state.reached = self.number;
             state.from = Some(from);
-            self.frontier.push_back((owner, position));
+            self.frontier.push_back(owner);
         }
     }
 

@@ -115,6 +115,11 @@ impl<K: Resource, S: BuildHasher> Op for FirstFree<'_, K, S> {
         }
     }
 
+    fn attempt(&mut self) -> Option<Self::Output> {
+        let found = self.at_once();
+        found.or_else(|| Some(self.lock.attempt()?.map(|()| Some(0))))
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if let Some(found) = self.at_once() {
             return Poll::Ready(found);

@@ -114,6 +114,17 @@ impl Holders {
             && self.many.as_ref().is_none_or(|many| many.fit(owner, mode))
     }
 
+    /// Those who hold what conflicts with `mode`. A step for each in the map, if any of them does.
+    pub(super) fn conflicting(&self, mode: Mode) -> impl Iterator<Item = Key> {
+        let few = self.few.iter().flatten().copied();
+        let many = self.many.iter().filter(move |many| !many.fits(mode, None));
+        let many = many.flat_map(|many| many.map.iter().map(|(&owner, &held)| (owner, held)));
+        let those = few
+            .chain(many)
+            .filter(move |(_, held)| !held.compatible(mode));
+        those.map(|(owner, _)| owner)
+    }
+
     /// In no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Key, Mode)> {
         let many = self.many.iter().flat_map(|many| &many.map);
@@ -138,7 +149,11 @@ impl Many {
     }
 
     fn fit(&self, owner: Key, mode: Mode) -> bool {
-        let held = self.map.get(&owner).copied();
+        self.fits(mode, self.map.get(&owner).copied())
+    }
+
+    /// As `fit`, without one who holds this.
+    fn fits(&self, mode: Mode, held: Option<Mode>) -> bool {
         Mode::ALL.into_iter().all(|other| {
             let own = u32::from(held == Some(other));
             self.counts[other as usize] == own || other.compatible(mode)

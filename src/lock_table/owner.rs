@@ -1,7 +1,7 @@
 //! Owners: who locks, what they hold, and how they give it back.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 
 use super::error::{OwnerId, ReleaseError};
 use super::hold::HoldId;
@@ -29,6 +29,8 @@ pub struct Owner<K, S = RandomState> {
     pub(super) holds: Holds<K>,
     /// How often it has begun anew since it was done.
     pub(super) retries: u32,
+    /// Of what was asked for last, if that was one resource.
+    pub(super) hash: u64,
     /// A request was begun and neither committed nor put back.
     pub(super) pending: bool,
     /// The wait table knows of it.
@@ -52,6 +54,7 @@ impl<K, S> Owner<K, S> {
             id,
             holds: Holds::new(),
             retries: 0,
+            hash: 0,
             pending: false,
             seated: false,
             path: Path::new(),
@@ -256,8 +259,16 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     #[inline]
     pub(super) fn plan(&mut self, asked: impl IntoIterator<Item = (K, Mode)>) {
         self.abort_pending();
-        let hash = |key: &K| self.shared.hasher.hash_one(key);
-        self.path.plan(asked, hash, &self.holds);
+        self.path
+            .plan(asked, |key| hash(&self.shared, key), &self.holds);
+    }
+
+    /// Of one resource that was not plain: its hash is known.
+    #[inline]
+    pub(super) fn plan_one(&mut self, key: K, mode: Mode) {
+        let mut known = Some(self.hash);
+        let hash = |key: &K| known.take().unwrap_or_else(|| hash(&self.shared, key));
+        self.path.plan([(key, mode)], hash, &self.holds);
     }
 
     #[inline]
@@ -269,8 +280,13 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
 
     #[inline]
     pub(super) fn hash(&self, resource: &K) -> u64 {
-        spread(self.shared.hasher.hash_one(resource))
+        hash(&self.shared, resource)
     }
+}
+
+#[inline]
+fn hash<K: Hash, S: BuildHasher>(shared: &Shared<K, S>, resource: &K) -> u64 {
+    spread(shared.hasher.hash_one(resource))
 }
 
 impl<K, S> Drop for Owner<K, S> {

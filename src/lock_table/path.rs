@@ -41,7 +41,7 @@ impl<K: Resource> Path<K> {
     pub(super) fn plan(
         &mut self,
         asked: impl IntoIterator<Item = (K, Mode)>,
-        hash: impl Fn(&K) -> u64,
+        mut hash: impl FnMut(&K) -> u64,
         holds: &Holds<K>,
     ) {
         if !self.steps.is_empty() {
@@ -53,7 +53,7 @@ impl<K: Resource> Path<K> {
         let mut fresh = true;
         for (key, mode) in asked {
             fresh &= self.steps.is_empty();
-            match walk(&mut self.steps, (key, mode), &hash, holds) {
+            match walk(&mut self.steps, (key, mode), &mut hash, holds) {
                 Ok(alone) => fresh &= alone,
                 Err(error) => return self.unfit = Some(error),
             }
@@ -221,7 +221,7 @@ impl<K: Resource> Path<K> {
 fn walk<K: Resource>(
     steps: &mut Vec<Step<K>>,
     (key, mode): (K, Mode),
-    hash: impl Fn(&K) -> u64,
+    mut hash: impl FnMut(&K) -> u64,
     holds: &Holds<K>,
 ) -> Result<bool, TryLockError> {
     let first = steps.len();
@@ -331,18 +331,6 @@ fn take<K: Eq>(
         }
     }
     Room::Free
-}
-
-impl<K> Step<K> {
-    /// Makes its entry.
-    #[inline]
-    fn insert(&mut self, locked: &mut impl Reach<K>, owner: Key, mode: Mode) -> NodeId {
-        let name = self.name.take().expect("made for this");
-        let index = locked.index(self.hash);
-        *self
-            .node
-            .insert(index.entries.insert(self.hash, name, owner, mode))
-    }
 }
 
 impl<K> Path<K> {

@@ -24,6 +24,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         };
         let mode = *mode;
         let hash = self.hash(key);
+        self.hash = hash;
         if self.shared.is_closed() || self.holds.slots.find(hash, key).is_some() {
             return false;
         }

@@ -95,6 +95,12 @@ impl<K> Shards<K> {
         self.0[shard_of(hash)].0.lock()
     }
 
+    /// How many entries somebody holds or waits for, in one shard after the other.
+    pub(super) fn in_use(&self) -> usize {
+        let shards = self.0.iter();
+        shards.map(|shard| shard.0.lock().in_use()).sum()
+    }
+
     /// How many entries there are, if nobody is at any shard: what `Debug` uses.
     pub(super) fn try_len(&self) -> Option<usize> {
         let lens = self
@@ -183,11 +189,6 @@ impl<K> Locked<'_, K> {
     /// Those that are locked.
     pub(super) fn indices(&mut self) -> impl Iterator<Item = &mut Index<K>> {
         self.0.iter_mut().flatten().map(|guard| &mut **guard)
-    }
-
-    /// How many entries somebody holds or waits for.
-    pub(super) fn in_use(&mut self) -> usize {
-        self.indices().map(Index::in_use).sum()
     }
 }
 

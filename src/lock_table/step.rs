@@ -2,8 +2,9 @@
 
 use super::entries::NodeId;
 use super::hold::HoldId;
-use super::index::spread;
+use super::shards::Reach;
 use crate::modes::Mode;
+use crate::slab::Key;
 
 pub(super) struct Step<K> {
     /// None once it is in the holds.
@@ -33,7 +34,7 @@ impl<K> Step<K> {
     #[inline]
     pub(super) fn of(key: K, hash: u64) -> Self {
         Self {
-            hash: spread(hash),
+            hash,
             key: Some(key),
             name: None,
             depth: 0,
@@ -77,6 +78,15 @@ impl<K> Step<K> {
         if self.mode.is_some() && self.had.is_none() {
             self.name.clone_from(&self.key);
         }
+    }
+
+    /// Makes its entry.
+    #[inline]
+    pub(super) fn insert(&mut self, locked: &mut impl Reach<K>, owner: Key, mode: Mode) -> NodeId {
+        let name = self.name.take().expect("made for this");
+        let entries = &mut locked.index(self.hash).entries;
+        let id = entries.insert(self.hash, name, owner, mode);
+        *self.node.insert(id)
     }
 
     /// It is needed in this mode, too.

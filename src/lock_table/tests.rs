@@ -16,6 +16,8 @@ mod plain;
 mod queue;
 mod random;
 mod savepoints;
+mod steps;
+mod waiting;
 mod world;
 
 use std::future::Future;
@@ -28,7 +30,7 @@ use super::{
     Deadlock, Lock, LockError, LockTable, Owner, OwnerId, ReleaseError, Resource, Savepoint,
 };
 use crate::modes::Mode;
-use crate::wait::Wait;
+use crate::wait::{Op, Wait};
 
 /// A wait polled by a task of its own.
 struct Polled<'a> {

@@ -4,12 +4,17 @@ use super::bias::Biases;
 use super::entries::Entry;
 use super::error::OwnerId;
 use super::index::Index;
-use super::node::{Cause, Node, Request};
+use super::node::{Cause, Node};
+use super::queue::Request;
 use super::shards::Locked;
 use super::wait_table::WaitTable;
-use crate::modes::Mode;
+use crate::modes::{Mode, modes_in};
+use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::WaitCounts;
+
+/// So many of those in the way of one who waits.
+const LISTED: usize = 8;
 
 /// Everything that is held in the table or waited for, at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,8 +70,11 @@ pub struct WaiterView {
     pub asks: Mode,
     /// The mode that it holds already.
     pub holds: Option<Mode>,
-    /// Why: the owners in its way, in which mode, and whether they hold or wait ahead.
+    /// Why: the owners in its way, in which mode, and whether they hold or wait ahead. Of more than
+    /// eight some of those who hold, then those who are first in the queue.
     pub blocked_by: Vec<(OwnerId, Mode, Cause)>,
+    /// How many grants and requests are in its way.
+    pub blockers: usize,
 }
 
 impl<K: Clone> ResourceView<K> {
@@ -113,17 +121,45 @@ impl<K> WaitTable<K> {
     }
 
     fn waiters(&self, node: &Node<K>) -> Vec<WaiterView> {
-        let waiter = |&request: &Request| {
-            let blockers = node.blockers(request);
-            WaiterView {
-                owner: self.name(request.owner),
-                asks: request.mode,
-                holds: node.holders.held(request.owner),
-                blocked_by: blockers
-                    .map(|(owner, mode, cause)| (self.name(owner), mode, cause))
+        let mut blockers = Blockers::default();
+        for (owner, mode) in node.holders.iter() {
+            blockers.add((owner, mode, Cause::Holds));
+        }
+        let waiter = |Request { owner, mode }| {
+            let holds = node.holders.held(owner);
+            let (first, all) = &blockers.0[mode as usize];
+            let others = first.iter().filter(|other| other.0 != owner).take(LISTED);
+            let view = WaiterView {
+                owner: self.name(owner),
+                asks: mode,
+                holds,
+                blocked_by: others
+                    .map(|&(o, m, cause)| (self.name(o), m, cause))
                     .collect(),
-            }
+                blockers: all - usize::from(holds.is_some_and(|held| !held.compatible(mode))),
+            };
+            blockers.add((owner, mode, Cause::WaitsAhead));
+            view
         };
-        node.queue.iter().map(waiter).collect()
+        node.queue.in_order().into_iter().map(waiter).collect()
+    }
+}
+
+/// Who is in the way of those who ask for each mode: the first few, and how many.
+#[derive(Default)]
+struct Blockers([(Vec<Blocker>, usize); Mode::ALL.len()]);
+
+type Blocker = (Key, Mode, Cause);
+
+impl Blockers {
+    fn add(&mut self, blocker: Blocker) {
+        for asks in modes_in(blocker.1.conflicts()) {
+            let (first, all) = &mut self.0[asks as usize];
+            *all += 1;
+            // One more, as who asks may be one of them.
+            if first.len() <= LISTED {
+                first.push(blocker);
+            }
+        }
     }
 }

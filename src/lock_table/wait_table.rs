@@ -25,8 +25,9 @@ use std::task::Waker;
 use super::entries::NodeId;
 use super::error::{OwnerId, Report};
 use super::name::{Gone, Name};
-use super::node::{Node, Request};
+use super::node::Node;
 use super::owners::Standing;
+use super::queue::Request;
 use super::shards::{Locked, Reach, Shards};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
@@ -329,7 +330,7 @@ impl<K> WaitTable<K> {
 
     fn leave_queue(&mut self, owner: Key, node: Key) {
         if let Some(found) = self.nodes.get_mut(node) {
-            found.withdraw(owner);
+            found.queue.remove(owner);
         }
         self.dirty.push(node);
     }

@@ -46,6 +46,22 @@ fn for_s() {
     come_and_go(Mode::S);
 }
 
+/// Each looks again and again while what is held keeps them all, also before one X.
+#[test]
+fn for_s_polled_in_vain() {
+    let lock = IntentLock::new();
+    let mut cx = Context::from_waker(Waker::noop());
+    let _held = lock.lock(Mode::Ix).wait();
+    let mut readers: Vec<_> = (0..CROWD).map(|_| Box::pin(lock.lock(Mode::S))).collect();
+    let mut last = pin!(lock.lock(Mode::X));
+    for _ in 0..2 {
+        for wait in &mut readers {
+            assert!(wait.as_mut().poll(&mut cx).is_pending());
+        }
+        assert!(last.as_mut().poll(&mut cx).is_pending());
+    }
+}
+
 /// The last alone asks for what all others keep.
 #[test]
 fn for_s_before_one_x() {

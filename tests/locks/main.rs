@@ -15,6 +15,7 @@ mod semaphore_permits;
 mod semaphore_pitfalls;
 mod semaphore_semantics;
 mod semaphore_threads;
+mod table_crowd;
 mod table_linearizable;
 mod table_storm;
 mod table_tiers;

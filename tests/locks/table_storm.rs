@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use conversant::lock_table::{LockError, LockTable, Owner, Resource};
 use conversant::modes::Mode;
@@ -125,6 +125,7 @@ fn deadlock_storm() {
     let locks = LockTable::new();
     let inside: Inside = (0..NAMES).map(|_| AtomicI64::new(0)).collect();
     let tally = Tally::default();
+    let begun = Instant::now();
     thread::scope(|scope| {
         for n in 0..OWNERS {
             let mut owner = locks.owner((n % 3) as i32);
@@ -138,12 +139,13 @@ fn deadlock_storm() {
             });
         }
     });
+    let elapsed = begun.elapsed();
     let snapshot = locks.snapshot();
     assert_eq!((snapshot.owners, snapshot.resources.len()), (0, 0));
     let deadlocks = tally.deadlocks.load(Ordering::Relaxed);
     assert!(deadlocks > 0, "the storm met none");
     println!(
-        "{total} requests: {} granted, {deadlocks} deadlocks, {} timed out",
+        "{total} requests in {elapsed:.2?}: {} granted, {deadlocks} deadlocks, {} timed out",
         tally.granted.load(Ordering::Relaxed),
         tally.timed_out.load(Ordering::Relaxed),
     );

@@ -6,11 +6,13 @@
 //! `budgets` alone lists the paths; `budgets PATH ROUNDS` runs one and prints
 //! how many operations a round has.
 
-use std::future::poll_fn;
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::hint::black_box;
+use std::pin::Pin;
 use std::sync::mpsc::{Receiver, channel};
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use conversant::gate::TierGate;
@@ -18,7 +20,7 @@ use conversant::intent::IntentLock;
 use conversant::job_queue::{self, Claim, JobQueue};
 use conversant::keyed::Keyed;
 use conversant::limit::Limit;
-use conversant::lock_table::{LockTable, Resource};
+use conversant::lock_table::{LockTable, Owner, Resource};
 use conversant::modes::Mode;
 use conversant::queue::{Conversation, Queue, Turn};
 use conversant::scheduler::{CallerOptions, Place, PoolError, Scheduler};
@@ -69,6 +71,8 @@ const PATHS: &[(&str, Path)] = &[
     ("lock-table-beside-1000", |n| lock_table_owner(n, 1000)),
     ("lock-table-savepoint-of-1000", |n| savepoints(n, 1000)),
     ("lock-table-savepoints-of-one", savepoints_of_one),
+    ("lock-table-crowd-leave", |n| crowd(n, Mode::S, true)),
+    ("lock-table-crowd-grant", |n| crowd(n, Mode::X, false)),
     ("task-detached", |n| tasks(n, 0)),
     ("task-in-a-serial-group", |n| tasks(n, 8)),
     ("task-in-64-groups", |n| tasks(n, 64)),
@@ -513,6 +517,44 @@ fn lock_table_owner(rounds: usize, beside: usize) -> usize {
         let leaf = black_box(Name::Leaf(7));
         owner.lock(&leaf, Mode::X).wait().expect("no deadlock");
     }
+    1
+}
+
+/// 10,000 wait behind IX: in turn, the first of them leaves or has its lock, and begins to wait
+/// again behind all others.
+fn crowd(rounds: usize, mode: Mode, leave: bool) -> usize {
+    const CROWD: usize = 10_000;
+    let locks = LockTable::with_hasher(BuildHasherDefault::<Multiply>::default());
+    let mut holder = locks.owner(0);
+    holder.try_lock(&Row(0), Mode::Ix).expect("nobody has it");
+    let leaves = Cell::new(false);
+    let one = |mut owner: Owner<Row, _>| {
+        let leaves = &leaves;
+        async move {
+            while black_box(true) {
+                let mut wait = owner.lock(&Row(0), mode);
+                poll_fn(|cx| match leaves.take() {
+                    true => Poll::Ready(()),
+                    false => Pin::new(&mut wait).poll(cx).map(drop),
+                })
+                .await;
+                drop(wait);
+                owner.release_all();
+            }
+        }
+    };
+    let mut crowd: Vec<Pin<Box<dyn Future<Output = ()>>>> = Vec::new();
+    crowd.extend((0..CROWD).map(|_| Box::pin(one(locks.owner(0))) as Pin<Box<_>>));
+    let mut cx = Context::from_waker(Waker::noop());
+    for one in &mut crowd {
+        assert!(one.as_mut().poll(&mut cx).is_pending());
+    }
+    let _holder = leave.then_some(holder);
+    for round in 0..rounds {
+        leaves.set(leave);
+        assert!(crowd[round % CROWD].as_mut().poll(&mut cx).is_pending());
+    }
+    leaves.set(false);
     1
 }
 

@@ -349,3 +349,20 @@ fn counts_say_who_holds_and_who_waits() {
         is_idle(&lock);
     }
 }
+
+/// What is held would let it go on, but not who is ahead of it.
+#[test]
+fn one_polled_for_nothing_passes_nobody() {
+    for lock in forms() {
+        let lock = lock.with_bypass(Bypass::AtMost(0));
+        let reader = lock.lock(S).wait();
+        let (mut writer, mut behind) = (lock.lock(Ix), lock.lock(S));
+        for _ in 0..2 {
+            assert!(poll(&mut writer).is_pending() && poll(&mut behind).is_pending());
+        }
+        drop(writer);
+        assert!(poll(&mut behind).is_ready());
+        drop((reader, behind));
+        is_idle(&lock);
+    }
+}

@@ -24,6 +24,9 @@ pub(super) struct Node {
 #[derive(Clone, Default)]
 pub(super) struct Person {
     pub(super) priority: i32,
+    pub(super) retries: usize,
+    /// Which of all renewals was its last.
+    pub(super) renewed: usize,
     /// What was granted by name.
     pub(super) own: BTreeMap<Path, Own>,
     pub(super) saved: Vec<BTreeMap<Path, Own>>,
@@ -160,6 +163,19 @@ impl Oracle {
         self.owners[who].own = own;
     }
 
+    /// The first of these that can be had now: it has that then.
+    pub(super) fn first_free(&mut self, who: Who, list: &[(Path, Mode)]) -> Option<usize> {
+        list.iter().position(|asked| {
+            let before = self.clone();
+            self.ask(who, std::slice::from_ref(asked));
+            let found = self.owners[who].state == State::Idle;
+            if !found {
+                *self = before;
+            }
+            found
+        })
+    }
+
     /// Gives up, or is made to: everything as before the request.
     pub(super) fn abort(&mut self, who: Who, state: State) {
         for node in self.nodes.values_mut() {
@@ -239,6 +255,7 @@ impl Oracle {
 
     pub(super) fn release_all(&mut self, who: Who) {
         self.owners[who].own.clear();
+        self.owners[who].retries = 0;
         for saved in &mut self.owners[who].saved {
             saved.clear();
         }

@@ -1,9 +1,12 @@
 //! The plain way of a request and of a release, beside the one that knows all rules.
 
-use super::super::{LockTable, ReleaseError};
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
+
+use super::super::{LockTable, ReleaseError, Resource};
 use super::bias::{entries, settle};
 use super::{free, owners, path, take};
-use crate::modes::Mode::{Is, Ix, S, X};
+use crate::modes::Mode::{self, Is, Ix, S, X};
 
 /// An owner that releases everything has no children left at the root that it keeps.
 #[test]
@@ -126,4 +129,35 @@ fn a_parent_that_is_not_as_needed() {
     take(&mut a, &path([1, 2]), X);
     assert_eq!(a.held(&path([1])), Some(Ix));
     assert!(b.try_lock(&path([1]), S).is_err());
+}
+
+thread_local! {
+    static HASHED: Cell<usize> = const { Cell::new(0) };
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Hashed;
+
+impl Hash for Hashed {
+    fn hash<H: Hasher>(&self, _: &mut H) {
+        HASHED.set(HASHED.get() + 1);
+    }
+}
+
+impl Resource for Hashed {
+    fn parent(&self) -> Option<Self> {
+        None
+    }
+}
+
+#[test]
+fn a_request_that_is_not_plain_hashes_its_resource_once() {
+    let locks = LockTable::new();
+    let (mut a, mut b) = (locks.owner(0), locks.owner(0));
+    for (mode, hashed) in [(Mode::S, 1), (Mode::U, 2)] {
+        a.try_lock(&Hashed, mode).unwrap();
+        assert_eq!(HASHED.get(), hashed, "{mode}");
+    }
+    b.try_lock(&Hashed, Mode::X).unwrap_err();
+    assert_eq!(HASHED.get(), 3);
 }

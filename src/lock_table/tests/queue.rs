@@ -1,11 +1,13 @@
 //! The queue of one resource: who waits, who goes ahead, and what a leaver sets free.
 
 use std::future::Future;
+use std::hash::{Hash, Hasher};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::super::{Cause, LockError, LockTable, TryLockError};
+use super::super::{Cause, LockError, LockTable, Resource, TryLockError};
 use super::{Path, Polled, free, owners, path, take};
 use crate::error::TimedOut;
 use crate::modes::Mode::{self, Is, Ix, S, Six, U, X};
@@ -306,6 +308,48 @@ fn skip_locked_or_wait_for_the_first() {
     assert_eq!(e.holdings().count(), 0);
     locks.close();
     assert_eq!(e.first_free_or_wait(all, X).wait(), Err(LockError::Closed));
+}
+
+/// A name that counts how often it is compared.
+#[derive(Clone, Debug)]
+struct Compared;
+
+static COMPARED: AtomicUsize = AtomicUsize::new(0);
+
+impl PartialEq for Compared {
+    fn eq(&self, _: &Self) -> bool {
+        COMPARED.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+}
+
+impl Eq for Compared {}
+
+impl Hash for Compared {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl Resource for Compared {
+    fn parent(&self) -> Option<Self> {
+        None
+    }
+}
+
+/// A thread looks eight times or more for what it will wait for, as `lock` does, before it begins
+/// to wait.
+#[test]
+fn skip_locked_looks_again_before_it_waits() {
+    let locks = LockTable::new();
+    let (mut a, mut b) = (locks.owner(0), locks.owner(0));
+    a.lock(&Compared, X).wait().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(b.first_free_or_wait([Compared], X).wait(), Ok(Some(0))));
+        while locks.counts().locks.waiting == 0 {
+            std::thread::yield_now();
+        }
+        assert!(COMPARED.load(Ordering::Relaxed) > 8);
+        drop(a);
+    });
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::Mode;
-use super::world::{OWNERS, Step, World, resources};
+use super::steps::Step;
+use super::world::{OWNERS, World, resources};
 
 fn step() -> impl Strategy<Value = Step> {
     let who = || 0..OWNERS;
@@ -20,6 +21,11 @@ fn step() -> impl Strategy<Value = Step> {
         1 => who().prop_map(Step::Savepoint),
         1 => (who(), 0..4usize).prop_map(|(w, n)| Step::ReleaseTo(w, n)),
         1 => who().prop_map(Step::ReleaseAll),
+        3 => (who(), prop::collection::vec(what(), 0..4), mode(), any::<bool>())
+            .prop_map(|(w, all, m, waits)| Step::FirstFree(w, all, m, waits)),
+        1 => who().prop_map(Step::Retry),
+        1 => who().prop_map(Step::Renew),
+        1 => (who(), 0..3).prop_map(|(w, priority)| Step::SetPriority(w, priority)),
     ]
 }
 

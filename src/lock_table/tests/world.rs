@@ -3,22 +3,19 @@
 //! face of the table only, and is also what the fuzzer runs.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use super::oracle::{Node, Oracle, Person, State, Who};
-use super::{
-    Count, Deadlock, LockError, LockTable, Mode, Owner, OwnerId, Path, ReleaseError, Savepoint,
-    path,
-};
+use super::steps::{Answer, Mail, Step, live};
+use super::{Count, Deadlock, LockError, LockTable, Owner, OwnerId, Path, path};
 
 /// The same in every run, so that a schedule can be run again.
-type Hashes = BuildHasherDefault<DefaultHasher>;
+pub(super) type Hashes = BuildHasherDefault<DefaultHasher>;
 
 /// The table remembers 16 deadlocks, and one request may end in three: after so many none is asked
 /// for any more.
@@ -31,76 +28,6 @@ pub(super) fn resources() -> [Path; 4] {
     [path([1]), path([1, 2]), path([1, 2, 3]), path([1, 2, 4])]
 }
 
-#[derive(Clone, Debug)]
-pub(super) enum Step {
-    Lock(Who, Vec<(usize, Mode)>),
-    /// Of one that waits.
-    Cancel(Who),
-    /// A woken task runs.
-    Run(Who),
-    Release(Who, usize),
-    Downgrade(Who, usize, Mode),
-    Savepoint(Who),
-    ReleaseTo(Who, usize),
-    ReleaseAll(Who),
-}
-
-/// Between the test and an owner's task.
-#[derive(Default)]
-struct Mail {
-    steps: VecDeque<Step>,
-    cancel: bool,
-    answer: Option<Answer>,
-    held: Vec<(Path, u64)>,
-}
-
-#[derive(Debug, PartialEq)]
-enum Answer {
-    Locked(Result<(), LockError<Path>>),
-    Cancelled,
-    Released(Result<(), ReleaseError>),
-}
-
-async fn live(mut owner: Owner<Path, Hashes>, mail: Rc<RefCell<Mail>>) {
-    let all = resources();
-    let mut savepoints: Vec<Savepoint> = Vec::new();
-    loop {
-        let next = poll_fn(|_| match mail.borrow_mut().steps.pop_front() {
-            Some(step) => Poll::Ready(step),
-            None => Poll::Pending,
-        });
-        let answer = match next.await {
-            Step::Lock(_, asked) => {
-                let asked: Vec<_> = asked.iter().map(|&(r, m)| (all[r].clone(), m)).collect();
-                let mut wait = match &asked[..] {
-                    [(resource, mode)] => owner.lock(resource, *mode),
-                    _ => owner.lock_many(asked),
-                };
-                let result = poll_fn(|cx| match mail.borrow_mut().cancel {
-                    true => Poll::Ready(None),
-                    false => Pin::new(&mut wait).poll(cx).map(Some),
-                });
-                result.await.map_or(Answer::Cancelled, Answer::Locked)
-            }
-            Step::Release(_, r) => Answer::Released(owner.release(&all[r])),
-            Step::Downgrade(_, r, m) => Answer::Released(owner.downgrade(&all[r], m)),
-            Step::Savepoint(_) => {
-                savepoints.push(owner.savepoint());
-                Answer::Released(Ok(()))
-            }
-            Step::ReleaseTo(_, n) => Answer::Released(owner.release_to(savepoints[n])),
-            Step::ReleaseAll(_) => {
-                owner.release_all();
-                Answer::Released(Ok(()))
-            }
-            Step::Cancel(_) | Step::Run(_) => unreachable!("not sent"),
-        };
-        let mut mail = mail.borrow_mut();
-        mail.answer = Some(answer);
-        mail.held = all.iter().map(|r| (r.clone(), owner.grants(r))).collect();
-    }
-}
-
 pub(super) struct World {
     locks: LockTable<Path, Hashes>,
     ids: Vec<OwnerId>,
@@ -109,6 +36,10 @@ pub(super) struct World {
     woken: Vec<Arc<Count>>,
     seen: Vec<usize>,
     oracle: Oracle,
+    /// What each request from a list is to find.
+    found: Vec<Option<usize>>,
+    /// How many times an owner was renewed.
+    renewed: usize,
     /// How many deadlocks there were.
     pub(super) deadlocks: usize,
 }
@@ -141,6 +72,8 @@ impl World {
             woken: (0..OWNERS).map(|_| Arc::default()).collect(),
             seen: vec![0; OWNERS],
             oracle,
+            found: vec![None; OWNERS],
+            renewed: 0,
             deadlocks: 0,
         }
     }
@@ -162,11 +95,7 @@ impl World {
 
     pub(super) fn step(&mut self, step: &Step) {
         let all = resources();
-        let who = match *step {
-            Step::Lock(who, _) | Step::Cancel(who) | Step::Run(who) => who,
-            Step::Release(who, _) | Step::Downgrade(who, ..) | Step::Savepoint(who) => who,
-            Step::ReleaseTo(who, _) | Step::ReleaseAll(who) => who,
-        };
+        let who = step.who();
         let idle = self.oracle.owners[who].state == State::Idle;
         match step {
             Step::Cancel(_) if !idle => self.cancel(who),
@@ -174,6 +103,17 @@ impl World {
             Step::Lock(_, asked) if idle && self.deadlocks < ENOUGH => {
                 let asked: Vec<_> = asked.iter().map(|&(r, m)| (all[r].clone(), m)).collect();
                 self.oracle.ask(who, &asked);
+                self.found[who] = None;
+                let answer = self.send(who, step);
+                self.answered(who, answer);
+            }
+            Step::FirstFree(_, list, mode, waits) if idle && self.deadlocks < ENOUGH => {
+                let list: Vec<_> = list.iter().map(|&r| (all[r].clone(), *mode)).collect();
+                self.found[who] = self.oracle.first_free(who, &list);
+                if self.found[who].is_none() && *waits && !list.is_empty() {
+                    self.oracle.ask(who, &list[..1]);
+                    self.found[who] = Some(0);
+                }
                 let answer = self.send(who, step);
                 self.answered(who, answer);
             }
@@ -196,6 +136,22 @@ impl World {
             Step::ReleaseAll(_) if idle => {
                 self.oracle.release_all(who);
                 self.send(who, step);
+            }
+            Step::Retry(_) if idle => {
+                let retries = self.oracle.owners[who].retries;
+                self.oracle.release_all(who);
+                self.oracle.owners[who].retries = retries + 1;
+                self.send(who, step);
+            }
+            Step::Renew(_) if idle => {
+                self.oracle.release_all(who);
+                self.renewed += 1;
+                self.oracle.owners[who].renewed = self.renewed;
+                self.send(who, step);
+            }
+            Step::SetPriority(_, priority) => {
+                self.oracle.owners[who].priority = *priority;
+                assert!(self.locks.set_priority(self.ids[who], *priority));
             }
             _ => {}
         }
@@ -245,8 +201,9 @@ impl World {
         assert!(!self.oracle.has_circle(), "an undetected deadlock");
         match answer {
             None => assert_ne!(self.oracle.owners[who].state, State::Idle),
-            Some(Answer::Locked(Ok(()))) => {
+            Some(Answer::Locked(Ok(found))) => {
                 assert!(reports.is_empty());
+                assert_eq!(found, self.found[who]);
                 assert_eq!(self.oracle.owners[who].state, State::Idle);
             }
             Some(Answer::Locked(Err(LockError::Deadlock(deadlock)))) => {
@@ -277,8 +234,9 @@ impl World {
             assert_eq!(node.held.get(&owner), link.holds.as_ref());
         }
         let rank = |&who: &Who| {
-            let priority = self.oracle.owners[who].priority;
-            (priority, self.oracle.locks(who), std::cmp::Reverse(who))
+            let person = &self.oracle.owners[who];
+            let age = std::cmp::Reverse((person.renewed, who));
+            (person.priority, person.retries, self.oracle.locks(who), age)
         };
         let victim = all.iter().copied().min_by_key(rank);
         assert_eq!(victim, Some(self.who(deadlock.victim)), "{deadlock}");
@@ -305,6 +263,14 @@ impl World {
         assert_eq!(counts.locks.notified, told);
         let mut nodes = std::collections::BTreeMap::new();
         for resource in snapshot.resources {
+            for waiter in &resource.waiters {
+                let blockers = waiter.blocked_by.iter().map(|blocker| self.who(blocker.0));
+                let mut blockers: Vec<_> = blockers.collect();
+                let mut edges = self.oracle.edges(self.who(waiter.owner));
+                blockers.sort_unstable();
+                edges.sort_unstable();
+                assert_eq!((blockers, waiter.blockers), (edges.clone(), edges.len()));
+            }
             let node = Node {
                 held: resource
                     .holders
