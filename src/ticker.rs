@@ -48,7 +48,7 @@ pub use crate::due::Timed;
 /// [`Scheduler`]: crate::scheduler::Scheduler
 /// [`Place::after`]: crate::scheduler::Place::after
 #[derive(Debug)]
-#[must_use = "dropping it ends it"]
+#[must_use = "dropping it ends it: keep it in a variable, as in `let _ticker = ...`"]
 pub struct Ticker {
     stop: Arc<Stop>,
     thread: Option<JoinHandle<()>>,

@@ -173,7 +173,9 @@ impl<K, S> Owner<K, S> {
         self.shared.owners.renew(self.id);
     }
 
-    /// Releases all that it holds, whatever the counts; as dropping it does.
+    /// Releases all that it holds, whatever the counts; as dropping it does. What comes next
+    /// is a new piece of work: after a deadlock use [`retry`](Self::retry), or the owner may be
+    /// the victim again.
     pub fn release_all(&mut self) {
         self.retries = 0;
         self.abort_pending();

@@ -72,10 +72,11 @@ impl<T> Builder<T> {
     /// same message's next failure for twice that, and so on, but never for longer
     /// than `most`; by default not at all. Other groups do not wait; its tier does.
     ///
-    /// A [`Ticker`](crate::ticker::Ticker) keeps the time, and then a pause counts from
-    /// the failure. Without one a pause counts from the time that
-    /// [`Queue::advance`](super::Queue::advance) was told last, and ends when it is told
-    /// that the pause is over: tell it often, or pauses are too short.
+    /// Somebody has to keep the time, or no pause ends: a
+    /// [`Ticker`](crate::ticker::Ticker), and then a pause counts from the failure; or calls of
+    /// [`Queue::advance`](super::Queue::advance). Then it counts from the time that was told
+    /// last, and ends when it is told that the pause is over: tell it often, or pauses are too
+    /// short.
     pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
         (self.retry.first, self.retry.most) = (first, most);
         self

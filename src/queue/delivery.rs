@@ -17,8 +17,8 @@ use super::submissions::Posted;
 /// A message taken out, borrowed from its turn.
 ///
 /// [`complete`](Self::complete) says that it is done, and gives the message
-/// out. Dropped, also by a panic, it is given back: the message goes to its old
-/// place, with its attempt counted. After the last
+/// out. Dropped, also by a panic or with an aborted task, it is given back: the message goes
+/// to its old place, with its attempt counted. After the last
 /// [attempt](super::Builder::attempts) its group is poisoned.
 /// [`Builder::on_dropped`](super::Builder::on_dropped) finds a `complete` that was
 /// forgotten.

@@ -55,6 +55,9 @@ impl<T> Queue<T> {
     ///
     /// Cancel safe: what a wait was woken for goes to the next.
     ///
+    /// In a closed queue readers may be told [`NoMore::OnlyPoisoned`] before this wait has
+    /// seen to the group: they have to go on then, as shown there.
+    ///
     /// ```
     /// use conversant::limit::Limit;
     /// use conversant::queue::{NoMore, Queue};

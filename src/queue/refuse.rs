@@ -94,6 +94,41 @@ pub enum NoTurn {
 /// assert_eq!(queue.receive().wait().err(), Some(NoMore::Drained));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A reader that is told `OnlyPoisoned` sees to what failed and goes on, also where another
+/// thread waits for [poisoned groups](super::Queue::next_poisoned): that one may not have
+/// been as quick.
+///
+/// ```
+/// use conversant::limit::Limit;
+/// use conversant::queue::{NoMore, Queue};
+///
+/// let queue = Queue::builder().attempts(1).build()?;
+/// queue.lane(1, Limit::Unlimited)?.conversation()?.send_all(["bad", "good"])?;
+/// queue.close();
+/// let (mut done, mut failed) = (Vec::new(), Vec::new());
+/// loop {
+///     match queue.receive().wait() {
+///         Ok(mut turn) => {
+///             while let Some(message) = turn.next() {
+///                 match *message {
+///                     "bad" => message.give_back(),
+///                     _ => done.push(message.complete()),
+///                 }
+///             }
+///         }
+///         Err(NoMore::OnlyPoisoned) => {
+///             for poisoned in queue.poisoned() {
+///                 // An error if somebody else was quicker.
+///                 failed.extend(queue.take_failed(poisoned.group).ok().flatten());
+///             }
+///         }
+///         Err(NoMore::Drained) => break,
+///     }
+/// }
+/// assert_eq!((done, failed), (vec!["good"], vec!["bad"]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NoMore {
     /// Nothing is left. Nothing will ever come: this answer is final.

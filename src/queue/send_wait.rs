@@ -111,8 +111,26 @@ impl<T> Conversation<T> {
     /// that was promised to it goes to the next. Where a drop or
     /// [`wait_timeout`](Wait::wait_timeout) would lose the message,
     /// [`into_message`](Wait::into_message) and
-    /// [`give_back_after`](Wait::give_back_after) give it back. One that is told
-    /// that there is room and never polled keeps its own room, and no more.
+    /// [`give_back_after`](Wait::give_back_after) give it back; in a task, time out a
+    /// reference:
+    ///
+    /// ```
+    /// # use conversant::queue::Queue;
+    /// # use std::time::Duration;
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    /// # runtime.block_on(async {
+    /// let queue = Queue::builder().capacity(1).build()?;
+    /// let orders = queue.lane(1, 8)?.conversation()?;
+    /// orders.send("first")?;
+    /// let mut sending = orders.send_wait("second");
+    /// let timed_out = tokio::time::timeout(Duration::from_millis(1), &mut sending).await;
+    /// assert!(timed_out.is_err());
+    /// assert_eq!(sending.into_message(), Some("second"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// One that is told that there is room and never polled keeps its own room, and no more.
     ///
     /// # Errors
     ///
