@@ -39,7 +39,7 @@
 //!    or a setting that is not the default.
 //! 7. What is kept with a state is there as long as that: the timer of a job that waits
 //!    until then or is leased, the death of a dead one.
-//! 8. A tenant's unique names are those of its jobs.
+//! 8. A tenant's unique names are those of its jobs that are not dead.
 //!
 //! # Cost
 //!
@@ -74,7 +74,7 @@ pub use names::{Name, Place, Scope, Terms};
 use pins::Known;
 pub use pins::Pinned;
 pub use push::{Entering, NotPushed, Taken};
-pub use settings::Refused;
+pub use settings::{NotRequeued, Refused};
 pub use status::{GroupStatus, TenantStatus, Why};
 
 use home::{Home, InOrder};
@@ -207,6 +207,11 @@ impl<K, J> Jobs<K, J> {
         let balance = home.count(&self.jobs, &mut self.dirty, states);
         let tenant = home.group.tenant;
         self.count(tenant, balance, states);
+        match states {
+            (State::Dead, _) => self.keep_unique(key),
+            (_, State::Dead) => self.free_unique(key),
+            _ => {}
+        }
         if state == State::Ready && !was_in {
             self.mark_dirty(at);
         }

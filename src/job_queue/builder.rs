@@ -13,6 +13,7 @@ use crate::retry::Retry;
 
 use super::JobQueue;
 use super::body::Clones;
+use super::id::JobId;
 use super::shared::Shared;
 
 /// What a queue is to be.
@@ -113,6 +114,8 @@ pub enum RequeueError {
     Closed,
     /// The job is gone, or alive.
     Refused(Refused),
+    /// This job of the same tenant has its [unique name](super::Terms::unique) by now.
+    Duplicate(JobId),
 }
 
 impl From<Closed> for RequeueError {
@@ -132,9 +135,13 @@ impl fmt::Display for RequeueError {
         match self {
             Self::Closed => Closed.fmt(f),
             Self::Refused(refused) => refused.fmt(f),
+            Self::Duplicate(_) => f.write_str(TAKEN),
         }
     }
 }
+
+/// What a push and a requeue say of a name.
+pub(super) const TAKEN: &str = "another job has this unique name";
 
 impl Error for RequeueError {}
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::due::{Dates, Timed};
 use crate::error::OutOfRange;
-use crate::jobs::{Jobs, Name, Refused, Scope, Taken, Why};
+use crate::jobs::{Jobs, Name, NotRequeued, Refused, Scope, Taken, Why};
 use crate::limit::Limit;
 use crate::slab::Key;
 use crate::wait::sealed;
@@ -99,13 +99,13 @@ impl<K, J> JobQueue<K, J> {
         self.with_job(id, |jobs, id| jobs.set_due(id, due))
     }
 
-    /// Puts another job in the place of one that nobody has claimed: key, due time
-    /// and attempts stay. The old job.
+    /// Puts another job in the place of one that waits: key, due time and attempts
+    /// stay. The old job.
     ///
     /// # Errors
     ///
     /// [`ReplaceError`] with the new job if there is no such job any more, or it is
-    /// claimed.
+    /// claimed or dead.
     ///
     /// # Panics
     ///
@@ -186,8 +186,8 @@ impl<K, J> JobQueue<K, J> {
     }
 
     /// The jobs that [failed](super::Claim::fail) too often, those that died first
-    /// first. They stay, and hold their tenant's and group's name, until they
-    /// are requeued or [removed](Self::remove).
+    /// first. They stay, and hold their tenant's and group's name but not their
+    /// [unique](super::Terms::unique) one, until they are requeued or [removed](Self::remove).
     #[must_use]
     pub fn dead(&self) -> Vec<JobId> {
         let name = |id| self.shared().name(id);
@@ -200,13 +200,17 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// # Errors
     ///
-    /// [`RequeueError`] if there is no such job, it is not dead, or the queue
-    /// is closed.
+    /// [`RequeueError`] if there is no such job, it is not dead, another has its unique
+    /// name by now, or the queue is closed.
     pub fn requeue(&self, id: JobId) -> Result<(), RequeueError> {
-        let id = self.shared().key(id)?;
-        self.shared().with_state(|state| {
+        let shared = self.shared();
+        let id = shared.key(id)?;
+        shared.with_state(|state| {
             state.open()?;
-            Ok(state.jobs.requeue(id)?)
+            state.jobs.requeue(id).map_err(|why| match why {
+                NotRequeued::Refused(refused) => refused.into(),
+                NotRequeued::Duplicate(of) => RequeueError::Duplicate(shared.name(of)),
+            })
         })
     }
 }

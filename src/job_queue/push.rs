@@ -10,6 +10,7 @@ use crate::slab::Key;
 
 use super::JobQueue;
 use super::body::{Body, Stored, unwrapped};
+use super::builder::TAKEN;
 use super::id::JobId;
 use super::shared::{Shared, State};
 
@@ -113,6 +114,7 @@ impl<K, J> Shared<K, J> {
     fn reason(&self, refused: Refusal) -> PushReason {
         match refused {
             Refusal::Closed => PushReason::Closed,
+            Refusal::Twice => PushReason::DuplicateInBatch,
             Refusal::NotPushed(NotPushed::Duplicate(of)) => PushReason::Duplicate(self.name(of)),
             Refusal::NotPushed(NotPushed::Stale) => PushReason::Stale,
         }
@@ -123,7 +125,21 @@ impl<K, J> Shared<K, J> {
 #[derive(Clone, Copy)]
 pub(super) enum Refusal {
     Closed,
+    /// Two of a batch have one unique name.
+    Twice,
     NotPushed(NotPushed),
+}
+
+impl Refusal {
+    /// The same, if it is not for one of these, which are in only for now.
+    fn beside(self, batch: &[JobId]) -> Self {
+        match self {
+            Self::NotPushed(NotPushed::Duplicate(of)) if batch.iter().any(|id| id.key == of) => {
+                Self::Twice
+            }
+            other => other,
+        }
+    }
 }
 
 impl From<Closed> for Refusal {
@@ -159,7 +175,8 @@ impl<K: Ord, J> State<K, J> {
             entering,
         };
         for entering in &mut *all.entering {
-            let key = all.state.enter(entering, queue)?;
+            let entered = all.state.enter(entering, queue);
+            let key = entered.map_err(|refused| refused.beside(&all.ids))?;
             all.ids.push(JobId { queue, key });
         }
         Ok(std::mem::take(&mut all.ids))
@@ -197,6 +214,8 @@ pub enum PushReason {
     /// This job of the same tenant has the same
     /// [unique name](super::Terms::unique).
     Duplicate(JobId),
+    /// Two jobs of the batch, of one tenant, have one unique name.
+    DuplicateInBatch,
     /// Its [place](super::Part::place) is by the handle of a name that is gone, or of another
     /// queue.
     Stale,
@@ -209,7 +228,8 @@ impl fmt::Display for PushReason {
             Self::Full => f.write_str("full"),
             Self::AboveCapacity => f.write_str("more than the capacity"),
             Self::TimedOut => TimedOut.fmt(f),
-            Self::Duplicate(_) => f.write_str("another job has this unique name"),
+            Self::Duplicate(_) => f.write_str(TAKEN),
+            Self::DuplicateInBatch => f.write_str("two of the batch have one unique name"),
             Self::Stale => Stale.fmt(f),
         }
     }

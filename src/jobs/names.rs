@@ -95,9 +95,10 @@ impl Terms {
         self
     }
 
-    /// By this name there is one job of its tenant at most, from its push until it
-    /// is done or taken out: a second one is
-    /// [refused](crate::job_queue::PushReason::Duplicate).
+    /// By this name there is one job of its tenant at most, from its push until it is done,
+    /// dead or taken out: a second one is [refused](crate::job_queue::PushReason::Duplicate).
+    /// A dead job that is requeued takes its name again, or is
+    /// [refused](crate::job_queue::RequeueError::Duplicate) if another job has it by then.
     pub fn unique(mut self, name: impl Into<Name>) -> Self {
         self.rare.get_or_insert_default().unique = Some(name.into());
         self

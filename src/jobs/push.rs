@@ -264,7 +264,7 @@ impl<K, J> Jobs<K, J> {
         let (tenant, is_last) = (home.group.tenant, home.group.members == 0);
         self.count(tenant, balance, states);
         if let Some(rare) = job.rare {
-            self.forget(tenant, &rare);
+            self.forget((tenant, state), &rare);
         }
         if is_last {
             self.reap(group);
@@ -273,20 +273,31 @@ impl<K, J> Jobs<K, J> {
         Taken { key, job, attempts }
     }
 
-    /// A job's timer and its name are no more.
+    /// The timer of a job that had this state is no more, nor its name, if it had it still.
     #[cold]
-    fn forget(&mut self, tenant: u32, rare: &Rare) {
+    fn forget(&mut self, (tenant, state): (u32, State), rare: &Rare) {
         if let Some(timer) = rare.timer {
             self.timers.cancel(timer);
         }
-        if let Some(name) = &rare.unique {
+        if let Some(name) = rare.unique.as_ref().filter(|_| state != State::Dead) {
             self.tenant_mut(tenant).unique.remove(name);
+        }
+    }
+
+    /// A job's unique name is for others from now on.
+    #[cold]
+    pub(super) fn free_unique(&mut self, id: Key) {
+        let job = self.jobs.by_index(id.index()).expect(PINNED);
+        if let Some(name) = job.rare.as_ref().and_then(|rare| rare.unique.as_ref()) {
+            let tenant = self.groups.by_index(job.group).expect(PINNED).tenant;
+            let tenant = self.tenants.by_index_mut(tenant).expect(PINNED);
+            tenant.unique.remove(name);
         }
     }
 
     /// A job's unique name is known from now on.
     #[cold]
-    fn keep_unique(&mut self, id: Key) {
+    pub(super) fn keep_unique(&mut self, id: Key) {
         let job = self.job(id.index());
         if let Some(name) = job.rare.as_ref().and_then(|rare| rare.unique.clone()) {
             let tenant = self.group(job.group).tenant;

@@ -35,7 +35,7 @@ pub(super) struct Job<K, J> {
 pub(super) struct Rare {
     /// How many attempts it has, if it was said.
     pub(super) attempts: Option<Limit>,
-    /// The name that no other job of its tenant has.
+    /// The name that no other job of its tenant has, unless this one is dead.
     pub(super) unique: Option<Name>,
     /// When it is due, or its lease ends.
     pub(super) timer: Option<Timer>,
@@ -171,7 +171,7 @@ pub(super) struct Tenant {
     pub(super) counted: u64,
     pub(super) line: Order,
     pub(super) groups: BTreeMap<Name, u32>,
-    /// Its jobs with a unique name.
+    /// Its jobs with a unique name that are not dead.
     pub(super) unique: BTreeMap<Name, Key>,
 }
 

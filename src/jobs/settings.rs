@@ -38,6 +38,21 @@ impl fmt::Display for Refused {
 
 impl Error for Refused {}
 
+/// Why a dead job does not wait again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotRequeued {
+    /// It is gone, or alive.
+    Refused(Refused),
+    /// This job of its tenant has its unique name by now.
+    Duplicate(Key),
+}
+
+impl From<Refused> for NotRequeued {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
 impl<K, J> Jobs<K, J> {
     /// Sets a limit. What runs above it runs on, and is a debt.
     pub fn set_limit(&mut self, scope: Scope, limit: Limit) -> Result<(), OutOfRange> {
@@ -100,18 +115,14 @@ impl<K, J> Jobs<K, J> {
 
     /// A job that waits is due at this time instead.
     pub fn set_due(&mut self, id: Key, due: Duration) -> Result<(), Refused> {
-        match self.jobs.get(id).ok_or(Refused::Stale)?.state {
-            State::Claimed => return Err(Refused::Claimed),
-            State::Dead => return Err(Refused::Dead),
-            State::Ready | State::Later | State::Uncounted => {}
-        }
+        self.waits(id)?;
         self.wait_until(id, due);
         Ok(())
     }
 
-    /// Another job in the place of one that nobody has; the two are exchanged.
+    /// Another job in the place of one that waits; the two are exchanged.
     pub fn replace(&mut self, id: Key, job: &mut J) -> Result<(), Refused> {
-        self.unclaimed(id)?;
+        self.waits(id)?;
         std::mem::swap(&mut self.job_mut(id.index()).data, job);
         Ok(())
     }
@@ -134,13 +145,27 @@ impl<K, J> Jobs<K, J> {
         Some(job)
     }
 
-    /// A dead job waits again, at its place, with all its attempts.
-    pub fn requeue(&mut self, id: Key) -> Result<(), Refused> {
-        let job = self.jobs.get_mut(id).ok_or(Refused::Stale)?;
-        if job.state != State::Dead {
-            return Err(Refused::Alive);
+    /// Whether a job waits, due or not.
+    fn waits(&self, id: Key) -> Result<(), Refused> {
+        match self.jobs.get(id).ok_or(Refused::Stale)?.state {
+            State::Claimed => Err(Refused::Claimed),
+            State::Dead => Err(Refused::Dead),
+            State::Ready | State::Later | State::Uncounted => Ok(()),
         }
-        job.attempts = 0;
+    }
+
+    /// A dead job waits again, at its place, with all its attempts, and has its unique name.
+    pub fn requeue(&mut self, id: Key) -> Result<(), NotRequeued> {
+        let job = self.jobs.get(id).ok_or(Refused::Stale)?;
+        if job.state != State::Dead {
+            return Err(Refused::Alive.into());
+        }
+        let tenant = self.group(job.group).tenant;
+        let rare = job.rare.as_deref();
+        if let Some(other) = rare.and_then(|rare| self.named(Some(tenant), rare)) {
+            return Err(NotRequeued::Duplicate(other));
+        }
+        self.job_mut(id.index()).attempts = 0;
         self.set_state(id.index(), State::Ready);
         Ok(())
     }

@@ -15,3 +15,4 @@ mod retries;
 mod room;
 mod threads;
 mod ticker;
+mod unique;

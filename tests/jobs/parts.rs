@@ -212,40 +212,6 @@ fn a_job_is_replaced_in_its_place_unless_it_is_claimed() {
 }
 
 #[test]
-fn a_unique_name_is_taken_until_its_job_is_gone() {
-    let queue = Queue::new();
-    let once = || Place::new().tenant("shop").unique("report");
-    let shop = queue.tenant("shop");
-    let id = queue.push(2, 1, once()).unwrap();
-    let duplicate = PushReason::Duplicate(id);
-    let refused = queue.push(1, 7, once().group("g")).unwrap_err();
-    assert_eq!(
-        (refused.key, refused.job, refused.reason),
-        (1, 7, duplicate)
-    );
-    // Of another tenant it is another name.
-    let other = queue.push(1, 8, Place::new().unique("report")).unwrap();
-    let claims = shop.try_claim(1);
-    let by_handle = shop.push(1, 9, Terms::new().unique("report"));
-    assert_eq!(by_handle.unwrap_err().reason, duplicate);
-    for claim in claims {
-        claim.fail_for_good().unwrap();
-    }
-    assert_eq!(queue.push(1, 7, once()).unwrap_err().reason, duplicate);
-    assert_eq!(queue.remove_all([id, other, id]).len(), 2);
-    queue.push(1, 7, once()).unwrap();
-
-    let batch = [(5, 5, Place::new()), (6, 6, once()), (7, 7, Place::new())];
-    let refused = queue.push_all(batch).unwrap_err();
-    assert_eq!(refused.jobs, [(5, 5), (6, 6), (7, 7)]);
-    assert!(matches!(refused.reason, PushReason::Duplicate(_)));
-    assert_eq!(queue.counts().ready, 1, "all or none");
-    let batch = [6, 7].map(|n| (n, n, Place::new().unique("twice")));
-    assert_eq!(queue.push_all(batch).unwrap_err().jobs, [(6, 6), (7, 7)]);
-    assert_eq!(queue.counts().ready, 1);
-}
-
-#[test]
 fn a_list_has_all_jobs_of_its_scope_and_what_is_claimed_stays() {
     let queue = six();
     // Of one that is claimed the queue has nothing to show.
