@@ -90,7 +90,7 @@ impl<K: Ord, J> Builder<K, J> {
     pub fn build(self) -> Result<JobQueue<K, J>, OutOfRange> {
         let limit = self.group_limit.checked()?;
         let jobs = Jobs::new(limit, self.retry.checked()?);
-        let capacity = Capacity::new(self.capacity)?;
+        let capacity = Capacity::under_a_lock(self.capacity)?;
         let shared = Shared::new(jobs, self.lease, capacity);
         Ok(JobQueue::of(shared))
     }

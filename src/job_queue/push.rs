@@ -3,13 +3,13 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::error::{Closed, Stale, TimedOut};
-use crate::jobs::{Entering, NotPushed, Place};
-use crate::queue::{Permits, SendReason};
+use crate::error::{Closed, OutOfRange, Stale, TimedOut};
+use crate::jobs::{Entering, NotPushed, Place, Taken};
+use crate::queue::{Capacity, Permits, SendReason};
 use crate::slab::Key;
 
 use super::JobQueue;
-use super::body::{Body, Stored, unwrapped};
+use super::body::{Body, Stored, taken, unwrapped};
 use super::builder::TAKEN;
 use super::id::JobId;
 use super::shared::{Shared, State};
@@ -25,7 +25,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// let id = queue.push(2, "draft", once())?;
     /// let refused = queue.push(1, "final", once()).unwrap_err();
     /// assert_eq!(refused.reason, PushReason::Duplicate(id));
-    /// // Nobody has claimed the first one, so that the second can take its place.
+    /// // It waits still, so that the second can take its place.
     /// assert_eq!(queue.replace(id, refused.job)?, "draft");
     /// assert_eq!(*queue.try_claim(9)[0], "final");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -43,6 +43,51 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// If the key's `Ord` does; nothing has changed.
     pub fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
         self.shared().push(key, job, place)
+    }
+
+    /// As [`push`](Self::push), but a job of the tenant that waits, due or not, and has the
+    /// same [unique name](super::Terms::unique) leaves for this one, in one step: key, due
+    /// time and place are the new one's. The old job, which leaves its room too.
+    ///
+    /// ```
+    /// use conversant::job_queue::{JobQueue, Place};
+    /// use std::time::Duration;
+    ///
+    /// let queue = JobQueue::new();
+    /// let at = |seconds| Place::new().unique("save").due(Duration::from_secs(seconds));
+    /// queue.push(1, "first text", at(1))?;
+    /// let (id, old) = queue.push_replacing(1, "second text", at(2))?;
+    /// assert_eq!(old.map(|old| old.job), Some("first text"));
+    /// queue.advance(Duration::from_secs(2));
+    /// assert_eq!(queue.try_claim(9)[0].id(), id);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push); [`PushReason::Duplicate`] if that other job is claimed.
+    ///
+    /// # Panics
+    ///
+    /// As [`push`](Self::push).
+    pub fn push_replacing(
+        &self,
+        key: K,
+        job: J,
+        place: Place,
+    ) -> Result<(JobId, Option<Taken<K, J>>), PushError<K, J>> {
+        let (shared, mut entering) = (self.shared(), entering(key, job, place));
+        let mut room = Room::of(&shared.capacity);
+        let pushed = shared.with_state(|state| {
+            state.open()?;
+            let admit = || room.take(1);
+            state
+                .jobs
+                .push_replacing(&mut entering, shared.number, admit)
+        });
+        let (key, old) = pushed.map_err(|refused| shared.refused(entering, refused).0)?;
+        room.keep();
+        Ok((shared.name(key), old.map(taken)))
     }
 
     /// Puts many jobs in, under one lock: all of them or none.
@@ -64,59 +109,82 @@ impl<K: Ord, J> JobQueue<K, J> {
         jobs: impl IntoIterator<Item = (K, J, Place)>,
     ) -> Result<Vec<JobId>, PushAllError<K, J>> {
         let shared = self.shared();
-        let wrapped = |(key, job, place)| (Some((key, Some(Body::Own(job)))), place);
-        let mut entering: Vec<_> = jobs.into_iter().map(wrapped).collect();
-        let permits = shared.capacity.take(entering.len());
-        let pushed = permits.map_err(PushReason::from).and_then(|permits| {
-            let pushed = shared.with_state(|state| state.enter_all(&mut entering, shared.number));
-            let ids = pushed.map_err(|refused| shared.reason(refused))?;
-            permits.keep();
-            Ok(ids)
-        });
-        pushed.map_err(|reason| {
-            let left = entering.into_iter().filter_map(|(job, _)| job);
-            let jobs = left.map(|(key, job)| (key, unwrapped(job))).collect();
-            PushAllError { jobs, reason }
-        })
+        let jobs = jobs.into_iter();
+        let mut entering: Vec<_> = jobs
+            .map(|(key, job, place)| entering(key, job, place))
+            .collect();
+        let mut room = Room::of(&shared.capacity);
+        let pushed =
+            shared.with_state(|state| state.enter_all(&mut entering, shared.number, &mut room));
+        match pushed {
+            Ok(ids) => {
+                room.keep();
+                Ok(ids)
+            }
+            Err(refused) => {
+                let reason = shared.reason(refused);
+                let left = entering.into_iter().filter_map(|(job, _)| job);
+                let jobs = left.map(|(key, job)| (key, unwrapped(job))).collect();
+                Err(PushAllError { jobs, reason })
+            }
+        }
     }
+}
+
+#[inline(always)]
+fn entering<K, J>(key: K, job: J, place: Place) -> Entering<K, Stored<J>> {
+    (Some((key, Some(Body::Own(job)))), place)
 }
 
 impl<K: Ord, J> Shared<K, J> {
     #[inline]
     pub(super) fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
-        self.push_permitted(key, job, place, self.capacity.take(1))
+        let pushed = self.push_into(key, job, place, Room::of(&self.capacity));
+        pushed.map_err(|(error, _)| error)
     }
 
+    /// Puts a job in that has its room, or takes it. What is refused leaves its place as
+    /// it was.
     #[inline]
-    pub(super) fn push_permitted(
+    pub(super) fn push_into(
         &self,
         key: K,
         job: J,
         place: Place,
-        permits: Result<Permits<'_>, SendReason>,
-    ) -> Result<JobId, PushError<K, J>> {
-        let mut entering = (Some((key, Some(Body::Own(job)))), place);
-        let pushed = permits.map_err(PushReason::from).and_then(|permits| {
-            let pushed = self.with_state(|state| state.enter(&mut entering, self.number));
-            let id = pushed.map_err(|refused| self.reason(refused))?;
-            permits.keep();
-            Ok(self.name(id))
-        });
-        pushed.map_err(|reason| {
-            let (key, job) = entering.0.expect("what was refused is still here");
-            let job = unwrapped(job);
-            PushError { key, job, reason }
-        })
+        mut room: Room<'_>,
+    ) -> Result<JobId, (PushError<K, J>, Place)> {
+        let mut entering = entering(key, job, place);
+        let pushed = self.with_state(|state| state.enter(&mut entering, self.number, &mut room));
+        match pushed {
+            Ok(key) => {
+                room.keep();
+                Ok(self.name(key))
+            }
+            Err(refused) => Err(self.refused(entering, refused)),
+        }
     }
 }
 
 impl<K, J> Shared<K, J> {
+    #[cold]
+    fn refused(
+        &self,
+        (left, place): Entering<K, Stored<J>>,
+        refused: Refusal,
+    ) -> (PushError<K, J>, Place) {
+        let (key, job) = left.expect("what was refused is still here");
+        let (job, reason) = (unwrapped(job), self.reason(refused));
+        (PushError { key, job, reason }, place)
+    }
+
     fn reason(&self, refused: Refusal) -> PushReason {
         match refused {
             Refusal::Closed => PushReason::Closed,
             Refusal::Twice => PushReason::DuplicateInBatch,
             Refusal::NotPushed(NotPushed::Duplicate(of)) => PushReason::Duplicate(self.name(of)),
             Refusal::NotPushed(NotPushed::Stale) => PushReason::Stale,
+            Refusal::NotPushed(NotPushed::OutOfRange(why)) => PushReason::OutOfRange(why),
+            Refusal::Room(reason) => reason,
         }
     }
 }
@@ -128,6 +196,7 @@ pub(super) enum Refusal {
     /// Two of a batch have one unique name.
     Twice,
     NotPushed(NotPushed),
+    Room(PushReason),
 }
 
 impl Refusal {
@@ -155,46 +224,131 @@ impl From<NotPushed> for Refusal {
 }
 
 impl<K: Ord, J> State<K, J> {
-    fn enter(&mut self, entering: &mut Entering<K, Stored<J>>, queue: u64) -> Result<Key, Refusal> {
+    #[inline(always)]
+    fn enter(
+        &mut self,
+        entering: &mut Entering<K, Stored<J>>,
+        queue: u64,
+        room: &mut Room<'_>,
+    ) -> Result<Key, Refusal> {
         self.open()?;
-        Ok(self.jobs.push(entering, queue)?)
+        self.jobs.push(entering, queue, || room.take(1))
     }
 
     /// All or none: if one is refused or a comparison panics, those that are in
-    /// come out again.
+    /// come out again, and so does their room.
     fn enter_all(
         &mut self,
         entering: &mut [Entering<K, Stored<J>>],
         queue: u64,
+        room: &mut Room<'_>,
     ) -> Result<Vec<JobId>, Refusal> {
         self.open()?;
+        room.take(entering.len())?;
         let ids = Vec::with_capacity(entering.len());
         let mut all = AllOrNone {
             state: self,
             ids,
             entering,
+            room,
+            done: false,
         };
         for entering in &mut *all.entering {
-            let entered = all.state.enter(entering, queue);
+            let entered = all
+                .state
+                .jobs
+                .push(entering, queue, || Ok::<_, Refusal>(()));
             let key = entered.map_err(|refused| refused.beside(&all.ids))?;
             all.ids.push(JobId { queue, key });
         }
+        all.done = true;
         Ok(std::mem::take(&mut all.ids))
     }
 }
 
 /// Jobs that come out again unless all of them get in.
-struct AllOrNone<'a, K, J> {
+struct AllOrNone<'a, 'q, K, J> {
     state: &'a mut State<K, J>,
     ids: Vec<JobId>,
     entering: &'a mut [Entering<K, Stored<J>>],
+    room: &'a mut Room<'q>,
+    done: bool,
 }
 
-impl<K, J> Drop for AllOrNone<'_, K, J> {
+impl<K, J> Drop for AllOrNone<'_, '_, K, J> {
     fn drop(&mut self) {
+        if self.done {
+            return;
+        }
         for (id, entering) in self.ids.drain(..).zip(&mut *self.entering) {
             let taken = self.state.jobs.remove(id.key).ok();
             entering.0 = taken.map(|taken| (taken.key, taken.job));
+        }
+        self.room.put_back();
+    }
+}
+
+/// The room of jobs on their way in. It is taken under the queue's lock once nothing else
+/// refuses them, and put back under it, so that none who is refused has any that others see.
+pub(super) struct Room<'q> {
+    capacity: &'q Capacity,
+    permits: usize,
+    /// Who waits for room must be served.
+    serve: bool,
+}
+
+impl<'q> Room<'q> {
+    /// None yet.
+    #[inline]
+    pub(super) fn of(capacity: &'q Capacity) -> Self {
+        Self {
+            capacity,
+            permits: 0,
+            serve: false,
+        }
+    }
+
+    /// That of a wait which was granted it.
+    pub(super) fn granted(capacity: &'q Capacity, permits: Permits<'q>) -> Self {
+        permits.keep();
+        Self {
+            permits: 1,
+            ..Self::of(capacity)
+        }
+    }
+
+    /// For so many jobs, if it has none.
+    #[inline(always)]
+    fn take(&mut self, jobs: usize) -> Result<(), Refusal> {
+        if self.permits == 0 {
+            let permits = self.capacity.take(jobs);
+            permits.map_err(|why| Refusal::Room(why.into()))?.keep();
+            self.permits = jobs;
+        }
+        Ok(())
+    }
+
+    /// It is the jobs' from now on.
+    #[inline(always)]
+    fn keep(mut self) {
+        self.permits = 0;
+    }
+
+    fn put_back(&mut self) {
+        let permits = std::mem::take(&mut self.permits);
+        self.serve |= permits > 0 && self.capacity.put(permits);
+    }
+}
+
+impl Drop for Room<'_> {
+    /// Under no lock.
+    #[inline]
+    fn drop(&mut self) {
+        if self.permits > 0 {
+            self.put_back();
+        }
+        if self.serve {
+            self.capacity.serve();
         }
     }
 }
@@ -204,8 +358,8 @@ impl<K, J> Drop for AllOrNone<'_, K, J> {
 pub enum PushReason {
     /// The queue is closed.
     Closed,
-    /// The queue holds as many jobs as its capacity, or the room is promised to
-    /// others, or is taken for a moment by a push that is refused for another reason.
+    /// The queue holds as many jobs as its capacity, or the room is promised to those
+    /// that wait for it.
     Full,
     /// So many at once are more than the queue's capacity.
     AboveCapacity,
@@ -219,6 +373,8 @@ pub enum PushReason {
     /// Its [place](super::Part::place) is by the handle of a name that is gone, or of another
     /// queue.
     Stale,
+    /// Its own number of [attempts](super::Terms::attempts) is 0.
+    OutOfRange(OutOfRange),
 }
 
 impl fmt::Display for PushReason {
@@ -231,6 +387,7 @@ impl fmt::Display for PushReason {
             Self::Duplicate(_) => f.write_str(TAKEN),
             Self::DuplicateInBatch => f.write_str("two of the batch have one unique name"),
             Self::Stale => Stale.fmt(f),
+            Self::OutOfRange(why) => why.fmt(f),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::wait::Wait;
 use super::JobQueue;
 use super::id::JobId;
 use super::parts::Part;
-use super::push::PushError;
+use super::push::{PushError, PushReason, Room};
 use super::shared::Shared;
 
 /// Where a job is to stand.
@@ -91,11 +91,35 @@ impl<K: Ord, J> Shared<K, J> {
             shared: self,
             place,
         };
-        Sending::wait(
+        let mut wait = Sending::wait(
             &self.capacity,
             1,
             (to, (key, job)),
-            |to, (key, job), permits, _| to.shared.push_permitted(key, job, to.place, permits),
-        )
+            |to, (key, job), permits, _| {
+                let ToPush { shared, place } = to;
+                match permits {
+                    Ok(permits) => {
+                        let room = Room::granted(&shared.capacity, permits);
+                        let pushed = shared.push_into(key, job, place, room);
+                        pushed.map_err(|(error, _)| error)
+                    }
+                    Err(reason) => Err(PushError {
+                        key,
+                        job,
+                        reason: reason.into(),
+                    }),
+                }
+            },
+        );
+        // What is refused for another reason waits for no room, and takes none.
+        wait.op_mut().send_now = Some(|ToPush { shared, place }, (key, job)| {
+            match shared.push_into(key, job, place, Room::of(&shared.capacity)) {
+                Err((error, place)) if error.reason == PushReason::Full => {
+                    Err((ToPush { shared, place }, (error.key, error.job)))
+                }
+                pushed => Ok(pushed.map_err(|(error, _)| error)),
+            }
+        });
+        wait
     }
 }

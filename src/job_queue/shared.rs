@@ -21,9 +21,9 @@
 //!    the first waker is woken.
 //! 5. In a queue that is gone (it was dropped) no job waits.
 //! 6. The permits of the capacity that are out are those of the jobs, of pushes on
-//!    their way, and of waits that were granted one and not polled since. A push
-//!    takes them before its change and gives them to the jobs after it; a change
-//!    that took jobs out gives theirs back when it has unlocked.
+//!    their way in, and of waits that were granted one and not polled since. A push takes
+//!    them in its change, after all else that could refuse it; a change that took jobs out
+//!    gives theirs back when it has unlocked.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::by_key::{Links, Position};
+use crate::error::OutOfRange;
 use crate::limit::Limit;
+use crate::retry::Retry;
 use crate::slab::Key;
 use crate::timers::Timer;
 
@@ -19,6 +21,8 @@ pub enum NotPushed {
     Stale,
     /// This job of its tenant has its unique name.
     Duplicate(Key),
+    /// It is to be tried never.
+    OutOfRange(OutOfRange),
 }
 
 /// A job on its way in, with its key, `None` once it is in; and its place.
@@ -36,17 +40,52 @@ pub struct Taken<K, J> {
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// Puts a job in that is not refused. Runs the user's `Ord`; if that panics, nothing has
-    /// changed.
+    /// Puts a job in that is not refused, if `admit` then lets it. Runs the user's `Ord`; if
+    /// that panics, nothing has changed.
     #[inline(always)]
-    pub fn push(&mut self, entering: &mut Entering<K, J>, queue: u64) -> Result<Key, NotPushed> {
-        let (job, place) = entering;
+    pub fn push<E: From<NotPushed>>(
+        &mut self,
+        entering: &mut Entering<K, J>,
+        queue: u64,
+        admit: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Key, E> {
+        self.enter((entering, queue), false, admit)
+            .map(|(id, _)| id)
+    }
+
+    /// As [`push`](Self::push), in the place of the job that has its unique name, if that
+    /// waits: then `admit` is not asked. The old job.
+    pub fn push_replacing<E: From<NotPushed>>(
+        &mut self,
+        entering: &mut Entering<K, J>,
+        queue: u64,
+        admit: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(Key, Option<Taken<K, J>>), E> {
+        let (id, old) = self.enter((entering, queue), true, admit)?;
+        let old = old.map(|old| {
+            // The name is the new one's by now.
+            self.job_mut(old.index()).rare.as_mut().expect(ONCE).unique = None;
+            self.take_out(old)
+        });
+        Ok((id, old))
+    }
+
+    /// The job that is in, and the one that it replaces, which is there still.
+    #[inline(always)]
+    fn enter<E: From<NotPushed>>(
+        &mut self,
+        ((job, place), queue): (&mut Entering<K, J>, u64),
+        replaces: bool,
+        admit: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(Key, Option<Key>), E> {
         let (key, _) = job.as_ref().expect(ONCE);
         let known = self.known(place, queue)?;
-        if let Some(rare) = &place.terms.rare
-            && let Some(other) = self.named(known.tenant, rare)
-        {
-            return Err(NotPushed::Duplicate(other));
+        let old = match &place.terms.rare {
+            None => None,
+            Some(rare) => self.replaced(known.tenant, rare, replaces)?,
+        };
+        if old.is_none() {
+            admit()?;
         }
         let group = known.group.map(|(at, _)| at);
         let is_due = place.terms.due <= self.timers.now();
@@ -56,7 +95,31 @@ impl<K: Ord, J> Jobs<K, J> {
             None => self.make_home(std::mem::take(&mut place.home)),
         };
         let entering = job.take().expect(ONCE);
-        Ok(self.insert(entering, (group, in_order), &mut place.terms))
+        let id = self.insert(entering, (group, in_order), &mut place.terms);
+        Ok((id, old))
+    }
+
+    /// The job of this tenant that a new one with these terms replaces, if it may.
+    #[cold]
+    fn replaced(
+        &self,
+        tenant: Option<u32>,
+        rare: &Rare,
+        replaces: bool,
+    ) -> Result<Option<Key>, NotPushed> {
+        if let Some(attempts) = rare.attempts {
+            let retry = Retry {
+                attempts,
+                ..self.retry
+            };
+            retry.checked().map_err(NotPushed::OutOfRange)?;
+        }
+        match self.named(tenant, rare) {
+            Some(old) if !replaces || self.unclaimed(old).is_err() => {
+                Err(NotPushed::Duplicate(old))
+            }
+            old => Ok(old),
+        }
     }
 
     /// Where a new job belongs that is due.

@@ -16,9 +16,17 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
+fn try_add<K: Ord, J>(
+    jobs: &mut Jobs<K, J>,
+    key: K,
+    place: Place,
+    job: J,
+) -> Result<Key, NotPushed> {
+    jobs.push(&mut (Some((key, job)), place), 0, || Ok(()))
+}
+
 fn add<K: Ord, J>(jobs: &mut Jobs<K, J>, key: K, place: Place, job: J) -> Key {
-    let pushed = jobs.push(&mut (Some((key, job)), place), 0);
-    pushed.expect("no duplicate")
+    try_add(jobs, key, place, job).expect("no duplicate")
 }
 
 impl<K: Ord, J> Jobs<K, J> {

@@ -27,6 +27,8 @@ pub struct Sending<'a, O, M, R> {
     /// What it waits for before the queue.
     admission: Admission<O>,
     finish: Finish<'a, O, M, R>,
+    /// How it is sent before it was ever in line, if its permits must be taken by that.
+    pub(crate) send_now: Option<SendNow<O, M, R>>,
     /// It waits for room: whatever has come free and was not given back is given back now.
     pub(crate) waits: fn(&O),
 }
@@ -34,6 +36,9 @@ pub struct Sending<'a, O, M, R> {
 /// Sends it, with its permits of the queue and those of its group and lane; or gives it
 /// back, for a reason.
 pub(crate) type Finish<'a, O, M, R> = fn(O, M, Result<Permits<'a>, SendReason>, &mut Admitted) -> R;
+
+/// Takes a permit and sends it; or gives it back, as there is no room.
+pub(crate) type SendNow<O, M, R> = fn(O, M) -> Result<R, (O, M)>;
 
 /// The conversation on which a message goes; with its tier, if one is said.
 type On<'a, T> = (Option<u32>, &'a Conversation<T>);
@@ -160,6 +165,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
             request: semaphore.map(|semaphore| semaphore.request(number(permits))),
             admission: Admission::new(),
             finish,
+            send_now: None,
             waits: |_| (),
         })
     }
@@ -167,6 +173,13 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
     fn finish(&mut self, permits: Result<Permits<'a>, SendReason>) -> R {
         let (by, message) = self.pending.take().expect(HERE);
         (self.finish)(by, message, permits, &mut self.admission.admitted)
+    }
+
+    /// Tries without a permit, if it is sent so.
+    fn send_now(&mut self, send: SendNow<O, M, R>) -> Option<R> {
+        let (by, message) = self.pending.take().expect(HERE);
+        let sent = send(by, message);
+        sent.map_err(|pending| self.pending = Some(pending)).ok()
     }
 
     /// It leaves the line, if it is in it, and gives the message back.
@@ -190,6 +203,9 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         if self.admission.may_wait(self.capacity) {
             return None;
         }
+        if let Some(send) = self.send_now {
+            return self.send_now(send);
+        }
         let permits = self.capacity.take(self.permits).ok()?;
         Some(self.finish(Ok(permits)))
     }
@@ -206,6 +222,10 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         if self.admission.may_wait(self.capacity) {
             return None;
         }
+        if let Some(send) = self.send_now {
+            let free = self.capacity.permits()?.is_free(1);
+            return free.then(|| self.send_now(send)).flatten();
+        }
         let permit = self.request.as_mut()?.attempt()?.ok()?;
         Some(self.finish(Ok(Permits(Some(permit)))))
     }
@@ -218,6 +238,11 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
             return Poll::Ready(self.leave(reason));
         }
         self.admission.is_over();
+        if let Some(send) = self.send_now.take()
+            && let Some(sent) = self.send_now(send)
+        {
+            return Poll::Ready(sent);
+        }
         let permit = match &mut self.request {
             Some(request) => request.poll(cx).map(|granted| granted.map(Some)),
             None => Poll::Ready(Ok(None)),

@@ -1,5 +1,7 @@
 //! Unique names: who has one, from when until when, and what becomes of who asks for it.
 
+use std::time::Duration;
+
 use conversant::job_queue::{
     JobQueue, Place, PushReason, Refused, ReplaceError, RequeueError, Terms,
 };
@@ -72,4 +74,50 @@ fn a_dead_job_has_its_name_no_more() {
     queue.remove(dead).unwrap();
     let again = queue.push(5, 5, once()).unwrap_err();
     assert_eq!(again.reason, PushReason::Duplicate(last));
+}
+
+#[test]
+fn one_that_replaces_is_new_in_all() {
+    let queue = Queue::new();
+    let at = Duration::from_secs;
+    let later = || once().due(at(9));
+    let (old, none) = queue.push_replacing(1, 1, later().group("a")).unwrap();
+    assert_eq!(none, None);
+    let (new, taken) = queue.push_replacing(2, 2, once().group("b")).unwrap();
+    let taken = taken.unwrap();
+    assert_eq!((taken.key, taken.job, taken.attempts), (1, 1, 0));
+    assert_eq!((queue.get(old), queue.advance(at(9))), (None, None));
+    let mut claims = queue.try_claim(9);
+    assert_eq!((claims.len(), *claims[0], claims[0].id()), (1, 2, new));
+    assert_eq!(claims[0].group(), Ok(Some("b".into())));
+    // Who has it goes on; when it has come back, it is replaced.
+    let refused = queue.push_replacing(3, 3, once()).unwrap_err();
+    assert_eq!(
+        (refused.job, refused.reason),
+        (3, PushReason::Duplicate(new))
+    );
+    claims.remove(0).give_back().unwrap();
+    let (_, taken) = queue.push_replacing(4, 4, once()).unwrap();
+    assert_eq!(taken.map(|taken| taken.attempts), Some(1));
+    // A dead one stays.
+    queue.try_claim(1).remove(0).fail_for_good().unwrap();
+    let (last, none) = queue.push_replacing(5, 5, once()).unwrap();
+    assert_eq!((none, queue.dead().len()), (None, 1));
+    let refused = queue.push(6, 6, once()).unwrap_err();
+    assert_eq!(refused.reason, PushReason::Duplicate(last));
+    queue.close();
+    let refused = queue.push_replacing(7, 7, once()).unwrap_err();
+    assert_eq!(refused.reason, PushReason::Closed);
+}
+
+#[test]
+fn no_attempt_at_all_is_refused() {
+    let queue = Queue::new();
+    let refused = queue.push(1, 1, Place::new().attempts(0)).unwrap_err();
+    let PushReason::OutOfRange(why) = refused.reason else {
+        panic!("{refused:?}")
+    };
+    assert_eq!((why.what, why.asked, why.least), ("attempts", 0, 1));
+    assert!(JobQueue::<u32, u32>::builder().attempts(0).build().is_err());
+    assert_eq!(queue.counts().ready, 0);
 }
