@@ -108,6 +108,8 @@ mod push;
 mod push_wait;
 mod shared;
 mod snapshot;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 
 use std::fmt;
 use std::time::Duration;
@@ -188,7 +190,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     }
 
     /// Waits for at least one job, and claims up to `n` that may run then. An
-    /// `n` of 0 is taken as 1.
+    /// `n` of 0 gives none at once.
     ///
     /// Who waits longest is woken first; one that comes just then may be
     /// faster, and the woken one keeps its place in line.

@@ -54,9 +54,9 @@ pub(super) struct Shared<K, J> {
 pub(super) struct State<K, J> {
     pub(super) jobs: Jobs<K, Stored<J>>,
     /// Those that wait for any job.
-    claims: Waiters<()>,
+    pub(super) claims: Waiters<()>,
     /// Those that wait for a job of one tenant or group; none of these is empty.
-    part_claims: BTreeMap<Pinned, Waiters<()>>,
+    pub(super) part_claims: BTreeMap<Pinned, Waiters<()>>,
     /// Those that wait to be told of a dead job.
     pub(super) watchers: Waiters<()>,
     pub(super) dates: Dates,
@@ -192,15 +192,30 @@ impl<K, J> State<K, J> {
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
         self.dates.update(|| self.jobs.next_due(), wakes);
         let finished = self.finished();
-        let jobs = &self.jobs;
-        let mut notify = |of, claims: &mut Waiters<()>| {
+        let due = |jobs: &Jobs<_, _>, of| {
             let due = usize::try_from(jobs.eligible_of(of)).ok();
-            let due = due.filter(|_| !finished).unwrap_or(usize::MAX);
-            claims.notify_up_to(due, wakes)
+            due.filter(|_| !finished).unwrap_or(usize::MAX)
         };
-        notify(None, &mut self.claims)
-            && (self.part_claims.iter_mut()).all(|(&of, claims)| notify(Some(of), claims))
-            && (self.watchers.is_empty() || self.notify_watchers(wakes))
+        let jobs = &mut self.jobs;
+        if !self.claims.notify_up_to(due(jobs, None), wakes) {
+            return false;
+        }
+        if finished || jobs.have_all_risen() {
+            let mut parts = self.part_claims.iter_mut();
+            if !parts.all(|(&of, claims)| claims.notify_up_to(due(jobs, Some(of)), wakes)) {
+                return false;
+            }
+        }
+        jobs.looked_at_all();
+        while let Some(of) = jobs.risen() {
+            if let Some(claims) = self.part_claims.get_mut(&of)
+                && !claims.notify_up_to(due(jobs, Some(of)), wakes)
+            {
+                return false;
+            }
+            jobs.looked_at_risen();
+        }
+        self.watchers.is_empty() || self.notify_watchers(wakes)
     }
 
     /// The claims that wait for a part, or for any job.
@@ -213,10 +228,16 @@ impl<K, J> State<K, J> {
             return change(&mut self.claims);
         };
         let claims = self.part_claims.entry(of).or_default();
+        let was_awaited = !claims.is_empty();
         let result = change(claims);
-        if claims.is_empty() {
+        let is_awaited = !claims.is_empty();
+        if !is_awaited {
             self.part_claims.remove(&of);
         }
+        if is_awaited != was_awaited {
+            self.jobs.set_awaited(of, is_awaited);
+        }
+        self.jobs.look_again(of);
         result
     }
 

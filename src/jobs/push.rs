@@ -183,8 +183,8 @@ impl<K, J> Jobs<K, J> {
         home.insert(&self.jobs, id.index(), in_order);
         let states = (State::Uncounted, State::Ready);
         let balance = home.count(&self.jobs, &mut self.dirty, states);
-        let tenant = home.group.tenant;
-        self.count(tenant, balance, states);
+        let home = (at, home.group.tenant);
+        self.count(home, balance, states);
         id
     }
 
@@ -325,7 +325,7 @@ impl<K, J> Jobs<K, J> {
         let mut home = Home::of(group, &mut self.groups, &mut self.tenants);
         let balance = home.count(&self.jobs, &mut self.dirty, states);
         let (tenant, is_last) = (home.group.tenant, home.group.members == 0);
-        self.count(tenant, balance, states);
+        self.count((group, tenant), balance, states);
         if let Some(rare) = job.rare {
             self.forget((tenant, state), &rare);
         }
