@@ -106,6 +106,8 @@ mod next_dead;
 mod parts;
 mod push;
 mod push_wait;
+mod refuse;
+mod room;
 mod shared;
 mod snapshot;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -128,11 +130,12 @@ pub use claim::Claim;
 pub use claiming::Claiming;
 pub use id::JobId;
 pub use jobs::{
-    Expired, GroupStatus, Name, Place, Refused, Scope, Taken, TenantStatus, Terms, Why,
+    Expired, GroupStatus, JobState, JobStatus, Name, Place, Refused, Scope, Taken, TenantStatus,
+    Terms, Why,
 };
 pub use parts::{JobGroup, OfGroup, OfTenant, Part, Tenant};
-pub use push::{PushAllError, PushError, PushReason};
 pub use push_wait::{PushWait, ToPush};
+pub use refuse::{PushAllError, PushError, PushReason};
 pub use snapshot::{Counts, Snapshot};
 
 /// An ordered job queue. See the [module](self).

@@ -78,7 +78,7 @@ use pins::Known;
 pub use pins::Pinned;
 pub use push::{Entering, NotPushed, Taken};
 pub use settings::{NotRequeued, Refused};
-pub use status::{GroupStatus, TenantStatus, Why};
+pub use status::{GroupStatus, JobState, JobStatus, TenantStatus, Why};
 
 use awaited::Awaited;
 use home::{Home, InOrder};

@@ -14,7 +14,7 @@ use crate::retry::Retry;
 use super::JobQueue;
 use super::body::Clones;
 use super::id::JobId;
-use super::shared::Shared;
+use super::shared::{OnDropped, Shared};
 
 /// What a queue is to be.
 #[must_use]
@@ -23,6 +23,7 @@ pub struct Builder<K, J> {
     retry: Retry,
     lease: Option<(Duration, Clones<J>)>,
     capacity: Limit,
+    on_dropped: Option<OnDropped>,
     of: PhantomData<fn() -> (K, J)>,
 }
 
@@ -33,6 +34,7 @@ impl<K: Ord, J> Builder<K, J> {
             retry: Retry::default(),
             lease: None,
             capacity: Limit::Unlimited,
+            on_dropped: None,
             of: PhantomData,
         }
     }
@@ -81,6 +83,15 @@ impl<K: Ord, J> Builder<K, J> {
         self
     }
 
+    /// Calls this when a claim is dropped outside of a panic and was neither completed nor
+    /// explicitly given back, most often because a `complete` was forgotten: to log it, or
+    /// to panic in a test. The job has gone back, and no lock is held;
+    /// [`Counts::dropped`](super::Counts::dropped) counts such drops in any case.
+    pub fn on_dropped(mut self, told: impl Fn(JobId) + Send + Sync + 'static) -> Self {
+        self.on_dropped = Some(Box::new(told));
+        self
+    }
+
     /// The queue.
     ///
     /// # Errors
@@ -91,7 +102,7 @@ impl<K: Ord, J> Builder<K, J> {
         let limit = self.group_limit.checked()?;
         let jobs = Jobs::new(limit, self.retry.checked()?);
         let capacity = Capacity::under_a_lock(self.capacity)?;
-        let shared = Shared::new(jobs, self.lease, capacity);
+        let shared = Shared::new(jobs, self.lease, self.on_dropped, capacity);
         Ok(JobQueue::of(shared))
     }
 }

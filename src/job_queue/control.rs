@@ -7,6 +7,7 @@ use crate::error::OutOfRange;
 use crate::jobs::{Jobs, Name, NotRequeued, Refused, Scope, Taken, Why};
 use crate::limit::Limit;
 use crate::slab::Key;
+use crate::trace;
 use crate::wait::sealed;
 
 use super::JobQueue;
@@ -57,7 +58,16 @@ impl<K, J> JobQueue<K, J> {
     /// Returns the time at which there will be something to do next. A
     /// [`Ticker`](crate::ticker::Ticker) does it by itself.
     pub fn advance(&self, now: Duration) -> Option<Duration> {
-        self.shared().with_state(|state| state.jobs.advance(now))
+        let shared = self.shared();
+        let (next, died) = shared.with_state(|state| {
+            let before = state.jobs.last_number();
+            let next = state.jobs.advance(now);
+            (next, state.jobs.died_since(before))
+        });
+        for (id, attempts) in died {
+            trace::job_died(&shared.name(id), attempts);
+        }
+        next
     }
 
     /// A clone of the job of this name, made without the lock. `None` if it is gone, or if
@@ -131,9 +141,9 @@ impl<K, J> JobQueue<K, J> {
         Ok(key)
     }
 
-    /// The jobs of this scope, in whatever state, in the order in which they were pushed. What
-    /// [`why`](Self::why) and, of those that are not claimed, [`get`](Self::get) say of them tells
-    /// one from another, and [`remove_all`](Self::remove_all) takes out what was found.
+    /// The jobs of this scope, in whatever state, in the order in which they were pushed.
+    /// [`statuses`](Self::statuses) tells one from another, or, of those that are not
+    /// claimed, [`get`](Self::get); [`remove_all`](Self::remove_all) takes out what was found.
     ///
     /// Cost: O(n log n) in all jobs of the queue, under the lock.
     #[must_use]

@@ -15,7 +15,7 @@ use super::body::{Clones, Stored};
 use super::claim::Claim;
 use super::claiming::{Asked, Claiming};
 use super::id::JobId;
-use super::push::PushError;
+use super::refuse::PushError;
 use super::shared::Shared;
 
 /// A tenant of a queue, by handle: see [`JobQueue::tenant`].

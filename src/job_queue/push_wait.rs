@@ -5,9 +5,12 @@ use crate::queue::Sending;
 use crate::wait::Wait;
 
 use super::JobQueue;
+use super::body::unwrapped;
 use super::id::JobId;
 use super::parts::Part;
-use super::push::{PushError, PushReason, Room};
+use super::push::entering;
+use super::refuse::{PushError, PushReason, Refusal};
+use super::room::Room;
 use super::shared::Shared;
 
 /// Where a job is to stand.
@@ -95,29 +98,26 @@ impl<K: Ord, J> Shared<K, J> {
             &self.capacity,
             1,
             (to, (key, job)),
-            |to, (key, job), permits, _| {
-                let ToPush { shared, place } = to;
-                match permits {
-                    Ok(permits) => {
-                        let room = Room::granted(&shared.capacity, permits);
-                        let pushed = shared.push_into(key, job, place, room);
-                        pushed.map_err(|(error, _)| error)
-                    }
-                    Err(reason) => Err(PushError {
-                        key,
-                        job,
-                        reason: reason.into(),
-                    }),
-                }
+            |ToPush { shared, place }, (key, job), permits, _| {
+                let mut entering = entering(key, job, place);
+                let pushed = permits.map_err(|why| Refusal::Room(why.into()));
+                let pushed = pushed.and_then(|permits| {
+                    let room = Room::granted(&shared.capacity, permits);
+                    shared.push_into(&mut entering, room)
+                });
+                pushed.map_err(|refused| shared.refused(entering.0, refused))
             },
         );
         // What is refused for another reason waits for no room, and takes none.
         wait.op_mut().send_now = Some(|ToPush { shared, place }, (key, job)| {
-            match shared.push_into(key, job, place, Room::of(&shared.capacity)) {
-                Err((error, place)) if error.reason == PushReason::Full => {
-                    Err((ToPush { shared, place }, (error.key, error.job)))
+            let mut entering = entering(key, job, place);
+            match shared.push_into(&mut entering, Room::of(&shared.capacity)) {
+                Err(Refusal::Room(PushReason::Full)) => {
+                    let (left, place) = entering;
+                    let (key, job) = left.expect("it is still here");
+                    Err((ToPush { shared, place }, (key, unwrapped(job))))
                 }
-                pushed => Ok(pushed.map_err(|(error, _)| error)),
+                pushed => Ok(pushed.map_err(|refused| shared.refused(entering.0, refused))),
             }
         });
         wait

@@ -26,6 +26,7 @@
 //!    gives theirs back when it has unlocked.
 
 use std::collections::BTreeMap;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use crate::due::Dates;
@@ -47,9 +48,17 @@ pub(super) struct Shared<K, J> {
     pub(super) lease: Option<(Duration, Clones<J>)>,
     /// Claims that were dropped, neither completed nor given back.
     pub(super) dropped: Tally,
+    /// And who is told of each.
+    on_dropped: Option<OnDropped>,
     /// With a permit for each job.
     pub(super) capacity: Capacity,
 }
+
+pub(super) type OnDropped = Box<dyn Fn(JobId) + Send + Sync>;
+
+// Whoever is told is told when nothing is half done.
+impl<K, J> UnwindSafe for Shared<K, J> {}
+impl<K, J> RefUnwindSafe for Shared<K, J> {}
 
 pub(super) struct State<K, J> {
     pub(super) jobs: Jobs<K, Stored<J>>,
@@ -73,6 +82,7 @@ impl<K, J> Shared<K, J> {
     pub(super) fn new(
         jobs: Jobs<K, Stored<J>>,
         lease: Option<(Duration, Clones<J>)>,
+        on_dropped: Option<OnDropped>,
         capacity: Capacity,
     ) -> Self {
         let state = State {
@@ -89,6 +99,7 @@ impl<K, J> Shared<K, J> {
             number: unique(),
             lease,
             dropped: Tally::new(),
+            on_dropped,
             capacity,
         }
     }
@@ -140,6 +151,15 @@ impl<K, J> Shared<K, J> {
             state.gone |= gone;
             state.jobs.drain(&Scope::Queue)
         })
+    }
+
+    /// A claim was dropped, and its job has gone back. Runs what is the user's.
+    #[cold]
+    pub(super) fn tell_dropped(&self, job: Key) {
+        self.dropped.count();
+        if let Some(on_dropped) = &self.on_dropped {
+            on_dropped(self.name(job));
+        }
     }
 
     pub(super) fn name(&self, key: Key) -> JobId {

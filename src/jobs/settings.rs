@@ -162,6 +162,18 @@ impl<K, J> Jobs<K, J> {
         self.dead.values().copied()
     }
 
+    /// The last number that a death, or anything else, was given.
+    pub fn last_number(&self) -> u64 {
+        self.last
+    }
+
+    /// Those that died after this number was given, with their attempts.
+    pub fn died_since(&self, number: u64) -> Vec<(Key, u32)> {
+        let died = self.dead.range(number + 1..);
+        died.map(|(_, &id)| (id, self.job(id.index()).attempts))
+            .collect()
+    }
+
     /// The dead that nobody was told of.
     pub fn untold(&self) -> impl Iterator<Item = Key> {
         let later = self.dead.range(self.told + 1..);
