@@ -1,6 +1,7 @@
 //! Jobs come in, by name or by handle.
 
 use crate::jobs::{Entering, NotPushed, Place, Taken};
+use crate::retry::Retry;
 use crate::slab::Key;
 
 use super::JobQueue;
@@ -75,11 +76,8 @@ impl<K: Ord, J> JobQueue<K, J> {
         let (shared, mut entering) = (self.shared(), entering(key, job, place));
         let mut room = Room::of(&shared.capacity);
         let pushed = shared.with_state(|state| {
-            state.open()?;
-            let admit = || room.take(1);
-            state
-                .jobs
-                .push_replacing(&mut entering, shared.number, admit)
+            let (key, old) = state.enter(&mut entering, shared.number, &mut room, true)?;
+            Ok((key, old.map(|old| state.jobs.take_replaced(old))))
         });
         let (key, old) = pushed.map_err(|refused| shared.refused(entering.0, refused))?;
         room.keep();
@@ -147,7 +145,9 @@ impl<K: Ord, J> Shared<K, J> {
         entering: &mut Entering<K, Stored<J>>,
         mut room: Room<'_>,
     ) -> Result<JobId, Refusal> {
-        let key = self.with_state(|state| state.enter(entering, self.number, &mut room))?;
+        let number = self.number;
+        let pushed = self.with_state(|state| state.enter(entering, number, &mut room, false));
+        let (key, _) = pushed?;
         room.keep();
         Ok(self.name(key))
     }
@@ -171,22 +171,25 @@ impl<K, J> Shared<K, J> {
             Refusal::Twice => PushReason::DuplicateInBatch,
             Refusal::NotPushed(NotPushed::Duplicate(of)) => PushReason::Duplicate(self.name(of)),
             Refusal::NotPushed(NotPushed::Stale) => PushReason::Stale,
-            Refusal::NotPushed(NotPushed::OutOfRange(why)) => PushReason::OutOfRange(why),
-            Refusal::Room(reason) => reason,
+            Refusal::NotPushed(NotPushed::NoAttempt) => PushReason::OutOfRange(Retry::NO_ATTEMPT),
+            Refusal::Room(reason) => reason.into(),
         }
     }
 }
 
 impl<K: Ord, J> State<K, J> {
-    #[inline(always)]
+    /// Puts a job in, for which there is room or can be taken. With `replaces` also the job
+    /// that it replaces, which is still there, and whose room it has.
     fn enter(
         &mut self,
         entering: &mut Entering<K, Stored<J>>,
         queue: u64,
         room: &mut Room<'_>,
-    ) -> Result<Key, Refusal> {
+        replaces: bool,
+    ) -> Result<(Key, Option<Key>), Refusal> {
         self.open()?;
-        self.jobs.push(entering, queue, || room.take(1))
+        let admit = || room.take(1);
+        self.jobs.push((entering, queue), replaces, admit)
     }
 
     /// All or none: if one is refused or a comparison panics, those that are in
@@ -208,11 +211,8 @@ impl<K: Ord, J> State<K, J> {
             done: false,
         };
         for entering in &mut *all.entering {
-            let entered = all
-                .state
-                .jobs
-                .push(entering, queue, || Ok::<_, Refusal>(()));
-            let key = entered.map_err(|refused| refused.beside(&all.ids))?;
+            let entered = all.state.enter(entering, queue, all.room, false);
+            let (key, _) = entered.map_err(|refused| refused.beside(&all.ids))?;
             all.ids.push(JobId { queue, key });
         }
         all.done = true;

@@ -1,7 +1,7 @@
 //! The wait for room, and then the push.
 
 use crate::jobs::{Place, Terms};
-use crate::queue::Sending;
+use crate::queue::{SendReason, Sending};
 use crate::wait::Wait;
 
 use super::JobQueue;
@@ -9,7 +9,7 @@ use super::body::unwrapped;
 use super::id::JobId;
 use super::parts::Part;
 use super::push::entering;
-use super::refuse::{PushError, PushReason, Refusal};
+use super::refuse::{PushError, Refusal};
 use super::room::Room;
 use super::shared::Shared;
 
@@ -100,7 +100,7 @@ impl<K: Ord, J> Shared<K, J> {
             (to, (key, job)),
             |ToPush { shared, place }, (key, job), permits, _| {
                 let mut entering = entering(key, job, place);
-                let pushed = permits.map_err(|why| Refusal::Room(why.into()));
+                let pushed = permits.map_err(Refusal::Room);
                 let pushed = pushed.and_then(|permits| {
                     let room = Room::granted(&shared.capacity, permits);
                     shared.push_into(&mut entering, room)
@@ -112,7 +112,7 @@ impl<K: Ord, J> Shared<K, J> {
         wait.op_mut().send_now = Some(|ToPush { shared, place }, (key, job)| {
             let mut entering = entering(key, job, place);
             match shared.push_into(&mut entering, Room::of(&shared.capacity)) {
-                Err(Refusal::Room(PushReason::Full)) => {
+                Err(Refusal::Room(SendReason::Full)) => {
                     let (left, place) = entering;
                     let (key, job) = left.expect("it is still here");
                     Err((ToPush { shared, place }, (key, unwrapped(job))))

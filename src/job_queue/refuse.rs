@@ -17,7 +17,7 @@ pub(super) enum Refusal {
     /// Two of a batch have one unique name.
     Twice,
     NotPushed(NotPushed),
-    Room(PushReason),
+    Room(SendReason),
 }
 
 impl Refusal {

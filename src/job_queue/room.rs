@@ -38,7 +38,7 @@ impl<'q> Room<'q> {
     pub(super) fn take(&mut self, jobs: usize) -> Result<(), Refusal> {
         if self.permits == 0 {
             let permits = self.capacity.take(jobs);
-            permits.map_err(|why| Refusal::Room(why.into()))?.keep();
+            permits.map_err(Refusal::Room)?.keep();
             self.permits = jobs;
         }
         Ok(())

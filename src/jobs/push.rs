@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use crate::by_key::{Links, Position};
-use crate::error::OutOfRange;
 use crate::limit::Limit;
-use crate::retry::Retry;
 use crate::slab::Key;
 use crate::timers::Timer;
 
@@ -22,7 +20,7 @@ pub enum NotPushed {
     /// This job of its tenant has its unique name.
     Duplicate(Key),
     /// It is to be tried never.
-    OutOfRange(OutOfRange),
+    NoAttempt,
 }
 
 /// A job on its way in, with its key, `None` once it is in; and its place.
@@ -40,39 +38,11 @@ pub struct Taken<K, J> {
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// Puts a job in that is not refused, if `admit` then lets it. Runs the user's `Ord`; if
-    /// that panics, nothing has changed.
+    /// Puts a job in that is not refused, if `admit` then lets it. One that `replaces` the job
+    /// that waits with its unique name, which is to be [taken out](Self::take_replaced) then,
+    /// needs not be let in. Runs the user's `Ord`; if that panics, nothing has changed.
     #[inline(always)]
     pub fn push<E: From<NotPushed>>(
-        &mut self,
-        entering: &mut Entering<K, J>,
-        queue: u64,
-        admit: impl FnOnce() -> Result<(), E>,
-    ) -> Result<Key, E> {
-        self.enter((entering, queue), false, admit)
-            .map(|(id, _)| id)
-    }
-
-    /// As [`push`](Self::push), in the place of the job that has its unique name, if that
-    /// waits: then `admit` is not asked. The old job.
-    pub fn push_replacing<E: From<NotPushed>>(
-        &mut self,
-        entering: &mut Entering<K, J>,
-        queue: u64,
-        admit: impl FnOnce() -> Result<(), E>,
-    ) -> Result<(Key, Option<Taken<K, J>>), E> {
-        let (id, old) = self.enter((entering, queue), true, admit)?;
-        let old = old.map(|old| {
-            // The name is the new one's by now.
-            self.job_mut(old.index()).rare.as_mut().expect(ONCE).unique = None;
-            self.take_out(old)
-        });
-        Ok((id, old))
-    }
-
-    /// The job that is in, and the one that it replaces, which is there still.
-    #[inline(always)]
-    fn enter<E: From<NotPushed>>(
         &mut self,
         ((job, place), queue): (&mut Entering<K, J>, u64),
         replaces: bool,
@@ -99,6 +69,13 @@ impl<K: Ord, J> Jobs<K, J> {
         Ok((id, old))
     }
 
+    /// Takes out a job in whose place another is in.
+    pub fn take_replaced(&mut self, old: Key) -> Taken<K, J> {
+        // The name is the new one's by now.
+        self.job_mut(old.index()).rare.as_mut().expect(ONCE).unique = None;
+        self.take_out(old)
+    }
+
     /// The job of this tenant that a new one with these terms replaces, if it may.
     #[cold]
     fn replaced(
@@ -107,12 +84,8 @@ impl<K: Ord, J> Jobs<K, J> {
         rare: &Rare,
         replaces: bool,
     ) -> Result<Option<Key>, NotPushed> {
-        if let Some(attempts) = rare.attempts {
-            let retry = Retry {
-                attempts,
-                ..self.retry
-            };
-            retry.checked().map_err(NotPushed::OutOfRange)?;
+        if rare.attempts == Some(Limit::AtMost(0)) {
+            return Err(NotPushed::NoAttempt);
         }
         match self.named(tenant, rare) {
             Some(old) if !replaces || self.unclaimed(old).is_err() => {

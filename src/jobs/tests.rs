@@ -22,7 +22,9 @@ fn try_add<K: Ord, J>(
     place: Place,
     job: J,
 ) -> Result<Key, NotPushed> {
-    jobs.push(&mut (Some((key, job)), place), 0, || Ok(()))
+    let mut entering = (Some((key, job)), place);
+    let pushed = jobs.push((&mut entering, 0), false, || Ok(()));
+    pushed.map(|(id, _)| id)
 }
 
 fn add<K: Ord, J>(jobs: &mut Jobs<K, J>, key: K, place: Place, job: J) -> Key {

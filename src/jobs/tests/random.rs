@@ -152,18 +152,13 @@ impl Both {
         }
         let number = self.ids.len() as u32;
         let mut entering = (Some((key, number)), place);
-        let pushed = match replaces {
-            false => {
-                let pushed = self.jobs.push(&mut entering, 0, || Ok(()));
-                pushed.map(|id| (id, None))
-            }
-            true => self.jobs.push_replacing(&mut entering, 0, || Ok(())),
-        };
+        let pushed = (self.jobs).push((&mut entering, 0), replaces, || Ok(()));
+        let pushed = pushed.map(|(id, old)| (id, old.map(|old| self.jobs.take_replaced(old))));
         let other = unique.and_then(|unique| self.naive.named(tenant, unique));
         let other = other.map(|other| (other.number, other.is));
         let refused = match (attempts, other) {
             (Some(0), _) => {
-                assert!(matches!(pushed, Err(NotPushed::OutOfRange(_))));
+                assert_eq!(pushed, Err(NotPushed::NoAttempt));
                 return;
             }
             (_, Some((other, is))) if !replaces || matches!(is, Is::Claimed(_)) => Some(other),
