@@ -275,3 +275,35 @@ fn a_wait_for_a_part_that_is_forgotten_asks_for_nothing() {
         assert_eq!(queue.try_claim(9).remove(0).complete().unwrap().job, 11);
     }
 }
+
+/// Wakes go out a few at a time, with the lock free in between: what is left is not forgotten,
+/// of one part or of all.
+#[test]
+fn more_than_a_batch_of_wakes_reaches_all() {
+    const MANY: u32 = 100;
+    let queue = Queue::new();
+    let names = [0, 1].map(|name| queue.tenant(name));
+    let woken = Arc::new(Woken(AtomicUsize::new(0)));
+    let times = || woken.0.swap(0, Ordering::Relaxed);
+    let wait = |n: u32| {
+        let mut wait = names[n as usize % 2].claim(1);
+        assert!(poll(&mut wait, &woken).is_pending());
+        wait
+    };
+    let place = |n: u32| names[n as usize % 2].place(Terms::new());
+    let push = |jobs: &mut dyn Iterator<Item = u32>| {
+        let pushed = queue.push_all(jobs.map(|n| (n, n, place(n))));
+        assert_eq!(pushed.unwrap().len(), MANY as usize);
+    };
+    let waits: Vec<_> = (0..MANY).map(|n| wait(2 * n)).collect();
+    push(&mut (0..MANY).map(|n| 2 * n));
+    assert_eq!(times(), MANY as usize);
+    drop((waits, queue.drain(&Scope::Queue)));
+    queue.set_limit(Scope::Queue, 0).unwrap();
+    let waits: Vec<_> = (0..MANY).map(wait).collect();
+    push(&mut (0..MANY));
+    assert_eq!(times(), 0);
+    queue.set_limit(Scope::Queue, Limit::Unlimited).unwrap();
+    assert_eq!(times(), MANY as usize);
+    drop(waits);
+}
