@@ -242,35 +242,35 @@ fn a_comparison_that_panics_leaves_its_room() {
 /// another is refused for.
 #[test]
 fn a_push_that_is_refused_takes_no_room() {
-    const TIMES: u32 = 20_000;
-    let queue: Queue = JobQueue::builder().capacity(3).build().unwrap();
-    let once = || Place::new().unique("one");
-    let duplicate = PushReason::Duplicate(queue.push(0, 0, once()).unwrap());
-    let over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !over.load(Memory::Relaxed) {
-                let refused = queue.push(1, 1, once()).unwrap_err();
-                assert_eq!(refused.reason, duplicate);
-                let refused = queue.push_wait(1, 1, once()).wait().unwrap_err();
-                assert_eq!(refused.reason, duplicate);
-                let twice = [2, 3].map(|n| (n, n, Place::new().unique("two")));
-                let refused = queue.push_all(twice).unwrap_err();
-                let full = [PushReason::DuplicateInBatch, PushReason::Full];
-                assert!(full.contains(&refused.reason));
-            }
+    for places in [1, 2] {
+        let queue: Queue = JobQueue::builder().capacity(1 + places).build().unwrap();
+        let once = || Place::new().unique("one");
+        let duplicate = PushReason::Duplicate(queue.push(0, 0, once()).unwrap());
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Memory::Relaxed) {
+                    let refused = queue.push(1, 1, once()).unwrap_err();
+                    assert_eq!(refused.reason, duplicate);
+                    let refused = queue.push_wait(1, 1, once()).wait().unwrap_err();
+                    assert_eq!(refused.reason, duplicate);
+                    let twice = [2, 3].map(|n| (n, n, Place::new().unique("two")));
+                    let refused = queue.push_all(twice).unwrap_err();
+                    let full = [PushReason::DuplicateInBatch, PushReason::Full];
+                    assert!(full.contains(&refused.reason));
+                }
+            });
+            let pushed = (0..20_000).try_for_each(|n| {
+                let pushed = queue.push(n, n, Place::new());
+                let id = pushed.map_err(|error| error.reason)?;
+                queue.remove(id).unwrap();
+                Ok::<(), PushReason>(())
+            });
+            over.store(true, Memory::Relaxed);
+            assert_eq!(pushed, Ok(()));
         });
-        let pushed = (0..TIMES).try_for_each(|n| {
-            let id = queue
-                .push(n, n, Place::new())
-                .map_err(|error| error.reason)?;
-            queue.remove(id).unwrap();
-            Ok::<(), PushReason>(())
-        });
-        over.store(true, Memory::Relaxed);
-        assert_eq!(pushed, Ok(()));
-    });
-    assert_eq!(queue.available_permits(), Some(2));
+        assert_eq!(queue.available_permits(), Some(i64::from(places)));
+    }
 }
 
 #[test]
