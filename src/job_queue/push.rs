@@ -11,6 +11,9 @@ use super::refuse::{PushAllError, PushError, PushReason, Refusal};
 use super::room::Room;
 use super::shared::{Shared, State};
 
+/// A job that is in, and the one that left for it.
+type Replacing<K, J> = (JobId, Option<Taken<K, J>>);
+
 impl<K: Ord, J> JobQueue<K, J> {
     /// Puts a job in.
     ///
@@ -72,7 +75,7 @@ impl<K: Ord, J> JobQueue<K, J> {
         key: K,
         job: J,
         place: Place,
-    ) -> Result<(JobId, Option<Taken<K, J>>), PushError<K, J>> {
+    ) -> Result<Replacing<K, J>, PushError<K, J>> {
         let (shared, mut entering) = (self.shared(), entering(key, job, place));
         let mut room = Room::of(&shared.capacity);
         let pushed = shared.with_state(|state| {

@@ -44,6 +44,9 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
+/// A tenant, or a group of one, or neither.
+type Named<'q> = (Option<&'q Tenant<u8, u8>>, Option<&'q JobGroup<u8, u8>>);
+
 struct Run<'q> {
     queue: &'q Queue,
     tenants: &'q [Tenant<u8, u8>],
@@ -106,7 +109,7 @@ impl<'q> Run<'q> {
     }
 
     /// Any job, a tenant, or a group.
-    fn part(&self, which: usize) -> (Option<&'q Tenant<u8, u8>>, Option<&'q JobGroup<u8, u8>>) {
+    fn part(&self, which: usize) -> Named<'q> {
         let which = which % (self.tenants.len() + self.groups.len() + 1);
         let group = which.checked_sub(self.tenants.len());
         let group = group.and_then(|which| self.groups.get(which));

@@ -322,25 +322,27 @@ impl Both {
                     }
                 }
             }
-            (_, Some(Is::Dead(_))) => {
-                let job = self.naive.job(number).unwrap();
-                let (tenant, unique) = (job.tenant, job.unique);
-                let other = unique.and_then(|unique| self.naive.named(tenant, unique));
-                let requeued = self.jobs.requeue(id);
-                if let Some(other) = other {
-                    let other = NotRequeued::Duplicate(self.ids[other.number as usize]);
-                    return assert_eq!(requeued, Err(other));
-                }
-                requeued.unwrap();
-                let job = self.naive.job(number).unwrap();
-                (job.is, job.attempts) = (Is::Ready, 0);
-                self.naive.update_lines();
-            }
+            (_, Some(Is::Dead(_))) => self.requeue(number, id),
             (_, is) => {
                 let refused = is.map_or(Refused::Stale, |_| Refused::Alive);
                 assert_eq!(self.jobs.requeue(id), Err(refused.into()));
             }
         }
+    }
+
+    fn requeue(&mut self, number: u32, id: Key) {
+        let job = self.naive.job(number).unwrap();
+        let (tenant, unique) = (job.tenant, job.unique);
+        let other = unique.and_then(|unique| self.naive.named(tenant, unique));
+        let requeued = self.jobs.requeue(id);
+        if let Some(other) = other {
+            let other = NotRequeued::Duplicate(self.ids[other.number as usize]);
+            return assert_eq!(requeued, Err(other));
+        }
+        requeued.unwrap();
+        let job = self.naive.job(number).unwrap();
+        (job.is, job.attempts) = (Is::Ready, 0);
+        self.naive.update_lines();
     }
 
     fn compare(&mut self) {
