@@ -3,7 +3,7 @@
 //!
 //!     cargo run --release -p conversant-versus --bin job_memory -- [jobs..]
 //!
-//! 10^6 of them if nothing is said; 10^7 take about 1.5 GB.
+//! 10^6 of them if nothing is said; 10^7 take 2 GB.
 
 use std::alloc::System;
 
