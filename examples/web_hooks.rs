@@ -73,8 +73,7 @@ async fn serve() -> Result<(), Box<dyn Error>> {
         delivered: (0..CUSTOMERS).map(|_| AtomicU32::new(0)).collect(),
     });
     let (mut tasks, mut senders) = (JoinSet::new(), JoinSet::new());
-    let timed = queue.clone();
-    let ticker = async move { keep_time(&timed, Instant::now(), tokio::time::sleep).await };
+    let ticker = keep_time(queue.clone(), Instant::now(), tokio::time::sleep);
     let ticker = tokio::spawn(ticker);
     for n in 0..4 {
         senders.spawn(send(Arc::clone(&service), (n..CUSTOMERS).step_by(4)));

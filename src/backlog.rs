@@ -39,11 +39,10 @@ use crate::ready::Age;
 use crate::slab::{Key, Slab};
 
 use group::Group;
+pub use group::Place;
 use member::Member;
 use messages::Message;
 use order::Order;
-
-pub use group::Place;
 pub use run::RunClaim;
 pub use several::GroupClaim;
 pub use spot::{InFlight, Item, Spot};
@@ -53,6 +52,7 @@ mod tests;
 
 /// A group's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GroupKey(Key);
 
 impl fmt::Display for GroupKey {

@@ -38,10 +38,13 @@
 //! assert_eq!(answers, [Event::Message(40), Event::Message(42)]);
 //!
 //! dialog.end()?;
-//! // The back end sees the end, and lets go of it: nothing is left.
-//! let mut turn = back.try_receive()?;
+//! // The back end sees the end, and lets go of it: nothing is left. In a task:
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+//! # runtime.block_on(async {
+//! let mut turn = back.receive().await?;
 //! let end = turn.next();
 //! assert_eq!(end.map(|end| end.complete().event), Some(Event::End));
+//! # Ok::<(), conversant::queue::NoMore>(()) })?;
 //! assert!(dialogs.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -205,6 +208,26 @@ impl<M: Send + 'static> Dialogs<M> {
     /// [`Event::Timer`]. Gives the time at which to call it again; nothing if
     /// no timer is set. An earlier time than the last changes nothing. A
     /// [`Ticker`](crate::ticker::Ticker) does it by itself.
+    ///
+    /// ```
+    /// use conversant::dialog::{Dialogs, Event};
+    /// use conversant::limit::Limit;
+    /// use conversant::queue::Queue;
+    /// use std::time::Duration;
+    ///
+    /// let queue = Queue::new();
+    /// let lane = queue.lane(1, Limit::Unlimited)?;
+    /// let dialogs = Dialogs::<u32>::new();
+    /// let (near, _far) = dialogs.pair(&lane, &lane)?;
+    /// let at = Duration::from_secs;
+    /// assert_eq!(dialogs.advance(at(60)), None);
+    /// near.set_timer(at(5))?;
+    /// assert_eq!(dialogs.advance(at(60)), Some(at(65)));
+    /// assert_eq!(dialogs.advance(at(65)), None);
+    /// let rang = queue.try_receive()?.next().map(|rang| rang.complete().event);
+    /// assert_eq!(rang, Some(Event::Timer));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn advance(&self, now: Duration) -> Option<Duration> {
         self.hub
             .advance(now, |(talk, side), timer| talk.ring(side, timer))

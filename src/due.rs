@@ -5,6 +5,9 @@
 //! next date, and must be woken when an earlier one is set: [`Timed::next_due`].
 //! [`Ticker`](crate::ticker::Ticker) does both.
 //!
+//! One scale: the time that is told, the next date and what a waiter knows count from one
+//! origin, that of whoever tells the time.
+//!
 //! Protocol: [`Dates`] stand beside the timers, under the same lock. Their owner tells them
 //! the next date whenever it sets one. That a date went they may learn late: who begins to
 //! wait looks for the next one itself.
@@ -23,13 +26,28 @@ pub struct Dates {
     waiters: Waiters<()>,
     /// From which a ticker counts, if there is or was one.
     origin: Option<Instant>,
+    /// How many tickers there are.
+    tickers: u32,
 }
 
 impl Dates {
-    /// A ticker counts from then.
+    /// A ticker begins, and counts from then.
     #[cfg_attr(loom, allow(dead_code, reason = "no model has a ticker"))]
-    pub(crate) fn count_from(&mut self, origin: Instant) {
+    pub(crate) fn begin(&mut self, origin: Instant) {
         self.origin = Some(origin);
+        self.tickers += 1;
+    }
+
+    /// A ticker has ended.
+    #[cfg_attr(loom, allow(dead_code, reason = "no model has a ticker"))]
+    pub(crate) fn end(&mut self) {
+        self.tickers -= 1;
+    }
+
+    /// Whether there is a ticker.
+    #[cfg(all(feature = "scheduler", not(loom)))]
+    pub(crate) fn is_kept(&self) -> bool {
+        self.tickers > 0
     }
 
     /// The time, if a ticker keeps it: what happens between two calls of `advance` is
@@ -73,8 +91,8 @@ fn is_earlier(next: Option<Duration>, than: Option<Duration>) -> bool {
 /// What is to be told the time. It cannot be implemented outside this crate.
 pub trait Timed: sealed::Sealed {
     /// Tells the time, since an origin of the caller's choice, and does what is due.
-    /// Gives the next date, if there is one. An earlier time than the last changes
-    /// nothing.
+    /// Gives the next date, if there is one, from the same origin. An earlier time than the
+    /// last changes nothing.
     fn advance(&self, now: Duration) -> Option<Duration>;
 
     /// With the lock of the timers held.
@@ -98,8 +116,19 @@ pub trait Timed: sealed::Sealed {
 }
 
 impl<T: sealed::Sealed + ?Sized> sealed::Sealed for Arc<T> {}
+impl<T: sealed::Sealed + ?Sized> sealed::Sealed for &T {}
 
 impl<T: Timed + ?Sized> Timed for Arc<T> {
+    fn advance(&self, now: Duration) -> Option<Duration> {
+        (**self).advance(now)
+    }
+
+    fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
+        (**self).with_dates(f);
+    }
+}
+
+impl<T: Timed + ?Sized> Timed for &T {
     fn advance(&self, now: Duration) -> Option<Duration> {
         (**self).advance(now)
     }

@@ -137,6 +137,7 @@ impl Handle for &TierGate {}
 /// What a gate looks like at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct GateView {
     /// The open tier, if anything is outstanding.
     pub open: Option<u32>,

@@ -65,7 +65,7 @@ use std::fmt;
 pub use self::error::{Deadlock, NotWeaker, WouldBlock};
 pub use self::guard::{Guard, Handle, OwnedGuard};
 pub use self::request::{Lock, LockOwned, Request};
-pub use self::snapshot::{Counts, Snapshot, Standing, WaiterState};
+pub use self::snapshot::{Counts, Snapshot, Waiter, WaiterState};
 
 use self::bits::{OPEN, is_strong};
 use self::claim::{Claim, Elsewhere};

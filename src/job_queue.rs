@@ -29,6 +29,15 @@
 //! assert_eq!((again[0].as_str(), again[1].as_str()), ("job 3", "job 4"));
 //! assert_eq!(again[1].attempt(), 2);
 //! assert_eq!(queue.why(again[0].id()), Some(Why::Claimed(None)));
+//! drop(again);
+//!
+//! // In a task, of any runtime:
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+//! # runtime.block_on(async {
+//! for claim in queue.claim(10).await? {
+//!     claim.complete()?;
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

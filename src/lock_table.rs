@@ -39,6 +39,13 @@
 //! drop(a);
 //! b.lock(&Name::Row(1, 7), Mode::S).wait()?;
 //! b.release_all();
+//!
+//! // In a task, of any runtime:
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build().expect("it builds");
+//! # runtime.block_on(async {
+//! b.lock(&Name::Table(1), Mode::S).await?;
+//! # Ok::<(), conversant::lock_table::LockError<Name>>(()) })?;
+//! b.release_all();
 //! assert!(locks.is_empty());
 //! # Ok::<(), conversant::lock_table::LockError<Name>>(())
 //! ```

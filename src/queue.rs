@@ -49,6 +49,32 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! In a task, of any runtime, what waits is awaited:
+//!
+//! ```
+//! # use conversant::limit::Limit;
+//! # use conversant::queue::Queue;
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+//! # runtime.block_on(async {
+//! let queue = Queue::<&str>::builder().capacity(1).build()?;
+//! let orders = queue.lane(1, Limit::Unlimited)?.conversation()?;
+//! let received = queue.clone();
+//! let reader = tokio::spawn(async move {
+//!     while let Ok(mut turn) = received.receive().await {
+//!         while let Some(order) = turn.next() {
+//!             println!("{}", order.complete());
+//!         }
+//!     }
+//! });
+//! for order in ["first", "second", "third"] {
+//!     orders.send_wait(order).await?;
+//! }
+//! queue.close();
+//! reader.await?;
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Guarantees
 //!
 //! - A group stands in line if and only if it has work, no live turn, a free

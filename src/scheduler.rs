@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use conversant::limit::Limit;
-//! use conversant::scheduler::{CallerOptions, Place, Scheduler};
+//! use conversant::scheduler::{CallerOptions, How, Place, Scheduler};
 //!
 //! let scheduler = Scheduler::builder().workers(2).build()?;
 //! let caller = scheduler.caller("nightly", CallerOptions::default())?;
@@ -27,6 +27,14 @@
 //! let summary = caller.synchronize().wait()?;
 //! assert_eq!((summary.tasks, summary.ok), (4, 4));
 //! assert_eq!(sum.outcome().wait()?.verdict.ok(), Some(2));
+//!
+//! // In a task, of any runtime:
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+//! # runtime.block_on(async {
+//! let mut last = caller.exec(|| Ok::<_, String>(3))?;
+//! assert_eq!(last.outcome().await?.verdict.ok(), Some(3));
+//! caller.release(How::Drain).await?;
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -107,19 +115,18 @@ mod task_state;
 mod tasks;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
+mod timed;
 #[cfg(feature = "tracing")]
 mod trace;
 mod waits;
 mod worker;
 
 use std::fmt;
-use std::time::Duration;
 
-use crate::due::{Dates, Timed};
 use crate::error::{Closed, OutOfRange, Stalled};
 use crate::queue::Capacity;
 use crate::sync::Arc;
-use crate::wait::{Op, Wait, sealed};
+use crate::wait::{Op, Wait};
 
 pub use builder::Builder;
 pub use caller::{CallerOptions, OnFailure, Summary};
@@ -144,9 +151,10 @@ use shared::Shared;
 use waits::Drained;
 
 /// A scheduler. Dropping it shuts it down without waiting: it takes no more
-/// tasks, and does those that it has; tasks that are paused when the last handle
-/// goes are dropped unrun. A [`Task`] is such a handle: a wait for the outcome of a task that
-/// is paused then never ends.
+/// tasks, and does those that it has; on a [pool](Builder::pool) those with a
+/// [delay](Place::after) that is not over are cancelled. Tasks that are paused when the last
+/// handle goes are dropped unrun. A [`Task`] is such a handle: a wait for the outcome of a
+/// task that is paused then never ends.
 pub struct Scheduler {
     shared: Arc<Shared>,
 }
@@ -210,18 +218,6 @@ impl Scheduler {
         self.shared.state.lock().core.workers_status()
     }
 
-    /// Lets the tasks arrive whose [delay](Place::after) is over, and says how long it
-    /// is until the next delay is over, if there is one.
-    ///
-    /// It need be called only where the workers run on a [pool](Builder::pool), since
-    /// no worker rests there that could keep the time: call it again after the time
-    /// that it gave, and after a submission with a delay. Every other call that changes
-    /// something does the same by the way. A [`Ticker`](crate::ticker::Ticker) calls it.
-    pub fn advance(&self) -> Option<Duration> {
-        self.shared
-            .with_state(|state, _, now| Some(state.core.next_due()?.saturating_sub(now)))
-    }
-
     /// While the hold lives no task starts, whatever is submitted: when it is
     /// dropped, all of that has arrived at one instant. Running tasks go on. A
     /// task that keeps a hold must not wait for a task that has not started.
@@ -235,7 +231,9 @@ impl Scheduler {
     /// done and all workers have left; with [`How::Cancel`] what has not started
     /// is cancelled. Again, from another thread too, it waits for the same. What
     /// a group or cap of 0, or a [`Hold`], keeps from starting is waited for
-    /// until it goes on or is cancelled.
+    /// until it goes on or is cancelled. On a [pool](Builder::pool) a task with a
+    /// [delay](Place::after) is waited for while a [`Ticker`](crate::ticker::Ticker) keeps the
+    /// time, or for calls of [`advance`](Self::advance); else it is cancelled.
     ///
     /// Cancel safe in that a dropped wait gives up its place; the shutdown that
     /// its first poll began stays begun.
@@ -273,20 +271,6 @@ impl Scheduler {
     pub fn shutdown_at_end(&self, how: How) -> ShutdownAtEnd<'_> {
         let scheduler = self;
         ShutdownAtEnd { scheduler, how }
-    }
-}
-
-impl sealed::Sealed for Scheduler {}
-
-/// Its times count from its own beginning, whatever origin it is told.
-impl Timed for Scheduler {
-    fn advance(&self, now: Duration) -> Option<Duration> {
-        Some(now.saturating_add(Self::advance(self)?))
-    }
-
-    fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
-        self.shared
-            .with_state(|state, _, _| f(state.core.next_due(), &mut state.core.clock.dates));
     }
 }
 
@@ -334,12 +318,25 @@ impl Drop for ShutdownAtEnd<'_> {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
+        self.shared.state.lock().core.clock.let_go();
         self.shared.close(None, How::Drain);
     }
 }
 
 impl fmt::Debug for Scheduler {
+    /// With counts, if nobody has the lock just then: of the workers that run a task, and of
+    /// the tasks that have not ended and, of these, are not due.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scheduler").finish_non_exhaustive()
+        let mut out = f.debug_struct("Scheduler");
+        let counts = self
+            .shared
+            .state
+            .try_lock()
+            .map(|state| state.core.counts());
+        if let Some((busy, unfinished, delayed)) = counts {
+            out.field("busy", &busy).field("unfinished", &unfinished);
+            out.field("delayed", &delayed);
+        }
+        out.finish_non_exhaustive()
     }
 }

@@ -61,7 +61,7 @@ use std::panic::Location;
 pub use self::acquire::{Acquire, AcquireOwned, Request};
 pub use self::error::{AcquireError, TryAcquireError};
 pub use self::permit::{Handle, OwnedPermit, Permit};
-pub use self::snapshot::{Counts, Snapshot, Standing, WaiterState};
+pub use self::snapshot::{Counts, Snapshot, Waiter, WaiterState};
 
 use self::queue::{Claim, State};
 use self::word::{Bits, Word};

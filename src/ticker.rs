@@ -36,8 +36,17 @@ pub use crate::due::Timed;
 /// It keeps that thing (a handle of it), and sleeps while nothing is due: it wakes up at
 /// the next date, and when an earlier one is set. A date may be served late by as much
 /// as the thread is late to run, never early. From its start on a back-off counts from
-/// the failure, a lease from its claim and a dialog's timer from its setting, by the
-/// clock, also when it is dropped again; of what never had a ticker, from the last time told.
+/// the failure, a lease from its claim, a dialog's timer from its setting and a task's delay
+/// from its submission, by the clock, also when it is dropped again; of what never had a
+/// ticker, from the last time told.
+///
+/// When it is dropped nothing is due by itself any more: dates stay as they are, until
+/// another ticker begins or the time is told otherwise. A [`Scheduler`] on a pool then takes
+/// no more tasks with a delay, and one that is shut down or dropped cancels those it has:
+/// see [`Place::after`].
+///
+/// [`Scheduler`]: crate::scheduler::Scheduler
+/// [`Place::after`]: crate::scheduler::Place::after
 #[derive(Debug)]
 #[must_use = "dropping it ends it"]
 pub struct Ticker {
@@ -47,17 +56,17 @@ pub struct Ticker {
 
 impl Ticker {
     /// Starts one. Times count from `origin`, as they do in all other calls of
-    /// [`advance`](Timed::advance) of that thing; a scheduler counts from its own.
+    /// [`advance`](Timed::advance) of that thing.
     ///
     /// # Errors
     ///
     /// That of the system, if there is no thread to be had.
     pub fn spawn(timed: impl Timed + Send + 'static, origin: Instant) -> io::Result<Self> {
-        timed.with_dates(&mut |_, dates| dates.count_from(origin));
+        let kept = Kept::begin(timed, origin);
         let stop = Arc::new(Stop(Mutex::new((false, None))));
         let stopped = Arc::clone(&stop);
         let named = ThreadBuilder::new().name(String::from("conversant-ticker"));
-        let thread = Some(named.spawn(move || stopped.keep(&timed, origin))?);
+        let thread = Some(named.spawn(move || stopped.keep(&kept))?);
         Ok(Self { stop, thread })
     }
 }
@@ -77,25 +86,32 @@ impl Drop for Ticker {
     }
 }
 
-/// Keeps the time of something in an async task, for as long as it is polled. `sleep` is
-/// the runtime's: a future that is ready after so long.
+/// Keeps the time of something in an async task, for as long as it is polled. It counts as a
+/// [`Ticker`] from this call on, until the future is dropped. `sleep` is the runtime's: a
+/// future that is ready after so long.
 ///
 /// ```
 /// # use std::time::Instant;
 /// # use conversant::{queue::Queue, ticker::keep_time};
 /// # fn example(queue: Queue<String>) {
-/// let ticker = async move { keep_time(&queue, Instant::now(), tokio::time::sleep).await };
-/// tokio::spawn(ticker);
+/// tokio::spawn(keep_time(queue.clone(), Instant::now(), tokio::time::sleep));
 /// # }
 /// ```
 ///
 /// Cancel safe. It crosses threads if the thing and the sleeps do.
-pub async fn keep_time<S: Future>(
-    timed: &impl Timed,
+pub fn keep_time<S: Future>(
+    timed: impl Timed,
     origin: Instant,
+    sleep: impl FnMut(Duration) -> S,
+) -> impl Future<Output = std::convert::Infallible> {
+    keep(Kept::begin(timed, origin), sleep)
+}
+
+async fn keep<S: Future>(
+    kept: Kept<impl Timed>,
     mut sleep: impl FnMut(Duration) -> S,
 ) -> std::convert::Infallible {
-    timed.with_dates(&mut |_, dates| dates.count_from(origin));
+    let Kept { timed, origin } = &kept;
     loop {
         let due = timed.advance(origin.elapsed());
         let mut earlier = timed.next_due(due);
@@ -116,6 +132,25 @@ pub async fn keep_time<S: Future>(
     }
 }
 
+/// What a ticker keeps the time of, for as long as this lives, and from when it counts.
+struct Kept<T: Timed> {
+    timed: T,
+    origin: Instant,
+}
+
+impl<T: Timed> Kept<T> {
+    fn begin(timed: T, origin: Instant) -> Self {
+        timed.with_dates(&mut |_, dates| dates.begin(origin));
+        Self { timed, origin }
+    }
+}
+
+impl<T: Timed> Drop for Kept<T> {
+    fn drop(&mut self) {
+        self.timed.with_dates(&mut |_, dates| dates.end());
+    }
+}
+
 /// Whether a ticker is to end, and who is to be told.
 #[derive(Debug)]
 struct Stop(Mutex<(bool, Option<Waker>)>);
@@ -130,7 +165,7 @@ impl Stop {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    fn keep(&self, timed: &impl Timed, origin: Instant) {
+    fn keep(&self, Kept { timed, origin }: &Kept<impl Timed>) {
         loop {
             let due = timed.advance(origin.elapsed());
             let earlier = OrStopped {

@@ -60,7 +60,7 @@ impl<T> Timers<T> {
     }
 
     /// How many are set.
-    #[cfg(test)]
+    #[cfg(any(test, all(feature = "scheduler", not(loom))))]
     pub fn len(&self) -> usize {
         self.set.len()
     }
@@ -71,10 +71,16 @@ impl<T> Timers<T> {
         self.set.is_empty()
     }
 
+    /// The first one.
+    #[must_use]
+    pub fn first(&self) -> Option<Timer> {
+        self.set.first_key_value().map(|(&timer, _)| timer)
+    }
+
     /// The time of the first one, which may have passed.
     #[must_use]
     pub fn next(&self) -> Option<Duration> {
-        self.set.first_key_value().map(|(timer, _)| timer.at)
+        self.first().map(Timer::at)
     }
 
     /// Sets one. A time that has passed is due at once.

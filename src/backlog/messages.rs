@@ -73,27 +73,61 @@ impl<T> Messages<T> {
             Some(first) if seq < first.0 => std::mem::replace(first, (seq, message)),
             _ => (seq, message),
         };
-        let back = self.rest.back().is_none_or(|&(last, _)| last < seq);
-        let at = match back {
-            true => self.rest.len(),
-            false => self.rest.partition_point(|&(other, _)| other < seq),
-        };
-        self.rest.insert(at, (seq, Some(message)));
+        let last = self.rest.back().is_none_or(|&(last, _)| last < seq);
+        let placed = (seq, Some(message));
+        match last {
+            true => self.rest.push_back(placed),
+            false => self.insert(placed),
+        }
         self.behind += 1;
+    }
+
+    #[cold]
+    fn insert(&mut self, placed: (u64, Option<Message<T>>)) {
+        let at = self.rest.partition_point(|&(other, _)| other < placed.0);
+        self.rest.insert(at, placed);
+    }
+
+    /// So many are to come.
+    #[inline]
+    pub(super) fn reserve(&mut self, many: usize) {
+        self.rest.reserve(many);
     }
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(u64, Message<T>)> {
-        let mut next = None;
-        if self.behind > 0 {
-            while next.is_none() {
-                let (seq, message) = self.rest.pop_front()?;
-                next = message.map(|message| (seq, message));
-            }
-            self.behind -= 1;
-            self.tidy();
-        }
+        let next = self.pop_behind();
+        self.tidy();
         std::mem::replace(&mut self.first, next)
+    }
+
+    /// Takes those that wait first, up to one that `goes` hands back.
+    #[inline]
+    pub(super) fn pop_while(
+        &mut self,
+        mut goes: impl FnMut(u64, Message<T>) -> Result<(), Message<T>>,
+    ) {
+        let mut next = self.first.take();
+        while let Some((seq, message)) = next {
+            if let Err(message) = goes(seq, message) {
+                self.first = Some((seq, message));
+                break;
+            }
+            next = self.pop_behind();
+        }
+        self.tidy();
+    }
+
+    /// Takes the first of the row. To be tidied.
+    #[inline]
+    fn pop_behind(&mut self) -> Option<(u64, Message<T>)> {
+        while self.behind > 0 {
+            if let (seq, Some(message)) = self.rest.pop_front()? {
+                self.behind -= 1;
+                return Some((seq, message));
+            }
+        }
+        None
     }
 
     pub(super) fn take(&mut self, seq: u64) -> Option<Message<T>> {

@@ -95,6 +95,7 @@ impl<T: Item> Backlog<T> {
         };
         let (_, tier) = self.send(group, None, bump, first);
         let messages = &mut at(&mut self.groups, group).messages;
+        messages.reserve(items.size_hint().1.unwrap_or(0));
         for item in items {
             item.waits_at(Spot::Group(group, messages.next_seq()));
             messages.add(tier, item);
@@ -230,18 +231,18 @@ impl<T> Group<T> {
         parts: &mut Vec<Part<T>>,
         mut goes: impl FnMut(usize, &T) -> bool,
     ) {
-        while let Some((_, next)) = &self.messages.first
-            && next.tier == tier
-            && goes(parts.len(), &next.item)
-            && let Some((seq, Message { item, .. })) = self.messages.pop()
-        {
-            let ticket = 0;
+        self.messages.pop_while(|seq, message| {
+            if message.tier != tier || !goes(parts.len(), &message.item) {
+                return Err(message);
+            }
+            let (ticket, item) = (0, message.item);
             parts.push(Part {
                 group,
                 seq,
                 ticket,
                 item,
             });
-        }
+            Ok(())
+        });
     }
 }

@@ -11,6 +11,7 @@ use super::claim::{Claim, Queue};
 /// A lock at one moment. What is held in stripes is read one by one, so that of
 /// IS and IX a few may be counted that never were there together.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Snapshot {
     /// How many hold each mode, in the order of [`Mode::ALL`].
@@ -18,11 +19,12 @@ pub struct Snapshot {
     /// How many times in a row the first in line has been overtaken.
     pub overtakings: u32,
     /// Who waits, in the order in which they are served.
-    pub waiters: Vec<Standing>,
+    pub waiters: Vec<Waiter>,
 }
 
 /// How much there is of what. See [`IntentLock::counts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counts {
     /// How many hold each mode, in the order of [`Mode::ALL`].
@@ -33,8 +35,9 @@ pub struct Counts {
 
 /// One who waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
-pub struct Standing {
+pub struct Waiter {
     /// What it waits for.
     pub asked: Mode,
     /// What it holds meanwhile, if it converts.
@@ -73,7 +76,7 @@ impl IntentLock {
         Snapshot {
             held: self.held(bits, &queue),
             overtakings: bits.overtakings(),
-            waiters: queue.snapshot(|Claim { ask, own }, state| Standing {
+            waiters: queue.snapshot(|Claim { ask, own }, state| Waiter {
                 asked: ask,
                 held: own.map(|own| own.mode),
                 state,

@@ -57,6 +57,25 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// Returns the time at which there will be something to do next. A
     /// [`Ticker`](crate::ticker::Ticker) does it by itself.
+    ///
+    /// ```
+    /// use conversant::job_queue::{JobQueue, Place};
+    /// use std::time::Duration;
+    ///
+    /// let at = Duration::from_secs;
+    /// let jobs = JobQueue::builder().lease(at(30)).build()?;
+    /// jobs.push(1, "report", Place::new().due(at(9)))?;
+    /// assert_eq!(jobs.advance(at(8)), Some(at(9)));
+    /// assert!(jobs.try_claim(1).is_empty());
+    /// assert_eq!(jobs.advance(at(9)), None);
+    /// let stuck = jobs.try_claim(1).remove(0);
+    /// // Its lease runs out: somebody else has the job.
+    /// assert_eq!(jobs.advance(at(10)), Some(at(39)));
+    /// assert_eq!(jobs.advance(at(39)), None);
+    /// assert_eq!(jobs.try_claim(1)[0].attempt(), 2);
+    /// assert!(stuck.complete().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn advance(&self, now: Duration) -> Option<Duration> {
         let shared = self.shared();
         let (next, died) = shared.with_state(|state| {

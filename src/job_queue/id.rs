@@ -7,6 +7,7 @@ use crate::slab::Key;
 /// Names a job, for as long as there is one: a copyable name that pins nothing.
 /// It never names another job, of this queue or of any other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct JobId {
     pub(super) queue: u64,
     pub(super) key: Key,

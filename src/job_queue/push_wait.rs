@@ -2,6 +2,7 @@
 
 use crate::jobs::{Place, Terms};
 use crate::queue::{SendReason, Sending};
+use crate::shown::shows;
 use crate::wait::Wait;
 
 use super::JobQueue;
@@ -18,6 +19,8 @@ pub struct ToPush<'a, K, J> {
     shared: &'a Shared<K, J>,
     place: Place,
 }
+
+shows!(impl<K, J> ToPush<'_, K, J>, |to| place: to.place);
 
 /// The wait of [`JobQueue::push_wait`].
 pub type PushWait<'a, K, J> = Sending<'a, ToPush<'a, K, J>, (K, J), Result<JobId, PushError<K, J>>>;

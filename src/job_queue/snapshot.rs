@@ -64,6 +64,7 @@ impl<K, J> JobQueue<K, J> {
 /// What a queue held at one moment: everything in it was true at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Snapshot {
     /// Nothing more can be pushed.
     pub closed: bool,

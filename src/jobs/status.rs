@@ -93,6 +93,7 @@ pub enum JobState {
 /// One tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct TenantStatus {
     /// Its name.
     pub name: Name,
@@ -113,6 +114,7 @@ pub struct TenantStatus {
 /// One group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct GroupStatus {
     /// Its name.
     pub name: Name,

@@ -7,6 +7,7 @@ use std::hash::{BuildHasher, Hash};
 
 use crate::queue::{Pinned, SendError, SendReason, Sending, bound_of};
 use crate::semaphore::Semaphore;
+use crate::shown::shows;
 use crate::sync::Arc;
 use crate::wait::Wait;
 
@@ -24,6 +25,8 @@ pub struct ToKey<'a, K, T, S> {
     key: Option<K>,
     group: Option<Pinned<T>>,
 }
+
+shows!(impl<K, T, S> ToKey<'_, K, T, S>, |to| has_group: to.group.is_some());
 
 impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// As [`send`](Self::send), as soon as there is room, by all that is said

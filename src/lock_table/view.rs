@@ -14,6 +14,7 @@ use crate::wait::WaitCounts;
 /// Everything that is held in the table or waited for, at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Snapshot<K> {
     /// Each resource that somebody holds or waits for, in no particular order. What an owner holds
     /// by a covering ancestor only is not in the table.
@@ -43,6 +44,7 @@ pub struct Counts {
 /// One resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct ResourceView<K> {
     /// Which.
     pub resource: K,
@@ -55,6 +57,7 @@ pub struct ResourceView<K> {
 /// One waiting request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct WaiterView {
     /// Who waits.
     pub owner: OwnerId,

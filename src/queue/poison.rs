@@ -192,6 +192,24 @@ impl<T> Queue<T> {
     /// to call it again, if any. An earlier time than the last changes nothing.
     ///
     /// A [`Ticker`](crate::ticker::Ticker) does it by itself.
+    ///
+    /// ```
+    /// use conversant::limit::Limit;
+    /// use conversant::queue::Queue;
+    /// use std::time::Duration;
+    ///
+    /// let at = Duration::from_secs;
+    /// let queue = Queue::builder().back_off(at(1), at(60)).build()?;
+    /// queue.lane(1, Limit::Unlimited)?.conversation()?.send("created")?;
+    /// assert_eq!(queue.advance(at(10)), None);
+    /// // The first attempt fails.
+    /// drop(queue.try_receive()?.next());
+    /// assert!(queue.try_receive().is_err());
+    /// assert_eq!(queue.advance(at(10)), Some(at(11)));
+    /// assert_eq!(queue.advance(at(11)), None);
+    /// assert_eq!(queue.try_receive()?.next().map(|again| again.complete()), Some("created"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn advance(&self, now: Duration) -> Option<Duration> {
         let shared = self.shared();
         shared.with_state(|state| {

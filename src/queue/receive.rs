@@ -183,6 +183,8 @@ pub type Receive<'q, T> = Receiving<'q, T, Turn<'q, T>>;
 /// The wait of [`Queue::receive_many`].
 pub type ReceiveMany<'q, T> = Receiving<'q, T, Turns<'q, T>>;
 
+shows!(impl<T, R> Receiving<'_, T, R>, |receiving| most: receiving.n);
+
 impl<'q, T, R> Receiving<'q, T, R> {
     #[inline]
     fn new(

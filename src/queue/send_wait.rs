@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::group::Admitted;
 use crate::semaphore::{Acquire, TryAcquireError};
+use crate::shown::shows;
 use crate::wait::{Op, Wait, sealed};
 
 use super::bounds::{Admission, Bound, bound_of};
@@ -51,6 +52,8 @@ pub type SendWait<'a, T> = ToSend<'a, T, T>;
 
 /// The wait of [`Conversation::send_all_wait`].
 pub type SendAllWait<'a, T> = ToSend<'a, T, Vec<T>>;
+
+shows!(impl<O, M, R> Sending<'_, O, M, R>, |sending| permits: sending.permits);
 
 impl<T> Conversation<T> {
     /// Sends a message as soon as there is room for it in the group, its lane and the queue,

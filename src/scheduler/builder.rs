@@ -9,6 +9,7 @@ use crate::sync::{Arc, Tally, available_parallelism, model_size};
 use crate::wait::Guarded;
 
 use super::Scheduler;
+use super::clock::Keeps;
 use super::core::Core;
 use super::log::Log;
 use super::pool::{Hook, Host, Pool, Threads};
@@ -90,7 +91,28 @@ impl Builder {
         Self { bypass, ..self }
     }
 
-    /// Runs the workers on this pool instead of threads of their own.
+    /// Runs the workers on this pool instead of threads of their own. There none rests, so
+    /// that somebody else must keep the time of [delays](super::Place::after): a
+    /// [`Ticker`](crate::ticker::Ticker), or calls of [`advance`](Scheduler::advance).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::{Duration, Instant};
+    /// use conversant::scheduler::{CallerOptions, Place, Scheduler};
+    /// use conversant::ticker::Ticker;
+    ///
+    /// let pool = |worker: Box<dyn FnOnce() + Send>| {
+    ///     rayon::spawn(worker);
+    ///     Ok(())
+    /// };
+    /// let scheduler = Arc::new(Scheduler::builder().workers(2).pool(pool).build()?);
+    /// let _ticker = Ticker::spawn(Arc::clone(&scheduler), Instant::now())?;
+    /// let caller = scheduler.caller("main", CallerOptions::default())?;
+    /// let soon = Place::new().after(Duration::from_millis(2));
+    /// let mut task = caller.exec_with(soon, || Ok::<_, String>("again"))?;
+    /// assert_eq!(task.outcome().wait()?.verdict.ok(), Some("again"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn pool(self, pool: impl Pool + 'static) -> Self {
         let host = Host::Pool(Box::new(pool));
         Self { host, ..self }
@@ -165,7 +187,10 @@ impl Builder {
         OutOfRange::check("claims", self.claims, 1, MAX_CLAIMS)?;
         let mut core = Core::new(self.workers, self.bypass)?;
         core.rows = self.log.is_some();
-        core.clock.workers_keep = matches!(self.host, Host::Threads(_));
+        core.clock.keeps = match self.host {
+            Host::Threads(_) => Keeps::Workers,
+            Host::Pool(_) => Keeps::Embedder { told: false },
+        };
         Ok(Scheduler {
             shared: Arc::new(Shared {
                 state: Guarded::new(State::new(core, self.claims)),

@@ -11,6 +11,7 @@
 //!    `current`.
 //! 2. In `waiting` are the tasks that no worker has.
 
+use std::fmt;
 use std::task::Waker;
 
 use crate::lanes::LaneKey;
@@ -64,6 +65,8 @@ impl Default for CallerOptions {
 
 /// What became of the tasks that a synchronize or a release covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Summary {
     /// How many there were.
     pub tasks: u64,
@@ -79,6 +82,26 @@ pub struct Summary {
     pub skipped: u64,
     /// The first that failed or panicked.
     pub first_failure: Option<TaskId>,
+}
+
+/// As in "4 tasks: 3 ok, 1 failed; the first failure is of task 2".
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} tasks: {} ok", self.tasks, self.ok)?;
+        let others = [
+            (self.failed, "failed"),
+            (self.panicked, "panicked"),
+            (self.cancelled, "cancelled"),
+            (self.skipped, "skipped"),
+        ];
+        for (count, ending) in others.into_iter().filter(|&(count, _)| count > 0) {
+            write!(f, ", {count} {ending}")?;
+        }
+        match self.first_failure {
+            Some(task) => write!(f, "; the first failure is of task {task}"),
+            None => Ok(()),
+        }
+    }
 }
 
 #[derive(Debug, Default)]

@@ -99,8 +99,15 @@ impl<'a> Place<'a> {
     /// at any time.
     ///
     /// While tasks are not due, one worker rests until the next one is, beyond
-    /// the idle time too; nothing polls. On a [`Pool`](super::Pool) no worker
-    /// rests: see [`Scheduler::advance`](super::Scheduler::advance).
+    /// the idle time too; nothing polls.
+    ///
+    /// On a [`Pool`](super::Pool) no worker rests. There it is taken only while somebody keeps
+    /// the time, else refused with [`Reason::NoTicker`](super::Reason::NoTicker): a
+    /// [`Ticker`](crate::ticker::Ticker) that lives, or the embedder, once it has called
+    /// [`Scheduler::advance`](super::Scheduler::advance). If the ticker ends first the task
+    /// waits for another one, or for whatever happens to the scheduler after its time; but a
+    /// scheduler that is shut down or dropped when nobody keeps the time cancels it, and a
+    /// dropped one no longer waits for calls of `advance`.
     ///
     /// ```
     /// use std::time::Duration;

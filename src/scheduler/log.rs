@@ -66,6 +66,7 @@ pub(super) fn tell(log: &dyn Log, event: Event) -> bool {
 /// What happened to a task. Of one task they are told in this order, and each once; one that is
 /// never run is not started.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Event {
     /// It was taken. Its tier is that which was asked for, 0 if none was: in a group it may
     /// come into a higher one.
@@ -106,6 +107,7 @@ impl Event {
 
 /// A task, as the log knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TaskInfo {
     /// Its number.
     pub id: TaskId,
@@ -123,6 +125,7 @@ pub struct TaskInfo {
 
 /// One row of the execution log: a task that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Record {
     /// The task.
     pub task: TaskInfo,
@@ -149,6 +152,7 @@ impl Record {
 /// Names a group of a scheduler: a copyable name that keeps nothing. The scheduler never gives
 /// it to another group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GroupId(pub(crate) GroupKey);
 
 impl fmt::Display for GroupId {

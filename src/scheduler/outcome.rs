@@ -28,6 +28,7 @@ impl fmt::Display for TaskId {
 
 /// How a task ended, without what it gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Ending {
     /// It gave a result.
     Ok,
@@ -63,6 +64,7 @@ impl fmt::Display for Ending {
 
 /// Where and when a task ran; times count from the scheduler's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Run {
     /// The worker that ran it, from 1.
     pub worker: u32,

@@ -18,6 +18,9 @@ impl<J: Body> Core<J> {
         if self.closed || c.released {
             return Err(Reason::Closed);
         }
+        if !placing.after.is_zero() && !self.clock.is_kept() {
+            return Err(Reason::NoTicker);
+        }
         let Some(group) = placing.group else {
             return Ok(());
         };

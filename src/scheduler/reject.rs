@@ -27,6 +27,10 @@ pub enum Reason {
     /// There is no worker, and none could be started:
     /// [`Status`](super::Status) says why.
     NoWorker,
+    /// It has a delay, and nobody keeps the time: the workers run on a
+    /// [pool](super::Builder::pool), there is no [`Ticker`](crate::ticker::Ticker), and
+    /// [`advance`](super::Scheduler::advance) was never called.
+    NoTicker,
     /// As many of its caller's tasks have not ended as its
     /// [capacity](super::CallerOptions::capacity) says, or the room is promised to others, or
     /// is taken for a moment by a task that is refused for another reason.
@@ -92,6 +96,7 @@ impl fmt::Display for Reason {
             Self::TierGoesDown(down) => down.fmt(f),
             Self::ForeignGroup => f.write_str("the group is another caller's"),
             Self::NoWorker => f.write_str("no worker could be started"),
+            Self::NoTicker => f.write_str("it has a delay, and nobody keeps the time"),
             Self::Full => f.write_str("the caller is full"),
             Self::AboveCapacity => f.write_str("more than the caller's capacity"),
             Self::TimedOut => f.write_str("there was no room in time"),

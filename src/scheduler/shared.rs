@@ -145,6 +145,14 @@ impl Shared {
         if how == How::Cancel {
             self.cancel_all(of);
         }
+        if of.is_none() {
+            self.cancel_abandoned();
+        }
+    }
+
+    /// Cancels what will never be due, if there is such, a batch at a time.
+    pub(super) fn cancel_abandoned(self: &Arc<Self>) {
+        while self.with_state(|state, wakes, now| state.core.cancel_abandoned(now, wakes)) {}
     }
 
     /// Tells the log, if there is one.

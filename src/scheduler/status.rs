@@ -17,6 +17,7 @@ use super::task_state::{Body, Location, Phase, Running};
 /// O(n log n) under the scheduler's lock, where n is the number of tasks that have not ended.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Status {
     /// The workers.
     pub workers: WorkersStatus,
@@ -33,6 +34,7 @@ pub struct Status {
 /// The workers of a scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct WorkersStatus {
     /// The most there may be.
     pub max: u32,
@@ -51,6 +53,7 @@ pub struct WorkersStatus {
 /// A task that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct RunningTask {
     /// The task.
     pub id: TaskId,
@@ -70,6 +73,7 @@ pub struct RunningTask {
 /// A task that waits: to start, or if it is a future to be polled again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct WaitingTask {
     /// The task.
     pub id: TaskId,
@@ -112,7 +116,8 @@ pub enum Why {
     Suspended,
     /// It is not to start before this time.
     NotDue {
-        /// Since the scheduler was made, as all times here.
+        /// Since the scheduler was made, as all times here; on a [pool](super::Builder::pool)
+        /// by the clock of [who keeps the time](super::Scheduler::advance).
         due: Duration,
     },
 }
@@ -137,6 +142,7 @@ impl fmt::Display for Why {
 /// A caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct CallerStatus {
     /// Its name.
     pub name: Arc<str>,
@@ -227,6 +233,15 @@ impl<J: Body> Core<J> {
         let lane = self.backlog.lane(c.lane);
         let untiered = !lane.is_tiered() && c.unfinished() > 0;
         lane.open_tier().or(untiered.then_some(0))
+    }
+
+    /// How many workers are busy, and how many tasks have not ended, or are not due.
+    pub(super) fn counts(&self) -> (u32, u64, usize) {
+        (
+            self.workers.busy(),
+            self.unfinished,
+            self.clock.timers.len(),
+        )
     }
 
     pub(super) fn workers_status(&self) -> WorkersStatus {

@@ -8,6 +8,7 @@ use crate::wait::WaitCounts;
 
 /// A semaphore at one moment: all of it belongs together.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Snapshot {
     /// The limit.
@@ -20,11 +21,12 @@ pub struct Snapshot {
     /// Closed for good.
     pub closed: bool,
     /// Who waits, first come first.
-    pub waiters: Vec<Standing>,
+    pub waiters: Vec<Waiter>,
 }
 
 /// How much there is of what. See [`Semaphore::counts`](super::Semaphore::counts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counts {
     /// The limit.
@@ -40,15 +42,23 @@ pub struct Counts {
 
 /// One who waits.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
-pub struct Standing {
+pub struct Waiter {
     /// How many permits it asks for.
     pub count: u32,
     /// What it has been told.
     pub state: WaiterState,
     /// The call of `acquire` or `acquire_owned` that the wait is from: names a
     /// waiter that was told or granted and is never polled.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "place"))]
     pub made_at: &'static Location<'static>,
+}
+
+/// As `file:line:column`.
+#[cfg(feature = "serde")]
+fn place<S: serde::Serializer>(at: &&Location<'_>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(at)
 }
 
 impl Semaphore {
@@ -78,7 +88,7 @@ impl Semaphore {
             available: bits.available(),
             overtakings: bits.overtakings(),
             closed: bits.is_closed(),
-            waiters: queue.snapshot(|claim, state| Standing {
+            waiters: queue.snapshot(|claim, state| Waiter {
                 count: claim.count,
                 state,
                 made_at: claim.made_at,

@@ -32,6 +32,7 @@ use crate::wait::{Removed, Ticket, WaitCounts, Waiters, WakeBatch};
 
 /// What one who waits has been told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum WaiterState {
     /// Nothing: what it asks for cannot be had, or not by it yet.
     Waiting,

@@ -22,5 +22,6 @@ mod several;
 mod stage;
 mod stalls;
 mod status;
+mod ticked;
 mod wakers;
 mod workers;

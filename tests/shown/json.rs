@@ -1,12 +1,17 @@
 //! Snapshots, counts and statuses, as JSON.
 
+use std::pin::Pin;
+use std::task::{Context, Waker};
+
 use conversant::gate::TierGate;
-use conversant::job_queue::{JobQueue, Place, Scope};
+use conversant::intent::IntentLock;
+use conversant::job_queue::{self, JobQueue, Scope};
 use conversant::limit::Limit;
 use conversant::lock_table::{LockTable, Resource};
 use conversant::modes::Mode;
 use conversant::queue::Queue;
-use conversant::scheduler::{CallerOptions, Scheduler};
+use conversant::scheduler::{CallerOptions, Place, Record, Scheduler};
+use conversant::semaphore::Semaphore;
 use serde_json::{Value, json, to_value};
 
 #[test]
@@ -35,7 +40,7 @@ fn a_queue() {
 #[test]
 fn a_job_queue() {
     let jobs = JobQueue::new();
-    jobs.push(1, "a job", Place::new().tenant(7).group("mail"))
+    jobs.push(1, "a job", job_queue::Place::new().tenant(7).group("mail"))
         .unwrap();
     jobs.set_limit(Scope::group_of(7, "mail"), Limit::Unlimited)
         .unwrap();
@@ -71,6 +76,57 @@ fn a_lock_table() {
     let taken = to_value(table.snapshot()).unwrap();
     assert_eq!(to_value(table.counts()).unwrap()["owners"], 1);
     assert!(taken.to_string().contains("a row"), "{taken}");
+}
+
+#[test]
+fn a_semaphore_and_a_lock_with_who_waits() {
+    let (semaphore, lock) = (Semaphore::new(1).unwrap(), IntentLock::new());
+    let (_permit, _guard) = (
+        semaphore.try_acquire(1).unwrap(),
+        lock.try_lock(Mode::X).unwrap(),
+    );
+    let (mut permit, mut guard) = (semaphore.acquire(1), lock.lock(Mode::S));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(Pin::new(&mut permit).poll(&mut context).is_pending());
+    assert!(Pin::new(&mut guard).poll(&mut context).is_pending());
+    let taken = to_value(semaphore.snapshot()).unwrap();
+    let waiter = &taken["waiters"][0];
+    assert_eq!(
+        (&waiter["count"], &waiter["state"]),
+        (&json!(1), &json!("Waiting"))
+    );
+    assert!(waiter["made_at"].as_str().unwrap().contains("json.rs:"));
+    let taken = to_value(lock.snapshot()).unwrap();
+    assert_eq!(taken["waiters"][0]["asked"], "S");
+    let counts = [to_value(semaphore.counts()), to_value(lock.counts())].map(Result::unwrap);
+    assert_eq!(
+        (&counts[0]["limit"], &counts[1]["held"][5]),
+        (&json!(1), &json!(1))
+    );
+}
+
+#[test]
+fn a_log() {
+    let (log, records) = crossbeam_channel::unbounded::<Record>();
+    let scheduler = Scheduler::builder().log(log).build().unwrap();
+    let caller = scheduler
+        .caller("nightly", CallerOptions::default())
+        .unwrap();
+    let group = caller.group(1, 100).unwrap();
+    let place = Place::new().tier(2).group(&group).label("a task");
+    let mut task = caller.exec_with(place, || Ok::<_, ()>(())).unwrap();
+    task.outcome().wait().unwrap();
+    let record = to_value(records.recv().unwrap()).unwrap();
+    let task = &record["task"];
+    assert_eq!(
+        (&task["label"], &task["tier"]),
+        (&json!("a task"), &json!(2))
+    );
+    assert_eq!(
+        (&record["ending"], &record["run"]["worker"]),
+        (&json!("Ok"), &json!(1))
+    );
+    assert_eq!(task["group"], to_value(group.id()).unwrap());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use conversant::job_queue::{self, JobQueue, Place, Scope};
 use conversant::limit::Limit;
 use conversant::queue::Queue;
-use conversant::scheduler;
+use conversant::scheduler::{self, CallerOptions, Scheduler, Summary};
 
 #[test]
 fn ids() {
@@ -20,6 +20,24 @@ fn ids() {
     let (queue, jobs) = (one.to_string(), id.to_string());
     let number = |id: &str| id.split_once('.').unwrap().0.parse::<u64>();
     assert_ne!(number(&queue), number(&jobs), "each of its own queue");
+}
+
+#[test]
+fn a_summary() {
+    let scheduler = Scheduler::builder().build().unwrap();
+    let caller = scheduler
+        .caller("nightly", CallerOptions::default())
+        .unwrap();
+    let ok = caller.exec(|| Ok::<_, String>(())).unwrap();
+    let failed = caller.exec(|| Err::<(), _>("late")).unwrap();
+    let id = failed.id();
+    ok.detach();
+    failed.detach();
+    let summary = caller.synchronize().wait().unwrap();
+    let said = format!("2 tasks: 1 ok, 1 failed; the first failure is of task {id}");
+    assert_eq!(summary.to_string(), said);
+    let none = Summary::default();
+    assert_eq!(none.to_string(), "0 tasks: 0 ok");
 }
 
 #[test]

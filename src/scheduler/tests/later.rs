@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::backlog::GroupKey;
 use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::{CallerOptions, OnFailure, Synced};
+use crate::scheduler::clock::Keeps;
 use crate::scheduler::core::Core;
 use crate::scheduler::outcome::Ending;
 use crate::scheduler::stall::Target;
@@ -30,7 +31,7 @@ fn at(seconds: u64) -> Duration {
 impl World {
     fn new(workers: u32, failures: OnFailure) -> Self {
         let mut core = Core::new(workers, Bypass::default()).unwrap();
-        core.clock.workers_keep = true;
+        core.clock.keeps = Keeps::Workers;
         let options = CallerOptions {
             on_failure: failures,
             ..CallerOptions::default()

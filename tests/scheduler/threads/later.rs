@@ -1,11 +1,10 @@
 //! Tasks with a delay. Times are only ever compared with what they must not be
 //! before; that nothing is slept through shows in that the tests end.
 
-use std::thread;
 use std::time::Duration;
 
 use conversant::scheduler::{
-    Caller, CallerOptions, How, Outcome, Place, PoolError, Reason, Scheduler, Verdict, Why,
+    Caller, CallerOptions, How, Outcome, Place, Reason, Scheduler, Verdict, Why,
 };
 
 use crate::threads::stage::{Held, Job, end, finishes, gives, one_caller, until};
@@ -23,7 +22,7 @@ fn done(mut task: Job) -> Outcome<u64, String> {
 }
 
 /// What it gave; nothing if it was cancelled.
-fn gave(task: Job) -> Option<u64> {
+pub(super) fn gave(task: Job) -> Option<u64> {
     match done(task).verdict {
         Verdict::Ok(n) => Some(n),
         Verdict::Cancelled => None,
@@ -133,30 +132,22 @@ fn a_drain_waits_for_it_and_a_cancel_does_not() {
     });
 }
 
-/// On a pool the embedder keeps the time.
+/// What the embedder says is no date of theirs, and it need say nothing.
 #[test]
-fn on_a_pool_it_is_due_when_the_embedder_says_so() {
+fn own_workers_keep_the_time_whatever_is_told() {
     finishes(|| {
-        let spawn = |job: Box<dyn FnOnce() + Send>| {
-            thread::spawn(job);
-            Ok::<_, PoolError>(())
-        };
-        let scheduler = Scheduler::builder().workers(2).pool(spawn).build().unwrap();
-        let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
-        assert_eq!(scheduler.advance(), None);
-        let task = later(&caller, MOMENT, 1);
-        assert_eq!(scheduler.workers().live, 0, "nobody rests on a pool");
-        while let Some(wait) = scheduler.advance() {
-            assert!(wait <= MOMENT);
-            thread::park_timeout(wait);
-        }
-        let outcome = done(task);
-        assert!(start(&outcome) >= outcome.queued + MOMENT);
+        let (scheduler, caller) = one_caller(1);
+        let far = later(&caller, LONG, 1);
+        assert_eq!(scheduler.advance(2 * LONG), None);
+        assert!(!far.has_ended());
+        let near = later(&caller, MOMENT, 2);
+        assert_eq!(gave(near), Some(2));
+        assert!(far.cancel());
         end(&scheduler);
     });
 }
 
-/// The function comes back if there is nobody to keep the time.
+/// The function comes back from a scheduler that is shut down.
 #[test]
 fn a_refused_one_comes_back() {
     finishes(|| {

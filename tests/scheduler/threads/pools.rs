@@ -1,21 +1,23 @@
 //! Workers on the embedder's pool: pools that serve, and pools that do not.
 
+use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use conversant::limit::Limit;
 use conversant::scheduler::{
     Caller, CallerOptions, How, Place, Pool, PoolError, Reason, Scheduler, Verdict,
 };
+use conversant::ticker::keep_time;
 
 use crate::threads::stage::{Held, capped, end, finishes, gives, until};
 
-type Sent = Box<dyn FnOnce() + Send>;
+pub(super) type Sent = Box<dyn FnOnce() + Send>;
 
-fn on_pool(workers: u32, pool: impl Pool + 'static) -> (Scheduler, Caller) {
+pub(super) fn on_pool(workers: u32, pool: impl Pool + 'static) -> (Scheduler, Caller) {
     let builder = Scheduler::builder().workers(workers).pool(pool);
     let scheduler = builder.build().unwrap();
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
@@ -23,7 +25,7 @@ fn on_pool(workers: u32, pool: impl Pool + 'static) -> (Scheduler, Caller) {
 }
 
 /// Runs the job at once, on the thread that submits it.
-fn inline(job: Sent) -> Result<(), PoolError> {
+pub(super) fn inline(job: Sent) -> Result<(), PoolError> {
     job();
     Ok(())
 }
@@ -168,9 +170,14 @@ fn delays() -> impl Iterator<Item = Place<'static>> {
     nanos.map(|n| Place::new().after(Duration::from_nanos(n)))
 }
 
+/// From now on delays end by the clock, at any event.
+fn counts_from(scheduler: &Scheduler, origin: Instant) -> impl Future + '_ {
+    keep_time(scheduler, origin, |_| std::future::pending::<()>())
+}
+
 /// All come, and no worker was sent for in vain.
-fn all_run(scheduler: &Scheduler, caller: &Caller) {
-    while scheduler.advance().is_some() {
+fn all_run(scheduler: &Scheduler, caller: &Caller, origin: Instant) {
+    while scheduler.advance(origin.elapsed()).is_some() {
         thread::yield_now();
     }
     let summary = caller.synchronize().wait().unwrap();
@@ -183,11 +190,13 @@ fn all_run(scheduler: &Scheduler, caller: &Caller) {
 fn what_is_due_while_it_is_submitted_lacks_no_worker() {
     finishes(|| {
         let (scheduler, caller) = on_pool(1, inline);
+        let origin = Instant::now();
+        let _ticker = counts_from(&scheduler, origin);
         for place in delays() {
             let task = caller.exec_with(place, || Ok::<_, ()>(()));
             task.expect("the pool serves").detach();
         }
-        all_run(&scheduler, &caller);
+        all_run(&scheduler, &caller, origin);
     });
 }
 
@@ -196,13 +205,15 @@ fn what_waits_for_its_cap_while_others_are_due_lacks_no_worker() {
     finishes(|| {
         let (scheduler, caller) = on_pool(1, inline);
         let paused = scheduler.caller("paused", capped(0)).unwrap();
+        let origin = Instant::now();
+        let _ticker = counts_from(&scheduler, origin);
         for place in delays() {
             let due = caller.exec_with(place, || Ok::<_, ()>(())).unwrap();
             let task = paused.exec(|| Ok::<_, ()>(()));
             assert!(task.expect("the pool serves").cancel());
             due.detach();
         }
-        all_run(&scheduler, &caller);
+        all_run(&scheduler, &caller, origin);
     });
 }
 

@@ -1,0 +1,71 @@
+//! A scheduler that is told the time. See `later` for what it does then.
+
+use std::time::Duration;
+
+use crate::due::{Dates, Timed};
+use crate::wait::{WakeBatch, sealed};
+
+use super::Scheduler;
+use super::prefetch::State;
+
+impl Scheduler {
+    /// Tells the time, since an origin of the caller's choice, where the workers run on a
+    /// [pool](super::Builder::pool): tasks whose [delay](super::Place::after) is over arrive.
+    /// Gives the time at which to call it again, if any. An earlier time than the last
+    /// changes nothing. Workers of the scheduler's own keep the time themselves: there it
+    /// does nothing, and gives none.
+    ///
+    /// A [`Ticker`](crate::ticker::Ticker) does it by itself. Who calls it without one says
+    /// by its first call that it will go on to: from then on tasks with a delay are taken,
+    /// and wait for its calls.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use conversant::scheduler::{CallerOptions, Place, Reason, Scheduler};
+    ///
+    /// // A pool that runs each worker at once.
+    /// let scheduler = Scheduler::builder().pool(|worker: Box<dyn FnOnce() + Send>| {
+    ///     worker();
+    ///     Ok(())
+    /// });
+    /// let scheduler = scheduler.build()?;
+    /// let caller = scheduler.caller("retry", CallerOptions::default())?;
+    /// let at = Duration::from_secs;
+    /// let late = Place::new().after(at(5));
+    /// let refused = caller.exec_with(late, || Ok::<_, ()>(1)).unwrap_err();
+    /// assert_eq!(refused.reason, Reason::NoTicker);
+    ///
+    /// assert_eq!(scheduler.advance(at(100)), None);
+    /// let task = caller.exec_with(late, refused.task)?;
+    /// assert_eq!(scheduler.advance(at(104)), Some(at(105)));
+    /// assert!(!task.has_ended());
+    /// assert_eq!(scheduler.advance(at(105)), None);
+    /// assert!(task.has_ended());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn advance(&self, now: Duration) -> Option<Duration> {
+        let mut session = self.shared.state.lock();
+        session.core.clock.tell_time(now);
+        let next = |state: &mut State, _: &mut WakeBatch, _| state.core.clock.dates().0;
+        self.shared.with_locked(session, false, next)
+    }
+}
+
+impl sealed::Sealed for Scheduler {}
+
+impl Timed for Scheduler {
+    fn advance(&self, now: Duration) -> Option<Duration> {
+        Self::advance(self, now)
+    }
+
+    fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
+        let abandoned = self.shared.with_state(|state, _, _| {
+            let (next, dates) = state.core.clock.dates();
+            f(next, dates);
+            state.core.is_abandoned()
+        });
+        if abandoned {
+            self.shared.cancel_abandoned();
+        }
+    }
+}
