@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -40,9 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         .attempts(3)
         .back_off(Duration::from_millis(1), Duration::from_secs(1))
         .build()?;
-    let jobs = Arc::new(jobs);
     // Has leases run out and second tries come.
-    let _ticker = Ticker::spawn(Arc::clone(&jobs), Instant::now())?;
+    let _ticker = Ticker::spawn(jobs.clone(), Instant::now())?;
     jobs.set_weight("shop", 2)?;
     // By key: what is urgent first.
     for urgency in 0..8 {

@@ -115,8 +115,12 @@ mod next_dead;
 mod parts;
 mod push;
 mod push_wait;
+mod refuse;
+mod room;
 mod shared;
 mod snapshot;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 
 use std::fmt;
 use std::time::Duration;
@@ -135,11 +139,12 @@ pub use claim::Claim;
 pub use claiming::Claiming;
 pub use id::JobId;
 pub use jobs::{
-    Expired, GroupStatus, Name, Place, Refused, Scope, Taken, TenantStatus, Terms, Why,
+    Expired, GroupStatus, JobState, JobStatus, Name, Place, Refused, Scope, Taken, TenantStatus,
+    Terms, Why,
 };
 pub use parts::{JobGroup, OfGroup, OfTenant, Part, Tenant};
-pub use push::{PushAllError, PushError, PushReason};
 pub use push_wait::{PushWait, ToPush};
+pub use refuse::{PushAllError, PushError, PushReason};
 pub use snapshot::{Counts, Snapshot};
 
 /// An ordered job queue. See the [module](self).
@@ -197,7 +202,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     }
 
     /// Waits for at least one job, and claims up to `n` that may run then. An
-    /// `n` of 0 is taken as 1.
+    /// `n` of 0 gives none at once.
     ///
     /// Who waits longest is woken first; one that comes just then may be
     /// faster, and the woken one keeps its place in line.

@@ -39,7 +39,9 @@
 //!    or a setting that is not the default.
 //! 7. What is kept with a state is there as long as that: the timer of a job that waits
 //!    until then or is leased, the death of a dead one.
-//! 8. A tenant's unique names are those of its jobs.
+//! 8. A tenant's unique names are those of its jobs that are not dead.
+//! 9. A part that is waited for, and of which more may run than when it was looked at, is
+//!    among those that have risen, or all have (`awaited`).
 //!
 //! # Cost
 //!
@@ -57,6 +59,7 @@ use crate::ring::Ring;
 use crate::slab::{Key, NO_INDEX, Slab};
 use crate::timers::Timers;
 
+mod awaited;
 mod claims;
 mod home;
 mod names;
@@ -74,9 +77,10 @@ pub use names::{Name, Place, Scope, Terms};
 use pins::Known;
 pub use pins::Pinned;
 pub use push::{Entering, NotPushed, Taken};
-pub use settings::Refused;
-pub use status::{GroupStatus, TenantStatus, Why};
+pub use settings::{NotRequeued, Refused};
+pub use status::{GroupStatus, JobState, JobStatus, TenantStatus, Why};
 
+use awaited::Awaited;
 use home::{Home, InOrder};
 use records::{Dirty, Group, Job, Rank, Rare, State, Tenant, compare};
 
@@ -107,6 +111,7 @@ pub struct Jobs<K, J> {
     later: usize,
     /// The last number given to a job, a claim or a death.
     last: u64,
+    awaited: Awaited,
 }
 
 impl<K, J> Jobs<K, J> {
@@ -131,6 +136,7 @@ impl<K, J> Jobs<K, J> {
             running: 0,
             later: 0,
             last: 0,
+            awaited: Awaited::default(),
         }
     }
 
@@ -205,17 +211,22 @@ impl<K, J> Jobs<K, J> {
             home.remove(&self.jobs, at);
         }
         let balance = home.count(&self.jobs, &mut self.dirty, states);
-        let tenant = home.group.tenant;
-        self.count(tenant, balance, states);
+        let home = (home.at, home.group.tenant);
+        self.count(home, balance, states);
+        match states {
+            (State::Dead, _) => self.keep_unique(key),
+            (_, State::Dead) => self.free_unique(key),
+            _ => {}
+        }
         if state == State::Ready && !was_in {
             self.mark_dirty(at);
         }
     }
 
-    /// A job of this tenant went from one state to another: what all jobs sum up to.
+    /// A job of this group and tenant went from one state to another: what all jobs sum up to.
     #[inline(always)]
-    fn count(&mut self, tenant: u32, balance: (u64, u64), (old, state): (State, State)) {
-        self.balanced(tenant, balance);
+    fn count(&mut self, home: (u32, u32), balance: (u64, u64), (old, state): (State, State)) {
+        self.balanced(home, balance);
         let is = |of| (old == of, state == of);
         let ((ran, runs), (was_later, is_later)) = (is(State::Claimed), is(State::Later));
         self.running = self.running + u32::from(runs) - u32::from(ran);
@@ -226,18 +237,22 @@ impl<K, J> Jobs<K, J> {
     fn balance(&mut self, group: u32) {
         let mut home = Home::of(group, &mut self.groups, &mut self.tenants);
         home.balance_group(&self.jobs, &mut self.dirty);
-        let (tenant, balance) = (home.group.tenant, home.tenant.balance());
-        self.balanced(tenant, balance);
+        let (home, balance) = ((group, home.group.tenant), home.tenant.balance());
+        self.balanced(home, balance);
     }
 
-    /// A tenant could have so many claimed that could have had so many.
+    /// A tenant could have so many claimed that could have had so many, by a change in this
+    /// group of it.
     #[inline(always)]
-    fn balanced(&mut self, at: u32, (old, counted): (u64, u64)) {
+    fn balanced(&mut self, (group, at): (u32, u32), (old, counted): (u64, u64)) {
         self.open = self.open - old + counted;
         match (old > 0, counted > 0) {
             (false, true) => self.ring.join(&mut self.tenants, at),
             (true, false) => self.ring.leave(&mut self.tenants, at),
             _ => {}
+        }
+        if self.awaited.is_any() {
+            self.rise(group, counted > old);
         }
     }
 

@@ -63,6 +63,7 @@
 //! | | debug | `blocked`: a group was paused by a limit of 0 | `group`, `tag`, `why` |
 //! | | debug | `blocked`: a group backs off after a failure | and `number` of the message, `attempts` |
 //! | | warn | `poisoned`: a group | `group`, `tag`, `number`, `attempts` |
+//! | `conversant::job_queue` | warn | `dead`: a job | `job`, `attempts` |
 //! | `conversant::scheduler` | trace | `queued`, `started`, `ended`: a task, by the log `scheduler::Tracing` | see there |
 //! | | debug | `bumped`: a group, or a task | `group` or `task`, `level` |
 //! | | debug | `blocked`: a group was paused by a limit of 0 | `group`, `why` |

@@ -33,11 +33,19 @@ impl Default for Retry {
 impl Retry {
     /// The same, if there is an attempt at all.
     pub fn checked(self) -> Result<Self, OutOfRange> {
-        if let Limit::AtMost(attempts) = self.attempts {
-            OutOfRange::check("attempts", attempts, 1, u32::MAX)?;
+        match self.attempts {
+            Limit::AtMost(0) => Err(Self::NO_ATTEMPT),
+            _ => Ok(self),
         }
-        Ok(self)
     }
+
+    /// What may never be tried.
+    pub const NO_ATTEMPT: OutOfRange = OutOfRange {
+        what: "attempts",
+        asked: 0,
+        least: 1,
+        most: u32::MAX,
+    };
 
     /// Whether what has failed so often just goes back.
     pub fn is_plain(self, attempts: u32) -> bool {

@@ -29,6 +29,7 @@ macro_rules! tell {
 type Name<'a> = &'a dyn Display;
 
 const QUEUE: &str = "conversant::queue";
+const JOB_QUEUE: &str = "conversant::job_queue";
 const SCHEDULER: &str = "conversant::scheduler";
 const LOCK_TABLE: &str = "conversant::lock_table";
 
@@ -82,6 +83,11 @@ pub(crate) fn task_blocked(task: u64, worker: u32) {
 /// Such a wait gives up, since nothing could go on.
 pub(crate) fn task_stalled(task: u64, worker: u32) {
     tell!(warn, SCHEDULER, task, worker, "deadlock");
+}
+
+/// A job of a job queue has failed for the last time.
+pub(crate) fn job_died(job: Name<'_>, attempts: u32) {
+    tell!(warn, JOB_QUEUE, %job, attempts, "dead");
 }
 
 /// An owner of locks waits for one.

@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use conversant::job_queue::{Claim, JobId, JobQueue, Place, Scope, Why};
+use conversant::job_queue::{
+    Claim, JobId, JobQueue, JobState, Place, PushReason, RequeueError, Scope, Why,
+};
 use conversant::limit::Limit;
 use libfuzzer_sys::fuzz_target;
 
@@ -25,6 +27,8 @@ enum Op {
         tenant: u8,
         group: Option<u8>,
         due: Option<u8>,
+        unique: Option<u8>,
+        replaces: bool,
     },
     Claim {
         n: u8,
@@ -118,24 +122,7 @@ impl Run {
 
     fn run(&mut self, op: Op) {
         match op {
-            Op::Push {
-                key,
-                tenant,
-                group,
-                due,
-            } => {
-                let mut place = Place::new().tenant(u64::from(tenant % 3));
-                if let Some(group) = group {
-                    place = place.group(u64::from(group % 4));
-                }
-                if let Some(due) = due {
-                    place = place.due(at(self.now + u64::from(due)));
-                }
-                let job = self.ids.len();
-                self.ids
-                    .push(self.queue.push(key, job, place).expect("open"));
-                self.gone.push(0);
-            }
+            push @ Op::Push { .. } => self.push(push),
             Op::Claim { n } => {
                 let n = usize::from(n % 9);
                 let eligible = self.queue.counts().eligible as usize;
@@ -181,10 +168,64 @@ impl Run {
             Op::Requeue { job } => {
                 if let Some((_, id)) = self.id(job) {
                     let dead = self.queue.why(id) == Some(Why::Dead);
-                    assert_eq!(self.queue.requeue(id).is_ok(), dead);
+                    match self.queue.requeue(id) {
+                        Err(RequeueError::Duplicate(other)) => assert!(dead && other != id),
+                        requeued => assert_eq!(requeued.is_ok(), dead),
+                    }
                 }
             }
             ended => self.end(ended),
+        }
+    }
+
+    fn push(&mut self, op: Op) {
+        let Op::Push {
+            key,
+            tenant,
+            group,
+            due,
+            unique,
+            replaces,
+        } = op
+        else {
+            unreachable!()
+        };
+        let mut place = Place::new().tenant(u64::from(tenant % 3));
+        if let Some(group) = group {
+            place = place.group(u64::from(group % 4));
+        }
+        if let Some(due) = due {
+            place = place.due(at(self.now + u64::from(due)));
+        }
+        if let Some(unique) = unique {
+            place = place.unique(u64::from(unique % 3));
+        }
+        let job = self.ids.len();
+        let pushed = match replaces {
+            false => self.queue.push(key, job, place).map(|id| (id, None)),
+            true => self.queue.push_replacing(key, job, place),
+        };
+        match pushed {
+            Ok((id, old)) => {
+                self.ids.push(id);
+                self.gone.push(0);
+                if let Some(old) = old {
+                    self.gone[old.job] += 1;
+                }
+            }
+            Err(refused) => {
+                let PushReason::Duplicate(other) = refused.reason else {
+                    panic!("{refused:?}")
+                };
+                let other = self.queue.status(other).expect("it is there");
+                assert_eq!(other.tenant, u64::from(tenant % 3).into());
+                assert_eq!(
+                    other.unique,
+                    unique.map(|unique| u64::from(unique % 3).into())
+                );
+                assert!(other.state != JobState::Dead);
+                assert!(!replaces || matches!(other.state, JobState::Claimed(_)));
+            }
         }
     }
 
@@ -262,7 +303,11 @@ impl Run {
             }
         }
         for id in self.queue.dead() {
-            self.queue.requeue(id).expect("it is dead");
+            if let Err(refused) = self.queue.requeue(id) {
+                assert!(matches!(refused, RequeueError::Duplicate(_)));
+                let dead = self.queue.remove(id).expect("it is dead");
+                self.gone[dead.job] += 1;
+            }
         }
         self.queue.advance(Duration::MAX);
         let left = self.gone.iter().filter(|&&gone| gone == 0).count();

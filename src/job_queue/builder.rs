@@ -13,7 +13,8 @@ use crate::retry::Retry;
 
 use super::JobQueue;
 use super::body::Clones;
-use super::shared::Shared;
+use super::id::JobId;
+use super::shared::{OnDropped, Shared};
 
 /// What a queue is to be.
 #[must_use]
@@ -22,6 +23,7 @@ pub struct Builder<K, J> {
     retry: Retry,
     lease: Option<(Duration, Clones<J>)>,
     capacity: Limit,
+    on_dropped: Option<OnDropped>,
     of: PhantomData<fn() -> (K, J)>,
 }
 
@@ -32,6 +34,7 @@ impl<K: Ord, J> Builder<K, J> {
             retry: Retry::default(),
             lease: None,
             capacity: Limit::Unlimited,
+            on_dropped: None,
             of: PhantomData,
         }
     }
@@ -80,6 +83,15 @@ impl<K: Ord, J> Builder<K, J> {
         self
     }
 
+    /// Calls this when a claim is dropped outside of a panic and was neither completed nor
+    /// explicitly given back, most often because a `complete` was forgotten: to log it, or
+    /// to panic in a test. The job has gone back, and no lock is held;
+    /// [`Counts::dropped`](super::Counts::dropped) counts such drops in any case.
+    pub fn on_dropped(mut self, told: impl Fn(JobId) + Send + Sync + 'static) -> Self {
+        self.on_dropped = Some(Box::new(told));
+        self
+    }
+
     /// The queue.
     ///
     /// # Errors
@@ -89,8 +101,8 @@ impl<K: Ord, J> Builder<K, J> {
     pub fn build(self) -> Result<JobQueue<K, J>, OutOfRange> {
         let limit = self.group_limit.checked()?;
         let jobs = Jobs::new(limit, self.retry.checked()?);
-        let capacity = Capacity::new(self.capacity)?;
-        let shared = Shared::new(jobs, self.lease, capacity);
+        let capacity = Capacity::under_a_lock(self.capacity)?;
+        let shared = Shared::new(jobs, self.lease, self.on_dropped, capacity);
         Ok(JobQueue::of(shared))
     }
 }
@@ -113,6 +125,8 @@ pub enum RequeueError {
     Closed,
     /// The job is gone, or alive.
     Refused(Refused),
+    /// This job of the same tenant has its [unique name](super::Terms::unique) by now.
+    Duplicate(JobId),
 }
 
 impl From<Closed> for RequeueError {
@@ -132,9 +146,13 @@ impl fmt::Display for RequeueError {
         match self {
             Self::Closed => Closed.fmt(f),
             Self::Refused(refused) => refused.fmt(f),
+            Self::Duplicate(_) => f.write_str(TAKEN),
         }
     }
 }
+
+/// What a push and a requeue say of a name.
+pub(super) const TAKEN: &str = "another job has this unique name";
 
 impl Error for RequeueError {}
 

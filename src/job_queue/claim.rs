@@ -8,17 +8,19 @@ use std::time::Duration;
 
 use crate::jobs::{Expired, Jobs, Name, Pick, Taken, Unclaim};
 use crate::sync::{Arc, panicking};
+use crate::trace;
 
 use super::body::{Body, Stored, unwrapped};
 use super::id::JobId;
-use super::shared::Shared;
+use super::shared::{Shared, State};
 
 /// A claimed job, with one unit of its group's, its tenant's and the queue's
 /// limit.
 ///
 /// It is done when [`complete`](Self::complete) is called, and only then. If it
 /// is dropped the job goes back to the place of its key, one more attempt
-/// counted, and [`Counts::dropped`](super::Counts::dropped) says so, by which a
+/// counted, and [`Counts::dropped`](super::Counts::dropped) and
+/// [`Builder::on_dropped`](super::Builder::on_dropped) say so, by which a
 /// `complete` that was forgotten is found; dropped by a panic it [fails](Self::fail).
 /// A claim that is forgotten itself (`mem::forget`) keeps its job, unless it has a lease.
 /// It may outlive the queue, and its lease: then the job has gone back without it, and
@@ -189,16 +191,76 @@ impl<'q, K, J> Claim<'q, K, J> {
         claims: impl IntoIterator<Item = Self>,
     ) -> Vec<Result<Taken<K, J>, Expired>> {
         let mut claims: Vec<Self> = claims.into_iter().collect();
-        let mut done = Vec::with_capacity(claims.len());
-        for claims in claims.chunk_by_mut(|one, next| Arc::ptr_eq(&one.shared, &next.shared)) {
-            claims.iter_mut().for_each(|claim| claim.over = true);
-            claims[0].shared.with_state(|state| {
-                let complete = |claim: &Self| state.jobs.complete(claim.pick);
-                done.extend(claims.iter().map(complete));
-            });
-        }
+        let done = Self::end_all(&mut claims, |state, pick, _| state.jobs.complete(pick));
         let taken = |(done, claim): (Result<_, _>, &mut Self)| done.map(|done| claim.taken(done));
         done.into_iter().zip(&mut claims).map(taken).collect()
+    }
+
+    /// As [`give_back`](Self::give_back) of each, under one lock as by
+    /// [`complete_all`](Self::complete_all).
+    ///
+    /// # Panics
+    ///
+    /// If the iterator does; those that it gave are dropped.
+    pub fn give_back_all(claims: impl IntoIterator<Item = Self>) -> Vec<Result<(), Expired>> {
+        let ended = Self::unclaim_all(claims, Unclaim::Ready);
+        ended.into_iter().map(|ended| ended.map(drop)).collect()
+    }
+
+    /// As [`fail`](Self::fail) of each, under one lock as by
+    /// [`complete_all`](Self::complete_all): which of them are dead.
+    ///
+    /// # Panics
+    ///
+    /// As [`give_back_all`](Self::give_back_all).
+    pub fn fail_all(claims: impl IntoIterator<Item = Self>) -> Vec<Result<bool, Expired>> {
+        Self::unclaim_all(claims, Unclaim::Failed)
+    }
+
+    fn unclaim_all(
+        claims: impl IntoIterator<Item = Self>,
+        how: Unclaim,
+    ) -> Vec<Result<bool, Expired>> {
+        let mut claims: Vec<Self> = claims.into_iter().collect();
+        let ended = Self::end_all(&mut claims, |state, pick, body| {
+            state.unclaim(pick, how, body)
+        });
+        let ended = ended.into_iter().zip(&claims);
+        // What nobody wants any more is dropped here, without the lock.
+        let told = ended.map(|(ended, claim)| ended.map(|(dead, _)| claim.told_of(dead)));
+        told.collect()
+    }
+
+    /// Has each of them end by this, with the lock taken once for each run of claims of one
+    /// queue.
+    fn end_all<R>(
+        claims: &mut [Self],
+        mut end: impl FnMut(&mut State<K, J>, Pick, &mut Stored<J>) -> R,
+    ) -> Vec<R> {
+        let mut ended = Vec::with_capacity(claims.len());
+        for claims in claims.chunk_by_mut(|one, next| Arc::ptr_eq(&one.shared, &next.shared)) {
+            claims.iter_mut().for_each(|claim| claim.over = true);
+            let Some((first, others)) = claims.split_first_mut() else {
+                continue;
+            };
+            let Self {
+                shared, pick, body, ..
+            } = first;
+            shared.with_state(|state| {
+                ended.push(end(state, *pick, body));
+                let others = others.iter_mut();
+                ended.extend(others.map(|claim| end(state, claim.pick, &mut claim.body)));
+            });
+        }
+        ended
+    }
+
+    /// Whether it is dead, of which `trace` is told.
+    fn told_of(&self, dead: bool) -> bool {
+        if dead {
+            trace::job_died(&self.id(), self.attempt());
+        }
+        dead
     }
 
     /// The job is not done: it goes back to the place of its key, one more
@@ -295,7 +357,7 @@ impl<'q, K, J> Claim<'q, K, J> {
             .shared
             .with_state(|state| state.unclaim(pick, how, body))?;
         drop(unwanted);
-        Ok(dead)
+        Ok(self.told_of(dead))
     }
 }
 
@@ -317,7 +379,7 @@ impl<K, J> Drop for Claim<'_, K, J> {
             // One whose lease has run out has nothing to give back.
             let ended = self.end(how);
             if ended.is_ok() && how == Unclaim::Ready {
-                self.shared.dropped.count();
+                self.shared.tell_dropped(self.pick.id);
             }
         }
     }

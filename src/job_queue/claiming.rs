@@ -29,16 +29,10 @@ impl<'q, K: Ord, J> Asked<'q, K, J> {
         self.shared.with_state(|state| self.claim(state))
     }
 
-    /// Waits for one at least.
+    /// Waits for one at least, if any is asked for.
     pub(super) fn wait(self) -> Wait<Claiming<'q, K, J>> {
-        let asked = Asked {
-            n: self.n.max(1),
-            ..self
-        };
-        Wait::new(Claiming {
-            asked,
-            ticket: None,
-        })
+        let (asked, ticket) = (self, None);
+        Wait::new(Claiming { asked, ticket })
     }
 
     fn claim(&self, state: &mut State<K, J>) -> Vec<Claim<'q, K, J>> {
@@ -75,14 +69,11 @@ impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
             let mut old = Spare::default();
             asked.shared.with_state(|state| {
                 let claims = asked.claim(state);
-                if !claims.is_empty() || state.finished() {
+                let found = !claims.is_empty() || asked.n == 0;
+                if found || state.finished() {
                     old = state.withdraw(of, ticket);
-                    let found = if claims.is_empty() {
-                        Err(Closed)
-                    } else {
-                        Ok(claims)
-                    };
-                    return Some(Poll::Ready(found));
+                    let claims = found.then_some(claims);
+                    return Some(Poll::Ready(claims.ok_or(Closed)));
                 }
                 let enqueue = |claims: &mut Waiters<_>| claims.enqueue((), ticket, current, spare);
                 let waits = state.claims_of(of, enqueue);

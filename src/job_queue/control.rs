@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use crate::due::{Dates, Timed};
 use crate::error::OutOfRange;
-use crate::jobs::{Jobs, Name, Refused, Scope, Taken, Why};
+use crate::jobs::{Jobs, Name, NotRequeued, Refused, Scope, Taken, Why};
 use crate::limit::Limit;
 use crate::slab::Key;
+use crate::trace;
 use crate::wait::sealed;
 
 use super::JobQueue;
@@ -76,7 +77,16 @@ impl<K, J> JobQueue<K, J> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn advance(&self, now: Duration) -> Option<Duration> {
-        self.shared().with_state(|state| state.jobs.advance(now))
+        let shared = self.shared();
+        let (next, died) = shared.with_state(|state| {
+            let before = state.jobs.last_number();
+            let next = state.jobs.advance(now);
+            (next, state.jobs.died_since(before))
+        });
+        for (id, attempts) in died {
+            trace::job_died(&shared.name(id), attempts);
+        }
+        next
     }
 
     /// A clone of the job of this name, made without the lock. `None` if it is gone, or if
@@ -118,13 +128,13 @@ impl<K, J> JobQueue<K, J> {
         self.with_job(id, |jobs, id| jobs.set_due(id, due))
     }
 
-    /// Puts another job in the place of one that nobody has claimed: key, due time
-    /// and attempts stay. The old job.
+    /// Puts another job in the place of one that waits: key, due time and attempts
+    /// stay. The old job.
     ///
     /// # Errors
     ///
     /// [`ReplaceError`] with the new job if there is no such job any more, or it is
-    /// claimed.
+    /// claimed or dead.
     ///
     /// # Panics
     ///
@@ -150,9 +160,9 @@ impl<K, J> JobQueue<K, J> {
         Ok(key)
     }
 
-    /// The jobs of this scope, in whatever state, in the order in which they were pushed. What
-    /// [`why`](Self::why) and, of those that are not claimed, [`get`](Self::get) say of them tells
-    /// one from another, and [`remove_all`](Self::remove_all) takes out what was found.
+    /// The jobs of this scope, in whatever state, in the order in which they were pushed.
+    /// [`statuses`](Self::statuses) tells one from another, or, of those that are not
+    /// claimed, [`get`](Self::get); [`remove_all`](Self::remove_all) takes out what was found.
     ///
     /// Cost: O(n log n) in all jobs of the queue, under the lock.
     #[must_use]
@@ -205,8 +215,8 @@ impl<K, J> JobQueue<K, J> {
     }
 
     /// The jobs that [failed](super::Claim::fail) too often, those that died first
-    /// first. They stay, and hold their tenant's and group's name, until they
-    /// are requeued or [removed](Self::remove).
+    /// first. They stay, and hold their tenant's and group's name but not their
+    /// [unique](super::Terms::unique) one, until they are requeued or [removed](Self::remove).
     #[must_use]
     pub fn dead(&self) -> Vec<JobId> {
         let name = |id| self.shared().name(id);
@@ -219,13 +229,17 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// # Errors
     ///
-    /// [`RequeueError`] if there is no such job, it is not dead, or the queue
-    /// is closed.
+    /// [`RequeueError`] if there is no such job, it is not dead, another has its unique
+    /// name by now, or the queue is closed.
     pub fn requeue(&self, id: JobId) -> Result<(), RequeueError> {
-        let id = self.shared().key(id)?;
-        self.shared().with_state(|state| {
+        let shared = self.shared();
+        let id = shared.key(id)?;
+        shared.with_state(|state| {
             state.open()?;
-            Ok(state.jobs.requeue(id)?)
+            state.jobs.requeue(id).map_err(|why| match why {
+                NotRequeued::Refused(refused) => refused.into(),
+                NotRequeued::Duplicate(of) => RequeueError::Duplicate(shared.name(of)),
+            })
         })
     }
 }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use super::{JobQueue, Place};
+use super::{JobQueue, Place, PushReason};
 use crate::error::Closed;
 use crate::jobs::Expired;
 use crate::sync::{Arc, explore, spawn};
@@ -130,6 +130,21 @@ fn a_drop_wakes_a_claim() {
         let agent = spawn(move || drop(claim));
         assert_eq!(claim_one(&queue), Ok(1));
         agent.join().unwrap();
+    });
+}
+
+/// Two places, one taken: a push that is refused for its name takes none, at no moment.
+#[test]
+fn a_refused_push_takes_no_room() {
+    explore("a_refused_push_takes_no_room", Some(3), || {
+        let queue = JobQueue::builder().capacity(2).build().unwrap();
+        let once = || Place::new().unique(1);
+        let id = queue.push(1, 1, once()).unwrap();
+        let queue: JobQueue<u8, u8> = queue;
+        let other = queue.clone();
+        let refused = spawn(move || other.push(2, 2, once()).unwrap_err().reason);
+        queue.push(3, 3, Place::new()).unwrap();
+        assert_eq!(refused.join().unwrap(), PushReason::Duplicate(id));
     });
 }
 

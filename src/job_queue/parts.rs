@@ -15,7 +15,7 @@ use super::body::{Clones, Stored};
 use super::claim::Claim;
 use super::claiming::{Asked, Claiming};
 use super::id::JobId;
-use super::push::PushError;
+use super::refuse::PushError;
 use super::shared::Shared;
 
 /// A tenant of a queue, by handle: see [`JobQueue::tenant`].
@@ -32,7 +32,7 @@ pub enum OfTenant {}
 #[derive(Debug)]
 pub enum OfGroup {}
 
-/// A tenant or a group by handle: what is done by it looks up no name.
+/// A tenant or a group by handle: what is done by it does not look its name up.
 ///
 /// A cheap clone; the last one forgets the name, if no job is in it and nothing is
 /// set for it. It does not keep the queue open: when that is dropped, pushes are
@@ -82,6 +82,16 @@ impl<K, J> Tenant<K, J> {
         let (name, tenant) = (name.into(), self.pin.pinned);
         Part::of(&self.pin.shared, |jobs| jobs.pin_group(tenant, name))
     }
+
+    /// Changes its weight. As [`JobQueue::set_weight`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn set_weight(&self, weight: u32) -> Result<(), OutOfRange> {
+        let (shared, of) = (&self.pin.shared, self.pin.pinned);
+        shared.with_state(|state| state.jobs.set_weight_of(of, weight))
+    }
 }
 
 impl<K: Ord, J, S> Part<K, J, S> {
@@ -111,12 +121,28 @@ impl<K: Ord, J, S> Part<K, J, S> {
         self.asked(n, None).now()
     }
 
+    /// As [`try_claim`](Self::try_claim), with a lease as for
+    /// [`JobQueue::try_claim_until`].
+    ///
+    /// # Panics
+    ///
+    /// As there.
+    #[must_use = "dropping the claims gives the jobs back"]
+    pub fn try_claim_until(&self, n: usize, until: Duration) -> Vec<Claim<'_, K, J>>
+    where
+        J: Clone,
+    {
+        self.asked(n, Some((until, J::clone))).now()
+    }
+
     /// Waits for at least one job of this tenant or group, and claims up to `n`
     /// that may run then. As [`JobQueue::claim`].
     ///
     /// Those that wait here and those that wait for any job stand in lines of their
-    /// own: a job that may run wakes one of each, and who comes first has it. While
-    /// somebody waits here, every change of the queue costs a look at this line.
+    /// own: a job that may run wakes one of each, and who comes first has it. A change
+    /// costs a look at the lines of its own tenant and group, if somebody waits there; with
+    /// more room under a tenant's limit at those of all its groups, and under the queue's,
+    /// where jobs were short of it, at all lines.
     ///
     /// # Errors
     ///
@@ -195,9 +221,9 @@ impl<K, J, S> Part<K, J, S> {
     ///
     /// As there.
     pub fn set_limit(&self, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let (scope, limit) = (self.scope(), limit.into());
+        let (of, limit) = (self.pin.pinned, limit.into());
         let shared = &self.pin.shared;
-        shared.with_state(|state| state.jobs.set_limit(scope, limit))
+        shared.with_state(|state| state.jobs.set_limit_of(of, limit))
     }
 }
 

@@ -1,17 +1,18 @@
 //! Jobs come in, by name or by handle.
 
-use std::error::Error;
-use std::fmt;
-
-use crate::error::{Closed, Stale, TimedOut};
-use crate::jobs::{Entering, NotPushed, Place};
-use crate::queue::{Permits, SendReason};
+use crate::jobs::{Entering, NotPushed, Place, Taken};
+use crate::retry::Retry;
 use crate::slab::Key;
 
 use super::JobQueue;
-use super::body::{Body, Stored, unwrapped};
+use super::body::{Body, Stored, taken, unwrapped};
 use super::id::JobId;
+use super::refuse::{PushAllError, PushError, PushReason, Refusal};
+use super::room::Room;
 use super::shared::{Shared, State};
+
+/// A job that is in, and the one that left for it.
+type Replacing<K, J> = (JobId, Option<Taken<K, J>>);
 
 impl<K: Ord, J> JobQueue<K, J> {
     /// Puts a job in.
@@ -24,7 +25,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// let id = queue.push(2, "draft", once())?;
     /// let refused = queue.push(1, "final", once()).unwrap_err();
     /// assert_eq!(refused.reason, PushReason::Duplicate(id));
-    /// // Nobody has claimed the first one, so that the second can take its place.
+    /// // It waits still, so that the second can take its place.
     /// assert_eq!(queue.replace(id, refused.job)?, "draft");
     /// assert_eq!(*queue.try_claim(9)[0], "final");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -42,6 +43,48 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// If the key's `Ord` does; nothing has changed.
     pub fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
         self.shared().push(key, job, place)
+    }
+
+    /// As [`push`](Self::push), but a job of the tenant that waits, due or not, and has the
+    /// same [unique name](super::Terms::unique) leaves for this one, in one step: key, due
+    /// time and place are the new one's. The old job, which leaves its room too.
+    ///
+    /// ```
+    /// use conversant::job_queue::{JobQueue, Place};
+    /// use std::time::Duration;
+    ///
+    /// let queue = JobQueue::new();
+    /// let at = |seconds| Place::new().unique("save").due(Duration::from_secs(seconds));
+    /// queue.push(1, "first text", at(1))?;
+    /// let (id, old) = queue.push_replacing(1, "second text", at(2))?;
+    /// assert_eq!(old.map(|old| old.job), Some("first text"));
+    /// queue.advance(Duration::from_secs(2));
+    /// assert_eq!(queue.try_claim(9)[0].id(), id);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push); [`PushReason::Duplicate`] if that other job is claimed.
+    ///
+    /// # Panics
+    ///
+    /// As [`push`](Self::push).
+    pub fn push_replacing(
+        &self,
+        key: K,
+        job: J,
+        place: Place,
+    ) -> Result<Replacing<K, J>, PushError<K, J>> {
+        let (shared, mut entering) = (self.shared(), entering(key, job, place));
+        let mut room = Room::of(&shared.capacity);
+        let pushed = shared.with_state(|state| {
+            let (key, old) = state.enter(&mut entering, shared.number, &mut room, true)?;
+            Ok((key, old.map(|old| state.jobs.take_replaced(old))))
+        });
+        let (key, old) = pushed.map_err(|refused| shared.refused(entering.0, refused))?;
+        room.keep();
+        Ok((shared.name(key), old.map(taken)))
     }
 
     /// Puts many jobs in, under one lock: all of them or none.
@@ -63,217 +106,141 @@ impl<K: Ord, J> JobQueue<K, J> {
         jobs: impl IntoIterator<Item = (K, J, Place)>,
     ) -> Result<Vec<JobId>, PushAllError<K, J>> {
         let shared = self.shared();
-        let wrapped = |(key, job, place)| (Some((key, Some(Body::Own(job)))), place);
-        let mut entering: Vec<_> = jobs.into_iter().map(wrapped).collect();
-        let permits = shared.capacity.take(entering.len());
-        let pushed = permits.map_err(PushReason::from).and_then(|permits| {
-            let pushed = shared.with_state(|state| state.enter_all(&mut entering, shared.number));
-            let ids = pushed.map_err(|refused| shared.reason(refused))?;
-            permits.keep();
-            Ok(ids)
-        });
-        pushed.map_err(|reason| {
-            let left = entering.into_iter().filter_map(|(job, _)| job);
-            let jobs = left.map(|(key, job)| (key, unwrapped(job))).collect();
-            PushAllError { jobs, reason }
-        })
+        let jobs = jobs.into_iter();
+        let mut entering: Vec<_> = jobs
+            .map(|(key, job, place)| entering(key, job, place))
+            .collect();
+        let mut room = Room::of(&shared.capacity);
+        let pushed =
+            shared.with_state(|state| state.enter_all(&mut entering, shared.number, &mut room));
+        match pushed {
+            Ok(ids) => {
+                room.keep();
+                Ok(ids)
+            }
+            Err(refused) => {
+                let reason = shared.reason(refused);
+                let left = entering.into_iter().filter_map(|(job, _)| job);
+                let jobs = left.map(|(key, job)| (key, unwrapped(job))).collect();
+                Err(PushAllError { jobs, reason })
+            }
+        }
     }
+}
+
+#[inline(always)]
+pub(super) fn entering<K, J>(key: K, job: J, place: Place) -> Entering<K, Stored<J>> {
+    (Some((key, Some(Body::Own(job)))), place)
 }
 
 impl<K: Ord, J> Shared<K, J> {
     #[inline]
     pub(super) fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
-        self.push_permitted(key, job, place, self.capacity.take(1))
+        let mut entering = entering(key, job, place);
+        let pushed = self.push_into(&mut entering, Room::of(&self.capacity));
+        pushed.map_err(|refused| self.refused(entering.0, refused))
     }
 
-    #[inline]
-    pub(super) fn push_permitted(
+    /// Puts a job in that has its room, or takes it. What is refused is left as it was.
+    #[inline(always)]
+    pub(super) fn push_into(
         &self,
-        key: K,
-        job: J,
-        place: Place,
-        permits: Result<Permits<'_>, SendReason>,
-    ) -> Result<JobId, PushError<K, J>> {
-        let mut entering = (Some((key, Some(Body::Own(job)))), place);
-        let pushed = permits.map_err(PushReason::from).and_then(|permits| {
-            let pushed = self.with_state(|state| state.enter(&mut entering, self.number));
-            let id = pushed.map_err(|refused| self.reason(refused))?;
-            permits.keep();
-            Ok(self.name(id))
-        });
-        pushed.map_err(|reason| {
-            let (key, job) = entering.0.expect("what was refused is still here");
-            let job = unwrapped(job);
-            PushError { key, job, reason }
-        })
+        entering: &mut Entering<K, Stored<J>>,
+        mut room: Room<'_>,
+    ) -> Result<JobId, Refusal> {
+        let number = self.number;
+        let pushed = self.with_state(|state| state.enter(entering, number, &mut room, false));
+        let (key, _) = pushed?;
+        room.keep();
+        Ok(self.name(key))
     }
 }
 
 impl<K, J> Shared<K, J> {
+    #[cold]
+    pub(super) fn refused(
+        &self,
+        left: Option<(K, Stored<J>)>,
+        refused: Refusal,
+    ) -> PushError<K, J> {
+        let (key, job) = left.expect("what was refused is still here");
+        let (job, reason) = (unwrapped(job), self.reason(refused));
+        PushError { key, job, reason }
+    }
+
     fn reason(&self, refused: Refusal) -> PushReason {
         match refused {
             Refusal::Closed => PushReason::Closed,
+            Refusal::Twice => PushReason::DuplicateInBatch,
             Refusal::NotPushed(NotPushed::Duplicate(of)) => PushReason::Duplicate(self.name(of)),
             Refusal::NotPushed(NotPushed::Stale) => PushReason::Stale,
+            Refusal::NotPushed(NotPushed::NoAttempt) => PushReason::OutOfRange(Retry::NO_ATTEMPT),
+            Refusal::Room(reason) => reason.into(),
         }
     }
 }
 
-/// Why a job is not in, as the policy knows it.
-#[derive(Clone, Copy)]
-pub(super) enum Refusal {
-    Closed,
-    NotPushed(NotPushed),
-}
-
-impl From<Closed> for Refusal {
-    fn from(_: Closed) -> Self {
-        Self::Closed
-    }
-}
-
-impl From<NotPushed> for Refusal {
-    fn from(why: NotPushed) -> Self {
-        Self::NotPushed(why)
-    }
-}
-
 impl<K: Ord, J> State<K, J> {
-    fn enter(&mut self, entering: &mut Entering<K, Stored<J>>, queue: u64) -> Result<Key, Refusal> {
+    /// Puts a job in, for which there is room or can be taken. With `replaces` also the job
+    /// that it replaces, which is still there, and whose room it has.
+    fn enter(
+        &mut self,
+        entering: &mut Entering<K, Stored<J>>,
+        queue: u64,
+        room: &mut Room<'_>,
+        replaces: bool,
+    ) -> Result<(Key, Option<Key>), Refusal> {
         self.open()?;
-        Ok(self.jobs.push(entering, queue)?)
+        let admit = || room.take(1);
+        self.jobs.push((entering, queue), replaces, admit)
     }
 
     /// All or none: if one is refused or a comparison panics, those that are in
-    /// come out again.
+    /// come out again, and so does their room.
     fn enter_all(
         &mut self,
         entering: &mut [Entering<K, Stored<J>>],
         queue: u64,
+        room: &mut Room<'_>,
     ) -> Result<Vec<JobId>, Refusal> {
         self.open()?;
+        room.take(entering.len())?;
         let ids = Vec::with_capacity(entering.len());
         let mut all = AllOrNone {
             state: self,
             ids,
             entering,
+            room,
+            done: false,
         };
         for entering in &mut *all.entering {
-            let key = all.state.enter(entering, queue)?;
+            let entered = all.state.enter(entering, queue, all.room, false);
+            let (key, _) = entered.map_err(|refused| refused.beside(&all.ids))?;
             all.ids.push(JobId { queue, key });
         }
+        all.done = true;
         Ok(std::mem::take(&mut all.ids))
     }
 }
 
 /// Jobs that come out again unless all of them get in.
-struct AllOrNone<'a, K, J> {
+struct AllOrNone<'a, 'q, K, J> {
     state: &'a mut State<K, J>,
     ids: Vec<JobId>,
     entering: &'a mut [Entering<K, Stored<J>>],
+    room: &'a mut Room<'q>,
+    done: bool,
 }
 
-impl<K, J> Drop for AllOrNone<'_, K, J> {
+impl<K, J> Drop for AllOrNone<'_, '_, K, J> {
     fn drop(&mut self) {
+        if self.done {
+            return;
+        }
         for (id, entering) in self.ids.drain(..).zip(&mut *self.entering) {
             let taken = self.state.jobs.remove(id.key).ok();
             entering.0 = taken.map(|taken| (taken.key, taken.job));
         }
+        self.room.put_back();
     }
 }
-
-/// Why a job was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PushReason {
-    /// The queue is closed.
-    Closed,
-    /// The queue holds as many jobs as its capacity, or the room is promised to
-    /// others, or is taken for a moment by a push that is refused for another reason.
-    Full,
-    /// So many at once are more than the queue's capacity.
-    AboveCapacity,
-    /// There was no room in time.
-    TimedOut,
-    /// This job of the same tenant has the same
-    /// [unique name](super::Terms::unique).
-    Duplicate(JobId),
-    /// Its [place](super::Part::place) is by the handle of a name that is gone, or of another
-    /// queue.
-    Stale,
-}
-
-impl fmt::Display for PushReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => Closed.fmt(f),
-            Self::Full => f.write_str("full"),
-            Self::AboveCapacity => f.write_str("more than the capacity"),
-            Self::TimedOut => TimedOut.fmt(f),
-            Self::Duplicate(_) => f.write_str("another job has this unique name"),
-            Self::Stale => Stale.fmt(f),
-        }
-    }
-}
-
-impl From<SendReason> for PushReason {
-    fn from(reason: SendReason) -> Self {
-        match reason {
-            SendReason::Closed => Self::Closed,
-            SendReason::AboveCapacity => Self::AboveCapacity,
-            SendReason::TimedOut => Self::TimedOut,
-            // The others are of a queue's parts, handlers and tiers: never of a push.
-            _ => Self::Full,
-        }
-    }
-}
-
-/// A job that was not taken, and why.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct PushError<K, J> {
-    /// Its key.
-    pub key: K,
-    /// What was to be pushed.
-    pub job: J,
-    /// Why it was not.
-    pub reason: PushReason,
-}
-
-/// Jobs that were not taken, and why the first of them was refused that was.
-#[derive(Clone, PartialEq, Eq)]
-pub struct PushAllError<K, J> {
-    /// All that was to be pushed, in order.
-    pub jobs: Vec<(K, J)>,
-    /// Why it was not.
-    pub reason: PushReason,
-}
-
-/// Without key and job, so that any of them can be unwrapped on.
-impl<K, J> fmt::Debug for PushError<K, J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("PushError");
-        out.field("reason", &self.reason).finish_non_exhaustive()
-    }
-}
-
-impl<K, J> fmt::Debug for PushAllError<K, J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("PushAllError");
-        out.field("jobs", &self.jobs.len());
-        out.field("reason", &self.reason).finish_non_exhaustive()
-    }
-}
-
-impl<K, J> fmt::Display for PushError<K, J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not pushed: {}", self.reason)
-    }
-}
-
-impl<K, J> fmt::Display for PushAllError<K, J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "none was pushed: {}", self.reason)
-    }
-}
-
-impl<K, J> Error for PushError<K, J> {}
-impl<K, J> Error for PushAllError<K, J> {}

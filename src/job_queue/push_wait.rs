@@ -1,14 +1,17 @@
 //! The wait for room, and then the push.
 
 use crate::jobs::{Place, Terms};
-use crate::queue::{Pending, Sending, taken};
+use crate::queue::{Pending, SendReason, Sending, taken};
 use crate::shown::shows;
 use crate::wait::Wait;
 
 use super::JobQueue;
+use super::body::unwrapped;
 use super::id::JobId;
 use super::parts::Part;
-use super::push::PushError;
+use super::push::entering;
+use super::refuse::{PushError, Refusal};
+use super::room::Room;
 use super::shared::Shared;
 
 /// Where a job is to stand.
@@ -94,14 +97,32 @@ impl<K: Ord, J> Shared<K, J> {
             shared: self,
             place,
         };
-        Sending::wait(&self.capacity, 1, (to, (key, job)), |pending, _| {
+        let mut wait = Sending::wait(&self.capacity, 1, (to, (key, job)), |pending, _| {
             let Pending {
-                by: to,
-                message,
+                by: ToPush { shared, place },
+                message: (key, job),
                 permits,
             } = taken(pending);
-            let (key, job) = message;
-            to.shared.push_permitted(key, job, to.place, permits)
-        })
+            let mut entering = entering(key, job, place);
+            let pushed = permits.map_err(Refusal::Room);
+            let pushed = pushed.and_then(|permits| {
+                let room = Room::granted(&shared.capacity, permits);
+                shared.push_into(&mut entering, room)
+            });
+            pushed.map_err(|refused| shared.refused(entering.0, refused))
+        });
+        // What is refused for another reason waits for no room, and takes none.
+        wait.op_mut().send_now = Some(|ToPush { shared, place }, (key, job)| {
+            let mut entering = entering(key, job, place);
+            match shared.push_into(&mut entering, Room::of(&shared.capacity)) {
+                Err(Refusal::Room(SendReason::Full)) => {
+                    let (left, place) = entering;
+                    let (key, job) = left.expect("it is still here");
+                    Err((ToPush { shared, place }, (key, unwrapped(job))))
+                }
+                pushed => Ok(pushed.map_err(|refused| shared.refused(entering.0, refused))),
+            }
+        });
+        wait
     }
 }

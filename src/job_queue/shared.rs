@@ -21,11 +21,12 @@
 //!    the first waker is woken.
 //! 5. In a queue that is gone (it was dropped) no job waits.
 //! 6. The permits of the capacity that are out are those of the jobs, of pushes on
-//!    their way, and of waits that were granted one and not polled since. A push
-//!    takes them before its change and gives them to the jobs after it; a change
-//!    that took jobs out gives theirs back when it has unlocked.
+//!    their way in, and of waits that were granted one and not polled since. A push takes
+//!    them in its change, after all else that could refuse it; a change that took jobs out
+//!    gives theirs back when it has unlocked.
 
 use std::collections::BTreeMap;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use crate::due::Dates;
@@ -47,16 +48,24 @@ pub(super) struct Shared<K, J> {
     pub(super) lease: Option<(Duration, Clones<J>)>,
     /// Claims that were dropped, neither completed nor given back.
     pub(super) dropped: Tally,
+    /// And who is told of each.
+    on_dropped: Option<OnDropped>,
     /// With a permit for each job.
     pub(super) capacity: Capacity,
 }
 
+pub(super) type OnDropped = Box<dyn Fn(JobId) + Send + Sync>;
+
+// Whoever is told is told when nothing is half done.
+impl<K, J> UnwindSafe for Shared<K, J> {}
+impl<K, J> RefUnwindSafe for Shared<K, J> {}
+
 pub(super) struct State<K, J> {
     pub(super) jobs: Jobs<K, Stored<J>>,
     /// Those that wait for any job.
-    claims: Waiters<()>,
+    pub(super) claims: Waiters<()>,
     /// Those that wait for a job of one tenant or group; none of these is empty.
-    part_claims: BTreeMap<Pinned, Waiters<()>>,
+    pub(super) part_claims: BTreeMap<Pinned, Waiters<()>>,
     /// Those that wait to be told of a dead job.
     pub(super) watchers: Waiters<()>,
     pub(super) dates: Dates,
@@ -73,6 +82,7 @@ impl<K, J> Shared<K, J> {
     pub(super) fn new(
         jobs: Jobs<K, Stored<J>>,
         lease: Option<(Duration, Clones<J>)>,
+        on_dropped: Option<OnDropped>,
         capacity: Capacity,
     ) -> Self {
         let state = State {
@@ -89,6 +99,7 @@ impl<K, J> Shared<K, J> {
             number: unique(),
             lease,
             dropped: Tally::new(),
+            on_dropped,
             capacity,
         }
     }
@@ -142,6 +153,15 @@ impl<K, J> Shared<K, J> {
         })
     }
 
+    /// A claim was dropped, and its job has gone back. Runs what is the user's.
+    #[cold]
+    pub(super) fn tell_dropped(&self, job: Key) {
+        self.dropped.count();
+        if let Some(on_dropped) = &self.on_dropped {
+            on_dropped(self.name(job));
+        }
+    }
+
     pub(super) fn name(&self, key: Key) -> JobId {
         let queue = self.number;
         JobId { queue, key }
@@ -192,15 +212,30 @@ impl<K, J> State<K, J> {
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
         self.dates.update(|| self.jobs.next_due(), wakes);
         let finished = self.finished();
-        let jobs = &self.jobs;
-        let mut notify = |of, claims: &mut Waiters<()>| {
+        let due = |jobs: &Jobs<_, _>, of| {
             let due = usize::try_from(jobs.eligible_of(of)).ok();
-            let due = due.filter(|_| !finished).unwrap_or(usize::MAX);
-            claims.notify_up_to(due, wakes)
+            due.filter(|_| !finished).unwrap_or(usize::MAX)
         };
-        notify(None, &mut self.claims)
-            && (self.part_claims.iter_mut()).all(|(&of, claims)| notify(Some(of), claims))
-            && (self.watchers.is_empty() || self.notify_watchers(wakes))
+        let jobs = &mut self.jobs;
+        if !self.claims.notify_up_to(due(jobs, None), wakes) {
+            return false;
+        }
+        if finished || jobs.have_all_risen() {
+            let mut parts = self.part_claims.iter_mut();
+            if !parts.all(|(&of, claims)| claims.notify_up_to(due(jobs, Some(of)), wakes)) {
+                return false;
+            }
+        }
+        jobs.looked_at_all();
+        while let Some(of) = jobs.risen() {
+            if let Some(claims) = self.part_claims.get_mut(&of)
+                && !claims.notify_up_to(due(jobs, Some(of)), wakes)
+            {
+                return false;
+            }
+            jobs.looked_at_risen();
+        }
+        self.watchers.is_empty() || self.notify_watchers(wakes)
     }
 
     /// The claims that wait for a part, or for any job.
@@ -213,10 +248,16 @@ impl<K, J> State<K, J> {
             return change(&mut self.claims);
         };
         let claims = self.part_claims.entry(of).or_default();
+        let was_awaited = !claims.is_empty();
         let result = change(claims);
-        if claims.is_empty() {
+        let is_awaited = !claims.is_empty();
+        if !is_awaited {
             self.part_claims.remove(&of);
         }
+        if is_awaited != was_awaited {
+            self.jobs.set_awaited(of, is_awaited);
+        }
+        self.jobs.look_again(of);
         result
     }
 

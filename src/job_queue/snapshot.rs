@@ -1,10 +1,65 @@
-//! A snapshot of a queue at one moment.
+//! What a queue held at one moment: all of it, and single jobs.
 
-use crate::jobs::TenantStatus;
+use crate::jobs::{JobStatus, Scope, TenantStatus};
 use crate::limit::Limit;
 use crate::wait::WaitCounts;
 
+use super::JobQueue;
+use super::id::JobId;
 use super::shared::{Shared, State};
+
+impl<K, J> JobQueue<K, J> {
+    /// What is known of a job, whoever has it; `None` if it is gone.
+    ///
+    /// Cost: a copy of its names, under the lock.
+    #[must_use]
+    pub fn status(&self, id: JobId) -> Option<JobStatus> {
+        let key = self.shared().key(id).ok()?;
+        self.shared().read(|state| state.jobs.status_of(key))
+    }
+
+    /// The jobs of this scope as [`list`](Self::list) has them, each with what is known of it,
+    /// true at one moment: to choose by whatever it says, and then
+    /// [`remove_all`](Self::remove_all).
+    ///
+    /// ```
+    /// use conversant::job_queue::{JobQueue, JobState, Place, Scope};
+    ///
+    /// let queue = JobQueue::new();
+    /// for (key, to) in ["ann", "bob", "ann"].into_iter().enumerate() {
+    ///     queue.push(key, "a mail", Place::new().group(to))?;
+    /// }
+    /// queue.try_claim(1).remove(0).fail_for_good()?;
+    /// let all = queue.statuses(&Scope::Queue).into_iter();
+    /// let dead = all.filter(|(_, job)| job.state == JobState::Dead);
+    /// let removed = queue.remove_all(dead.map(|(id, _)| id));
+    /// assert_eq!(removed[0].key, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Cost: as [`list`](Self::list), with a copy of the names of each.
+    #[must_use]
+    pub fn statuses(&self, scope: &Scope) -> Vec<(JobId, JobStatus)> {
+        let shared = self.shared();
+        let listed = shared.read(|state| {
+            let listed = state.jobs.list(scope).into_iter();
+            let status = |id| Some((id, state.jobs.status_of(id)?));
+            listed.filter_map(status).collect::<Vec<_>>()
+        });
+        let named = |(id, status)| (shared.name(id), status);
+        listed.into_iter().map(named).collect()
+    }
+
+    /// A job's key, whoever has it. `None` if it is gone.
+    #[must_use]
+    pub fn key(&self, id: JobId) -> Option<K>
+    where
+        K: Copy,
+    {
+        let id = self.shared().key(id).ok()?;
+        self.shared().read(|state| state.jobs.key(id).copied())
+    }
+}
 
 /// What a queue held at one moment: everything in it was true at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +79,7 @@ pub struct Snapshot {
 /// How many jobs there are of what, and how many agents wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Counts {
     /// Jobs that wait and are due.
     pub ready: usize,

@@ -88,16 +88,20 @@ impl Terms {
         self
     }
 
-    /// After so many attempts the job is dead if it failed, whatever
-    /// [the queue](crate::job_queue::Builder::attempts) says; 0 is as 1.
+    /// After so many attempts, 1 or more, the job is dead if it failed, whatever
+    /// [the queue](crate::job_queue::Builder::attempts) says. With 0 its push is
+    /// [refused](crate::job_queue::PushReason::OutOfRange).
     pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
         self.rare.get_or_insert_default().attempts = Some(attempts.into());
         self
     }
 
-    /// By this name there is one job of its tenant at most, from its push until it
-    /// is done or taken out: a second one is
-    /// [refused](crate::job_queue::PushReason::Duplicate).
+    /// By this name there is one job of its tenant at most, from its push until it is done,
+    /// dead or taken out: a second one is [refused](crate::job_queue::PushReason::Duplicate).
+    /// A dead job that is requeued takes its name again, or is
+    /// [refused](crate::job_queue::RequeueError::Duplicate) if another job has it by then.
+    /// [`push_replacing`](crate::job_queue::JobQueue::push_replacing) takes out the one
+    /// that waits.
     pub fn unique(mut self, name: impl Into<Name>) -> Self {
         self.rare.get_or_insert_default().unique = Some(name.into());
         self

@@ -8,7 +8,7 @@ use super::{Jobs, Name, NotPushed, PINNED, Place, Rare, Scope, To};
 /// A tenant, or a group of one, that is kept until it is unpinned: as the [`Group`] that it
 /// is, or that has its jobs without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pinned(Key);
+pub struct Pinned(pub(super) Key);
 
 /// Where a job belongs, as far as it is there.
 pub(super) struct Known<'a> {

@@ -19,6 +19,8 @@ pub enum NotPushed {
     Stale,
     /// This job of its tenant has its unique name.
     Duplicate(Key),
+    /// It is to be tried never.
+    NoAttempt,
 }
 
 /// A job on its way in, with its key, `None` once it is in; and its place.
@@ -36,17 +38,24 @@ pub struct Taken<K, J> {
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// Puts a job in that is not refused. Runs the user's `Ord`; if that panics, nothing has
-    /// changed.
+    /// Puts a job in that is not refused, if `admit` then lets it. One that `replaces` the job
+    /// that waits with its unique name, which is to be [taken out](Self::take_replaced) then,
+    /// needs not be let in. Runs the user's `Ord`; if that panics, nothing has changed.
     #[inline(always)]
-    pub fn push(&mut self, entering: &mut Entering<K, J>, queue: u64) -> Result<Key, NotPushed> {
-        let (job, place) = entering;
+    pub fn push<E: From<NotPushed>>(
+        &mut self,
+        ((job, place), queue): (&mut Entering<K, J>, u64),
+        replaces: bool,
+        admit: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(Key, Option<Key>), E> {
         let (key, _) = job.as_ref().expect(ONCE);
         let known = self.known(place, queue)?;
-        if let Some(rare) = &place.terms.rare
-            && let Some(other) = self.named(known.tenant, rare)
-        {
-            return Err(NotPushed::Duplicate(other));
+        let old = match &place.terms.rare {
+            None => None,
+            Some(rare) => self.replaced(known.tenant, rare, replaces)?,
+        };
+        if old.is_none() {
+            admit()?;
         }
         let group = known.group.map(|(at, _)| at);
         let is_due = place.terms.due <= self.timers.now();
@@ -56,7 +65,34 @@ impl<K: Ord, J> Jobs<K, J> {
             None => self.make_home(std::mem::take(&mut place.home)),
         };
         let entering = job.take().expect(ONCE);
-        Ok(self.insert(entering, (group, in_order), &mut place.terms))
+        let id = self.insert(entering, (group, in_order), &mut place.terms);
+        Ok((id, old))
+    }
+
+    /// Takes out a job in whose place another is in.
+    pub fn take_replaced(&mut self, old: Key) -> Taken<K, J> {
+        // The name is the new one's by now.
+        self.job_mut(old.index()).rare.as_mut().expect(ONCE).unique = None;
+        self.take_out(old)
+    }
+
+    /// The job of this tenant that a new one with these terms replaces, if it may.
+    #[cold]
+    fn replaced(
+        &self,
+        tenant: Option<u32>,
+        rare: &Rare,
+        replaces: bool,
+    ) -> Result<Option<Key>, NotPushed> {
+        if rare.attempts == Some(Limit::AtMost(0)) {
+            return Err(NotPushed::NoAttempt);
+        }
+        match self.named(tenant, rare) {
+            Some(old) if !replaces || self.unclaimed(old).is_err() => {
+                Err(NotPushed::Duplicate(old))
+            }
+            old => Ok(old),
+        }
     }
 
     /// Where a new job belongs that is due.
@@ -120,8 +156,8 @@ impl<K, J> Jobs<K, J> {
         home.insert(&self.jobs, id.index(), in_order);
         let states = (State::Uncounted, State::Ready);
         let balance = home.count(&self.jobs, &mut self.dirty, states);
-        let tenant = home.group.tenant;
-        self.count(tenant, balance, states);
+        let home = (at, home.group.tenant);
+        self.count(home, balance, states);
         id
     }
 
@@ -262,9 +298,9 @@ impl<K, J> Jobs<K, J> {
         let mut home = Home::of(group, &mut self.groups, &mut self.tenants);
         let balance = home.count(&self.jobs, &mut self.dirty, states);
         let (tenant, is_last) = (home.group.tenant, home.group.members == 0);
-        self.count(tenant, balance, states);
+        self.count((group, tenant), balance, states);
         if let Some(rare) = job.rare {
-            self.forget(tenant, &rare);
+            self.forget((tenant, state), &rare);
         }
         if is_last {
             self.reap(group);
@@ -273,20 +309,31 @@ impl<K, J> Jobs<K, J> {
         Taken { key, job, attempts }
     }
 
-    /// A job's timer and its name are no more.
+    /// The timer of a job that had this state is no more, nor its name, if it had it still.
     #[cold]
-    fn forget(&mut self, tenant: u32, rare: &Rare) {
+    fn forget(&mut self, (tenant, state): (u32, State), rare: &Rare) {
         if let Some(timer) = rare.timer {
             self.timers.cancel(timer);
         }
-        if let Some(name) = &rare.unique {
+        if let Some(name) = rare.unique.as_ref().filter(|_| state != State::Dead) {
             self.tenant_mut(tenant).unique.remove(name);
+        }
+    }
+
+    /// A job's unique name is for others from now on.
+    #[cold]
+    pub(super) fn free_unique(&mut self, id: Key) {
+        let job = self.jobs.by_index(id.index()).expect(PINNED);
+        if let Some(name) = job.rare.as_ref().and_then(|rare| rare.unique.as_ref()) {
+            let tenant = self.groups.by_index(job.group).expect(PINNED).tenant;
+            let tenant = self.tenants.by_index_mut(tenant).expect(PINNED);
+            tenant.unique.remove(name);
         }
     }
 
     /// A job's unique name is known from now on.
     #[cold]
-    fn keep_unique(&mut self, id: Key) {
+    pub(super) fn keep_unique(&mut self, id: Key) {
         let job = self.job(id.index());
         if let Some(name) = job.rare.as_ref().and_then(|rare| rare.unique.clone()) {
             let tenant = self.group(job.group).tenant;

@@ -1,7 +1,7 @@
 //! What the policy knows of a job, a group and a tenant.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::by_key::{self, Items, Order, Position};
 use crate::limit::Limit;
@@ -35,7 +35,7 @@ pub(super) struct Job<K, J> {
 pub(super) struct Rare {
     /// How many attempts it has, if it was said.
     pub(super) attempts: Option<Limit>,
-    /// The name that no other job of its tenant has.
+    /// The name that no other job of its tenant has, unless this one is dead.
     pub(super) unique: Option<Name>,
     /// When it is due, or its lease ends.
     pub(super) timer: Option<Timer>,
@@ -110,6 +110,10 @@ pub(super) struct Group {
     /// Whether it is a group.
     pub(super) is_named: bool,
     pub(super) dirty: bool,
+    /// Somebody waits for its jobs, or those of its tenant.
+    pub(super) awaited: bool,
+    /// More may run than when that was looked at.
+    pub(super) risen: bool,
     pub(super) tenant: u32,
     pub(super) limit: Limit,
     pub(super) running: u32,
@@ -133,6 +137,8 @@ impl Group {
             is_named: name.is_some(),
             name: name.unwrap_or_default(),
             dirty: false,
+            awaited: false,
+            risen: false,
             tenant,
             limit,
             running: 0,
@@ -171,8 +177,10 @@ pub(super) struct Tenant {
     pub(super) counted: u64,
     pub(super) line: Order,
     pub(super) groups: BTreeMap<Name, u32>,
-    /// Its jobs with a unique name.
+    /// Its jobs with a unique name that are not dead.
     pub(super) unique: BTreeMap<Name, Key>,
+    /// Its groups that somebody waits for.
+    pub(super) awaited: BTreeSet<u32>,
 }
 
 impl Tenant {
@@ -188,6 +196,7 @@ impl Tenant {
             line: Order::EMPTY,
             groups: BTreeMap::new(),
             unique: BTreeMap::new(),
+            awaited: BTreeSet::new(),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::ring::MAX_WEIGHT;
 use crate::slab::Key;
 
 use super::records::State;
-use super::{Jobs, Name, Scope};
+use super::{Jobs, Name, Pinned, Scope};
 
 /// Why a job is not as it would have to be for this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,30 +38,65 @@ impl fmt::Display for Refused {
 
 impl Error for Refused {}
 
+/// Why a dead job does not wait again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotRequeued {
+    /// It is gone, or alive.
+    Refused(Refused),
+    /// This job of its tenant has its unique name by now.
+    Duplicate(Key),
+}
+
+impl From<Refused> for NotRequeued {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+fn checked_weight(weight: u32) -> Result<u32, OutOfRange> {
+    OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
+    Ok(weight)
+}
+
 impl<K, J> Jobs<K, J> {
     /// Sets a limit. What runs above it runs on, and is a debt.
     pub fn set_limit(&mut self, scope: Scope, limit: Limit) -> Result<(), OutOfRange> {
         let limit = limit.checked()?;
-        match scope {
-            Scope::Queue => self.limit = limit,
+        let part = match scope {
+            Scope::Queue => {
+                self.limit = limit;
+                return Ok(());
+            }
             Scope::Tenant(name) => {
                 let tenant = self.tenant_named(name);
-                self.tenant_mut(tenant).limit = limit;
-                self.was_set(self.tenant(tenant).own);
+                self.tenant(tenant).own
             }
             Scope::Group { tenant, group } => {
                 let tenant = self.tenant_named(tenant);
-                let group = self.group_named(tenant, group);
-                self.group_mut(group).limit = limit;
-                self.was_set(group);
+                self.group_named(tenant, group)
             }
-        }
+        };
+        self.limit_part(part, limit);
         Ok(())
     }
 
-    fn was_set(&mut self, group: u32) {
-        self.balance(group);
-        self.reap(group);
+    /// As [`set_limit`](Self::set_limit), by handle.
+    pub fn set_limit_of(&mut self, of: Pinned, limit: Limit) -> Result<(), OutOfRange> {
+        self.limit_part(of.at(), limit.checked()?);
+        Ok(())
+    }
+
+    fn limit_part(&mut self, at: u32, limit: Limit) {
+        let (tenant, is_named) = (self.group(at).tenant, self.group(at).is_named);
+        match is_named {
+            true => self.group_mut(at).limit = limit,
+            false => {
+                self.tenant_mut(tenant).limit = limit;
+                self.rise_groups(tenant);
+            }
+        }
+        self.balance(at);
+        self.reap(at);
     }
 
     /// The limit that holds for this.
@@ -81,11 +116,21 @@ impl<K, J> Jobs<K, J> {
 
     /// How many jobs in a row are of this tenant when it is its turn.
     pub fn set_weight(&mut self, tenant: Name, weight: u32) -> Result<(), OutOfRange> {
-        OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
+        let weight = checked_weight(weight)?;
         let tenant = self.tenant_named(tenant);
+        self.weigh(tenant, weight);
+        Ok(())
+    }
+
+    /// As [`set_weight`](Self::set_weight), by handle.
+    pub fn set_weight_of(&mut self, of: Pinned, weight: u32) -> Result<(), OutOfRange> {
+        self.weigh(self.group(of.at()).tenant, checked_weight(weight)?);
+        Ok(())
+    }
+
+    fn weigh(&mut self, tenant: u32, weight: u32) {
         self.tenant_mut(tenant).link.weight = weight;
         self.reap(self.tenant(tenant).own);
-        Ok(())
     }
 
     pub(super) fn tenant_named(&mut self, name: Name) -> u32 {
@@ -100,18 +145,14 @@ impl<K, J> Jobs<K, J> {
 
     /// A job that waits is due at this time instead.
     pub fn set_due(&mut self, id: Key, due: Duration) -> Result<(), Refused> {
-        match self.jobs.get(id).ok_or(Refused::Stale)?.state {
-            State::Claimed => return Err(Refused::Claimed),
-            State::Dead => return Err(Refused::Dead),
-            State::Ready | State::Later | State::Uncounted => {}
-        }
+        self.waits(id)?;
         self.wait_until(id, due);
         Ok(())
     }
 
-    /// Another job in the place of one that nobody has; the two are exchanged.
+    /// Another job in the place of one that waits; the two are exchanged.
     pub fn replace(&mut self, id: Key, job: &mut J) -> Result<(), Refused> {
-        self.unclaimed(id)?;
+        self.waits(id)?;
         std::mem::swap(&mut self.job_mut(id.index()).data, job);
         Ok(())
     }
@@ -119,6 +160,18 @@ impl<K, J> Jobs<K, J> {
     /// The dead, those that died first first.
     pub fn dead(&self) -> impl ExactSizeIterator<Item = Key> {
         self.dead.values().copied()
+    }
+
+    /// The last number that a death, or anything else, was given.
+    pub fn last_number(&self) -> u64 {
+        self.last
+    }
+
+    /// Those that died after this number was given, with their attempts.
+    pub fn died_since(&self, number: u64) -> Vec<(Key, u32)> {
+        let died = self.dead.range(number + 1..);
+        died.map(|(_, &id)| (id, self.job(id.index()).attempts))
+            .collect()
     }
 
     /// The dead that nobody was told of.
@@ -134,13 +187,27 @@ impl<K, J> Jobs<K, J> {
         Some(job)
     }
 
-    /// A dead job waits again, at its place, with all its attempts.
-    pub fn requeue(&mut self, id: Key) -> Result<(), Refused> {
-        let job = self.jobs.get_mut(id).ok_or(Refused::Stale)?;
-        if job.state != State::Dead {
-            return Err(Refused::Alive);
+    /// Whether a job waits, due or not.
+    fn waits(&self, id: Key) -> Result<(), Refused> {
+        match self.jobs.get(id).ok_or(Refused::Stale)?.state {
+            State::Claimed => Err(Refused::Claimed),
+            State::Dead => Err(Refused::Dead),
+            State::Ready | State::Later | State::Uncounted => Ok(()),
         }
-        job.attempts = 0;
+    }
+
+    /// A dead job waits again, at its place, with all its attempts, and has its unique name.
+    pub fn requeue(&mut self, id: Key) -> Result<(), NotRequeued> {
+        let job = self.jobs.get(id).ok_or(Refused::Stale)?;
+        if job.state != State::Dead {
+            return Err(Refused::Alive.into());
+        }
+        let tenant = self.group(job.group).tenant;
+        let rare = job.rare.as_deref();
+        if let Some(other) = rare.and_then(|rare| self.named(Some(tenant), rare)) {
+            return Err(NotRequeued::Duplicate(other));
+        }
+        self.job_mut(id.index()).attempts = 0;
         self.set_state(id.index(), State::Ready);
         Ok(())
     }

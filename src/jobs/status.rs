@@ -59,6 +59,37 @@ impl fmt::Display for Why {
     }
 }
 
+/// One job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct JobStatus {
+    /// Whose it is.
+    pub tenant: Name,
+    /// The group that it is in, if any.
+    pub group: Option<Name>,
+    /// Its unique name, also of a dead one, which has it no more.
+    pub unique: Option<Name>,
+    /// How often it was claimed and came back; snoozes do not count.
+    pub attempts: u32,
+    /// What it does.
+    pub state: JobState,
+}
+
+/// What a job does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub enum JobState {
+    /// It waits, and is due.
+    Ready,
+    /// It is not due before this time.
+    Due(Duration),
+    /// Somebody has it, with a lease until this time, if any.
+    Claimed(Option<Duration>),
+    /// It failed too often.
+    Dead,
+}
+
 /// One tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -172,6 +203,33 @@ impl<K, J> Jobs<K, J> {
                 groups,
             }
         })
+    }
+
+    /// What is known of a job.
+    pub fn status_of(&self, id: Key) -> Option<JobStatus> {
+        let job = self.jobs.get(id)?;
+        let group = self.group(job.group);
+        let rare = job.rare.as_deref();
+        let rings = rare.and_then(|rare| rare.timer).map(|timer| timer.at());
+        let state = match job.state {
+            State::Ready => JobState::Ready,
+            State::Later => JobState::Due(rings?),
+            State::Claimed => JobState::Claimed(rings),
+            State::Dead => JobState::Dead,
+            State::Uncounted => return None,
+        };
+        Some(JobStatus {
+            tenant: self.tenant(group.tenant).name.clone(),
+            group: group.is_named.then(|| group.name.clone()),
+            unique: rare.and_then(|rare| rare.unique.clone()),
+            attempts: job.attempts,
+            state,
+        })
+    }
+
+    /// A job's key.
+    pub fn key(&self, id: Key) -> Option<&K> {
+        self.jobs.get(id).map(|job| &job.key)
     }
 
     fn status(&self, at: u32) -> GroupStatus {

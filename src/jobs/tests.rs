@@ -16,9 +16,19 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
+fn try_add<K: Ord, J>(
+    jobs: &mut Jobs<K, J>,
+    key: K,
+    place: Place,
+    job: J,
+) -> Result<Key, NotPushed> {
+    let mut entering = (Some((key, job)), place);
+    let pushed = jobs.push((&mut entering, 0), false, || Ok(()));
+    pushed.map(|(id, _)| id)
+}
+
 fn add<K: Ord, J>(jobs: &mut Jobs<K, J>, key: K, place: Place, job: J) -> Key {
-    let pushed = jobs.push(&mut (Some((key, job)), place), 0);
-    pushed.expect("no duplicate")
+    try_add(jobs, key, place, job).expect("no duplicate")
 }
 
 impl<K: Ord, J> Jobs<K, J> {
@@ -71,8 +81,11 @@ impl<K: Ord, J> Jobs<K, J> {
         assert_eq!(tenant.counted, units.min(room));
         assert_eq!(tenant.link.is_member(), tenant.counted > 0);
         assert!(!(tenant.is_as_made() && own.is_idle()));
-        let unique =
-            jobs().filter(|job| job.rare.as_ref().is_some_and(|rare| rare.unique.is_some()));
+        let has_name = |job: &&Job<K, J>| {
+            let name = job.rare.as_ref().and_then(|rare| rare.unique.as_ref());
+            name.is_some() && job.state != State::Dead
+        };
+        let unique = jobs().filter(has_name);
         assert_eq!(tenant.unique.len(), unique.count());
         let running = jobs().filter(|job| job.state == State::Claimed);
         assert_eq!(tenant.running as usize, running.count());

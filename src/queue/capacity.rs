@@ -47,10 +47,22 @@ impl Permits<'_> {
 
 impl Capacity {
     pub(crate) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
+        Self::of(capacity, PermitCache::new)
+    }
+
+    /// One of which permits are taken under a lock: where [`take`](Self::take) serves nobody.
+    pub(crate) fn under_a_lock(capacity: Limit) -> Result<Self, OutOfRange> {
+        Self::of(capacity, PermitCache::without_words)
+    }
+
+    fn of(
+        capacity: Limit,
+        permits: impl FnOnce(u32) -> Result<PermitCache, OutOfRange>,
+    ) -> Result<Self, OutOfRange> {
         let mut bounded = None;
         if let Limit::AtMost(most) = capacity {
             OutOfRange::check("capacity", most, 1, Limit::MAX)?;
-            bounded = Some(Box::new((PermitCache::new(most)?, Holders::new())));
+            bounded = Some(Box::new((permits(most)?, Holders::new())));
         }
         let parts = AtomicBool::new(false);
         Ok(Self { bounded, parts })

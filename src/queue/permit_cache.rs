@@ -50,9 +50,16 @@ impl PermitCache {
     pub(super) fn new(capacity: u32) -> Result<Self, OutOfRange> {
         let word = |_| Apart(AtomicU32::new(SHUT));
         let words = || Box::new(std::array::from_fn(word));
+        let mut cache = Self::without_words(capacity)?;
+        cache.words = (capacity >= LEAST).then(words);
+        Ok(cache)
+    }
+
+    /// One that caches none.
+    pub(super) fn without_words(capacity: u32) -> Result<Self, OutOfRange> {
         Ok(Self {
             permits: Apart(Semaphore::new(capacity)?.with_bypass(Bypass::AtMost(0))),
-            words: (capacity >= LEAST).then(words),
+            words: None,
             plenty: capacity.div_ceil(2),
         })
     }

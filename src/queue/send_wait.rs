@@ -28,6 +28,8 @@ pub struct Sending<'a, O, M, R> {
     /// What it waits for before the queue.
     admission: Admission<O>,
     finish: Finish<'a, O, M, R>,
+    /// How it is sent before it was ever in line, if its permits must be taken by that.
+    pub(crate) send_now: Option<SendNow<O, M, R>>,
     /// It waits for room: whatever has come free and was not given back is given back now.
     pub(crate) waits: fn(&O),
 }
@@ -49,6 +51,9 @@ pub(crate) type Finish<'a, O, M, R> = fn(&mut Option<Pending<'a, O, M>>, &mut Ad
 pub(crate) fn taken<P>(pending: &mut Option<P>) -> P {
     pending.take().expect(HERE)
 }
+
+/// Takes a permit and sends it; or gives it back, as there is no room.
+pub(crate) type SendNow<O, M, R> = fn(O, M) -> Result<R, (O, M)>;
 
 /// The conversation on which a message goes; with its tier, if one is said.
 type On<'a, T> = (Option<u32>, &'a Conversation<T>);
@@ -205,6 +210,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
             request: semaphore.map(|semaphore| semaphore.request(number(permits))),
             admission: Admission::new(),
             finish,
+            send_now: None,
             waits: |_| (),
         })
     }
@@ -214,6 +220,24 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
         self.pending.as_mut().expect(HERE).permits = permits;
         self.request = None;
         (self.finish)(&mut self.pending, &mut self.admission.admitted)
+    }
+
+    /// Tries without a permit, if it is sent so.
+    fn send_now(&mut self, send: SendNow<O, M, R>) -> Option<R> {
+        let Pending {
+            by,
+            message,
+            permits,
+        } = taken(&mut self.pending);
+        send(by, message)
+            .map_err(|(by, message)| {
+                self.pending = Some(Pending {
+                    by,
+                    message,
+                    permits,
+                })
+            })
+            .ok()
     }
 
     /// It leaves the line, if it is in it, and gives the message back.
@@ -237,6 +261,9 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         if self.admission.may_wait(self.capacity) {
             return None;
         }
+        if let Some(send) = self.send_now {
+            return self.send_now(send);
+        }
         let permits = self.capacity.take(self.permits).ok()?;
         Some(self.finish(Ok(permits)))
     }
@@ -253,6 +280,10 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         if self.admission.may_wait(self.capacity) {
             return None;
         }
+        if let Some(send) = self.send_now {
+            let free = self.capacity.permits()?.is_free(1);
+            return free.then(|| self.send_now(send)).flatten();
+        }
         let permit = self.request.as_mut()?.attempt()?.ok()?;
         Some(self.finish(Ok(Permits(Some(permit)))))
     }
@@ -265,6 +296,11 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
             return Poll::Ready(self.leave(reason));
         }
         self.admission.is_over();
+        if let Some(send) = self.send_now.take()
+            && let Some(sent) = self.send_now(send)
+        {
+            return Poll::Ready(sent);
+        }
         let Some(request) = &mut self.request else {
             return Poll::Ready((self.finish)(
                 &mut self.pending,

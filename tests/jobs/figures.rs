@@ -10,6 +10,8 @@ use std::time::Duration;
 use conversant::job_queue::{Claim, Counts, JobId, JobQueue, Place};
 use conversant::limit::Limit;
 
+use super::without_dropped;
+
 type Queue = JobQueue<u32, u32>;
 type Claims<'q> = Vec<Claim<'q, u32, u32>>;
 
@@ -47,12 +49,6 @@ fn twelve(limit: Limit) -> (Queue, Vec<JobId>) {
 }
 
 fn is_idle(queue: &Queue) {
-    assert_eq!(
-        Counts {
-            dropped: 0,
-            ..queue.counts()
-        },
-        Counts::default()
-    );
+    assert_eq!(without_dropped(queue.counts()), Counts::default());
     assert!(queue.snapshot().tenants.is_empty());
 }

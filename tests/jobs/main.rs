@@ -13,5 +13,15 @@ mod panics;
 mod parts;
 mod retries;
 mod room;
+mod status;
 mod threads;
 mod ticker;
+mod unique;
+
+use conversant::job_queue::Counts;
+
+/// All but the claims that were dropped so far.
+fn without_dropped(mut counts: Counts) -> Counts {
+    counts.dropped = 0;
+    counts
+}

@@ -14,6 +14,8 @@ use conversant::job_queue::{
 };
 use conversant::limit::Limit;
 
+use super::without_dropped;
+
 type Queue = JobQueue<u32, u32>;
 
 fn at(seconds: u64) -> Duration {
@@ -77,13 +79,7 @@ fn the_last_handle_of_an_idle_name_forgets_it() {
     assert_eq!(names(), 1, "a handle keeps it");
     drop(mail);
     assert_eq!(
-        (
-            names(),
-            Counts {
-                dropped: 0,
-                ..queue.counts()
-            }
-        ),
+        (names(), without_dropped(queue.counts())),
         (0, Counts::default())
     );
 }
@@ -212,40 +208,6 @@ fn a_job_is_replaced_in_its_place_unless_it_is_claimed() {
 }
 
 #[test]
-fn a_unique_name_is_taken_until_its_job_is_gone() {
-    let queue = Queue::new();
-    let once = || Place::new().tenant("shop").unique("report");
-    let shop = queue.tenant("shop");
-    let id = queue.push(2, 1, once()).unwrap();
-    let duplicate = PushReason::Duplicate(id);
-    let refused = queue.push(1, 7, once().group("g")).unwrap_err();
-    assert_eq!(
-        (refused.key, refused.job, refused.reason),
-        (1, 7, duplicate)
-    );
-    // Of another tenant it is another name.
-    let other = queue.push(1, 8, Place::new().unique("report")).unwrap();
-    let claims = shop.try_claim(1);
-    let by_handle = shop.push(1, 9, Terms::new().unique("report"));
-    assert_eq!(by_handle.unwrap_err().reason, duplicate);
-    for claim in claims {
-        claim.fail_for_good().unwrap();
-    }
-    assert_eq!(queue.push(1, 7, once()).unwrap_err().reason, duplicate);
-    assert_eq!(queue.remove_all([id, other, id]).len(), 2);
-    queue.push(1, 7, once()).unwrap();
-
-    let batch = [(5, 5, Place::new()), (6, 6, once()), (7, 7, Place::new())];
-    let refused = queue.push_all(batch).unwrap_err();
-    assert_eq!(refused.jobs, [(5, 5), (6, 6), (7, 7)]);
-    assert!(matches!(refused.reason, PushReason::Duplicate(_)));
-    assert_eq!(queue.counts().ready, 1, "all or none");
-    let batch = [6, 7].map(|n| (n, n, Place::new().unique("twice")));
-    assert_eq!(queue.push_all(batch).unwrap_err().jobs, [(6, 6), (7, 7)]);
-    assert_eq!(queue.counts().ready, 1);
-}
-
-#[test]
 fn a_list_has_all_jobs_of_its_scope_and_what_is_claimed_stays() {
     let queue = six();
     // Of one that is claimed the queue has nothing to show.
@@ -312,4 +274,36 @@ fn a_wait_for_a_part_that_is_forgotten_asks_for_nothing() {
         queue.push(1, 11, Place::new().tenant("other")).unwrap();
         assert_eq!(queue.try_claim(9).remove(0).complete().unwrap().job, 11);
     }
+}
+
+/// Wakes go out a few at a time, with the lock free in between: what is left is not forgotten,
+/// of one part or of all.
+#[test]
+fn more_than_a_batch_of_wakes_reaches_all() {
+    const MANY: u32 = 100;
+    let queue = Queue::new();
+    let names = [0, 1].map(|name| queue.tenant(name));
+    let woken = Arc::new(Woken(AtomicUsize::new(0)));
+    let times = || woken.0.swap(0, Ordering::Relaxed);
+    let wait = |n: u32| {
+        let mut wait = names[n as usize % 2].claim(1);
+        assert!(poll(&mut wait, &woken).is_pending());
+        wait
+    };
+    let place = |n: u32| names[n as usize % 2].place(Terms::new());
+    let push = |jobs: &mut dyn Iterator<Item = u32>| {
+        let pushed = queue.push_all(jobs.map(|n| (n, n, place(n))));
+        assert_eq!(pushed.unwrap().len(), MANY as usize);
+    };
+    let waits: Vec<_> = (0..MANY).map(|n| wait(2 * n)).collect();
+    push(&mut (0..MANY).map(|n| 2 * n));
+    assert_eq!(times(), MANY as usize);
+    drop((waits, queue.drain(&Scope::Queue)));
+    queue.set_limit(Scope::Queue, 0).unwrap();
+    let waits: Vec<_> = (0..MANY).map(wait).collect();
+    push(&mut (0..MANY));
+    assert_eq!(times(), 0);
+    queue.set_limit(Scope::Queue, Limit::Unlimited).unwrap();
+    assert_eq!(times(), MANY as usize);
+    drop(waits);
 }

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering as Memory};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as Memory};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
@@ -152,13 +152,18 @@ fn those_who_wait_are_served_in_their_order() {
 fn what_is_refused_after_all_leaves_its_room_to_the_next() {
     let queue: Queue = JobQueue::builder().capacity(2).build().unwrap();
     let once = || Place::new().unique("one");
-    let id = queue.push(1, 1, once()).unwrap();
-    queue.push(2, 2, Place::new()).unwrap();
+    let (id, _) = (
+        queue.push(1, 1, once()).unwrap(),
+        queue.push(2, 2, Place::new()).unwrap(),
+    );
+    queue.try_claim(1).remove(0).fail_for_good().unwrap();
     let mut twice = queue.push_wait(3, 3, once());
     let mut next = queue.push_wait(4, 4, Place::new());
     let [one, two] = woken();
     assert!(poll(&mut twice, &one).1.is_pending());
     assert!(poll(&mut next, &two).1.is_pending());
+    // Its name is taken meanwhile.
+    queue.requeue(id).unwrap();
     queue.try_claim(2).pop().unwrap().complete().unwrap();
     let (times, error) = poll(&mut twice, &one);
     let duplicate = PushError {
@@ -231,6 +236,62 @@ fn a_comparison_that_panics_leaves_its_room() {
     PANICS.set(false);
     assert_eq!(queue.available_permits(), Some(1));
     pushed().unwrap();
+}
+
+/// Whoever is refused for its name, of many too or where it would wait, has no room that
+/// another is refused for.
+#[test]
+fn a_push_that_is_refused_takes_no_room() {
+    for places in [1, 2] {
+        let queue: Queue = JobQueue::builder().capacity(1 + places).build().unwrap();
+        let once = || Place::new().unique("one");
+        let duplicate = PushReason::Duplicate(queue.push(0, 0, once()).unwrap());
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Memory::Relaxed) {
+                    let refused = queue.push(1, 1, once()).unwrap_err();
+                    assert_eq!(refused.reason, duplicate);
+                    let refused = queue.push_wait(1, 1, once()).wait().unwrap_err();
+                    assert_eq!(refused.reason, duplicate);
+                    let twice = [2, 3].map(|n| (n, n, Place::new().unique("two")));
+                    let refused = queue.push_all(twice).unwrap_err();
+                    let full = [PushReason::DuplicateInBatch, PushReason::Full];
+                    assert!(full.contains(&refused.reason));
+                }
+            });
+            let pushed = (0..20_000).try_for_each(|n| {
+                let pushed = queue.push(n, n, Place::new());
+                let id = pushed.map_err(|error| error.reason)?;
+                queue.remove(id).unwrap();
+                Ok::<(), PushReason>(())
+            });
+            over.store(true, Memory::Relaxed);
+            assert_eq!(pushed, Ok(()));
+        });
+        assert_eq!(queue.available_permits(), Some(i64::from(places)));
+    }
+}
+
+#[test]
+fn who_is_refused_for_a_name_waits_for_no_room() {
+    let queue: Queue = JobQueue::builder().capacity(1).build().unwrap();
+    let once = || Place::new().unique("one");
+    let id = queue.push(1, 1, once()).unwrap();
+    let duplicate = PushReason::Duplicate(id);
+    assert_eq!(queue.push(2, 2, once()).unwrap_err().reason, duplicate);
+    let [one] = woken();
+    let (_, polled) = poll(&mut queue.push_wait(3, 3, once()), &one);
+    assert!(matches!(polled, Poll::Ready(Err(error)) if error.reason == duplicate));
+    // One that takes another's place has its room.
+    let (next, old) = queue.push_replacing(4, 4, once()).unwrap();
+    assert_eq!(old.map(|old| (old.key, old.job)), Some((1, 1)));
+    let full = queue.push_replacing(5, 5, Place::new()).unwrap_err();
+    assert_eq!((full.job, full.reason), (5, PushReason::Full));
+    queue.remove(next).unwrap();
+    assert_eq!(queue.available_permits(), Some(1));
+    let (_, none) = queue.push_replacing(6, 6, once()).unwrap();
+    assert_eq!((none, queue.available_permits()), (None, Some(0)));
 }
 
 #[test]

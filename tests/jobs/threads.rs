@@ -12,6 +12,8 @@ use conversant::error::Closed;
 use conversant::job_queue::{Claim, Counts, JobQueue, Place, Scope, Snapshot};
 use conversant::limit::Limit;
 
+use super::without_dropped;
+
 const GROUPS: usize = 8;
 const JOBS: u32 = 600;
 const AGENTS: usize = 3;
@@ -132,11 +134,7 @@ fn work(queue: &JobQueue<u32, Job>, agent: usize, in_hand: &InHand, done: &Done)
 }
 
 fn is_idle(snapshot: &Snapshot) {
-    let left = Counts {
-        dropped: 0,
-        ..snapshot.counts
-    };
-    assert_eq!(left, Counts::default());
+    assert_eq!(without_dropped(snapshot.counts), Counts::default());
     assert_eq!(
         (
             snapshot.counts.claims.waiting,
@@ -226,10 +224,7 @@ fn leases_return_what_dead_agents_held_and_each_job_is_done_once() {
                 loop {
                     let now = clock.fetch_add(1, Ordering::SeqCst);
                     queue.advance(Duration::from_secs(now));
-                    let left = Counts {
-                        dropped: 0,
-                        ..queue.counts()
-                    };
+                    let left = without_dropped(queue.counts());
                     if left == Counts::default() {
                         return;
                     }

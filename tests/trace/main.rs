@@ -1,5 +1,6 @@
 //! What the subscribers of the crate `tracing` are told.
 
+mod jobs;
 mod locks;
 mod queue;
 mod recorder;

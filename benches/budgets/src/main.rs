@@ -62,6 +62,7 @@ const PATHS: &[(&str, Path)] = &[
     ("job-claim-1", |n| jobs(n, 1)),
     ("job-claim-64", |n| jobs(n, 64)),
     ("job-claim-64-all-at-once", jobs_at_once),
+    ("job-beside-1000-waits", jobs_beside_waits),
     ("semaphore-pair", semaphore),
     ("intent-pair", intent),
     ("gate-step", gate),
@@ -435,6 +436,25 @@ fn jobs_at_once(rounds: usize) -> usize {
         push(&mut claims.iter().map(|claim| **claim + deep));
         black_box(Claim::complete_all(claims));
     }
+    GROUPS
+}
+
+/// One tenant's jobs, while a thousand others are waited for.
+fn jobs_beside_waits(rounds: usize) -> usize {
+    let queue = JobQueue::new();
+    let tenants: Vec<_> = (1..=1_000).map(|name| queue.tenant(name)).collect();
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut waits: Vec<_> = tenants.iter().map(|tenant| tenant.claim(1)).collect();
+    for wait in &mut waits {
+        assert!(Pin::new(wait).poll(&mut cx).is_pending());
+    }
+    let own = queue.tenant(0);
+    for key in 0..(rounds * GROUPS) as u64 {
+        own.push(key, key, job_queue::Terms::new()).expect("open");
+        let claim = own.try_claim(1).pop().expect("it is due");
+        black_box(claim.complete().expect("it has no lease"));
+    }
+    drop(waits);
     GROUPS
 }
 

@@ -28,6 +28,7 @@ pub(super) struct NaiveJob {
     pub(super) attempts: u32,
     /// How many it has, if it was said.
     pub(super) most: Option<u32>,
+    pub(super) unique: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -134,6 +135,13 @@ impl Naive {
 
     pub(super) fn job(&mut self, number: u32) -> Option<&mut NaiveJob> {
         self.jobs.iter_mut().find(|job| job.number == number)
+    }
+
+    /// The job of this tenant that has this unique name.
+    pub(super) fn named(&self, tenant: u64, unique: u64) -> Option<&NaiveJob> {
+        let has = |job: &&NaiveJob| job.tenant == tenant && job.unique == Some(unique);
+        let mut all = self.jobs.iter().filter(has);
+        all.find(|job| !matches!(job.is, Is::Dead(_)))
     }
 
     pub(super) fn set_timer(&mut self, at: Duration, number: u32) {

@@ -13,6 +13,8 @@ enum Act {
         group: Option<u64>,
         due: Option<u64>,
         attempts: Option<u32>,
+        unique: Option<u64>,
+        replaces: bool,
     },
     Claim {
         n: usize,
@@ -44,8 +46,10 @@ fn act() -> impl Strategy<Value = Act> {
     let (tenant, which) = (0..3u64, 0..40usize);
     let group = || prop::option::of(0..3u64);
     prop_oneof![
-        8 => (0..6u8, tenant.clone(), group(), sometimes(20u64), sometimes(5u32))
-            .prop_map(|(key, tenant, group, due, attempts)| Act::Push { key, tenant, group, due, attempts }),
+        8 => (0..6u8, tenant.clone(), group(), sometimes(20u64), sometimes(5u32), sometimes(3u64), any::<bool>())
+            .prop_map(|(key, tenant, group, due, attempts, unique, replaces)| {
+                Act::Push { key, tenant, group, due, attempts, unique, replaces }
+            }),
         6 => (0..5usize, prop::option::weighted(0.3, 0..20u64))
             .prop_map(|(n, lease)| Act::Claim { n, lease }),
         4 => which.clone().prop_map(Act::Complete),
@@ -124,6 +128,8 @@ impl Both {
             group,
             due,
             attempts,
+            unique,
+            replaces,
         } = act
         else {
             unreachable!("{act:?}")
@@ -141,8 +147,31 @@ impl Both {
         if let Some(attempts) = attempts {
             place = place.attempts(attempts);
         }
+        if let Some(unique) = unique {
+            place = place.unique(unique);
+        }
         let number = self.ids.len() as u32;
-        self.ids.push(add(&mut self.jobs, key, place, number));
+        let mut entering = (Some((key, number)), place);
+        let pushed = (self.jobs).push((&mut entering, 0), replaces, || Ok(()));
+        let pushed = pushed.map(|(id, old)| (id, old.map(|old| self.jobs.take_replaced(old))));
+        let other = unique.and_then(|unique| self.naive.named(tenant, unique));
+        let other = other.map(|other| (other.number, other.is));
+        let refused = match (attempts, other) {
+            (Some(0), _) => {
+                assert_eq!(pushed, Err(NotPushed::NoAttempt));
+                return;
+            }
+            (_, Some((other, is))) if !replaces || matches!(is, Is::Claimed(_)) => Some(other),
+            _ => None,
+        };
+        if let Some(other) = refused {
+            let id = self.ids[other as usize];
+            assert_eq!(pushed, Err(NotPushed::Duplicate(id)));
+            assert_eq!(entering.0, Some((key, number)));
+            return;
+        }
+        let (id, old) = pushed.unwrap();
+        self.ids.push(id);
         let job = NaiveJob {
             number,
             key,
@@ -151,8 +180,13 @@ impl Both {
             is: Is::Ready,
             attempts: 0,
             most: attempts,
+            unique,
         };
         self.naive.push(job, due);
+        assert_eq!(old.map(|old| old.job), other.map(|(other, _)| other));
+        if let Some((other, _)) = other {
+            self.naive.complete(other);
+        }
     }
 
     /// What is done by handle.
@@ -288,17 +322,27 @@ impl Both {
                     }
                 }
             }
-            (_, Some(Is::Dead(_))) => {
-                self.jobs.requeue(id).unwrap();
-                let job = self.naive.job(number).unwrap();
-                (job.is, job.attempts) = (Is::Ready, 0);
-                self.naive.update_lines();
-            }
+            (_, Some(Is::Dead(_))) => self.requeue(number, id),
             (_, is) => {
                 let refused = is.map_or(Refused::Stale, |_| Refused::Alive);
-                assert_eq!(self.jobs.requeue(id), Err(refused));
+                assert_eq!(self.jobs.requeue(id), Err(refused.into()));
             }
         }
+    }
+
+    fn requeue(&mut self, number: u32, id: Key) {
+        let job = self.naive.job(number).unwrap();
+        let (tenant, unique) = (job.tenant, job.unique);
+        let other = unique.and_then(|unique| self.naive.named(tenant, unique));
+        let requeued = self.jobs.requeue(id);
+        if let Some(other) = other {
+            let other = NotRequeued::Duplicate(self.ids[other.number as usize]);
+            return assert_eq!(requeued, Err(other));
+        }
+        requeued.unwrap();
+        let job = self.naive.job(number).unwrap();
+        (job.is, job.attempts) = (Is::Ready, 0);
+        self.naive.update_lines();
     }
 
     fn compare(&mut self) {

@@ -1,4 +1,5 @@
-//! J1: two agents claim jobs by key, so many at a time, from a thousand groups of limit 1.
+//! J1: agents claim jobs by key, so many at a time, from a thousand groups of limit 1. The targets
+//! are those of two agents.
 //!
 //! An operation is a job: claimed, finished, and another of its group pushed behind all others, so
 //! that as many wait as before. All of a claim are pushed under one lock, and finished under one, by
@@ -23,32 +24,34 @@ const OURS: &str = "conversant JobQueue";
 const FIFO: &str = "FIFO of group queues";
 const BY_ID: &str = "BTreeSet of the groups' first";
 
-const AGENTS: usize = 2;
 const GROUPS: u64 = 1_000;
 /// Jobs of each group that wait in the beginning.
 const DEPTH: u64 = 8;
 
 pub fn cells() -> Vec<Cell> {
-    let cell = |n: usize| {
-        let title = format!("claim {n}, finish and push, two agents, 1k groups");
-        Cell::new("J1", title, move || contenders(n))
-            .unit("job")
-            .target(OURS, 1.1, FIFO)
-            .target(OURS, 0.4, BY_ID)
+    let cell = |(agents, in_words): (usize, &str), n: usize| {
+        let title = format!("claim {n}, finish and push, {in_words}, 1k groups");
+        let cell = Cell::new("J1", title, move || contenders(n, agents)).unit("job");
+        match agents {
+            2 => cell.target(OURS, 1.1, FIFO).target(OURS, 0.4, BY_ID),
+            _ => cell,
+        }
     };
-    [1, 8, 64].map(cell).into()
+    let agents = [(1, "one agent"), (2, "two agents"), (4, "four agents")];
+    let cells = agents.map(|agents| [1, 8, 64].map(|n| cell(agents, n)));
+    cells.into_iter().flatten().collect()
 }
 
-fn contenders(n: usize) -> Vec<Entry> {
+fn contenders(n: usize, agents: usize) -> Vec<Entry> {
     vec![
-        entry(OURS, Role::Ours, Ours::new(), n),
-        entry(FIFO, Role::Peer, Fifo::new(GROUPS), n),
-        entry(BY_ID, Role::Peer, ById::new(GROUPS), n),
+        entry(OURS, Role::Ours, Ours::new(), (n, agents)),
+        entry(FIFO, Role::Peer, Fifo::new(GROUPS), (n, agents)),
+        entry(BY_ID, Role::Peer, ById::new(GROUPS), (n, agents)),
     ]
 }
 
-fn entry(name: &str, role: Role, jobs: impl Jobs + 'static, n: usize) -> Entry {
-    Entry::new(name, role, Agents::new(jobs, n))
+fn entry(name: &str, role: Role, jobs: impl Jobs + 'static, each: (usize, usize)) -> Entry {
+    Entry::new(name, role, Agents::new(jobs, each))
 }
 
 /// A queue of jobs, each a key and its group.
@@ -118,17 +121,20 @@ struct Seen {
 
 struct Agents<J> {
     jobs: Arc<J>,
+    /// How many are claimed at a time, and by how many agents.
     n: usize,
+    agents: usize,
     next: Arc<AtomicU64>,
     seen: Arc<[Seen]>,
 }
 
 impl<J: Jobs> Agents<J> {
-    fn new(jobs: J, n: usize) -> Self {
+    fn new(jobs: J, (n, agents): (usize, usize)) -> Self {
         jobs.push((1..=GROUPS * DEPTH).map(|key| (key, key % GROUPS)));
         Self {
             jobs: Arc::new(jobs),
             n,
+            agents,
             next: Arc::new(AtomicU64::new(GROUPS * DEPTH)),
             seen: (0..GROUPS).map(|_| Seen::default()).collect(),
         }
@@ -161,7 +167,7 @@ impl<J: Jobs> Agents<J> {
 impl<J: Jobs> Contender for Agents<J> {
     fn run(&mut self, ops: u64) -> Result<Sample> {
         let right = AtomicBool::new(true);
-        let sample = race(AGENTS, ops, |_, each| {
+        let sample = race(self.agents, ops, |_, each| {
             let (agents, right) = (&*self, &right);
             move || {
                 let mut left = each;

@@ -7,8 +7,8 @@ use crate::contender::Contender;
 
 #[test]
 fn all_pass() {
-    for n in [1, 8, 64] {
-        for mut entry in contenders(n) {
+    for (n, agents) in [(1, 1), (1, 2), (8, 2), (64, 2), (8, 4)] {
+        for mut entry in contenders(n, agents) {
             entry.contender.run(5_000).expect(&entry.name);
             entry.contender.check().expect(&entry.name);
         }
@@ -48,7 +48,7 @@ impl Jobs for Wrong {
 
 fn wrong(loses: bool) -> Agents<Wrong> {
     let jobs = Mutex::default();
-    Agents::new(Wrong { jobs, loses }, 1)
+    Agents::new(Wrong { jobs, loses }, (1, 2))
 }
 
 #[test]

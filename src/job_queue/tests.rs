@@ -1,0 +1,173 @@
+//! The waking rule after every step of random programs, with claims that wait for any job,
+//! for tenants and for groups.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use proptest::prelude::*;
+
+use super::{Claim, Claiming, JobGroup, JobQueue, Place, Scope, Tenant};
+use crate::limit::Limit;
+use crate::wait::{Wait, Waiters};
+
+type Queue = JobQueue<u8, u8>;
+
+#[derive(Clone, Debug)]
+enum Act {
+    Push(u64, Option<u64>, u8),
+    Claim(usize, usize),
+    Complete(usize),
+    GiveBack(usize),
+    Limit(u8, u64, u64, Option<u32>),
+    Wait(usize),
+    Poll(usize),
+    Cancel(usize),
+    Close,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let which = || 0..20usize;
+    let limit = prop_oneof![2 => (0..4u32).prop_map(Some), 1 => Just(None)];
+    prop_oneof![
+        8 => (0..2u64, prop::option::of(0..2u64), 0..4u8)
+            .prop_map(|(tenant, group, key)| Act::Push(tenant, group, key)),
+        3 => (which(), 1..4usize).prop_map(|(part, n)| Act::Claim(part, n)),
+        3 => which().prop_map(Act::Complete),
+        3 => which().prop_map(Act::GiveBack),
+        4 => (0..3u8, 0..2u64, 0..2u64, limit)
+            .prop_map(|(scope, tenant, group, limit)| Act::Limit(scope, tenant, group, limit)),
+        8 => which().prop_map(Act::Wait),
+        2 => which().prop_map(Act::Poll),
+        2 => which().prop_map(Act::Cancel),
+        1 => Just(Act::Close),
+    ]
+}
+
+/// A tenant, or a group of one, or neither.
+type Named<'q> = (Option<&'q Tenant<u8, u8>>, Option<&'q JobGroup<u8, u8>>);
+
+struct Run<'q> {
+    queue: &'q Queue,
+    tenants: &'q [Tenant<u8, u8>],
+    groups: &'q [JobGroup<u8, u8>],
+    waits: Vec<Wait<Claiming<'q, u8, u8>>>,
+    claims: Vec<Claim<'q, u8, u8>>,
+}
+
+impl<'q> Run<'q> {
+    fn run(&mut self, act: Act) {
+        let queue = self.queue;
+        match act {
+            Act::Push(tenant, group, key) => {
+                let mut place = Place::new().tenant(tenant);
+                if let Some(group) = group {
+                    place = place.group(group);
+                }
+                // Refused once it is closed.
+                _ = queue.push(key, key, place);
+            }
+            Act::Claim(part, n) => {
+                let claims = match self.part(part) {
+                    (None, None) => queue.try_claim(n),
+                    (Some(tenant), _) => tenant.try_claim(n),
+                    (_, Some(group)) => group.try_claim(n),
+                };
+                self.claims.extend(claims);
+            }
+            Act::Complete(which) => {
+                if let Some(claim) = taken(&mut self.claims, which) {
+                    claim.complete().unwrap();
+                }
+            }
+            Act::GiveBack(which) => drop(taken(&mut self.claims, which)),
+            Act::Limit(scope, tenant, group, limit) => {
+                let scope = match scope {
+                    0 => Scope::Queue,
+                    1 => Scope::tenant(tenant),
+                    _ => Scope::group_of(tenant, group),
+                };
+                let limit = limit.map_or(Limit::Unlimited, Limit::AtMost);
+                queue.set_limit(scope, limit).unwrap();
+            }
+            Act::Wait(part) => {
+                let wait = match self.part(part) {
+                    (None, None) => queue.claim(1),
+                    (Some(tenant), _) => tenant.claim(1),
+                    (_, Some(group)) => group.claim(1),
+                };
+                self.poll(wait);
+            }
+            Act::Poll(which) => {
+                if let Some(wait) = taken(&mut self.waits, which) {
+                    self.poll(wait);
+                }
+            }
+            Act::Cancel(which) => drop(taken(&mut self.waits, which)),
+            Act::Close => queue.close(),
+        }
+    }
+
+    /// Any job, a tenant, or a group.
+    fn part(&self, which: usize) -> Named<'q> {
+        let which = which % (self.tenants.len() + self.groups.len() + 1);
+        let group = which.checked_sub(self.tenants.len());
+        let group = group.and_then(|which| self.groups.get(which));
+        (self.tenants.get(which), group)
+    }
+
+    fn poll(&mut self, mut wait: Wait<Claiming<'q, u8, u8>>) {
+        let mut cx = Context::from_waker(Waker::noop());
+        match Pin::new(&mut wait).poll(&mut cx) {
+            Poll::Pending => self.waits.push(wait),
+            Poll::Ready(claims) => self.claims.extend(claims.into_iter().flatten()),
+        }
+    }
+
+    fn check(&self) {
+        self.queue.shared().read(|state| {
+            let finished = state.finished();
+            let check = |of, claims: &Waiters<()>| {
+                let due = state.jobs.eligible_of(of).try_into().unwrap_or(usize::MAX);
+                let due = if finished { usize::MAX } else { due };
+                let notified = claims.counts().notified;
+                assert!(
+                    notified >= due.min(claims.len()),
+                    "{of:?}: {notified} of {due}"
+                );
+            };
+            check(None, &state.claims);
+            for (&of, claims) in &state.part_claims {
+                assert!(!claims.is_empty());
+                check(Some(of), claims);
+            }
+        });
+    }
+}
+
+fn taken<T>(all: &mut Vec<T>, which: usize) -> Option<T> {
+    (!all.is_empty()).then(|| all.swap_remove(which % all.len()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn as_many_are_told_as_jobs_may_run(acts in prop::collection::vec(act(), 0..80)) {
+        let queue = Queue::builder().group_limit(2).build().unwrap();
+        let tenants = [0, 1].map(|name| queue.tenant(name));
+        let group = |n: u64| tenants[n as usize / 2].group(n % 2);
+        let groups = [0, 1, 2, 3].map(group);
+        let mut run = Run {
+            queue: &queue,
+            tenants: &tenants,
+            groups: &groups,
+            waits: Vec::new(),
+            claims: Vec::new(),
+        };
+        for act in acts {
+            run.run(act);
+            run.check();
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! A job queue tells of jobs that are dead: failed by hand, by a lease, by a panic, or many at
+//! once.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
+
+use conversant::job_queue::{Claim, JobQueue, Place};
+
+use super::recorder::Recorder;
+
+#[test]
+fn a_death_is_told_once_under_no_lock() {
+    let recorder = Recorder::default();
+    let _guard = recorder.listen();
+    let queue = JobQueue::builder().attempts(2).build().unwrap();
+    let looks = queue.clone();
+    recorder.then(move |_| assert!(looks.counts().dead > 0));
+    let ids = queue
+        .push_all((0..5).map(|n| (n, n, Place::new())))
+        .unwrap();
+    let dead =
+        |n: usize, attempts: u32| format!("WARN job_queue dead job={} attempts={attempts}", ids[n]);
+    let mut claims = queue.try_claim(9);
+    claims.pop().unwrap().fail_for_good().unwrap();
+    assert_eq!(recorder.heard(), [dead(4, 1)]);
+    Claim::fail_all(claims);
+    assert!(recorder.heard().is_empty(), "they wait again");
+
+    let mut claims = queue.try_claim(1);
+    claims.pop().unwrap().fail().unwrap();
+    assert_eq!(recorder.heard(), [dead(0, 2)]);
+    let claims = queue.try_claim(1);
+    let panics = AssertUnwindSafe(move || {
+        let _claims = claims;
+        resume_unwind(Box::new("a handler"))
+    });
+    assert!(catch_unwind(panics).is_err());
+    assert_eq!(recorder.heard(), [dead(1, 2)]);
+    let _late = queue.try_claim_until(1, Duration::from_secs(1));
+    let rest = queue.try_claim(9);
+    queue.advance(Duration::from_secs(1));
+    assert_eq!(recorder.heard(), [dead(2, 2)]);
+    Claim::fail_all(rest);
+    assert_eq!(recorder.heard(), [dead(3, 2)]);
+}
