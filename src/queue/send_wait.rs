@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::group::Admitted;
 use crate::semaphore::{Acquire, TryAcquireError};
 use crate::shown::shows;
-use crate::wait::{Op, Wait, sealed};
+use crate::wait::{Op, Ticket, Wait, sealed};
 
 use super::bounds::{Admission, Bound, bound_of};
 use super::capacity::{Capacity, Permits, number};
@@ -28,8 +28,20 @@ pub struct Sending<'a, O, M, R> {
     /// What it waits for before the queue.
     admission: Admission<O>,
     finish: Finish<'a, O, M, R>,
-    /// It waits for room: whatever has come free and was not given back is given back now.
-    pub(crate) waits: fn(&O),
+    /// Told how the wait goes: true if it is to give up, as one that waits for itself.
+    pub(crate) on_pause: fn(&O, Pause<'_>) -> bool,
+    asleep: bool,
+}
+
+/// How a wait for room goes.
+pub(crate) enum Pause<'a> {
+    /// It waits: whatever has come free and was not given back is given back now.
+    Waits,
+    /// Its thread is about to sleep without a deadline, until this waker is woken; its place
+    /// in line.
+    Sleeps(Ticket, &'a Waker),
+    /// That is over.
+    Over,
 }
 
 /// Sends it, with its permits of the queue and those of its group and lane; or gives it
@@ -163,11 +175,13 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
             request: semaphore.map(|semaphore| semaphore.request(number(permits))),
             admission: Admission::new(),
             finish,
-            waits: |_| (),
+            on_pause: |_, _| false,
+            asleep: false,
         })
     }
 
     fn finish(&mut self, permits: Result<Permits<'a>, SendReason>) -> R {
+        self.unblock();
         let (by, message) = self.pending.take().expect(HERE);
         (self.finish)(by, message, permits, &mut self.admission.admitted)
     }
@@ -230,8 +244,11 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
             Poll::Ready(Err(error)) => Poll::Ready(self.leave(TryAcquireError::from(error).into())),
             Poll::Pending => {
                 self.capacity.waited_for();
-                self.pending.iter().for_each(|(by, _)| (self.waits)(by));
-                Poll::Pending
+                let pending = self.pending.as_ref();
+                match pending.is_some_and(|(by, _)| (self.on_pause)(by, Pause::Waits)) {
+                    true => Poll::Ready(self.leave(SendReason::OwnQueue)),
+                    false => Poll::Pending,
+                }
             }
         }
     }
@@ -241,6 +258,23 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
             request.cancel();
         }
         self.admission.cancel();
+    }
+
+    fn block(&mut self, waker: &Waker) {
+        let ticket = self.request.as_ref().and_then(Acquire::ticket);
+        if let (Some((by, _)), Some(ticket)) = (&self.pending, ticket) {
+            self.asleep = true;
+            (self.on_pause)(by, Pause::Sleeps(ticket, waker));
+        }
+    }
+
+    #[inline]
+    fn unblock(&mut self) {
+        if std::mem::take(&mut self.asleep)
+            && let Some((by, _)) = &self.pending
+        {
+            (self.on_pause)(by, Pause::Over);
+        }
     }
 }
 

@@ -20,13 +20,17 @@ impl<J: Body> Core<J> {
         match target {
             Target::Synchronize(caller) => !self.caller(caller).is_synchronizing(),
             Target::Release(caller) => self.caller(caller).unfinished() == 0,
+            Target::Room(caller, ticket) => {
+                let capacity = self.caller(caller).capacity.as_ref();
+                !capacity.is_some_and(|capacity| capacity.denies(ticket))
+            }
             // A task says so itself.
             Target::Task(_) | Target::Shutdown => false,
         }
     }
 
     pub(super) fn resolve_stall(&mut self, wakes: &mut WakeBatch) {
-        let blocked = self.stalls.blocked();
+        let blocked = self.stalls.blocked(|target| self.has_come(target));
         if blocked == 0 || blocked < self.workers.busy() as usize {
             return;
         }

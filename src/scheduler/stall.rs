@@ -7,6 +7,7 @@
 use std::task::Waker;
 
 use crate::slab::Key;
+use crate::wait::Ticket;
 
 use super::outcome::TaskId;
 
@@ -21,6 +22,8 @@ pub(crate) enum Target {
     Release(Key),
     /// The scheduler's shutdown.
     Shutdown,
+    /// Room in a caller; its place in line.
+    Room(Key, Ticket),
 }
 
 #[derive(Debug)]
@@ -74,9 +77,11 @@ impl Stalls {
         self.0.is_empty()
     }
 
-    /// How many are blocked and were not told to give up.
-    pub(super) fn blocked(&self) -> usize {
-        self.0.iter().filter(|b| !b.stalled).count()
+    /// How many are blocked and were not told to give up: something that they wait for may
+    /// have come, though they do not know.
+    pub(super) fn blocked(&self, has_come: impl Fn(Target) -> bool) -> usize {
+        let waits = |b: &&Blocked| !b.stalled && !b.targets.iter().any(|&t| has_come(t));
+        self.0.iter().filter(waits).count()
     }
 
     /// Tells the newest of them to give up, which is to be woken for that.
