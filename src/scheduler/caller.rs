@@ -21,6 +21,7 @@ use crate::sync::{Arc, AtomicBool, Ordering::Relaxed};
 use crate::wait::Waiters;
 
 use super::outcome::{Ending, TaskId};
+use super::reject::SyncError;
 
 /// What a caller's failure means for its tasks of higher tiers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -130,6 +131,18 @@ pub(crate) enum Synced {
     Nothing,
     /// Another synchronize of this caller is under way.
     Busy,
+}
+
+impl Synced {
+    /// What the synchronize gives, if it is over.
+    pub(crate) fn gives(self) -> Option<Result<Summary, SyncError>> {
+        match self {
+            Self::Done(summary) => Some(Ok(summary)),
+            Self::NotYet => None,
+            Self::Nothing => Some(Err(SyncError::NothingOutstanding)),
+            Self::Busy => Some(Err(SyncError::Busy)),
+        }
+    }
 }
 
 #[derive(Debug)]

@@ -45,7 +45,7 @@ impl<J: Body> Core<J> {
     /// cancelled. Says up to which task; and whether it made a hold, so that no task starts
     /// until that is done. For a released caller there is none: none of its tasks starts
     /// any more.
-    pub(super) fn begin_cancel(&mut self, of: Option<Key>) -> (TaskId, bool) {
+    pub(crate) fn begin_cancel(&mut self, of: Option<Key>) -> (TaskId, bool) {
         let last = self.last;
         let cancelled = match of {
             Some(caller) => &mut self.caller_mut(caller).cancelled,

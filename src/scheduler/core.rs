@@ -255,7 +255,7 @@ impl<J: Body> Core<J> {
 
     /// Whether somebody wants no task to start.
     #[inline]
-    pub(super) fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.holds > 0
     }
 

@@ -64,12 +64,12 @@ impl Op for Synchronize<'_> {
                 false => state.core.synchronize(caller),
             };
             *closed = synced == Synced::NotYet;
-            match synced {
-                Synced::Done(summary) => return Some(Ok(summary)),
-                Synced::Nothing if or_nothing => return Some(Ok(Summary::default())),
-                Synced::Nothing => return Some(Err(SyncError::NothingOutstanding)),
-                Synced::Busy => return Some(Err(SyncError::Busy)),
-                Synced::NotYet => {}
+            if synced == Synced::Nothing && or_nothing {
+                return Some(Ok(Summary::default()));
+            }
+            let gives = synced.gives();
+            if gives.is_some() {
+                return gives;
             }
             if worker.is_some_and(|n| state.core.stalls.is_stalled(n)) {
                 *closed = false;

@@ -107,6 +107,21 @@ fn one_that_is_cancelled_while_it_is_polled_ends_where_it_awaits() {
     assert_eq!(sim.now(), secs(2));
 }
 
+/// As on a scheduler; what is submitted later runs.
+#[test]
+fn one_that_is_polled_while_all_are_cancelled_ends_where_it_awaits() {
+    let (mut sim, caller) = one_caller(1);
+    let awaits = Work::takes(secs(2)).awaits(secs(100), 1);
+    sim.submit(caller, awaits).unwrap();
+    sim.advance_to(secs(1));
+    sim.cancel_all(caller);
+    sim.submit(caller, awaits).unwrap();
+    sim.run();
+    let ends: Vec<_> = sim.records().iter().map(|r| (r.ending, r.ended)).collect();
+    let expected = [(Ending::Cancelled, secs(2)), (Ending::Ok, secs(106))];
+    assert_eq!(ends, expected);
+}
+
 #[test]
 fn a_driver_takes_no_work_that_names_a_group_itself() {
     let (mut sim, caller) = one_caller(1);
