@@ -138,7 +138,7 @@ pub use outcome::{Ending, Outcome, Run, TaskId, Verdict};
 pub use pool::{Pool, PoolError};
 pub use reject::{CallerError, Reason, Rejected, SyncError};
 pub use room::Submitting;
-pub use status::{CallerStatus, RunningTask, Status, WaitingTask, Why, WorkersStatus};
+pub use status::{CallerStatus, Counts, RunningTask, Status, WaitingTask, Why, WorkersStatus};
 pub use task::{OutcomeError, Task, first};
 #[cfg(feature = "tracing")]
 pub use trace::Tracing;
@@ -210,6 +210,26 @@ impl Scheduler {
     pub fn status(&self) -> Status {
         let lost = self.shared.lost.get();
         self.shared.read_exact(|state| state.core.status(lost))
+    }
+
+    /// How many tasks there are of what: as the [status](Self::status) has them, at a cost that
+    /// does not depend on how many there are. What workers have taken along goes back for it.
+    ///
+    /// ```
+    /// use conversant::scheduler::{CallerOptions, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder().workers(1).build()?;
+    /// let caller = scheduler.caller("main", CallerOptions::default())?;
+    /// caller.exec(|| Ok::<_, String>(()))?.detach();
+    /// caller.exec(|| Err::<(), _>("no file"))?.detach();
+    /// caller.synchronize().wait()?;
+    /// let counts = scheduler.counts();
+    /// assert_eq!((counts.waiting, counts.running, counts.ok, counts.failed), (0, 0, 1, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.shared.read_exact(|state| state.core.counts())
     }
 
     /// The workers alone: as in [`status`](Self::status), at a constant cost.

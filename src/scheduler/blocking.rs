@@ -2,6 +2,7 @@
 
 use std::task::Waker;
 
+use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
@@ -14,6 +15,11 @@ impl<J: Body> Core<J> {
         if !targets.iter().any(|&target| self.has_come(target)) {
             self.stalls.block(n, targets, waker);
         }
+    }
+
+    /// What the task is called that worker `n` runs, whose local queue is cleared.
+    pub(super) fn label_on(&self, n: u32) -> Option<Arc<str>> {
+        self.running.get(n as usize)?.as_ref()?.label.clone()
     }
 
     fn has_come(&self, target: Target) -> bool {

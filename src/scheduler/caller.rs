@@ -284,8 +284,7 @@ impl CallerState {
         let epoch = self.epoch_of(id);
         epoch.unfinished -= u64::from(tasks);
         match how {
-            Some(Ending::Ok) => epoch.summary.ok += u64::from(tasks),
-            Some(how) => epoch.summary.count(id, how),
+            Some(how) => epoch.summary.count(id, how, tasks),
             None => epoch.summary.tasks -= 1,
         }
         epoch.unfinished == 0
@@ -377,9 +376,18 @@ impl Summary {
         self.ok == self.tasks
     }
 
-    fn count(&mut self, id: TaskId, how: Ending) {
+    /// Counts endings of so many tasks; none but those that end well end several at once.
+    #[inline]
+    pub(super) fn count(&mut self, id: TaskId, how: Ending, tasks: u32) {
         match how {
-            Ending::Ok => self.ok += 1,
+            Ending::Ok => self.ok += u64::from(tasks),
+            _ => self.count_unwell(id, how),
+        }
+    }
+
+    fn count_unwell(&mut self, id: TaskId, how: Ending) {
+        match how {
+            Ending::Ok => {}
             Ending::Failed => self.failed += 1,
             Ending::Panicked => self.panicked += 1,
             Ending::Cancelled => self.cancelled += 1,

@@ -28,7 +28,7 @@ use crate::sync::Arc;
 use crate::wait::{Waiters, WakeBatch};
 use crate::workers::{Action, Workers};
 
-use super::caller::{CallerOptions, CallerState};
+use super::caller::{CallerOptions, CallerState, Summary};
 use super::clock::Clock;
 use super::outcome::TaskId;
 use super::stall::Stalls;
@@ -58,6 +58,8 @@ pub(crate) struct Core<J> {
     idle_wakers: Vec<Option<Waker>>,
     pub(crate) last: TaskId,
     pub(super) unfinished: u64,
+    /// How many have ended how; the number of tasks in it counts for nothing.
+    pub(super) ended_so_far: Summary,
     /// Futures that wait to be woken.
     pub(super) suspended: u64,
     /// Tasks that the owner tells the log of or drops: each is placed, or counted, in an event
@@ -98,6 +100,7 @@ impl<J: Body> Core<J> {
             idle_wakers: Vec::new(),
             last: TaskId(0),
             unfinished: 0,
+            ended_so_far: Summary::default(),
             suspended: 0,
             underway: 0,
             closed: false,

@@ -235,6 +235,21 @@ impl Caller {
         Ok(())
     }
 
+    /// The most of its tasks that have not ended. See
+    /// [`capacity`](super::CallerOptions::capacity).
+    #[must_use]
+    pub fn capacity(&self) -> Limit {
+        self.capacity.limit()
+    }
+
+    /// How many more it takes now, if it has a capacity. An ending counts as soon as it is
+    /// reported, and workers report several at once where nobody waits for them. Out of date
+    /// when it is returned.
+    #[must_use]
+    pub fn available_permits(&self) -> Option<i64> {
+        self.capacity.available()
+    }
+
     /// Changes the cap; lowering it leaves a debt that endings pay, 0 pauses.
     ///
     /// # Errors

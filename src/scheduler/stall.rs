@@ -71,6 +71,16 @@ impl Stalls {
         self.0.iter().any(|b| b.worker == worker && b.stalled)
     }
 
+    /// Whether the task that worker `n` runs is blocked.
+    pub(super) fn is_blocked(&self, worker: u32) -> bool {
+        self.0.iter().any(|b| b.worker == worker)
+    }
+
+    /// How many are blocked.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether nobody is blocked.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {

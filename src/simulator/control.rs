@@ -2,11 +2,17 @@
 
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::Limit;
-use crate::scheduler::{Location, Summary, SyncError};
+use crate::scheduler::{Counts, Location, Summary, SyncError};
 
 use super::{CallerId, GroupId, SimTask, Simulation};
 
 impl Simulation {
+    /// How many tasks there are of what, at this instant.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.core.counts()
+    }
+
     /// Bumps the group of a task.
     ///
     /// # Errors

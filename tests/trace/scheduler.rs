@@ -108,10 +108,12 @@ fn a_task_that_waits_is_told_and_that_it_gives_up() {
     let same = caller.clone();
     // No worker is left for what it waits for.
     let waits = move || same.exec(ok).unwrap().outcome().wait().map(|_| ());
-    let outcome = caller.exec(waits).unwrap().outcome().wait().unwrap();
+    let place = Place::new().label("parent");
+    let outcome = caller.exec_with(place, waits);
+    let outcome = outcome.unwrap().outcome().wait().unwrap();
     let told = [
-        "DEBUG scheduler blocked task=1 worker=1 why=waits for others",
-        "WARN scheduler deadlock task=1 worker=1",
+        "DEBUG scheduler blocked task=1 label=parent worker=1 why=waits for others",
+        "WARN scheduler deadlock task=1 label=parent worker=1",
     ];
     assert_eq!(recorder.heard(), told);
     let stalled = OutcomeError::Stalled(Stalled);

@@ -10,7 +10,8 @@ use std::time::Duration;
 use conversant::error::Stalled;
 use conversant::limit::Limit;
 use conversant::scheduler::{
-    Caller, CallerOptions, How, OnFailure, Place, PoolError, Reason, Rejected, Scheduler, Verdict,
+    Caller, CallerOptions, How, OnFailure, Place, PoolError, Reason, Rejected, Scheduler, Task,
+    Verdict,
 };
 
 use crate::threads::asynchronous::Count;
@@ -269,6 +270,30 @@ fn who_waits_for_room_hides_no_other_stall() {
         let tasks = [first.unwrap(), second.unwrap()];
         let stalled = tasks.map(|mut task| task.outcome().wait().unwrap().verdict.ok());
         assert!(stalled.contains(&Some(true)) && stalled.contains(&Some(false)));
+        end(&scheduler);
+    });
+}
+
+/// The room that another's end gives comes a moment after that end is known.
+#[test]
+fn who_waits_for_room_that_comes_is_not_stalled() {
+    finishes(|| {
+        let scheduler = scheduler(2);
+        let caller = Arc::new(roomy(&scheduler, 2));
+        for _ in 0..200 {
+            let held = Held::start(&caller);
+            let own = Arc::clone(&caller);
+            let waits = move || {
+                let task = own.exec_wait(Place::new(), || Ok::<_, ()>(1)).wait();
+                task.map(Task::detach).map_err(|refused| refused.reason)
+            };
+            let mut waits = caller.exec(waits).unwrap();
+            until(|| scheduler.counts().blocked == 1);
+            held.go();
+            assert_eq!(waits.outcome().wait().unwrap().verdict.ok(), Some(()));
+            assert!(caller.synchronize().wait().unwrap().all_ok());
+            drop(held);
+        }
         end(&scheduler);
     });
 }
