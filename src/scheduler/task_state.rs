@@ -269,13 +269,13 @@ pub(crate) enum Claimed<J> {
 }
 
 impl<J: Body> Claimed<J> {
-    /// Whether its worker has run all of several, or runs the last.
+    /// How many of them its worker has not begun.
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(super) fn len(&self) -> usize {
         match self {
-            Self::One(claim, _) => claim.is_none(),
-            Self::Run(run) => run.is_empty(),
-            Self::Groups(groups) => groups.is_empty(),
+            Self::One(claim, _) => claim.iter().len(),
+            Self::Run(run) => run.len(),
+            Self::Groups(groups) => groups.len(),
         }
     }
 

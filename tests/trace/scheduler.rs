@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use conversant::error::Stalled;
 use conversant::scheduler::{
-    Builder, Caller, CallerOptions, How, OutcomeError, Place, Scheduler, Tracing, Verdict,
+    Builder, Caller, CallerOptions, How, OutcomeError, Place, Scheduler, Task, Tracing, Verdict,
 };
 
 use super::recorder::Recorder;
@@ -118,6 +118,34 @@ fn a_task_that_waits_is_told_and_that_it_gives_up() {
     assert_eq!(recorder.heard(), told);
     let stalled = OutcomeError::Stalled(Stalled);
     assert!(matches!(outcome.verdict, Verdict::Failed(e) if e == stalled));
+}
+
+/// For room that the end of another task gives.
+#[test]
+fn a_wait_for_room_that_comes_is_no_deadlock() {
+    let recorder = Recorder::default();
+    let (scheduler, _) = heard_by(&recorder, Scheduler::builder().workers(2));
+    let options = CallerOptions {
+        capacity: 2.into(),
+        ..CallerOptions::default()
+    };
+    let caller = scheduler.caller("small", options).unwrap();
+    let (go, may_go) = channel();
+    let go = Mutex::new(go);
+    recorder.then(move |_| go.lock().unwrap().send(()).unwrap());
+    caller.exec(move || may_go.recv()).unwrap().detach();
+    let same = caller.clone();
+    let waits = move || {
+        let task = same.exec_wait(Place::new(), ok).wait();
+        task.map(Task::detach).map_err(|refused| refused.reason)
+    };
+    let outcome = caller.exec(waits).unwrap().outcome().wait().unwrap();
+    assert_eq!(outcome.verdict.ok(), Some(()));
+    let heard = recorder.heard();
+    assert!(
+        heard.len() == 1 && heard[0].contains("blocked task=2"),
+        "{heard:?}"
+    );
 }
 
 #[test]
