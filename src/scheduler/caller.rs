@@ -39,7 +39,8 @@ pub enum OnFailure {
 /// failure of its means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerOptions {
-    /// How many turns it takes in a row while others wait: 1 to 1,000,000.
+    /// How many turns it takes in a row while others wait: 1 to 1,000,000. Its futures
+    /// that were woken have as many turns beside those.
     pub weight: u32,
     /// The most of its tasks in flight at once.
     pub cap: Limit,

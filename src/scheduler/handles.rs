@@ -215,7 +215,7 @@ impl Caller {
         self.shared.cancel_all(Some(self.key));
     }
 
-    /// Bumps the group of a task; a future that was woken, itself.
+    /// Bumps the group of a task; a future that has begun, itself: its next poll.
     ///
     /// # Errors
     ///

@@ -206,6 +206,8 @@ pub(super) struct FutureState<J> {
     pub(super) begun: Option<(Duration, u32)>,
     pub(super) queued: Duration,
     pub(super) phase: Phase<J>,
+    /// To which level it is bumped when it is woken next.
+    pub(super) bump: Option<u8>,
 }
 
 #[derive(Debug)]

@@ -221,7 +221,7 @@ impl<J: Body> Core<J> {
     }
 
     /// Bumps the group of a task that has not ended, or if it is alone the task itself, while
-    /// it waits.
+    /// it waits; a future that has begun, for its next poll.
     pub(crate) fn bump(&mut self, at: Location, level: u8) -> Result<(), Stale> {
         let spot = match at {
             Location::Line(spot) => spot,
@@ -234,14 +234,17 @@ impl<J: Body> Core<J> {
                 return Ok(());
             }
             Location::Future(future) => {
-                let future = self.futures.get(future).ok_or(Stale)?;
+                let future = self.futures.get_mut(future).ok_or(Stale)?;
                 match (&future.phase, future.begun, future.tag.holds.group) {
                     (&Phase::InLine(spot), ..) => spot,
                     (_, None, Some(group)) => {
                         self.backlog.bump(group, level);
                         return Ok(());
                     }
-                    _ => return Ok(()),
+                    _ => {
+                        future.bump = Some(level);
+                        return Ok(());
+                    }
                 }
             }
         };

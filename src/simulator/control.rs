@@ -13,7 +13,7 @@ impl Simulation {
         self.core.counts()
     }
 
-    /// Bumps the group of a task.
+    /// Bumps the group of a task; a future that has begun, itself: its next poll.
     ///
     /// # Errors
     ///
