@@ -47,13 +47,14 @@ async fn nightly() -> Result<(), Box<dyn Error>> {
         println!("{name}: {}", task.await?.verdict);
     }
     let summary = caller.synchronize().await?;
+    scheduler.shutdown(How::Drain).await?;
     println!("{} of {} went well", summary.ok, summary.tasks);
     let done = done.lock().unwrap();
     println!("tier by tier: {}", done.is_sorted_by_key(|(tier, ..)| tier));
     let written = done.iter().filter(|(_, writes, _)| *writes);
     let written: Vec<_> = written.map(|(.., name)| *name).collect();
     println!("the ledger: {}", written.join(", "));
-    Ok(scheduler.shutdown(How::Drain).await?)
+    Ok(())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -123,7 +123,7 @@ mod worker;
 
 use std::fmt;
 
-use crate::error::{Closed, OutOfRange, Stalled};
+use crate::error::{Closed, OutOfRange, Stale, Stalled};
 use crate::queue::Capacity;
 use crate::sync::Arc;
 use crate::wait::{Op, Wait};
@@ -191,6 +191,17 @@ impl Scheduler {
             capacity,
             may_post,
         })
+    }
+
+    /// A handle of the group that the log and the status call so: to pause it, say, or change
+    /// its limit or level. A submission with it takes the scheduler's lock, also where one with
+    /// the first handle or its clones need not.
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] if the group or its caller is gone, or it is of another scheduler.
+    pub fn group(&self, id: GroupId) -> Result<Group, Stale> {
+        Group::find(&self.shared, id)
     }
 
     /// Raises or lowers the most workers. Lowering takes effect as running

@@ -94,7 +94,9 @@ impl Builder {
         Self { bypass, ..self }
     }
 
-    /// Runs the workers on this pool instead of threads of their own. There none rests, so
+    /// Runs the workers on this pool instead of threads of their own. What was said of those,
+    /// their [name](Self::thread_name) and what they call, means nothing then; said after this,
+    /// it ends the use of the pool. On a pool none rests, so
     /// that somebody else must keep the time of [delays](super::Place::after): a
     /// [`Ticker`](crate::ticker::Ticker), or calls of [`advance`](Scheduler::advance).
     ///
@@ -140,7 +142,7 @@ impl Builder {
     }
 
     /// The same when a worker has left, and its thread is about to end: a shutdown may
-    /// be over before.
+    /// be over before. Ends the use of a pool.
     pub fn on_thread_exit(self, hook: impl Fn(u32) + Send + Sync + 'static) -> Self {
         let on_exit = Some(Box::new(hook) as Hook);
         self.threads(|threads| Threads { on_exit, ..threads })

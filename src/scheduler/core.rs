@@ -19,17 +19,18 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::backlog::{Backlog, GroupKey};
-use crate::error::OutOfRange;
+use crate::error::{OutOfRange, Stale};
 use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 use crate::queue::Capacity;
 use crate::slab::{Key, Slab};
-use crate::sync::Arc;
+use crate::sync::{Arc, unique};
 use crate::wait::{Waiters, WakeBatch};
 use crate::workers::{Action, Workers};
 
 use super::caller::{CallerOptions, CallerState, Summary};
 use super::clock::Clock;
+use super::log::GroupId;
 use super::outcome::TaskId;
 use super::stall::Stalls;
 use super::task_state::{Body, Ended, FutureState, Later, Running, Started, Waiting};
@@ -45,6 +46,8 @@ pub enum How {
 }
 
 pub(crate) struct Core<J> {
+    /// Tells its names from those of others.
+    number: u64,
     pub(crate) backlog: Backlog<Waiting<J>>,
     pub(super) callers: Slab<CallerState>,
     /// By lane: whose it is.
@@ -90,6 +93,7 @@ pub(crate) struct Core<J> {
 impl<J: Body> Core<J> {
     pub(crate) fn new(workers: u32, bypass: Bypass) -> Result<Self, OutOfRange> {
         Ok(Self {
+            number: unique(),
             backlog: Backlog::new(bypass),
             callers: Slab::new(),
             by_lane: Vec::new(),
@@ -172,6 +176,22 @@ impl<J: Body> Core<J> {
     ) -> Result<GroupKey, OutOfRange> {
         let lane = self.caller(caller).lane;
         self.backlog.add_group(lane, limit, level)
+    }
+
+    pub(super) fn name_of(&self, key: GroupKey) -> GroupId {
+        let scheduler = self.number;
+        GroupId { scheduler, key }
+    }
+
+    /// One owner more of a group of this scheduler: its caller, who is still there.
+    pub(super) fn pin(&mut self, id: GroupId) -> Result<Key, Stale> {
+        let of_ours = (id.scheduler == self.number).then_some(id.key);
+        let lane = of_ours.and_then(|group| self.backlog.lane_of(group));
+        let caller = lane.and_then(|lane| self.by_lane.get(lane.index() as usize));
+        let caller = caller.filter(|&&caller| self.callers.get(caller).is_some());
+        let caller = *caller.ok_or(Stale)?;
+        self.backlog.pin(id.key);
+        Ok(caller)
     }
 
     // Workers.

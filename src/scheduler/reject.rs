@@ -49,7 +49,7 @@ pub enum Reason {
 pub enum CallerError {
     /// The scheduler is shut down.
     Closed(Closed),
-    /// The weight or the cap.
+    /// The weight, the cap or the capacity.
     OutOfRange(OutOfRange),
 }
 

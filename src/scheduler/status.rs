@@ -209,7 +209,7 @@ impl<J: Body> Core<J> {
                 caller: self.caller(self.caller_of(holds.lane)).name.clone(),
                 label: label.clone(),
                 tier: holds.tier,
-                group: holds.group.map(GroupId),
+                group: holds.group.map(|group| self.name_of(group)),
                 worker,
                 blocked: self.stalls.is_blocked(worker),
                 start: *start,
@@ -223,7 +223,7 @@ impl<J: Body> Core<J> {
                 caller: self.caller(caller).name.clone(),
                 label: task.job.label().cloned(),
                 tier,
-                group: self.group_at(at).map(GroupId),
+                group: self.group_at(at).map(|group| self.name_of(group)),
                 queued: self.queued_of(task),
                 why: self.why(caller, at),
             });

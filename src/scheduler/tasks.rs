@@ -9,7 +9,7 @@ use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
-use super::log::{GroupId, Record, TaskInfo};
+use super::log::{Record, TaskInfo};
 use super::outcome::{Ending, Run, TaskId};
 use super::task_state::{
     Body, Ended, Later, Location, Phase, Placing, Running, Started, Tag, Waiting,
@@ -80,7 +80,7 @@ impl<J: Body> Core<J> {
             caller: Arc::clone(&self.caller(self.caller_of(holds.lane)).name),
             label: label.cloned(),
             tier: holds.tier,
-            group: holds.group.map(GroupId),
+            group: holds.group.map(|group| self.name_of(group)),
             queued,
         }
     }
