@@ -61,7 +61,8 @@
 //!
 //! # Waiting inside tasks
 //!
-//! A task may wait for another of the same scheduler, but while it does its
+//! A task may wait for another of the same scheduler, or for
+//! [room](Caller::exec_wait) in a caller, but while it does its
 //! worker does nothing else. If every running task is blocked in an untimed
 //! [`wait`](crate::wait::Wait::wait) of the same scheduler and no task can
 //! start, nor one with a delay later on another worker, the newest such wait gives
