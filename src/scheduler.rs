@@ -251,8 +251,8 @@ impl Scheduler {
     }
 
     /// While the hold lives no task starts, whatever is submitted: when it is
-    /// dropped, all of that has arrived at one instant. Running tasks go on. A
-    /// task that keeps a hold must not wait for a task that has not started.
+    /// dropped, all of that has arrived at one instant. Running tasks go on. Who
+    /// keeps a hold must not wait for a task that has not started.
     pub fn hold(&self) -> Hold<'_> {
         self.shared
             .with_state(|state, wakes, _| state.exact(wakes).hold());
