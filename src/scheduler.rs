@@ -110,6 +110,7 @@ mod stall;
 mod status;
 mod submissions;
 mod submit;
+mod summary;
 mod suspended;
 mod task;
 mod task_state;
@@ -130,7 +131,7 @@ use crate::sync::Arc;
 use crate::wait::{Op, Wait};
 
 pub use builder::Builder;
-pub use caller::{CallerOptions, OnFailure, Summary};
+pub use caller::{CallerOptions, OnFailure};
 pub use core::How;
 pub use current::is_cancelled;
 pub use handles::{Caller, Group, Place};
@@ -140,6 +141,7 @@ pub use pool::{Pool, PoolError};
 pub use reject::{CallerError, Reason, Rejected, SyncError};
 pub use room::Submitting;
 pub use status::{CallerStatus, Counts, RunningTask, Status, WaitingTask, Why, WorkersStatus};
+pub use summary::Summary;
 pub use task::{OutcomeError, Task, first};
 #[cfg(feature = "tracing")]
 pub use trace::Tracing;
@@ -356,18 +358,13 @@ impl Drop for Scheduler {
 }
 
 impl fmt::Debug for Scheduler {
-    /// With counts, if nobody has the lock just then: of the workers that run a task, and of
-    /// the tasks that have not ended and, of these, are not due.
+    /// With its [counts](Self::counts), if nobody has the lock just then; what workers have
+    /// taken along counts as it did when they took it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Scheduler");
-        let counts = self
-            .shared
-            .state
-            .try_lock()
-            .map(|state| state.core.counts());
-        if let Some((busy, unfinished, delayed)) = counts {
-            out.field("busy", &busy).field("unfinished", &unfinished);
-            out.field("delayed", &delayed);
+        let state = self.shared.state.try_lock();
+        if let Some(counts) = state.map(|state| state.core.counts()) {
+            out.field("counts", &counts);
         }
         out.finish_non_exhaustive()
     }

@@ -6,9 +6,10 @@ use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::Waiters;
 
-use super::caller::{CallerState, Summary, Synced};
+use super::caller::{CallerState, Synced};
 use super::core::Core;
 use super::outcome::TaskId;
+use super::summary::Summary;
 use super::task_state::Body;
 
 impl<J: Body> Core<J> {

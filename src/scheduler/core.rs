@@ -28,11 +28,12 @@ use crate::sync::{Arc, unique};
 use crate::wait::{Waiters, WakeBatch};
 use crate::workers::{Action, Workers};
 
-use super::caller::{CallerOptions, CallerState, Summary};
+use super::caller::{CallerOptions, CallerState};
 use super::clock::Clock;
 use super::log::GroupId;
 use super::outcome::TaskId;
 use super::stall::Stalls;
+use super::summary::Summary;
 use super::task_state::{Body, Ended, FutureState, Later, Running, Started, Waiting};
 
 /// How a caller or a scheduler ends.

@@ -13,13 +13,13 @@ use crate::sync::{Arc, AtomicBool};
 use crate::trace;
 use crate::wait::{Op, Wait, WakeBatch};
 
-use super::caller::Summary;
 use super::core::How;
 use super::log::GroupId;
 use super::posting::Row;
 use super::prefetch::State;
 use super::reject::SyncError;
 use super::shared::Shared;
+use super::summary::Summary;
 use super::task::Task;
 use super::task_state::Placing;
 use super::waits::{Drained, Synchronize};

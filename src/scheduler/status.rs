@@ -314,15 +314,6 @@ impl<J: Body> Core<J> {
         lane.open_tier().or(untiered.then_some(0))
     }
 
-    /// How many workers are busy, and how many tasks have not ended, or are not due.
-    pub(super) fn counts(&self) -> (u32, u64, usize) {
-        (
-            self.workers.busy(),
-            self.unfinished,
-            self.clock.timers.len(),
-        )
-    }
-
     pub(super) fn workers_status(&self) -> WorkersStatus {
         WorkersStatus {
             max: self.workers.max(),

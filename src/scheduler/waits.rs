@@ -7,12 +7,13 @@ use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::{Op, Spare, Ticket, Waiters, sealed};
 
-use super::caller::{Summary, Synced};
+use super::caller::Synced;
 use super::core::How;
 use super::current::{block, current, unblock};
 use super::reject::SyncError;
 use super::shared::{Shared, keep_waker};
 use super::stall::Target;
+use super::summary::Summary;
 
 /// The wait of [`Caller::synchronize`](super::Caller::synchronize).
 #[derive(Debug)]
