@@ -269,9 +269,8 @@ fn a_scheduler_shows_how_much_is_not_due() {
     let (scheduler, caller) = on_a_pool();
     scheduler.advance(HOUR);
     let task = later(&caller, HOUR);
-    assert_eq!(
-        format!("{scheduler:?}"),
-        "Scheduler { busy: 0, unfinished: 1, delayed: 1, .. }"
-    );
+    let shown = format!("{scheduler:?}");
+    let counts = "Scheduler { counts: Counts { callers: 1, waiting: 0, delayed: 1, ";
+    assert!(shown.starts_with(counts), "{shown}");
     assert!(task.cancel());
 }
