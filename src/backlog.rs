@@ -52,7 +52,6 @@ mod tests;
 
 /// A group's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GroupKey(Key);
 
 impl fmt::Display for GroupKey {

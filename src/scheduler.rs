@@ -61,7 +61,8 @@
 //!
 //! # Waiting inside tasks
 //!
-//! A task may wait for another of the same scheduler, but while it does its
+//! A task may wait for another of the same scheduler, or for
+//! [room](Caller::exec_wait) in a caller, but while it does its
 //! worker does nothing else. If every running task is blocked in an untimed
 //! [`wait`](crate::wait::Wait::wait) of the same scheduler and no task can
 //! start, nor one with a delay later on another worker, the newest such wait gives
@@ -109,6 +110,7 @@ mod stall;
 mod status;
 mod submissions;
 mod submit;
+mod summary;
 mod suspended;
 mod task;
 mod task_state;
@@ -123,13 +125,13 @@ mod worker;
 
 use std::fmt;
 
-use crate::error::{Closed, OutOfRange, Stalled};
+use crate::error::{Closed, OutOfRange, Stale, Stalled};
 use crate::queue::Capacity;
 use crate::sync::Arc;
 use crate::wait::{Op, Wait};
 
 pub use builder::Builder;
-pub use caller::{CallerOptions, OnFailure, Summary};
+pub use caller::{CallerOptions, OnFailure};
 pub use core::How;
 pub use current::is_cancelled;
 pub use handles::{Caller, Group, Place};
@@ -138,7 +140,8 @@ pub use outcome::{Ending, Outcome, Run, TaskId, Verdict};
 pub use pool::{Pool, PoolError};
 pub use reject::{CallerError, Reason, Rejected, SyncError};
 pub use room::Submitting;
-pub use status::{CallerStatus, RunningTask, Status, WaitingTask, Why, WorkersStatus};
+pub use status::{CallerStatus, Counts, RunningTask, Status, WaitingTask, Why, WorkersStatus};
+pub use summary::Summary;
 pub use task::{OutcomeError, Task, first};
 #[cfg(feature = "tracing")]
 pub use trace::Tracing;
@@ -193,6 +196,17 @@ impl Scheduler {
         })
     }
 
+    /// A handle of the group that the log and the status call so: to pause it, say, or change
+    /// its limit or level. A submission with it takes the scheduler's lock, also where one with
+    /// the first handle or its clones need not.
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] if the group or its caller is gone, or it is of another scheduler.
+    pub fn group(&self, id: GroupId) -> Result<Group, Stale> {
+        Group::find(&self.shared, id)
+    }
+
     /// Raises or lowers the most workers. Lowering takes effect as running
     /// tasks end: the live ones are never more than the larger of the two, and
     /// no task starts above the new maximum.
@@ -212,6 +226,26 @@ impl Scheduler {
         self.shared.read_exact(|state| state.core.status(lost))
     }
 
+    /// How many tasks there are of what: as the [status](Self::status) has them, at a cost that
+    /// does not depend on how many there are. What workers have taken along goes back for it.
+    ///
+    /// ```
+    /// use conversant::scheduler::{CallerOptions, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder().workers(1).build()?;
+    /// let caller = scheduler.caller("main", CallerOptions::default())?;
+    /// caller.exec(|| Ok::<_, String>(()))?.detach();
+    /// caller.exec(|| Err::<(), _>("no file"))?.detach();
+    /// caller.synchronize().wait()?;
+    /// let counts = scheduler.counts();
+    /// assert_eq!((counts.waiting, counts.running, counts.ok, counts.failed), (0, 0, 1, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.shared.read_exact(|state| state.core.counts())
+    }
+
     /// The workers alone: as in [`status`](Self::status), at a constant cost.
     #[must_use]
     pub fn workers(&self) -> WorkersStatus {
@@ -219,8 +253,8 @@ impl Scheduler {
     }
 
     /// While the hold lives no task starts, whatever is submitted: when it is
-    /// dropped, all of that has arrived at one instant. Running tasks go on. A
-    /// task that keeps a hold must not wait for a task that has not started.
+    /// dropped, all of that has arrived at one instant. Running tasks go on. Who
+    /// keeps a hold must not wait for a task that has not started.
     pub fn hold(&self) -> Hold<'_> {
         self.shared
             .with_state(|state, wakes, _| state.exact(wakes).hold());
@@ -324,18 +358,13 @@ impl Drop for Scheduler {
 }
 
 impl fmt::Debug for Scheduler {
-    /// With counts, if nobody has the lock just then: of the workers that run a task, and of
-    /// the tasks that have not ended and, of these, are not due.
+    /// With its [counts](Self::counts), if nobody has the lock just then; what workers have
+    /// taken along counts as it did when they took it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Scheduler");
-        let counts = self
-            .shared
-            .state
-            .try_lock()
-            .map(|state| state.core.counts());
-        if let Some((busy, unfinished, delayed)) = counts {
-            out.field("busy", &busy).field("unfinished", &unfinished);
-            out.field("delayed", &delayed);
+        let state = self.shared.state.try_lock();
+        if let Some(counts) = state.map(|state| state.core.counts()) {
+            out.field("counts", &counts);
         }
         out.finish_non_exhaustive()
     }

@@ -242,11 +242,9 @@ impl Simulation {
         let caller = self.key(caller);
         let mut synced = self.core.synchronize(caller);
         loop {
-            match synced {
-                Synced::Done(summary) => return Ok(summary),
-                Synced::Nothing => return Err(SyncError::NothingOutstanding),
-                Synced::Busy => return Err(SyncError::Busy),
-                Synced::NotYet => self.dispatch(),
+            match synced.gives() {
+                Some(gives) => return gives,
+                None => self.dispatch(),
             }
             synced = self.core.caller_mut(caller).synced();
             if synced != Synced::NotYet {

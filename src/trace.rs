@@ -69,11 +69,12 @@ pub(crate) fn tasks_paused(group: Name<'_>) {
 }
 
 /// A task waits for others of its scheduler, and its worker's thread sleeps.
-pub(crate) fn task_blocked(task: u64, worker: u32) {
+pub(crate) fn task_blocked(task: u64, label: Option<&str>, worker: u32) {
     tell!(
         debug,
         SCHEDULER,
         task,
+        label,
         worker,
         why = "waits for others",
         "blocked"
@@ -81,8 +82,8 @@ pub(crate) fn task_blocked(task: u64, worker: u32) {
 }
 
 /// Such a wait gives up, since nothing could go on.
-pub(crate) fn task_stalled(task: u64, worker: u32) {
-    tell!(warn, SCHEDULER, task, worker, "deadlock");
+pub(crate) fn task_stalled(task: u64, label: Option<&str>, worker: u32) {
+    tell!(warn, SCHEDULER, task, label, worker, "deadlock");
 }
 
 /// A job of a job queue has failed for the last time.

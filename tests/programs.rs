@@ -84,6 +84,20 @@ fn actors() {
 }
 
 #[test]
+fn on_tokio() {
+    let expected = "fetch rates: ok\n\
+                    book rent: ok\n\
+                    book wages: ok\n\
+                    fetch orders: failed: no network\n\
+                    close the day: ok\n\
+                    report: ok\n\
+                    5 of 6 went well\n\
+                    tier by tier: true\n\
+                    the ledger: book rent, book wages, close the day\n";
+    assert_eq!(printed("on_tokio"), expected);
+}
+
+#[test]
 fn policy() {
     let order = "etl0.4 web0.11 web0.6 etl0.5 web0.7 web0.8 etl1.1 web0.9 web0.10 etl1.2 etl1.3";
     let expected =

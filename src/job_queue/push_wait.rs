@@ -112,15 +112,26 @@ impl<K: Ord, J> Shared<K, J> {
             pushed.map_err(|refused| shared.refused(entering.0, refused))
         });
         // What is refused for another reason waits for no room, and takes none.
-        wait.op_mut().send_now = Some(|ToPush { shared, place }, (key, job)| {
+        wait.op_mut().send_now = Some(|pending| {
+            let Pending {
+                by,
+                message,
+                permits,
+            } = taken(pending);
+            let (ToPush { shared, place }, (key, job)) = (by, message);
             let mut entering = entering(key, job, place);
             match shared.push_into(&mut entering, Room::of(&shared.capacity)) {
                 Err(Refusal::Room(SendReason::Full)) => {
                     let (left, place) = entering;
                     let (key, job) = left.expect("it is still here");
-                    Err((ToPush { shared, place }, (key, unwrapped(job))))
+                    *pending = Some(Pending {
+                        by: ToPush { shared, place },
+                        message: (key, unwrapped(job)),
+                        permits,
+                    });
+                    None
                 }
-                pushed => Ok(pushed.map_err(|refused| shared.refused(entering.0, refused))),
+                pushed => Some(pushed.map_err(|refused| shared.refused(entering.0, refused))),
             }
         });
         wait

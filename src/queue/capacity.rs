@@ -18,6 +18,7 @@ use crate::limit::Limit;
 use crate::semaphore::{Permit, Semaphore};
 use crate::sync::{AtomicBool, Ordering, thread_number};
 use crate::turnstile::Turnstile;
+use crate::wait::Ticket;
 
 use super::holders::{Holder, Holders};
 use super::permit_cache::PermitCache;
@@ -111,6 +112,16 @@ impl Capacity {
     /// there is a debt. Out of date when it is returned.
     pub(crate) fn available(&self) -> Option<i64> {
         self.cache().map(PermitCache::available)
+    }
+
+    /// Whether who waits with this ticket has nothing to come: it was granted nothing, and
+    /// nothing is free that is to be granted to those in line.
+    pub(crate) fn denies(&self, ticket: Ticket) -> bool {
+        let none_is_free = self.available().is_some_and(|free| free <= 0);
+        none_is_free
+            && self
+                .permits()
+                .is_some_and(|permits| permits.is_asleep(ticket))
     }
 
     /// Permits that are out.

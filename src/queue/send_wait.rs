@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::group::Admitted;
 use crate::semaphore::{Acquire, TryAcquireError};
 use crate::shown::shows;
-use crate::wait::{Op, Wait, sealed};
+use crate::wait::{Op, Ticket, Wait, sealed};
 
 use super::bounds::{Admission, Bound, bound_of};
 use super::capacity::{Capacity, Permits, number};
@@ -29,9 +29,21 @@ pub struct Sending<'a, O, M, R> {
     admission: Admission<O>,
     finish: Finish<'a, O, M, R>,
     /// How it is sent before it was ever in line, if its permits must be taken by that.
-    pub(crate) send_now: Option<SendNow<O, M, R>>,
-    /// It waits for room: whatever has come free and was not given back is given back now.
-    pub(crate) waits: fn(&O),
+    pub(crate) send_now: Option<SendNow<'a, O, M, R>>,
+    /// Told how the wait goes: true if it is to give up, as one that waits for itself.
+    pub(crate) on_pause: fn(&O, Pause<'_>) -> bool,
+    asleep: bool,
+}
+
+/// How a wait for room goes.
+pub(crate) enum Pause<'a> {
+    /// It waits: whatever has come free and was not given back is given back now.
+    Waits,
+    /// Its thread is about to sleep without a deadline, until this waker is woken; its place
+    /// in line.
+    Sleeps(Ticket, &'a Waker),
+    /// That is over.
+    Over,
 }
 
 /// What is to be sent.
@@ -52,8 +64,8 @@ pub(crate) fn taken<P>(pending: &mut Option<P>) -> P {
     pending.take().expect(HERE)
 }
 
-/// Takes a permit and sends it; or gives it back, as there is no room.
-pub(crate) type SendNow<O, M, R> = fn(O, M) -> Result<R, (O, M)>;
+/// Takes a permit, and sends what is pending; leaves it where it is if there is no room.
+pub(crate) type SendNow<'a, O, M, R> = fn(&mut Option<Pending<'a, O, M>>) -> Option<R>;
 
 /// The conversation on which a message goes; with its tier, if one is said.
 type On<'a, T> = (Option<u32>, &'a Conversation<T>);
@@ -211,33 +223,17 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
             admission: Admission::new(),
             finish,
             send_now: None,
-            waits: |_| (),
+            on_pause: |_, _| false,
+            asleep: false,
         })
     }
 
     /// It has its permits, or is given back.
     fn finish(&mut self, permits: Result<Permits<'a>, SendReason>) -> R {
+        self.unblock();
         self.pending.as_mut().expect(HERE).permits = permits;
         self.request = None;
         (self.finish)(&mut self.pending, &mut self.admission.admitted)
-    }
-
-    /// Tries without a permit, if it is sent so.
-    fn send_now(&mut self, send: SendNow<O, M, R>) -> Option<R> {
-        let Pending {
-            by,
-            message,
-            permits,
-        } = taken(&mut self.pending);
-        send(by, message)
-            .map_err(|(by, message)| {
-                self.pending = Some(Pending {
-                    by,
-                    message,
-                    permits,
-                })
-            })
-            .ok()
     }
 
     /// It leaves the line, if it is in it, and gives the message back.
@@ -262,7 +258,7 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
             return None;
         }
         if let Some(send) = self.send_now {
-            return self.send_now(send);
+            return send(&mut self.pending);
         }
         let permits = self.capacity.take(self.permits).ok()?;
         Some(self.finish(Ok(permits)))
@@ -282,7 +278,7 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         }
         if let Some(send) = self.send_now {
             let free = self.capacity.permits()?.is_free(1);
-            return free.then(|| self.send_now(send)).flatten();
+            return free.then(|| send(&mut self.pending)).flatten();
         }
         let permit = self.request.as_mut()?.attempt()?.ok()?;
         Some(self.finish(Ok(Permits(Some(permit)))))
@@ -297,7 +293,7 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         }
         self.admission.is_over();
         if let Some(send) = self.send_now.take()
-            && let Some(sent) = self.send_now(send)
+            && let Some(sent) = send(&mut self.pending)
         {
             return Poll::Ready(sent);
         }
@@ -312,10 +308,11 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
             Poll::Ready(Err(error)) => Poll::Ready(self.leave(TryAcquireError::from(error).into())),
             Poll::Pending => {
                 self.capacity.waited_for();
-                self.pending
-                    .iter()
-                    .for_each(|pending| (self.waits)(&pending.by));
-                Poll::Pending
+                let pending = self.pending.as_ref();
+                match pending.is_some_and(|one| (self.on_pause)(&one.by, Pause::Waits)) {
+                    true => Poll::Ready(self.leave(SendReason::OwnQueue)),
+                    false => Poll::Pending,
+                }
             }
         }
     }
@@ -325,6 +322,23 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
             request.cancel();
         }
         self.admission.cancel();
+    }
+
+    fn block(&mut self, waker: &Waker) {
+        let ticket = self.request.as_ref().and_then(Acquire::ticket);
+        if let (Some(Pending { by, .. }), Some(ticket)) = (&self.pending, ticket) {
+            self.asleep = true;
+            (self.on_pause)(by, Pause::Sleeps(ticket, waker));
+        }
+    }
+
+    #[inline]
+    fn unblock(&mut self) {
+        if std::mem::take(&mut self.asleep)
+            && let Some(Pending { by, .. }) = &self.pending
+        {
+            (self.on_pause)(by, Pause::Over);
+        }
     }
 }
 

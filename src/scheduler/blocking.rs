@@ -2,6 +2,7 @@
 
 use std::task::Waker;
 
+use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
@@ -16,17 +17,26 @@ impl<J: Body> Core<J> {
         }
     }
 
+    /// What the task is called that worker `n` runs, whose local queue is cleared.
+    pub(super) fn label_on(&self, n: u32) -> Option<Arc<str>> {
+        self.running.get(n as usize)?.as_ref()?.label.clone()
+    }
+
     fn has_come(&self, target: Target) -> bool {
         match target {
             Target::Synchronize(caller) => !self.caller(caller).is_synchronizing(),
             Target::Release(caller) => self.caller(caller).unfinished() == 0,
+            Target::Room(caller, ticket) => {
+                let capacity = self.caller(caller).capacity.as_ref();
+                !capacity.is_some_and(|capacity| capacity.denies(ticket))
+            }
             // A task says so itself.
             Target::Task(_) | Target::Shutdown => false,
         }
     }
 
     pub(super) fn resolve_stall(&mut self, wakes: &mut WakeBatch) {
-        let blocked = self.stalls.blocked();
+        let blocked = self.stalls.blocked(|target| self.has_come(target));
         if blocked == 0 || blocked < self.workers.busy() as usize {
             return;
         }
@@ -36,7 +46,7 @@ impl<J: Body> Core<J> {
             return;
         }
         // What is due later, or woken from elsewhere, could go on on another worker.
-        let comes = !self.clock.is_empty() || self.suspended > 0;
+        let comes = self.clock.is_kept() && !self.clock.is_empty() || self.suspended > 0;
         if comes && self.workers.busy() < self.workers.max() {
             return;
         }

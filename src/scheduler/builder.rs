@@ -66,8 +66,11 @@ impl Builder {
     /// A worker takes more than one only out of a backlog of at least two for every
     /// worker that there may be, and only as many as would last it for the
     /// [claim time](Self::claim_time) if they all took as long as those it ran of
-    /// late. Then a bump, a raised level or an earlier task that another worker has
-    /// may come late, by up to that many tasks for each worker. Nothing else changes:
+    /// late. Then a bump or a raised level may come late, by up to that many tasks for
+    /// each worker. And a task without a group may wait behind a long one that
+    /// its worker runs: up to `(2 * workers + 1) * claims - 1` later ones of its caller
+    /// may begin before it; as many again, where other callers have work, or where it goes
+    /// back meanwhile for a reason below. Nothing else changes:
     /// what has been taken and has not started counts as waiting and can be cancelled;
     /// it goes back if a lower tier gets work, if its worker's task waits for another
     /// task of the scheduler, if the workers, a cap or a limit are changed, or if a
@@ -91,7 +94,9 @@ impl Builder {
         Self { bypass, ..self }
     }
 
-    /// Runs the workers on this pool instead of threads of their own. There none rests, so
+    /// Runs the workers on this pool instead of threads of their own. What was said of those,
+    /// their [name](Self::thread_name) and what they call, means nothing then; said after this,
+    /// it ends the use of the pool. On a pool none rests, so
     /// that somebody else must keep the time of [delays](super::Place::after): a
     /// [`Ticker`](crate::ticker::Ticker), or calls of [`advance`](Scheduler::advance).
     ///
@@ -137,7 +142,7 @@ impl Builder {
     }
 
     /// The same when a worker has left, and its thread is about to end: a shutdown may
-    /// be over before.
+    /// be over before. Ends the use of a pool.
     pub fn on_thread_exit(self, hook: impl Fn(u32) + Send + Sync + 'static) -> Self {
         let on_exit = Some(Box::new(hook) as Hook);
         self.threads(|threads| Threads { on_exit, ..threads })

@@ -11,7 +11,6 @@
 //!    `current`.
 //! 2. In `waiting` are the tasks that no worker has.
 
-use std::fmt;
 use std::task::Waker;
 
 use crate::lanes::LaneKey;
@@ -21,6 +20,8 @@ use crate::sync::{Arc, AtomicBool, Ordering::Relaxed};
 use crate::wait::Waiters;
 
 use super::outcome::{Ending, TaskId};
+use super::reject::SyncError;
+use super::summary::Summary;
 
 /// What a caller's failure means for its tasks of higher tiers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -38,7 +39,8 @@ pub enum OnFailure {
 /// failure of its means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerOptions {
-    /// How many turns it takes in a row while others wait: 1 to 1,000,000.
+    /// How many turns it takes in a row while others wait: 1 to 1,000,000. Its futures
+    /// that were woken have as many turns beside those.
     pub weight: u32,
     /// The most of its tasks in flight at once.
     pub cap: Limit,
@@ -59,47 +61,6 @@ impl Default for CallerOptions {
             cap: Limit::Unlimited,
             on_failure: OnFailure::Continue,
             capacity: Limit::Unlimited,
-        }
-    }
-}
-
-/// What became of the tasks that a synchronize or a release covers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Summary {
-    /// How many there were.
-    pub tasks: u64,
-    /// Those that gave a result.
-    pub ok: u64,
-    /// Those that returned an error.
-    pub failed: u64,
-    /// Those that panicked.
-    pub panicked: u64,
-    /// Those that were cancelled before they started.
-    pub cancelled: u64,
-    /// Those that were skipped after a failure.
-    pub skipped: u64,
-    /// The first that failed or panicked.
-    pub first_failure: Option<TaskId>,
-}
-
-/// As in "4 tasks: 3 ok, 1 failed; the first failure is of task 2".
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} tasks: {} ok", self.tasks, self.ok)?;
-        let others = [
-            (self.failed, "failed"),
-            (self.panicked, "panicked"),
-            (self.cancelled, "cancelled"),
-            (self.skipped, "skipped"),
-        ];
-        for (count, ending) in others.into_iter().filter(|&(count, _)| count > 0) {
-            write!(f, ", {count} {ending}")?;
-        }
-        match self.first_failure {
-            Some(task) => write!(f, "; the first failure is of task {task}"),
-            None => Ok(()),
         }
     }
 }
@@ -130,6 +91,18 @@ pub(crate) enum Synced {
     Nothing,
     /// Another synchronize of this caller is under way.
     Busy,
+}
+
+impl Synced {
+    /// What the synchronize gives, if it is over.
+    pub(crate) fn gives(self) -> Option<Result<Summary, SyncError>> {
+        match self {
+            Self::Done(summary) => Some(Ok(summary)),
+            Self::NotYet => None,
+            Self::Nothing => Some(Err(SyncError::NothingOutstanding)),
+            Self::Busy => Some(Err(SyncError::Busy)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -271,8 +244,7 @@ impl CallerState {
         let epoch = self.epoch_of(id);
         epoch.unfinished -= u64::from(tasks);
         match how {
-            Some(Ending::Ok) => epoch.summary.ok += u64::from(tasks),
-            Some(how) => epoch.summary.count(id, how),
+            Some(how) => epoch.summary.count(id, how, tasks),
             None => epoch.summary.tasks -= 1,
         }
         epoch.unfinished == 0
@@ -354,36 +326,5 @@ impl CallerState {
         let later = std::mem::replace(&mut self.current.summary, closing.epoch.summary);
         self.current.summary.add(later);
         closing.waker
-    }
-}
-
-impl Summary {
-    /// Whether all of them gave a result.
-    #[must_use]
-    pub fn all_ok(&self) -> bool {
-        self.ok == self.tasks
-    }
-
-    fn count(&mut self, id: TaskId, how: Ending) {
-        match how {
-            Ending::Ok => self.ok += 1,
-            Ending::Failed => self.failed += 1,
-            Ending::Panicked => self.panicked += 1,
-            Ending::Cancelled => self.cancelled += 1,
-            Ending::Skipped => self.skipped += 1,
-        }
-        if how.is_failure() {
-            self.first_failure.get_or_insert(id);
-        }
-    }
-
-    fn add(&mut self, later: Summary) {
-        self.tasks += later.tasks;
-        self.ok += later.ok;
-        self.failed += later.failed;
-        self.panicked += later.panicked;
-        self.cancelled += later.cancelled;
-        self.skipped += later.skipped;
-        self.first_failure = self.first_failure.or(later.first_failure);
     }
 }

@@ -6,9 +6,10 @@ use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::Waiters;
 
-use super::caller::{CallerState, Summary, Synced};
+use super::caller::{CallerState, Synced};
 use super::core::Core;
 use super::outcome::TaskId;
+use super::summary::Summary;
 use super::task_state::Body;
 
 impl<J: Body> Core<J> {
@@ -45,7 +46,7 @@ impl<J: Body> Core<J> {
     /// cancelled. Says up to which task; and whether it made a hold, so that no task starts
     /// until that is done. For a released caller there is none: none of its tasks starts
     /// any more.
-    pub(super) fn begin_cancel(&mut self, of: Option<Key>) -> (TaskId, bool) {
+    pub(crate) fn begin_cancel(&mut self, of: Option<Key>) -> (TaskId, bool) {
         let last = self.last;
         let cancelled = match of {
             Some(caller) => &mut self.caller_mut(caller).cancelled,

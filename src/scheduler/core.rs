@@ -19,19 +19,21 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::backlog::{Backlog, GroupKey};
-use crate::error::OutOfRange;
+use crate::error::{OutOfRange, Stale};
 use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 use crate::queue::Capacity;
 use crate::slab::{Key, Slab};
-use crate::sync::Arc;
+use crate::sync::{Arc, unique};
 use crate::wait::{Waiters, WakeBatch};
 use crate::workers::{Action, Workers};
 
 use super::caller::{CallerOptions, CallerState};
 use super::clock::Clock;
+use super::log::GroupId;
 use super::outcome::TaskId;
 use super::stall::Stalls;
+use super::summary::Summary;
 use super::task_state::{Body, Ended, FutureState, Later, Running, Started, Waiting};
 
 /// How a caller or a scheduler ends.
@@ -45,6 +47,8 @@ pub enum How {
 }
 
 pub(crate) struct Core<J> {
+    /// Tells its names from those of others.
+    number: u64,
     pub(crate) backlog: Backlog<Waiting<J>>,
     pub(super) callers: Slab<CallerState>,
     /// By lane: whose it is.
@@ -58,6 +62,8 @@ pub(crate) struct Core<J> {
     idle_wakers: Vec<Option<Waker>>,
     pub(crate) last: TaskId,
     pub(super) unfinished: u64,
+    /// How many have ended how; the number of tasks in it counts for nothing.
+    pub(super) ended_so_far: Summary,
     /// Futures that wait to be woken.
     pub(super) suspended: u64,
     /// Tasks that the owner tells the log of or drops: each is placed, or counted, in an event
@@ -88,6 +94,7 @@ pub(crate) struct Core<J> {
 impl<J: Body> Core<J> {
     pub(crate) fn new(workers: u32, bypass: Bypass) -> Result<Self, OutOfRange> {
         Ok(Self {
+            number: unique(),
             backlog: Backlog::new(bypass),
             callers: Slab::new(),
             by_lane: Vec::new(),
@@ -98,6 +105,7 @@ impl<J: Body> Core<J> {
             idle_wakers: Vec::new(),
             last: TaskId(0),
             unfinished: 0,
+            ended_so_far: Summary::default(),
             suspended: 0,
             underway: 0,
             closed: false,
@@ -169,6 +177,22 @@ impl<J: Body> Core<J> {
     ) -> Result<GroupKey, OutOfRange> {
         let lane = self.caller(caller).lane;
         self.backlog.add_group(lane, limit, level)
+    }
+
+    pub(super) fn name_of(&self, key: GroupKey) -> GroupId {
+        let scheduler = self.number;
+        GroupId { scheduler, key }
+    }
+
+    /// One owner more of a group of this scheduler: its caller, who is still there.
+    pub(super) fn pin(&mut self, id: GroupId) -> Result<Key, Stale> {
+        let of_ours = (id.scheduler == self.number).then_some(id.key);
+        let lane = of_ours.and_then(|group| self.backlog.lane_of(group));
+        let caller = lane.and_then(|lane| self.by_lane.get(lane.index() as usize));
+        let caller = caller.filter(|&&caller| self.callers.get(caller).is_some());
+        let caller = *caller.ok_or(Stale)?;
+        self.backlog.pin(id.key);
+        Ok(caller)
     }
 
     // Workers.
@@ -255,7 +279,7 @@ impl<J: Body> Core<J> {
 
     /// Whether somebody wants no task to start.
     #[inline]
-    pub(super) fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.holds > 0
     }
 

@@ -130,10 +130,10 @@ pub(super) fn block(
             if blocked {
                 core.block(n, targets, waker);
             }
-            blocked
+            blocked.then(|| core.label_on(n))
         });
-        if blocked {
-            trace::task_blocked(task.get(), n);
+        if let Some(label) = blocked {
+            trace::task_blocked(task.get(), label.as_deref(), n);
         }
     }
 }
@@ -145,9 +145,13 @@ pub(super) fn is_stalled(shared: &Arc<Shared>) -> bool {
 
 /// The calling thread is awake again.
 pub(super) fn unblock(shared: &Arc<Shared>) {
-    if let Some((task, n)) = current_task(shared)
-        && shared.with_state(|state, _, _| state.core.stalls.unblock(n))
-    {
-        trace::task_stalled(task.get(), n);
+    if let Some((task, n)) = current_task(shared) {
+        let stalled = shared.with_state(|state, _, _| {
+            let core = &mut state.core;
+            core.stalls.unblock(n).then(|| core.label_on(n))
+        });
+        if let Some(label) = stalled {
+            trace::task_stalled(task.get(), label.as_deref(), n);
+        }
     }
 }

@@ -99,6 +99,9 @@ impl<J: Body> Core<J> {
         wakes: &mut WakeBatch,
     ) {
         self.unfinished -= u64::from(tasks);
+        if let Some(how) = how {
+            self.ended_so_far.count(id, how, tasks);
+        }
         let c = self.callers.get_mut(caller).expect(HELD);
         if let Some(capacity) = c.capacity.as_ref().filter(|_| how.is_some()) {
             // There before anybody is told; who waits for it is served after the lock.

@@ -11,14 +11,15 @@ use crate::queue::Capacity;
 use crate::slab::Key;
 use crate::sync::{Arc, AtomicBool};
 use crate::trace;
-use crate::wait::{Op, Wait};
+use crate::wait::{Op, Wait, WakeBatch};
 
-use super::caller::Summary;
 use super::core::How;
 use super::log::GroupId;
 use super::posting::Row;
+use super::prefetch::State;
 use super::reject::SyncError;
 use super::shared::Shared;
+use super::summary::Summary;
 use super::task::Task;
 use super::task_state::Placing;
 use super::waits::{Drained, Synchronize};
@@ -45,7 +46,7 @@ impl<'a> Place<'a> {
     pub(super) fn placing(self, named: bool) -> Placing {
         Placing {
             tier: self.tier,
-            group: self.group.map(|group| group.key),
+            group: self.group.map(|group| group.0.id.key),
             bump: self.bump,
             after: self.after,
             named,
@@ -148,19 +149,11 @@ impl Caller {
     ///
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
     pub fn group(&self, limit: impl Into<Limit>, level: u8) -> Result<Group, OutOfRange> {
-        let limit = limit.into();
-        let key = self
-            .shared
-            .state
-            .lock()
-            .core
-            .add_group(self.key, limit, level)?;
-        Ok(Group {
-            shared: Arc::clone(&self.shared),
-            caller: self.key,
-            key,
-            row: Row::default(),
-        })
+        let mut state = self.shared.state.lock();
+        let key = state.core.add_group(self.key, limit.into(), level)?;
+        let id = state.core.name_of(key);
+        drop(state);
+        Ok(Group::new(&self.shared, self.key, id, Some(Row::default())))
     }
 
     /// Waits for all that this caller has submitted since its last successful
@@ -215,7 +208,7 @@ impl Caller {
         self.shared.cancel_all(Some(self.key));
     }
 
-    /// Bumps the group of a task; a future that was woken, itself.
+    /// Bumps the group of a task; a future that has begun, itself: its next poll.
     ///
     /// # Errors
     ///
@@ -233,6 +226,21 @@ impl Caller {
         })?;
         trace::task_bumped(task.id.get(), level);
         Ok(())
+    }
+
+    /// The most of its tasks that have not ended. See
+    /// [`capacity`](super::CallerOptions::capacity).
+    #[must_use]
+    pub fn capacity(&self) -> Limit {
+        self.capacity.limit()
+    }
+
+    /// How many more it takes now, if it has a capacity. An ending counts as soon as it is
+    /// reported, and workers report several at once where nobody waits for them. Out of date
+    /// when it is returned.
+    #[must_use]
+    pub fn available_permits(&self) -> Option<i64> {
+        self.capacity.available()
     }
 
     /// Changes the cap; lowering it leaves a debt that endings pay, 0 pauses.
@@ -275,36 +283,61 @@ impl fmt::Debug for Caller {
     }
 }
 
-/// A group of a caller's tasks. Dropping it leaves its tasks as they are.
-pub struct Group {
+/// A group of a caller's tasks. Dropping it leaves its tasks as they are; a clone is another
+/// handle of it.
+#[derive(Clone)]
+pub struct Group(pub(super) Arc<Pinned>);
+
+/// A group that stays, as somebody has a handle of it.
+pub(super) struct Pinned {
     pub(super) shared: Arc<Shared>,
     pub(super) caller: Key,
-    pub(super) key: GroupKey,
-    pub(super) row: Row,
+    pub(super) id: GroupId,
+    /// `None` for who found it by its name: its tasks are not posted, beside those of the
+    /// other row.
+    pub(super) row: Option<Row>,
 }
 
 impl Group {
+    fn new(shared: &Arc<Shared>, caller: Key, id: GroupId, row: Option<Row>) -> Self {
+        let shared = Arc::clone(shared);
+        Self(Arc::new(Pinned {
+            shared,
+            caller,
+            id,
+            row,
+        }))
+    }
+
+    /// The group of that name.
+    pub(super) fn find(shared: &Arc<Shared>, id: GroupId) -> Result<Self, Stale> {
+        let caller = shared.state.lock().core.pin(id)?;
+        Ok(Self::new(shared, caller, id, None))
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&mut State, &mut WakeBatch, GroupKey) -> R) -> R {
+        let Pinned { shared, id, .. } = &*self.0;
+        shared.with_state(|state, wakes, _| f(state, wakes, id.key))
+    }
+
     /// Bumps its next task ahead of all groups of the caller that are not
     /// bumped; used up when that task starts.
     pub fn bump(&self, level: u8) {
-        let key = self.key;
         // What a worker has taken along goes back first: one of these may be its next task.
-        self.shared
-            .with_state(|state, wakes, _| state.exact(wakes).backlog.bump(key, level));
+        self.with(|state, wakes, key| state.exact(wakes).backlog.bump(key, level));
         trace::tasks_bumped(&self.id(), level);
     }
 
-    /// What the [log](super::Builder::log) calls it.
+    /// What the [log](super::Builder::log) and the [status](super::Status) call it. By that
+    /// [`Scheduler::group`](super::Scheduler::group) finds it.
     #[must_use]
     pub fn id(&self) -> GroupId {
-        GroupId(self.key)
+        self.0.id
     }
 
     /// Changes its standing level.
     pub fn set_level(&self, level: u8) {
-        let key = self.key;
-        self.shared
-            .with_state(|state, _, _| state.core.backlog.set_level(key, level));
+        self.with(|state, _, key| state.core.backlog.set_level(key, level));
     }
 
     /// Changes its limit; lowering it leaves a debt that endings pay, 0 pauses.
@@ -313,10 +346,8 @@ impl Group {
     ///
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
     pub fn set_limit(&self, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let (key, limit) = (self.key, limit.into());
-        let set = self
-            .shared
-            .with_state(|state, wakes, _| state.exact(wakes).backlog.set_limit(key, limit));
+        let limit = limit.into();
+        let set = self.with(|state, wakes, key| state.exact(wakes).backlog.set_limit(key, limit));
         set.unwrap_or(Ok(()))?;
         if limit == Limit::AtMost(0) {
             trace::tasks_paused(&self.id());
@@ -325,9 +356,9 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for Pinned {
     fn drop(&mut self) {
-        let key = self.key;
+        let key = self.id.key;
         self.shared
             .with_state(|state, _, _| state.core.backlog.unpin(key));
     }
@@ -335,8 +366,6 @@ impl Drop for Group {
 
 impl fmt::Debug for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Group")
-            .field("key", &self.key)
-            .finish_non_exhaustive()
+        f.debug_tuple("Group").field(&self.0.id).finish()
     }
 }

@@ -152,7 +152,7 @@ impl Local {
         self.joins = joins && is_plain;
         let next = next?;
         let (task, holds, record) = next.pop()?;
-        if next.is_empty() {
+        if next.len() == 0 {
             self.waiting.pop_front();
         }
         let running = self.running.as_mut()?;

@@ -149,14 +149,25 @@ impl Record {
     }
 }
 
-/// Names a group of a scheduler: a copyable name that keeps nothing. The scheduler never gives
-/// it to another group.
+/// Names a group: a copyable name that keeps nothing, and that no other group ever has, of this
+/// scheduler or another. See [`Scheduler::group`](super::Scheduler::group).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct GroupId(pub(crate) GroupKey);
+pub struct GroupId {
+    /// Whose it is.
+    pub(super) scheduler: u64,
+    pub(super) key: GroupKey,
+}
 
 impl fmt::Display for GroupId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.key.fmt(f)
+    }
+}
+
+/// As it prints.
+#[cfg(feature = "serde")]
+impl serde::Serialize for GroupId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }

@@ -35,7 +35,12 @@
 //!    tries again. Where there may be `n` workers nobody takes more than one `n`-th of
 //!    what could start, so that what stays in line calls for every worker that is free.
 //! 5. A worker that has not cleared its own local queue while `PATIENCE` times as many
-//!    tasks were taken as fit in all of them has it cleared by the next.
+//!    tasks were taken as fit in all of them has it cleared by the next. What goes back so is
+//!    taken one by one: so it waits behind one long task, and not behind another then.
+//!
+//! How late: of `n` workers that take up to `c`, others have taken at most
+//! `PATIENCE * n * c - 1` since a local queue was filled when the next claim does not clear it,
+//! which takes at most `c` more. So as many later tasks may begin before one that waits there.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -48,7 +53,7 @@ use super::core::Core;
 use super::local_queue::{LocalQueue, Ran, Went, Work};
 use super::posting::Posting;
 use super::suspended::WokenRun;
-use super::task_state::{Location, Started};
+use super::task_state::{Claimed, Location, Started};
 
 const PATIENCE: u64 = 2;
 
@@ -77,6 +82,8 @@ pub(super) struct State {
     order: VecDeque<(u32, u64)>,
     filled: u32,
     taken: u64,
+    /// So many that went back are to be taken one by one.
+    overdue: u64,
     pub(super) posting: Posting,
 }
 
@@ -89,6 +96,7 @@ impl State {
             order: VecDeque::new(),
             filled: 0,
             taken: 0,
+            overdue: 0,
             posting: Posting::default(),
         }
     }
@@ -131,7 +139,7 @@ impl State {
 
     /// Worker `n` leaves.
     pub(super) fn leave(&mut self, n: u32, wakes: &mut WakeBatch) {
-        self.clear(n, wakes);
+        let _ = self.clear(n, wakes);
         self.core.retire(n);
     }
 
@@ -212,6 +220,10 @@ impl State {
     /// Fills the local queue of worker `n`, which has just taken a task; with that one
     /// it has at most `most`.
     fn fill(&mut self, n: u32, most: u32, first: &Started<Work>) -> Option<Arc<LocalQueue>> {
+        if self.overdue > 0 {
+            self.overdue -= 1;
+            return None;
+        }
         let workers = u64::from(self.core.workers.max());
         let most = u64::from(most.min(self.claims));
         // Of those that could start now; what is behind them in their groups could not.
@@ -271,7 +283,7 @@ impl State {
         }
         for other in (0..self.queues.len() as u32).rev() {
             if other != n {
-                self.clear(other, wakes);
+                let _ = self.clear(other, wakes);
             }
         }
     }
@@ -287,22 +299,25 @@ impl State {
             }
             self.order.pop_front();
             if queue.filled == filled {
-                self.clear(n, wakes);
+                self.overdue += self.clear(n, wakes);
             }
         }
     }
 
-    fn clear(&mut self, n: u32, wakes: &mut WakeBatch) {
+    /// How many go back.
+    fn clear(&mut self, n: u32, wakes: &mut WakeBatch) -> u64 {
         if !self.is_filled(n) {
-            return;
+            return 0;
         }
         self.set_cleared(n);
         let local = std::mem::take(&mut *self.queues[n as usize].queue.lock());
         report(&mut self.core, n, local.past, &local.groups, wakes);
         self.core.set_running(n, local.running);
+        let back = local.waiting.iter().map(Claimed::len).sum::<usize>();
         for claimed in local.waiting.into_iter().rev() {
             self.core.unclaim(claimed);
         }
+        back as u64
     }
 
     fn set_cleared(&mut self, n: u32) {

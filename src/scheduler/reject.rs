@@ -39,6 +39,9 @@ pub enum Reason {
     AboveCapacity,
     /// There was no room in time.
     TimedOut,
+    /// There was no room, and nothing could go on: a task [waited](super::Caller::exec_wait)
+    /// for it.
+    Stalled(Stalled),
 }
 
 /// Why there is no caller.
@@ -46,7 +49,7 @@ pub enum Reason {
 pub enum CallerError {
     /// The scheduler is shut down.
     Closed(Closed),
-    /// The weight or the cap.
+    /// The weight, the cap or the capacity.
     OutOfRange(OutOfRange),
 }
 
@@ -66,10 +69,8 @@ impl From<SendReason> for Reason {
         match reason {
             SendReason::Closed => Self::Closed,
             // Groups and lanes of a scheduler have no capacity.
-            SendReason::Full
-            | SendReason::OwnQueue
-            | SendReason::GroupFull
-            | SendReason::LaneFull => Self::Full,
+            SendReason::Full | SendReason::GroupFull | SendReason::LaneFull => Self::Full,
+            SendReason::OwnQueue => Self::Stalled(Stalled),
             SendReason::AboveCapacity => Self::AboveCapacity,
             SendReason::TimedOut => Self::TimedOut,
             SendReason::TierGoesDown(down) => Self::TierGoesDown(down),
@@ -100,6 +101,7 @@ impl fmt::Display for Reason {
             Self::Full => f.write_str("the caller is full"),
             Self::AboveCapacity => f.write_str("more than the caller's capacity"),
             Self::TimedOut => f.write_str("there was no room in time"),
+            Self::Stalled(stalled) => stalled.fmt(f),
         }
     }
 }

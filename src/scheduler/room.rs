@@ -2,13 +2,15 @@
 
 use std::future::Future;
 
-use crate::queue::{Finish, Pending, Permits, SendReason, Sending, taken};
+use crate::queue::{Finish, Pause, Pending, Permits, SendReason, Sending, taken};
 use crate::wait::Wait;
 
 use super::cell::{Function, Program};
+use super::current::{block, current, unblock};
 use super::handles::{Caller, Place};
 use super::reject::Rejected;
 use super::spawn::Stage;
+use super::stall::Target;
 use super::task::Task;
 
 /// The wait of [`Caller::exec_wait`] and [`Caller::spawn_wait`].
@@ -23,7 +25,9 @@ impl Caller {
     ///
     /// Those who wait are served in order; an immediate [`exec`](Self::exec) is refused
     /// while they want the room. A task that waits so for room in its own caller keeps
-    /// its worker, and perhaps the room.
+    /// its worker, and the room that it takes itself; where that is why nothing can go on,
+    /// [`wait()`](Wait::wait) gives the function back as
+    /// [`Stalled`](super::Reason::Stalled). Await it in a future instead.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, Place, Reason, Scheduler};
@@ -95,9 +99,27 @@ impl Caller {
         submit: Finish<'a, (&'a Self, Place<'a>), F, R>,
     ) -> Wait<Sending<'a, (&'a Self, Place<'a>), F, R>> {
         let mut wait = Sending::wait(&self.capacity, 1, ((self, place), task), submit);
-        // From then on each ending is told at once.
-        wait.op_mut().waits = |(caller, _)| caller.shared.read_exact(|_| ());
+        wait.op_mut().on_pause = |(caller, _), pause| caller.waits_for_room(pause);
         wait
+    }
+
+    /// Whether a wait for room gives up: the rule of `stall`.
+    fn waits_for_room(&self, pause: Pause<'_>) -> bool {
+        let shared = &self.shared;
+        match pause {
+            // From then on each ending is told at once.
+            Pause::Waits => {
+                let worker = current(shared);
+                return shared
+                    .read_exact(|state| worker.is_some_and(|n| state.core.stalls.is_stalled(n)));
+            }
+            Pause::Sleeps(ticket, waker) => {
+                let room = Target::Room(self.key, ticket);
+                block(shared, vec![room], waker, || false);
+            }
+            Pause::Over => unblock(shared),
+        }
+        false
     }
 
     fn submit_permitted<P: Program>(

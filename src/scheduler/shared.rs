@@ -1,6 +1,7 @@
 //! The one lock of a scheduler, and what is done after each event.
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -164,6 +165,10 @@ impl Shared {
         }
     }
 }
+
+// What pools, logs and tasks do is caught where they are called, under no lock.
+impl UnwindSafe for Shared {}
+impl RefUnwindSafe for Shared {}
 
 /// Leaves a spare waker, if there is one, in `slot`.
 pub(super) fn keep_waker(slot: &mut Option<Waker>, spare: &mut Option<Waker>) {

@@ -7,6 +7,7 @@
 use std::task::Waker;
 
 use crate::slab::Key;
+use crate::wait::Ticket;
 
 use super::outcome::TaskId;
 
@@ -21,6 +22,8 @@ pub(crate) enum Target {
     Release(Key),
     /// The scheduler's shutdown.
     Shutdown,
+    /// Room in a caller; its place in line.
+    Room(Key, Ticket),
 }
 
 #[derive(Debug)]
@@ -68,15 +71,27 @@ impl Stalls {
         self.0.iter().any(|b| b.worker == worker && b.stalled)
     }
 
+    /// Whether the task that worker `n` runs is blocked.
+    pub(super) fn is_blocked(&self, worker: u32) -> bool {
+        self.0.iter().any(|b| b.worker == worker)
+    }
+
+    /// How many are blocked.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether nobody is blocked.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many are blocked and were not told to give up.
-    pub(super) fn blocked(&self) -> usize {
-        self.0.iter().filter(|b| !b.stalled).count()
+    /// How many are blocked and were not told to give up: something that they wait for may
+    /// have come, though they do not know.
+    pub(super) fn blocked(&self, has_come: impl Fn(Target) -> bool) -> usize {
+        let waits = |b: &&Blocked| !b.stalled && !b.targets.iter().any(|&t| has_come(t));
+        self.0.iter().filter(waits).count()
     }
 
     /// Tells the newest of them to give up, which is to be woken for that.

@@ -3,14 +3,46 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::backlog::Blocked;
+use crate::backlog::{Blocked, GroupKey, Spot};
+use crate::limit::Limit;
 use crate::slab::Key;
 use crate::sync::Arc;
 
 use super::caller::CallerState;
 use super::core::Core;
+use super::log::GroupId;
 use super::outcome::TaskId;
 use super::task_state::{Body, Location, Phase, Running};
+
+/// How many tasks there are of what, all callers together. See
+/// [`Scheduler::counts`](super::Scheduler::counts).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Counts {
+    /// Callers that exist.
+    pub callers: usize,
+    /// Those that wait to start, or if they are futures to be polled again, and are due.
+    pub waiting: u64,
+    /// Those that are not due.
+    pub delayed: u64,
+    /// Futures that have begun, and wait to be woken.
+    pub suspended: u64,
+    /// Those that run.
+    pub running: u64,
+    /// How many of these are blocked in waits for this scheduler.
+    pub blocked: u64,
+    /// Those that have given a result so far.
+    pub ok: u64,
+    /// Those that have returned an error.
+    pub failed: u64,
+    /// Those that have panicked.
+    pub panicked: u64,
+    /// Those that were cancelled.
+    pub cancelled: u64,
+    /// Those that were skipped.
+    pub skipped: u64,
+}
 
 /// What a scheduler was doing at one moment. A task whose outcome is there may still be
 /// among those that run, until its worker has reported it. Taking a status costs
@@ -63,8 +95,12 @@ pub struct RunningTask {
     pub label: Option<Arc<str>>,
     /// Its tier.
     pub tier: u32,
+    /// Its group, if it is not in one of its own.
+    pub group: Option<GroupId>,
     /// The worker that runs it.
     pub worker: u32,
+    /// It is blocked in a [`wait()`](crate::wait::Wait::wait) for this scheduler.
+    pub blocked: bool,
     /// When it started. Behind a task that nobody times (without a handle, where no log
     /// is kept) that is known no better than when its worker took both.
     pub start: Duration,
@@ -83,6 +119,8 @@ pub struct WaitingTask {
     pub label: Option<Arc<str>>,
     /// Its tier.
     pub tier: u32,
+    /// Its group, if it is not in one of its own.
+    pub group: Option<GroupId>,
     /// When it was submitted; for one that was submitted
     /// [detached](super::Caller::exec_detached), when a worker had last looked before that.
     pub queued: Duration,
@@ -150,6 +188,8 @@ pub struct CallerStatus {
     pub unfinished: u64,
     /// Those of them that have begun: that run, or are futures between two polls.
     pub running: u32,
+    /// The most of them that there may be.
+    pub capacity: Limit,
     /// The open tier, if anything is outstanding.
     pub open_tier: Option<u32>,
     /// Tasks of tiers above this one are skipped, after a failure.
@@ -163,12 +203,15 @@ impl<J: Body> Core<J> {
         let workers = (0..).zip(&self.running);
         let running = workers.filter_map(|(worker, running)| {
             let Running { tag, label, start } = running.as_ref()?;
+            let holds = self.holds_of(tag);
             Some(RunningTask {
                 id: tag.id,
-                caller: self.caller(self.caller_of(tag.holds.lane)).name.clone(),
+                caller: self.caller(self.caller_of(holds.lane)).name.clone(),
                 label: label.clone(),
-                tier: self.holds_of(tag).tier,
+                tier: holds.tier,
+                group: holds.group.map(|group| self.name_of(group)),
                 worker,
+                blocked: self.stalls.is_blocked(worker),
                 start: *start,
             })
         });
@@ -180,6 +223,7 @@ impl<J: Body> Core<J> {
                 caller: self.caller(caller).name.clone(),
                 label: task.job.label().cloned(),
                 tier,
+                group: self.group_at(at).map(|group| self.name_of(group)),
                 queued: self.queued_of(task),
                 why: self.why(caller, at),
             });
@@ -190,6 +234,10 @@ impl<J: Body> Core<J> {
             name: c.name.clone(),
             unfinished: c.unfinished(),
             running: self.backlog.lane(c.lane).in_use,
+            capacity: c
+                .capacity
+                .as_ref()
+                .map_or(Limit::Unlimited, |capacity| capacity.limit()),
             open_tier: self.open_tier(c),
             skips_above: c.skip_above,
             released: c.released,
@@ -200,6 +248,37 @@ impl<J: Body> Core<J> {
             waiting,
             callers: callers.collect(),
             log_lost,
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let (delayed, suspended) = (self.clock.timers.len() as u64, self.suspended);
+        let running = u64::from(self.workers.busy());
+        let ended = self.ended_so_far;
+        Counts {
+            callers: self.callers.len(),
+            waiting: self
+                .unfinished
+                .saturating_sub(delayed + suspended + running),
+            delayed,
+            suspended,
+            running,
+            blocked: self.stalls.len() as u64,
+            ok: ended.ok,
+            failed: ended.failed,
+            panicked: ended.panicked,
+            cancelled: ended.cancelled,
+            skipped: ended.skipped,
+        }
+    }
+
+    /// The group of a task that waits there, if it is not in one of its own.
+    fn group_at(&self, at: Location) -> Option<GroupKey> {
+        match at {
+            Location::Line(Spot::Group(group, _)) => Some(group),
+            Location::Line(Spot::Alone(..)) => None,
+            Location::Later(timer) => self.clock.timers.get(timer)?.placing.group,
+            Location::Future(future) => self.future(future).tag.holds.group,
         }
     }
 
@@ -233,15 +312,6 @@ impl<J: Body> Core<J> {
         let lane = self.backlog.lane(c.lane);
         let untiered = !lane.is_tiered() && c.unfinished() > 0;
         lane.open_tier().or(untiered.then_some(0))
-    }
-
-    /// How many workers are busy, and how many tasks have not ended, or are not due.
-    pub(super) fn counts(&self) -> (u32, u64, usize) {
-        (
-            self.workers.busy(),
-            self.unfinished,
-            self.clock.timers.len(),
-        )
     }
 
     pub(super) fn workers_status(&self) -> WorkersStatus {

@@ -9,7 +9,7 @@ use crate::sync::{Arc, Ordering::Relaxed};
 
 use super::batch::{Batch, Made};
 use super::cell::{Cell, Function, Job, Program};
-use super::handles::{Caller, Place};
+use super::handles::{Caller, Group, Place};
 use super::log::{Event, Record, TaskInfo};
 use super::outcome::TaskId;
 use super::reject::{Reason, Rejected};
@@ -197,12 +197,13 @@ impl Caller {
                 Err(reason) => return Err((reason.into(), batch.make())),
             }
         }
-        if let Some(g) = place.group
-            && (g.caller != self.key || !Arc::ptr_eq(&g.shared, &self.shared))
-        {
-            return Err((Reason::ForeignGroup, batch.make()));
+        let mut is_plain = place.tier.is_none_or(|tier| tier == 0) && place.after.is_zero();
+        if let Some(Group(g)) = place.group {
+            if g.caller != self.key || !Arc::ptr_eq(&g.shared, &self.shared) {
+                return Err((Reason::ForeignGroup, batch.make()));
+            }
+            is_plain &= g.row.is_some();
         }
-        let is_plain = place.tier.is_none_or(|tier| tier == 0) && place.after.is_zero();
         let is_plain = is_plain && self.shared.log.is_none();
         let posted = match is_plain {
             true => self.post(place, &mut batch, timed),
@@ -240,7 +241,7 @@ impl Caller {
         let may_post = || self.may_post.load(Relaxed);
         let to = To {
             caller: self.key,
-            row: place.group.map(|group| &group.row),
+            row: place.group.and_then(|Group(group)| group.row.as_ref()),
             bumped: place.bump.is_some(),
             placing: move || place.placing(timed),
         };

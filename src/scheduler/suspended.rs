@@ -55,12 +55,13 @@ impl<J: Body> Core<J> {
             begun: None,
             queued,
             phase: Phase::Claimed(false),
+            bump: None,
         });
         task.enter(key);
     }
 
     /// Worker `n` has polled a task since `start`, and it is not ready; it may have woken
-    /// itself. One that was woken joins others, which are to be
+    /// itself. One that was woken joins others, unless it is bumped; these are to be
     /// [put in line](Self::enqueue_run) before anybody looks there.
     pub(super) fn suspend(
         &mut self,
@@ -81,11 +82,12 @@ impl<J: Body> Core<J> {
         }
         let task = Waiting::entered(tag.id, key, job);
         let woken = woken || matches!(future.phase, Phase::Claimed(true));
+        let joins = future.bump.is_none();
         future.phase = Phase::Withdrawn;
         let caller = self.caller_of(tag.holds.lane);
         self.caller_mut(caller).returned(tag.id, 1);
         let is_cancelled = self.is_cancelled(tag.id, caller);
-        if woken && !is_cancelled {
+        if woken && joins && !is_cancelled {
             let lane = self.woken_lane(caller);
             if run.lane != Some(lane) {
                 self.enqueue_run(run);
@@ -98,6 +100,8 @@ impl<J: Body> Core<J> {
         self.suspended += 1;
         if is_cancelled {
             self.cancel(Location::Future(key), now, wakes);
+        } else if woken {
+            self.enqueue(key);
         }
     }
 
@@ -157,9 +161,9 @@ impl<J: Body> Core<J> {
         let Phase::Suspended(task) = std::mem::replace(&mut future.phase, Phase::Withdrawn) else {
             unreachable!("it is suspended");
         };
-        let lane = future.tag.holds.lane;
+        let (lane, bump) = (future.tag.holds.lane, future.bump.take());
         let lane = self.woken_lane(self.caller_of(lane));
-        let (spot, _) = self.backlog.send_to(lane, None, None, None, task);
+        let (spot, _) = self.backlog.send_to(lane, None, None, bump, task);
         self.future_mut(key).phase = Phase::InLine(spot);
     }
 

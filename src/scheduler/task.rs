@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -33,6 +34,10 @@ pub struct Task<R, E> {
     pub(super) queued: Duration,
     pub(super) gift: Arc<dyn Gift<R, E>>,
 }
+
+// What it gave is moved in and out whole.
+impl<R, E> UnwindSafe for Task<R, E> {}
+impl<R, E> RefUnwindSafe for Task<R, E> {}
 
 impl<R, E> Task<R, E> {
     /// Its number.

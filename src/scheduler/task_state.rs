@@ -206,6 +206,8 @@ pub(super) struct FutureState<J> {
     pub(super) begun: Option<(Duration, u32)>,
     pub(super) queued: Duration,
     pub(super) phase: Phase<J>,
+    /// To which level it is bumped when it is woken next.
+    pub(super) bump: Option<u8>,
 }
 
 #[derive(Debug)]
@@ -269,13 +271,13 @@ pub(crate) enum Claimed<J> {
 }
 
 impl<J: Body> Claimed<J> {
-    /// Whether its worker has run all of several, or runs the last.
+    /// How many of them its worker has not begun.
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(super) fn len(&self) -> usize {
         match self {
-            Self::One(claim, _) => claim.is_none(),
-            Self::Run(run) => run.is_empty(),
-            Self::Groups(groups) => groups.is_empty(),
+            Self::One(claim, _) => claim.iter().len(),
+            Self::Run(run) => run.len(),
+            Self::Groups(groups) => groups.len(),
         }
     }
 

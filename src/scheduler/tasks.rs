@@ -9,7 +9,7 @@ use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
-use super::log::{GroupId, Record, TaskInfo};
+use super::log::{Record, TaskInfo};
 use super::outcome::{Ending, Run, TaskId};
 use super::task_state::{
     Body, Ended, Later, Location, Phase, Placing, Running, Started, Tag, Waiting,
@@ -80,7 +80,7 @@ impl<J: Body> Core<J> {
             caller: Arc::clone(&self.caller(self.caller_of(holds.lane)).name),
             label: label.cloned(),
             tier: holds.tier,
-            group: holds.group.map(GroupId),
+            group: holds.group.map(|group| self.name_of(group)),
             queued,
         }
     }
@@ -221,7 +221,7 @@ impl<J: Body> Core<J> {
     }
 
     /// Bumps the group of a task that has not ended, or if it is alone the task itself, while
-    /// it waits.
+    /// it waits; a future that has begun, for its next poll.
     pub(crate) fn bump(&mut self, at: Location, level: u8) -> Result<(), Stale> {
         let spot = match at {
             Location::Line(spot) => spot,
@@ -234,14 +234,17 @@ impl<J: Body> Core<J> {
                 return Ok(());
             }
             Location::Future(future) => {
-                let future = self.futures.get(future).ok_or(Stale)?;
+                let future = self.futures.get_mut(future).ok_or(Stale)?;
                 match (&future.phase, future.begun, future.tag.holds.group) {
                     (&Phase::InLine(spot), ..) => spot,
                     (_, None, Some(group)) => {
                         self.backlog.bump(group, level);
                         return Ok(());
                     }
-                    _ => return Ok(()),
+                    _ => {
+                        future.bump = Some(level);
+                        return Ok(());
+                    }
                 }
             }
         };

@@ -4,6 +4,7 @@
 mod bodies;
 mod endings;
 mod first;
+mod late;
 mod later;
 mod lent;
 mod log;

@@ -7,12 +7,13 @@ use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::{Op, Spare, Ticket, Waiters, sealed};
 
-use super::caller::{Summary, Synced};
+use super::caller::Synced;
 use super::core::How;
 use super::current::{block, current, unblock};
 use super::reject::SyncError;
 use super::shared::{Shared, keep_waker};
 use super::stall::Target;
+use super::summary::Summary;
 
 /// The wait of [`Caller::synchronize`](super::Caller::synchronize).
 #[derive(Debug)]
@@ -64,12 +65,12 @@ impl Op for Synchronize<'_> {
                 false => state.core.synchronize(caller),
             };
             *closed = synced == Synced::NotYet;
-            match synced {
-                Synced::Done(summary) => return Some(Ok(summary)),
-                Synced::Nothing if or_nothing => return Some(Ok(Summary::default())),
-                Synced::Nothing => return Some(Err(SyncError::NothingOutstanding)),
-                Synced::Busy => return Some(Err(SyncError::Busy)),
-                Synced::NotYet => {}
+            if synced == Synced::Nothing && or_nothing {
+                return Some(Ok(Summary::default()));
+            }
+            let gives = synced.gives();
+            if gives.is_some() {
+                return gives;
             }
             if worker.is_some_and(|n| state.core.stalls.is_stalled(n)) {
                 *closed = false;

@@ -46,6 +46,11 @@ impl<S: Handle> Request<S> {
         self.semaphore.as_ref().expect("there until it is granted")
     }
 
+    /// Its place in the queue, while it waits there.
+    pub(crate) fn ticket(&self) -> Option<Ticket> {
+        self.ticket
+    }
+
     #[inline]
     fn granted(&mut self) -> Permit<S> {
         self.ticket = None;

@@ -156,6 +156,12 @@ impl Semaphore {
         queue.is_notified(ticket).then_some(Poll::Pending)
     }
 
+    /// Whether one that waits was neither granted what it asks for nor told to look.
+    pub(crate) fn is_asleep(&self, ticket: Ticket) -> bool {
+        let queue = self.queue.lock();
+        queue.get(ticket).is_some() && !queue.is_notified(ticket)
+    }
+
     /// Makes the limit what `new` says of the old one, and of the available
     /// permits what remains beside those that are out.
     pub(super) fn change_limit<E>(

@@ -1,13 +1,19 @@
 //! What may be done to a simulation while it runs.
 
-use crate::error::{OutOfRange, Stale};
+use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::Limit;
-use crate::scheduler::{Location, TaskId};
+use crate::scheduler::{Counts, Location, Summary, SyncError};
 
 use super::{CallerId, GroupId, SimTask, Simulation};
 
 impl Simulation {
-    /// Bumps the group of a task.
+    /// How many tasks there are of what, at this instant.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.core.counts()
+    }
+
+    /// Bumps the group of a task; a future that has begun, itself: its next poll.
     ///
     /// # Errors
     ///
@@ -49,13 +55,27 @@ impl Simulation {
         task?.job.location()
     }
 
-    /// Cancels all of a caller's tasks that have not started, and its futures that await.
+    /// Cancels all of a caller's tasks that have not started, and its futures that await; one
+    /// that is polled is cancelled when it awaits next. What is submitted later runs.
     pub fn cancel_all(&mut self, caller: CallerId) {
         let caller = self.key(caller);
-        for (.., at) in self.core.waiting_up_to(TaskId::LAST, Some(caller)) {
+        let (last, holds) = self.core.begin_cancel(Some(caller));
+        for (.., at) in self.core.waiting_up_to(last, Some(caller)) {
             self.core.cancel(at, self.now, &mut self.wakes);
         }
+        if holds {
+            self.core.unhold();
+        }
         self.collect_unrun();
+    }
+
+    /// As [`synchronize`](Self::synchronize), of what has ended by now: time does not move.
+    pub(super) fn synchronize_now(&mut self, caller: CallerId) -> Result<Summary, SyncError> {
+        let caller = self.key(caller);
+        self.core.synchronize(caller).gives().unwrap_or_else(|| {
+            let _none = self.core.caller_mut(caller).reopen_epoch();
+            Err(SyncError::Stalled(Stalled))
+        })
     }
 
     /// No task starts until the matching [`unhold`](Self::unhold).

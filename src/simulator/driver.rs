@@ -1,15 +1,17 @@
 //! One program text for the simulated and the real scheduler.
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::error::{OutOfRange, Stale};
+use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::Limit;
 use crate::scheduler::{
-    Caller, CallerError, CallerOptions, Group, Place, Reason, Rejected, Scheduler, Summary,
+    Caller, CallerError, CallerOptions, Group, Hold, Place, Reason, Rejected, Scheduler, Summary,
     SyncError, Task,
 };
+use crate::sync::per_thread;
 use crate::wait::{Op, Wait, sealed};
 
 use super::{CallerId, GroupId, SimTask, Simulation, Work};
@@ -104,7 +106,10 @@ pub trait Driver {
     where
         F: Future<Output = Result<(), String>> + Send + 'static;
 
-    /// What `f` submits arrives at one instant.
+    /// What `f` submits arrives at one instant: until its end no task starts. So a
+    /// [`synchronize`](Self::synchronize) in `f` waits for nothing: what has not ended is
+    /// [stalled](SyncError::Stalled). `f` must not wait by other means either for a task that
+    /// has not started.
     fn at_once<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R;
 
     /// Bumps the group of a task.
@@ -193,8 +198,10 @@ impl Driver for Simulation {
     }
 
     fn at_once<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
-        // Time does not move.
-        f(self)
+        self.hold();
+        let result = f(self);
+        self.unhold();
+        result
     }
 
     fn bump(&mut self, _: &CallerId, task: &SimTask, level: u8) -> Result<(), Stale> {
@@ -222,7 +229,10 @@ impl Driver for Simulation {
     }
 
     fn synchronize(&mut self, caller: &CallerId) -> Result<Summary, SyncError> {
-        Self::synchronize(self, *caller)
+        match self.core.is_held() {
+            true => self.synchronize_now(*caller),
+            false => Self::synchronize(self, *caller),
+        }
     }
 
     fn pass(&mut self, time: Duration) {
@@ -272,7 +282,7 @@ impl Driver for &Scheduler {
     }
 
     fn at_once<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
-        let _hold = self.hold();
+        let _at_once = AtOnce::begin(self);
         f(self)
     }
 
@@ -301,11 +311,50 @@ impl Driver for &Scheduler {
     }
 
     fn synchronize(&mut self, caller: &Caller) -> Result<Summary, SyncError> {
-        caller.synchronize().wait()
+        let wait = caller.synchronize();
+        match AtOnce::is_in(self) {
+            true => {
+                let ended = wait.wait_timeout(Duration::ZERO);
+                ended.unwrap_or(Err(SyncError::Stalled(Stalled)))
+            }
+            false => wait.wait(),
+        }
     }
 
     fn pass(&mut self, time: Duration) {
         _ = Wait::new(Never).wait_timeout(time);
+    }
+}
+
+// The schedulers with which the thread is in an `at_once`.
+per_thread! {
+    static AT_ONCE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// While a thread is in an `at_once`.
+struct AtOnce<'a> {
+    _hold: Hold<'a>,
+}
+
+impl<'a> AtOnce<'a> {
+    fn begin(scheduler: &'a Scheduler) -> Self {
+        let _hold = scheduler.hold();
+        AT_ONCE.with(|these| these.borrow_mut().push(Self::name(scheduler)));
+        Self { _hold }
+    }
+
+    fn is_in(scheduler: &Scheduler) -> bool {
+        AT_ONCE.with(|these| these.borrow().contains(&Self::name(scheduler)))
+    }
+
+    fn name(scheduler: &Scheduler) -> usize {
+        std::ptr::from_ref(scheduler).addr()
+    }
+}
+
+impl Drop for AtOnce<'_> {
+    fn drop(&mut self) {
+        AT_ONCE.with(|these| these.borrow_mut().pop());
     }
 }
 

@@ -12,6 +12,7 @@ use conversant::job_queue::{self, JobQueue};
 use conversant::keyed::Keyed;
 use conversant::lock_table::{LockTable, Owner};
 use conversant::queue::{self, Conversation, Lane, Queue};
+use conversant::scheduler::{self, Caller, Scheduler, Task};
 use conversant::semaphore::{self, Semaphore};
 use conversant::wait::Wait;
 
@@ -30,6 +31,10 @@ fn handles_are_unwind_safe() {
     safe::<JobQueue<Touchy, Touchy>>();
     safe::<job_queue::Tenant<Touchy, Touchy>>();
     safe::<job_queue::JobGroup<Touchy, Touchy>>();
+    safe::<Scheduler>();
+    safe::<Caller>();
+    safe::<scheduler::Group>();
+    safe::<Task<Touchy, Touchy>>();
     safe::<Semaphore>();
     safe::<semaphore::Permit<&Semaphore>>();
     safe::<semaphore::OwnedPermit>();

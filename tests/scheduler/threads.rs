@@ -19,7 +19,7 @@ mod posted;
 mod prefetch;
 mod room;
 mod several;
-mod stage;
+pub(crate) mod stage;
 mod stalls;
 mod status;
 mod ticked;

@@ -131,12 +131,15 @@ fn a_log() {
 
 #[test]
 fn a_scheduler_and_a_gate() {
-    let scheduler = Scheduler::builder().build().unwrap();
-    let _caller = scheduler
-        .caller("nightly", CallerOptions::default())
-        .unwrap();
-    let status = to_value(scheduler.status()).unwrap();
+    let workers = Scheduler::builder().build().unwrap();
+    let caller = workers.caller("nightly", CallerOptions::default()).unwrap();
+    let paused = caller.group(0, 100).unwrap();
+    let task = caller.exec_with(Place::new().group(&paused), || Ok::<_, ()>(()));
+    let status = to_value(workers.status()).unwrap();
     assert_eq!(status["callers"][0]["name"], "nightly");
+    assert_eq!(status["waiting"][0]["group"], paused.id().to_string());
+    assert_eq!(to_value(workers.counts()).unwrap()["waiting"], 1);
+    assert!(task.unwrap().cancel());
     let gate = TierGate::new();
     let _ticket = gate.join(3);
     assert!(to_value(gate.snapshot()).unwrap().is_object());

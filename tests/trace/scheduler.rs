@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use conversant::error::Stalled;
 use conversant::scheduler::{
-    Builder, Caller, CallerOptions, How, OutcomeError, Place, Scheduler, Tracing, Verdict,
+    Builder, Caller, CallerOptions, How, OutcomeError, Place, Scheduler, Task, Tracing, Verdict,
 };
 
 use super::recorder::Recorder;
@@ -108,14 +108,44 @@ fn a_task_that_waits_is_told_and_that_it_gives_up() {
     let same = caller.clone();
     // No worker is left for what it waits for.
     let waits = move || same.exec(ok).unwrap().outcome().wait().map(|_| ());
-    let outcome = caller.exec(waits).unwrap().outcome().wait().unwrap();
+    let place = Place::new().label("parent");
+    let outcome = caller.exec_with(place, waits);
+    let outcome = outcome.unwrap().outcome().wait().unwrap();
     let told = [
-        "DEBUG scheduler blocked task=1 worker=1 why=waits for others",
-        "WARN scheduler deadlock task=1 worker=1",
+        "DEBUG scheduler blocked task=1 label=parent worker=1 why=waits for others",
+        "WARN scheduler deadlock task=1 label=parent worker=1",
     ];
     assert_eq!(recorder.heard(), told);
     let stalled = OutcomeError::Stalled(Stalled);
     assert!(matches!(outcome.verdict, Verdict::Failed(e) if e == stalled));
+}
+
+/// For room that the end of another task gives.
+#[test]
+fn a_wait_for_room_that_comes_is_no_deadlock() {
+    let recorder = Recorder::default();
+    let (scheduler, _) = heard_by(&recorder, Scheduler::builder().workers(2));
+    let options = CallerOptions {
+        capacity: 2.into(),
+        ..CallerOptions::default()
+    };
+    let caller = scheduler.caller("small", options).unwrap();
+    let (go, may_go) = channel();
+    let go = Mutex::new(go);
+    recorder.then(move |_| go.lock().unwrap().send(()).unwrap());
+    caller.exec(move || may_go.recv()).unwrap().detach();
+    let same = caller.clone();
+    let waits = move || {
+        let task = same.exec_wait(Place::new(), ok).wait();
+        task.map(Task::detach).map_err(|refused| refused.reason)
+    };
+    let outcome = caller.exec(waits).unwrap().outcome().wait().unwrap();
+    assert_eq!(outcome.verdict.ok(), Some(()));
+    let heard = recorder.heard();
+    assert!(
+        heard.len() == 1 && heard[0].contains("blocked task=2"),
+        "{heard:?}"
+    );
 }
 
 #[test]

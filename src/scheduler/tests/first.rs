@@ -26,7 +26,7 @@ fn whichever_ends_is_taken_and_nobody_is_told_to_give_up() {
             ended
         });
         let until_blocked = |tasks| {
-            while scheduler.shared.state.lock().core.stalls.blocked() < tasks {
+            while scheduler.shared.state.lock().core.stalls.blocked(|_| false) < tasks {
                 yield_now();
             }
         };

@@ -17,7 +17,7 @@ fn nobody_is_stalled_while_the_log_is_told() {
         if matches!(&event, Event::Queued(task) if &*task.caller == "late") {
             go.send(()).unwrap();
             let shared = known.get().unwrap().upgrade().unwrap();
-            while shared.state.lock().core.stalls.blocked() == 0 {
+            while shared.state.lock().core.stalls.blocked(|_| false) == 0 {
                 yield_now();
             }
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::backlog::GroupKey;
 use crate::limit::{Bypass, Limit};
-use crate::scheduler::caller::{CallerOptions, OnFailure, Summary, Synced};
+use crate::scheduler::caller::{CallerOptions, OnFailure, Synced};
 use crate::scheduler::cell::{Cell, Function, Gift, Job};
 use crate::scheduler::core::Core;
 use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
@@ -15,6 +15,7 @@ use crate::scheduler::prefetch::{State, Taken};
 use crate::scheduler::solo::Solo;
 use crate::scheduler::spawn::Stage;
 use crate::scheduler::stall::Target;
+use crate::scheduler::summary::Summary;
 use crate::scheduler::task_state::{Location, Placing, Tag, Waiting};
 use crate::slab::Key;
 use crate::wait::WakeBatch;

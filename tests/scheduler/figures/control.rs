@@ -6,6 +6,7 @@ use conversant::scheduler::{CallerOptions, Ending, OnFailure, SyncError, Why};
 use conversant::simulator::{Simulation, Work};
 
 use super::sim::{by_id, one_caller, order_of_starts, secs, span};
+use crate::threads::stage::draws;
 
 #[test]
 fn a_task_with_a_delay_arrives_when_it_is_over() {
@@ -135,4 +136,67 @@ fn a_caller_cancels_all_that_has_not_started() {
     let (ok, cancelled) = (Ending::Ok, Ending::Cancelled);
     assert_eq!(endings, [ok, cancelled, cancelled, ok]);
     assert_eq!(sim.now(), secs(4));
+}
+
+/// What the counts say, from the status and the rows.
+fn counted(sim: &Simulation) -> [u64; 9] {
+    let (status, rows) = (sim.status(), sim.records());
+    let wait = |is: fn(&Why) -> bool| status.waiting.iter().filter(|t| is(&t.why)).count();
+    let delayed = wait(|why| matches!(why, Why::NotDue { .. }));
+    let suspended = wait(|why| *why == Why::Suspended);
+    let waiting = status.waiting.len() - delayed - suspended;
+    let ended = |ending| rows.iter().filter(|row| row.ending == ending).count();
+    let (ok, failed) = (ended(Ending::Ok), ended(Ending::Failed));
+    let (panicked, cancelled) = (ended(Ending::Panicked), ended(Ending::Cancelled));
+    let (running, skipped) = (status.running.len(), ended(Ending::Skipped));
+    [
+        waiting, delayed, suspended, running, ok, failed, panicked, cancelled, skipped,
+    ]
+    .map(|n| n as u64)
+}
+
+/// Tasks and futures, delayed or not, of two tiers, that end in every way.
+#[test]
+fn the_counts_are_those_of_the_status_and_the_rows() {
+    let mut seen = [0; 9];
+    for seed in 0..50 {
+        let mut draw = draws(seed);
+        let mut sim = Simulation::new(2).unwrap();
+        let options = CallerOptions {
+            on_failure: OnFailure::SkipHigherTiers,
+            ..CallerOptions::default()
+        };
+        let caller = sim.caller("main", options).unwrap();
+        for _ in 0..40 {
+            let mut work = Work::takes(secs(draw(4))).tier(draw(2) as u32);
+            work = match draw(12) {
+                0 => work.failing(),
+                1 => work.panicking(),
+                2..5 => work.awaits(secs(draw(5)), 1),
+                5..8 => work.after(secs(draw(5))),
+                _ => work,
+            };
+            let task = sim.submit(caller, work).unwrap();
+            if draw(8) == 0 {
+                sim.cancel(&task);
+            }
+            sim.advance_to(sim.now() + secs(draw(3)));
+            let c = sim.counts();
+            let found = [
+                c.waiting,
+                c.delayed,
+                c.suspended,
+                c.running,
+                c.ok,
+                c.failed,
+                c.panicked,
+                c.cancelled,
+                c.skipped,
+            ];
+            assert_eq!(found, counted(&sim), "{seed}");
+            assert_eq!((c.callers, c.blocked), (1, 0));
+            seen.iter_mut().zip(found).for_each(|(sum, n)| *sum += n);
+        }
+    }
+    assert!(seen.iter().all(|&n| n > 0), "{seen:?}");
 }

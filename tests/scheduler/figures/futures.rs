@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use conversant::error::Stalled;
 use conversant::limit::Limit;
-use conversant::scheduler::{Ending, Reason, SyncError, Why};
+use conversant::scheduler::{CallerOptions, Ending, Reason, Record, SyncError, Why};
 use conversant::simulator::{Driver, Work};
 
 use super::sim::{one_caller, secs, span};
@@ -105,6 +105,90 @@ fn one_that_is_cancelled_while_it_is_polled_ends_where_it_awaits() {
     assert!(!sim.cancel(&task), "a worker has it");
     assert_eq!(sim.synchronize(caller).unwrap().cancelled, 1);
     assert_eq!(sim.now(), secs(2));
+}
+
+/// One that has futures stands twice in the ring: `W` of docs/fairness.md.
+#[test]
+fn those_that_were_woken_take_turns_beside_the_tasks_of_their_caller() {
+    let starts = |futures: u32| {
+        let (mut sim, caller) = one_caller(1);
+        let other = sim.caller("other", CallerOptions::default()).unwrap();
+        for _ in 0..futures {
+            let yields = Work::takes(secs(1)).awaits(Duration::ZERO, 50);
+            sim.submit(caller, yields).unwrap();
+        }
+        for _ in 0..6 {
+            sim.submit(caller, Work::takes(secs(1))).unwrap();
+            sim.submit(other, Work::takes(secs(1))).unwrap();
+        }
+        sim.run();
+        let of_other = |row: &&Record| &*row.task.caller == "other";
+        let starts = sim.records().iter().filter(of_other);
+        let starts = starts.map(|row| row.run.unwrap().start.as_secs());
+        starts.collect::<Vec<_>>()
+    };
+    assert_eq!(starts(0), [1, 3, 5, 7, 9, 11]);
+    assert_eq!(starts(1), [1, 4, 7, 10, 13, 16]);
+}
+
+/// Of three that are woken at one instant: bumped while it awaits, or while it is polled.
+#[test]
+fn a_bump_of_one_that_has_begun_counts_at_its_next_poll() {
+    let (mut sim, caller) = one_caller(1);
+    let tasks = [1, 2, 3].map(|n| {
+        let pause = secs(11 - n);
+        sim.submit(caller, Work::takes(secs(1)).awaits(pause, 1))
+            .unwrap()
+    });
+    sim.advance_to(Duration::from_millis(2500));
+    sim.bump(&tasks[1], 5).unwrap();
+    sim.bump(&tasks[2], 6).unwrap();
+    sim.run();
+    let ends: Vec<_> = sim.records().iter().map(|r| (r.task.id, r.ended)).collect();
+    let expected = [(2, 12), (1, 13), (0, 14)];
+    assert_eq!(
+        ends,
+        expected.map(|(n, end): (usize, _)| (tasks[n].id(), secs(end)))
+    );
+}
+
+/// All wake themselves; the last is bumped in its first poll, and has the next turn of those
+/// that were woken.
+#[test]
+fn one_that_is_bumped_while_it_is_polled_goes_ahead_of_those_that_woke_before() {
+    let waits = |bumps: bool| {
+        let (mut sim, caller) = one_caller(1);
+        let yields = Work::takes(secs(1)).awaits(Duration::ZERO, 3);
+        let tasks = [(); 6].map(|()| sim.submit(caller, yields).unwrap());
+        let last = tasks[5].id();
+        while sim.status().running.iter().all(|task| task.id != last) {
+            sim.advance_to(sim.now() + Duration::from_millis(500));
+        }
+        if bumps {
+            sim.bump(&tasks[5], 5).unwrap();
+        }
+        let polled = sim.now();
+        while sim.status().waiting.iter().any(|task| task.id == last) || sim.now() == polled {
+            sim.advance_to(sim.now() + Duration::from_millis(500));
+        }
+        sim.now() - polled
+    };
+    assert_eq!((waits(false), waits(true)), (secs(6), secs(1)));
+}
+
+/// As on a scheduler; what is submitted later runs.
+#[test]
+fn one_that_is_polled_while_all_are_cancelled_ends_where_it_awaits() {
+    let (mut sim, caller) = one_caller(1);
+    let awaits = Work::takes(secs(2)).awaits(secs(100), 1);
+    sim.submit(caller, awaits).unwrap();
+    sim.advance_to(secs(1));
+    sim.cancel_all(caller);
+    sim.submit(caller, awaits).unwrap();
+    sim.run();
+    let ends: Vec<_> = sim.records().iter().map(|r| (r.ending, r.ended)).collect();
+    let expected = [(Ending::Cancelled, secs(2)), (Ending::Ok, secs(106))];
+    assert_eq!(ends, expected);
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
+use conversant::error::Stalled;
 use conversant::limit::Limit;
-use conversant::scheduler::{CallerOptions, Event, Reason, Record, Scheduler};
+use conversant::scheduler::{CallerOptions, Event, Reason, Record, Scheduler, SyncError};
 use conversant::simulator::{Driver, Simulation, Work};
 
 use crate::threads::stage::{draws, end, finishes};
@@ -159,4 +160,36 @@ fn a_work_that_names_a_group_is_for_a_simulation() {
     let work = Work::takes(SECOND).group(group);
     let refused = driver.submit(&caller, None, work, || Ok(()));
     assert_eq!(refused.unwrap_err(), Reason::ForeignGroup);
+}
+
+/// Nothing starts there, so nothing is waited for: simulated or not.
+fn synchronizes_at_once<D: Driver>(driver: &mut D) {
+    let caller = driver.caller("main", CallerOptions::default()).unwrap();
+    let submit = |driver: &mut D| _ = driver.submit(&caller, None, Work::takes(SECOND), || Ok(()));
+    driver.at_once(|driver| {
+        let nothing = driver.synchronize(&caller);
+        assert_eq!(nothing, Err(SyncError::NothingOutstanding));
+        submit(driver);
+        driver.pass(Duration::from_millis(1));
+        for _ in 0..2 {
+            let stalled = Err(SyncError::Stalled(Stalled));
+            driver.at_once(|driver| assert_eq!(driver.synchronize(&caller), stalled));
+            assert_eq!(driver.synchronize(&caller), stalled);
+        }
+        submit(driver);
+    });
+    let summary = driver.synchronize(&caller).unwrap();
+    assert_eq!((summary.tasks, summary.ok), (2, 2));
+}
+
+#[test]
+fn who_synchronizes_in_at_once_is_told_that_nothing_starts() {
+    finishes(|| {
+        let mut sim = Simulation::new(1).unwrap();
+        synchronizes_at_once(&mut sim);
+        assert_eq!(sim.now(), Duration::from_millis(2001));
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        synchronizes_at_once(&mut &scheduler);
+        end(&scheduler);
+    });
 }

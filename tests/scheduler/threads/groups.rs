@@ -290,3 +290,54 @@ fn a_submission_that_races_the_groups_last_ending_runs() {
         end(&scheduler);
     });
 }
+
+/// Whichever of its handles is used: the first, a clone, or one that was found by its name.
+#[test]
+fn a_group_has_one_order_whatever_the_handle() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let group = caller.group(Limit::SERIAL, 100).unwrap();
+        let handles = [
+            group.clone(),
+            scheduler.group(group.id()).unwrap(),
+            group.clone(),
+        ];
+        let page = Arc::new(Mutex::new(Vec::new()));
+        let held = Held::start(&caller);
+        for n in 0..60 {
+            let handle = &handles[n as usize * 7 % 5 % 3];
+            written(&caller, in_group(handle), &page, n);
+        }
+        held.finish();
+        caller.synchronize().wait().unwrap();
+        assert_eq!(*page.lock().unwrap(), (0..60).collect::<Vec<_>>());
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn a_group_is_controlled_by_its_name_as_long_as_it_is_there() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let (other, same_number) = one_caller(1);
+        let group = caller.group(Limit::AtMost(0), 100).unwrap();
+        let theirs = same_number.group(Limit::SERIAL, 100).unwrap();
+        let id = group.id();
+        assert_ne!(id, theirs.id());
+        assert!(matches!(other.group(id), Err(Stale)));
+        let page = Arc::new(Mutex::new(Vec::new()));
+        written(&caller, in_group(&group), &page, 1);
+        drop(group);
+        let paused = scheduler.status().waiting[0].clone();
+        assert_eq!((paused.group, paused.why), (Some(id), Why::Paused));
+        scheduler.group(id).unwrap().set_limit(1).unwrap();
+        caller.synchronize().wait().unwrap();
+        assert!(matches!(scheduler.group(id), Err(Stale)));
+        let left = caller.group(Limit::SERIAL, 100).unwrap();
+        drop(caller);
+        until(|| scheduler.status().callers.is_empty());
+        assert!(matches!(scheduler.group(left.id()), Err(Stale)));
+        end(&scheduler);
+        end(&other);
+    });
+}

@@ -31,7 +31,7 @@ pub(super) fn inline(job: Sent) -> Result<(), PoolError> {
 }
 
 /// A thread for each job, as a pool that always has room.
-fn thread_each(job: Sent) -> Result<(), PoolError> {
+pub(super) fn thread_each(job: Sent) -> Result<(), PoolError> {
     thread::spawn(job);
     Ok(())
 }

@@ -2,13 +2,16 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
+use conversant::error::Stalled;
 use conversant::limit::Limit;
 use conversant::scheduler::{
-    Caller, CallerOptions, How, OnFailure, Place, PoolError, Reason, Scheduler, Verdict,
+    Caller, CallerOptions, How, OnFailure, Place, PoolError, Reason, Rejected, Scheduler, Task,
+    Verdict,
 };
 
 use crate::threads::asynchronous::Count;
@@ -205,6 +208,91 @@ fn room_is_there_when_a_task_has_ended_though_its_worker_has_more() {
             long.finish();
             assert!(caller.synchronize().wait().unwrap().all_ok());
             until_idle(&scheduler);
+        }
+        end(&scheduler);
+    });
+}
+
+/// What a task that waits for room finds, and the function back.
+fn told<R>(refused: Result<R, Rejected<impl FnOnce() -> Result<u64, ()>>>) -> (Reason, u64) {
+    match refused {
+        Ok(_) => panic!("there was room"),
+        Err(Rejected { task, reason }) => (reason, task().unwrap()),
+    }
+}
+
+/// It keeps the only worker, and the room itself.
+#[test]
+fn who_waits_in_a_task_for_the_room_that_it_keeps_itself_is_told() {
+    finishes(|| {
+        let scheduler = scheduler(1);
+        let caller = Arc::new(roomy(&scheduler, 1));
+        let own = Arc::clone(&caller);
+        let waits = move || {
+            let f = || Ok::<_, ()>(1);
+            let twice = [(); 2].map(|()| told(own.exec_wait(Place::new(), f).wait()));
+            let future = own
+                .spawn_wait(Place::new(), async { Ok::<_, ()>(2) })
+                .wait();
+            Ok::<_, ()>((twice, future.unwrap_err().reason))
+        };
+        let mut task = caller.exec(waits).unwrap();
+        let outcome = task.outcome().wait().unwrap();
+        let stalled = Reason::Stalled(Stalled);
+        let expected = ([(stalled, 1); 2], stalled);
+        assert_eq!(outcome.verdict.ok(), Some(expected));
+        until(|| room(&caller) == 1);
+        end(&scheduler);
+    });
+}
+
+/// One waits for the room that they keep, the other for a task that nobody can run.
+#[test]
+fn who_waits_for_room_hides_no_other_stall() {
+    finishes(|| {
+        let scheduler = scheduler(2);
+        let caller = Arc::new(roomy(&scheduler, 2));
+        let other = scheduler.caller("other", CallerOptions::default()).unwrap();
+        let (own, both) = (Arc::clone(&caller), Arc::new(Barrier::new(2)));
+        let begin = Arc::clone(&both);
+        let first = caller.exec(move || {
+            begin.wait();
+            Ok::<_, ()>(
+                own.exec_wait(Place::new(), || Ok::<_, ()>(1))
+                    .wait()
+                    .is_err(),
+            )
+        });
+        let second = caller.exec(move || {
+            both.wait();
+            Ok::<_, ()>(gives(&other, 7).outcome().wait().is_err())
+        });
+        let tasks = [first.unwrap(), second.unwrap()];
+        let stalled = tasks.map(|mut task| task.outcome().wait().unwrap().verdict.ok());
+        assert!(stalled.contains(&Some(true)) && stalled.contains(&Some(false)));
+        end(&scheduler);
+    });
+}
+
+/// The room that another's end gives comes a moment after that end is known.
+#[test]
+fn who_waits_for_room_that_comes_is_not_stalled() {
+    finishes(|| {
+        let scheduler = scheduler(2);
+        let caller = Arc::new(roomy(&scheduler, 2));
+        for _ in 0..200 {
+            let held = Held::start(&caller);
+            let own = Arc::clone(&caller);
+            let waits = move || {
+                let task = own.exec_wait(Place::new(), || Ok::<_, ()>(1)).wait();
+                task.map(Task::detach).map_err(|refused| refused.reason)
+            };
+            let mut waits = caller.exec(waits).unwrap();
+            until(|| scheduler.counts().blocked == 1);
+            held.go();
+            assert_eq!(waits.outcome().wait().unwrap().verdict.ok(), Some(()));
+            assert!(caller.synchronize().wait().unwrap().all_ok());
+            drop(held);
         }
         end(&scheduler);
     });

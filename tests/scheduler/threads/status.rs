@@ -5,7 +5,7 @@ use std::time::Duration;
 use conversant::limit::Limit;
 use conversant::scheduler::{CallerOptions, Place, Record, Scheduler, Status, TaskId, Why};
 
-use crate::threads::stage::{Held, capped, end, finishes, gives, one_caller, scheduler};
+use crate::threads::stage::{Held, capped, end, finishes, gives, one_caller, scheduler, until};
 
 fn why(status: &Status, id: TaskId) -> Why {
     let mut waiting = status.waiting.iter();
@@ -26,7 +26,15 @@ fn behind_paused_group_limit_and_worker() {
         let in_paused = submit(Place::new().group(&paused));
         let behind_paused = submit(Place::new().group(&paused));
         let in_line = submit(Place::new());
+        let later = submit(Place::new().group(&group).after(Duration::from_secs(3600)));
         let status = scheduler.status();
+        let groups: Vec<_> = status.waiting.iter().map(|task| task.group).collect();
+        let (own, in_pause) = (Some(group.id()), Some(paused.id()));
+        assert_eq!(groups, [own, own, in_pause, in_pause, None, own]);
+        assert_eq!(status.running[0].group, own);
+        let counts = scheduler.counts();
+        assert_eq!((counts.waiting, counts.delayed, counts.running), (5, 1, 1));
+        assert!(later.cancel());
         assert_eq!(why(&status, at_limit.id()), Why::GroupLimit);
         assert_eq!(why(&status, behind.id()), Why::Behind);
         assert_eq!(why(&status, in_paused.id()), Why::Paused);
@@ -155,5 +163,37 @@ fn a_label_is_told_everywhere() {
         told.sort_unstable();
         let told = told.iter().map(|(_, label)| label.as_deref());
         assert!(told.eq([Some("runs"), None, waits, both, both, Some("later")]));
+    });
+}
+
+/// With a capacity, and a task that waits for one that runs.
+#[test]
+fn who_is_blocked_and_what_a_caller_may_hold() {
+    finishes(|| {
+        let (scheduler, other) = one_caller(2);
+        let options = CallerOptions {
+            capacity: Limit::AtMost(3),
+            ..CallerOptions::default()
+        };
+        let caller = scheduler.caller("small", options).unwrap();
+        assert_eq!(
+            (other.capacity(), other.available_permits()),
+            (Limit::Unlimited, None)
+        );
+        let Held { mut task, go, .. } = Held::start(&other);
+        let body = move || task.outcome().wait().map(drop);
+        let mut waits = caller.exec(body).unwrap();
+        until(|| scheduler.counts().blocked == 1);
+        let status = scheduler.status();
+        let blocked: Vec<_> = status.running.iter().map(|t| (t.id, t.blocked)).collect();
+        assert!(blocked.contains(&(waits.id(), true)) && blocked.len() == 2);
+        assert_eq!(status.callers[1].capacity, Limit::AtMost(3));
+        assert_eq!(
+            (caller.capacity(), caller.available_permits()),
+            (Limit::AtMost(3), Some(2))
+        );
+        go.send(()).unwrap();
+        waits.outcome().wait().unwrap();
+        end(&scheduler);
     });
 }

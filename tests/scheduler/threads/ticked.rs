@@ -9,12 +9,12 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use conversant::scheduler::{
-    Caller, CallerOptions, Ending, How, Place, PoolError, Reason, Record, Scheduler,
+    Caller, CallerOptions, Ending, How, OutcomeError, Place, PoolError, Reason, Record, Scheduler,
 };
 use conversant::ticker::{Ticker, Timed, keep_time};
 
 use crate::threads::later::gave;
-use crate::threads::pools::{Sent, inline, on_pool};
+use crate::threads::pools::{Sent, inline, on_pool, thread_each};
 use crate::threads::stage::{Job, end, finishes, until};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -173,6 +173,21 @@ fn a_thread_that_keeps_the_time_counts_until_it_is_dropped() {
     });
 }
 
+#[test]
+fn who_waits_for_what_nobody_makes_due_is_stalled() {
+    finishes(|| {
+        let (scheduler, caller) = on_pool(2, thread_each);
+        let scheduler = Arc::new(scheduler);
+        let ticker = Ticker::spawn(Arc::clone(&scheduler), Instant::now()).unwrap();
+        let mut later = later(&caller, HOUR);
+        drop(ticker);
+        let waits = move || Ok::<_, ()>(later.outcome().wait().err());
+        let mut waits = caller.exec(waits).unwrap();
+        let given = waits.outcome().wait().unwrap().verdict.ok();
+        assert_eq!(given, Some(Some(OutcomeError::Stalled)));
+    });
+}
+
 /// More than one batch of them.
 const MANY: usize = 100;
 
@@ -269,9 +284,8 @@ fn a_scheduler_shows_how_much_is_not_due() {
     let (scheduler, caller) = on_a_pool();
     scheduler.advance(HOUR);
     let task = later(&caller, HOUR);
-    assert_eq!(
-        format!("{scheduler:?}"),
-        "Scheduler { busy: 0, unfinished: 1, delayed: 1, .. }"
-    );
+    let shown = format!("{scheduler:?}");
+    let counts = "Scheduler { counts: Counts { callers: 1, waiting: 0, delayed: 1, ";
+    assert!(shown.starts_with(counts), "{shown}");
     assert!(task.cancel());
 }

@@ -1,0 +1,86 @@
+//! How many tasks ended how.
+
+use std::fmt;
+
+use super::outcome::{Ending, TaskId};
+
+/// What became of the tasks that a synchronize or a release covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Summary {
+    /// How many there were.
+    pub tasks: u64,
+    /// Those that gave a result.
+    pub ok: u64,
+    /// Those that returned an error.
+    pub failed: u64,
+    /// Those that panicked.
+    pub panicked: u64,
+    /// Those that were cancelled before they started.
+    pub cancelled: u64,
+    /// Those that were skipped after a failure.
+    pub skipped: u64,
+    /// The first that failed or panicked.
+    pub first_failure: Option<TaskId>,
+}
+
+/// As in "4 tasks: 3 ok, 1 failed; the first failure is of task 2".
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} tasks: {} ok", self.tasks, self.ok)?;
+        let others = [
+            (self.failed, "failed"),
+            (self.panicked, "panicked"),
+            (self.cancelled, "cancelled"),
+            (self.skipped, "skipped"),
+        ];
+        for (count, ending) in others.into_iter().filter(|&(count, _)| count > 0) {
+            write!(f, ", {count} {ending}")?;
+        }
+        match self.first_failure {
+            Some(task) => write!(f, "; the first failure is of task {task}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Summary {
+    /// Whether all of them gave a result.
+    #[must_use]
+    pub fn all_ok(&self) -> bool {
+        self.ok == self.tasks
+    }
+
+    /// Counts endings of so many tasks; none but those that end well end several at once.
+    #[inline]
+    pub(super) fn count(&mut self, id: TaskId, how: Ending, tasks: u32) {
+        match how {
+            Ending::Ok => self.ok += u64::from(tasks),
+            _ => self.count_unwell(id, how),
+        }
+    }
+
+    fn count_unwell(&mut self, id: TaskId, how: Ending) {
+        match how {
+            Ending::Ok => {}
+            Ending::Failed => self.failed += 1,
+            Ending::Panicked => self.panicked += 1,
+            Ending::Cancelled => self.cancelled += 1,
+            Ending::Skipped => self.skipped += 1,
+        }
+        if how.is_failure() {
+            self.first_failure.get_or_insert(id);
+        }
+    }
+
+    pub(super) fn add(&mut self, later: Summary) {
+        self.tasks += later.tasks;
+        self.ok += later.ok;
+        self.failed += later.failed;
+        self.panicked += later.panicked;
+        self.cancelled += later.cancelled;
+        self.skipped += later.skipped;
+        self.first_failure = self.first_failure.or(later.first_failure);
+    }
+}

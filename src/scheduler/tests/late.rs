@@ -1,0 +1,76 @@
+//! How late a task begins where workers take several at once.
+
+use std::sync::Arc;
+
+use crate::scheduler::local_queue::LocalQueue;
+
+use super::prefetch::World;
+
+/// Numbers below what is asked for.
+fn draws(mut drawn: u64) -> impl FnMut(usize) -> usize {
+    move |below| {
+        drawn = drawn
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (drawn >> 33) as usize % below
+    }
+}
+
+/// By how many later ones each task may be overtaken: see `Builder::claims`.
+fn bound(workers: usize, claims: usize) -> usize {
+    match claims {
+        1 => 0,
+        _ => (2 * workers + 1) * claims - 1,
+    }
+}
+
+/// What a worker runs, and its local queue.
+type Busy = (usize, Option<Arc<LocalQueue>>);
+
+/// Workers, some of which come to a long task now and then: the most by which a task was
+/// overtaken.
+fn overtaken(workers: usize, claims: usize, seed: u64) -> usize {
+    const TASKS: usize = 150;
+    let mut draw = draws(seed);
+    let mut world = World::with_tasks(workers as u32, claims as u32, TASKS);
+    world.state.core.rows = draw(2) == 0;
+    let mut busy: Vec<Option<Busy>> = vec![None; workers];
+    let mut stuck = vec![0; workers];
+    let mut started = [false; TASKS + 1];
+    started[0] = true;
+    let mut late = vec![0; TASKS + 1];
+    while started.iter().any(|&started| !started) {
+        let n = draw(workers);
+        if stuck[n] > 0 {
+            stuck[n] -= 1;
+            continue;
+        }
+        let worker = n as u32 + 1;
+        let next = busy[n].take().and_then(|(runs, queue)| {
+            let next = queue.as_ref().and_then(|queue| world.next(queue, runs));
+            let more = next.or_else(|| world.finish(worker, runs));
+            more.map(|next| (next, queue))
+        });
+        let most = 1 + draw(claims) as u32;
+        let most = if draw(4) == 0 { most } else { claims as u32 };
+        busy[n] = next.or_else(|| world.claim(worker, most));
+        let Some((runs, _)) = busy[n] else { continue };
+        started[runs] = true;
+        (1..runs)
+            .filter(|&older| !started[older])
+            .for_each(|older| late[older] += 1);
+        if draw(12) == 0 {
+            stuck[n] = draw(100);
+        }
+    }
+    late.into_iter().max().unwrap_or(0)
+}
+
+#[test]
+fn a_task_is_overtaken_by_as_many_as_the_docs_say_and_no_more() {
+    for (workers, claims) in [(2, 1), (4, 1), (2, 2), (2, 4), (3, 3), (4, 2), (5, 8)] {
+        let most = (0..100).map(|seed| overtaken(workers, claims, seed)).max();
+        let bound = bound(workers, claims);
+        assert_eq!(most, Some(bound), "{workers} workers, claims {claims}");
+    }
+}
