@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
+use conversant::error::Stalled;
 use conversant::scheduler::{
     Caller, CallerOptions, Ending, How, OutcomeError, Place, PoolError, Reason, Record, Scheduler,
 };
@@ -184,7 +185,7 @@ fn who_waits_for_what_nobody_makes_due_is_stalled() {
         let waits = move || Ok::<_, ()>(later.outcome().wait().err());
         let mut waits = caller.exec(waits).unwrap();
         let given = waits.outcome().wait().unwrap().verdict.ok();
-        assert_eq!(given, Some(Some(OutcomeError::Stalled)));
+        assert_eq!(given, Some(Some(OutcomeError::Stalled(Stalled))));
     });
 }
 
