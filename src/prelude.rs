@@ -22,6 +22,6 @@ pub use crate::wait::Wait;
 #[cfg(all(feature = "locks", not(loom)))]
 pub use crate::lock_table::{LockTable, Owner, Resource};
 #[cfg(all(feature = "scheduler", not(loom)))]
-pub use crate::scheduler::{Caller, CallerOptions, Scheduler, Task};
+pub use crate::scheduler::{Caller, CallerOptions, How, OnFailure, Scheduler, Task};
 #[cfg(not(loom))]
 pub use crate::ticker::Ticker;

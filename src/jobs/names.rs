@@ -114,7 +114,9 @@ impl Terms {
 /// use conversant::job_queue::Place;
 /// use std::time::Duration;
 ///
-/// let place = Place::new().tenant("shop").group("order 7").due(Duration::from_secs(60));
+/// // Dates are absolute, on the scale of what `advance` is told.
+/// let now = Duration::from_secs(3_600);
+/// let place = Place::new().tenant("shop").group("order 7").due(now + Duration::from_secs(60));
 /// # assert_eq!(place, place.clone());
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -39,6 +39,9 @@ impl Caller {
     /// [`Task::cancel`], and a release or shutdown with [`How::Cancel`](super::How::Cancel),
     /// also cancel a future that awaits: it is dropped where it stands. One that nobody
     /// ever wakes keeps its caller's synchronize, and a shutdown that drains, waiting.
+    /// One that awaits a task which needs the unit that it keeps, as one of its own serial
+    /// group or of its own capped caller, waits for itself, and nobody detects it: await
+    /// first, in a future without that group or cap.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, Scheduler};

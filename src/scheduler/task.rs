@@ -24,9 +24,10 @@ use super::task_state::Location;
 /// [`outcome`](Self::outcome) does. Dropping the handle detaches the task: it runs all
 /// the same, and what it gives is dropped by the worker that ran it.
 ///
-/// An outcome is taken once. Where several wait for what a task makes, keep that beside an
-/// [`IntentLock`](crate::intent::IntentLock) that the task holds in X and they take in S,
-/// as the example `build_tool` does.
+/// An outcome is taken once. Where several futures await what a task makes, `shared()` of the
+/// crate `futures-util` lets each clone it. Or keep it beside an
+/// [`IntentLock`](crate::intent::IntentLock) that the task holds in X and they take in S, as
+/// the example `build_tool` does.
 #[must_use = "dropping it detaches the task: say so with `detach`"]
 pub struct Task<R, E> {
     pub(super) shared: Arc<Shared>,
