@@ -103,6 +103,13 @@ impl<T> Lane<T> {
         Ok(Conversation { pin })
     }
 
+    /// Its number in the queue, by which a [snapshot](super::LaneStatus::number) tells it
+    /// apart. One that is made when it and its groups are gone may have the same.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.key.index()
+    }
+
     /// Changes how many messages of this lane may be in flight at once.
     /// Lowering it takes nothing back, it leaves a debt; 0 is a pause.
     ///

@@ -74,6 +74,8 @@ pub struct Snapshot {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct LaneStatus {
+    /// Its [number](super::Lane::number).
+    pub number: u32,
     /// Turns in a row.
     pub weight: u32,
     /// The most messages in flight at once.
@@ -216,6 +218,7 @@ impl<T> Queue<T> {
                 let bound = state.lane_bounds.get(&key.index());
                 let (capacity, sends) = of_bound(bound.map(|bound| &**bound));
                 LaneStatus {
+                    number: key.index(),
                     weight: lane.link.weight,
                     cap: lane.cap,
                     capacity,

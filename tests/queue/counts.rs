@@ -183,3 +183,19 @@ fn groups_one_by_one_are_those_of_the_snapshot() {
     drop(groups);
     assert_eq!(queue.groups().filter(|group| group.waiting == 0).count(), 0);
 }
+
+#[test]
+fn a_snapshot_tells_each_lane_by_its_number() {
+    let queue = Queue::<u32>::new();
+    let lanes = [3, 1, 2].map(|weight| queue.lane(weight, Limit::Unlimited).unwrap());
+    let taken = queue.snapshot();
+    for (lane, weight) in lanes.iter().zip([3, 1, 2]) {
+        let told: Vec<_> = taken
+            .lanes
+            .iter()
+            .filter(|told| told.number == lane.number())
+            .map(|told| told.weight)
+            .collect();
+        assert_eq!(told, [weight]);
+    }
+}
