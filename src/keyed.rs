@@ -31,8 +31,8 @@
 //!
 //! Cost: one hash, one uncontended lock of a shard, and a send of the queue.
 //!
-//! No code of the user's runs under a lock but `Eq` of keys, under the shard's:
-//! it must not call this. If it panics, nothing has changed; nothing is sent.
+//! No code of the user's runs under a lock but `Eq` and `Borrow` of keys, under the shard's:
+//! they must not call this. If one panics, nothing has changed; nothing is sent.
 
 // State: a map from keys to groups, sharded by hash, each shard under a mutex;
 // the groups are the queue's, and the map pins them.
@@ -56,6 +56,7 @@ mod send_wait;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
+use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
@@ -280,13 +281,31 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         Ok((made, shard, None))
     }
 
-    /// How many messages of a key wait.
+    /// How many messages of a key wait. The key may be any borrowed form of it, as with
+    /// std's maps.
+    ///
+    /// ```
+    /// # use conversant::prelude::*;
+    /// let queue = Queue::new();
+    /// let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?);
+    /// orders.send(String::from("anna"), 1)?;
+    /// assert_eq!((orders.waiting("anna"), orders.waiting("bert")), (1, 0));
+    /// orders.bump("anna", 200)?;
+    /// assert_eq!(orders.group("anna"), Some(queue.try_receive()?.group()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
-    pub fn waiting(&self, key: &K) -> usize {
+    pub fn waiting<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> usize
+    where
+        K: Borrow<Q>,
+    {
         self.find(key).map_or(0, |group| waiting_in(&group))
     }
 
-    fn find(&self, key: &K) -> Option<GroupRef<T>> {
+    fn find<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<GroupRef<T>>
+    where
+        K: Borrow<Q>,
+    {
         let hash = self.hasher.hash_one(key);
         let shard = self.shards.map(hash).lock();
         let group = shard.find(hash, key)?;
@@ -295,7 +314,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     }
 }
 
-// Only `Eq` is the user's under a shard's lock: if it panics, nothing has changed.
+// Only `Eq` and `Borrow` are the user's under a shard's lock: if one panics, nothing has changed.
 impl<K, T> UnwindSafe for Shards<K, T> {}
 impl<K, T> RefUnwindSafe for Shards<K, T> {}
 

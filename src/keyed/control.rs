@@ -1,5 +1,6 @@
 //! What is done to one key: its limit, its level, what waits; and which key a group is of.
 
+use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 
 use crate::error::{OutOfRange, Stale};
@@ -14,7 +15,10 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// [`drain`](crate::queue::Queue::drain) or
     /// [`take_failed`](crate::queue::Queue::take_failed), is done to a key by this.
     #[must_use]
-    pub fn group(&self, key: &K) -> Option<GroupId> {
+    pub fn group<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<GroupId>
+    where
+        K: Borrow<Q>,
+    {
         let group = self.find(key)?;
         Some(self.queue().id(group.key()))
     }
@@ -24,7 +28,10 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// # Errors
     ///
     /// [`Stale`] if it has none: nothing of it is outstanding.
-    pub fn bump(&self, key: &K, level: u8) -> Result<(), Stale> {
+    pub fn bump<Q: Hash + Eq + ?Sized>(&self, key: &Q, level: u8) -> Result<(), Stale>
+    where
+        K: Borrow<Q>,
+    {
         let group = self.find(key).ok_or(Stale)?;
         self.queue().bump(&group, level);
         Ok(())

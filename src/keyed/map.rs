@@ -1,6 +1,8 @@
 //! The groups of some keys, by a hash that is computed once, outside, and kept.
 //! Memory is within a constant factor of what stands here.
 
+use std::borrow::Borrow;
+
 use hashbrown::HashTable;
 
 use crate::limit::Limit;
@@ -36,13 +38,13 @@ impl<K, T> KeyMap<K, T> {
         groups.filter(|group| if_idle(group).is_none()).count()
     }
 
-    /// The group of a key. Asks the user's `Eq`, and changes nothing.
+    /// The group of a key. Asks the user's `Eq` and `Borrow`, and changes nothing.
     #[inline]
-    pub(super) fn find(&self, hash: u64, key: &K) -> Option<&Pinned<T>>
+    pub(super) fn find<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> Option<&Pinned<T>>
     where
-        K: Eq,
+        K: Borrow<Q>,
     {
-        let is_it = |entry: &Entry<K, T>| entry.hash == hash && entry.key == *key;
+        let is_it = |entry: &Entry<K, T>| entry.hash == hash && entry.key.borrow() == key;
         self.entries.find(hash, is_it).map(|entry| &entry.group)
     }
 
