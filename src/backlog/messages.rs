@@ -97,7 +97,9 @@ impl<T> Messages<T> {
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(u64, Message<T>)> {
         let next = self.pop_behind();
-        self.tidy();
+        if next.is_some() {
+            self.tidy();
+        }
         std::mem::replace(&mut self.first, next)
     }
 
