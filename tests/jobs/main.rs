@@ -1,5 +1,7 @@
 //! The job queue, and the example that uses it.
 
+#[path = "../support/count.rs"]
+mod count;
 #[path = "../support/finishes.rs"]
 mod finishes;
 #[path = "../support/histories/mod.rs"]

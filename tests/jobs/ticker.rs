@@ -3,7 +3,6 @@
 
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
@@ -17,6 +16,7 @@ use conversant::queue::Queue;
 use conversant::scheduler::{self, CallerOptions, Scheduler, Verdict};
 use conversant::ticker::{Ticker, Timed, keep_time};
 
+use crate::count::Count;
 use crate::finishes::finishes;
 
 const SOON: Duration = Duration::from_millis(2);
@@ -125,21 +125,6 @@ fn a_delay_on_a_pool_comes_by_itself() {
             assert!(matches!(outcome.verdict, Verdict::Ok(given) if given == n));
         }
     });
-}
-
-#[derive(Default)]
-struct Count(AtomicU32);
-
-impl Wake for Count {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, SeqCst);
-    }
-}
-
-impl Count {
-    fn get(&self) -> u32 {
-        self.0.load(SeqCst)
-    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Scheduler and simulator, and `taskrun` with the judges of its runs.
 
+#[path = "../support/count.rs"]
+mod count;
 #[path = "../support/finishes.rs"]
 mod finishes;
 #[path = "../support/oracle/mod.rs"]

@@ -3,9 +3,8 @@
 
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use conversant::error::Stalled;
@@ -14,6 +13,7 @@ use conversant::scheduler::{
 };
 use conversant::ticker::{Ticker, Timed, keep_time};
 
+use crate::count::Count;
 use crate::threads::later::gave;
 use crate::threads::pools::{Sent, inline, on_pool, thread_each};
 use crate::threads::stage::{Job, end, finishes, until};
@@ -30,21 +30,6 @@ fn later(caller: &Caller, after: Duration) -> Job {
     caller
         .exec_with(Place::new().after(after), || Ok(1))
         .unwrap()
-}
-
-#[derive(Default)]
-struct Count(AtomicU32);
-
-impl Wake for Count {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, SeqCst);
-    }
-}
-
-impl Count {
-    fn get(&self) -> u32 {
-        self.0.load(SeqCst)
-    }
 }
 
 /// Dates come back as they were told, however long before or after its making they count from.
