@@ -193,7 +193,7 @@ use crate::limit::Limit;
 use crate::sync::{Arc, Ordering};
 
 pub use batch::{Batch, Completed};
-pub(crate) use bounds::{bound_of, checked};
+pub(crate) use bounds::{Granted, bound_of, checked};
 pub use builder::Builder;
 pub(crate) use capacity::{Capacity, Permits};
 pub use delivery::{Delivery, Detached};
@@ -207,7 +207,7 @@ pub use receive::{Receive, ReceiveMany, Receiving, Turns};
 pub use refuse::{LaneError, NoMore, NoTurn, SendError, SendReason, TryReceive, Why};
 pub use reserve::{Reserve, Reserved};
 pub use send_many::Addressed;
-pub(crate) use send_wait::{Finish, Pause, Pending, taken};
+pub(crate) use send_wait::{Pause, SendGranted, Steps};
 pub use send_wait::{SendAllWait, SendWait, Sending};
 pub(crate) use shared::{KEPT_IDLE, Shared};
 pub use snapshot::{Counts, GroupStatus, LaneStatus, Snapshot};

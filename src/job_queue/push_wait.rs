@@ -1,7 +1,7 @@
 //! The wait for room, and then the push.
 
 use crate::jobs::{Place, Terms};
-use crate::queue::{Pending, SendReason, Sending, taken};
+use crate::queue::{SendReason, Sending, Steps};
 use crate::shown::shows;
 use crate::wait::Wait;
 
@@ -97,43 +97,26 @@ impl<K: Ord, J> Shared<K, J> {
             shared: self,
             place,
         };
-        let mut wait = Sending::wait(&self.capacity, 1, (to, (key, job)), |pending, _| {
-            let Pending {
-                by: ToPush { shared, place },
-                message: (key, job),
-                permits,
-            } = taken(pending);
+        let mut steps = Steps::new(|ToPush { shared, place }, (key, job), granted| {
             let mut entering = entering(key, job, place);
-            let pushed = permits.map_err(Refusal::Room);
-            let pushed = pushed.and_then(|permits| {
-                let room = Room::granted(&shared.capacity, permits);
+            let pushed = granted.map_err(Refusal::Room).and_then(|granted| {
+                let room = Room::granted(&shared.capacity, granted.permits);
                 shared.push_into(&mut entering, room)
             });
             pushed.map_err(|refused| shared.refused(entering.0, refused))
         });
         // What is refused for another reason waits for no room, and takes none.
-        wait.op_mut().send_now = Some(|pending| {
-            let Pending {
-                by,
-                message,
-                permits,
-            } = taken(pending);
-            let (ToPush { shared, place }, (key, job)) = (by, message);
+        steps.at_once = Some(|ToPush { shared, place }, (key, job)| {
             let mut entering = entering(key, job, place);
             match shared.push_into(&mut entering, Room::of(&shared.capacity)) {
                 Err(Refusal::Room(SendReason::Full)) => {
                     let (left, place) = entering;
                     let (key, job) = left.expect("it is still here");
-                    *pending = Some(Pending {
-                        by: ToPush { shared, place },
-                        message: (key, unwrapped(job)),
-                        permits,
-                    });
-                    None
+                    Err((ToPush { shared, place }, (key, unwrapped(job))))
                 }
-                pushed => Some(pushed.map_err(|refused| shared.refused(entering.0, refused))),
+                pushed => Ok(pushed.map_err(|refused| shared.refused(entering.0, refused))),
             }
         });
-        wait
+        Sending::wait(&self.capacity, 1, (to, (key, job)), steps)
     }
 }

@@ -1,15 +1,12 @@
 //! Sends by key that wait for room.
 //!
-//! Where groups or lanes have capacities a wait has the group of its key made, and keeps it
-//! by a pin: it has room in that very group. The map keeps a group with such a pin.
+//! A wait has the group of its key made, and keeps it by a pin: it has room in that very
+//! group. The map keeps a group with such a pin.
 
 use std::hash::{BuildHasher, Hash};
 
-use crate::group::Admitted;
-use crate::queue::{Pending, Pinned, SendError, SendReason, Sending, bound_of, taken};
-use crate::semaphore::Semaphore;
+use crate::queue::{Pinned, SendError, SendReason, Sending, Steps, bound_of};
 use crate::shown::shows;
-use crate::sync::Arc;
 use crate::wait::Wait;
 
 use super::Keyed;
@@ -24,7 +21,7 @@ pub struct ToKey<'a, K, T, S> {
     hash: u64,
     /// `None` once the map has it.
     key: Option<K>,
-    /// The key's, where groups or lanes have capacities.
+    /// The key's, once it is needed.
     group: Option<Pinned<T>>,
 }
 
@@ -47,61 +44,43 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
             group: None,
         };
         let capacity = &self.queue().capacity;
-        let wait = Sending::wait(capacity, 1, ((None, to), message), ToKey::send);
-        wait.within(|(_, to), which| to.bound(which))
+        let mut steps = Steps::new(|(tier, to): (_, ToKey<'_, K, T, S>), message, granted| {
+            match granted.and_then(|granted| Ok((granted, to.group()?))) {
+                Ok((granted, group)) => {
+                    let queue = to.keyed.queue();
+                    queue.send_one_granted((group, tier), message, granted, ())
+                }
+                Err(reason) => Err(SendError { message, reason }),
+            }
+        });
+        steps.prepare = |(_, to)| to.find();
+        steps.bound = |(_, to), which| {
+            to.find();
+            bound_of(to.group.as_ref()?, which)
+        };
+        Sending::wait(capacity, 1, ((None, to), message), steps)
     }
 }
 
-impl<'a, K: Hash + Eq, T, S: BuildHasher> ToKey<'a, K, T, S> {
-    /// The semaphore of the capacity of the key's group or of the lane, as things are now.
-    fn bound(&mut self, which: usize) -> Option<Arc<Semaphore>> {
-        let (keyed, hash) = (self.keyed, self.hash);
-        if self.group.is_none() {
-            let shard = keyed.shards.map(hash).lock();
-            if let Ok((group, shard, unneeded)) = keyed.group_of(shard, hash, &mut self.key) {
-                // The map has a pin while its shard is locked.
-                self.group = group.pin(&mut group.lock());
-                drop(shard);
-                drop(unneeded);
-            }
-            keyed.queue().trim(true);
+impl<K: Hash + Eq, T, S: BuildHasher> ToKey<'_, K, T, S> {
+    /// Finds the group of its key, or has it made, unless the queue is closed. The user's
+    /// `Eq` may panic.
+    fn find(&mut self) {
+        if self.group.is_some() {
+            return;
         }
-        bound_of(self.group.as_ref()?, which)
+        let (keyed, hash) = (self.keyed, self.hash);
+        let shard = keyed.shards.map(hash).lock();
+        if let Ok((group, shard, unneeded)) = keyed.group_of(shard, hash, &mut self.key) {
+            // The map has a pin while its shard is locked.
+            self.group = group.pin(&mut group.lock());
+            drop(shard);
+            drop(unneeded);
+        }
+        keyed.queue().trim(true);
     }
 
-    /// Finds its group first, as the user's `Eq` may panic.
-    fn send(
-        pending: &mut Option<Pending<'a, (Option<u32>, Self), T>>,
-        admitted: &mut Admitted,
-    ) -> Result<(), SendError<T>> {
-        let Pending { by, permits, .. } = pending.as_mut().expect("what is to be sent");
-        let (tier, to) = (by.0, &mut by.1);
-        let (keyed, hash) = (to.keyed, to.hash);
-        let finds = permits.is_ok() && to.group.is_none();
-        let in_shard = finds.then(|| {
-            let shard = keyed.shards.map(hash).lock();
-            keyed.group_of(shard, hash, &mut to.key)
-        });
-        let Pending {
-            by: (_, to),
-            message,
-            permits,
-        } = taken(pending);
-        let queue = keyed.queue();
-        match (in_shard, &to.group) {
-            (Some(Ok((group, shard, _unneeded))), _) => {
-                let to = (&group, tier);
-                let sent = queue.send_one_permitted(to, message, permits, admitted, shard);
-                queue.trim(true);
-                sent
-            }
-            (None, Some(group)) => {
-                queue.send_one_permitted((group, tier), message, permits, admitted, ())
-            }
-            (Some(Err(_)), _) | (None, None) => {
-                let reason = permits.err().unwrap_or(SendReason::Closed);
-                Err(SendError { message, reason })
-            }
-        }
+    fn group(&self) -> Result<&Pinned<T>, SendReason> {
+        self.group.as_ref().ok_or(SendReason::Closed)
     }
 }

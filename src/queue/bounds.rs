@@ -25,26 +25,32 @@ use crate::turnstile::Turnstile;
 use crate::wait::Wait;
 
 use super::GroupRef;
-use super::capacity::{Capacity, number};
+use super::capacity::{Capacity, Permits, number};
 use super::refuse::SendReason;
 
 /// The semaphore of the group's capacity or of the lane's, as things are now.
 pub(crate) type Bound<O> = fn(&mut O, usize) -> Option<Arc<Semaphore>>;
 
+/// Room for what is to be sent. Dropped, it is given back, under no lock.
+#[derive(Default)]
+pub(crate) struct Granted<'a> {
+    /// In the queue.
+    pub(crate) permits: Permits<'a>,
+    /// In the group and its lane; `None` if they were not asked.
+    pub(super) parts: Option<Admitted>,
+}
+
 /// The wait for room in a group and its lane.
-pub(super) struct Admission<O> {
-    /// `None` where there are no groups and lanes.
-    pub(super) bound: Option<Bound<O>>,
+pub(super) struct Admission {
     /// Which it waits for; past both it has what it needs.
     which: usize,
     asked: Option<Wait<AcquireOwned>>,
     pub(super) admitted: Admitted,
 }
 
-impl<O> Admission<O> {
+impl Admission {
     pub(super) fn new() -> Self {
         Self {
-            bound: None,
             which: GROUP,
             asked: None,
             admitted: Admitted::default(),
@@ -59,14 +65,13 @@ impl<O> Admission<O> {
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        by: &mut O,
+        mut bound: impl FnMut(usize) -> Option<Arc<Semaphore>>,
         messages: usize,
     ) -> Poll<Result<(), SendReason>> {
         while self.which <= LANE {
             if self.asked.is_none() {
-                let bound = self.bound.and_then(|bound| bound(by, self.which));
                 let ask = |bound| Semaphore::acquire_owned(&bound, number(messages));
-                self.asked = bound.map(ask);
+                self.asked = bound(self.which).map(ask);
             }
             if let Some(asked) = &mut self.asked {
                 let answer = ready!(Pin::new(asked).poll(cx));

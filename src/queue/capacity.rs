@@ -33,6 +33,7 @@ pub(crate) struct Capacity {
 }
 
 /// What is to be sent has them; dropped, they are given back.
+#[derive(Default)]
 #[must_use]
 pub struct Permits<'a>(pub(super) Option<Permit<&'a Semaphore>>);
 

@@ -232,7 +232,7 @@ impl<T> Side<T> {
                 });
             } else {
                 let past = &mut Admitted::default();
-                let sent = shared.put(state, group, (None, [event]), past);
+                let sent = shared.put(state, (group, None), [event], past);
                 debug_assert!(sent.is_ok(), "the last tier does not go down");
                 held.placed(group.last_place(&group.lock()));
             }

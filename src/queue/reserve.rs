@@ -1,24 +1,20 @@
 //! Room that is kept for a message before there is one.
 
-use std::mem::take;
-
 use crate::group::{Admitted, CLOSED};
 use crate::shown::shows;
 use crate::wait::Wait;
 
-use super::bounds::{admit, bound_of};
-use super::capacity::Permits;
+use super::bounds::{Granted, admit, bound_of};
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
-use super::send_wait::{Pending, Sending, taken};
+use super::send_wait::{Sending, Steps};
 
 /// Room for one message of a [`Conversation`], which can then be sent at once. Dropped
 /// unused, the room is given back.
 #[must_use = "dropped, the room is given back"]
 pub struct Reserved<'a, T> {
     conversation: &'a Conversation<T>,
-    permits: Permits<'a>,
-    admitted: Admitted,
+    granted: Granted<'a>,
 }
 
 /// The wait of [`Conversation::reserve`].
@@ -48,16 +44,15 @@ impl<T> Conversation<T> {
     /// thread may not wait for it.
     pub fn reserve(&self) -> Wait<Reserve<'_, T>> {
         let capacity = &self.pin.queue().capacity;
-        let wait = Sending::wait(capacity, 1, (self, ()), |pending, admitted| {
-            let Pending {
-                by,
-                message,
-                permits,
-            } = taken(pending);
-            let reserved = permits.and_then(|permits| by.keep(permits, take(admitted)));
-            reserved.map_err(|reason| SendError { message, reason })
+        let mut steps = Steps::new(|by: &Self, (), granted| {
+            let reserved = granted.and_then(|granted| by.keep(granted));
+            reserved.map_err(|reason| SendError {
+                message: (),
+                reason,
+            })
         });
-        wait.within(|to, which| bound_of(&to.pin, which))
+        steps.bound = |to, which| bound_of(&to.pin, which);
+        Sending::wait(capacity, 1, (self, ()), steps)
     }
 
     /// [`reserve`](Self::reserve), if there is room now that nobody waits for.
@@ -66,25 +61,22 @@ impl<T> Conversation<T> {
     ///
     /// [`SendReason`], if there is none.
     pub fn try_reserve(&self) -> Result<Reserved<'_, T>, SendReason> {
-        let mut admitted = Admitted::default();
-        admit((&self.pin, None), 1, &mut admitted)?;
-        self.keep(self.pin.queue().capacity.take(1)?, admitted)
+        let mut granted = Granted::default();
+        let parts = granted.parts.insert(Admitted::default());
+        admit((&self.pin, None), 1, parts)?;
+        granted.permits = self.pin.queue().capacity.take(1)?;
+        self.keep(granted)
     }
 
-    /// Keeps a permit, unless there is nothing to use it for any more: a queue without a
+    /// Keeps the room, unless there is nothing to use it for any more: a queue without a
     /// capacity has no word that says so.
-    fn keep<'a>(
-        &'a self,
-        permits: Permits<'a>,
-        admitted: Admitted,
-    ) -> Result<Reserved<'a, T>, SendReason> {
+    fn keep<'a>(&'a self, granted: Granted<'a>) -> Result<Reserved<'a, T>, SendReason> {
         if self.pin.lock().flags & CLOSED != 0 {
             return Err(SendReason::Closed);
         }
         Ok(Reserved {
             conversation: self,
-            permits,
-            admitted,
+            granted,
         })
     }
 }
@@ -95,11 +87,10 @@ impl<T> Reserved<'_, T> {
     /// # Errors
     ///
     /// [`SendError`] with the message, if the queue has been closed meanwhile.
-    pub fn send(mut self, message: T) -> Result<(), SendError<T>> {
-        let (pin, permits) = (&self.conversation.pin, Ok(self.permits));
-        let admitted = &mut self.admitted;
+    pub fn send(self, message: T) -> Result<(), SendError<T>> {
+        let pin = &self.conversation.pin;
         pin.queue()
-            .send_one_permitted((pin, None), message, permits, admitted, ())
+            .send_one_granted((pin, None), message, self.granted, ())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::ready::Age;
 use crate::sync::Ordering;
 
 use super::GroupRef;
-use super::bounds::admit;
+use super::bounds::{Granted, admit};
 use super::capacity::Permits;
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
@@ -157,8 +157,8 @@ impl<T> Shared<T> {
         sent.map_err(SendError::single)
     }
 
-    /// Sends what has no permits yet: those of a queue with a capacity are taken last, so
-    /// that what its group or lane refuses takes no room from others.
+    /// Sends what has no room yet. That of a queue with a capacity is taken last, so that
+    /// what its group or lane refuses takes none from others.
     fn send_new<M: Messages<T>, H>(
         &self,
         to: (&GroupRef<T>, Option<u32>),
@@ -166,12 +166,22 @@ impl<T> Shared<T> {
         held: H,
     ) -> Result<(), SendError<M>> {
         if !to.0.is_limited() {
-            return self.send_permitted(to, message, Ok(Permits(None)), None, held);
+            return self.send_granted(to, message, Granted::default(), held);
         }
-        let (messages, mut admitted) = (message.as_ref().len(), Admitted::default());
-        let (refused, mut serve) = (admit(to, messages, &mut admitted), false);
-        let permits = refused.and_then(|()| self.permits(to.0, messages, &mut serve));
-        let sent = self.send_permitted(to, message, permits, Some(&mut admitted), held);
+        let (messages, mut granted, mut serve) =
+            (message.as_ref().len(), Granted::default(), false);
+        let parts = granted.parts.insert(Admitted::default());
+        let taken = admit(to, messages, parts);
+        let sent = match taken.and_then(|()| self.permits(to.0, messages, &mut serve)) {
+            Ok(permits) => {
+                granted.permits = permits;
+                self.send_granted(to, message, granted, held)
+            }
+            Err(reason) => {
+                drop(held);
+                Err(SendError { message, reason })
+            }
+        };
         if serve {
             // `held` is released.
             self.capacity.serve();
@@ -179,43 +189,36 @@ impl<T> Shared<T> {
         sent
     }
 
-    /// [`send_permitted`](Self::send_permitted) of one message.
+    /// [`send_granted`](Self::send_granted) of one message.
     #[inline(always)]
-    pub(crate) fn send_one_permitted<H>(
+    pub(crate) fn send_one_granted<H>(
         &self,
         to: (&GroupRef<T>, Option<u32>),
         message: T,
-        permits: Result<Permits<'_>, SendReason>,
-        admitted: &mut Admitted,
+        granted: Granted<'_>,
         held: H,
     ) -> Result<(), SendError<T>> {
-        let sent = self.send_permitted(to, [message], permits, Some(admitted), held);
+        let sent = self.send_granted(to, [message], granted, held);
         sent.map_err(SendError::single)
     }
 
-    /// Sends what has its permits of the queue, in a tier if one is said. `admitted`: it has
-    /// asked for those of its group and lane, and has what it needs.
+    /// Sends what has its room in the queue, in a tier if one is said.
     #[inline(always)]
-    pub(crate) fn send_permitted<M: Messages<T>, H>(
+    pub(crate) fn send_granted<M: Messages<T>, H>(
         &self,
         (group, tier): (&GroupRef<T>, Option<u32>),
         message: M,
-        permits: Result<Permits<'_>, SendReason>,
-        admitted: Option<&mut Admitted>,
+        granted: Granted<'_>,
         held: H,
     ) -> Result<(), SendError<M>> {
-        let permits = match permits {
-            Ok(permits) => permits,
-            Err(reason) => return Err(SendError { message, reason }),
-        };
         let mut mailbox = group.lock();
         let plain = tier.is_none() && !message.as_ref().is_empty();
         if !plain || !mailbox.sends_plainly() {
             drop(mailbox);
-            return self.send_special(group, (tier, message), (permits, admitted), held);
+            return self.send_special((group, tier), message, granted, held);
         }
         group.append_all(&mut mailbox, message.into_iter());
-        permits.keep();
+        granted.permits.keep();
         if mailbox.phase == Phase::Idle {
             let posted = self.submit(group, &mut mailbox, false);
             drop((mailbox, held));
@@ -263,31 +266,25 @@ impl<T> Shared<T> {
         Ok(queue().submit(group, &mut mailbox, false))
     }
 
-    /// Sends by every rule what has its permits of the queue, as an event, in which `held`
-    /// is dropped.
+    /// Sends by every rule what has its room in the queue, as an event, in which `held` is
+    /// dropped.
     #[cold]
     fn send_special<M: Messages<T>, H>(
         &self,
-        group: &GroupRef<T>,
-        (tier, message): (Option<u32>, M),
-        (permits, admitted): (Permits<'_>, Option<&mut Admitted>),
+        to: (&GroupRef<T>, Option<u32>),
+        message: M,
+        mut granted: Granted<'_>,
         held: H,
     ) -> Result<(), SendError<M>> {
-        let mut taken = Admitted::default();
-        let admitted = match admitted {
-            Some(admitted) => admitted,
-            None => {
-                let refused = admit((group, tier), message.as_ref().len(), &mut taken);
-                if let Err(reason) = refused {
-                    drop(held);
-                    return Err(SendError { message, reason });
-                }
-                &mut taken
-            }
-        };
-        let message = match self.send_bounded(group, (tier, message), admitted) {
+        let asked = granted.parts.is_some();
+        let parts = granted.parts.get_or_insert_default();
+        if !asked && let Err(reason) = admit(to, message.as_ref().len(), parts) {
+            drop(held);
+            return Err(SendError { message, reason });
+        }
+        let message = match self.send_bounded(to, message, parts) {
             Ok(posted) => {
-                permits.keep();
+                granted.permits.keep();
                 drop(held);
                 self.posted(posted);
                 return Ok(());
@@ -300,10 +297,10 @@ impl<T> Shared<T> {
                 let reason = SendReason::Closed;
                 return Err(SendError { message, reason });
             }
-            self.put(state, group, (tier, message), admitted)
+            self.put(state, to, message, parts)
         });
         if sent.is_ok() {
-            permits.keep();
+            granted.permits.keep();
         }
         sent
     }
@@ -311,9 +308,9 @@ impl<T> Shared<T> {
     /// Sends in the plain case but for capacities, or gives the message back.
     fn send_bounded<M: Messages<T>>(
         &self,
-        group: &GroupRef<T>,
-        (tier, message): (Option<u32>, M),
-        admitted: &mut Admitted,
+        (group, tier): (&GroupRef<T>, Option<u32>),
+        message: M,
+        parts: &mut Admitted,
     ) -> Result<Posted, M> {
         let (mut mailbox, messages) = (group.lock(), message.as_ref().len());
         let special = mailbox.flags & (SEND_SPECIAL & !BOUNDED) != 0;
@@ -321,21 +318,20 @@ impl<T> Shared<T> {
             return Err(message);
         }
         group.append_all(&mut mailbox, message.into_iter());
-        mailbox.bring_in(admitted, messages);
+        mailbox.bring_in(parts, messages);
         if mailbox.phase != Phase::Idle {
             return Ok(Posted::Kept);
         }
         Ok(self.submit(group, &mut mailbox, false))
     }
 
-    /// Puts messages last in a group, by every rule, with these permits of its group and
-    /// lane.
+    /// Puts messages last in a group, by every rule, with this room in its group and lane.
     pub(super) fn put<M: Messages<T>>(
         &self,
         state: &mut State<T>,
-        group: &GroupRef<T>,
-        (tier, message): (Option<u32>, M),
-        admitted: &mut Admitted,
+        (group, tier): (&GroupRef<T>, Option<u32>),
+        message: M,
+        parts: &mut Admitted,
     ) -> Result<(), SendError<M>> {
         if tier.is_some_and(|tier| tier > 0) {
             let lane = group.lock().lane;
@@ -350,7 +346,7 @@ impl<T> Shared<T> {
         let tier = tier.unwrap_or_else(|| mailbox.last_tier());
         let messages = message.as_ref().len();
         group.append_in(&mut mailbox, tier, message.into_iter());
-        mailbox.bring_in(admitted, messages);
+        mailbox.bring_in(parts, messages);
         let age = match mailbox.phase {
             Phase::Idle => Age::New,
             _ => Age::Same,

@@ -1,17 +1,17 @@
-//! The wait for room, and then the send, or a permit kept for one.
+//! The wait for room, and then the send, or room kept for one.
 //!
-//! Invariant: what is to be sent stays in its wait until nothing of the user's can panic
-//! any more: so neither an error nor a panic loses it, or the room that it was given.
+//! Invariant: what is to be sent stays in its wait, with the room that it was given, until
+//! nothing of the user's can panic any more.
 
+use std::mem::take;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
-use crate::group::Admitted;
 use crate::semaphore::{Acquire, TryAcquireError};
 use crate::shown::shows;
 use crate::wait::{Op, Ticket, Wait, sealed};
 
-use super::bounds::{Admission, Bound, bound_of};
+use super::bounds::{Admission, Bound, Granted, bound_of};
 use super::capacity::{Capacity, Permits, number};
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
@@ -19,20 +19,49 @@ use super::refuse::{SendError, SendReason};
 /// A wait for room for a message `M`, or several, on a conversation or by key; or for
 /// what else stands in a queue. `O` is what it is sent by, `R` what comes of it.
 pub struct Sending<'a, O, M, R> {
-    /// `None` once it is sent or given back.
-    pending: Option<Pending<'a, O, M>>,
+    /// What it is sent by, and what is to be sent; `None` once it is sent or given back.
+    pending: Option<(O, M)>,
     capacity: &'a Capacity,
-    permits: usize,
+    messages: usize,
     /// `None` where there is always room, and once it has its permits.
     request: Option<Acquire<'a>>,
+    permits: Permits<'a>,
     /// What it waits for before the queue.
-    admission: Admission<O>,
-    finish: Finish<'a, O, M, R>,
-    /// How it is sent before it was ever in line, if its permits must be taken by that.
-    pub(crate) send_now: Option<SendNow<'a, O, M, R>>,
+    admission: Admission,
+    steps: Steps<'a, O, M, R>,
+    asleep: bool,
+}
+
+/// How something is sent that waits for room.
+pub(crate) struct Steps<'a, O, M, R> {
+    /// The capacities of a group and a lane in which it needs room.
+    pub(crate) bound: Bound<O>,
+    /// If its permits are taken by the send itself: sends it before it was ever in line, or
+    /// gives it back where there is no room.
+    pub(crate) at_once: Option<SendAtOnce<O, M, R>>,
+    /// Before it is sent: what may panic.
+    pub(crate) prepare: fn(&mut O),
+    /// Sends it with its room, or gives it back for a reason.
+    pub(crate) send: SendGranted<'a, O, M, R>,
     /// Told how the wait goes: true if it is to give up, as one that waits for itself.
     pub(crate) on_pause: fn(&O, Pause<'_>) -> bool,
-    asleep: bool,
+}
+
+type SendAtOnce<O, M, R> = fn(O, M) -> Result<R, (O, M)>;
+
+pub(crate) type SendGranted<'a, O, M, R> = fn(O, M, Result<Granted<'a>, SendReason>) -> R;
+
+impl<'a, O, M, R> Steps<'a, O, M, R> {
+    /// One step.
+    pub(crate) fn new(send: SendGranted<'a, O, M, R>) -> Self {
+        Self {
+            bound: |_, _| None,
+            at_once: None,
+            prepare: |_| (),
+            send,
+            on_pause: |_, _| false,
+        }
+    }
 }
 
 /// How a wait for room goes.
@@ -46,27 +75,6 @@ pub(crate) enum Pause<'a> {
     Over,
 }
 
-/// What is to be sent.
-pub(crate) struct Pending<'a, O, M> {
-    pub(crate) by: O,
-    pub(crate) message: M,
-    /// Its permits of the queue, or why it is not sent.
-    pub(crate) permits: Result<Permits<'a>, SendReason>,
-}
-
-/// Sends what is pending, with its permits of the queue and those of its group and lane; or
-/// gives it back, for a reason. [Takes](taken) it out when nothing of the user's can panic.
-pub(crate) type Finish<'a, O, M, R> = fn(&mut Option<Pending<'a, O, M>>, &mut Admitted) -> R;
-
-/// What was pending.
-#[inline]
-pub(crate) fn taken<P>(pending: &mut Option<P>) -> P {
-    pending.take().expect(HERE)
-}
-
-/// Takes a permit, and sends what is pending; leaves it where it is if there is no room.
-pub(crate) type SendNow<'a, O, M, R> = fn(&mut Option<Pending<'a, O, M>>) -> Option<R>;
-
 /// The conversation on which a message goes; with its tier, if one is said.
 type On<'a, T> = (Option<u32>, &'a Conversation<T>);
 
@@ -79,7 +87,7 @@ pub type SendWait<'a, T> = ToSend<'a, T, T>;
 /// The wait of [`Conversation::send_all_wait`].
 pub type SendAllWait<'a, T> = ToSend<'a, T, Vec<T>>;
 
-shows!(impl<O, M, R> Sending<'_, O, M, R>, |sending| permits: sending.permits);
+shows!(impl<O, M, R> Sending<'_, O, M, R>, |sending| messages: sending.messages);
 
 impl<T> Conversation<T> {
     /// Sends a message as soon as there is room for it in the group, its lane and the queue,
@@ -159,14 +167,12 @@ impl<T> Conversation<T> {
     ///
     /// As [`send`](Self::send) where there is room.
     pub fn send_wait(&self, message: T) -> Wait<SendWait<'_, T>> {
-        self.when_there_is_room(1, message, |pending, admitted| {
-            let Pending {
-                by,
-                message,
-                permits,
-            } = taken(pending);
-            let (queue, to) = (by.1.pin.queue(), (&*by.1.pin, by.0));
-            queue.send_one_permitted(to, message, permits, admitted, ())
+        self.when_there_is_room(1, message, |(tier, by), message, granted| {
+            let to = (&*by.pin, tier);
+            match granted {
+                Ok(granted) => by.pin.queue().send_one_granted(to, message, granted, ()),
+                Err(reason) => Err(SendError { message, reason }),
+            }
         })
     }
 
@@ -179,14 +185,12 @@ impl<T> Conversation<T> {
     /// they are more than the queue's capacity.
     pub fn send_all_wait(&self, messages: impl IntoIterator<Item = T>) -> Wait<SendAllWait<'_, T>> {
         let messages = Vec::from_iter(messages);
-        self.when_there_is_room(messages.len(), messages, |pending, admitted| {
-            let Pending {
-                by,
-                message,
-                permits,
-            } = taken(pending);
-            let (queue, to) = (by.1.pin.queue(), (&*by.1.pin, by.0));
-            queue.send_permitted(to, message, permits, Some(admitted), ())
+        self.when_there_is_room(messages.len(), messages, |(tier, by), message, granted| {
+            let to = (&*by.pin, tier);
+            match granted {
+                Ok(granted) => by.pin.queue().send_granted(to, message, granted, ()),
+                Err(reason) => Err(SendError { message, reason }),
+            }
         })
     }
 
@@ -194,56 +198,80 @@ impl<T> Conversation<T> {
         &'a self,
         messages: usize,
         message: M,
-        send: Finish<'a, On<'a, T>, M, Result<(), SendError<M>>>,
+        send: SendGranted<'a, On<'a, T>, M, Result<(), SendError<M>>>,
     ) -> Wait<ToSend<'a, T, M>> {
         let capacity = &self.pin.queue().capacity;
-        let wait = Sending::wait(capacity, messages, ((None, self), message), send);
-        wait.within(|(_, to), which| bound_of(&to.pin, which))
+        let mut steps = Steps::new(send);
+        steps.bound = |(_, to), which| bound_of(&to.pin, which);
+        Sending::wait(capacity, messages, ((None, self), message), steps)
     }
 }
 
 impl<'a, O, M, R> Sending<'a, O, M, R> {
     pub(crate) fn wait(
         capacity: &'a Capacity,
-        permits: usize,
-        (by, message): (O, M),
-        finish: Finish<'a, O, M, R>,
+        messages: usize,
+        pending: (O, M),
+        steps: Steps<'a, O, M, R>,
     ) -> Wait<Self> {
-        let semaphore = capacity.permits();
-        let permits_so_far = Ok(Permits(None));
+        let permits = capacity.permits();
         Wait::new(Self {
-            pending: Some(Pending {
-                by,
-                message,
-                permits: permits_so_far,
-            }),
+            pending: Some(pending),
             capacity,
-            permits,
-            request: semaphore.map(|semaphore| semaphore.request(number(permits))),
+            messages,
+            request: permits.map(|permits| permits.request(number(messages))),
+            permits: Permits::default(),
             admission: Admission::new(),
-            finish,
-            send_now: None,
-            on_pause: |_, _| false,
+            steps,
             asleep: false,
         })
     }
 
-    /// It has its permits, or is given back.
-    fn finish(&mut self, permits: Result<Permits<'a>, SendReason>) -> R {
+    fn pending(&mut self) -> (O, M) {
+        self.pending.take().expect("what has not been sent is here")
+    }
+
+    /// Sends it, if there is room now and nobody waits for it.
+    fn send_at_once(&mut self, send: SendAtOnce<O, M, R>) -> Option<R> {
+        let (by, message) = self.pending();
+        let sent = send(by, message);
+        sent.map_err(|back| self.pending = Some(back)).ok()
+    }
+
+    /// It has these permits, and all else that it needs.
+    fn send_with(&mut self, permits: Permits<'a>) -> R {
         self.unblock();
-        self.pending.as_mut().expect(HERE).permits = permits;
+        self.permits = permits;
         self.request = None;
-        (self.finish)(&mut self.pending, &mut self.admission.admitted)
+        self.send()
+    }
+
+    fn send(&mut self) -> R {
+        self.pending
+            .iter_mut()
+            .for_each(|(by, _)| (self.steps.prepare)(by));
+        let (by, message) = self.pending();
+        let granted = Granted {
+            permits: take(&mut self.permits),
+            parts: Some(take(&mut self.admission.admitted)),
+        };
+        (self.steps.send)(by, message, Ok(granted))
+    }
+
+    /// Whether it is to give up.
+    fn tell(&self, pause: Pause<'_>) -> bool {
+        let pending = self.pending.as_ref();
+        pending.is_some_and(|(by, _)| (self.steps.on_pause)(by, pause))
     }
 
     /// It leaves the line, if it is in it, and gives the message back.
     fn leave(&mut self, reason: SendReason) -> R {
         self.cancel();
-        self.finish(Err(reason))
+        self.unblock();
+        let (by, message) = self.pending();
+        (self.steps.send)(by, message, Err(reason))
     }
 }
-
-const HERE: &str = "what has not been sent is here";
 
 impl<O, M, R> sealed::Sealed for Sending<'_, O, M, R> {}
 
@@ -257,11 +285,11 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         if self.admission.may_wait(self.capacity) {
             return None;
         }
-        if let Some(send) = self.send_now {
-            return send(&mut self.pending);
+        if let Some(send) = self.steps.at_once {
+            return self.send_at_once(send);
         }
-        let permits = self.capacity.take(self.permits).ok()?;
-        Some(self.finish(Ok(permits)))
+        let permits = self.capacity.take(self.messages).ok()?;
+        Some(self.send_with(permits))
     }
 
     /// For a thread that waits without a deadline: the rule of handlers.
@@ -276,40 +304,40 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         if self.admission.may_wait(self.capacity) {
             return None;
         }
-        if let Some(send) = self.send_now {
+        if let Some(send) = self.steps.at_once {
             let free = self.capacity.permits()?.is_free(1);
-            return free.then(|| send(&mut self.pending)).flatten();
+            return free.then(|| self.send_at_once(send)).flatten();
         }
         let permit = self.request.as_mut()?.attempt()?.ok()?;
-        Some(self.finish(Ok(Permits(Some(permit)))))
+        Some(self.send_with(Permits(Some(permit))))
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if self.admission.may_wait(self.capacity)
-            && let Some(Pending { by, .. }) = &mut self.pending
-            && let Err(reason) = ready!(self.admission.poll(cx, by, self.permits))
+            && let Some((by, _)) = &mut self.pending
+            && let Err(reason) = ready!(self.admission.poll(
+                cx,
+                |which| (self.steps.bound)(by, which),
+                self.messages
+            ))
         {
             return Poll::Ready(self.leave(reason));
         }
         self.admission.is_over();
-        if let Some(send) = self.send_now.take()
-            && let Some(sent) = send(&mut self.pending)
+        if let Some(send) = self.steps.at_once.take()
+            && let Some(sent) = self.send_at_once(send)
         {
             return Poll::Ready(sent);
         }
         let Some(request) = &mut self.request else {
-            return Poll::Ready((self.finish)(
-                &mut self.pending,
-                &mut self.admission.admitted,
-            ));
+            return Poll::Ready(self.send());
         };
         match request.poll(cx) {
-            Poll::Ready(Ok(permit)) => Poll::Ready(self.finish(Ok(Permits(Some(permit))))),
+            Poll::Ready(Ok(permit)) => Poll::Ready(self.send_with(Permits(Some(permit)))),
             Poll::Ready(Err(error)) => Poll::Ready(self.leave(TryAcquireError::from(error).into())),
             Poll::Pending => {
                 self.capacity.waited_for();
-                let pending = self.pending.as_ref();
-                match pending.is_some_and(|one| (self.on_pause)(&one.by, Pause::Waits)) {
+                match self.tell(Pause::Waits) {
                     true => Poll::Ready(self.leave(SendReason::OwnQueue)),
                     false => Poll::Pending,
                 }
@@ -321,39 +349,32 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         if let Some(request) = &mut self.request {
             request.cancel();
         }
+        self.permits = Permits::default();
         self.admission.cancel();
     }
 
     fn block(&mut self, waker: &Waker) {
-        let ticket = self.request.as_ref().and_then(Acquire::ticket);
-        if let (Some(Pending { by, .. }), Some(ticket)) = (&self.pending, ticket) {
+        if let Some(ticket) = self.request.as_ref().and_then(Acquire::ticket) {
             self.asleep = true;
-            (self.on_pause)(by, Pause::Sleeps(ticket, waker));
+            self.tell(Pause::Sleeps(ticket, waker));
         }
     }
 
     #[inline]
     fn unblock(&mut self) {
-        if std::mem::take(&mut self.asleep)
-            && let Some(Pending { by, .. }) = &self.pending
-        {
-            (self.on_pause)(by, Pause::Over);
+        if take(&mut self.asleep) {
+            self.tell(Pause::Over);
         }
     }
 }
 
 impl<O, M, R> Wait<Sending<'_, O, M, R>> {
-    /// It waits for room in a group and its lane first.
-    pub(crate) fn within(mut self, bound: Bound<O>) -> Self {
-        self.op_mut().admission.bound = Some(bound);
-        self
-    }
-
     /// Gives up, and gives back what was not sent; nothing if it was sent, or
     /// given back before.
     pub fn into_message(mut self) -> Option<M> {
         self.cancel();
-        Some(self.op_mut().pending.take()?.message)
+        let (_, message) = self.op_mut().pending.take()?;
+        Some(message)
     }
 
     /// As [`wait_timeout`](Wait::wait_timeout), but the message comes back.
@@ -384,8 +405,8 @@ impl<O, M, R> Wait<Sending<'_, O, M, R>> {
 impl<O, M, R> Wait<Sending<'_, (Option<u32>, O), M, R>> {
     /// Sends it in this tier. See [`Conversation::send_in`].
     pub fn in_tier(mut self, tier: u32) -> Self {
-        if let Some(pending) = &mut self.op_mut().pending {
-            pending.by.0 = Some(tier);
+        if let Some(((to, _), _)) = &mut self.op_mut().pending {
+            *to = Some(tier);
         }
         self
     }

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::queue::{Finish, Pause, Pending, Permits, SendReason, Sending, taken};
+use crate::queue::{Granted, Pause, SendGranted, SendReason, Sending, Steps};
 use crate::wait::Wait;
 
 use super::cell::{Function, Program};
@@ -57,13 +57,8 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.when_there_is_room(place, f, |pending, _| {
-            let Pending {
-                by: (caller, place),
-                message: f,
-                permits,
-            } = taken(pending);
-            caller.submit_permitted(place, Function(f), permits)
+        self.when_there_is_room(place, f, |(caller, place), f, granted| {
+            caller.submit_granted(place, Function(f), granted)
         })
     }
 
@@ -82,13 +77,8 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.when_there_is_room(place, future, |pending, _| {
-            let Pending {
-                by: (caller, place),
-                message: future,
-                permits,
-            } = taken(pending);
-            caller.submit_permitted(place, Stage::New(future), permits)
+        self.when_there_is_room(place, future, |(caller, place), future, granted| {
+            caller.submit_granted(place, Stage::New(future), granted)
         })
     }
 
@@ -96,11 +86,11 @@ impl Caller {
         &'a self,
         place: Place<'a>,
         task: F,
-        submit: Finish<'a, (&'a Self, Place<'a>), F, R>,
+        submit: SendGranted<'a, (&'a Self, Place<'a>), F, R>,
     ) -> Wait<Sending<'a, (&'a Self, Place<'a>), F, R>> {
-        let mut wait = Sending::wait(&self.capacity, 1, ((self, place), task), submit);
-        wait.op_mut().on_pause = |(caller, _), pause| caller.waits_for_room(pause);
-        wait
+        let mut steps = Steps::new(submit);
+        steps.on_pause = |(caller, _), pause| caller.waits_for_room(pause);
+        Sending::wait(&self.capacity, 1, ((self, place), task), steps)
     }
 
     /// Whether a wait for room gives up: the rule of `stall`.
@@ -122,14 +112,14 @@ impl Caller {
         false
     }
 
-    fn submit_permitted<P: Program>(
+    fn submit_granted<P: Program>(
         &self,
         place: Place<'_>,
         program: P,
-        permits: Result<Permits<'_>, SendReason>,
+        granted: Result<Granted<'_>, SendReason>,
     ) -> Submitted<P::Given, P::Ok, P::Error> {
-        match permits {
-            Ok(permits) => self.submit_one(place, program, Some(permits)),
+        match granted {
+            Ok(granted) => self.submit_one(place, program, Some(granted.permits)),
             Err(reason) => Err(Rejected {
                 task: program.back(),
                 reason: reason.into(),
