@@ -7,7 +7,7 @@ use crate::wait::Wait;
 use super::bounds::{Granted, admit, bound_of};
 use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
-use super::send_wait::{Sending, Steps};
+use super::sending::{Sending, Steps};
 
 /// Room for one message of a [`Conversation`], which can then be sent at once. Dropped
 /// unused, the room is given back.

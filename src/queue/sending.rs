@@ -1,0 +1,282 @@
+//! The wait for room, and then what it is for: a send, room kept for one, a job, a task.
+//!
+//! Invariant: what is to be sent stays in its wait, with the room that it was given, until
+//! nothing of the user's can panic any more.
+
+use std::mem::take;
+use std::task::{Context, Poll, Waker, ready};
+use std::time::{Duration, Instant};
+
+use crate::semaphore::{Acquire, TryAcquireError};
+use crate::shown::shows;
+use crate::wait::{Op, Ticket, Wait, sealed};
+
+use super::bounds::{Admission, Bound, Granted};
+use super::capacity::{Capacity, Permits, number};
+use super::refuse::SendReason;
+
+/// A wait for room for a message `M`, or several, on a conversation or by key; or for
+/// what else stands in a queue. `O` is what it is sent by, `R` what comes of it.
+pub struct Sending<'a, O, M, R> {
+    /// What it is sent by, and what is to be sent; `None` once it is sent or given back.
+    pending: Option<(O, M)>,
+    capacity: &'a Capacity,
+    messages: usize,
+    /// `None` where there is always room, and once it has its permits.
+    request: Option<Acquire<'a>>,
+    permits: Permits<'a>,
+    /// What it waits for before the queue.
+    admission: Admission,
+    steps: Steps<'a, O, M, R>,
+    asleep: bool,
+}
+
+/// How something is sent that waits for room.
+pub(crate) struct Steps<'a, O, M, R> {
+    /// The capacities of a group and a lane in which it needs room.
+    pub(crate) bound: Bound<O>,
+    /// If its permits are taken by the send itself: sends it before it was ever in line, or
+    /// gives it back where there is no room.
+    pub(crate) at_once: Option<SendAtOnce<O, M, R>>,
+    /// Before it is sent: what may panic.
+    pub(crate) prepare: fn(&mut O),
+    /// Sends it with its room, or gives it back for a reason.
+    pub(crate) send: SendGranted<'a, O, M, R>,
+    /// Told how the wait goes: true if it is to give up, as one that waits for itself.
+    pub(crate) on_pause: fn(&O, Pause<'_>) -> bool,
+}
+
+type SendAtOnce<O, M, R> = fn(O, M) -> Result<R, (O, M)>;
+
+pub(crate) type SendGranted<'a, O, M, R> = fn(O, M, Result<Granted<'a>, SendReason>) -> R;
+
+impl<'a, O, M, R> Steps<'a, O, M, R> {
+    /// One step.
+    pub(crate) fn new(send: SendGranted<'a, O, M, R>) -> Self {
+        Self {
+            bound: |_, _| None,
+            at_once: None,
+            prepare: |_| (),
+            send,
+            on_pause: |_, _| false,
+        }
+    }
+}
+
+/// How a wait for room goes.
+pub(crate) enum Pause<'a> {
+    /// It waits: whatever has come free and was not given back is given back now.
+    Waits,
+    /// Its thread is about to sleep without a deadline, until this waker is woken; its place
+    /// in line.
+    Sleeps(Ticket, &'a Waker),
+    /// That is over.
+    Over,
+}
+
+shows!(impl<O, M, R> Sending<'_, O, M, R>, |sending| messages: sending.messages);
+
+impl<'a, O, M, R> Sending<'a, O, M, R> {
+    pub(crate) fn wait(
+        capacity: &'a Capacity,
+        messages: usize,
+        pending: (O, M),
+        steps: Steps<'a, O, M, R>,
+    ) -> Wait<Self> {
+        let permits = capacity.permits();
+        Wait::new(Self {
+            pending: Some(pending),
+            capacity,
+            messages,
+            request: permits.map(|permits| permits.request(number(messages))),
+            permits: Permits::default(),
+            admission: Admission::new(),
+            steps,
+            asleep: false,
+        })
+    }
+
+    fn pending(&mut self) -> (O, M) {
+        self.pending.take().expect("what has not been sent is here")
+    }
+
+    /// Sends it, if there is room now and nobody waits for it.
+    fn send_at_once(&mut self, send: SendAtOnce<O, M, R>) -> Option<R> {
+        let (by, message) = self.pending();
+        let sent = send(by, message);
+        sent.map_err(|back| self.pending = Some(back)).ok()
+    }
+
+    /// It has these permits, and all else that it needs.
+    fn send_with(&mut self, permits: Permits<'a>) -> R {
+        self.unblock();
+        self.permits = permits;
+        self.request = None;
+        self.send()
+    }
+
+    fn send(&mut self) -> R {
+        self.pending
+            .iter_mut()
+            .for_each(|(by, _)| (self.steps.prepare)(by));
+        let (by, message) = self.pending();
+        let granted = Granted {
+            permits: take(&mut self.permits),
+            parts: Some(take(&mut self.admission.admitted)),
+        };
+        (self.steps.send)(by, message, Ok(granted))
+    }
+
+    /// Whether it is to give up.
+    fn tell(&self, pause: Pause<'_>) -> bool {
+        let pending = self.pending.as_ref();
+        pending.is_some_and(|(by, _)| (self.steps.on_pause)(by, pause))
+    }
+
+    /// It leaves the line, if it is in it, and gives the message back.
+    fn leave(&mut self, reason: SendReason) -> R {
+        self.cancel();
+        self.unblock();
+        let (by, message) = self.pending();
+        (self.steps.send)(by, message, Err(reason))
+    }
+}
+
+impl<O, M, R> sealed::Sealed for Sending<'_, O, M, R> {}
+
+// Nothing in it is ever pinned.
+impl<O, M, R> Unpin for Sending<'_, O, M, R> {}
+
+impl<O, M, R> Op for Sending<'_, O, M, R> {
+    type Output = R;
+
+    fn at_once(&mut self) -> Option<Self::Output> {
+        if self.admission.may_wait(self.capacity) {
+            return None;
+        }
+        if let Some(send) = self.steps.at_once {
+            return self.send_at_once(send);
+        }
+        let permits = self.capacity.take(self.messages).ok()?;
+        Some(self.send_with(permits))
+    }
+
+    /// For a thread that waits without a deadline: the rule of handlers.
+    fn attempt(&mut self) -> Option<Self::Output> {
+        if self.capacity.is_own() {
+            let mut cx = Context::from_waker(Waker::noop());
+            return match self.poll(&mut cx) {
+                Poll::Ready(sent) => Some(sent),
+                Poll::Pending => Some(self.leave(SendReason::OwnQueue)),
+            };
+        }
+        if self.admission.may_wait(self.capacity) {
+            return None;
+        }
+        if let Some(send) = self.steps.at_once {
+            let free = self.capacity.permits()?.is_free(1);
+            return free.then(|| self.send_at_once(send)).flatten();
+        }
+        let permit = self.request.as_mut()?.attempt()?.ok()?;
+        Some(self.send_with(Permits(Some(permit))))
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.admission.may_wait(self.capacity)
+            && let Some((by, _)) = &mut self.pending
+            && let Err(reason) = ready!(self.admission.poll(
+                cx,
+                |which| (self.steps.bound)(by, which),
+                self.messages
+            ))
+        {
+            return Poll::Ready(self.leave(reason));
+        }
+        self.admission.is_over();
+        if let Some(send) = self.steps.at_once.take()
+            && let Some(sent) = self.send_at_once(send)
+        {
+            return Poll::Ready(sent);
+        }
+        let Some(request) = &mut self.request else {
+            return Poll::Ready(self.send());
+        };
+        match request.poll(cx) {
+            Poll::Ready(Ok(permit)) => Poll::Ready(self.send_with(Permits(Some(permit)))),
+            Poll::Ready(Err(error)) => Poll::Ready(self.leave(TryAcquireError::from(error).into())),
+            Poll::Pending => {
+                self.capacity.waited_for();
+                match self.tell(Pause::Waits) {
+                    true => Poll::Ready(self.leave(SendReason::OwnQueue)),
+                    false => Poll::Pending,
+                }
+            }
+        }
+    }
+
+    fn cancel(&mut self) {
+        if let Some(request) = &mut self.request {
+            request.cancel();
+        }
+        self.permits = Permits::default();
+        self.admission.cancel();
+    }
+
+    fn block(&mut self, waker: &Waker) {
+        if let Some(ticket) = self.request.as_ref().and_then(Acquire::ticket) {
+            self.asleep = true;
+            self.tell(Pause::Sleeps(ticket, waker));
+        }
+    }
+
+    #[inline]
+    fn unblock(&mut self) {
+        if take(&mut self.asleep) {
+            self.tell(Pause::Over);
+        }
+    }
+}
+
+impl<O, M, R> Wait<Sending<'_, O, M, R>> {
+    /// Gives up, and gives back what was not sent; nothing if it was sent, or
+    /// given back before.
+    pub fn into_message(mut self) -> Option<M> {
+        self.cancel();
+        let (_, message) = self.op_mut().pending.take()?;
+        Some(message)
+    }
+
+    /// As [`wait_timeout`](Wait::wait_timeout), but the message comes back.
+    ///
+    /// # Errors
+    ///
+    /// As the wait itself, and [`SendReason::TimedOut`].
+    pub fn give_back_after(self, timeout: Duration) -> R {
+        // The clock is read only by a wait that must wait.
+        self.give_back(|| Instant::now().checked_add(timeout))
+    }
+
+    /// As [`wait_deadline`](Wait::wait_deadline), but the message comes back.
+    ///
+    /// # Errors
+    ///
+    /// As the wait itself, and [`SendReason::TimedOut`].
+    pub fn give_back_at(self, deadline: Instant) -> R {
+        self.give_back(|| Some(deadline))
+    }
+
+    fn give_back(mut self, deadline: impl FnOnce() -> Option<Instant>) -> R {
+        let sent = self.wait_at_most(deadline);
+        sent.unwrap_or_else(|_| self.op_mut().leave(SendReason::TimedOut))
+    }
+}
+
+impl<O, M, R> Wait<Sending<'_, (Option<u32>, O), M, R>> {
+    /// Sends it in this tier. See [`Conversation::send_in`].
+    pub fn in_tier(mut self, tier: u32) -> Self {
+        if let Some(((to, _), _)) = &mut self.op_mut().pending {
+            *to = Some(tier);
+        }
+        self
+    }
+}
