@@ -10,9 +10,9 @@
 //! runs (`weave`). A patch that changes more than bodies of functions, or one
 //! that cannot be chosen at run time, is built alone.
 //!
-//! A variant is caught if its test fails, or takes ten times as long as unbroken
-//! and at least 5 s. Where threads race one run may miss it: three runs, and as
-//! many as 5 s hold, may not. It counts against us if the test passes, if there is
+//! A variant is caught if its test fails, or takes more than four times as long as
+//! unbroken and at least 3 s. Where threads race one run may miss it: three runs, and as
+//! many as 3 s hold, may not. It counts against us if the test passes, if there is
 //! none, if it fails unbroken, or if the patch does not compile or does not say
 //! exactly where it belongs.
 

@@ -15,7 +15,9 @@ use crate::patch::Patch;
 use crate::weave::VARIABLE;
 
 /// What takes longer is compared with how long it takes unbroken.
-const LONG: Duration = Duration::from_secs(5);
+const LONG: Duration = Duration::from_secs(3);
+/// So many times as long as unbroken, and [`LONG`], is too long.
+const TIMES: u32 = 4;
 /// So long a test may take unbroken.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Where threads race one run may miss what is broken: so many are made, and more
@@ -149,8 +151,8 @@ pub fn verdicts(trials: &[Trial]) -> Result<Vec<Verdict>> {
             (_, None | Some(Look::Fails(_))) => Verdict::FailsUnbroken,
             (Look::Fails(took), _) => Verdict::Caught(took),
             (Look::Late, Some(Look::Late)) => Verdict::FailsUnbroken,
-            (Look::Late, Some(Look::Passes(took, _))) if *took * 10 < LONG => Verdict::Hangs,
-            (Look::Late, Some(Look::Passes(took, _))) => match trial.look(*took * 10)? {
+            (Look::Late, Some(Look::Passes(took, _))) if *took * TIMES < LONG => Verdict::Hangs,
+            (Look::Late, Some(Look::Passes(took, _))) => match trial.look(*took * TIMES + LONG)? {
                 Look::Fails(took) => Verdict::Caught(took),
                 Look::Passes(_, said) => Verdict::Survives(said),
                 Look::Late => Verdict::Hangs,
