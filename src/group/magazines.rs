@@ -45,7 +45,8 @@ pub(super) struct Depot {
     pub(super) out: usize,
 }
 
-static DEPOTS: [UnmodelledMutex<Depot>; SIZES] = [const { UnmodelledMutex::new(Depot::NEW) }; SIZES];
+static DEPOTS: [UnmodelledMutex<Depot>; SIZES] =
+    [const { UnmodelledMutex::new(Depot::NEW) }; SIZES];
 
 /// Those of one thread, by size.
 struct Magazines([Magazine; SIZES]);
