@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
-use super::Event;
 use super::hub::Hub;
 use super::side::{EndpointRef, Received, Talk};
+use super::{Dialogs, Event};
+use crate::group::tests::steps;
 use crate::limit::Limit;
 use crate::queue::Queue;
 use crate::sync::Mutex;
@@ -43,4 +44,27 @@ fn a_side_that_has_ended_watches_no_queue() {
     drop((side, receive));
     while far.try_receive().is_ok() {}
     assert!(alive.upgrade().is_none(), "its queue keeps nothing of it");
+}
+
+/// Sides that share a group end, the last first, while something waits for each: what
+/// waits for the others is not taken out by each.
+#[test]
+fn ends_look_at_what_waits_for_others_where_it_is() {
+    const SIDES: usize = 300;
+    let queue = Queue::<Received<u8>>::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let group = lane.group(Limit::SERIAL, 100).unwrap();
+    let dialogs = Dialogs::new();
+    let pair = || dialogs.pair(&lane, &group).unwrap();
+    let pairs: Vec<_> = (0..SIDES).map(|_| pair()).collect();
+    for (near, _) in &pairs {
+        near.send(1).unwrap();
+    }
+    let before = steps();
+    for (left, (_, far)) in pairs.iter().enumerate().rev() {
+        far.end().unwrap();
+        assert_eq!(group.waiting(), left);
+    }
+    let steps = steps() - before;
+    assert!(steps <= 3 * SIDES, "{steps} steps");
 }
