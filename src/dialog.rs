@@ -53,10 +53,10 @@
 //!
 //! # How a dialog ends
 //!
-//! Each side ends once, in one of two ways. From then on it sends nothing,
-//! nothing is sent to it, and all that waits to be received by it is dropped;
-//! what of that is in flight can be completed, and is dropped when it is given
-//! back. An event that its reader sends into a queue again may outlast its side.
+//! Each side ends once, in one of two ways. From then on it sends nothing, nothing
+//! is sent to it, and all that waits for it is dropped. What is in flight can be
+//! completed; given back, it is dropped. An event that its reader sends into a queue
+//! again may outlast its side.
 //!
 //! | way | what the peer sees |
 //! |---|---|

@@ -34,17 +34,18 @@ pub use crate::due::Timed;
 
 /// A thread that keeps the time of one thing, until it is dropped.
 ///
-/// It keeps that thing (a handle of it), and sleeps while nothing is due: it wakes up at
-/// the next date, and when an earlier one is set. A date may be served late by as much
-/// as the thread is late to run, never early. From its start on a back-off counts from
-/// the failure, a lease from its claim, a dialog's timer from its setting and a task's delay
-/// from its submission, by the clock, also when it is dropped again; of what never had a
-/// ticker, from the last time told.
+/// It holds a handle of that thing, sleeps until the next date, and wakes up when an earlier
+/// one is set. No date is served early, and none later than the thread gets to run.
 ///
-/// When it is dropped nothing is due by itself any more: dates stay as they are, until
-/// another ticker begins or the time is told otherwise. A [`Scheduler`] on a pool then takes
-/// no more tasks with a delay, and one that is shut down or dropped cancels those it has:
-/// see [`Place::after`].
+/// From its start on the clock says from when something counts: a back-off from the failure, a
+/// lease from its claim, a dialog's timer from its setting, a task's delay from its submission.
+/// That stays so when the ticker is dropped. Before the first ticker they count from the last
+/// time told.
+///
+/// When it is dropped dates stay as they are, but nothing is due by itself any more, until
+/// another ticker begins or somebody tells the time. A [`Scheduler`] on a pool then takes no
+/// more tasks with a delay, and cancels those it has when it is shut down or dropped: see
+/// [`Place::after`].
 ///
 /// [`Scheduler`]: crate::scheduler::Scheduler
 /// [`Place::after`]: crate::scheduler::Place::after

@@ -57,10 +57,9 @@ impl<M: Send + 'static> EndpointRef<M> {
         self.end_by(Event::Error(fault))
     }
 
-    /// Has this side receive an [`Event::Timer`] so long after the latest time
-    /// told to [`Dialogs::advance`](super::Dialogs::advance), behind what waits
-    /// by then. One that was set before and is not due yet is replaced; it goes
-    /// when the side ends.
+    /// This side receives an [`Event::Timer`] so long after the latest time told to
+    /// [`Dialogs::advance`](super::Dialogs::advance), behind what waits by then. A side has
+    /// one timer: this replaces what was set before, and it goes when the side ends.
     ///
     /// # Errors
     ///

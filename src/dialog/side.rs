@@ -221,8 +221,8 @@ impl<M: Send + 'static> fmt::Debug for Endpoint<M> {
 /// An event, with the endpoint that it came to: what is in the queue of each
 /// side.
 ///
-/// Who holds the [`Event::End`] or [`Event::Error`] that told a side of the
-/// end holds that side open; when it is dropped the side has ended.
+/// An [`Event::End`] or [`Event::Error`] keeps its side open while somebody holds it. When
+/// it is dropped the side has ended.
 pub struct Received<M: Send + 'static> {
     /// What came.
     pub event: Event<M>,
