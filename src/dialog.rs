@@ -53,22 +53,19 @@
 //!
 //! # How a dialog ends
 //!
-//! Each side ends once, in one of three ways. From then on it sends nothing,
-//! nothing is sent to it, and all that waits to be received by it is dropped;
-//! what of that is in flight can be completed, and is dropped when it is given
-//! back. An event that its reader sends into a queue again may outlast its side.
+//! Each side ends once, in one of two ways. From then on it sends nothing, nothing
+//! is sent to it, and all that waits for it is dropped. What is in flight can be
+//! completed; given back, it is dropped. An event that its reader sends into a queue
+//! again may outlast its side.
 //!
 //! | way | what the peer sees |
 //! |---|---|
 //! | [`end`](EndpointRef::end) | all that was sent to it, and then [`Event::End`] |
 //! | [`end_with`](EndpointRef::end_with) | [`Event::Error`], before all that waits for it; what waits can be received after that |
-//! | [`end_after_drain`](EndpointRef::end_after_drain) | that nothing more is taken; then the end, when this side has received what waited for it and let go of the [`Event::End`] behind that |
 //!
 //! Dropping an [`Endpoint`] is the first: what was said has been said, and the
-//! peer hears that nothing follows. It is no drain, since that would leave work
-//! to readers for a side that nobody owns any more. While the thread is
-//! panicking it is an error with the code [`Fault::GONE`], because then what
-//! was said may be half of it.
+//! peer hears that nothing follows. While the thread is panicking it is an error
+//! with the code [`Fault::GONE`], because then what was said may be half of it.
 //!
 //! The side that is told of the other's end can still receive what was sent to
 //! it, and its timers, but cannot send. It has ended itself when it says so, or
@@ -84,7 +81,7 @@
 //!
 //! # When the peer is gone
 //!
-//! - Its side has ended, or is being drained: [`Refused::PeerEnded`].
+//! - Its side has ended: [`Refused::PeerEnded`].
 //! - Its queue is closed: [`Refused::PeerGone`]. Ends, errors and timers still
 //!   go into a closed queue while its readers drain it.
 //! - Its queue is dropped: its side has ended with an error of the code
@@ -101,7 +98,7 @@
 //! error came, and is given back, follows it. An error is in tier 0 of its
 //! lane, whatever the group's last tier. Ends, errors and timers do not ask for
 //! the queue's capacity, so that it can be exceeded by them: for each side by
-//! one end or error, one end of its own drain, and the timers that wait.
+//! one end or error, and the timers that wait.
 //!
 //! # Memory ordering
 //!
@@ -120,9 +117,10 @@
 //! A send takes the lock of its dialog, which nobody else wants, and is a send
 //! of the queue. Ends and timers are events of the queue each. An end costs the
 //! same whatever waits in its side's group for others. Where something waits for
-//! the side too, it goes through all that waits in the group, under the queue's
-//! policy lock: O(messages). Where several deliveries of a group are out at once,
-//! or several senders meet, or a send was refused, it may do so for nothing.
+//! the side too, it looks at all that waits in the group, under the queue's policy
+//! lock; what stays is moved to another place the first time. Where several
+//! deliveries of a group are out at once, or several senders meet, or a send was
+//! refused, it may do so for nothing.
 
 mod endpoint;
 mod event;
@@ -142,11 +140,11 @@ use std::time::Duration;
 
 // As in the queue's observers: shared ownership and no more.
 use crate::due::{Dates, Timed};
-use crate::sync::WakeArc as Arc;
+use crate::sync::{Ordering, WakeArc as Arc};
 use crate::wait::sealed;
 
 use hub::Hub;
-use side::{Talk, TalkSide};
+use side::Talk;
 
 pub use event::{Event, Fault};
 pub use refuse::{BeginError, Refused, SendError};
@@ -157,7 +155,7 @@ pub use side_group::SideGroup;
 ///
 /// Dropping it leaves its dialogs as they are; only their timers stop.
 pub struct Dialogs<M: Send + 'static> {
-    hub: Arc<Hub<TalkSide<M>>>,
+    hub: Arc<Hub<EndpointRef<M>>>,
 }
 
 impl<M: Send + 'static> Dialogs<M> {
@@ -185,8 +183,10 @@ impl<M: Send + 'static> Dialogs<M> {
         near: impl Into<SideGroup<'a, M>>,
         far: impl Into<SideGroup<'a, M>>,
     ) -> Result<Endpoint<M>, BeginError> {
-        let talk = Talk::begin(&self.hub, [near.into(), far.into()])?;
-        Ok(Endpoint::own(EndpointRef::new(talk, 0)))
+        let near = Talk::begin(&self.hub, [near.into(), far.into()])?;
+        near.watch_queue();
+        near.opposite().watch_queue();
+        Ok(Endpoint::own(near))
     }
 
     /// As [`begin`](Self::begin), with both sides owned: `(near, far)`.
@@ -231,14 +231,13 @@ impl<M: Send + 'static> Dialogs<M> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn advance(&self, now: Duration) -> Option<Duration> {
-        self.hub
-            .advance(now, |(talk, side), timer| talk.ring(side, timer))
+        self.hub.advance(now, |side, timer| side.ring(timer))
     }
 
     /// How many dialogs have a side that has not ended.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.hub.live()
+        self.hub.live.load(Ordering::Relaxed)
     }
 
     /// Whether every dialog is over.
@@ -268,11 +267,9 @@ impl<M: Send + 'static> Default for Dialogs<M> {
 
 impl<M: Send + 'static> fmt::Debug for Dialogs<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("Dialogs");
-        if let Some(live) = self.hub.try_live() {
-            out.field("live", &live);
-        }
-        out.finish_non_exhaustive()
+        f.debug_struct("Dialogs")
+            .field("live", &self.len())
+            .finish_non_exhaustive()
     }
 }
 

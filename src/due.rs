@@ -15,6 +15,7 @@
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use crate::shown::shows;
 use crate::sync::WakeArc as Arc;
 use crate::wait::{Op, Spare, Ticket, Wait, Waiters, WakeBatch, look_twice, sealed};
 
@@ -181,10 +182,4 @@ impl<T: Timed> Op for NextDue<'_, T> {
     }
 }
 
-impl<T> std::fmt::Debug for NextDue<'_, T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NextDue")
-            .field("known", &self.known)
-            .finish_non_exhaustive()
-    }
-}
+shows!(impl<T> NextDue<'_, T>, |wait| known: wait.known);

@@ -1,5 +1,8 @@
 //! Limits on what is in flight, and bounds on overtaking.
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+
 use std::fmt;
 
 use crate::error::OutOfRange;
@@ -95,22 +98,5 @@ impl fmt::Display for Bypass {
             Self::AtMost(most) => write!(f, "overtaken at most {most} times"),
             Self::Unbounded => f.write_str("overtaken without bound"),
         }
-    }
-}
-
-#[cfg(all(test, not(any(loom, shuttle))))]
-mod tests {
-    use super::{Bypass, Limit};
-
-    #[test]
-    fn a_number_is_a_limit() {
-        assert_eq!(Limit::from(3), Limit::AtMost(3));
-        let shown = [Limit::AtMost(3), Limit::Unlimited].map(|limit| limit.to_string());
-        assert_eq!(shown, ["at most 3", "unlimited"]);
-        let shown = [Bypass::AtMost(3), Bypass::Unbounded].map(|bypass| bypass.to_string());
-        assert_eq!(
-            shown,
-            ["overtaken at most 3 times", "overtaken without bound"]
-        );
     }
 }

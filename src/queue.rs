@@ -201,7 +201,7 @@ pub use delivery::{Delivery, Detached};
 pub(crate) use handles::Change;
 pub use handles::{Conversation, Group, Lane};
 pub use id::GroupId;
-pub(crate) use observers::{Held, Observer, Side, if_idle, own_capacity, waiting_in};
+pub(crate) use observers::{Observer, Side, if_idle, own_capacity, waiting_in};
 pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveMany, Receiving, Turns};

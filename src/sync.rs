@@ -133,10 +133,6 @@ impl<T> PlainCell<T> {
     pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())
     }
-
-    pub(crate) fn into_inner(self) -> T {
-        self.0.into_inner()
-    }
 }
 
 #[cfg(not(any(loom, shuttle)))]
@@ -148,7 +144,7 @@ mod real {
     };
     pub(crate) use std::sync::{Arc, Weak};
     pub(crate) use std::thread::{
-        Builder, JoinHandle, ThreadId, available_parallelism, current, spawn, yield_now,
+        Builder, JoinHandle, available_parallelism, current, spawn, yield_now,
     };
     pub(crate) use std::thread_local as per_thread;
 
@@ -171,7 +167,7 @@ mod model {
     pub(crate) use checker::sync::atomic::{
         AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
     };
-    pub(crate) use checker::thread::{Builder, JoinHandle, ThreadId, current, spawn, yield_now};
+    pub(crate) use checker::thread::{Builder, JoinHandle, current, spawn, yield_now};
     #[cfg(loom)]
     pub(crate) use loom::cell::UnsafeCell;
 

@@ -22,35 +22,38 @@
 use std::future::Future;
 use std::io;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::due::NextDue;
-use crate::sync::{Arc, Builder as ThreadBuilder, JoinHandle, Mutex, current};
+use crate::semaphore::{Acquire, Semaphore};
+use crate::sync::{Arc, Builder as ThreadBuilder, JoinHandle, current};
 use crate::wait::{Op, Wait, drop_quietly, sealed};
 
 pub use crate::due::Timed;
 
 /// A thread that keeps the time of one thing, until it is dropped.
 ///
-/// It keeps that thing (a handle of it), and sleeps while nothing is due: it wakes up at
-/// the next date, and when an earlier one is set. A date may be served late by as much
-/// as the thread is late to run, never early. From its start on a back-off counts from
-/// the failure, a lease from its claim, a dialog's timer from its setting and a task's delay
-/// from its submission, by the clock, also when it is dropped again; of what never had a
-/// ticker, from the last time told.
+/// It holds a handle of that thing, sleeps until the next date, and wakes up when an earlier
+/// one is set. No date is served early, and none later than the thread gets to run.
 ///
-/// When it is dropped nothing is due by itself any more: dates stay as they are, until
-/// another ticker begins or the time is told otherwise. A [`Scheduler`] on a pool then takes
-/// no more tasks with a delay, and one that is shut down or dropped cancels those it has:
-/// see [`Place::after`].
+/// From its start on the clock says from when something counts: a back-off from the failure, a
+/// lease from its claim, a dialog's timer from its setting, a task's delay from its submission.
+/// That stays so when the ticker is dropped. Before the first ticker they count from the last
+/// time told.
+///
+/// When it is dropped dates stay as they are, but nothing is due by itself any more, until
+/// another ticker begins or somebody tells the time. A [`Scheduler`] on a pool then takes no
+/// more tasks with a delay, and cancels those it has when it is shut down or dropped: see
+/// [`Place::after`].
 ///
 /// [`Scheduler`]: crate::scheduler::Scheduler
 /// [`Place::after`]: crate::scheduler::Place::after
 #[derive(Debug)]
 #[must_use = "dropping it ends it: keep it in a variable, as in `let _ticker = ...`"]
 pub struct Ticker {
-    stop: Arc<Stop>,
+    /// Closed to end it.
+    stop: Arc<Semaphore>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -63,10 +66,10 @@ impl Ticker {
     /// That of the system, if there is no thread to be had.
     pub fn spawn(timed: impl Timed + Send + 'static, origin: Instant) -> io::Result<Self> {
         let kept = Kept::begin(timed, origin);
-        let stop = Arc::new(Stop(Mutex::new((false, None))));
+        let stop = Arc::new(Semaphore::const_new(0));
         let stopped = Arc::clone(&stop);
         let named = ThreadBuilder::new().name(String::from("conversant-ticker"));
-        let thread = Some(named.spawn(move || stopped.keep(&kept))?);
+        let thread = Some(named.spawn(move || keep_until(&stopped, &kept))?);
         Ok(Self { stop, thread })
     }
 }
@@ -76,7 +79,7 @@ impl Drop for Ticker {
     /// What that wakes or runs may drop it too: then it ends after that `advance`, and the
     /// drop waits for nothing.
     fn drop(&mut self) {
-        self.stop.stop();
+        self.stop.close();
         let thread = self.thread.take();
         thread
             .filter(|thread| thread.thread().id() != current().id())
@@ -151,42 +154,26 @@ impl<T: Timed> Drop for Kept<T> {
     }
 }
 
-/// Whether a ticker is to end, and who is to be told.
-#[derive(Debug)]
-struct Stop(Mutex<(bool, Option<Waker>)>);
-
-impl Stop {
-    fn stop(&self) {
-        let waker = {
-            let mut state = self.0.lock();
-            state.0 = true;
-            state.1.take()
+fn keep_until(stop: &Semaphore, Kept { timed, origin }: &Kept<impl Timed>) {
+    loop {
+        let due = timed.advance(origin.elapsed());
+        let wait = Wait::new(OrStopped {
+            stopped: stop.acquire(1),
+            earlier: timed.next_due(due),
+        });
+        let stopped = match due.map(|due| origin.checked_add(due)) {
+            Some(Some(deadline)) => wait.wait_deadline(deadline).unwrap_or(false),
+            _ => wait.wait(),
         };
-        waker.into_iter().for_each(Waker::wake);
-    }
-
-    fn keep(&self, Kept { timed, origin }: &Kept<impl Timed>) {
-        loop {
-            let due = timed.advance(origin.elapsed());
-            let earlier = OrStopped {
-                stop: self,
-                earlier: timed.next_due(due),
-            };
-            let wait = Wait::new(earlier);
-            let stopped = match due.map(|due| origin.checked_add(due)) {
-                Some(Some(deadline)) => wait.wait_deadline(deadline).unwrap_or(false),
-                _ => wait.wait(),
-            };
-            if stopped {
-                return;
-            }
+        if stopped {
+            return;
         }
     }
 }
 
 /// Whether it was stopped before an earlier date came.
 struct OrStopped<'a, T: Timed> {
-    stop: &'a Stop,
+    stopped: Wait<Acquire<'a>>,
     earlier: Wait<NextDue<'a, T>>,
 }
 
@@ -196,16 +183,13 @@ impl<T: Timed> Op for OrStopped<'_, T> {
     type Output = bool;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        let waker = cx.waker().clone();
-        let (stopped, _old) = {
-            let mut state = self.stop.0.lock();
-            (state.0, state.1.replace(waker))
-        };
+        let stopped = Pin::new(&mut self.stopped).poll(cx).is_ready();
         match stopped || Pin::new(&mut self.earlier).poll(cx).is_ready() {
             true => Poll::Ready(stopped),
             false => Poll::Pending,
         }
     }
 
+    /// The two waits cancel themselves when they are dropped.
     fn cancel(&mut self) {}
 }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use crate::error::Stale;
 use crate::sync::panicking;
+use crate::wait::WakeBatch;
 
 use super::event::{Event, Fault};
-use super::refuse::SendError;
-use super::side::{Endpoint, EndpointRef, Talk};
+use super::refuse::{Refused, SendError};
+use super::side::{Endpoint, EndpointRef, Received};
 
 impl<M: Send + 'static> EndpointRef<M> {
     /// Sends a message to the peer. Never waits for anybody.
@@ -19,7 +20,21 @@ impl<M: Send + 'static> EndpointRef<M> {
     /// [`SendError`] with the message, if this side or the peer has ended, or
     /// the peer's queue is closed or full.
     pub fn send(&self, message: M) -> Result<(), SendError<M>> {
-        Talk::send(&self.talk, self.side, message)
+        let (peer, to) = (self.opposite(), 1 - self.side);
+        let mut state = self.talk.state.lock();
+        if let Some(reason) = state.refusal(self.side) {
+            return Err(SendError { message, reason });
+        }
+        let event = Received::plain(peer, Event::Message(message));
+        let note = move |place| state.sides[to].reach.extend(place);
+        let sent = self.talk.queues[to].send_holding(event, note);
+        sent.map_err(|refused| SendError {
+            message: match refused.message.event {
+                Event::Message(message) => message,
+                _ => unreachable!("what was refused is what was sent"),
+            },
+            reason: Refused::by_queue(refused.reason),
+        })
     }
 
     /// Ends this side: the peer receives what was sent to it, and then an
@@ -29,7 +44,7 @@ impl<M: Send + 'static> EndpointRef<M> {
     ///
     /// [`Stale`] if this side has ended; nothing has changed.
     pub fn end(&self) -> Result<(), Stale> {
-        Talk::end(&self.talk, self.side, Event::End)
+        self.end_by(Event::End)
     }
 
     /// Ends this side with an error, which the peer receives before all that
@@ -39,34 +54,27 @@ impl<M: Send + 'static> EndpointRef<M> {
     ///
     /// [`Stale`] if this side has ended; nothing has changed.
     pub fn end_with(&self, fault: Fault) -> Result<(), Stale> {
-        Talk::end(&self.talk, self.side, Event::Error(fault))
+        self.end_by(Event::Error(fault))
     }
 
-    /// Ends this side when it has received what waits for it. The peer's sends
-    /// are refused from now on; this side's are not, so that it can answer.
-    /// Behind what waits it receives an [`Event::End`], and when that is
-    /// dropped it has ended, as by [`end`](Self::end).
-    ///
-    /// If the peer has ended already, its end does this. A second call does
-    /// nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`Stale`] if this side has ended.
-    pub fn end_after_drain(&self) -> Result<(), Stale> {
-        Talk::drain(&self.talk, self.side)
-    }
-
-    /// Has this side receive an [`Event::Timer`] so long after the latest time
-    /// told to [`Dialogs::advance`](super::Dialogs::advance), behind what waits
-    /// by then. One that was set before and is not due yet is replaced; it goes
-    /// when the side ends.
+    /// This side receives an [`Event::Timer`] so long after the latest time told to
+    /// [`Dialogs::advance`](super::Dialogs::advance), behind what waits by then. A side has
+    /// one timer: this replaces what was set before, and it goes when the side ends.
     ///
     /// # Errors
     ///
     /// [`Stale`] if this side has ended.
     pub fn set_timer(&self, after: Duration) -> Result<(), Stale> {
-        Talk::set_timer(&self.talk, self.side, after)
+        let hub = &self.talk.hub;
+        // Fired when the lock is released.
+        let mut wakes = WakeBatch::new();
+        let mut state = self.talk.state.lock();
+        let mine = state.live(self.side)?;
+        let timer = hub.set_after(after, self.clone(), &mut wakes);
+        if let Some(earlier) = mine.timer.replace(timer) {
+            hub.cancel(earlier);
+        }
+        Ok(())
     }
 
     /// Takes the timer back; false if none was set, or it was due.
@@ -75,7 +83,12 @@ impl<M: Send + 'static> EndpointRef<M> {
     ///
     /// [`Stale`] if this side has ended.
     pub fn clear_timer(&self) -> Result<bool, Stale> {
-        self.talk.clear_timer(self.side)
+        let mut state = self.talk.state.lock();
+        let timer = state.live(self.side)?.timer.take();
+        if let Some(timer) = timer {
+            self.talk.hub.cancel(timer);
+        }
+        Ok(timer.is_some())
     }
 }
 

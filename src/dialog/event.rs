@@ -11,8 +11,7 @@ use crate::error::OutOfRange;
 pub enum Event<M> {
     /// The peer sent this.
     Message(M),
-    /// Nothing follows: the peer has ended, or this side asked to end after
-    /// what waited for it.
+    /// Nothing follows: the peer has ended.
     End,
     /// The peer has ended with an error. What it had sent before and was not
     /// received yet can be received after this.

@@ -1,9 +1,9 @@
 //! What all dialogs of one kind share: their clock and their count.
 
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use crate::due::Dates;
+use crate::sync::AtomicUsize;
 use crate::timers::{Timer, Timers};
 use crate::wait::{Guarded, WakeBatch};
 
@@ -12,45 +12,22 @@ use super::panics::Panics;
 /// `S` is a side of a dialog. Lock order: a dialog's, then this one.
 pub(super) struct Hub<S> {
     state: Guarded<State<S>>,
+    /// Dialogs with a side that has not ended. Relaxed: a count.
+    pub(super) live: AtomicUsize,
 }
 
 struct State<S> {
     timers: Timers<S>,
     dates: Dates,
-    /// Dialogs with a side that has not ended.
-    live: usize,
 }
-
-// No code of the user's runs under its lock.
-impl<S> UnwindSafe for Hub<S> {}
-impl<S> RefUnwindSafe for Hub<S> {}
 
 impl<S> Hub<S> {
     pub(super) fn new() -> Self {
         let (timers, dates) = Default::default();
         Self {
-            state: Guarded::new(State {
-                timers,
-                dates,
-                live: 0,
-            }),
+            state: Guarded::new(State { timers, dates }),
+            live: AtomicUsize::new(0),
         }
-    }
-
-    pub(super) fn live(&self) -> usize {
-        self.state.lock().live
-    }
-
-    pub(super) fn try_live(&self) -> Option<usize> {
-        Some(self.state.try_lock()?.live)
-    }
-
-    pub(super) fn begun(&self) {
-        self.state.lock().live += 1;
-    }
-
-    pub(super) fn over(&self) {
-        self.state.lock().live -= 1;
     }
 
     /// Sets a timer so long after the latest time told. Who waits for an earlier date is

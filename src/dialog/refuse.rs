@@ -30,7 +30,7 @@ pub struct SendError<M> {
 pub enum Refused {
     /// This side has ended.
     Ended,
-    /// The peer has ended, or takes nothing more and ends after what waits.
+    /// The peer has ended.
     PeerEnded,
     /// The peer's queue is closed.
     PeerGone,

@@ -5,20 +5,20 @@ use std::fmt;
 use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use crate::error::{Closed, Stale};
+use crate::error::Stale;
 use crate::group::Reach;
-use crate::queue::{Conversation, GroupId, Held, Side as QueueSide};
-use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, WakeArc as Arc};
+use crate::queue::{GroupId, Side as QueueSide};
+use crate::sync::{AtomicBool, Mutex, Ordering, WakeArc as Arc};
 use crate::timers::Timer;
 
 use super::event::Event;
 use super::hub::Hub;
-use super::refuse::{BeginError, Refused};
+use super::refuse::Refused;
 
 /// What both sides share: see `talk`.
 pub(super) struct Talk<M: Send + 'static> {
     pub(super) number: u64,
-    pub(super) hub: Arc<Hub<TalkSide<M>>>,
+    pub(super) hub: Arc<Hub<EndpointRef<M>>>,
     pub(super) queues: [QueueSide<Received<M>>; 2],
     /// Invariant 2.
     pub(super) left: [AtomicBool; 2],
@@ -33,7 +33,7 @@ pub(super) struct State {
 
 #[derive(Clone, Copy)]
 pub(super) struct Side {
-    pub(super) phase: Phase,
+    pub(super) ended: bool,
     pub(super) timer: Option<Timer>,
     /// Its observer's number in the queue.
     pub(super) observer: Option<u64>,
@@ -41,73 +41,35 @@ pub(super) struct Side {
     pub(super) reach: Reach,
 }
 
-/// The lock of a dialog, while an event is put to this side.
-pub(super) struct PutTo<'a>(pub(super) MutexGuard<'a, State>, pub(super) usize);
-
-impl Held for PutTo<'_> {
-    fn placed(&mut self, place: u64) {
-        self.0.sides[self.1].reach.extend(place);
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    Open,
-    Draining,
-    Ended,
-}
-
 impl State {
+    /// How far this side has come.
+    pub(super) fn standing(&self, side: usize) -> Standing {
+        match (self.sides[side].ended, self.sides[1 - side].ended) {
+            (true, _) => Standing::Ended,
+            (false, true) => Standing::PeerEnded,
+            (false, false) => Standing::Open,
+        }
+    }
+
     /// Why this side cannot send.
     pub(super) fn refusal(&self, from: usize) -> Option<Refused> {
-        match (self.sides[from].phase, self.sides[1 - from].phase) {
-            (Phase::Ended, _) => Some(Refused::Ended),
-            (_, Phase::Open) => None,
-            _ => Some(Refused::PeerEnded),
+        match self.standing(from) {
+            Standing::Open => None,
+            Standing::PeerEnded => Some(Refused::PeerEnded),
+            Standing::Ended => Some(Refused::Ended),
         }
     }
 
     /// The side, if it has not ended.
     pub(super) fn live(&mut self, side: usize) -> Result<&mut Side, Stale> {
         let side = &mut self.sides[side];
-        if side.phase == Phase::Ended {
-            return Err(Stale);
-        }
-        Ok(side)
+        if side.ended { Err(Stale) } else { Ok(side) }
     }
 }
 
 // No code of the user's runs under its lock.
 impl<M: Send + 'static> UnwindSafe for Talk<M> {}
 impl<M: Send + 'static> RefUnwindSafe for Talk<M> {}
-
-/// Which side of which dialog.
-pub(super) type TalkSide<M> = (Arc<Talk<M>>, usize);
-
-impl<M: Send + 'static> Talk<M> {
-    pub(super) fn group(&self, side: usize) -> GroupId {
-        self.queues[side].group()
-    }
-
-    pub(super) fn beside(&self, side: usize) -> Result<Option<Conversation<Received<M>>>, Closed> {
-        self.queues[side].beside()
-    }
-
-    pub(super) fn has_left(&self, side: usize) -> bool {
-        // Relaxed: under the queue's lock.
-        self.left[side].load(Ordering::Relaxed)
-    }
-
-    pub(super) fn standing(&self, side: usize) -> Standing {
-        let state = self.state.lock();
-        match (state.sides[side].phase, state.sides[1 - side].phase) {
-            (Phase::Ended, _) => Standing::Ended,
-            (_, Phase::Ended) => Standing::PeerEnded,
-            (Phase::Draining, _) => Standing::Draining,
-            (Phase::Open, _) => Standing::Open,
-        }
-    }
-}
 
 /// Names one side of one dialog, for ever: no other is ever called the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,8 +100,6 @@ pub enum Standing {
     Open,
     /// The peer has ended: this side may receive what was sent to it.
     PeerEnded,
-    /// This side takes nothing more, and ends after what waits. It may send.
-    Draining,
     /// This side has ended.
     Ended,
 }
@@ -162,14 +122,9 @@ impl<M: Send + 'static> EndpointRef<M> {
         Self::new(self.talk.clone(), 1 - self.side)
     }
 
-    /// Whether it receives nothing any more. Asked under its queue's lock.
-    pub(super) fn has_left(&self) -> bool {
-        self.talk.has_left(self.side)
-    }
-
-    /// A conversation in the same group.
-    pub(super) fn beside(&self) -> Result<Conversation<Received<M>>, BeginError> {
-        self.talk.beside(self.side)?.ok_or(BeginError::Stale)
+    /// Its way out of its queue, and the peer's into it.
+    pub(super) fn queue(&self) -> &QueueSide<Received<M>> {
+        &self.talk.queues[self.side]
     }
 
     /// Its name.
@@ -185,19 +140,19 @@ impl<M: Send + 'static> EndpointRef<M> {
     /// the side has ended it may be a stale name.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        self.talk.group(self.side)
+        self.queue().group()
     }
 
     /// Where what this side sends waits, in the peer's queue.
     #[must_use]
     pub fn peer_group(&self) -> GroupId {
-        self.talk.group(1 - self.side)
+        self.talk.queues[1 - self.side].group()
     }
 
     /// How far it has come. It may have gone on when this returns.
     #[must_use]
     pub fn standing(&self) -> Standing {
-        self.talk.standing(self.side)
+        self.talk.state.lock().standing(self.side)
     }
 }
 
@@ -266,8 +221,8 @@ impl<M: Send + 'static> fmt::Debug for Endpoint<M> {
 /// An event, with the endpoint that it came to: what is in the queue of each
 /// side.
 ///
-/// Who holds the [`Event::End`] or [`Event::Error`] that told a side of the
-/// end holds that side open; when it is dropped the side has ended.
+/// An [`Event::End`] or [`Event::Error`] keeps its side open while somebody holds it. When
+/// it is dropped the side has ended.
 pub struct Received<M: Send + 'static> {
     /// What came.
     pub event: Event<M>,
@@ -303,7 +258,9 @@ impl<M: Send + 'static> Received<M> {
 
     /// Whether its side will still receive it. Asked under its queue's lock.
     pub(super) fn is_wanted(&self) -> bool {
-        !self.endpoint.has_left()
+        let EndpointRef { talk, side } = &self.endpoint;
+        // Relaxed: under the queue's lock.
+        !talk.left[*side].load(Ordering::Relaxed)
     }
 }
 

@@ -51,7 +51,7 @@ impl<M: Send + 'static> SideGroup<'_, M> {
         Ok(match self {
             Self::Own(lane) => lane.conversation()?,
             Self::In(group) => group.conversation()?,
-            Self::With(endpoint) => endpoint.beside()?,
+            Self::With(endpoint) => endpoint.queue().beside()?.ok_or(BeginError::Stale)?,
         })
     }
 }

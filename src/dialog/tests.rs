@@ -3,20 +3,21 @@
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
-use super::Event;
 use super::hub::Hub;
-use super::side::{Received, Talk};
+use super::side::{EndpointRef, Received, Talk};
+use super::{Dialogs, Event};
+use crate::group::tests::steps;
 use crate::limit::Limit;
 use crate::queue::Queue;
 use crate::sync::Mutex;
 
 /// Ends the far side when it is woken.
-struct Ends(Mutex<Option<Arc<Talk<u8>>>>);
+struct Ends(Mutex<Option<EndpointRef<u8>>>);
 
 impl Wake for Ends {
     fn wake(self: Arc<Self>) {
-        let talk = self.0.lock().take();
-        talk.map(|talk| Talk::end(&talk, 1, Event::End));
+        let side = self.0.lock().take();
+        side.map(|side| side.end_by(Event::End));
     }
 }
 
@@ -27,9 +28,9 @@ fn a_side_that_has_ended_watches_no_queue() {
     let (near, far) = (Queue::<Received<u8>>::new(), Queue::<Received<u8>>::new());
     let lanes = [&near, &far].map(|queue| queue.lane(1, Limit::Unlimited).unwrap());
     let [one, other] = &lanes;
-    let talk = Talk::new(&Arc::new(Hub::new()), [one.into(), other.into()]).unwrap();
-    let alive = Arc::downgrade(&talk);
-    let waker = Waker::from(Arc::new(Ends(Mutex::new(Some(talk.clone())))));
+    let side = Talk::begin(&Arc::new(Hub::new()), [one.into(), other.into()]).unwrap();
+    let alive = Arc::downgrade(&side.talk);
+    let waker = Waker::from(Arc::new(Ends(Mutex::new(Some(side.opposite())))));
     let mut receive = Box::pin(far.receive());
     assert!(
         receive
@@ -38,8 +39,32 @@ fn a_side_that_has_ended_watches_no_queue() {
             .is_pending()
     );
     drop(near);
-    talk.watch_queues();
-    drop((talk, receive));
+    side.watch_queue();
+    side.opposite().watch_queue();
+    drop((side, receive));
     while far.try_receive().is_ok() {}
     assert!(alive.upgrade().is_none(), "its queue keeps nothing of it");
+}
+
+/// Sides that share a group end, the last first, while something waits for each: what
+/// waits for the others is not taken out by each.
+#[test]
+fn ends_look_at_what_waits_for_others_where_it_is() {
+    const SIDES: usize = 300;
+    let queue = Queue::<Received<u8>>::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let group = lane.group(Limit::SERIAL, 100).unwrap();
+    let dialogs = Dialogs::new();
+    let pair = || dialogs.pair(&lane, &group).unwrap();
+    let pairs: Vec<_> = (0..SIDES).map(|_| pair()).collect();
+    for (near, _) in &pairs {
+        near.send(1).unwrap();
+    }
+    let before = steps();
+    for (left, (_, far)) in pairs.iter().enumerate().rev() {
+        far.end().unwrap();
+        assert_eq!(group.waiting(), left);
+    }
+    let steps = steps() - before;
+    assert!(steps <= 3 * SIDES, "{steps} steps");
 }

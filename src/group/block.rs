@@ -7,21 +7,14 @@
 
 use std::alloc::{self, Layout};
 use std::mem::{MaybeUninit, offset_of, replace};
+use std::ptr;
 
-use super::magazines::{self, Large, Medium, Small, Tiny};
+use super::magazines::{self, BYTES, Unit};
 
 /// The most messages in a block.
 const MOST: usize = 128;
 /// From so many blocks on, further ones are larger.
 const SHALLOW: u8 = 16;
-
-enum Source {
-    Tiny,
-    Small,
-    Medium,
-    Large,
-    Allocator,
-}
 
 /// Its address has four low bits that are free.
 #[repr(C, align(16))]
@@ -40,22 +33,22 @@ pub(super) struct Block<T> {
 
 impl<T> Block<T> {
     /// Messages in a first block.
-    const FIRST: u8 = match Self::fit(size_of::<Tiny>()) {
+    const FIRST: u8 = match Self::fit(BYTES[0]) {
         0 => Self::FEW,
         first => first,
     };
     /// Messages in the largest block that an idle group keeps.
-    const FEW: u8 = match Self::fit(size_of::<Small>()) {
+    const FEW: u8 = match Self::fit(BYTES[1]) {
         ..2 => Self::MANY,
         few => few,
     };
     /// Messages in each further one.
-    const MANY: u8 = match Self::fit(size_of::<Medium>()) {
+    const MANY: u8 = match Self::fit(BYTES[2]) {
         ..2 => 2,
         many => many,
     };
     /// Messages in each behind [`SHALLOW`] others.
-    const DEEP: u8 = match Self::fit(size_of::<Large>()) {
+    const DEEP: u8 = match Self::fit(BYTES[3]) {
         ..8 => 4 * Self::MANY,
         many => many,
     };
@@ -65,7 +58,7 @@ impl<T> Block<T> {
     const fn fit(bytes: usize) -> u8 {
         let room = bytes.saturating_sub(offset_of!(Self, items));
         let fit = match size_of::<T>() {
-            _ if align_of::<T>() > align_of::<Small>() => 0,
+            _ if align_of::<T>() > align_of::<Unit>() => 0,
             0 => room,
             size => room / size,
         };
@@ -86,17 +79,18 @@ impl<T> Block<T> {
         self.mask >= Self::FEW
     }
 
-    /// Where the memory of a block comes from.
-    const fn source(cap: u8) -> Source {
-        match cap {
-            // A sanitizer is to see each use of memory that is free.
-            _ if cfg!(unpooled) => Source::Allocator,
-            _ if cap <= Self::fit(size_of::<Tiny>()) => Source::Tiny,
-            _ if cap <= Self::fit(size_of::<Small>()) => Source::Small,
-            _ if cap <= Self::fit(size_of::<Medium>()) => Source::Medium,
-            _ if cap <= Self::fit(size_of::<Large>()) => Source::Large,
-            _ => Source::Allocator,
+    /// The size of memory for so many messages, if they fit into one.
+    #[inline]
+    const fn size(cap: u8) -> Option<usize> {
+        let mut size = 0;
+        // A sanitizer is to see each use of memory that is free.
+        while size < BYTES.len() && !cfg!(unpooled) {
+            if cap <= Self::fit(BYTES[size]) {
+                return Some(size);
+            }
+            size += 1;
         }
+        None
     }
 
     /// Of a block too large for a magazine.
@@ -108,13 +102,10 @@ impl<T> Block<T> {
 
     /// A block of its own, without messages.
     fn new(cap: u8) -> *mut Self {
-        let block: *mut Self = match Self::source(cap) {
-            Source::Tiny => Box::into_raw(magazines::get::<Tiny>()).cast(),
-            Source::Small => Box::into_raw(magazines::get::<Small>()).cast(),
-            Source::Medium => Box::into_raw(magazines::get::<Medium>()).cast(),
-            Source::Large => Box::into_raw(magazines::get::<Large>()).cast(),
+        let block: *mut Self = match Self::size(cap) {
+            Some(size) => Box::into_raw(magazines::get(size)).cast(),
             // SAFETY: the header alone makes the size more than nothing.
-            Source::Allocator => unsafe { alloc::alloc(Self::layout(cap)).cast() },
+            None => unsafe { alloc::alloc(Self::layout(cap)).cast() },
         };
         if block.is_null() {
             alloc::handle_alloc_error(Self::layout(cap));
@@ -139,12 +130,13 @@ impl<T> Block<T> {
         // SAFETY: it is a block, and was allocated so for this capacity.
         unsafe {
             let cap = (*block).mask + 1;
-            match Self::source(cap) {
-                Source::Tiny => magazines::put::<Tiny>(Box::from_raw(block.cast())),
-                Source::Small => magazines::put::<Small>(Box::from_raw(block.cast())),
-                Source::Medium => magazines::put::<Medium>(Box::from_raw(block.cast())),
-                Source::Large => magazines::put::<Large>(Box::from_raw(block.cast())),
-                Source::Allocator => alloc::dealloc(block.cast(), Self::layout(cap)),
+            match Self::size(cap) {
+                Some(size) => {
+                    let units = magazines::units(size);
+                    let memory = ptr::slice_from_raw_parts_mut(block.cast(), units);
+                    magazines::put(size, Box::from_raw(memory));
+                }
+                None => alloc::dealloc(block.cast(), Self::layout(cap)),
             }
         }
     }

@@ -23,112 +23,117 @@ use crate::sync::{UnmodelledMutex, unmodelled_per_thread};
 /// Full magazines that are kept though nobody has a block.
 const SPARE: usize = 8;
 
-/// Memory for a first block.
+/// The sizes of memory, each with a number: for a first block, for the largest that an idle
+/// group keeps, for a further one, and for one behind many others.
+pub(super) const BYTES: [usize; 4] = [32, 64, 208, 1552];
+/// Each test has a size of its own, so that no other takes from its depot.
+const SIZES: usize = BYTES.len() + if cfg!(test) { 3 } else { 0 };
+
+/// Memory is counted in these.
+#[derive(Clone, Copy)]
 #[repr(align(16))]
-pub(super) struct Tiny(#[expect(dead_code)] [u8; 32]);
+pub(super) struct Unit(#[expect(dead_code)] [u8; 16]);
 
-/// Memory for the largest block that an idle group keeps.
-#[repr(align(16))]
-pub(super) struct Small(#[expect(dead_code)] [u8; 64]);
+/// Memory for a block.
+pub(super) type Memory = Box<[MaybeUninit<Unit>]>;
 
-/// Memory for a further block.
-#[repr(align(16))]
-pub(super) struct Medium(#[expect(dead_code)] [u8; 208]);
+type Magazine = Vec<Memory>;
 
-/// Memory for a block behind many others.
-#[repr(align(16))]
-pub(super) struct Large(#[expect(dead_code)] [u8; 1552]);
-
-type Magazine<B> = Vec<Box<MaybeUninit<B>>>;
-
-/// Full magazines, for all threads.
-pub(super) struct Depot<B> {
-    pub(super) full: Vec<Magazine<B>>,
+/// Full magazines of a size, for all threads.
+pub(super) struct Depot {
+    pub(super) full: Vec<Magazine>,
     pub(super) out: usize,
 }
 
-/// Of one thread.
-pub(super) struct Magazines<B: Pooled>(Magazine<B>);
+static DEPOTS: [UnmodelledMutex<Depot>; SIZES] =
+    [const { UnmodelledMutex::new(Depot::NEW) }; SIZES];
 
-/// Memory that comes from magazines.
-pub(super) trait Pooled: Sized + 'static {
-    /// Blocks of a full magazine.
-    const FULL: usize;
+/// Those of one thread, by size.
+struct Magazines([Magazine; SIZES]);
 
-    fn depot() -> &'static UnmodelledMutex<Depot<Self>>;
-
-    /// With this thread's; while the thread ends, with new ones for the moment.
-    fn with_magazines<R>(f: impl FnOnce(&mut Magazines<Self>) -> R) -> R;
+unmodelled_per_thread! {
+    static MINE: RefCell<Magazines> = const { RefCell::new(Magazines([const { Vec::new() }; SIZES])) };
 }
 
-macro_rules! pooled {
-    ($size:ident, $full:expr) => {
-        impl Pooled for $size {
-            const FULL: usize = $full;
-
-            fn depot() -> &'static UnmodelledMutex<Depot<Self>> {
-                static DEPOT: UnmodelledMutex<Depot<$size>> = UnmodelledMutex::new(Depot::NEW);
-                &DEPOT
-            }
-
-            #[inline]
-            fn with_magazines<R>(f: impl FnOnce(&mut Magazines<Self>) -> R) -> R {
-                unmodelled_per_thread! {
-                    static MINE: RefCell<Magazines<$size>> = const { RefCell::new(Magazines::NEW) };
-                }
-                let mut f = Some(f);
-                let mut once = |mine: &mut Magazines<$size>| f.take().map(|f| f(mine));
-                let done = MINE.try_with(|mine| once(&mut mine.borrow_mut()));
-                let done = done.unwrap_or_else(|_| once(&mut { Magazines::NEW }));
-                done.expect("it is called once")
-            }
-        }
-    };
-}
-
-pooled!(Tiny, 32);
-pooled!(Small, 32);
-pooled!(Medium, 32);
-pooled!(Large, 4);
-#[cfg(all(test, not(any(loom, shuttle))))]
-pub(super) use pooled;
-
-/// Memory for a block.
+/// Memory of this size has so many units.
 #[inline]
-pub(super) fn get<B: Pooled>() -> Box<MaybeUninit<B>> {
-    let old = B::with_magazines(|mine| mine.0.pop().or_else(|| mine.reload()));
-    old.unwrap_or_else(Box::new_uninit)
+pub(super) fn units(size: usize) -> usize {
+    BYTES.get(size).map_or(1, |bytes| bytes / size_of::<Unit>())
 }
 
-/// Gives memory back.
+/// Blocks of a full magazine.
 #[inline]
-pub(super) fn put<B: Pooled>(memory: Box<MaybeUninit<B>>) {
-    B::with_magazines(|mine| {
-        if mine.0.len() == 2 * B::FULL {
-            mine.unload();
-        }
-        mine.0.push(memory);
+fn full(size: usize) -> usize {
+    if size == BYTES.len() - 1 { 4 } else { 32 }
+}
+
+pub(super) fn depot(size: usize) -> &'static UnmodelledMutex<Depot> {
+    &DEPOTS[size]
+}
+
+/// Memory of this size.
+#[inline]
+pub(super) fn get(size: usize) -> Memory {
+    let kept = MINE.try_with(|mine| {
+        let mine = &mut mine.borrow_mut().0[size];
+        mine.pop().or_else(|| reload(mine, size))
     });
+    // A thread that ends has no magazines any more.
+    let kept = kept.unwrap_or_else(|_| {
+        depot(size).lock().out += 1;
+        None
+    });
+    kept.unwrap_or_else(|| Box::new_uninit_slice(units(size)))
 }
 
-impl<B: Pooled> Depot<B> {
-    pub(super) const NEW: Self = Self {
+/// Gives memory of this size back.
+#[inline]
+pub(super) fn put(size: usize, memory: Memory) {
+    let kept = MINE.try_with(|mine| {
+        let mine = &mut mine.borrow_mut().0[size];
+        if mine.len() == 2 * full(size) {
+            unload(mine, size);
+        }
+        mine.push(memory);
+    });
+    if kept.is_err() {
+        depot(size).lock().out -= 1;
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn reload(mine: &mut Magazine, size: usize) -> Option<Memory> {
+    mine.append(&mut depot(size).lock().take());
+    mine.pop()
+}
+
+#[cold]
+#[inline(never)]
+fn unload(mine: &mut Magazine, size: usize) {
+    let magazine = mine.split_off(full(size));
+    let excess = depot(size).lock().put(magazine, full(size));
+    drop(excess);
+}
+
+impl Depot {
+    const NEW: Self = Self {
         full: Vec::new(),
         out: 0,
     };
 
     /// A full magazine, or nothing: then one block is to be made.
-    fn take(&mut self) -> Magazine<B> {
+    fn take(&mut self) -> Magazine {
         let magazine = self.full.pop().unwrap_or_default();
         self.out += magazine.len().max(1);
         magazine
     }
 
-    /// Takes a full magazine in, and gives out what is too much now.
-    fn put(&mut self, magazine: Magazine<B>) -> Vec<Magazine<B>> {
-        self.out -= magazine.len();
+    /// Takes a magazine of so many in, which is full, and gives out what is too much now.
+    fn put(&mut self, magazine: Magazine, full: usize) -> Vec<Magazine> {
+        self.out -= full;
         self.full.push(magazine);
-        let most = SPARE + self.out / B::FULL;
+        let most = SPARE + self.out / full;
         let excess = self.full.split_off(most.min(self.full.len()));
         if self.full.capacity() > 4 * most {
             self.full.shrink_to(2 * most);
@@ -137,28 +142,10 @@ impl<B: Pooled> Depot<B> {
     }
 }
 
-impl<B: Pooled> Magazines<B> {
-    pub(super) const NEW: Self = Self(Vec::new());
-
-    #[cold]
-    #[inline(never)]
-    fn reload(&mut self) -> Option<Box<MaybeUninit<B>>> {
-        let mut more = B::depot().lock().take();
-        self.0.append(&mut more);
-        self.0.pop()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn unload(&mut self) {
-        let full = self.0.split_off(B::FULL);
-        let excess = B::depot().lock().put(full);
-        drop(excess);
-    }
-}
-
-impl<B: Pooled> Drop for Magazines<B> {
+impl Drop for Magazines {
     fn drop(&mut self) {
-        B::depot().lock().out -= self.0.len();
+        for (size, mine) in self.0.iter().enumerate() {
+            depot(size).lock().out -= mine.len();
+        }
     }
 }

@@ -118,11 +118,43 @@ impl<T> Group<T> {
         self.end(mailbox) - 1 + fronts
     }
 
-    /// Takes a message out that failed, and so is odd, wherever it stands. O(log n).
+    /// Takes an odd message out, as one that failed is, wherever it stands. O(log n).
     pub(crate) fn take_failed(&self, mailbox: &mut Mailbox<T>, place: u64) -> Option<Taken<T>> {
         let taken = mailbox.take_odd(place)?;
         self.remove_waiting(1);
         Some(taken)
+    }
+
+    /// Takes out what `fits`, in order, but for what somebody looks at. A plain message
+    /// behind the first that stays becomes odd: that is done once for each, and then they
+    /// are looked at where they are.
+    pub(crate) fn take_fitting(
+        &self,
+        mailbox: &mut Mailbox<T>,
+        mut fits: impl FnMut(&Taken<T>) -> bool,
+    ) -> Vec<Taken<T>> {
+        let mut out = Vec::new();
+        while let Some(taken) = self.take(mailbox) {
+            if fits(&taken) {
+                out.push(taken);
+                continue;
+            }
+            mailbox.insert_odd(taken);
+            self.add_waiting(1);
+            while let Some(taken) = mailbox.take_plain() {
+                mailbox.insert_odd(taken);
+            }
+            let odd = &mailbox.rare().odd;
+            let places = odd.iter().filter(|(_, taken)| fits(taken));
+            let places: Vec<u64> = places.map(|(&place, _)| place).collect();
+            out.extend(
+                places
+                    .into_iter()
+                    .filter_map(|place| self.take_failed(mailbox, place)),
+            );
+            break;
+        }
+        out
     }
 
     /// [`append_all`](Self::append_all) in a tier.

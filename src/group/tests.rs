@@ -39,6 +39,8 @@ enum Op {
     Done(usize),
     /// All is taken out, and put back but each `n`-th.
     Retract(usize),
+    /// Each whose number can be divided by this one, plus 1, is taken out.
+    TakeFitting(usize),
     StartAnew,
     CloseUp,
     Peek,
@@ -104,6 +106,7 @@ impl Pair {
                 _ = self.taken.swap_remove(n % self.taken.len());
             }
             Op::Retract(n) => self.retract(n + 1),
+            Op::TakeFitting(n) => self.take_fitting(n as u32 + 1),
             Op::StartAnew => {
                 self.group.lock().start_anew();
                 self.waiting.values_mut().for_each(|w| w.1 = 0);
@@ -193,6 +196,19 @@ impl Pair {
         self.waiting.extend(kept);
     }
 
+    fn take_fitting(&mut self, divisor: u32) {
+        let fits = |taken: &Taken<u32>| taken.message.is_multiple_of(divisor);
+        let out = self.group.take_fitting(&mut self.group.lock(), fits);
+        let mut expected = Vec::new();
+        self.waiting.retain(|_, waiting| {
+            let stays = !waiting.2.is_multiple_of(divisor);
+            expected.extend((!stays).then_some(*waiting));
+            stays
+        });
+        let seen = out.iter().map(|t| (t.tier, t.attempts, t.message));
+        assert!(seen.eq(expected));
+    }
+
     fn check(&self) {
         let mailbox = self.group.lock();
         let peeked = usize::from(self.peeked.is_some());
@@ -225,6 +241,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (n(), any::<bool>()).prop_map(|(n, failed)| Op::PutBack(n, failed)),
         4 => n().prop_map(Op::Done),
         1 => n().prop_map(Op::Retract),
+        1 => n().prop_map(Op::TakeFitting),
         1 => Just(Op::StartAnew),
         1 => Just(Op::CloseUp),
         1 => Just(Op::Peek),

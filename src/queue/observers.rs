@@ -27,19 +27,13 @@ pub(crate) trait Observer: Send + Sync {
     fn trim(&self) {}
 }
 
-/// What a sender holds while it sends: a lock.
-pub(crate) trait Held {
-    /// The message stands at this place of its group, or before it.
-    fn placed(&mut self, place: u64);
-}
-
 /// Tells what is held where the last message of the group stands, also if the send was
 /// refused: then it is some other's.
-struct Placed<'a, T, H: Held>(H, &'a GroupRef<T>);
+struct Placed<'a, T, H: FnMut(u64)>(H, &'a GroupRef<T>);
 
-impl<T, H: Held> Drop for Placed<'_, T, H> {
+impl<T, H: FnMut(u64)> Drop for Placed<'_, T, H> {
     fn drop(&mut self) {
-        self.0.placed(self.1.last_place(&self.1.lock()));
+        self.0(self.1.last_place(&self.1.lock()));
     }
 }
 
@@ -139,17 +133,19 @@ pub(crate) struct Side<T> {
     conversation: Mutex<Option<Conversation<T>>>,
 }
 
-impl<T> From<Conversation<T>> for Side<T> {
-    fn from(conversation: Conversation<T>) -> Self {
+impl<T> Side<T> {
+    /// From now on the queue drops what comes back and is not `wanted`, which must be the
+    /// same for all sides in one queue.
+    pub(crate) fn new(conversation: Conversation<T>, wanted: fn(&T) -> bool) -> Self {
+        let shared = conversation.pin.shared();
+        _ = shared.wanted.set(wanted);
         Self {
-            shared: conversation.pin.shared(),
+            shared,
             group: GroupRef::clone(&conversation.pin),
             conversation: Mutex::new(Some(conversation)),
         }
     }
-}
 
-impl<T> Side<T> {
     pub(crate) fn group(&self) -> GroupId {
         self.shared.id(self.group.key())
     }
@@ -168,16 +164,17 @@ impl<T> Side<T> {
         })
     }
 
-    /// Sends a message, if this has not ended, which the caller knows; `held`, a
-    /// lock, is dropped when the message has its place, before any waker runs.
-    pub(crate) fn send_holding<H: Held>(
+    /// Sends a message, if this has not ended, which the caller knows. `held`, which has a
+    /// lock, is told the message's place, or one behind it, and then dropped, before any
+    /// waker runs.
+    pub(crate) fn send_holding(
         &self,
         mut message: T,
-        mut held: H,
+        mut held: impl FnMut(u64),
     ) -> Result<(), SendError<T>> {
         let (group, queue) = (&self.group, || &*self.shared);
         if !group.is_limited() {
-            let note = |group: &Group<T>, mailbox: &_| held.placed(group.last_place(mailbox));
+            let note = |group: &Group<T>, mailbox: &_| held(group.last_place(mailbox));
             match Shared::send_plainly(&group.local(), queue, message, || true, note) {
                 Ok(posted) => {
                     drop(held);
@@ -190,15 +187,9 @@ impl<T> Side<T> {
         Shared::send_holding(group, queue, message, Placed(held, group))
     }
 
-    /// Tells `observer` if the queue is dropped, by the number that this returns.
-    /// From now on the queue drops what comes back and is not `wanted`, which
-    /// must be the same for all sides in one queue. `None` if it is gone.
-    pub(crate) fn join(
-        &self,
-        observer: WakeArc<dyn Observer>,
-        wanted: fn(&T) -> bool,
-    ) -> Option<u64> {
-        _ = self.shared.wanted.set(wanted);
+    /// Tells `observer` if the queue is dropped, by the number that this returns. `None` if
+    /// it is gone.
+    pub(crate) fn join(&self, observer: WakeArc<dyn Observer>) -> Option<u64> {
         self.shared.register(observer, true)
     }
 
@@ -208,13 +199,13 @@ impl<T> Side<T> {
     }
 
     /// Puts an event last, or with `first` before all that waits in the group,
-    /// whatever the capacity, and drops `held` when it has its place. A closed
-    /// queue takes it too, while somebody will still be told of it; else the
+    /// whatever the capacity, with `held` as in [`send_holding`](Self::send_holding). A
+    /// closed queue takes it too, while somebody will still be told of it; else the
     /// event comes back.
-    pub(crate) fn put<H: Held>(&self, event: T, first: bool, held: H) -> Result<(), T> {
+    pub(crate) fn put(&self, event: T, first: bool, held: impl FnMut(u64)) -> Result<(), T> {
         let (shared, group) = (&self.shared, &self.group);
         shared.with_state(|state| {
-            let held = &mut { held };
+            let mut held = held;
             let poisoned = group.lock().flags & POISONED != 0;
             let gone = shared.gone.load(Ordering::Relaxed);
             if gone || state.no_more().is_some() && !poisoned {
@@ -227,30 +218,23 @@ impl<T> Side<T> {
                 shared.change_group(state, group, |_, mailbox| {
                     let rises = mailbox.phase == Phase::Idle && group.waiting() == 0;
                     group.add_waiting(1);
-                    held.placed(mailbox.put_first(event));
+                    held(mailbox.put_first(event));
                     ((), if rises { Age::New } else { Age::Same })
                 });
             } else {
                 let past = &mut Admitted::default();
                 let sent = shared.put(state, (group, None), [event], past);
                 debug_assert!(sent.is_ok(), "the last tier does not go down");
-                held.placed(group.last_place(&group.lock()));
+                held(group.last_place(&group.lock()));
             }
             Ok(())
         })
     }
 
-    /// Nothing that `fits` is received from now on: `mark` makes that known to
-    /// `wanted`, and what waits is returned, to be dropped under no lock. Nobody
-    /// looks for it if nothing waits within its `reach`. Tells its observer nothing
-    /// any more, and ends the conversation.
-    pub(crate) fn leave(
-        &self,
-        number: Option<u64>,
-        reach: Reach,
-        mark: impl FnOnce(),
-        mut fits: impl FnMut(&T) -> bool,
-    ) -> Vec<T> {
+    /// Nothing of this side is wanted from now on, which `mark` makes known. What waits of
+    /// it is returned, to be dropped under no lock; nobody looks for it if nothing waits
+    /// within its `reach`. Tells its observer nothing any more, and ends the conversation.
+    pub(crate) fn leave(&self, number: Option<u64>, reach: Reach, mark: impl FnOnce()) -> Vec<T> {
         let (shared, group) = (&self.shared, &self.group);
         let (taken, observer) = shared.with_state(|state| {
             // Under the group's lock as well: what comes back asks there.
@@ -259,7 +243,7 @@ impl<T> Side<T> {
             let waits = mailbox.has_within(reach);
             drop(mailbox);
             let observer = number.and_then(|number| state.observers.remove(&number));
-            let fits = |taken: &Taken<T>| fits(&taken.message);
+            let fits = |taken: &Taken<T>| !shared.wants(&taken.message);
             let taken = match waits {
                 true => shared.take_out(state, group, false, fits),
                 false => Vec::new(),

@@ -266,20 +266,14 @@ impl<T> Shared<T> {
         state: &mut State<T>,
         group: &GroupRef<T>,
         mut resumes: bool,
-        mut fits: impl FnMut(&Taken<T>) -> bool,
+        fits: impl FnMut(&Taken<T>) -> bool,
     ) -> Vec<T> {
         self.change_group(state, group, |state, mailbox| {
-            let cause = state.suspended.poison(group.key());
-            let cause = cause.map(|poison| poison.place);
-            let mut all: Vec<_> = std::iter::from_fn(|| group.take(mailbox)).collect();
-            let out = all.extract_if(.., |taken| fits(taken));
-            let out = out.map(|taken| {
-                resumes |= cause == Some(taken.place());
-                taken.message
-            });
-            let out: Vec<T> = out.collect();
-            let back = all.into_iter().rev();
-            back.for_each(|taken| group.put_back(mailbox, taken));
+            let out = group.take_fitting(mailbox, fits);
+            if let Some(poison) = state.suspended.poison(group.key()) {
+                resumes |= out.iter().any(|taken| taken.place() == poison.place);
+            }
+            let out: Vec<T> = out.into_iter().map(|taken| taken.message).collect();
             self.free(state, out.len());
             if resumes || group.waiting() == 0 {
                 let (_, age) = state.go_on(group, mailbox);

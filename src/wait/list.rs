@@ -56,8 +56,8 @@ pub(crate) struct Removed<D> {
 pub struct WaitCounts {
     /// Those that sleep.
     pub waiting: usize,
-    /// Those that were told to look, and have not looked since, such as a task that
-    /// is not polled: each keeps from the others what it was told of, and no more.
+    /// Those that were woken and have not looked yet, such as a task that is not polled.
+    /// Each keeps one grant from the others, and no more.
     pub notified: usize,
 }
 

@@ -31,7 +31,6 @@ pub(crate) struct Item {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Open,
-    Draining,
     Ended,
 }
 
@@ -176,7 +175,6 @@ impl Model {
         match (sides[side].phase, sides[1 - side].phase) {
             (Phase::Ended, _) => Standing::Ended,
             (_, Phase::Ended) => Standing::PeerEnded,
-            (Phase::Draining, _) => Standing::Draining,
             (Phase::Open, _) => Standing::Open,
         }
     }
@@ -207,7 +205,7 @@ impl Model {
         let sides = &self.dialogs[dialog];
         match (sides[side].phase, sides[1 - side].phase) {
             (Phase::Ended, _) => Err(No::Ended),
-            (_, Phase::Draining | Phase::Ended) => Err(No::PeerEnded),
+            (_, Phase::Ended) => Err(No::PeerEnded),
             _ if self.queues[1 - side].closed => Err(No::PeerGone),
             _ if self.is_full(1 - side) => Err(No::Full),
             _ => {
@@ -240,9 +238,7 @@ impl Model {
         mine.phase = Phase::Ended;
         mine.timer = None;
         let group = mine.group;
-        let error = matches!(word, Word::Error(_));
-        let there = self.side(peer).phase;
-        let told = there == Phase::Open || there == Phase::Draining && error;
+        let told = self.side(peer).phase == Phase::Open;
         let heard = told && self.hears(1 - side);
         if heard {
             self.put(peer, word, true);
@@ -254,23 +250,6 @@ impl Model {
             self.end(peer, Word::End);
         }
         true
-    }
-
-    pub(crate) fn drain(&mut self, id: SideId) -> bool {
-        let peer = self.side((id.0, 1 - id.1)).phase;
-        match self.side(id).phase {
-            Phase::Ended => false,
-            Phase::Open if peer != Phase::Ended => {
-                self.side(id).phase = Phase::Draining;
-                if self.hears(id.1) {
-                    self.put(id, Word::End, true);
-                } else {
-                    self.end(id, Word::End);
-                }
-                true
-            }
-            _ => true,
-        }
     }
 
     /// False if the side has ended.

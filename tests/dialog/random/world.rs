@@ -219,7 +219,6 @@ impl World {
             Send(n)
             | End(n)
             | EndWith(n, _)
-            | EndAfterDrain(n)
             | DropEndpoint(n)
             | SetTimer(n, _)
             | ClearTimer(n)
@@ -239,9 +238,6 @@ impl World {
             EndWith(_, code) => {
                 let ended = self.at(id).end_with(Fault::new(code, "at random").unwrap());
                 assert_eq!(ended.is_ok(), self.model.end(id, Word::Error(Some(code))));
-            }
-            EndAfterDrain(_) => {
-                assert_eq!(self.at(id).end_after_drain().is_ok(), self.model.drain(id));
             }
             DropEndpoint(_) => {
                 if self.owners[id.0][id.1].take().is_some() {

@@ -79,58 +79,12 @@ fn who_holds_the_end_holds_the_side_open() {
 }
 
 #[test]
-fn end_after_drain_receives_what_waits_and_can_answer() {
-    let world = World::new();
-    let (near, far) = world.pair();
-    near.send("a").unwrap();
-    far.end_after_drain().unwrap();
-    far.end_after_drain().unwrap();
-    let refused = near.send("late").unwrap_err();
-    assert_eq!(
-        (refused.message, refused.reason),
-        ("late", Refused::PeerEnded)
-    );
-    assert_eq!(
-        (near.standing(), far.standing()),
-        (Standing::Open, Standing::Draining)
-    );
-    let question = next(&world.far).unwrap();
-    question.endpoint().send("answer").unwrap();
-    assert_eq!(events(&world.far), [End]);
-    assert_eq!(far.standing(), Standing::Ended);
-    assert_eq!(events(&world.near), [Message("answer"), End]);
-    assert!(world.is_clean());
-}
-
-#[test]
-fn end_after_drain_meets_the_peers_end_or_error() {
-    for error in [false, true] {
-        let world = World::new();
-        let (near, far) = world.pair();
-        near.send("a").unwrap();
-        far.end_after_drain().unwrap();
-        if error {
-            near.end_with(fault(3)).unwrap();
-            assert_eq!(events(&world.far), [Error(fault(3))]);
-        } else {
-            near.end().unwrap();
-            // One end, not two.
-            assert_eq!(holds(&world.far), (2, 0, 1));
-            assert_eq!(events(&world.far), [Message("a"), End]);
-        }
-        assert_eq!(far.end_after_drain(), Err(Stale));
-        assert!(world.is_clean());
-    }
-}
-
-#[test]
 fn ending_twice_is_stale_and_changes_nothing() {
     let world = World::new();
     let (near, far) = world.pair();
     near.end().unwrap();
     assert_eq!(near.end(), Err(Stale));
     assert_eq!(near.end_with(fault(1)), Err(Stale));
-    assert_eq!(near.end_after_drain(), Err(Stale));
     drop(near);
     assert_eq!(events(&world.far), [End]);
     assert_eq!(far.end(), Err(Stale));
@@ -173,11 +127,10 @@ fn what_a_turn_has_not_delivered_when_its_side_ends_does_not_come_back() {
 #[test]
 fn ending_drops_whatever_waits_for_its_side() {
     type Put = fn(&World, &Endpoint<&'static str>, &Endpoint<&'static str>);
-    let puts: [Put; 5] = [
+    let puts: [Put; 4] = [
         |_, near, _| near.send("a").unwrap(),
         |_, near, _| near.end().unwrap(),
         |_, near, _| near.end_with(fault(1)).unwrap(),
-        |_, _, far| far.end_after_drain().unwrap(),
         |world, _, far| {
             far.set_timer(Duration::ZERO).unwrap();
             world.dialogs.advance(Duration::ZERO);

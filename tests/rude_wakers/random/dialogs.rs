@@ -73,7 +73,6 @@ async fn serve(stage: &Stage, mut turn: Turn<'_, Received<u32>>) {
             }
             1 => _ = endpoint.end(),
             2 => _ = endpoint.end_with(Fault::new(7, "no").unwrap()),
-            3 => _ = endpoint.end_after_drain(),
             _ => {
                 if let Event::Message(n @ 1..) = delivery.event {
                     _ = endpoint.send(n - 1);

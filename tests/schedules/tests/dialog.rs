@@ -141,10 +141,10 @@ fn a_dropped_queue_against_sends_and_ends() {
         } = World::new();
         let (near, peer) = dialogs.pair(&lanes[0], &lanes[1]).unwrap();
         let dropper = thread::spawn(move || drop(far));
-        let drain = peer.clone();
-        let drainer = thread::spawn(move || _ = drain.end_after_drain());
+        let rung = peer.clone();
+        let ringer = thread::spawn(move || _ = rung.set_timer(Duration::ZERO));
         _ = near.send(1);
-        schedules::join([dropper, drainer]);
+        schedules::join([dropper, ringer]);
         assert_eq!(peer.standing(), Standing::Ended);
         let mut turn = queue.try_receive().unwrap();
         let told = turn.next().unwrap().complete();
