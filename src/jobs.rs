@@ -73,7 +73,7 @@ mod tests;
 
 pub use claims::{Expired, Pick, Unclaim};
 use names::To;
-pub use names::{Name, Place, Scope, Terms};
+pub use names::{Name, Place, Scope};
 use pins::Known;
 pub use pins::Pinned;
 pub use push::{Entering, NotPushed, Taken};
@@ -195,16 +195,18 @@ impl<K, J> Jobs<K, J> {
         let (key, job) = self.jobs.entry_at(at).expect(PINNED);
         let states = (std::mem::replace(&mut job.state, state), state);
         let was_in = job.links.is_in();
-        if let Some(timer) = job.rare.as_mut().and_then(|rare| rare.timer.take()) {
-            self.timers.cancel(timer);
-        }
-        if states.0 == State::Dead {
-            self.dead.remove(&job.number);
+        if let Some(rare) = &mut job.rare {
+            if let Some(timer) = rare.timer.take() {
+                self.timers.cancel(timer);
+            }
+            if states.0 == State::Dead {
+                self.dead.remove(&rare.number);
+            }
         }
         if state == State::Dead {
             self.last += 1;
-            job.number = self.last;
-            self.dead.insert(job.number, key);
+            job.rare.get_or_insert_default().number = self.last;
+            self.dead.insert(self.last, key);
         }
         let mut home = Home::of(job.group, &mut self.groups, &mut self.tenants);
         if was_in && state != State::Ready {

@@ -10,6 +10,7 @@ use crate::jobs::{Jobs, Refused};
 use crate::limit::Limit;
 use crate::queue::Capacity;
 use crate::retry::Retry;
+use crate::shown::shows;
 
 use super::JobQueue;
 use super::body::Clones;
@@ -47,7 +48,7 @@ impl<K: Ord, J> Builder<K, J> {
 
     /// After so many attempts a job that failed is dead, 1 or more; 5 if
     /// nothing is said. See [`Claim::fail`](super::Claim::fail). A job may have
-    /// its [own number](super::Terms::attempts).
+    /// its [own number](super::Place::attempts).
     pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
         self.retry.attempts = attempts.into();
         self
@@ -125,7 +126,7 @@ pub enum RequeueError {
     Closed,
     /// The job is gone, or alive.
     Refused(Refused),
-    /// This job of the same tenant has its [unique name](super::Terms::unique) by now.
+    /// This job of the same tenant has its [unique name](super::Place::unique) by now.
     Duplicate(JobId),
 }
 
@@ -165,13 +166,10 @@ pub struct ReplaceError<J> {
     pub reason: Refused,
 }
 
-/// Without the job, so that any can be unwrapped on.
-impl<J> fmt::Debug for ReplaceError<J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("ReplaceError");
-        out.field("reason", &self.reason).finish_non_exhaustive()
-    }
-}
+shows!(
+    /// Without the job, so that any can be unwrapped on.
+    impl<J> ReplaceError<J>, |this| reason: this.reason
+);
 
 impl<J> fmt::Display for ReplaceError<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -216,7 +216,7 @@ impl<K, J> JobQueue<K, J> {
 
     /// The jobs that [failed](super::Claim::fail) too often, those that died first
     /// first. They stay, and hold their tenant's and group's name but not their
-    /// [unique](super::Terms::unique) one, until they are requeued or [removed](Self::remove).
+    /// [unique](super::Place::unique) one, until they are requeued or [removed](Self::remove).
     #[must_use]
     pub fn dead(&self) -> Vec<JobId> {
         let name = |id| self.shared().name(id);

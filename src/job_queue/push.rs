@@ -36,7 +36,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// # Errors
     ///
     /// [`PushError`] with key and job if the queue is closed or full, or another job
-    /// of the tenant has the same [unique name](super::Terms::unique).
+    /// of the tenant has the same [unique name](super::Place::unique).
     ///
     /// # Panics
     ///
@@ -46,7 +46,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     }
 
     /// As [`push`](Self::push), but a job of the tenant that waits, due or not, and has the
-    /// same [unique name](super::Terms::unique) leaves for this one, in one step: key, due
+    /// same [unique name](super::Place::unique) leaves for this one, in one step: key, due
     /// time and place are the new one's. The old job, which leaves its room too.
     ///
     /// ```

@@ -1,6 +1,6 @@
 //! The wait for room, and then the push.
 
-use crate::jobs::{Place, Terms};
+use crate::jobs::Place;
 use crate::queue::{Pending, SendReason, Sending, taken};
 use crate::shown::shows;
 use crate::wait::Wait;
@@ -8,7 +8,6 @@ use crate::wait::Wait;
 use super::JobQueue;
 use super::body::unwrapped;
 use super::id::JobId;
-use super::parts::Part;
 use super::push::entering;
 use super::refuse::{PushError, Refusal};
 use super::room::Room;
@@ -70,34 +69,9 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// If the key's `Ord` does; key and job are dropped, nothing else has changed.
     pub fn push_wait(&self, key: K, job: J, place: Place) -> Wait<PushWait<'_, K, J>> {
-        self.shared().push_wait(key, job, place)
-    }
-}
-
-impl<K: Ord, J, S> Part<K, J, S> {
-    /// As [`push`](Self::push), as soon as there is room. As
-    /// [`JobQueue::push_wait`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    ///
-    /// # Panics
-    ///
-    /// As there.
-    pub fn push_wait(&self, key: K, job: J, terms: Terms) -> Wait<PushWait<'_, K, J>> {
-        let place = self.place(terms);
-        self.pin.shared.push_wait(key, job, place)
-    }
-}
-
-impl<K: Ord, J> Shared<K, J> {
-    fn push_wait(&self, key: K, job: J, place: Place) -> Wait<PushWait<'_, K, J>> {
-        let to = ToPush {
-            shared: self,
-            place,
-        };
-        let mut wait = Sending::wait(&self.capacity, 1, (to, (key, job)), |pending, _| {
+        let shared: &Shared<K, J> = self.shared();
+        let to = ToPush { shared, place };
+        let mut wait = Sending::wait(&shared.capacity, 1, (to, (key, job)), |pending, _| {
             let Pending {
                 by: ToPush { shared, place },
                 message: (key, job),

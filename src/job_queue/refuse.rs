@@ -6,6 +6,7 @@ use std::fmt;
 use crate::error::{Closed, OutOfRange, Stale, TimedOut};
 use crate::jobs::NotPushed;
 use crate::queue::SendReason;
+use crate::shown::shows;
 
 use super::builder::TAKEN;
 use super::id::JobId;
@@ -57,14 +58,14 @@ pub enum PushReason {
     /// There was no room in time.
     TimedOut,
     /// This job of the same tenant has the same
-    /// [unique name](super::Terms::unique).
+    /// [unique name](super::Place::unique).
     Duplicate(JobId),
     /// Two jobs of the batch, of one tenant, have one unique name.
     DuplicateInBatch,
     /// Its [place](super::Part::place) is by the handle of a name that is gone, or of another
     /// queue.
     Stale,
-    /// Its own number of [attempts](super::Terms::attempts) is 0.
+    /// Its own number of [attempts](super::Place::attempts) is 0.
     OutOfRange(OutOfRange),
 }
 
@@ -115,21 +116,11 @@ pub struct PushAllError<K, J> {
     pub reason: PushReason,
 }
 
-/// Without key and job, so that any of them can be unwrapped on.
-impl<K, J> fmt::Debug for PushError<K, J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("PushError");
-        out.field("reason", &self.reason).finish_non_exhaustive()
-    }
-}
-
-impl<K, J> fmt::Debug for PushAllError<K, J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("PushAllError");
-        out.field("jobs", &self.jobs.len());
-        out.field("reason", &self.reason).finish_non_exhaustive()
-    }
-}
+shows!(
+    /// Without key and job, so that any of them can be unwrapped on.
+    impl<K, J> PushError<K, J>, |this| reason: this.reason
+);
+shows!(impl<K, J> PushAllError<K, J>, |this| jobs: this.jobs.len(), reason: this.reason);
 
 impl<K, J> fmt::Display for PushError<K, J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,7 +10,7 @@ use crate::ring::MAX_WEIGHT;
 use crate::slab::Key;
 
 use super::records::State;
-use super::{Jobs, Name, Pinned, Scope};
+use super::{Jobs, Name, Scope};
 
 /// Why a job is not as it would have to be for this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,11 +53,6 @@ impl From<Refused> for NotRequeued {
     }
 }
 
-fn checked_weight(weight: u32) -> Result<u32, OutOfRange> {
-    OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
-    Ok(weight)
-}
-
 impl<K, J> Jobs<K, J> {
     /// Sets a limit. What runs above it runs on, and is a debt.
     pub fn set_limit(&mut self, scope: Scope, limit: Limit) -> Result<(), OutOfRange> {
@@ -76,27 +71,17 @@ impl<K, J> Jobs<K, J> {
                 self.group_named(tenant, group)
             }
         };
-        self.limit_part(part, limit);
-        Ok(())
-    }
-
-    /// As [`set_limit`](Self::set_limit), by handle.
-    pub fn set_limit_of(&mut self, of: Pinned, limit: Limit) -> Result<(), OutOfRange> {
-        self.limit_part(of.at(), limit.checked()?);
-        Ok(())
-    }
-
-    fn limit_part(&mut self, at: u32, limit: Limit) {
-        let (tenant, is_named) = (self.group(at).tenant, self.group(at).is_named);
-        match is_named {
-            true => self.group_mut(at).limit = limit,
+        match self.group(part).is_named {
+            true => self.group_mut(part).limit = limit,
             false => {
+                let tenant = self.group(part).tenant;
                 self.tenant_mut(tenant).limit = limit;
                 self.rise_groups(tenant);
             }
         }
-        self.balance(at);
-        self.reap(at);
+        self.balance(part);
+        self.reap(part);
+        Ok(())
     }
 
     /// The limit that holds for this.
@@ -116,21 +101,11 @@ impl<K, J> Jobs<K, J> {
 
     /// How many jobs in a row are of this tenant when it is its turn.
     pub fn set_weight(&mut self, tenant: Name, weight: u32) -> Result<(), OutOfRange> {
-        let weight = checked_weight(weight)?;
+        OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
         let tenant = self.tenant_named(tenant);
-        self.weigh(tenant, weight);
-        Ok(())
-    }
-
-    /// As [`set_weight`](Self::set_weight), by handle.
-    pub fn set_weight_of(&mut self, of: Pinned, weight: u32) -> Result<(), OutOfRange> {
-        self.weigh(self.group(of.at()).tenant, checked_weight(weight)?);
-        Ok(())
-    }
-
-    fn weigh(&mut self, tenant: u32, weight: u32) {
         self.tenant_mut(tenant).link.weight = weight;
         self.reap(self.tenant(tenant).own);
+        Ok(())
     }
 
     pub(super) fn tenant_named(&mut self, name: Name) -> u32 {
