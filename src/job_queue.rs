@@ -108,7 +108,6 @@ mod builder;
 mod claim;
 mod claiming;
 mod control;
-mod id;
 #[cfg(all(test, loom))]
 mod model;
 mod next_dead;
@@ -131,17 +130,16 @@ use crate::wait::Wait;
 
 use shared::Shared;
 
-pub use builder::{Builder, ReplaceError, RequeueError};
+pub use builder::{Builder, ReplaceError};
 pub use claim::Claim;
 pub use claiming::Claiming;
-pub use id::JobId;
 pub use jobs::{
-    Expired, GroupStatus, JobState, JobStatus, Name, Place, Refused, Scope, Taken, TenantStatus,
-    Why,
+    Expired, GroupStatus, JobId, JobState, JobStatus, Name, Place, PushReason, Refused,
+    RequeueError, Scope, Taken, TenantStatus, Why,
 };
 pub use parts::{JobGroup, OfGroup, OfTenant, Part, Tenant};
 pub use push_wait::{PushWait, ToPush};
-pub use refuse::{PushAllError, PushError, PushReason};
+pub use refuse::{PushAllError, PushError};
 pub use snapshot::{Counts, Snapshot};
 
 /// An ordered job queue. See the [module](self).

@@ -66,18 +66,19 @@ mod names;
 mod pins;
 mod push;
 mod records;
+mod refuse;
 mod settings;
 mod status;
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod tests;
+pub(crate) mod tests;
 
 pub use claims::{Expired, Pick, Unclaim};
 use names::To;
 pub use names::{Name, Place, Scope};
 use pins::Known;
 pub use pins::Pinned;
-pub use push::{Entering, NotPushed, Taken};
-pub use settings::{NotRequeued, Refused};
+pub use push::{Entering, Taken};
+pub use refuse::{JobId, PushReason, Refused, RequeueError};
 pub use status::{GroupStatus, JobState, JobStatus, TenantStatus, Why};
 
 use awaited::Awaited;

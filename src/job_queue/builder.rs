@@ -5,8 +5,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use crate::error::{Closed, OutOfRange};
-use crate::jobs::{Jobs, Refused};
+use crate::error::OutOfRange;
+use crate::jobs::{JobId, Jobs, Refused};
 use crate::limit::Limit;
 use crate::queue::Capacity;
 use crate::retry::Retry;
@@ -14,7 +14,6 @@ use crate::shown::shows;
 
 use super::JobQueue;
 use super::body::Clones;
-use super::id::JobId;
 use super::shared::{OnDropped, Shared};
 
 /// What a queue is to be.
@@ -118,44 +117,6 @@ impl<K, J> fmt::Debug for Builder<K, J> {
             .finish()
     }
 }
-
-/// Why a job was not requeued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequeueError {
-    /// The queue is closed.
-    Closed,
-    /// The job is gone, or alive.
-    Refused(Refused),
-    /// This job of the same tenant has its [unique name](super::Place::unique) by now.
-    Duplicate(JobId),
-}
-
-impl From<Closed> for RequeueError {
-    fn from(_: Closed) -> Self {
-        Self::Closed
-    }
-}
-
-impl From<Refused> for RequeueError {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(refused)
-    }
-}
-
-impl fmt::Display for RequeueError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => Closed.fmt(f),
-            Self::Refused(refused) => refused.fmt(f),
-            Self::Duplicate(_) => f.write_str(TAKEN),
-        }
-    }
-}
-
-/// What a push and a requeue say of a name.
-pub(super) const TAKEN: &str = "another job has this unique name";
-
-impl Error for RequeueError {}
 
 /// A job that did not take the place of another, and why.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use crate::sync::{Arc, panicking};
 use crate::trace;
 
 use super::body::{Body, Stored, unwrapped};
-use super::id::JobId;
 use super::shared::{Shared, State};
+use crate::jobs::JobId;
 
 /// A claimed job, with one unit of its group's, its tenant's and the queue's
 /// limit.

@@ -7,8 +7,8 @@ use crate::shown::shows;
 use crate::wait::{Op, Spare, Ticket, Wait, WakeBatch, look_twice, sealed};
 
 use super::JobQueue;
-use super::id::JobId;
 use super::shared::{Shared, State};
+use crate::jobs::JobId;
 
 impl<K, J> JobQueue<K, J> {
     /// Waits for a [dead](Self::dead) job that nobody was told of: each is told once,

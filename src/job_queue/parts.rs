@@ -11,9 +11,9 @@ use super::JobQueue;
 use super::body::Stored;
 use super::claim::Claim;
 use super::claiming::{self, Claiming};
-use super::id::JobId;
 use super::refuse::PushError;
 use super::shared::Shared;
+use crate::jobs::JobId;
 
 /// A tenant of a queue, by handle: see [`JobQueue::tenant`].
 pub type Tenant<K, J> = Part<K, J, OfTenant>;

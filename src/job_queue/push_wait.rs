@@ -1,15 +1,14 @@
 //! The wait for room, and then the push.
 
-use crate::jobs::Place;
-use crate::queue::{Pending, SendReason, Sending, taken};
+use crate::jobs::{JobId, Place, PushReason};
+use crate::queue::{Pending, Sending, taken};
 use crate::shown::shows;
 use crate::wait::Wait;
 
 use super::JobQueue;
 use super::body::unwrapped;
-use super::id::JobId;
-use super::push::entering;
-use super::refuse::{PushError, Refusal};
+use super::push::{entering, refused};
+use super::refuse::PushError;
 use super::room::Room;
 use super::shared::Shared;
 
@@ -78,12 +77,12 @@ impl<K: Ord, J> JobQueue<K, J> {
                 permits,
             } = taken(pending);
             let mut entering = entering(key, job, place);
-            let pushed = permits.map_err(Refusal::Room);
+            let pushed = permits.map_err(PushReason::from);
             let pushed = pushed.and_then(|permits| {
                 let room = Room::granted(&shared.capacity, permits);
                 shared.push_into(&mut entering, room)
             });
-            pushed.map_err(|refused| shared.refused(entering.0, refused))
+            pushed.map_err(|why| refused(entering.0, why))
         });
         // What is refused for another reason waits for no room, and takes none.
         wait.op_mut().send_now = Some(|pending| {
@@ -95,7 +94,7 @@ impl<K: Ord, J> JobQueue<K, J> {
             let (ToPush { shared, place }, (key, job)) = (by, message);
             let mut entering = entering(key, job, place);
             match shared.push_into(&mut entering, Room::of(&shared.capacity)) {
-                Err(Refusal::Room(SendReason::Full)) => {
+                Err(PushReason::Full) => {
                     let (left, place) = entering;
                     let (key, job) = left.expect("it is still here");
                     *pending = Some(Pending {
@@ -105,7 +104,7 @@ impl<K: Ord, J> JobQueue<K, J> {
                     });
                     None
                 }
-                pushed => Some(pushed.map_err(|refused| shared.refused(entering.0, refused))),
+                pushed => Some(pushed.map_err(|why| refused(entering.0, why))),
             }
         });
         wait

@@ -23,8 +23,8 @@ impl fmt::Display for Expired {
 
 impl Error for Expired {}
 
-/// A claim as the policy knows it. Claims are numbered, so that one that is
-/// over never ends a later one.
+/// A claim as the policy knows it; who ends it does not use it again. Claims are numbered, so
+/// that one whose lease ran out never ends a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick {
     /// The job.
@@ -35,8 +35,8 @@ pub struct Pick {
 }
 
 impl Pick {
-    /// Whether the job is claimed, and by this claim. Only one with a lease, which is kept apart,
-    /// can end without who has it.
+    /// Whether the job is claimed, and by this claim. Only one with a lease can be over and not
+    /// know it: the number stands beside the lease.
     #[inline(always)]
     fn is_of<K, J>(self, job: &Job<K, J>) -> bool {
         let number = job.rare.as_ref().map(|rare| rare.number);

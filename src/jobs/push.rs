@@ -4,23 +4,13 @@ use std::time::Duration;
 
 use crate::by_key::{Links, Position};
 use crate::limit::Limit;
+use crate::retry::Retry;
 use crate::slab::Key;
 
 use super::home::{Home, InOrder};
 use super::pins::Known;
 use super::records::{Dirty, Group, Job, Rank, Rare, State, Tenant};
-use super::{DIRTY_KEPT, Jobs, Name, ONCE, PINNED, Place, Refused, Scope};
-
-/// Why a job cannot be pushed. Nothing has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotPushed {
-    /// Its place is by the handle of a name that is gone, or of another queue.
-    Stale,
-    /// This job of its tenant has its unique name.
-    Duplicate(Key),
-    /// It is to be tried never.
-    NoAttempt,
-}
+use super::{DIRTY_KEPT, JobId, Jobs, Name, ONCE, PINNED, Place, PushReason, Refused, Scope};
 
 /// A job on its way in, with its key, `None` once it is in; and its place.
 pub type Entering<K, J> = (Option<(K, J)>, Place);
@@ -41,17 +31,17 @@ impl<K: Ord, J> Jobs<K, J> {
     /// that waits with its unique name, which is to be [taken out](Self::take_replaced) then,
     /// needs not be let in. Runs the user's `Ord`; if that panics, nothing has changed.
     #[inline(always)]
-    pub fn push<E: From<NotPushed>>(
+    pub fn push(
         &mut self,
         ((job, place), queue): (&mut Entering<K, J>, u64),
         replaces: bool,
-        admit: impl FnOnce() -> Result<(), E>,
-    ) -> Result<(Key, Option<Key>), E> {
+        admit: impl FnOnce() -> Result<(), PushReason>,
+    ) -> Result<(Key, Option<Key>), PushReason> {
         let (key, _) = job.as_ref().expect(ONCE);
         let known = self.known(place, queue)?;
         let old = match &place.rare {
             None => None,
-            Some(rare) => self.replaced(known.tenant, rare, replaces)?,
+            Some(rare) => self.replaced(known.tenant, rare, (replaces, queue))?,
         };
         if old.is_none() {
             admit()?;
@@ -81,14 +71,14 @@ impl<K: Ord, J> Jobs<K, J> {
         &self,
         tenant: Option<u32>,
         rare: &Rare,
-        replaces: bool,
-    ) -> Result<Option<Key>, NotPushed> {
+        (replaces, queue): (bool, u64),
+    ) -> Result<Option<Key>, PushReason> {
         if rare.attempts == Some(Limit::AtMost(0)) {
-            return Err(NotPushed::NoAttempt);
+            return Err(PushReason::OutOfRange(Retry::NO_ATTEMPT));
         }
         match self.named(tenant, rare) {
-            Some(old) if !replaces || self.unclaimed(old).is_err() => {
-                Err(NotPushed::Duplicate(old))
+            Some(key) if !replaces || self.unclaimed(key).is_err() => {
+                Err(PushReason::Duplicate(JobId { queue, key }))
             }
             old => Ok(old),
         }

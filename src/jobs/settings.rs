@@ -1,7 +1,5 @@
 //! Limits, weights, and the dead.
 
-use std::error::Error;
-use std::fmt;
 use std::time::Duration;
 
 use crate::error::OutOfRange;
@@ -10,48 +8,7 @@ use crate::ring::MAX_WEIGHT;
 use crate::slab::Key;
 
 use super::records::State;
-use super::{Jobs, Name, Scope};
-
-/// Why a job is not as it would have to be for this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// There is no such job any more.
-    Stale,
-    /// Somebody has claimed it.
-    Claimed,
-    /// It is not dead.
-    Alive,
-    /// It is dead.
-    Dead,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Stale => "there is no such job any more",
-            Self::Claimed => "the job is claimed",
-            Self::Alive => "the job is not dead",
-            Self::Dead => "the job is dead",
-        })
-    }
-}
-
-impl Error for Refused {}
-
-/// Why a dead job does not wait again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotRequeued {
-    /// It is gone, or alive.
-    Refused(Refused),
-    /// This job of its tenant has its unique name by now.
-    Duplicate(Key),
-}
-
-impl From<Refused> for NotRequeued {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(refused)
-    }
-}
+use super::{JobId, Jobs, Name, Refused, RequeueError, Scope};
 
 impl<K, J> Jobs<K, J> {
     /// Sets a limit. What runs above it runs on, and is a debt.
@@ -171,19 +128,21 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// A dead job waits again, at its place, with all its attempts, and has its unique name.
-    pub fn requeue(&mut self, id: Key) -> Result<(), NotRequeued> {
-        let job = self.jobs.get(id).ok_or(Refused::Stale)?;
+    /// A dead job of this queue waits again, at its place, with all its attempts, and has its
+    /// unique name.
+    pub fn requeue(&mut self, id: JobId) -> Result<(), RequeueError> {
+        let JobId { queue, key } = id;
+        let job = self.jobs.get(key).ok_or(Refused::Stale)?;
         if job.state != State::Dead {
             return Err(Refused::Alive.into());
         }
         let tenant = self.group(job.group).tenant;
         let rare = job.rare.as_deref();
-        if let Some(other) = rare.and_then(|rare| self.named(Some(tenant), rare)) {
-            return Err(NotRequeued::Duplicate(other));
+        if let Some(key) = rare.and_then(|rare| self.named(Some(tenant), rare)) {
+            return Err(RequeueError::Duplicate(JobId { queue, key }));
         }
-        self.job_mut(id.index()).attempts = 0;
-        self.set_state(id.index(), State::Ready);
+        self.job_mut(key.index()).attempts = 0;
+        self.set_state(key.index(), State::Ready);
         Ok(())
     }
 }
